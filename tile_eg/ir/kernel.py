@@ -1,0 +1,199 @@
+"""The kernel as its author wrote it: one syntax tree for `.tile` text and for Python, with all sizes known.
+
+Statements assign tile expressions to regions of buffers or tensors; their meaning is sequential, statement by statement.
+Integer expressions are `ir.index.Expr` over grid variables and loop variables (their own names, unique in a kernel).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Union
+
+from tile_eg.ir.index import Expr
+from tile_eg.ir.types import DType
+
+
+@dataclass(frozen=True)
+class Span:
+    """A place in a source: 1-based line and column; the end is exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+def _span() -> Span | None:
+    return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A GM tensor argument. `output` tensors are returned to the caller."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    output: bool
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Region:
+    """A window of a tensor or buffer: a start for every dimension and an extent for every dimension.
+
+    An extent of None is a plain index: the dimension is dropped. The rank of the window is the number of extents that are ints.
+    """
+
+    name: str
+    starts: tuple[Expr, ...]
+    extents: tuple[int | None, ...]
+    span: Span | None = _span()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(e for e in self.extents if e is not None)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A scalar constant, broadcast to where it is used."""
+
+    value: float
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Unary:
+    """op: exp ln sqrt rsqrt reciprocal abs relu sigmoid tanh neg."""
+
+    op: str
+    x: TileExpr
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Binary:
+    """op: add sub mul div max min. Operands have equal shapes, or one is a Number or a Broadcast."""
+
+    op: str
+    x: TileExpr
+    y: TileExpr
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """A vector as a tile: axis 1 is v[:, None] (one value a row), axis 0 is v[None, :] (one value a column)."""
+
+    x: TileExpr
+    axis: int
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class MatMul:
+    """a @ b with fp32 (int8: int32) accumulation, either operand transposed."""
+
+    a: TileExpr
+    b: TileExpr
+    transpose_a: bool = False
+    transpose_b: bool = False
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """op: max min sum, over axis 1 (rows become values) or 0 (columns become values) of a tile: a vector."""
+
+    op: str
+    x: TileExpr
+    axis: int
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Cast:
+    dtype: DType
+    x: TileExpr
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Select:
+    """x where the condition (an index expression, 0 or 1) holds, else y."""
+
+    condition: Expr
+    x: TileExpr
+    y: TileExpr
+    span: Span | None = _span()
+
+
+TileExpr = Union[Region, Number, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select]
+
+
+@dataclass(frozen=True)
+class Alloc:
+    """A buffer. scope: shared or fragment."""
+
+    name: str
+    scope: str
+    dtype: DType
+    shape: tuple[int, ...]
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Assign:
+    """target = value; the value is cast where the dtypes differ."""
+
+    target: Region
+    value: TileExpr
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class For:
+    """for var in start .. start+extent. kind: serial or pipelined. `stages` is the author's wish (0: none)."""
+
+    var: str
+    start: int
+    extent: int
+    kind: str
+    stages: int
+    body: tuple[Stmt, ...]
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """An element loop nest: Regions in the body index single elements (every extent is None) by the loop variables."""
+
+    vars: tuple[str, ...]
+    extents: tuple[int, ...]
+    body: tuple[Assign, ...]
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class If:
+    condition: Expr
+    then: tuple[Stmt, ...]
+    otherwise: tuple[Stmt, ...]
+    span: Span | None = _span()
+
+
+Stmt = Union[Alloc, Assign, For, Parallel, If]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """`grid` names the block dimensions and their extents; the first one varies fastest. `source` is the text, for messages."""
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    grid: tuple[tuple[str, int], ...]
+    body: tuple[Stmt, ...]
+    source: str = field(default="", compare=False, repr=False)
+    file: str = field(default="", compare=False, repr=False)

@@ -1,0 +1,244 @@
+"""A planned kernel: for the cube core and for the vector core an instruction stream with addresses and flags.
+
+The same Program gives the Ascend C text and the timeline. It prints and parses back (`ir.program_text`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Union
+
+from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.kernel import Span, Tensor
+from tile_eg.ir.types import DType, Level
+
+AIC, AIV = "AIC", "AIV"
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A planned piece of one memory.
+
+    `rows` x `cols` is the capacity of one slot in elements. `layout` is nd (UB, WS: rows `pitch` elements apart), nz (L1, L0C),
+    zz (L0A) or zn (L0B): fractals of 16 x 32 bytes (L0C: 16 x 16 elements), every dimension padded to its fractal. `addresses`
+    gives the byte address of each slot (WS: in the workspace of one block); empty before memory planning.
+    `halved` says that each of the two vector cores holds one half, so that rows and cols are already those of a half.
+    """
+
+    name: str
+    level: Level
+    dtype: DType
+    rows: int
+    cols: int
+    pitch: int
+    layout: str = "nd"
+    slots: int = 1
+    addresses: tuple[int, ...] = ()
+    halved: bool = False
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of one slot, its padding included."""
+        if self.layout == "nd":
+            return -(-self.rows * self.pitch * self.dtype.bytes // 32) * 32
+        c0 = 16 if self.level is Level.L0C else 32 // self.dtype.bytes
+        up = lambda n, m: -(-n // m) * m  # noqa: E731
+        return up(self.rows, max(16, c0)) * up(self.cols, max(16, c0)) * self.dtype.bytes
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A window of a buffer's slot that starts at (row, col), in elements."""
+
+    buffer: str
+    slot: Expr = ZERO
+    row: Expr = ZERO
+    col: Expr = ZERO
+
+
+@dataclass(frozen=True)
+class Gm:
+    """A window of a GM tensor: its first element, and the elements between two rows."""
+
+    tensor: str
+    offset: Expr
+    stride: int
+
+
+Operand = Union[Tile, Gm]
+
+PIPES = {
+    "gm_to_l1": (AIC, "MTE2"), "l1_to_l0a": (AIC, "MTE1"), "l1_to_l0b": (AIC, "MTE1"), "mmad": (AIC, "M"),
+    "fixpipe": (AIC, "FIX"), "gm_to_ub": (AIV, "MTE2"), "ub_to_gm": (AIV, "MTE3"),
+}  # fmt: skip
+UNARY = ("exp", "ln", "abs", "sqrt", "rsqrt", "relu", "reciprocal", "copy")
+BINARY = ("add", "sub", "mul", "div", "max", "min")
+SCALAR = ("adds", "muls", "maxs", "mins")
+REDUCE = ("max", "sum", "min")
+VECTOR = (
+    *(f"v{u}" for u in UNARY),
+    *(f"v{b}" for b in BINARY),
+    *(f"v{s}" for s in SCALAR),
+    *(f"v{b}_rows" for b in BINARY),
+    *(f"v{b}_cols" for b in BINARY),
+    *(f"vrow{r}" for r in REDUCE),
+    *(f"vcol{r}" for r in REDUCE),
+    "vcast",
+    "vdup",
+    "vbrcb",
+    "vaxpy",
+    "vmuladd",
+)
+OVERWRITES = ("vaxpy", "vmuladd")
+
+
+@dataclass(frozen=True)
+class Instr:
+    """One instruction on one pipe; its operands are windows, `rows` x `cols` (x `depth`) is what is valid and processed.
+
+    gm_to_l1   dst nz tile <- rows x cols of src (Gm, or Tile in WS); ND to NZ on the way
+    l1_to_l0a  dst zz (rows=m, depth=k) <- src nz tile; attr transpose: src holds k x m
+    l1_to_l0b  dst zn (depth=k, cols=n) <- src nz tile that holds k x n; attr transpose: src holds n x k
+    mmad       dst nz (L0C window) (+)= srcs[0] @ srcs[1]; rows=m, cols=n, depth=k; `init`: 1 overwrites dst, 0 adds
+    fixpipe    dst (Gm, Tile in WS, Tile in L1) <- src (L0C), cast to the destination's dtype; attr relu
+    gm_to_ub   dst nd <- src (Gm, or Tile in WS);   ub_to_gm  dst (Gm or WS) <- src nd
+    vOP        dst = OP src (exp ln abs sqrt rsqrt relu reciprocal copy); vadd.. dst = a OP b; vadds.. dst = a OP scalar
+    vOP_rows   dst[i, j] = a[i, j] OP b[i]; b is a vbrcb result (rows x 32 bytes); attr swap: b OP a
+    vOP_cols   dst[i, j] = a[i, j] OP b[j]; b is a vector;                          attr swap: b OP a
+    vrowR      dst vector of rows <- src tile, reduced over its cols (max sum min); `scratch` holds partial rows
+    vcolR      dst vector of cols <- src tile, reduced over its rows
+    vcast      dst (its dtype) <- src;  vdup  dst = scalar;  vbrcb  dst (rows x 32 bytes) <- src vector, each element repeated
+    vaxpy      dst += scalar * src;     vmuladd  dst += a * b
+
+    `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
+    rows is 1) or rows (mask and repeat over rows). `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
+    """
+
+    op: str
+    dst: Operand
+    srcs: tuple[Operand, ...] = ()
+    rows: Expr = ONE
+    cols: Expr = ONE
+    depth: Expr = ONE
+    scalar: float = 0.0
+    init: Expr = ONE
+    transpose: bool = False
+    relu: bool = False
+    swap: bool = False
+    form: str = "flat"
+    scratch: Tile | None = None
+    when: Expr = ONE
+    span: Span | None = field(default=None, compare=False)
+    rules: tuple[str, ...] = ()
+
+    @property
+    def pipe(self) -> str:
+        return PIPES[self.op][1] if self.op in PIPES else "V"
+
+    @property
+    def core(self) -> str:
+        return PIPES[self.op][0] if self.op in PIPES else AIV
+
+    def reads(self) -> tuple[Operand, ...]:
+        """What it reads, an accumulated or overwritten destination included."""
+        again = self.op in OVERWRITES or (self.op == "mmad" and self.init != ONE)
+        return (*self.srcs, self.dst) if again else self.srcs
+
+    def writes(self) -> tuple[Operand, ...]:
+        return (self.dst, self.scratch) if self.scratch else (self.dst,)
+
+
+@dataclass(frozen=True)
+class SetFlag:
+    """SetFlag<src_dst>(id): takes effect when pipe `src` has finished what came before."""
+
+    src: str
+    dst: str
+    id: Expr
+
+
+@dataclass(frozen=True)
+class WaitFlag:
+    src: str
+    dst: str
+    id: Expr
+
+
+@dataclass(frozen=True)
+class PipeBarrier:
+    pipe: str
+
+
+@dataclass(frozen=True)
+class CrossSet:
+    """CrossCoreSetFlag<2, pipe>(id): adds one when `pipe` has finished what came before."""
+
+    pipe: str
+    id: int
+
+
+@dataclass(frozen=True)
+class CrossWait:
+    """CrossCoreWaitFlag(id): takes one; on A2/A3 it stops the issue of everything behind it, on all pipes."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class Loop:
+    """for var in 0 .. trips."""
+
+    var: str
+    trips: int
+    body: tuple[Node, ...]
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class When:
+    """The body runs where the condition is 1 (the first and last trips of a skewed loop)."""
+
+    condition: Expr
+    body: tuple[Node, ...]
+
+
+Node = Union[Instr, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, Loop, When]
+
+
+@dataclass(frozen=True)
+class Program:
+    """`kernel_type`: AIC_ONLY, AIV_ONLY, MIX_AIC_1_1 or MIX_AIC_1_2. `blocks` is the number of tiles of the grid, one each block;
+    an AIV_ONLY kernel with `halves` launches two vector cores for each block (block = index / 2, sub = index % 2).
+    `workspace` is bytes for each block. `block_var` and `sub` are `ir.index.BLOCK` and `SUB`.
+    """
+
+    name: str
+    chip: str
+    kernel_type: str
+    tensors: tuple[Tensor, ...]
+    blocks: int
+    halves: bool
+    workspace: int
+    buffers: tuple[Buffer, ...]
+    cube: tuple[Node, ...]
+    vector: tuple[Node, ...]
+
+    def buffer(self, name: str) -> Buffer:
+        return next(b for b in self.buffers if b.name == name)
+
+    def core(self, core: str) -> tuple[Node, ...]:
+        return self.cube if core == AIC else self.vector
+
+    def __str__(self) -> str:
+        from tile_eg.ir.program_text import print_program
+
+        return print_program(self)
+
+
+def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
+    """Every node in program order, loops and guards before their bodies."""
+    for n in nodes:
+        yield n
+        if isinstance(n, Loop | When):
+            yield from walk(n.body)

@@ -1,0 +1,53 @@
+"""Element types and memory levels, in the names that kernel authors use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+@dataclass(frozen=True)
+class DType:
+    """An element type: `bits` per element, its `.tile` name, its Ascend C spelling and its NumPy name."""
+
+    name: str
+    bits: int
+    ascend: str
+    numpy: str
+
+    @property
+    def bytes(self) -> int:
+        return self.bits // 8
+
+    def __str__(self) -> str:
+        return self.name
+
+
+F16 = DType("f16", 16, "half", "float16")
+BF16 = DType("bf16", 16, "bfloat16_t", "bfloat16")
+F32 = DType("f32", 32, "float", "float32")
+I8 = DType("i8", 8, "int8_t", "int8")
+I32 = DType("i32", 32, "int32_t", "int32")
+
+DTYPES = {d.name: d for d in (F16, BF16, F32, I8, I32)}
+ALIASES = {
+    "float16": F16, "half": F16, "fp16": F16, "bfloat16": BF16, "float32": F32, "float": F32, "fp32": F32,
+    "int8": I8, "int32": I32,
+}  # fmt: skip
+
+
+def dtype_of(name: str) -> DType | None:
+    """The element type called `name` in `.tile` text or in TileLang's spelling, or None."""
+    return DTYPES.get(name) or ALIASES.get(name)
+
+
+class Level(StrEnum):
+    """A memory level. WS is the workspace: a part of GM through which cube and vector cores meet."""
+
+    GM = "GM"
+    WS = "WS"
+    L1 = "L1"
+    L0A = "L0A"
+    L0B = "L0B"
+    L0C = "L0C"
+    UB = "UB"

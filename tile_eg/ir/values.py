@@ -1,0 +1,85 @@
+"""What a kernel computes, as values: pure tiles in single-assignment form, versions of GM tensors, and folds for loops.
+
+A tile is rows x cols; a vector is a tile with one row. `vrows` and `vcols` are the valid extents (index expressions): what
+lies beyond them does not exist for a reduction, a product or a store. `Builder.make` gives equal terms once: they compare
+by identity.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Span, Tensor
+from tile_eg.ir.types import DType
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """A node. `op` and the fields in `args` by op (values unless said otherwise):
+
+    tiles
+      load     version, offset (Expr, elements), stride (int, elements between rows)
+      fill     value (float)
+      matmul   a, b, transpose_a (bool), transpose_b (bool)
+      unary    name, x                 exp ln sqrt rsqrt reciprocal abs relu sigmoid tanh neg
+      binary   name, x, y              add sub mul div max min, equal shapes
+      bcast    axis (int), v           axis 1: v[i] for all j; axis 0: v[j] for all i
+      reduce   axis (int), name, x     axis 1: over a row; axis 0: over a column; gives a vector
+      cast     x                       to `dtype`
+      nest     s                       a tile from a scalar expression at (i, j)
+      arg      loop id (int), k (int)  state k inside the loop
+      proj     loop term, k (int)      state k after the loop
+    scalar expressions (of a nest)
+      elem v | elem_row v (v[i]) | elem_col v (v[j]) | number f | s_unary name, s | s_binary name, s, s
+      | s_reduce name, s (over j) | s_cast s (to `dtype`)
+    versions of a tensor
+      given    Tensor
+      store    version, offset (Expr), stride (int), value      (the value's valid extents are what is written)
+      targ     loop id (int), k (int)
+      tproj    loop term, k (int)
+    folds
+      loop     id (int), trips (int), states: tuple of (init, next), stages (int, the author's wish)
+    """
+
+    op: str
+    args: tuple[Any, ...]
+    rows: int = 0
+    cols: int = 0
+    dtype: DType | None = None
+    vrows: Expr | None = None
+    vcols: Expr | None = None
+
+
+class Builder:
+    """Makes terms, each once (hash-consing)."""
+
+    def __init__(self) -> None:
+        self.table: dict[tuple, Term] = {}
+
+    def make(self, op: str, *args: Any, **shape: Any) -> Term:
+        key = (op, args, *sorted(shape.items()))
+        if key not in self.table:
+            self.table[key] = Term(op, args, **shape)
+        return self.table[key]
+
+
+@dataclass
+class Values:
+    """A kernel's meaning: the final version of every output tensor.
+
+    `parents[l]` is the loop around loop l (0: the block itself); loop ids start at 1; `variables[l]` is the name that loop l's
+    variable has in index expressions; the block index is `ir.index.BLOCK`. `spans` and `buffers` (buffer name, scope) tell
+    where a term comes from.
+    """
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    blocks: int
+    outputs: tuple[Term, ...]
+    parents: dict[int, int]
+    trips: dict[int, int]
+    variables: dict[int, str]
+    spans: dict[Term, Span] = field(default_factory=dict)
+    buffers: dict[Term, tuple[str, str]] = field(default_factory=dict)
