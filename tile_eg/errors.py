@@ -1,0 +1,44 @@
+"""Errors that a user can act on: what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from tile_eg.ir.kernel import Span
+
+
+class TileError(Exception):
+    """A user's mistake. `span` is its place; `notes` are further (text, place) pairs; `help` says what to do.
+
+    `source` is the text that the spans point into; whoever knows it sets it before the error is shown.
+    """
+
+    def __init__(
+        self, message: str, span: Span | None = None, *, help: str = "", notes: tuple[tuple[str, Span | None], ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.message, self.span, self.help, self.notes = message, span, help, notes
+        self.source = ""
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(self) -> str:
+        """The message, the source line with a caret under the fault, the notes, and the help."""
+        parts = [f"error: {self.message}", *_place(self.span, self.source)]
+        for text, span in self.notes:
+            parts += [f"note: {text}", *_place(span, self.source)]
+        if self.help:
+            parts.append(f"help: {self.help}")
+        return "\n".join(parts)
+
+
+def _place(span: Span | None, source: str) -> list[str]:
+    if span is None:
+        return []
+    head = f"  --> {span.file}:{span.line}:{span.column}"
+    lines = source.splitlines()
+    if not 0 < span.line <= len(lines):
+        return [head]
+    line = lines[span.line - 1]
+    width = span.end_column - span.column if span.end_line == span.line else len(line) - span.column + 1
+    gutter = f"{span.line:>5} | "
+    return [head, gutter + line, " " * (len(gutter) - 2) + "| " + " " * (span.column - 1) + "^" * max(1, width)]
