@@ -1,10 +1,13 @@
-PYTHON ?= python3
-VENV   ?= .venv
-BIN    := $(VENV)/bin
+PYTHON  ?= python3
+VENV    ?= .venv
+WORKERS ?= auto
+BIN     := $(VENV)/bin
+PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test quick lint bench golden clean
+.PHONY: demo test quick lint bench golden readme clean
 
 $(VENV)/.ready: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
@@ -13,10 +16,10 @@ demo: $(VENV)/.ready
 	$(BIN)/tile-eg run examples/gemm.tile
 
 test: lint
-	$(BIN)/python -m pytest -n 2
+	$(PYTEST)
 
 quick: $(VENV)/.ready
-	$(BIN)/python -m pytest -n 2 -m 'not slow'
+	$(PYTEST) -m 'not slow'
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .
@@ -24,6 +27,9 @@ lint: $(VENV)/.ready
 
 golden: $(VENV)/.ready
 	$(BIN)/python -m pytest tests/golden --update-golden
+
+readme: $(VENV)/.ready
+	$(BIN)/python docs/update_readme.py
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks

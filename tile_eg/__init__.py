@@ -1,1 +1,47 @@
-"""tile_eg: a compiler for tile kernels on Ascend NPUs whose scheduling decisions are rewrite rules in an e-graph."""
+"""tile_eg: a compiler for tile kernels on Ascend NPUs whose scheduling decisions are rewrite rules in an e-graph.
+
+    gemm = tile_eg.load("examples/gemm.tile")      # or a function under @tile_eg.jit
+    c = gemm(a, b)                                 # NumPy arrays
+    low = gemm.compile(M=512, N=512, K=512)        # low.source, low.schedule, low.program, low.cost, low.memory
+
+What stands here is imported when it is first used, so that `import tile_eg` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tile_eg.compiler import Lowered, lower
+    from tile_eg.errors import TileError
+    from tile_eg.jit import PassConfigKey, cache, disable_cache, enable_cache, jit, load
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "jit": "tile_eg.jit",
+    "load": "tile_eg.jit",
+    "PassConfigKey": "tile_eg.jit",
+    "cache": "tile_eg.jit",
+    "disable_cache": "tile_eg.jit",
+    "enable_cache": "tile_eg.jit",
+    "lower": "tile_eg.compiler",
+    "Lowered": "tile_eg.compiler",
+    "TileError": "tile_eg.errors",
+}
+__all__ = ["Lowered", "PassConfigKey", "TileError", "cache", "disable_cache", "enable_cache", "jit", "language", "load", "lower"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "language":
+        return import_module("tile_eg.language")
+    if name not in _HOME:
+        raise AttributeError(f"module 'tile_eg' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])
