@@ -1,0 +1,109 @@
+"""Reads chip tables from the TOML files of this folder; a file may name another as its `base` and override parts of it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
+from math import inf
+from types import MappingProxyType
+from typing import Any
+
+from tile_eg.chips.model import Chip, Cube, Launch, Limits, Memory, Path, Rows, Shared, Sync, Vector, VectorCost
+from tile_eg.errors import TileError
+from tile_eg.ir.types import Level
+
+DEFAULT_CHIP = "910B2"
+NO_TABLES = {
+    "950": "architecture 3510", "a5": "architecture 3510", "91095": "architecture 3510", "9105591": "architecture 3510",
+    "310p": "architecture 2002", "310b": "architecture 3002", "910a": "the first 910", "9109362": "the smaller die of 910C",
+}  # fmt: skip
+_ELEMENT_BYTES = {"half": 2, "float": 4}
+
+
+@lru_cache(maxsize=1)
+def known_chips() -> tuple[str, ...]:
+    """The names that `load_chip` accepts, in their short form."""
+    folder = files("tile_eg.chips")
+    return tuple(sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".toml") and f.name[:2] == "91"))
+
+
+def load_chip(name: str = DEFAULT_CHIP) -> Chip:
+    """The chip called `name` ("910B2", "Ascend910B2", "910_9391"; upper or lower case). TileError lists the known ones."""
+    key = _key(name)
+    short = {_key(known): known for known in known_chips()}
+    if key in short:
+        return _load(short[key])
+    for known in known_chips():
+        if key in map(_key, _load(known).names):
+            return _load(known)
+    raise _unknown(name, key)
+
+
+def _key(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "").replace(" ", "").removeprefix("ascend")
+
+
+def _unknown(name: str, key: str) -> TileError:
+    known = "known chips: " + ", ".join(known_chips())
+    for prefix, what in NO_TABLES.items():
+        if key.startswith(prefix):
+            return TileError(f"chip '{name}' is known but not supported: tile_eg has no tables for {what}", help=known)
+    return TileError(f"unknown chip '{name}'", help=f"{known}; not supported yet: 950, 310P")
+
+
+@lru_cache(maxsize=32)
+def _load(name: str) -> Chip:
+    return _chip(_tables(name))
+
+
+def _tables(name: str) -> dict[str, Any]:
+    tables = tomllib.loads(files("tile_eg.chips").joinpath(f"{name}.toml").read_text("utf-8"))
+    return _merge(_tables(tables.pop("base")), tables) if "base" in tables else tables
+
+
+def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    out = dict(below)
+    for key, value in above.items():
+        out[key] = _merge(out[key], value) if isinstance(value, dict) and key in out else value
+    return out
+
+
+def _chip(t: dict[str, Any]) -> Chip:
+    hertz = t["clock_mhz"] * 1e6
+    return Chip(
+        **{
+            k: t[k]
+            for k in ("name", "architecture", "cube_cores", "vector_cores", "clock_mhz", "l2_bytes", "hbm_bytes", "source")
+        },
+        names=tuple(t["names"]),
+        memories=_frozen({Level(k): Memory(level=Level(k), **v) for k, v in t["memory"].items()}),
+        paths=_frozen({k: _path(k, v, hertz) for k, v in t["path"].items()}),
+        rows=Rows(**t["rows"] | {"bursts": tuple(t["rows"]["bursts"])}),
+        cube=Cube(**t["cube"] | {"macs": _frozen(t["cube"]["macs"])}),
+        vector=_vector(t["vector"]),
+        limits=Limits(**t["limits"]),
+        sync=Sync(**t["sync"]),
+        launch=Launch(**t["launch"]),
+        shared=Shared(**t["shared"]),
+        sources=_frozen(t["sources"]),
+    )
+
+
+def _path(name: str, t: dict[str, Any], hertz: float) -> Path:
+    curve = tuple(sorted((int(size), rate) for size, rate in t["curve"].items()))
+    return Path(name=name, **t | {"shared": t["shared"] / hertz if t["shared"] else inf, "curve": curve})
+
+
+def _vector(t: dict[str, Any]) -> Vector:
+    ops = {
+        (name, size): VectorCost(**op[kind], floor=op["floor"])
+        for name, op in t["ops"].items()
+        for kind, size in _ELEMENT_BYTES.items()
+    }
+    return Vector(**t | {"ops": _frozen(ops)})
+
+
+def _frozen(table: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    return MappingProxyType(dict(table))

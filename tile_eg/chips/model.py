@@ -1,0 +1,199 @@
+"""A chip as typed, read-only data: memories, paths, instruction tables and limits.
+
+Bytes, cycles and bytes per cycle of one core, unless a name says otherwise. The numbers and their sources are in the TOML files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tile_eg.ir.types import DType, Level
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One on-chip memory of a core. `align` is what an address must be a multiple of, in bytes."""
+
+    level: Level
+    bytes: int
+    reserved: int
+    framework: int
+    align: int
+    source: str
+
+    @property
+    def usable(self) -> int:
+        """Bytes that a kernel may plan with when a TPipe exists, as in every kernel that we emit."""
+        return self.bytes - self.reserved - self.framework
+
+
+@dataclass(frozen=True)
+class Path:
+    """A way between two memories: cycles = startup (isolated) or issue (back to back) + bytes / rate(cores).
+
+    `shared` is what all cores together may draw, in bytes per cycle (infinite where the path is a core's own);
+    `curve` holds measured (bytes of a transfer, bytes per cycle) pairs.
+    """
+
+    name: str
+    startup: float
+    issue: float
+    peak: float
+    shared: float
+    curve: tuple[tuple[int, float], ...]
+    source: str
+
+    def rate(self, cores: int) -> float:
+        """Bytes per cycle that one of `cores` active cores gets."""
+        return min(self.peak, self.shared / cores)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What row-wise GM copies cost: burst sizes in bytes, and factors by the alignment of the row pitch."""
+
+    bursts: tuple[int, ...]
+    pitch_512: float
+    pitch_128: float
+    pitch_32: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Cube:
+    """The matrix unit: multiply-adds per cycle by operand dtype name, and cycles of one Mmad per fractal."""
+
+    macs: Mapping[str, int]
+    fractal: float
+    issue: float
+    startup: float
+    source: str
+
+
+@dataclass(frozen=True)
+class VectorCost:
+    """Cycles of a vector instruction for one element size.
+
+    `slope` per repeat with all operands in one bank group, `free` with the sources in different ones; `fixed` is added when the
+    instruction runs alone; `floor` is the least it takes back to back.
+    """
+
+    slope: float
+    free: float
+    fixed: float
+    floor: float
+
+
+@dataclass(frozen=True)
+class Vector:
+    """The vector unit. `ops` maps an operation's name and its element size in bytes (2 or 4) to its cost."""
+
+    repeat_bytes: int
+    bank_groups_bytes: int
+    barrier: float
+    counter_tail: float
+    ops: Mapping[tuple[str, int], VectorCost]
+    source: str
+
+    def lanes(self, dtype: DType) -> int:
+        """Elements of one repeat."""
+        return self.repeat_bytes // dtype.bytes
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Counts of flags and widths of instruction fields; `nd2nz_rows` is nValue, `nd2nz_pitch` is srcDValue, in elements."""
+
+    event_ids: int
+    usable_event_ids: int
+    cross_ids: int
+    cross_count: int
+    repeat: int
+    stride_field: int
+    nd2nz_rows: int
+    nd2nz_pitch: int
+    mmad_n: int
+    queue_depth: int
+    source: str
+
+
+@dataclass(frozen=True)
+class Sync:
+    """Cycles of synchronisation and of the scalar unit. The latency between cores is not published: a value and its range."""
+
+    flag: float
+    barrier: float
+    cross_latency: float
+    cross_latency_low: float
+    cross_latency_high: float
+    scalar_issue: float
+    scalar_loop: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Microseconds around a kernel."""
+
+    base_us: float
+    base_low_us: float
+    base_high_us: float
+    mix_us: float
+    prologue_us: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Shared:
+    """What all cores draw from together, in bytes per second."""
+
+    l2_read: float
+    l2_write: float
+    hbm_read: float
+    hbm_write: float
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Chip:
+    """A chip by name; two loads of one name give the same object. `clock_mhz` counts the cycles of every number here."""
+
+    name: str
+    names: tuple[str, ...]
+    architecture: str
+    cube_cores: int
+    vector_cores: int
+    clock_mhz: float
+    l2_bytes: int
+    hbm_bytes: int
+    memories: Mapping[Level, Memory]
+    paths: Mapping[str, Path]
+    rows: Rows
+    cube: Cube
+    vector: Vector
+    limits: Limits
+    sync: Sync
+    launch: Launch
+    shared: Shared
+    sources: Mapping[str, str]
+    source: str
+
+    def capacity(self, level: Level) -> int:
+        """Bytes of a level that a kernel may plan with."""
+        return self.memories[level].usable
+
+    def align(self, level: Level) -> int:
+        """What addresses of a level must be multiples of, in bytes; 32 in GM and in the workspace (512 is fastest)."""
+        return self.memories[level].align if level in self.memories else 32
+
+    def path(self, name: str) -> Path:
+        return self.paths[name]
+
+    def microseconds(self, cycles: float) -> float:
+        return cycles / self.clock_mhz
+
+    @property
+    def peak_f16_tflops(self) -> float:
+        """Multiply-adds of all cube cores, twice, in 1e12 per second."""
+        return self.cube_cores * self.cube.macs["f16"] * 2 * self.clock_mhz * 1e6 / 1e12

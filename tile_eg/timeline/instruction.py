@@ -1,0 +1,229 @@
+"""What one instruction costs: busy cycles on its pipe and bytes moved, from the chip's tables.
+
+Pure and quick: search models call `cycles` for every candidate, the timeline for every instruction of a program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tile_eg.chips.model import Chip, Path, VectorCost
+from tile_eg.ir.types import F32, DType
+
+_VECTOR_NAME = {
+    "sub": "add", "min": "max", "mins": "maxs", "sum": "add",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Work:
+    """One instruction by its sizes. `op` is a name of `ir.program.Instr`.
+
+    `rows` x `cols` (x `depth`) are the elements processed; `dtype` is the destination's and `src_dtype` the main source's.
+    `form` and `pitch` (elements between rows in UB) are those of vector instructions; `stride_bytes` is the row pitch in GM or
+    in the workspace (0: rows follow each other); `other` is the far end of a move; `cores` share the memory system.
+    `conflict` says that the sources of a vector instruction may lie in one UB bank group.
+    """
+
+    op: str
+    rows: int
+    cols: int
+    depth: int = 1
+    dtype: DType = F32
+    src_dtype: DType = F32
+    form: str = "flat"
+    pitch: int = 0
+    stride_bytes: int = 0
+    other: str = "GM"
+    cores: int = 1
+    conflict: bool = True
+
+
+def cycles(chip: Chip, work: Work, *, cold: bool = False) -> float:
+    """Busy cycles of `work` on its pipe, back to back with others; `cold` adds the start-up of an isolated instruction.
+
+    An empty extent costs nothing: the instruction is not issued.
+    """
+    if work.rows <= 0 or work.cols <= 0 or work.depth <= 0:
+        return 0.0
+    rule = _RULES.get(work.op)
+    return rule(chip, work, cold) if rule else _vector(chip, work, cold)
+
+
+def moved_bytes(work: Work) -> int:
+    """Bytes that a move carries, without padding and burst rounding; 0 for a computation."""
+    if work.op == "l1_to_l0a":
+        return work.rows * work.depth * work.dtype.bytes
+    if work.op == "l1_to_l0b":
+        return work.cols * work.depth * work.dtype.bytes
+    if work.op in ("gm_to_l1", "gm_to_ub", "ub_to_gm", "fixpipe"):
+        return work.rows * work.cols * work.dtype.bytes
+    return 0
+
+
+def _up(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
+
+
+# ---- moves ------------------------------------------------------------------------------------------------------------------
+
+
+def burst_bytes(chip: Chip, row_bytes: int) -> int:
+    """Bytes that the memory system moves for a row: its tail is rounded up to a burst of 128, 256 or 512 (ASC)."""
+    bursts = chip.rows.bursts
+    whole, tail = divmod(row_bytes, bursts[-1])
+    return whole * bursts[-1] + (next(b for b in bursts if b >= tail) if tail else 0)
+
+
+def pitch_factor(chip: Chip, pitch_bytes: int) -> float:
+    """How much longer rows take that start `pitch_bytes` apart: 1 for multiples of 512, more below (fit on public copy rows)."""
+    if pitch_bytes % 512 == 0:
+        return chip.rows.pitch_512
+    return chip.rows.pitch_128 if pitch_bytes % 128 == 0 else chip.rows.pitch_32
+
+
+def gm_bytes(chip: Chip, work: Work) -> float:
+    """Bytes of a GM copy in terms of full-speed bytes: bursts rounded row by row, times the pitch factor."""
+    row = work.cols * work.dtype.bytes
+    pitch = work.stride_bytes or row
+    if work.rows == 1 or (pitch == row and work.op != "gm_to_l1"):
+        return burst_bytes(chip, work.rows * row)
+    return work.rows * burst_bytes(chip, row) * pitch_factor(chip, pitch)
+
+
+def _move(path: Path, size: float, cores: int, cold: bool) -> float:
+    return (path.startup if cold else path.issue) + size / path.rate(cores)
+
+
+def _gm_to_l1(chip: Chip, work: Work, cold: bool) -> float:
+    """ND2NZ copy: start-up 767 isolated, 15 % of it when queued, then the rate of all cores (MSKPP, fit on GEMM rows)."""
+    path = chip.paths["gm_to_l1" if work.rows == 1 else "gm_to_l1_nd2nz"]
+    return _move(path, gm_bytes(chip, work), work.cores, cold)
+
+
+def _gm_to_ub(chip: Chip, work: Work, cold: bool) -> float:
+    """147 + bytes / 50.7 isolated (MSKPP), issue 27 (GE-ATT)."""
+    return _move(chip.paths["gm_to_ub"], gm_bytes(chip, work), work.cores, cold)
+
+
+def _ub_to_gm(chip: Chip, work: Work, cold: bool) -> float:
+    """121 + bytes / 66 isolated (MSKPP), issue 12 (GE-ATT)."""
+    return _move(chip.paths["ub_to_gm"], gm_bytes(chip, work), work.cores, cold)
+
+
+def _fixpipe(chip: Chip, work: Work, cold: bool) -> float:
+    """To GM 35 + bytes / 121 alone and less when all cores write (MSKPP, PTO); to L1 64 elements per cycle (ASC)."""
+    if work.other == "L1":
+        return _move(chip.paths["l0c_to_l1"], _up(work.rows, 16) * _up(work.cols, 16) * work.dtype.bytes, 1, cold)
+    return _move(chip.paths["l0c_to_gm"], gm_bytes(chip, work), work.cores, cold)
+
+
+def _l1_to_l0(path: str) -> Callable[[Chip, Work, bool], float]:
+    """28 + bytes / 256 (L0A) or / 128 (L0B), every dimension padded to its fractal (ASC, PTO)."""
+
+    def rule(chip: Chip, work: Work, cold: bool) -> float:
+        wide = work.rows if path == "l1_to_l0a" else work.cols
+        size = _up(wide, 16) * _up(work.depth, max(16, 32 // work.dtype.bytes)) * work.dtype.bytes
+        return _move(chip.paths[path], size, 1, cold)
+
+    return rule
+
+
+def mmad_fractals(work: Work) -> int:
+    """Fractals of 16 x 16 x 32 bytes: every dimension is padded (ASC, theoretical cube performance)."""
+    return -(-work.rows // 16) * -(-work.cols // 16) * -(-work.depth // (32 // work.src_dtype.bytes))
+
+
+def _mmad(chip: Chip, work: Work, cold: bool) -> float:
+    """2.4 + 0.992 cycles a half fractal back to back, 23.1 isolated (MSKPP); a float fractal takes two (ASC)."""
+    cube = chip.cube
+    depth = 32 // work.src_dtype.bytes
+    each = cube.fractal * (16 * 16 * depth) / cube.macs[work.src_dtype.name]
+    return (cube.startup if cold else cube.issue) + each * mmad_fractals(work)
+
+
+# ---- vector -----------------------------------------------------------------------------------------------------------------
+
+
+def _cost(chip: Chip, name: str, element_bytes: int) -> VectorCost:
+    return chip.vector.ops[_VECTOR_NAME.get(name, name), 2 if element_bytes <= 2 else 4]
+
+
+def _calls(chip: Chip, cost: VectorCost, repeats: int, conflict: bool) -> float:
+    """Cycles of enough instructions for `repeats`: slope each, at least the floor, at most 255 repeats in one (MSKPP)."""
+    slope = cost.slope if conflict else cost.free
+    full, rest = divmod(repeats, chip.limits.repeat)
+    total = full * max(cost.floor, slope * chip.limits.repeat)
+    return total + (max(cost.floor, slope * rest) if rest else 0.0)
+
+
+def _vector(chip: Chip, work: Work, cold: bool) -> float:
+    name = work.op[1:]
+    base, _, suffix = name.partition("_")
+    element = max(work.dtype.bytes, work.src_dtype.bytes) if base == "cast" else work.dtype.bytes
+    cost = _cost(chip, base, element)
+    lanes = chip.vector.repeat_bytes // element
+    if suffix or (work.form == "rows" and work.rows > 1):
+        total = -(-work.cols // lanes) * _calls(chip, cost, work.rows, work.conflict)
+    else:
+        total = _flat(chip, cost, work, lanes)
+    return total + (cost.fixed if cold else 0.0)
+
+
+def _flat(chip: Chip, cost: VectorCost, work: Work, lanes: int) -> float:
+    """One run of rows x pitch elements by count: a count that fills no repeat pays the counter-mode tail (PTO)."""
+    count = work.rows * (work.pitch or work.cols) if work.rows > 1 else work.cols
+    tail = chip.vector.counter_tail if count % lanes and count > lanes else 0.0
+    repeats = -(-count // lanes)
+    return max(cost.floor, (cost.slope if work.conflict else cost.free) * repeats) + tail
+
+
+def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
+    """Folds of whole column chunks over all rows, then one whole-reduce a row (7 cycles a repeat, ASC).
+
+    Each fold needs the one before it: a PipeBarrier<PIPE_V> between.
+    """
+
+    def rule(chip: Chip, work: Work, cold: bool) -> float:
+        lanes = chip.vector.lanes(work.dtype)
+        steps = -(-work.cols // lanes) - 1
+        fold = _cost(chip, name, work.dtype.bytes)
+        last = _cost(chip, "whole_sum" if name == "sum" else "whole_max", work.dtype.bytes)
+        total = steps * (_calls(chip, fold, work.rows, work.conflict) + chip.vector.barrier)
+        return total + _calls(chip, last, work.rows, False) + (last.fixed if cold else 0.0)
+
+    return rule
+
+
+def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
+    """The first row copied, then one add (max, min) a further row, each behind the one before it."""
+
+    def rule(chip: Chip, work: Work, cold: bool) -> float:
+        repeats = -(-work.cols // chip.vector.lanes(work.dtype))
+        fold = _cost(chip, name, work.dtype.bytes)
+        first = _calls(chip, _cost(chip, "copy", work.dtype.bytes), repeats, False)
+        each = _calls(chip, fold, repeats, work.conflict) + chip.vector.barrier
+        return first + (work.rows - 1) * each + (fold.fixed if cold else 0.0)
+
+    return rule
+
+
+def _brcb(chip: Chip, work: Work, cold: bool) -> float:
+    """Each repeat turns 8 elements into 8 blocks of 32 bytes (ASC, Brcb)."""
+    cost = _cost(chip, "brcb", work.dtype.bytes)
+    return _calls(chip, cost, -(-max(work.rows, 1) // 8), False) + (cost.fixed if cold else 0.0)
+
+
+_RULES: dict[str, Callable[[Chip, Work, bool], float]] = {
+    "gm_to_l1": _gm_to_l1,
+    "gm_to_ub": _gm_to_ub,
+    "ub_to_gm": _ub_to_gm,
+    "fixpipe": _fixpipe,
+    "l1_to_l0a": _l1_to_l0("l1_to_l0a"),
+    "l1_to_l0b": _l1_to_l0("l1_to_l0b"),
+    "mmad": _mmad,
+    "vbrcb": _brcb,
+    **{f"vrow{name}": _row_reduce(name) for name in ("max", "min", "sum")},
+    **{f"vcol{name}": _col_reduce(name) for name in ("max", "min", "sum")},
+}
