@@ -1,0 +1,58 @@
+"""NumPy arrays as a kernel's arguments: the element types' NumPy forms, and whether arrays fit the tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.types import DType
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def numpy_dtype(dtype: DType) -> np.dtype:
+    """The NumPy type of an element type; bf16 is that of `ml_dtypes`."""
+    import numpy as np
+
+    if dtype.name == "bf16":
+        import ml_dtypes
+
+        return np.dtype(ml_dtypes.bfloat16)
+    return np.dtype(dtype.numpy)
+
+
+def check_arguments(tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray]) -> None:
+    """TileError unless there is exactly one array for every input tensor, of its shape and element type."""
+    inputs = {t.name: t for t in tensors if not t.output}
+    for name in arrays:
+        if name not in inputs:
+            raise TileError(f"the kernel has no input '{name}'", help="its inputs: " + signature(inputs.values()))
+    for name, tensor in inputs.items():
+        if name not in arrays:
+            raise TileError(f"no array for input '{name}'", tensor.span, help="the inputs: " + signature(inputs.values()))
+        check_argument(tensor, arrays[name])
+
+
+def check_argument(tensor: Tensor, array: np.ndarray) -> None:
+    """TileError unless the array has the tensor's shape and element type."""
+    shape, dtype = getattr(array, "shape", None), getattr(array, "dtype", None)
+    if shape is None or dtype is None:
+        raise TileError(f"input '{tensor.name}' is no array but of type {type(array).__name__}", tensor.span)
+    if tuple(shape) != tensor.shape:
+        raise TileError(f"input '{tensor.name}' has shape {_shape(shape)}, not {_shape(tensor.shape)}", tensor.span)
+    if dtype != numpy_dtype(tensor.dtype):
+        to = "ml_dtypes.bfloat16" if tensor.dtype.name == "bf16" else f"'{tensor.dtype.numpy}'"
+        message = f"input '{tensor.name}' has elements of type {dtype}, not {tensor.dtype.numpy}"
+        raise TileError(message, tensor.span, help=f"convert it: {tensor.name}.astype({to})")
+
+
+def signature(tensors: Iterable[Tensor]) -> str:
+    """Tensors as the kernel's author writes them: A: f16[128, 64], B: f16[64, 32]."""
+    return ", ".join(f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" for t in tensors)
+
+
+def _shape(shape: Sequence[int]) -> str:
+    return "(" + ", ".join(map(str, shape)) + ")"
