@@ -1,0 +1,422 @@
+"""The readable form of a Program: what `tile-eg emit --program` writes, and what can be edited and run again.
+
+    program gemm on 910B2 as AIC_ONLY, blocks 4, workspace 0
+    tensor A: f16[512, 512]
+    tensor C: f32[512, 512] output
+    buffer a: L1 f16 128 x 64 nz, pitch 64, slots 2 at 0, 16384
+    cube {
+      for k in 8 {
+        wait MTE1 -> MTE2 id (k % 2)
+        gm_to_l1 a[(k % 2)] <- A{(k * 64) : 512} : 128 x 64 by m-gm-l1  # gemm.tile:8
+      }
+    }
+
+`a[slot; row, col]` is a window of a slot, `A{offset : stride}` a window of a GM tensor; `: rows x cols x depth` is what is valid.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import fields
+from typing import NoReturn
+
+from tile_eg.errors import TileError
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.kernel import Span, Tensor
+from tile_eg.ir.program import (
+    PIPES,
+    VECTOR,
+    Buffer,
+    CrossSet,
+    CrossWait,
+    Gm,
+    Instr,
+    Loop,
+    Node,
+    Operand,
+    PipeBarrier,
+    Program,
+    SetFlag,
+    Tile,
+    WaitFlag,
+    When,
+)
+from tile_eg.ir.types import DTYPES, Level
+
+OPS = (*PIPES, *VECTOR)
+WORDS = ("transpose", "relu", "swap")
+DEFAULTS = {f.name: f.default for f in fields(Instr)}
+
+
+def print_program(p: Program) -> str:
+    """The program as text that `parse_program` reads back to an equal Program (spans apart)."""
+    halves = ", halves" if p.halves else ""
+    lines = [f"program {p.name} on {p.chip} as {p.kernel_type}, blocks {p.blocks}, workspace {p.workspace}{halves}"]
+    lines += [_tensor(t) for t in p.tensors]
+    lines += [_buffer(b) for b in p.buffers]
+    for title, nodes in (("cube", p.cube), ("vector", p.vector)):
+        lines += [f"{title} {{", *_nodes(nodes, "  "), "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _tensor(t: Tensor) -> str:
+    return f"tensor {t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" + (" output" if t.output else "")
+
+
+def _buffer(b: Buffer) -> str:
+    at = f" at {', '.join(map(str, b.addresses))}" if b.addresses else ""
+    halved = ", halved" if b.halved else ""
+    return f"buffer {b.name}: {b.level} {b.dtype} {b.rows} x {b.cols} {b.layout}, pitch {b.pitch}{halved}, slots {b.slots}{at}"
+
+
+def _nodes(nodes: tuple[Node, ...], indent: str) -> list[str]:
+    out = []
+    for n in nodes:
+        if isinstance(n, Loop | When):
+            head = f"for {n.var} in {n.trips} {{" if isinstance(n, Loop) else f"if {n.condition} {{"
+            out += [indent + head, *_nodes(n.body, indent + "  "), indent + "}"]
+        else:
+            out.append(indent + node_text(n))
+    return out
+
+
+def node_text(n: Node) -> str:
+    """One line for an instruction, flag or barrier."""
+    match n:
+        case SetFlag():
+            return f"set {n.src} -> {n.dst} id {n.id}"
+        case WaitFlag():
+            return f"wait {n.src} -> {n.dst} id {n.id}"
+        case PipeBarrier():
+            return f"barrier {n.pipe}"
+        case CrossSet():
+            return f"cross_set {n.pipe} {n.id}"
+        case CrossWait():
+            return f"cross_wait {n.id}"
+        case Instr():
+            return _instr(n)
+    raise TypeError(n)
+
+
+def _operand(o: Operand) -> str:
+    if isinstance(o, Gm):
+        return f"{o.tensor}{{{o.offset} : {o.stride}}}"
+    if o.row == ZERO and o.col == ZERO:
+        return o.buffer if o.slot == ZERO else f"{o.buffer}[{o.slot}]"
+    return f"{o.buffer}[{o.slot}; {o.row}, {o.col}]"
+
+
+def _instr(i: Instr) -> str:
+    parts = [i.op, _operand(i.dst)]
+    if i.srcs:
+        parts += ["<-", ", ".join(map(_operand, i.srcs))]
+    parts += [":", " x ".join(map(str, (i.rows, i.cols, i.depth)[: 2 if i.depth == ONE else 3]))]
+    parts += [w for w in WORDS if getattr(i, w)]
+    parts += [f"{w} {getattr(i, w)}" for w in ("scalar", "init", "form", "when") if getattr(i, w) != DEFAULTS[w]]
+    parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
+    parts += [f"by {', '.join(i.rules)}"] if i.rules else []
+    parts += [f" # {i.span.file}:{i.span.line}"] if i.span else []
+    return " ".join(parts)
+
+
+_TOKEN = re.compile(
+    r"(?P<skip>[ \t\r\n]+|\#[^\n]*)|(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)"
+    r"|(?P<name>[A-Za-z_][\w.]*)|(?P<sign>->|<-|&&|[][{}(),;:<+\-*/%])"
+)
+Token = tuple[str, str, int]  # kind, text, where it starts
+
+
+class _Parser:
+    """Recursive descent over the tokens of one program text."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self.text, self.file = text, file
+        self.tokens = list(self._tokens())
+        self.at = 0
+
+    def _tokens(self) -> list[Token]:
+        out, pos = [], 0
+        while pos < len(self.text):
+            m = _TOKEN.match(self.text, pos)
+            if m is None:
+                self._fail(f"unexpected character {self.text[pos]!r}", pos, 1)
+            if m.lastgroup != "skip":
+                out.append((str(m.lastgroup), m.group(), pos))
+            pos = m.end()
+        return [*out, ("end", "", len(self.text))]
+
+    def span(self, start: int, length: int) -> Span:
+        line = self.text.count("\n", 0, start) + 1
+        column = start - self.text.rfind("\n", 0, start)
+        return Span(self.file, line, column, line, column + max(1, length))
+
+    def _fail(self, message: str, start: int, length: int) -> NoReturn:
+        error = TileError(message, self.span(start, length), help="`tile-eg emit --program` shows how a program is written")
+        error.source = self.text
+        raise error
+
+    def expected(self, what: str) -> NoReturn:
+        _, text, start = self.tokens[self.at]
+        self._fail(f"expected {what}, found {repr(text) if text else 'the end of the program'}", start, len(text))
+
+    def peek(self, *texts: str) -> bool:
+        return self.tokens[self.at][1] in texts and self.tokens[self.at][0] != "end"
+
+    def take(self, *texts: str) -> str | None:
+        if not self.peek(*texts):
+            return None
+        self.at += 1
+        return self.tokens[self.at - 1][1]
+
+    def need(self, *texts: str) -> str:
+        return self.take(*texts) or self.expected(" or ".join(f"`{t}`" for t in texts))
+
+    def name(self, what: str = "a name") -> str:
+        if self.tokens[self.at][0] != "name":
+            self.expected(what)
+        self.at += 1
+        return self.tokens[self.at - 1][1]
+
+    def word(self, what: str) -> str:
+        """A name that may start with a digit (chips) or hold dashes (rules)."""
+        start = self.tokens[self.at][2]
+        m = re.compile(r"[\w.-]+").match(self.text, start)
+        if m is None:
+            self.expected(what)
+        while self.tokens[self.at][2] < m.end():
+            self.at += 1
+        return m.group()
+
+    def integer(self) -> int:
+        minus = self.take("-")
+        if not self.tokens[self.at][1].isdigit():
+            self.expected("an integer")
+        self.at += 1
+        n = int(self.tokens[self.at - 1][1])
+        return -n if minus else n
+
+    def real(self) -> float:
+        minus = self.take("-")
+        kind, text, _ = self.tokens[self.at]
+        if kind != "number" and text not in ("inf", "nan"):
+            self.expected("a number")
+        self.at += 1
+        return -float(text) if minus else float(text)
+
+    # Expressions, loosest binding first; everything printed is parenthesised, what people write need not be.
+
+    def expr(self) -> Expr:
+        e = self._less()
+        while self.take("&&"):
+            e = ix.both(e, self._less())
+        return e
+
+    def _less(self) -> Expr:
+        e = self._sum()
+        while self.take("<"):
+            e = ix.less(e, self._sum())
+        return e
+
+    def _sum(self) -> Expr:
+        e = self._product()
+        while sign := self.take("+", "-"):
+            right = self._product()
+            e = e + right if sign == "+" else e - right
+        return e
+
+    def _product(self) -> Expr:
+        e = self._atom()
+        while sign := self.take("*", "/", "%"):
+            e = {"*": ix.mul, "/": ix.div, "%": ix.mod}[sign](e, self._atom())
+        return e
+
+    def _atom(self) -> Expr:
+        if self.take("("):
+            e = self.expr()
+            self.need(")")
+            return e
+        if self.tokens[self.at][0] == "number" or self.peek("-"):
+            return ix.const(self.integer())
+        name = self.name("an expression")
+        return self._call(name) if name in ("min", "max") and self.peek("(") else ix.var(name)
+
+    def _call(self, name: str) -> Expr:
+        self.need("(")
+        a = self.expr()
+        self.need(",")
+        b = self.expr()
+        self.need(")")
+        return ix.minimum(a, b) if name == "min" else ix.maximum(a, b)
+
+    # Programs
+
+    def program(self) -> Program:
+        self.need("program")
+        name = self.name("the kernel's name")
+        self.need("on")
+        chip = self.word("the chip's name")
+        self.need("as")
+        kernel_type = self.name("the kernel type")
+        blocks, workspace = self._field("blocks"), self._field("workspace")
+        halves = bool(self.take(",") and self.need("halves"))
+        tensors = self._many("tensor", self.tensor)
+        buffers = self._many("buffer", self.buffer)
+        self.names = {t.name for t in tensors} | {b.name for b in buffers}
+        cube, vector = self._stream("cube"), self._stream("vector")
+        if self.tokens[self.at][0] != "end":
+            self.expected("the end of the program")
+        return Program(name, chip, kernel_type, tensors, blocks, halves, workspace, buffers, cube, vector)
+
+    def _field(self, word: str) -> int:
+        self.need(",")
+        self.need(word)
+        return self.integer()
+
+    def _many(self, word: str, one: Callable) -> tuple:
+        out = []
+        while self.take(word):
+            out.append(one())
+        return tuple(out)
+
+    def _integers(self) -> tuple[int, ...]:
+        out = [self.integer()]
+        while self.take(","):
+            out.append(self.integer())
+        return tuple(out)
+
+    def tensor(self) -> Tensor:
+        name = self.name()
+        self.need(":")
+        dtype = DTYPES[self.need(*DTYPES)]
+        self.need("[")
+        shape = () if self.peek("]") else self._integers()
+        self.need("]")
+        return Tensor(name, dtype, shape, bool(self.take("output")))
+
+    def buffer(self) -> Buffer:
+        name = self.name()
+        self.need(":")
+        level, dtype = Level(self.need(*Level)), DTYPES[self.need(*DTYPES)]
+        rows = self.integer()
+        self.need("x")
+        cols = self.integer()
+        layout, pitch = self.need("nd", "nz", "zz", "zn"), self._field("pitch")
+        self.need(",")
+        halved = bool(self.take("halved") and self.need(","))
+        self.need("slots")
+        slots = self.integer()
+        addresses = self._integers() if self.take("at") else ()
+        return Buffer(name, level, dtype, rows, cols, pitch, layout, slots, addresses, halved)
+
+    def _stream(self, title: str) -> tuple[Node, ...]:
+        self.need(title)
+        return self.block()
+
+    def block(self) -> tuple[Node, ...]:
+        self.need("{")
+        out = []
+        while not self.take("}"):
+            out.append(self.node())
+        return tuple(out)
+
+    def node(self) -> Node:
+        start = self.tokens[self.at][2]
+        word = self.name("an instruction or `}`")
+        special = {"for": self._loop, "if": self._when, "set": self._set, "wait": self._wait, "barrier": self._barrier}
+        special |= {"cross_set": self._cross_set, "cross_wait": self._cross_wait}
+        if word in special:
+            return special[word]()
+        if word not in OPS:
+            self._fail(f"no instruction is called {word!r}", start, len(word))
+        return self._instr(word, start)
+
+    def _loop(self) -> Loop:
+        var = self.name("a loop variable")
+        self.need("in")
+        return Loop(var, self.integer(), self.block())
+
+    def _when(self) -> When:
+        return When(self.expr(), self.block())
+
+    def _event(self) -> tuple[str, str, Expr]:
+        src = self.name("a pipe")
+        self.need("->")
+        dst = self.name("a pipe")
+        self.need("id")
+        return src, dst, self.expr()
+
+    def _set(self) -> SetFlag:
+        return SetFlag(*self._event())
+
+    def _wait(self) -> WaitFlag:
+        return WaitFlag(*self._event())
+
+    def _barrier(self) -> PipeBarrier:
+        return PipeBarrier(self.name("a pipe"))
+
+    def _cross_set(self) -> CrossSet:
+        return CrossSet(self.name("a pipe"), self.integer())
+
+    def _cross_wait(self) -> CrossWait:
+        return CrossWait(self.integer())
+
+    def _instr(self, op: str, start: int) -> Instr:
+        dst = self.operand()
+        srcs = [self.operand()] if self.take("<-") else []
+        while srcs and self.take(","):
+            srcs.append(self.operand())
+        self.need(":")
+        shape = [self.expr()]
+        while self.take("x"):
+            shape.append(self.expr())
+        options = self._options()
+        last = self.tokens[self.at - 1]
+        options["span"] = self.span(start, last[2] + len(last[1]) - start)
+        return Instr(op, dst, tuple(srcs), *(shape + [ONE] * (3 - len(shape))), **options)
+
+    def _options(self) -> dict:
+        read: dict[str, Callable] = {"scalar": self.real, "init": self.expr, "when": self.expr, "scratch": self._tile}
+        read |= {"form": lambda: self.need("flat", "rows"), **{w: (lambda: True) for w in WORDS}}
+        out = {}
+        while word := self.take(*read):
+            out[word] = read[word]()
+        if self.take("by"):
+            rules = [self.word("a rule's name")]
+            while self.take(","):
+                rules.append(self.word("a rule's name"))
+            out["rules"] = tuple(rules)
+        return out
+
+    def operand(self) -> Operand:
+        _, text, start = self.tokens[self.at]
+        name = self.name("a buffer or a tensor")
+        if name not in self.names:
+            self._fail(f"no tensor or buffer is called {text!r}", start, len(text))
+        if self.take("{"):
+            offset = self.expr()
+            self.need(":")
+            stride = self.integer()
+            self.need("}")
+            return Gm(name, offset, stride)
+        return self._window(name)
+
+    def _window(self, name: str) -> Tile:
+        slot, row, col = ZERO, ZERO, ZERO
+        if self.take("["):
+            slot = self.expr()
+            if self.take(";"):
+                row = self.expr()
+                self.need(",")
+                col = self.expr()
+            self.need("]")
+        return Tile(name, slot, row, col)
+
+    def _tile(self) -> Tile:
+        return self._window(self.name("a buffer"))
+
+
+def parse_program(text: str, file: str = "<program>") -> Program:
+    """The Program that `text` describes; its spans point into `text`. TileError (with a caret) where it is not one."""
+    return _Parser(text, file).program()
