@@ -1,0 +1,131 @@
+"""The machine contract as data (docs/machine.md says the same in words): architecture 2201, Atlas A2 and A3.
+
+The simulator, the emitter, legality and the timeline all read this file, so that none has a machine of its own. Vendor pages
+are named in docs/machine.md, clause by clause; the numbers of a single chip are in `tile_eg/chips`.
+"""
+
+from __future__ import annotations
+
+from tile_eg.ir.program import AIC, AIV
+from tile_eg.ir.types import Level
+
+# ---- pipes (clause 1) -------------------------------------------------------------------------------------------------------
+
+SCALAR_PIPE = "S"
+CORE_PIPES: dict[str, tuple[str, ...]] = {AIC: ("MTE2", "MTE1", "M", "FIX", "MTE3"), AIV: ("MTE2", "V", "MTE3")}
+CORE_LEVELS: dict[str, tuple[Level, ...]] = {AIC: (Level.L1, Level.L0A, Level.L0B, Level.L0C), AIV: (Level.UB,)}
+QUEUE_DEPTH = 32
+
+# ---- flags inside a core (clauses 6-8) --------------------------------------------------------------------------------------
+
+EVENTS: dict[str, tuple[str, ...]] = {
+    AIC: (
+        "M_MTE1", "M_MTE2", "M_FIX", "MTE1_M", "MTE1_MTE2", "MTE1_MTE3", "MTE1_FIX", "MTE2_M", "MTE2_MTE1", "MTE2_MTE3",
+        "MTE2_FIX", "MTE3_MTE1", "MTE3_MTE2", "FIX_M", "FIX_MTE1", "FIX_MTE2", "FIX_MTE3",
+    ),
+    AIV: (
+        "S_V", "S_MTE2", "S_MTE3", "V_S", "V_MTE2", "V_MTE3", "MTE2_S", "MTE2_V", "MTE2_MTE3", "MTE3_S", "MTE3_V", "MTE3_MTE2",
+    ),
+}  # fmt: skip
+EVENT_IDS = range(8)
+USABLE_EVENT_IDS = range(6)
+
+
+def valid_event(core: str, src: str, dst: str) -> bool:
+    """Whether `core` has a flag from pipe `src` to pipe `dst`."""
+    return f"{src}_{dst}" in EVENTS[core]
+
+
+# ---- flags between cores (clauses 9-13) -------------------------------------------------------------------------------------
+
+ALL_CROSS_IDS = range(16)
+CROSS_IDS = range(11)
+MAX_CROSS_COUNT = 15
+CROSS_SET_PIPES: dict[str, tuple[str, ...]] = {AIC: ("M", "MTE1", "MTE2", "MTE3", "FIX"), AIV: ("V", "MTE2", "MTE3")}
+CROSS_WAIT_STOPS_ISSUE = True
+
+# ---- barriers (clauses 3-5) -------------------------------------------------------------------------------------------------
+
+MMAD_GUARDED_FRACTALS = 10
+HARDWARE_GUARDED_PIPES = (SCALAR_PIPE,)
+
+
+def needs_barrier(pipe: str, m: int = 0, n: int = 0) -> bool:
+    """Whether an instruction of `pipe` needs PipeBarrier<pipe> behind an earlier one of that pipe with which it shares memory.
+
+    To share is that the later one reads or overwrites what the earlier one writes, or overwrites what it reads. `m` and `n`
+    are those of the two Mmads (the smaller of each): large ones that accumulate in one L0C tile are guarded by the hardware.
+    """
+    if pipe == "M":
+        return (m // 16) * (n // 16) < MMAD_GUARDED_FRACTALS
+    return pipe not in HARDWARE_GUARDED_PIPES
+
+
+# ---- kernel types (clauses 13 and 22) ---------------------------------------------------------------------------------------
+
+_CORES: dict[str, tuple[int, int]] = {
+    "AIC_ONLY": (1, 0), "AIV_ONLY": (0, 1), "MIX_AIC_1_0": (1, 0), "MIX_AIV_1_0": (0, 1), "MIX_AIC_1_1": (1, 1),
+    "MIX_AIC_1_2": (1, 2),
+}  # fmt: skip
+KERNEL_TYPES = tuple(_CORES)
+
+
+def cores(kernel_type: str) -> tuple[int, int]:
+    """Cube and vector cores of one launched block."""
+    return _CORES[kernel_type]
+
+
+def has_cross_flags(kernel_type: str) -> bool:
+    """Whether flags between cores work: the hardware's scheduler of them is off in AIC_ONLY and AIV_ONLY kernels."""
+    return kernel_type.startswith("MIX")
+
+
+# ---- addresses and fields (clauses 14-19) -----------------------------------------------------------------------------------
+
+ALIGNMENT: dict[Level, int] = {Level.L1: 32, Level.L0A: 512, Level.L0B: 512, Level.L0C: 64, Level.UB: 32}
+BLOCK_BYTES = 32
+REPEAT_BYTES = 256
+MAX_REPEAT = 255
+FRACTAL_BYTES = 512
+FIELD_LIMITS: dict[str, tuple[int, int]] = {
+    "MmadParams.m": (0, 4095),
+    "MmadParams.n": (0, 4095),
+    "MmadParams.k": (0, 4095),
+    "Nd2NzParams.ndNum": (0, 4095),
+    "Nd2NzParams.nValue": (0, 16384),
+    "Nd2NzParams.dValue": (0, 65535),
+    "Nd2NzParams.srcNdMatrixStride": (0, 65535),
+    "Nd2NzParams.srcDValue": (1, 65535),
+    "Nd2NzParams.dstNzC0Stride": (1, 16384),
+    "Nd2NzParams.dstNzNStride": (1, 16384),
+    "Nd2NzParams.dstNzMatrixStride": (0, 16384),
+    "LoadData2DParams.startIndex": (0, 65535),
+    "LoadData2DParams.repeatTimes": (0, 255),
+    "LoadData2DParams.srcStride": (0, 65535),
+    "LoadData2DParams.dstGap": (0, 65535),
+    "FixpipeParamsV220.nSize": (0, 4095),
+    "FixpipeParamsV220.mSize": (0, 65535),
+    "FixpipeParamsV220.srcStride": (0, 65535),
+    "FixpipeParamsV220.dstStride": (1, 2**32 - 1),
+    "FixpipeParamsV220.ndNum": (1, 65535),
+    "FixpipeParamsV220.srcNdStride": (0, 512),
+    "FixpipeParamsV220.dstNdStride": (0, 65535),
+    "DataCopyParams.blockCount": (0, 4095),
+    "DataCopyParams.blockLen": (0, 65535),
+    "DataCopyParams.srcGap": (0, 65535),
+    "DataCopyParams.dstGap": (0, 65535),
+    "DataCopyExtParams.blockCount": (0, 4095),
+    "DataCopyExtParams.blockLen": (0, 2097151),
+    "DataCopyExtParams.srcStride": (0, 2**32 - 1),
+    "DataCopyExtParams.dstStride": (0, 2**32 - 1),
+    "repeatTime": (0, 255),
+    "blkStride": (0, 255),
+    "repStride": (0, 255),
+}
+FIXPIPE_ND_ROWS = 8192
+
+
+def fits(field: str, value: int) -> bool:
+    """Whether `value` may stand in an instruction's field, e.g. fits("Nd2NzParams.nValue", 20000) is False."""
+    low, high = FIELD_LIMITS[field]
+    return low <= value <= high
