@@ -179,9 +179,9 @@ class Chip:
     sources: Mapping[str, str]
     source: str
 
-    def capacity(self, level: Level) -> int:
-        """Bytes of a level that a kernel may plan with."""
-        return self.memories[level].usable
+    def level_bytes(self, level: Level | str) -> int:
+        """Bytes of an on-chip level that a kernel may plan with."""
+        return self.memories[Level(level)].usable
 
     def align(self, level: Level) -> int:
         """What addresses of a level must be multiples of, in bytes; 32 in GM and in the workspace (512 is fastest)."""
