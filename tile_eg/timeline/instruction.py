@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tile_eg.chips.model import Chip, Path, VectorCost
+from tile_eg.ir.program import AIV, PIPES
 from tile_eg.ir.types import F32, DType
 
 _VECTOR_NAME = {
@@ -38,6 +39,12 @@ class Work:
     other: str = "GM"
     cores: int = 1
     conflict: bool = True
+
+    @property
+    def pipe(self) -> str:
+        """Core and pipe, e.g. "AIC.MTE2": both cores have an MTE2 and an MTE3."""
+        core, pipe = PIPES.get(self.op, (AIV, "V"))
+        return f"{core}.{pipe}"
 
 
 def cycles(chip: Chip, work: Work, *, cold: bool = False) -> float:

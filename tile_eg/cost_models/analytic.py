@@ -1,0 +1,22 @@
+"""The default search model: every instruction at its back-to-back time, from the chip's tables."""
+
+from __future__ import annotations
+
+from tile_eg.chips import Chip
+from tile_eg.timeline.instruction import Work, cycles
+
+
+class Analytic:
+    """Adds up `cycles` by pipe."""
+
+    name = "analytic"
+
+    def __init__(self, chip: Chip) -> None:
+        self.chip = chip
+
+    def node_cost(self, work: tuple[Work, ...]) -> dict[str, float]:
+        """Busy cycles by core and pipe ("AIC.MTE2") of a node that consists of these instructions."""
+        busy: dict[str, float] = {}
+        for w in work:
+            busy[w.pipe] = busy.get(w.pipe, 0.0) + cycles(self.chip, w)
+        return busy

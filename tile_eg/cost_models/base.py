@@ -1,0 +1,37 @@
+"""The two interfaces of a cost model: one prices parts for the search, the other ranks whole planned programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from tile_eg.ir.program import Program
+from tile_eg.timeline.instruction import Work
+
+
+@runtime_checkable
+class SearchModel(Protocol):
+    """Prices a physical node without its context, so that a solver can add and compare."""
+
+    name: str
+
+    def node_cost(self, work: tuple[Work, ...]) -> dict[str, float]:
+        """Busy cycles by core and pipe ("AIC.MTE2") of a node that consists of these instructions."""
+
+
+@runtime_checkable
+class RankModel(Protocol):
+    """A black box that tells how long planned programs take."""
+
+    name: str
+
+    def predict(self, programs: Sequence[Program]) -> list[float]:
+        """Microseconds of each program, in their order."""
+
+    def update(self, measurements: Sequence[tuple[Program, float]]) -> None:
+        """Learns from (program, measured microseconds) pairs."""
+
+    def save(self, path: Path) -> None: ...
+
+    def load(self, path: Path) -> None: ...
