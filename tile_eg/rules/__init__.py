@@ -1,0 +1,125 @@
+"""The rewrite rules: `.egg` theories, read once into a registry that knows every rule's name, theory, law and line of maths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+
+from tile_eg.rules.sexpr import Form, parse, show
+
+LAWS = ("equal", "rounding", "approximate", "implements", "fact")
+RECORDED = ("P", "PT", "Cfg", "PStt", "PSt", "PL")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule. `maths` is generated from the rule itself; `makes` names the constructors that its actions build."""
+
+    name: str
+    theory: str
+    law: str
+    ruleset: str
+    maths: str
+    makes: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Theory:
+    """A rule file as egglog takes it: rewrites as rules that also record who made each physical node."""
+
+    name: str
+    text: tuple[str, ...]
+    rules: tuple[Rule, ...]
+
+
+def _options(form: Form) -> tuple[list, dict[str, Form]]:
+    plain: list = []
+    options: dict[str, Form] = {}
+    rest = list(form)
+    while rest:
+        x = rest.pop(0)
+        if isinstance(x, str) and x.startswith(":"):
+            options[x] = rest.pop(0)
+        else:
+            plain.append(x)
+    return plain, options
+
+
+def _constructors(form: Form) -> set[str]:
+    if isinstance(form, str) or not form:
+        return set()
+    head = {form[0]} if isinstance(form[0], str) else set()
+    return head.union(*(_constructors(x) for x in form))
+
+
+def _as_rule(form: Form) -> tuple[Form, Form, dict[str, Form]]:
+    """(conditions, actions, options) of a rewrite or a rule."""
+    plain, options = _options(form)
+    if plain[0] == "rule":
+        return plain[1], plain[2], options
+    left, right = plain[1], plain[2]
+    conditions = (("=", "root", left), *options.pop(":when", ()))
+    return conditions, (("union", "root", right),), options
+
+
+def _with_record(actions: Form, name: str, sorts: dict[str, str]) -> Form:
+    out = list(actions)
+    for a in actions:
+        if a[0] == "union" and not isinstance(a[2], str) and sorts.get(a[2][0]) in RECORDED:
+            out.append((f"by{sorts[a[2][0]]}", a[1], f'"{name}"'))
+    return tuple(out)
+
+
+def _maths(conditions: Form, actions: Form, ruleset: str) -> str:
+    bound = {c[1]: c[2] for c in conditions if c[0] == "=" and isinstance(c[1], str) and not isinstance(c[2], str)}
+    sides = []
+    for a in actions:
+        if a[0] == "union":
+            sides.append(f"{show(bound.get(a[1], a[1]), bound)} = {show(a[2], bound)}")
+        elif a[0] == "set":
+            sides.append(f"{show(a[1], bound)} := {show(a[2], bound)}")
+        else:
+            sides.append(show(a, bound))
+    used = {a[1] for a in actions if a[0] == "union"}
+    when = [show(c, {}) for c in conditions if not (c[0] == "=" and c[1] in used)]
+    side = "; ".join(sides)
+    return f"{side}   if {', '.join(when)}" if when and ruleset != "facts" else side
+
+
+def read_theory(name: str, text: str, sorts: dict[str, str]) -> Theory:
+    """The theory in `text`; `sorts` (constructor -> its sort) grows by the constructors that the text declares."""
+    out, rules = [], []
+    for form in parse(text):
+        if form[0] == "constructor":
+            sorts[form[1]] = form[3]
+        if form[0] not in ("rewrite", "rule"):
+            out.append(show_form(form))
+            continue
+        conditions, actions, options = _as_rule(form)
+        rule_name, ruleset = options[":name"].strip('"'), options.get(":ruleset", "")
+        law = options.get(":law", "fact")
+        rules.append(
+            Rule(rule_name, name, law, ruleset, _maths(conditions, actions, ruleset), frozenset(_constructors(actions)))
+        )
+        body = show_form(("rule", conditions, _with_record(actions, rule_name, sorts)))
+        out.append(f'{body[:-1]} :ruleset {ruleset} :name "{rule_name}")')
+    return Theory(name, tuple(out), tuple(rules))
+
+
+def show_form(form: Form) -> str:
+    return form if isinstance(form, str) else "(" + " ".join(show_form(x) for x in form) + ")"
+
+
+@lru_cache(maxsize=1)
+def theories() -> tuple[Theory, ...]:
+    """All theories of the project, in their order."""
+    sorts: dict[str, str] = {}
+    found = sorted((f for f in files(__package__).iterdir() if f.name.endswith(".egg")), key=lambda f: f.name)
+    return tuple(read_theory(f.name.removesuffix(".egg"), f.read_text(), sorts) for f in found)
+
+
+@lru_cache(maxsize=1)
+def registry() -> dict[str, Rule]:
+    """Every rule by its name."""
+    return {r.name: r for t in theories() for r in t.rules}

@@ -1,0 +1,147 @@
+"""Values as egglog text: one `let` a term, and the facts that only the frontend knows."""
+
+from __future__ import annotations
+
+from tile_eg.ir.index import BLOCK, SUB, Expr, variables
+from tile_eg.ir.types import DType
+from tile_eg.ir.values import Term, Values
+
+
+class Encoder:
+    """Writes a kernel's values as egglog commands. `index` maps the text of an index expression back to it."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.loop_of = {name: loop for loop, name in values.variables.items()}
+        self.lines: list[str] = []
+        self.names: dict[Term, str] = {}
+        self.index: dict[str, Expr] = {}
+        self.states: set[tuple[int, int]] = set()
+        self.numbered: list[Term] = []
+
+    def encode(self) -> list[str]:
+        """The commands, in an order in which each may be run alone."""
+        for loop, around in self.values.parents.items():
+            self.lines.append(f"(set (parent {loop}) {around})")
+        for t in self.values.tensors:
+            self.lines.append(f'(set (tdt (Given "{t.name}")) "{t.dtype}")')
+            self.lines.append(f'(set (treg (Given "{t.name}")) 0)')
+        outs = "(ONil)"
+        for name in reversed([self.term(t) for t in self.values.outputs]):
+            outs = f"(OCons (gm {name}) {outs})"
+        self.lines.append(f"(let $root {outs})")
+        return self.lines
+
+    def expr(self, e: Expr) -> str:
+        if e.value is not None:
+            return f"(IC {e.value})"
+        text = str(e)
+        if text not in self.index:
+            self.index[text] = e
+            loops = sorted(self.loop_of[v] for v in variables(e) if v not in (BLOCK, SUB))
+            deps = f"(set-of {' '.join(map(str, loops))})" if loops else "(set-empty)"
+            self.lines.append(f'(set (ideps (Ix "{text}")) {deps})')
+        return f'(Ix "{text}")'
+
+    def term(self, t: Term) -> str:
+        if t not in self.names:
+            body = getattr(self, f"_{t.op}")(t)
+            name = f"${t.op[0]}{len(self.names)}"
+            self.lines.append(f"(let {name} {body})")
+            self.names[t] = name
+            self._facts(t, name)
+        return self.names[t]
+
+    def _facts(self, t: Term, name: str) -> None:
+        if t.vrows is not None and t.vcols is not None:
+            self.lines.append(f"(Source {name} {len(self.numbered)})")
+            self.numbered.append(t)
+            if t.op == "arg" or (t.op == "binary" and self._differ(t)):
+                self.lines.append(f"(set (vr {name}) {self.expr(t.vrows)})")
+                self.lines.append(f"(set (vc {name}) {self.expr(t.vcols)})")
+
+    @staticmethod
+    def _differ(t: Term) -> bool:
+        x, y = t.args[1], t.args[2]
+        return (x.vrows, x.vcols) != (y.vrows, y.vcols)
+
+    def _load(self, t: Term) -> str:
+        version, offset, stride = t.args
+        at = f"{self.expr(offset)} {stride} {t.rows} {t.cols} {self.expr(t.vrows)} {self.expr(t.vcols)}"  # type: ignore[arg-type]
+        return f"(Load {self.term(version)} {at})"
+
+    def _fill(self, t: Term) -> str:
+        return f'(Fill {number(t.args[0])} {t.rows} {t.cols} "{t.dtype}")'
+
+    def _matmul(self, t: Term) -> str:
+        a, b, ta, tb = t.args
+        return f"(MatMul {self.term(a)} {self.term(b)} {int(ta)} {int(tb)})"
+
+    def _unary(self, t: Term) -> str:
+        return f'(Un "{t.args[0]}" {self.term(t.args[1])})'
+
+    def _binary(self, t: Term) -> str:
+        return f'(Bin "{t.args[0]}" {self.term(t.args[1])} {self.term(t.args[2])})'
+
+    def _bcast(self, t: Term) -> str:
+        return f"(Bcast {t.args[0]} {self.term(t.args[1])} {t.cols if t.args[0] == 1 else t.rows})"
+
+    def _reduce(self, t: Term) -> str:
+        return f'(Red {t.args[0]} "{t.args[1]}" {self.term(t.args[2])})'
+
+    def _cast(self, t: Term) -> str:
+        return f'(Cast "{t.dtype}" {self.term(t.args[0])})'
+
+    def _nest(self, t: Term) -> str:
+        return f"(Par {t.rows} {t.cols} {self._scalar(t.args[0], t.dtype)})"
+
+    def _scalar(self, s: Term, dtype: DType | None) -> str:
+        if s.op == "number":
+            return f'(K {number(s.args[0])} "{s.dtype or dtype}")'
+        if s.op in ("elem", "elem_row", "elem_col"):
+            head = {"elem": "Ld", "elem_row": "LdR", "elem_col": "LdC"}[s.op]
+            return f"({head} {self.term(s.args[0])})"
+        if s.op == "s_unary":
+            return f'(SUn "{s.args[0]}" {self._scalar(s.args[1], s.dtype)})'
+        if s.op == "s_binary":
+            x, y = (self._scalar(a, s.dtype) for a in s.args[1:])
+            return f'(SBin "{s.args[0]}" {x} {y})'
+        if s.op == "s_cast":
+            return f'(SCast "{s.dtype}" {self._scalar(s.args[0], None)})'
+        return f'(SRed "{s.args[0]}" {self._scalar(s.args[1], s.dtype)} {s.cols})'
+
+    def _arg(self, t: Term) -> str:
+        return f"(Arg {t.args[0]} {t.args[1]})"
+
+    def _proj(self, t: Term) -> str:
+        return f"(Proj {t.args[1]} {self.term(t.args[0])})"
+
+    def _loop(self, t: Term) -> str:
+        loop, trips, states = t.args[:3]
+        chain = "(SNil)"
+        for init, after in reversed(states):
+            head = "TCons" if init.op in ("given", "store", "targ", "tproj") else "SCons"
+            chain = f"({head} {self.term(init)} {self.term(after)} {chain})"
+        return f"(Loop {loop} {trips} {chain})"
+
+    def _given(self, t: Term) -> str:
+        return f'(Given "{t.args[0].name}")'
+
+    def _store(self, t: Term) -> str:
+        version, offset, stride, value = t.args
+        return f"(Store {self.term(version)} {self.expr(offset)} {stride} {self.term(value)})"
+
+    def _targ(self, t: Term) -> str:
+        return f"(TArg {t.args[0]} {t.args[1]})"
+
+    def _tproj(self, t: Term) -> str:
+        return f"(TProj {t.args[1]} {self.term(t.args[0])})"
+
+
+def number(x: float) -> str:
+    """A float as egglog reads it back, infinities included."""
+    if x != x:
+        return "NaN"
+    if x in (float("inf"), float("-inf")):
+        return "inf" if x > 0 else "-inf"
+    return repr(float(x))

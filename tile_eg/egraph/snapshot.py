@@ -1,0 +1,285 @@
+"""The saturated e-graph as flat data: physical nodes, their classes, and what every class is for. Extractors see only this."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_eg.egraph.encode import Encoder
+from tile_eg.ir.index import Expr, const
+from tile_eg.ir.types import DTYPES, DType, Level
+from tile_eg.ir.values import Term, Values
+from tile_eg.rules import registry
+
+PHYSICAL = (
+    "GmToL1 GmToUB WsToL1 WsToUB FixToGM FixToWS FixToL1 UBToGM UBToWS Mmad MmadAcc ZeroL0C L0 VUn VBin VBinS VBinR VBinC VCast "
+    "VRed VBrcb VDup VDupIn VAxpy VMulAdd VCopy Give Keep NextIn NextCp State PNil PCons PTCons Stages Skew PLoop PProj PArg "
+    "GM0 PTArg PTProj ONil OCons"
+).split()
+CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
+RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
+WHOLE = None
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A value's shape and valid extents; `load` is (tensor, offset, row stride) and `fill` a constant where it is one."""
+
+    rows: int
+    cols: int
+    dtype: DType
+    vrows: Expr
+    vcols: Expr
+    load: tuple[str, Expr, int] | None = None
+    fill: float | None = None
+    matmul: tuple[bool, bool] | None = None
+    depth: int = 0
+    term: Term | None = None
+
+
+@dataclass(frozen=True)
+class Where:
+    """What a class of P is a demand for: a value, the level and share (None: whole, 0 or 1: split along that axis), the region."""
+
+    tile: Tile
+    level: Level
+    share: int | None
+    region: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and cols that one core holds."""
+        r, c = self.tile.rows, self.tile.cols
+        return (r // 2, c) if self.share == 0 else (r, c // 2) if self.share == 1 else (r, c)
+
+
+@dataclass(eq=False)
+class Node:
+    """A physical e-node: constructor, class, child classes, payload (decoded), region, and the rules that made it."""
+
+    index: int
+    op: str
+    cls: int
+    children: tuple[int, ...]
+    payload: tuple[Any, ...]
+    region: int
+    rules: tuple[str, ...]
+
+
+@dataclass(eq=False)
+class Graph:
+    """A snapshot. `where` tells what a class of P is for, `stores` what a version of a tensor is: (tensor, offset, stride)."""
+
+    values: Values
+    nodes: list[Node]
+    classes: dict[int, list[Node]]
+    root: int
+    where: dict[int, Where]
+    rows: int
+    unanswered: list[str] = field(default_factory=list)
+    phases: list = field(default_factory=list)
+
+    @property
+    def parents(self) -> dict[int, int]:
+        return self.values.parents
+
+    @property
+    def trips(self) -> dict[int, int]:
+        return self.values.trips
+
+    def ancestors(self, region: int) -> list[int]:
+        """The region itself, then the loops around it, then 0."""
+        out = [region]
+        while region:
+            region = self.parents[region]
+            out.append(region)
+        return out
+
+    def total_trips(self, region: int) -> int:
+        """How often an instruction of `region` runs in one block."""
+        n = 1
+        for r in self.ancestors(region):
+            n *= self.trips.get(r, 1)
+        return n
+
+
+class _Reader:
+    """Decodes the rows of a frozen e-graph."""
+
+    def __init__(self, egraph: Any, encoder: Encoder, values: Values) -> None:
+        self.egraph, self.encoder, self.values = egraph, encoder, values
+        self.functions = egraph.freeze().functions
+        self.total = sum(len(f.rows) for f in self.functions.values())
+        i64, string = egraph.value_to_i64, egraph.value_to_string
+        self.share = {r.output: WHOLE for r in self.of("Whole")} | {r.output: i64(r.inputs[0]) for r in self.of("Split")}
+        self.memory = {r.output: (Level(m), None) for m in ("WS", "L1", "L0C") for r in self.of(m)}
+        self.memory |= {r.output: (Level.UB, self.share[r.inputs[0]]) for r in self.of("UB")}
+        self.index = {r.output: const(i64(r.inputs[0])) for r in self.of("IC")}
+        self.index |= {r.output: encoder.index[string(r.inputs[0])] for r in self.of("Ix")}
+        self.tensor = self._tensors()
+        self.tile = self._tiles()
+        self.version = {r.output: (self.tensor[r.inputs[0]], self.index[r.inputs[1]], i64(r.inputs[2])) for r in self.of("Store")}
+        self.decode: dict[str, Callable[[Any], Any]] = {
+            "i64": i64,
+            "String": string,
+            "f64": egraph.value_to_f64,
+            "Mem": self.memory.get,
+            "Sh": self.share.get,
+            "V": self.tile.get,
+            "T": self.version.get,
+        }
+
+    def of(self, name: str) -> Iterable[Any]:
+        return self.functions[name].rows if name in self.functions else ()
+
+    def table(self, name: str, decode: Callable[[Any], Any]) -> dict[Any, Any]:
+        return {r.inputs[0]: decode(r.output) for r in self.of(name)}
+
+    def _tensors(self) -> dict[Any, str]:
+        """The name of the tensor that each version belongs to."""
+        i64 = self.egraph.value_to_i64
+        out = {r.output: self.egraph.value_to_string(r.inputs[0]) for r in self.of("Given")}
+        state = {(i64(r.inputs[0]), i64(r.inputs[1])): r.inputs[2] for r in self.of("StTElem")}
+        args = [(r.output, state[i64(r.inputs[0]), i64(r.inputs[1])]) for r in self.of("TArg")]
+        loop = {r.output: i64(r.inputs[0]) for r in self.of("Loop")}
+        results = [(r.output, state[loop[r.inputs[1]], i64(r.inputs[0])]) for r in self.of("TProj")]
+        links = [(r.output, r.inputs[0]) for r in self.of("Store")] + args + results
+        while pending := [(t, u) for t, u in links if t not in out and u in out]:
+            out |= {t: out[u] for t, u in pending}
+        return out
+
+    def _tiles(self) -> dict[Any, Tile]:
+        i64 = self.egraph.value_to_i64
+        rows, cols = self.table("rows", i64), self.table("cols", i64)
+        dtypes = self.table("dt", lambda v: DTYPES[self.egraph.value_to_string(v)])
+        vr, vc = self.table("vr", self.index.get), self.table("vc", self.index.get)
+        loads = {r.output: (self.tensor[r.inputs[0]], self.index[r.inputs[1]], i64(r.inputs[2])) for r in self.of("Load")}
+        fills = {r.output: self.egraph.value_to_f64(r.inputs[0]) for r in self.of("Fill")}
+        products = {r.output: (bool(i64(r.inputs[2])), bool(i64(r.inputs[3]))) for r in self.of("MatMul")}
+        depth, terms = self.table("depth", i64), self._terms()
+        return {
+            v: Tile(
+                rows[v], cols[v], dtypes[v], vr[v], vc[v],
+                loads.get(v), fills.get(v), products.get(v), depth.get(v, 0), terms.get(v),
+            )
+            for v in rows
+            if v in cols and v in dtypes and v in vr and v in vc
+        }  # fmt: skip
+
+    def _terms(self) -> dict[Any, Term]:
+        """The first term of the kernel that each value stands for."""
+        out: dict[Any, Term] = {}
+        numbered = [(self.egraph.value_to_i64(r.inputs[1]), r.inputs[0]) for r in self.of("Source")]
+        for i, v in sorted(numbered, key=lambda p: p[0]):
+            out.setdefault(v, self.encoder.numbered[i])
+        return out
+
+    def where(self) -> dict[Any, Where]:
+        i64, out = self.egraph.value_to_i64, {}
+        for name, value, memory, region in (("at", 0, 1, 2), ("into", 1, 2, 3), ("nxt", 2, 3, 0)):
+            for r in self.of(name):
+                if r.inputs[value] in self.tile:
+                    level, share = self.memory[r.inputs[memory]]
+                    out[r.output] = Where(self.tile[r.inputs[value]], level, share, i64(r.inputs[region]))
+        return out
+
+    def region_of_versions(self) -> dict[Any, int]:
+        region = self.table("treg", self.egraph.value_to_i64)
+        return {r.output: region[r.inputs[0]] for r in self.of("gm")}
+
+    def made_by(self) -> dict[Any, set[str]]:
+        out: dict[Any, set[str]] = defaultdict(set)
+        for name in RECORDS:
+            for r in self.of(name):
+                out[r.inputs[0]].add(self.egraph.value_to_string(r.inputs[1]))
+        return out
+
+    def nodes(self, where: dict[Any, Where]) -> list[Node]:
+        made, versions = self.made_by(), self.region_of_versions()
+        out = []
+        for op in PHYSICAL:
+            if op not in self.functions:
+                continue
+            sorts = self.functions[op].input_sorts
+            for r in self.of(op):
+                children = tuple(x for x, s in zip(r.inputs, sorts, strict=True) if s in CLASS_SORTS)
+                payload = tuple(
+                    self.decode[s](x) for x, s in zip(r.inputs, sorts, strict=True) if s not in CLASS_SORTS and s != "Cell"
+                )
+                rules = tuple(sorted(n for n in made.get(r.output, ()) if op in registry()[n].makes))
+                region = where[r.output].region if r.output in where else versions.get(r.output, 0)
+                if op == "L0":
+                    region = payload[1]
+                out.append(Node(0, op, r.output, children, payload, region, rules))
+        return out
+
+
+def _answerable(nodes: list[Node]) -> set:
+    """Classes that some finite choice of nodes can produce."""
+    waiting: dict[Any, list[Node]] = defaultdict(list)
+    missing = {n: len(set(n.children)) for n in nodes}
+    done: set = set()
+    ready = [n for n in nodes if not missing[n]]
+    for n in nodes:
+        for c in set(n.children):
+            waiting[c].append(n)
+    while ready:
+        n = ready.pop()
+        if n.cls in done:
+            continue
+        done.add(n.cls)
+        for m in waiting[n.cls]:
+            missing[m] -= 1
+            if not missing[m]:
+                ready.append(m)
+    return done
+
+
+def _reachable(root: Any, by_class: dict[Any, list[Node]], answerable: set) -> list[Node]:
+    seen, stack, out = set(), [root], []
+    while stack:
+        c = stack.pop()
+        if c in seen:
+            continue
+        seen.add(c)
+        for n in by_class[c]:
+            if all(k in answerable for k in n.children):
+                out.append(n)
+                stack.extend(n.children)
+    return out
+
+
+def snapshot(egraph: Any, encoder: Encoder, values: Values) -> Graph:
+    """The physical nodes that can take part in a schedule, numbered in an order that does not depend on the process."""
+    reader = _Reader(egraph, encoder, values)
+    where = reader.where()
+    nodes = reader.nodes(where)
+    by_class: dict[Any, list[Node]] = defaultdict(list)
+    for n in nodes:
+        by_class[n.cls].append(n)
+    answerable = _answerable(nodes)
+    inner = {r.inputs[1] for r in reader.of("OCons")}
+    root = next(r.output for r in reader.of("OCons") if r.output not in inner)
+    kept = _reachable(root, by_class, answerable) if root in answerable else []
+    unanswered = [
+        f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}" for c, w in where.items() if c not in answerable
+    ]
+    return _numbered(kept, root, where, Graph(values, [], {}, 0, {}, reader.total, unanswered))
+
+
+def _numbered(kept: list[Node], root: Any, where: dict[Any, Where], graph: Graph) -> Graph:
+    number: dict[Any, int] = {}
+    for i, n in enumerate(kept):
+        number.setdefault(n.cls, len(number))
+        n.index = i
+    for n in kept:
+        n.cls, n.children = number[n.cls], tuple(number[c] for c in n.children)
+    graph.nodes = kept
+    graph.classes = defaultdict(list)
+    for n in kept:
+        graph.classes[n.cls].append(n)
+    graph.root = number.get(root, -1)
+    graph.where = {number[c]: w for c, w in where.items() if c in number}
+    return graph

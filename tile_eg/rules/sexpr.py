@@ -1,0 +1,51 @@
+"""S-expressions: how a rule file is read, and how a rule is shown as a line of maths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Union
+
+Form = Union[str, tuple]
+
+_TOKEN = re.compile(r';[^\n]*|"[^"]*"|[()]|[^\s()";]+')
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+
+
+def parse(text: str) -> list[tuple]:
+    """The top-level forms of `text`; atoms are strings (string literals keep their quotes), comments are dropped."""
+    stack: list[list] = [[]]
+    for token in _TOKEN.findall(text):
+        if token.startswith(";"):
+            continue
+        if token == "(":
+            stack.append([])
+        elif token == ")":
+            done = tuple(stack.pop())
+            stack[-1].append(done)
+        else:
+            stack[-1].append(token)
+    return stack[0]
+
+
+def show(form: Form, bound: Mapping[str, Form]) -> str:
+    """A form as maths: `(at v (UB s) r)` reads v @ UB.s, `(Bin "add" x y)` reads x + y."""
+    if isinstance(form, str):
+        inner = bound.get(form)
+        return form.strip('"') if inner is None or inner == form else show(inner, {k: v for k, v in bound.items() if k != form})
+    if not form:
+        return "()"
+    head, args = form[0], [show(a, bound) for a in form[1:]]
+    if head == "at":
+        return f"{args[0]} @ {args[1]}"
+    if head == "UB":
+        return f"UB.{args[0]}"
+    if head == "Bin" and args[0] in _INFIX:
+        return f"({args[1]} {_INFIX[args[0]]} {args[2]})"
+    if head in ("Un", "Bin", "BinS", "Red") and len(args) > 1:
+        return f"{args[0] if head != 'Red' else args[1]}({', '.join(args[1:] if head != 'Red' else args[2:])})"
+    if head in ("=", "!=", "<", "<=", ">", ">="):
+        return f"{args[0]} {head} {args[1]}" if len(args) == 2 else f"{head}({', '.join(args)})"
+    if head in ("+", "-", "*", "/", "%"):
+        return f"({f' {head} '.join(args)})"
+    return f"{head}({', '.join(args)})" if args else str(head)
