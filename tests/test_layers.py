@@ -17,7 +17,7 @@ ROOMS: dict[str, set[str]] = {
     "ir": {"errors"},
     "chips": {"ir", "errors"},
     "language": {"ir", "errors"},
-    "frontend": GROUND - {"chips"},
+    "frontend": GROUND - {"chips"} | {"language"},
     "rules": GROUND - {"chips"},
     "egraph": GROUND | {"rules"},
     "timeline": GROUND,

@@ -1,0 +1,115 @@
+"""What a user types is taken or refused by name; a refusal says what would be taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tile_eg.cli import options
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.types import BF16, F16, F32, I8
+
+A, B, C = Tensor("A", F16, (4, 2), False), Tensor("B", BF16, (3,), False), Tensor("C", F32, (4,), True)
+
+
+def test_sizes_are_read_by_name() -> None:
+    assert options.sizes(["M=512", "K=64", "M=16"]) == {"M": 16, "K": 64}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("M", "NAME=VALUE.*--set M=512"),
+        ("=3", "NAME=VALUE"),
+        ("M=", "NAME=VALUE"),
+        ("M=x", "'x' is none"),
+        ("M=1.5", "whole number"),
+        ("M=0", "at least 1"),
+        ("M=-4", "at least 1"),
+    ],
+)
+def test_a_size_that_is_none_is_refused(text: str, words: str) -> None:
+    with pytest.raises(TileError, match=f"(?s){words}"):
+        options.sizes([text])
+
+
+def test_random_arrays_follow_from_the_seed() -> None:
+    first, again, other = (options.arrays([A, B, C], [], seed)["A"] for seed in (7, 7, 8))
+    assert (first == again).all()
+    assert (first != other).any()
+
+
+def test_inputs_alone_are_drawn_in_their_shapes_and_types() -> None:
+    drawn = options.arrays([A, B, C, Tensor("D", I8, (5,), False)], [], 0)
+    assert {n: (a.shape, a.dtype.name) for n, a in drawn.items()} == {
+        "A": ((4, 2), "float16"),
+        "B": ((3,), "bfloat16"),
+        "D": ((5,), "int8"),
+    }
+
+
+def test_a_file_replaces_one_input_and_leaves_the_others_as_they_were(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.ones((4, 2), np.float16))
+    drawn, mixed = options.arrays([A, B], [], 0), options.arrays([A, B], [f"A={tmp_path / 'a.npy'}"], 0)
+    assert (mixed["A"] == 1).all()
+    assert (mixed["B"] == drawn["B"]).all()
+
+
+def test_bf16_arrays_survive_a_file(tmp_path: Path) -> None:
+    array = np.array([1.5, -2, 0.25], ml_dtypes.bfloat16)
+    options.save_arrays(tmp_path / "new" / "folder", {"B": array})
+    assert (options.read_array(tmp_path / "new" / "folder" / "B.npy", B) == array).all()
+
+
+def write(path: Path, content: bytes | np.ndarray | dict) -> None:
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    elif isinstance(content, dict):
+        np.savez(path.with_suffix(""), **content)
+        path.with_suffix(".npz").rename(path)
+    else:
+        np.save(path, content, allow_pickle=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"not an array", "is not a .npy array file.*numpy.save"),
+        (b"", "is not a .npy array file"),
+        (b"\x93NUMPY\x01\x00", "is not a .npy array file"),
+        (np.array([object()]), "is not a .npy array file"),
+        ({"x": np.zeros(2)}, "holds several arrays"),
+        (np.zeros((2, 4), np.float16), "shape \\(2, 4\\), not \\(4, 2\\)"),
+        (np.zeros((4, 2), np.float32), "type float32, not float16"),
+    ],
+)
+def test_an_input_file_that_does_not_fit_is_refused(tmp_path: Path, content: bytes | np.ndarray | dict, words: str) -> None:
+    write(tmp_path / "a.npy", content)
+    with pytest.raises(TileError, match=f"(?s){words}"):
+        options.arrays([A], [f"A={tmp_path / 'a.npy'}"], 0)
+
+
+def test_an_input_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TileError, match="there is no file '.*gone.npy'"):
+        options.arrays([A], [f"A={tmp_path / 'gone.npy'}"], 0)
+
+
+def test_a_folder_is_no_input(tmp_path: Path) -> None:
+    with pytest.raises(TileError, match="cannot read"):
+        options.arrays([A], [f"A={tmp_path}"], 0)
+
+
+@pytest.mark.parametrize("name", ["X", "C"])
+def test_an_input_that_the_kernel_does_not_have_is_refused_with_those_it_has(name: str) -> None:
+    with pytest.raises(TileError, match="(?s)no such input.*A: f16\\[4, 2\\], B: bf16\\[3\\]"):
+        options.arrays([A, B, C], [f"{name}=a.npy"], 0)
+
+
+def test_a_place_that_cannot_be_written_is_the_users_to_mend(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(TileError, match="cannot write"):
+        options.save_arrays(tmp_path / "file" / "folder", {})

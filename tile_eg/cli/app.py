@@ -1,0 +1,160 @@
+"""The commands of `tile-eg`. Each reads its file, asks the compiler, and prints what a report says."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tile_eg.cli import options, sources
+from tile_eg.cli.console import complain, show
+from tile_eg.compiler import InternalError, Lowered, check_kernel, stage
+from tile_eg.errors import TileError
+from tile_eg.ir.arrays import signature
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.program import Program
+
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
+GOOD, USER_ERROR, OUR_ERROR, INTERRUPTED = 0, 1, 2, 130
+
+app = typer.Typer(
+    add_completion=False,
+    rich_markup_mode=None,
+    help="Compiles tile kernels to Ascend C, and runs what came out in a simulator.",
+    epilog="Exit codes: 0 good, 1 a mistake in the input, 2 a fault of tile_eg. TILE_EG_DEBUG=1 shows where a fault happened.",
+)
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text, a .py module with one kernel, or a .program.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
+OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")]
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs one command line and gives its exit code; whatever goes wrong is told on standard error, never as a traceback."""
+    try:
+        with stage("command line"):
+            return _invoke(list(arguments))
+    except TileError as error:
+        complain(str(error))
+        return USER_ERROR
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except InternalError as error:
+        if os.environ.get("TILE_EG_DEBUG"):
+            traceback.print_exception(error)
+        complain(str(error) + ("" if os.environ.get("TILE_EG_DEBUG") else "\nhelp: TILE_EG_DEBUG=1 shows where it happened"))
+        return OUR_ERROR
+
+
+def _invoke(arguments: list[str]) -> int:
+    try:
+        return typer.main.get_command(app).main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
+    except UsageError as error:
+        raise _unreadable(error) from None
+    except (typer.Abort, BrokenPipeError):
+        return INTERRUPTED
+
+
+def _unreadable(error: Any) -> TileError:
+    command = error.ctx.command_path if error.ctx else "tile-eg"
+    return TileError(error.format_message(), help=f"see {command} --help")
+
+
+@app.command()
+def check(file: File, sizes: Set = None) -> None:
+    """Parses a kernel and checks its names, types and shapes."""
+    held = sources.read(file, options.sizes(sizes or []))
+    if isinstance(held, Kernel):
+        check_kernel(held)
+    show(f"{file}: good ({_described(held)})")
+
+
+@app.command()
+def emit(
+    file: File,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Write to this file.")] = None,
+    chip: OnChip = None,
+    sizes: Set = None,
+    program: Annotated[bool, typer.Option("--program", help="The instruction stream with its addresses and flags.")] = False,
+    host: Annotated[bool, typer.Option("--host", help="The host part, which launches the kernel.")] = False,
+) -> None:
+    """Writes the Ascend C that a kernel becomes."""
+    if program and host:
+        raise TileError("--program and --host: one of them at a time")
+    planned = sources.compiled(file, options.sizes(sizes or []), chip)
+    text = str(planned.program) if program else planned.host if host else planned.source
+    if out is None:
+        show(text.rstrip("\n"), "" if program else "cpp")
+        return
+    with options.writing(out):
+        out.write_text(text, encoding="utf-8")
+    show(f"wrote {out} ({len(text.splitlines())} lines)")
+
+
+@app.command("run")
+def run_file(
+    file: File,
+    chip: OnChip = None,
+    sizes: Set = None,
+    seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Random inputs follow from it.")] = 0,
+    given: Annotated[list[str] | None, typer.Option("--input", metavar="NAME=FILE", help="An input, a .npy.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep inputs and outputs there, as .npy files.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Compiles a kernel, runs what came out in the simulator, and compares it with the kernel's own meaning."""
+    from tile_eg.report.run import RunReport
+
+    held = sources.read(file, options.sizes(sizes or []))
+    planned = sources.compile_held(held, chip)
+    inputs = options.arrays(held.tensors, given or [], seed)
+    done = planned.run(inputs)
+    if save:
+        options.save_arrays(save, inputs | done.outputs)
+    report = RunReport(planned, done, _meaning(held, inputs) if isinstance(held, Kernel) else None)
+    show(json.dumps(report.data(), indent=2) if as_json else str(report))
+    return GOOD if report.good else OUR_ERROR
+
+
+def _meaning(kernel: Kernel, inputs: dict) -> dict:
+    from tile_eg.ir.reference import run_kernel
+
+    with stage("reference", kernel.source):
+        return run_kernel(kernel, inputs)
+
+
+@app.command()
+def explain(file: File, chip: OnChip = None, sizes: Set = None) -> None:
+    """Shows the chosen schedule as a tree, why it was chosen, and what else there was."""
+    from tile_eg.report.explain import explain_text
+
+    planned = sources.compiled(file, options.sizes(sizes or []), chip)
+    if not isinstance(planned, Lowered):
+        raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
+    show(explain_text(planned))
+
+
+@app.command()
+def rules(theory: Annotated[list[str] | None, typer.Argument(metavar="[THEORY]...", help="Only these.")] = None) -> None:
+    """Lists the rewrite rules: how many by theory, and each one's name, law and line of maths."""
+    from tile_eg.report.inventory import rules_text
+
+    show(rules_text(theory or []))
+
+
+@app.command()
+def chips() -> None:
+    """Lists the chips that have tables."""
+    from tile_eg.report.inventory import chips_text
+
+    show(chips_text())
+
+
+def _described(held: Kernel | Program) -> str:
+    blocks = held.blocks if isinstance(held, Program) else math.prod(extent for _, extent in held.grid)
+    return f"{held.name}({signature(held.tensors)}), {blocks} block{'s' * (blocks != 1)}"

@@ -1,0 +1,110 @@
+"""What stands on the command line, as values: sizes by name, arrays by tensor name, files to write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tile_eg.errors import TileError
+from tile_eg.ir.arrays import check_argument, numpy_dtype, signature
+from tile_eg.ir.kernel import Tensor
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
+    """NAME=VALUE arguments of a repeated option; the last one of a name wins."""
+    out = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        if not (name.isidentifier() and sign and value):
+            raise TileError(f"{option} {text}: expected NAME=VALUE", help=f"for example: {option} {_EXAMPLE[option]}")
+        out[name] = value
+    return out
+
+
+_EXAMPLE = {"--set": "M=512", "--input": "A=a.npy"}
+
+
+def sizes(given: Sequence[str]) -> dict[str, int]:
+    """The sizes of `--set NAME=NUMBER`; every one is a positive whole number."""
+    return {name: _size(name, value) for name, value in pairs("--set", given).items()}
+
+
+def _size(name: str, value: str) -> int:
+    try:
+        number = int(value)
+    except ValueError:
+        raise TileError(f"--set {name}={value}: a size is a whole number, and '{value}' is none") from None
+    if number <= 0:
+        raise TileError(f"--set {name}={value}: a size is at least 1")
+    return number
+
+
+def arrays(tensors: Sequence[Tensor], given: Sequence[str], seed: int) -> dict[str, np.ndarray]:
+    """An array for every input: the file that `--input NAME=FILE` names, or random numbers that follow from the seed."""
+    inputs = {t.name: t for t in tensors if not t.output}
+    files = pairs("--input", given)
+    for name in files:
+        if name not in inputs:
+            known = "its inputs: " + signature(inputs.values())
+            raise TileError(f"--input {name}: the kernel has no such input", help=known)
+    drawn = random_arrays(inputs, seed)
+    return {name: read_array(Path(files[name]), t) if name in files else drawn[name] for name, t in inputs.items()}
+
+
+def random_arrays(inputs: Mapping[str, Tensor], seed: int) -> dict[str, np.ndarray]:
+    """Uniform in [-1, 1) for floats, so that products and exponentials stay in range; -8 to 8 for integers."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    whole = lambda t: rng.integers(-8, 9, t.shape)  # noqa: E731
+    draw = lambda t: whole(t) if t.dtype.name[0] == "i" else rng.uniform(-1, 1, t.shape)  # noqa: E731
+    return {name: draw(t).astype(numpy_dtype(t.dtype)) for name, t in inputs.items()}
+
+
+def read_array(path: Path, tensor: Tensor) -> np.ndarray:
+    """A tensor's array from a .npy file. NumPy stores bf16 as raw pairs of bytes; they are read as what they were."""
+    import numpy as np
+
+    try:
+        array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise TileError(f"--input {tensor.name}: there is no file '{path}'") from None
+    except OSError as error:
+        raise TileError(f"--input {tensor.name}: cannot read '{path}': {error.strerror or error}") from None
+    except (ValueError, EOFError):
+        help = f"write one with numpy.save('{path.stem}.npy', array)"
+        raise TileError(f"--input {tensor.name}: '{path}' is not a .npy array file", help=help) from None
+    if not isinstance(array, np.ndarray):
+        raise TileError(f"--input {tensor.name}: '{path}' holds several arrays; one .npy file holds one")
+    if array.dtype.kind == "V" and array.dtype.itemsize == tensor.dtype.bytes:
+        array = array.view(numpy_dtype(tensor.dtype))
+    check_argument(tensor, array)
+    return array
+
+
+def save_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Writes each array as FOLDER/NAME.npy; the folder is made."""
+    import numpy as np
+
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, array in arrays.items():
+            np.save(folder / f"{name}.npy", array)
+
+
+class writing:
+    """A context in which a file that cannot be written is the user's error."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise TileError(f"cannot write '{self.path}': {error.strerror or error}") from None

@@ -1,0 +1,73 @@
+"""What a file on the command line holds: `.tile` text, a Python module with one kernel, or a `.program`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tile_eg.compiler import Planned, lower, plan
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.program import Program
+
+KINDS = {".tile": "tile text", ".py": "a Python module", ".program": "an instruction stream"}
+
+
+def read(path: Path, sizes: Mapping[str, int]) -> Kernel | Program:
+    """The kernel, or the program, in a file, at the given sizes. TileError where the file cannot be read or holds neither."""
+    if path.is_file() and path.suffix not in KINDS:
+        kinds = ", ".join(f"{suffix} ({what})" for suffix, what in KINDS.items())
+        raise TileError(f"'{path}' is no kernel file", help=f"a kernel file ends in {kinds}")
+    text = read_text(path)
+    if path.suffix == ".py":
+        return _from_python(path, sizes)
+    return _from_tile(text, path, sizes) if path.suffix == ".tile" else _from_program(text, path, sizes)
+
+
+def read_text(path: Path) -> str:
+    """The file's text. TileError where there is none: no file, a folder, not UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise TileError(f"there is no file '{path}'", help=_neighbours(path)) from None
+    except IsADirectoryError:
+        raise TileError(f"'{path}' is a folder, not a kernel file", help=_neighbours(path / "any")) from None
+    except UnicodeDecodeError as error:
+        raise TileError(f"'{path}' is not UTF-8 text (byte {error.start})", help="save it as UTF-8") from None
+    except OSError as error:
+        raise TileError(f"cannot read '{path}': {error.strerror}") from None
+
+
+def _neighbours(path: Path) -> str:
+    folder = path.parent
+    found = sorted(p.name for p in folder.iterdir() if p.suffix in KINDS) if folder.is_dir() else []
+    return f"kernel files in '{folder}': " + ", ".join(found) if found else ""
+
+
+def compiled(path: Path, sizes: Mapping[str, int], chip: str | None) -> Planned:
+    """The file's kernel compiled for a chip (None: the default), or its program as it stands."""
+    return compile_held(read(path, sizes), chip)
+
+
+def compile_held(held: Kernel | Program, chip: str | None) -> Planned:
+    if isinstance(held, Program):
+        return plan(held, chip)
+    return lower(held, chip) if chip else lower(held)
+
+
+def _from_tile(text: str, path: Path, sizes: Mapping[str, int]) -> Kernel:
+    from tile_eg.frontend.text import load_text
+
+    return load_text(text, str(path)).instantiate(dict(sizes))
+
+
+def _from_program(text: str, path: Path, sizes: Mapping[str, int]) -> Program:
+    from tile_eg.ir.program_text import parse_program
+
+    if sizes:
+        raise TileError(f"--set has no meaning for '{path}': the sizes of a program are fixed")
+    return parse_program(text, str(path))
+
+
+def _from_python(path: Path, sizes: Mapping[str, int]) -> Kernel:
+    raise TileError(f"'{path}': Python files are not read yet", help="call .compile(...) on the kernel from Python")

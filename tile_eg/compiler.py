@@ -1,0 +1,223 @@
+"""The one place that sees the whole way from a kernel to Ascend C, and drives it; the rooms it calls know their part only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.chips import DEFAULT_CHIP, Chip, load_chip
+from tile_eg.errors import TileError
+from tile_eg.ir.arrays import check_arguments
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.program import Program
+from tile_eg.report.text import Text
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tile_eg.cost_models import RankModel
+    from tile_eg.egraph import Phase
+    from tile_eg.extract import Extraction, Schedule
+    from tile_eg.report.cost import Cost
+    from tile_eg.report.memory import MemoryMap
+    from tile_eg.simulator.run import Finding
+    from tile_eg.timeline.engine import Timeline
+
+
+class InternalError(Exception):
+    """A fault of tile_eg itself: the user's kernel is not to blame. `stage` says where on the way it happened."""
+
+    def __init__(self, stage: str, what: str) -> None:
+        note = "note: this is a fault of tile_eg, not of your kernel: please report it"
+        super().__init__(f"internal error in '{stage}': {what}\n{note}")
+        self.stage = stage
+
+
+@contextmanager
+def stage(name: str, source: str = "", timings: dict[str, float] | None = None) -> Iterator[None]:
+    """Runs one part of the way: a user's error learns its source text, anything else unforeseen becomes an InternalError.
+
+    egglog's panics are no Exceptions, so everything but an interrupt is caught. The seconds are added to `timings[name]`.
+    """
+    start = perf_counter()
+    try:
+        yield
+    except TileError as error:
+        error.source = error.source or source
+        raise
+    except (InternalError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise InternalError(name, f"{type(error).__name__}: {error}") from error
+    finally:
+        if timings is not None:
+            timings[name] = timings.get(name, 0.0) + perf_counter() - start
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of the emitted text in the simulator gave: outputs by tensor name, findings, and counts of what was done."""
+
+    outputs: dict[str, np.ndarray]
+    findings: Sequence[Finding]
+    counts: Mapping[str, Any]
+
+    def raise_findings(self) -> None:
+        """InternalError if the simulator found a race, a deadlock or a broken limit: the text that we emitted is wrong."""
+        if self.findings:
+            raise InternalError("run", "the emitted kernel breaks the machine's rules\n" + "\n".join(map(str, self.findings)))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A synchronised program on a chip, with everything that follows from it alone."""
+
+    program: Program
+    chip: Chip
+
+    @cached_property
+    def source(self) -> Text:
+        """The Ascend C of the kernel: one self-contained file."""
+        from tile_eg.emit.ascend_c import kernel_text
+
+        with stage("write Ascend C"):
+            return Text(kernel_text(self.program))
+
+    @cached_property
+    def host(self) -> Text:
+        """The C++ that launches the kernel: shapes, workspace, blocks."""
+        from tile_eg.emit.host import host_text
+
+        with stage("write the host part"):
+            return Text(host_text(self.program))
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        from tile_eg.timeline import engine
+
+        with stage("time the program"):
+            return engine.run(self.program, self.chip)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """The predicted time, and how it divides over pipes and memory levels."""
+        from tile_eg.report.cost import Cost
+
+        return Cost(self.program, self.chip, self.timeline)
+
+    @cached_property
+    def memory(self) -> MemoryMap:
+        """Where every buffer lies, and how full each memory is."""
+        from tile_eg.report.memory import MemoryMap
+
+        return MemoryMap(self.program, self.chip)
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> Run:
+        """The emitted text, run in the simulator on arrays by tensor name. TileError where an array does not fit."""
+        from tile_eg.simulator.run import simulate
+
+        check_arguments(self.program.tensors, inputs)
+        with stage("simulate"):
+            done = simulate(self.source, self.program, inputs)
+        return Run(done.outputs, done.findings, done.counts)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One schedule with its plan, and the microseconds that the rank model predicts for it."""
+
+    schedule: Schedule
+    planned: Planned
+    microseconds: float
+
+
+@dataclass(frozen=True)
+class Lowered(Planned):
+    """A kernel all the way down. `timings` are seconds by stage; `candidates` are the schedules that were ranked, best first.
+
+    `dropped` holds the schedules that the search offered and that could not be planned, with the reason.
+    """
+
+    kernel: Kernel
+    extraction: Extraction
+    candidates: tuple[Candidate, ...]
+    dropped: tuple[tuple[Schedule, TileError], ...]
+    phases: Sequence[Phase]
+    timings: dict[str, float]
+
+    @property
+    def schedule(self) -> Schedule:
+        return self.candidates[0].schedule
+
+
+def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -> Lowered:
+    """Compiles a kernel for a chip. TileError is the user's to mend, with its place; InternalError is ours.
+
+    The search keeps a few schedules; the rank model (its name, or "module:Class") decides among them once they are planned.
+    """
+    from tile_eg.cost_models import rank_model
+    from tile_eg.egraph import saturate
+    from tile_eg.extract import extract
+    from tile_eg.frontend.ssa import to_values
+
+    timings: dict[str, float] = {}
+
+    def step(name: str, do: Callable[..., Any], *arguments: Any) -> Any:
+        with stage(name, kernel.source, timings):
+            return do(*arguments)
+
+    target = load_chip(chip)
+    step("check", check_kernel, kernel)
+    values = step("values", to_values, kernel)
+    graph = step("saturate", saturate, values, target)
+    extraction = step("extract", extract, graph, target)
+    planned, dropped = step("plan", _plan_all, (extraction.best, *extraction.alternatives), target)
+    candidates = step("rank", _ranked, planned, rank_model(rank, target))
+    program = candidates[0].planned.program
+    low = Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings)
+    step("write", lambda: low.source)
+    return low
+
+
+def check_kernel(kernel: Kernel) -> None:
+    """TileError unless names, types, shapes and bounds fit, and every buffer is written before it is read."""
+    from tile_eg.frontend.check import check
+
+    with stage("check", kernel.source):
+        check(kernel)
+
+
+def plan(program: Program, chip: str | None = None) -> Planned:
+    """A program that was written or changed by hand, taken as it stands. Its own chip's name holds unless another is given."""
+    return Planned(program, load_chip(chip or program.chip))
+
+
+def _plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], tuple]:
+    """The schedules with their plans, and those that cannot be planned with the reason; TileError where none can."""
+    planned: list[tuple[Schedule, Planned]] = []
+    dropped: list[tuple[Schedule, TileError]] = []
+    for schedule in schedules:
+        try:
+            planned.append((schedule, _plan(schedule, chip)))
+        except TileError as error:
+            dropped.append((schedule, error))
+    if not planned:
+        raise dropped[0][1]
+    return planned, tuple(dropped)
+
+
+def _plan(schedule: Schedule, chip: Chip) -> Planned:
+    from tile_eg.emit import lower as lowering
+    from tile_eg.emit.sync import synchronise
+
+    return Planned(synchronise(lowering.plan(schedule, chip)), chip)
+
+
+def _ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tuple[Candidate, ...]:
+    """Fastest first; among equals, the order of the search holds."""
+    times = model.predict([p.program for _, p in planned])
+    return tuple(sorted((Candidate(s, p, t) for (s, p), t in zip(planned, times, strict=True)), key=lambda c: c.microseconds))

@@ -1,0 +1,45 @@
+"""What there is: the rules by theory, and the chips."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from tile_eg.chips import DEFAULT_CHIP, known_chips, load_chip
+from tile_eg.ir.types import Level
+from tile_eg.report.text import indent, size, table
+from tile_eg.rules import LAWS, Theory, theories
+
+
+def rules_text(wanted: Sequence[str] = ()) -> str:
+    """The count of rules by theory and law; then every rule's name, law and line of maths, theory by theory."""
+    listed = [_theory(t) for t in theories() if not wanted or t.name in wanted]
+    return "\n\n".join([_counts(), *filter(None, listed)])
+
+
+def _counts() -> str:
+    rows = [(t.name, *(n or "" for n in _by_law(t)), len(t.rules)) for t in theories()]
+    total = [sum(_by_law(t)[i] for t in theories()) for i in range(len(LAWS))]
+    return table([*rows, ("together", *total, sum(total))], ("theory", *LAWS, "rules"), right=range(1, len(LAWS) + 2))
+
+
+def _by_law(theory: Theory) -> list[int]:
+    count = Counter(rule.law for rule in theory.rules)
+    return [count[law] for law in LAWS]
+
+
+def _theory(theory: Theory) -> str:
+    rows = [(rule.name, rule.law, rule.maths) for rule in theory.rules]
+    return f"{theory.name}\n{indent(table(rows))}" if rows else ""
+
+
+def chips_text() -> str:
+    """The chips that have tables, and what sets them apart."""
+    levels = (Level.L1, Level.L0A, Level.L0B, Level.L0C, Level.UB)
+    rows = []
+    for name in known_chips():
+        c = load_chip(name)
+        mark = " (default)" if name == DEFAULT_CHIP else ""
+        memories = [size(c.memories[level].bytes) for level in levels]
+        rows.append((name + mark, c.architecture, c.cube_cores, c.vector_cores, f"{c.clock_mhz:g}", *memories, size(c.l2_bytes)))
+    return table(rows, ("chip", "arch", "cube", "vector", "MHz", *levels, "L2"), right=range(2, 11))

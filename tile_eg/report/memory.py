@@ -1,0 +1,56 @@
+"""Where a program's buffers lie, and how full each memory is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tile_eg.chips import Chip
+from tile_eg.ir.program import Buffer, Program
+from tile_eg.ir.types import Level
+from tile_eg.report.text import Text, share, size, table
+
+LEVELS = (Level.L1, Level.L0A, Level.L0B, Level.L0C, Level.UB, Level.WS)
+
+
+@dataclass(frozen=True)
+class MemoryMap:
+    """The planned memories of one block's cores. Prints as a table; `used` gives the highest byte of each level."""
+
+    program: Program
+    chip: Chip
+
+    def used(self, level: Level) -> int:
+        """Bytes from the level's beginning to the end of its last slot."""
+        return max((a + b.slot_bytes for b in self.buffers(level) for a in b.addresses), default=0)
+
+    def buffers(self, level: Level) -> list[Buffer]:
+        return sorted((b for b in self.program.buffers if b.level is level), key=lambda b: b.addresses)
+
+    def __str__(self) -> str:
+        rows = [row for level in LEVELS for row in self._level(level)]
+        return table(rows, ("level", "buffer", "tile", "bytes", "at"), right=[3])
+
+    def _repr_html_(self) -> str:
+        return Text(str(self))._repr_html_()
+
+    __repr__ = __str__
+
+    def _level(self, level: Level) -> list[tuple[str, ...]]:
+        found = self.buffers(level)
+        if not found:
+            return []
+        head = (str(level), "", "", size(self.used(level)), self._fill(level))
+        return [head, *(("", *_buffer(b)) for b in found)]
+
+    def _fill(self, level: Level) -> str:
+        if level is Level.WS:
+            return f"in GM, for each of {self.program.blocks} blocks"
+        capacity = self.chip.memories[level].usable
+        return f"{share(self.used(level), capacity)} of {size(capacity)}"
+
+
+def _buffer(b: Buffer) -> tuple[str, str, str, str]:
+    slots = f" x {b.slots}" if b.slots > 1 else ""
+    half = ", half" if b.halved else ""
+    tile = f"{b.dtype}[{b.rows}, {b.cols}] {b.layout}{slots}{half}"
+    return b.name, tile, size(b.slot_bytes * b.slots), " ".join(f"{a:#x}" for a in b.addresses)
