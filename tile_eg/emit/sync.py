@@ -1,0 +1,295 @@
+"""Synchronisation: directed flags, barriers and cross-core counters for a Program that has none.
+
+Dependences come from a trace of each core (`sync_trace`), become candidate edges (`sync_edges`, `sync_cross`), and every edge that the
+others imply is dropped by a happens-before argument (`sync_order`), so that what is left is needed. Barriers come last, where a
+dependence within one pipe is still open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, Pair, cross_edges
+from tile_eg.emit.sync_edges import Edge, Flag, Site, Stream, candidates, join, placed, reverse
+from tile_eg.emit.sync_order import Op, Order, Verdict
+from tile_eg.emit.sync_trace import Instance, Layout, Path, SyncError, shortened, trace
+from tile_eg.ir import index as ix
+from tile_eg.ir.program import (
+    AIC,
+    AIV,
+    CrossSet,
+    CrossWait,
+    Instr,
+    Loop,
+    Node,
+    PipeBarrier,
+    Program,
+    SetFlag,
+    WaitFlag,
+    When,
+)
+
+__all__ = ["SyncError", "synchronise"]
+EVENT_IDS = 6
+GUARDED_FRACTALS = 10
+Owner = Edge | CrossEdge
+
+
+@dataclass
+class _Plan:
+    """The streams of a program, its candidate edges, what they must order, and which edges are kept."""
+
+    layout: Layout
+    streams: dict[str, Stream]
+    edges: list[Edge]
+    cross: list[CrossEdge]
+    pairs: list[Pair]
+    dropped: set[Owner] = field(default_factory=set)
+    barriers: dict[str, set[Path]] = field(default_factory=lambda: {AIC: set(), AIV: set()})
+
+    @property
+    def owners(self) -> list[Owner]:
+        return [e for e in (*self.edges, *self.cross) if e not in self.dropped]
+
+    def instance(self, at: tuple[str, int]) -> Instance:
+        return self.streams[at[0]].trace.instances[at[1]]
+
+
+def synchronise(program: Program) -> Program:
+    """The program with its flags and barriers. Its streams must have none, and its buffers their slots (and addresses).
+
+    Raises SyncError where ids run out or no order of the two cores exists.
+    """
+    layout = Layout(program)
+    plan = _plan(layout, shortened(program))
+    _repair(plan)
+    _drop_implied(plan)
+    ids = _allocate(plan)
+    _barriers(plan)
+    return _rebuilt(plan, ids)
+
+
+def _plan(layout: Layout, skips: Mapping[str, int]) -> _Plan:
+    cores = [c for c in (AIC, AIV) if layout.program.core(c)]
+    streams = {c: Stream(layout, c, trace(layout, c, skips)) for c in cores}
+    try:
+        cross, cross_pairs = cross_edges(streams)
+    except SyncError:
+        if not any(skips.values()):
+            raise
+        return _plan(layout, {})
+    edges = [e for s in streams.values() for e in candidates(s)]
+    inner = [((c, d.before), (c, d.after)) for c, s in streams.items() for d in s.trace.dependences]
+    return _Plan(layout, streams, edges, cross, [*inner, *cross_pairs])
+
+
+def _site_ops(plan: _Plan, core: str) -> dict[Site, list[tuple[int, Flag | Op]]]:
+    """What stands at each site of a core, ranked."""
+    s = plan.streams[core]
+    out: dict[Site, list[tuple[int, Flag | Op]]] = {}
+    for f in placed(s, [e for e in plan.edges if e.core == core]):
+        out.setdefault(f.site, []).append((f.rank, f))
+    for c in plan.cross:
+        for site, rank, op in _cross_places(plan, c, core):
+            out.setdefault(site, []).append((rank, op))
+    for path in plan.barriers[core]:
+        pipe = next(i.pipe for i in s.trace.instances if i.path == path)
+        out.setdefault(("pre", path), []).append((6, Op("barrier", core, pipe, path, ("barrier", core, path))))
+    return {site: sorted(ops, key=lambda o: o[0]) for site, ops in out.items()}
+
+
+def _cross_places(plan: _Plan, c: CrossEdge, core: str) -> list[tuple[Site, int, Op]]:
+    flag = (c.buffer, c.free)
+    put, take = Op("cross_set", core, c.pipe, flag, c), Op("cross_wait", core, "", flag, c)
+    if core == c.src:
+        return [(("pre", (0,)), 0, put)] * c.ahead + [(c.set_at, 2, put)]
+    end = ("post", (len(plan.streams[core].nodes) - 1,))
+    return [(c.wait_at, 3, take)] + [(end, 5, take)] * c.ahead
+
+
+def _order(plan: _Plan) -> Order:
+    return Order({core: _ops(plan, core) for core in plan.streams})
+
+
+def _ops(plan: _Plan, core: str) -> list[Op]:
+    """The core's trace with every flag of every candidate in it."""
+    sites, out = _site_ops(plan, core), []
+    base = 0 if core == AIC else 1_000_000
+    instances = plan.streams[core].trace.instances
+    for kind, path, env, n in plan.streams[core].trace.steps:
+        if kind == "run":
+            out.append(Op("run", core, instances[n].pipe, instance=base + n))
+            continue
+        for _, op in sites.get((kind, path), ()):
+            if isinstance(op, Op):
+                out.append(op)
+            else:
+                k = ix.evaluate(op.id, env)
+                out.append(Op(op.kind, core, op.edge.src if op.kind == "set" else op.edge.dst, (op.edge, k), op.edge))
+    return out
+
+
+def _number(at: tuple[str, int]) -> int:
+    return at[1] + (0 if at[0] == AIC else 1_000_000)
+
+
+def _open(plan: _Plan, order: Order, verdict: Verdict, pairs: Iterable[Pair]) -> list[Pair]:
+    """The pairs that the replay leaves unordered."""
+    out = []
+    for a, b in pairs:
+        before = plan.instance(a)
+        start = verdict.starts.get(_number(b))
+        if start is None or not order.knows(start, (a[0], before.pipe), before.number):
+            out.append((a, b))
+    return out
+
+
+def _between_pipes(plan: _Plan) -> list[Pair]:
+    return [(a, b) for a, b in plan.pairs if a[0] != b[0] or plan.instance(a).pipe != plan.instance(b).pipe]
+
+
+def _repair(plan: _Plan) -> None:
+    """Adds joins and reverse edges until the candidates order everything and no flag can be set twice."""
+    needed = _between_pipes(plan)
+    for _ in range(6):
+        order = _order(plan)
+        verdict = order.replay()
+        unordered = _open(plan, order, verdict, needed)
+        if not unordered and not verdict.faults:
+            return
+        before = len(plan.edges)
+        for a, b in unordered:
+            if a[0] == b[0]:
+                _add(plan, join(plan.streams[a[0]], plan.instance(a), plan.instance(b)))
+        if verdict.faults and not unordered:
+            for e in list(plan.edges):
+                _add(plan, reverse(plan.streams[e.core], e))
+        if len(plan.edges) == before:
+            raise SyncError(_complaint(plan, unordered, verdict))
+    raise SyncError("no synchronisation was found")
+
+
+def _add(plan: _Plan, e: Edge | None) -> None:
+    if e is not None and e not in plan.edges:
+        plan.edges.append(e)
+
+
+def _complaint(plan: _Plan, unordered: list[Pair], verdict: Verdict) -> str:
+    if not unordered:
+        return verdict.faults[0]
+    a, b = unordered[0]
+    return f"{plan.instance(a).instr.op} of {a[0]} cannot be ordered before {plan.instance(b).instr.op} of {b[0]}"
+
+
+def _drop_implied(plan: _Plan) -> None:
+    """Leaves out every edge that the others imply, cross-core waits and rings first."""
+    order, needed = _order(plan), _between_pipes(plan)
+    rank = lambda e: (0, not e.free, 0) if isinstance(e, CrossEdge) else (1, not e.outer and not e.joined, -len(e.before))  # noqa: E731
+    for e in sorted(plan.owners, key=rank):
+        plan.dropped.add(e)
+        verdict = order.replay(plan.dropped)
+        if verdict.faults or _open(plan, order, verdict, needed):
+            plan.dropped.discard(e)
+    plan.edges = [e for e in plan.edges if e not in plan.dropped]
+    plan.cross = [e for e in plan.cross if e not in plan.dropped]
+
+
+def _allocate(plan: _Plan) -> dict[Owner, int]:
+    """First id of each edge: its own ids for each event, in program order; counters of their own between cores."""
+    out: dict[Owner, int] = {}
+    used: dict[tuple[str, str, str], int] = {}
+    for e in sorted(plan.edges, key=lambda e: (e.core, e.set_at[1], e.wait_at[1])):
+        event = (e.core, e.src, e.dst)
+        out[e] = used.get(event, 0)
+        used[event] = out[e] + e.ids
+    for (core, src, dst), n in used.items():
+        if n > EVENT_IDS:
+            raise SyncError(f"{core} needs {n} ids for {src}_{dst}, it has {EVENT_IDS}")
+    for k, c in enumerate(plan.cross):
+        out[c] = k
+    if len(plan.cross) > CROSS_IDS:
+        raise SyncError(f"{len(plan.cross)} cross-core counters are needed, there are {CROSS_IDS}")
+    return out
+
+
+def _fractals(layout: Layout, i: Instr) -> int:
+    """How many 16 x 16 pieces of L0C an mmad covers at least."""
+    env = {n.var: (0, n.trips - 1) for n in _loops(layout.program.cube)}
+    low = [max(1, ix.bounds(e, layout.ranges | env)[0]) for e in (i.rows, i.cols)]
+    return -(-low[0] // 16) * -(-low[1] // 16)
+
+
+def _loops(nodes: tuple[Node, ...]) -> list[Loop]:
+    out = []
+    for n in nodes:
+        if isinstance(n, Loop | When):
+            out += [n] * isinstance(n, Loop) + _loops(n.body)
+    return out
+
+
+def _guarded(plan: _Plan, a: Instance, b: Instance) -> bool:
+    """True where the hardware itself orders two mmads on one accumulator (contract, clause 2)."""
+    if a.instr.op != "mmad" or b.instr.op != "mmad":
+        return False
+    return min(_fractals(plan.layout, a.instr), _fractals(plan.layout, b.instr)) >= GUARDED_FRACTALS
+
+
+def _barriers(plan: _Plan) -> None:
+    """Barriers before instructions whose dependence on their own pipe is still open; then those that others made needless go."""
+    same = [p for p in plan.pairs if p[0][0] == p[1][0] and plan.instance(p[0]).pipe == plan.instance(p[1]).pipe]
+    same = [(a, b) for a, b in same if not _guarded(plan, plan.instance(a), plan.instance(b))]
+    while True:
+        order = _order(plan)
+        unordered = _open(plan, order, order.replay(), same)
+        if not unordered:
+            break
+        _mark(plan, order, unordered)
+    order, dropped = _order(plan), set[object]()
+    for core, path in [(c, p) for c in plan.barriers for p in sorted(plan.barriers[c])]:
+        owner = ("barrier", core, path)
+        verdict = order.replay({*dropped, owner})
+        if _open(plan, order, verdict, same):
+            continue
+        dropped.add(owner)
+        plan.barriers[core].discard(path)
+
+
+def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:
+    """Marks the consumers that need a barrier, earliest first; a barrier just marked serves what follows it."""
+    fence: dict[tuple[str, str], int] = {}
+    for a, b in sorted(unordered, key=lambda p: (p[0][0], p[1][1])):
+        after = plan.instance(b)
+        if fence.get((b[0], after.pipe), -1) <= a[1]:
+            plan.barriers[b[0]].add(after.path)
+            fence[b[0], after.pipe] = b[1]
+
+
+def _rebuilt(plan: _Plan, ids: Mapping[Owner, int]) -> Program:
+    p = plan.layout.program
+    new = {c: _insert(p.core(c), (), _nodes_at(plan, c, ids)) if c in plan.streams else () for c in (AIC, AIV)}
+    return replace(p, cube=new[AIC], vector=new[AIV])
+
+
+def _nodes_at(plan: _Plan, core: str, ids: Mapping[Owner, int]) -> dict[Site, list[Node]]:
+    return {site: [_node(op, ids) for _, op in ops] for site, ops in _site_ops(plan, core).items()}
+
+
+def _node(op: Flag | Op, ids: Mapping[Owner, int]) -> Node:
+    if isinstance(op, Flag):
+        kind = SetFlag if op.kind == "set" else WaitFlag
+        return kind(op.edge.src, op.edge.dst, op.id + ids[op.edge])
+    if op.kind == "barrier":
+        return PipeBarrier(op.pipe)
+    number = ids[op.owner]  # type: ignore[index]
+    return CrossSet(op.pipe, number) if op.kind == "cross_set" else CrossWait(number)
+
+
+def _insert(nodes: tuple[Node, ...], path: Path, at: Mapping[Site, list[Node]]) -> tuple[Node, ...]:
+    out: list[Node] = []
+    for k, n in enumerate(nodes):
+        here = (*path, k)
+        if isinstance(n, Loop | When):
+            n = replace(n, body=_insert(n.body, here, at))
+        out += [*at.get(("pre", here), ()), n, *at.get(("post", here), ())]
+    return tuple(out)
