@@ -66,6 +66,9 @@ class Run:
     findings: Sequence[Finding]
     counts: Mapping[str, Any]
 
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.outputs[name]
+
     def raise_findings(self) -> None:
         """InternalError if the simulator found a race, a deadlock or a broken limit: the text that we emitted is wrong."""
         if self.findings:
@@ -107,7 +110,7 @@ class Planned:
         """The predicted time, and how it divides over pipes and memory levels."""
         from tile_eg.report.cost import Cost
 
-        return Cost(self.program, self.chip, self.timeline)
+        return Cost(self.timeline)
 
     @cached_property
     def memory(self) -> MemoryMap:
@@ -116,14 +119,21 @@ class Planned:
 
         return MemoryMap(self.program, self.chip)
 
-    def run(self, inputs: Mapping[str, np.ndarray]) -> Run:
-        """The emitted text, run in the simulator on arrays by tensor name. TileError where an array does not fit."""
+    def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True) -> Run:
+        """The emitted text, run in the simulator on arrays by tensor name; an output may have one too, what it holds at first.
+
+        TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
+        unless `strict` is off: then the findings are in the result.
+        """
         from tile_eg.simulator.run import simulate
 
-        check_arguments(self.program.tensors, inputs)
+        check_arguments(self.program.tensors, arrays)
         with stage("simulate"):
-            done = simulate(self.source, self.program, inputs)
-        return Run(done.outputs, done.findings, done.counts)
+            done = simulate(self.source, self.program, arrays)
+        run = Run(done.outputs, done.findings, done.counts)
+        if strict:
+            run.raise_findings()
+        return run
 
 
 @dataclass(frozen=True)
@@ -159,6 +169,7 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
 
     The search keeps a few schedules; the rank model (its name, or "module:Class") decides among them once they are planned.
     """
+    target = load_chip(chip)
     from tile_eg.cost_models import rank_model
     from tile_eg.egraph import saturate
     from tile_eg.extract import extract
@@ -170,7 +181,6 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
         with stage(name, kernel.source, timings):
             return do(*arguments)
 
-    target = load_chip(chip)
     step("check", check_kernel, kernel)
     values = step("values", to_values, kernel)
     graph = step("saturate", saturate, values, target)
@@ -189,6 +199,15 @@ def check_kernel(kernel: Kernel) -> None:
 
     with stage("check", kernel.source):
         check(kernel)
+
+
+def meaning(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What the kernel's outputs are by its own sequential meaning, computed in NumPy; arrays as in `Planned.run`."""
+    from tile_eg.ir.reference import run_kernel
+
+    check_arguments(kernel.tensors, arrays)
+    with stage("reference", kernel.source):
+        return run_kernel(kernel, arrays)
 
 
 def plan(program: Program, chip: str | None = None) -> Planned:

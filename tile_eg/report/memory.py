@@ -30,6 +30,11 @@ class MemoryMap:
         rows = [row for level in LEVELS for row in self._level(level)]
         return table(rows, ("level", "buffer", "tile", "bytes", "at"), right=[3])
 
+    def data(self) -> dict[str, dict[str, int | None]]:
+        """Bytes used by level, and what there is of it (the workspace: no limit)."""
+        levels = [level for level in LEVELS if self.buffers(level)]
+        return {str(level): {"used": self.used(level), "usable": self._usable(level)} for level in levels}
+
     def _repr_html_(self) -> str:
         return Text(str(self))._repr_html_()
 
@@ -42,10 +47,13 @@ class MemoryMap:
         head = (str(level), "", "", size(self.used(level)), self._fill(level))
         return [head, *(("", *_buffer(b)) for b in found)]
 
+    def _usable(self, level: Level) -> int | None:
+        return None if level is Level.WS else self.chip.memories[level].usable
+
     def _fill(self, level: Level) -> str:
-        if level is Level.WS:
+        capacity = self._usable(level)
+        if capacity is None:
             return f"in GM, for each of {self.program.blocks} blocks"
-        capacity = self.chip.memories[level].usable
         return f"{share(self.used(level), capacity)} of {size(capacity)}"
 
 

@@ -1,0 +1,50 @@
+"""The driver tells a user's mistake from a fault of its own, whatever a room raises."""
+
+from __future__ import annotations
+
+import pytest
+
+from tile_eg.compiler import InternalError, stage
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Span
+
+
+def test_a_users_error_learns_the_source_that_it_points_into() -> None:
+    with pytest.raises(TileError) as caught, stage("check", "first\nsecond line"):
+        raise TileError("no", Span("f.tile", 2, 1, 2, 7))
+    assert "second line" in str(caught.value)
+
+
+def test_a_source_that_is_known_already_stays() -> None:
+    with pytest.raises(TileError) as caught, stage("outer", "outer text"), stage("inner", "inner text"):
+        raise TileError("no", Span("f.tile", 1, 1, 1, 2))
+    assert caught.value.source == "inner text"
+
+
+class Panic(BaseException):
+    """What a fault in native code looks like from Python: no Exception."""
+
+
+@pytest.mark.parametrize("fault", [ValueError("x"), KeyError("x"), Panic("x")])
+def test_anything_unforeseen_is_our_fault_and_names_its_stage(fault: BaseException) -> None:
+    with pytest.raises(InternalError, match="'saturate'.*x") as caught, stage("saturate"):
+        raise fault
+    assert caught.value.__cause__ is fault
+
+
+def test_the_innermost_stage_is_named() -> None:
+    with pytest.raises(InternalError) as caught, stage("outer"), stage("inner"):
+        raise ValueError
+    assert caught.value.stage == "inner"
+
+
+def test_an_interrupt_is_nobodys_fault() -> None:
+    with pytest.raises(KeyboardInterrupt), stage("extract"):
+        raise KeyboardInterrupt
+
+
+def test_seconds_add_up_by_stage() -> None:
+    timings: dict[str, float] = {"a": 100.0}
+    with stage("a", timings=timings), stage("b", timings=timings):
+        pass
+    assert timings["a"] > 100 > timings["b"] > 0

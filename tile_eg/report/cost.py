@@ -1,0 +1,66 @@
+"""How long a program is predicted to take, and what it does meanwhile: busy pipes, bytes by path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tile_eg.report.text import Text, duration, share, size, table
+from tile_eg.timeline.engine import Timeline
+
+
+@dataclass(frozen=True)
+class Cost:
+    """A timeline as its readers ask for it. Prints as a line and two tables."""
+
+    timeline: Timeline
+
+    @property
+    def microseconds(self) -> float:
+        """Of the whole launch."""
+        return self.timeline.microseconds
+
+    def __str__(self) -> str:
+        return "\n".join([self.headline(), "", self.pipes(), "", self.paths()])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return Text(str(self))._repr_html_()
+
+    def headline(self) -> str:
+        """One line: the time, what it consists of, and what bounds it."""
+        t = self.timeline
+        waves = f" in {t.waves} waves" if t.waves > 1 else ""
+        blocks = f"{t.blocks} block{'s' * (t.blocks > 1)}{waves}"
+        launch = f"{duration(t.launch_us * 1e-6)} of it launch"
+        return f"predicted {duration(t.microseconds * 1e-6)} on {t.chip} ({launch}; {blocks}; bound by {t.bound})"
+
+    def pipes(self) -> str:
+        """How long each pipe of one block is busy."""
+        t = self.timeline
+        rows = [(core, pipe, f"{busy:.0f}", share(busy, t.block_cycles)) for (core, pipe), busy in self._busy()]
+        return table(rows, ("core", "pipe", "cycles busy", "of a block"), right=(2, 3))
+
+    def paths(self) -> str:
+        """What the whole launch moves along each path."""
+        rows = [(path.replace("->", " -> "), size(round(count))) for path, count in self.timeline.bytes.items()]
+        return table(rows, ("path", "bytes"), right=(1,))
+
+    def data(self) -> dict[str, Any]:
+        """The same as plain values: microseconds, cycles by pipe, bytes by path."""
+        t = self.timeline
+        return {
+            "microseconds": t.microseconds,
+            "launch_microseconds": t.launch_us,
+            "blocks": t.blocks,
+            "waves": t.waves,
+            "bound": t.bound,
+            "block_cycles": t.block_cycles,
+            "busy_cycles": {f"{core}.{pipe}": busy for (core, pipe), busy in self._busy()},
+            "bytes": dict(t.bytes),
+        }
+
+    def _busy(self) -> Iterator[tuple[tuple[str, str], float]]:
+        return ((key, busy) for key, busy in self.timeline.busy.items() if busy)
