@@ -146,12 +146,12 @@ class Launch:
 
 @dataclass(frozen=True)
 class Shared:
-    """What all cores draw from together, in bytes per second."""
+    """What all cores draw from together, in bytes per second. `hbm_mixed` counts reads and writes of a kernel that does both."""
 
     l2_read: float
     l2_write: float
     hbm_read: float
-    hbm_write: float
+    hbm_mixed: float
     source: str
 
 

@@ -1,0 +1,113 @@
+"""From an instruction of a Program to its `Work`: sizes from index expressions, dtypes and pitches from buffers and tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tile_eg.chips import Chip
+from tile_eg.ir.index import Expr, evaluate
+from tile_eg.ir.machine import cores
+from tile_eg.ir.program import AIC, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
+from tile_eg.ir.types import DType, Level
+from tile_eg.timeline.instruction import Work, cycles, moved_bytes
+
+_MOVES = {"gm_to_l1": "L1", "gm_to_ub": "UB", "ub_to_gm": "UB", "fixpipe": "L0C", "l1_to_l0a": "L0A", "l1_to_l0b": "L0B"}
+
+
+@dataclass(frozen=True)
+class Price:
+    """One instruction with its sizes known: cycles on its pipe, cycles until its result is there, and what it moves.
+
+    `busy` is its time back to back; `fill` is what passes between its end on the pipe and the completion that flags and barriers
+    wait for. `path` is "GM->L1" and the like, empty for a computation; `tensor` is the GM tensor it touches, if any.
+    """
+
+    busy: float
+    fill: float
+    path: str
+    bytes: int
+    tensor: str
+    writes: bool
+
+
+def launched(program: Program) -> tuple[int, int]:
+    """Cube and vector cores that the whole launch starts."""
+    aic, aiv = cores(program.kernel_type)
+    return program.blocks * aic, program.blocks * (2 if program.halves and not aic else aiv)
+
+
+class Pricer:
+    """Prices the instructions of one program on one chip; equal sizes of one instruction are priced once."""
+
+    def __init__(self, program: Program, chip: Chip) -> None:
+        self.chip = chip
+        self.buffers = {b.name: b for b in program.buffers}
+        self.tensors = {t.name: t for t in program.tensors}
+        aic, aiv = launched(program)
+        self.cores = {AIC: max(1, min(aic, chip.cube_cores)), "AIV": max(1, min(aiv, chip.vector_cores))}
+        self.known: dict[tuple[int, int, int, int], Price] = {}
+
+    def price(self, instr: Instr, env: Mapping[str, int]) -> Price:
+        rows, cols, depth = _size(instr.rows, env), _size(instr.cols, env), _size(instr.depth, env)
+        key = (id(instr), rows, cols, depth)
+        if key not in self.known:
+            self.known[key] = self._price(instr, rows, cols, depth)
+        return self.known[key]
+
+    def _price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
+        work = self.work(instr, rows, cols, depth)
+        busy = cycles(self.chip, work)
+        far = instr.dst if instr.op in ("ub_to_gm", "fixpipe") else instr.srcs[0] if instr.srcs else instr.dst
+        tensor = far.tensor if isinstance(far, Gm) else ""
+        fill = cycles(self.chip, work, cold=True) - busy
+        return Price(busy, fill, _path(instr.op, work.other), moved_bytes(work), tensor, far is instr.dst)
+
+    def work(self, instr: Instr, rows: int, cols: int, depth: int) -> Work:
+        """The instruction as `Work`, with the given valid sizes."""
+        store = instr.op in ("ub_to_gm", "fixpipe")
+        far = instr.dst if store else instr.srcs[0] if instr.srcs else instr.dst
+        near = instr.srcs[0] if instr.op == "ub_to_gm" else instr.dst
+        return Work(
+            op=instr.op, rows=rows, cols=cols, depth=depth, form=instr.form,
+            dtype=self._dtype(instr.dst), src_dtype=self._dtype(instr.srcs[0] if instr.srcs else instr.dst),
+            pitch=self.buffers[near.buffer].pitch if isinstance(near, Tile) else 0,
+            stride_bytes=self._stride(far), other=self._level(far), cores=self.cores[instr.core],
+            conflict=self._conflict(instr),
+        )  # fmt: skip
+
+    def _dtype(self, operand: Operand) -> DType:
+        return self.tensors[operand.tensor].dtype if isinstance(operand, Gm) else self.buffers[operand.buffer].dtype
+
+    def _level(self, operand: Operand) -> str:
+        return "GM" if isinstance(operand, Gm) else self.buffers[operand.buffer].level.value
+
+    def _stride(self, operand: Operand) -> int:
+        if isinstance(operand, Gm):
+            return operand.stride * self.tensors[operand.tensor].dtype.bytes
+        buffer = self.buffers[operand.buffer]
+        return buffer.pitch * buffer.dtype.bytes if buffer.level is Level.WS else 0
+
+    def _conflict(self, instr: Instr) -> bool:
+        """Whether two sources start in the same half of a 512-byte stretch of UB; unknown addresses may."""
+        sources = [*instr.srcs, instr.dst] if instr.op in OVERWRITES else instr.srcs
+        homes = [self.buffers[s.buffer] for s in sources if isinstance(s, Tile)]
+        if len(homes) < 2 or not all(b.addresses for b in homes):
+            return True
+        groups = [self._group(b) for b in homes]
+        return len(set(groups)) < len(groups)
+
+    def _group(self, buffer: Buffer) -> int:
+        vector = self.chip.vector
+        return buffer.addresses[0] % vector.bank_groups_bytes // vector.repeat_bytes
+
+
+def _size(e: Expr, env: Mapping[str, int]) -> int:
+    return e.args[0] if e.op == "const" else evaluate(e, env)
+
+
+def _path(op: str, other: str) -> str:
+    near = _MOVES.get(op)
+    if near is None:
+        return ""
+    return f"{near}->{other}" if op in ("ub_to_gm", "fixpipe") else f"{other}->{near}"
