@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
 from tile_eg.ir.kernel import Span
 
 
@@ -29,6 +32,27 @@ class TileError(Exception):
         if self.help:
             parts.append(f"help: {self.help}")
         return "\n".join(parts)
+
+
+@contextmanager
+def in_source(text: str) -> Iterator[None]:
+    """Gives an error that leaves the block the text that its spans point into."""
+    try:
+        yield
+    except TileError as e:
+        e.source = e.source or text
+        raise
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A help line that offers the known names nearest to `name`, or lists them all where none is near."""
+    from difflib import get_close_matches
+
+    names = sorted(set(known))
+    near = get_close_matches(name, names, n=2, cutoff=0.6)
+    if near:
+        return "did you mean " + " or ".join(f"`{n}`" for n in near) + "?"
+    return "known here: " + ", ".join(names) if names else ""
 
 
 def _place(span: Span | None, source: str) -> list[str]:

@@ -1,0 +1,195 @@
+"""Expressions of `.tile` text: scalars are computed, the rest becomes tile expressions of the kernel tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.frontend import scalars as sc
+from tile_eg.frontend.scalars import Scalar, is_scalar
+from tile_eg.frontend.scope import Scope
+from tile_eg.frontend.syntax import Node, span_of
+from tile_eg.frontend.windows import OpenWindow
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+from tile_eg.ir.types import dtype_of
+
+UNARY = {n: n for n in ("exp", "ln", "sqrt", "rsqrt", "reciprocal", "abs", "relu", "sigmoid", "tanh")} | {"log": "ln"}
+REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in ("max", "min", "sum")}
+BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
+FUNCTIONS = sorted({*UNARY, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "f16", "bf16", "f32"})
+
+
+@dataclass
+class Expressions:
+    """Evaluates expression trees in a scope: to an int, a float or an index Expr where it can, else to a tile expression."""
+
+    scope: Scope
+
+    def span(self, node: Any) -> kn.Span:
+        return span_of(node, self.scope.file)
+
+    def value(self, node: Node) -> Any:
+        """A Scalar or a TileExpr, in which windows may still be open."""
+        return getattr(self, "_" + node.data)(node)
+
+    def index(self, node: Node) -> Expr:
+        """An expression that stands where an index does."""
+        return sc.as_index(self.value(node), self.span(node))
+
+    def size(self, node: Node, what: str) -> int:
+        return sc.as_size(self.value(node), what, self.span(node))
+
+    def tile(self, node: Node) -> kn.TileExpr:
+        """An expression that stands where a tile does: a number becomes a Number; windows may still be open."""
+        v = self.value(node)
+        if isinstance(v, Expr):
+            raise TileError("a grid or loop variable cannot be used as a value", self.span(node))
+        return kn.Number(float(v), self.span(node)) if isinstance(v, int | float) else v
+
+    def condition(self, node: Node) -> Expr:
+        """A condition over grid and loop variables, as an index expression that is 0 or 1."""
+        return sc.as_index(self.value(node), self.span(node))
+
+    def _number(self, node: Node) -> Scalar:
+        text = str(node.children[0])
+        return int(text) if text.isdigit() else float(text)
+
+    def _name(self, node: Node) -> Any:
+        name, span = str(node.children[0]), self.span(node)
+        if name in self.scope.scalars:
+            return self.scope.scalars[name]
+        if name in sc.CONSTANTS:
+            return sc.CONSTANTS[name]
+        array = self.scope.array(name, span)
+        if self.scope.elements:
+            raise TileError(f"inside an element loop `{name}` needs an index for each dimension", span)
+        return _whole(array, span)
+
+    def _negate(self, node: Node) -> Any:
+        x = self.value(node.children[-1])
+        if is_scalar(x):
+            return sc.arithmetic("-", 0, x, self.span(node)) if x != 0 or isinstance(x, int) else -x
+        return kn.Unary("neg", x, self.span(node))
+
+    def _binary(self, node: Node) -> Any:
+        left, op, right = node.children
+        if op == "@":
+            return self._product(left, right, self.span(node))
+        x, y = self.value(left), self.value(right)
+        if is_scalar(x) and is_scalar(y):
+            return sc.arithmetic(str(op), x, y, self.span(node))
+        if op not in BINARY:
+            raise TileError(f"`{op}` works on sizes and indices, not on tiles", self.span(node))
+        return kn.Binary(BINARY[op], self.tile(left), self.tile(right), self.span(node))
+
+    def _product(self, left: Node, right: Node, span: kn.Span) -> kn.MatMul:
+        (a, ta), (b, tb) = self._operand(left), self._operand(right)
+        return kn.MatMul(a, b, ta, tb, span)
+
+    def _operand(self, node: Node) -> tuple[kn.TileExpr, bool]:
+        if node.data == "attribute" and node.children[1] == "T":
+            return self.tile(node.children[0]), True
+        return self.tile(node), False
+
+    def _attribute(self, node: Node) -> kn.TileExpr:
+        if node.children[1] == "T":
+            raise TileError("`.T` stands only beside `@`, as in a.T @ b", self.span(node))
+        raise TileError(f"there is no `.{node.children[1]}`", self.span(node.children[1]), help="a transposed operand is a.T")
+
+    def _compare(self, node: Node) -> Scalar:
+        left, op, right = node.children
+        return sc.COMPARE[str(op)](self.index(left), self.index(right))
+
+    def _both(self, node: Node) -> Scalar:
+        return ix.both(self.condition(node.children[0]), self.condition(node.children[1]))
+
+    def _call(self, node: Node) -> Any:
+        name, args, span = str(node.children[0]), [a for a in node.children[1:] if a is not None], self.span(node)
+        for a in args:
+            if a.data == "keyword":
+                raise TileError(f"`{name}` has no argument called `{a.children[0]}`", self.span(a))
+        if name == "select":
+            return self._select(args, span)
+        if (dtype := dtype_of(name)) is not None:
+            return kn.Cast(dtype, self.tile(_one(name, args, span)), span)
+        values = [self.value(a) for a in args]
+        if name in sc.FUNCTIONS and values and all(map(is_scalar, values)):
+            return sc.call(name, values, span)
+        return self._tile_call(name, args, span)
+
+    def _tile_call(self, name: str, args: list[Node], span: kn.Span) -> kn.TileExpr:
+        if name in UNARY:
+            return kn.Unary(UNARY[name], self.tile(_one(name, args, span)), span)
+        if name in REDUCTIONS:
+            op, axis = REDUCTIONS[name]
+            return kn.Reduce(op, self.tile(_one(name, args, span)), axis, span)
+        if name in ("max", "min") and len(args) == 2:
+            return kn.Binary(name, self.tile(args[0]), self.tile(args[1]), span)
+        if name in ("max", "min", "sum"):
+            return kn.Reduce(name, self.tile(_one(name, args, span)), 1, span)
+        if name in sc.FUNCTIONS:
+            raise TileError(f"`{name}` works on sizes and indices, not on tiles", span)
+        raise TileError(f"unknown function `{name}`", span, help=did_you_mean(name, FUNCTIONS))
+
+    def _select(self, args: list[Node], span: kn.Span) -> kn.TileExpr:
+        if len(args) != 3:
+            raise TileError("`select` takes a condition and two tiles: select(k == 0, x, y)", span)
+        return kn.Select(self.condition(args[0]), self.tile(args[1]), self.tile(args[2]), span)
+
+    def _index(self, node: Node) -> Any:
+        base, items = node.children[0], [i for i in node.children[1].children if i is not None]
+        new = [n for n, i in enumerate(items) if i.data == "new_axis"]
+        if new:
+            return self._broadcast(base, items, new, self.span(node))
+        if base.data != "name":
+            raise TileError("only buffers and tensors have indices", self.span(node), help="name the value first")
+        return self.window(base.children[0], items, self.span(node))
+
+    def _broadcast(self, base: Node, items: list[Node], new: list[int], span: kn.Span) -> kn.Broadcast:
+        rest = [i for i in items if i.data != "new_axis"]
+        if len(new) != 1 or len(rest) != 1:
+            raise TileError("a vector becomes a tile as v[:, None] (one value a row) or v[None, :] (one value a column)", span)
+        plain = rest[0].data == "slice" and not any(rest[0].children)
+        x = self.tile(base) if plain else self.window(base.children[0], rest, span)
+        return kn.Broadcast(x, new[0], span)
+
+    def window(self, name: Node, items: list[Node], span: kn.Span) -> Any:
+        """A tensor or buffer with indices. A tensor with plain indices only gives a start: an open window."""
+        array = self.scope.array(str(name), self.span(name))
+        if len(items) != len(array.shape):
+            n = len(array.shape)
+            raise TileError(f"`{array.name}` has {n} dimension{'s' * (n > 1)}, not {len(items)}", span)
+        pairs = [self._item(i, size) for i, size in zip(items, array.shape, strict=True)]
+        starts, extents = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
+        if isinstance(array, kn.Tensor) and not self.scope.elements and not any(extents):
+            return OpenWindow(array, starts, span)
+        return kn.Region(array.name, starts, extents, span)
+
+    def _item(self, item: Node, size: int) -> tuple[Expr, int | None]:
+        if item.data != "slice":
+            return self.index(item), None
+        if self.scope.elements:
+            raise TileError("an element loop takes one element at a time, not a slice", self.span(item))
+        low = self.index(item.children[0]) if item.children[0] is not None else ix.ZERO
+        high = self.index(item.children[1]) if item.children[1] is not None else ix.const(size)
+        extent = high - low
+        if extent.value is None:
+            raise TileError(f"the length of this slice varies: {extent}", self.span(item), help="write it as i:i + 64")
+        if extent.value < 1:
+            raise TileError(f"this slice is empty: its length is {extent.value}", self.span(item))
+        return low, extent.value
+
+
+def _whole(array: kn.Tensor | kn.Alloc, span: kn.Span) -> kn.Region:
+    return kn.Region(array.name, (ix.ZERO,) * len(array.shape), array.shape, span)
+
+
+def _one(name: str, args: list[Node], span: kn.Span) -> Node:
+    if len(args) != 1:
+        raise TileError(f"`{name}` takes one argument, not {len(args)}", span)
+    return args[0]
+
+

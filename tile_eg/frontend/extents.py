@@ -1,0 +1,36 @@
+"""Valid extents: how many rows or columns of a tile lie inside the tensor that it came from."""
+
+from __future__ import annotations
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.ranges import Ranges, at_most, extremes, surely_equal
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Span
+
+
+def inside(start: Expr, extent: int, size: int, ranges: Ranges) -> Expr:
+    """min(extent, size - start), simply the extent where the window always lies inside."""
+    if at_most(start, size - extent, ranges):
+        return ix.const(extent)
+    return ix.minimum(extent, size - start)
+
+
+def meet(a: Expr, b: Expr, full: int, ranges: Ranges, what: str, span: Span | None) -> Expr:
+    """The extent that two operands share on one axis of `full` elements. TileError where neither is whole and they may differ."""
+    if a == b or b.value == full:
+        return a
+    if a.value == full or surely_equal(a, b, ranges):
+        return b
+    raise TileError(
+        f"the operands have different valid {what}: {a} and {b}", span,
+        help="both come from the edge of a tensor; tiles that meet must end at the same place",
+    )  # fmt: skip
+
+
+def smaller(a: Expr, b: Expr, ranges: Ranges) -> Expr:
+    """min(a, b), simplified where one is always the smaller."""
+    if a == b:
+        return a
+    low, high = extremes(a - b, ranges)
+    return a if high <= 0 else b if low >= 0 else ix.minimum(a, b)

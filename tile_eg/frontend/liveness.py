@@ -1,0 +1,89 @@
+"""Which buffers and tensors a piece of code assigns, and which it reads before it assigns them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+
+Names = frozenset[str]
+
+
+def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
+    """Every region that an expression reads."""
+    match e:
+        case kn.Region():
+            yield e
+        case kn.Unary() | kn.Cast() | kn.Reduce() | kn.Broadcast():
+            yield from regions(e.x)
+        case kn.Binary() | kn.Select():
+            yield from regions(e.x)
+            yield from regions(e.y)
+        case kn.MatMul():
+            yield from regions(e.a)
+            yield from regions(e.b)
+
+
+def reads(e: kn.TileExpr) -> Names:
+    return frozenset(r.name for r in regions(e))
+
+
+def assignments(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Assign]:
+    """Every assignment in a body, in program order."""
+    for s in body:
+        match s:
+            case kn.Assign():
+                yield s
+            case kn.For() | kn.Parallel():
+                yield from assignments(s.body)
+            case kn.If():
+                yield from assignments(s.then + s.otherwise)
+
+
+def assigned(body: tuple[kn.Stmt, ...]) -> Names:
+    return frozenset(a.target.name for a in assignments(body))
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """`shapes` gives every buffer's shape: an assignment that covers it ends the life of what was there before. Tensors are
+    left out: whatever a store does not touch lives on."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+
+    def before(self, body: tuple[kn.Stmt, ...], after: Names, extents: Mapping[str, int] | None = None) -> Names:
+        """The names whose value matters before `body`, where those in `after` matter behind it. `extents`: the loops around."""
+        for s in reversed(body):
+            after = self._step(s, after, extents or {})
+        return after
+
+    def _step(self, s: kn.Stmt, live: Names, extents: Mapping[str, int]) -> Names:
+        match s:
+            case kn.Assign():
+                return (live - {s.target.name} if self.covers(s.target, extents) else live) | reads(s.value)
+            case kn.If():
+                return self.before(s.then, live, extents) | self.before(s.otherwise, live, extents)
+            case kn.Parallel():
+                return self.before(s.body, live, {**extents, **dict(zip(s.vars, s.extents, strict=True))})
+            case kn.For() if s.extent:
+                inner = {**extents, s.var: s.extent} if s.start == 0 else extents
+                return self.before(s.body, live | self.before(s.body, live, inner), inner)
+        return live
+
+    def covers(self, target: kn.Region, extents: Mapping[str, int]) -> bool:
+        """Whether an assignment, over all trips of the loops around it, writes the whole buffer."""
+        shape = self.shapes.get(target.name)
+        if shape is None:
+            return False
+        whole = ((ix.ZERO, n) for n in shape)
+        indexed = zip(target.starts, target.extents, strict=True)
+        return all(
+            pair == full or (pair[1] is None and _runs_over(pair[0], full[1], extents))
+            for pair, full in zip(indexed, whole, strict=True)
+        )
+
+
+def _runs_over(index: ix.Expr, size: int, extents: Mapping[str, int]) -> bool:
+    return size == 1 and index == ix.ZERO or index.op == "var" and extents.get(index.args[0]) == size

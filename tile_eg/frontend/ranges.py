@@ -1,0 +1,69 @@
+"""What values an index expression takes: intervals first, and every value where intervals are too coarse."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr, Interval
+
+MAX_POINTS = 1 << 20
+Ranges = Mapping[str, Interval]
+
+
+def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
+    """The least and the greatest value of e where `where` holds; an interval around them where there are too many points."""
+    names = sorted(ix.variables(e) | ix.variables(where))
+    counts = [ranges[n][1] - ranges[n][0] + 1 for n in names]
+    if not names or prod(counts) > MAX_POINTS:
+        return ix.bounds(e, ranges)
+    import numpy as np
+
+    values, holds = np.broadcast_arrays(_all_values(e, ranges, names), _all_values(where, ranges, names))
+    chosen = values[holds != 0]
+    return (int(chosen.min()), int(chosen.max())) if chosen.size else ix.bounds(e, ranges)
+
+
+def at_most(e: Expr, limit: int, ranges: Ranges) -> bool:
+    """Whether e <= limit is certain."""
+    return ix.bounds(e, ranges)[1] <= limit or extremes(e, ranges)[1] <= limit
+
+
+def decided(condition: Expr, ranges: Ranges) -> bool | None:
+    """The condition's truth where it is the same everywhere, else None."""
+    low, high = ix.bounds(condition, ranges)
+    if low != high:
+        low, high = extremes(condition, ranges)
+    return bool(low) if low == high else None
+
+
+def surely_equal(a: Expr, b: Expr, ranges: Ranges) -> bool:
+    return a == b or extremes(a - b, ranges) == (0, 0)
+
+
+def _all_values(e: Expr, ranges: Ranges, names: list[str]):  # noqa: ANN202
+    """e at every point, one axis a variable."""
+    import numpy as np
+
+    axes = np.ogrid[tuple(slice(ranges[n][0], ranges[n][1] + 1) for n in names)]
+    return np.asarray(_evaluate(e, dict(zip(names, axes, strict=True))))
+
+
+def _evaluate(e: Expr, env: Mapping):  # noqa: ANN202
+    import numpy as np
+
+    if e.op == "const":
+        return np.int64(e.args[0])
+    if e.op == "var":
+        return env[e.args[0]]
+    parts = [_evaluate(a, env) for a in e.args]
+    if e.op == "add":
+        return sum(parts[1:], parts[0])
+    a, b = parts
+    if e.op == "lt":
+        return (a < b).astype(np.int64)
+    if e.op == "and":
+        return ((a != 0) & (b != 0)).astype(np.int64)
+    ufunc = {"mul": np.multiply, "div": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum}[e.op]
+    return ufunc(a, b)

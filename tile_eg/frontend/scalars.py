@@ -1,0 +1,126 @@
+"""Arithmetic that is done while a kernel is read: sizes, constants, and index expressions over grid and loop variables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tile_eg.errors import TileError
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Span
+
+Scalar = int | float | Expr
+
+
+def equal(a: Expr, b: Expr) -> Expr:
+    """1 where a == b, else 0. A variable is never negative, so that `k == 0` is `k < 1`."""
+    if b == ix.ZERO and a.op == "var":
+        return ix.less(a, 1)
+    return ix.both(ix.less(a, b + 1), ix.less(b, a + 1))
+
+
+def unequal(a: Expr, b: Expr) -> Expr:
+    return ix.less(0, a) if b == ix.ZERO and a.op == "var" else negation(equal(a, b))
+
+
+def negation(condition: Expr) -> Expr:
+    """1 where the condition is 0, else 0."""
+    return ix.less(condition, 1)
+
+
+COMPARE: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "<": ix.less,
+    ">": lambda a, b: ix.less(b, a),
+    "<=": lambda a, b: ix.less(a, b + 1),
+    ">=": lambda a, b: ix.less(b, a + 1),
+    "==": equal,
+    "!=": unequal,
+}
+
+
+def ceildiv(a: Scalar, b: Scalar) -> Scalar:
+    return arithmetic("//", arithmetic("-", arithmetic("+", a, b), 1), b)
+
+
+
+
+FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "sqrt": (1, math.sqrt), "rsqrt": (1, lambda x: 1 / math.sqrt(x)), "exp": (1, math.exp), "ln": (1, math.log),
+    "log": (1, math.log), "abs": (1, abs), "tanh": (1, math.tanh), "ceildiv": (2, ceildiv), "min": (2, min), "max": (2, max),
+}  # fmt: skip
+CONSTANTS = {"inf": math.inf, "pi": math.pi}
+
+_NUMBERS: dict[str, Callable[[float, float], float]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b,
+    "//": lambda a, b: a // b, "%": lambda a, b: a % b,
+}  # fmt: skip
+_INDICES: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "//": ix.div, "%": ix.mod,
+    "min": ix.minimum, "max": ix.maximum,
+}  # fmt: skip
+
+
+def is_scalar(x: object) -> bool:
+    return isinstance(x, int | float | Expr)
+
+
+def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None = None) -> Scalar:
+    """a op b, for numbers and for index expressions; `/` of two numbers is true division."""
+    if isinstance(a, Expr) or isinstance(b, Expr):
+        return _index_arithmetic(op, a, b, span)
+    if op in ("/", "//", "%") and b == 0:
+        raise TileError("division by zero", span)
+    return _NUMBERS[op](a, b)
+
+
+def _index_arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
+    if op == "/":
+        raise TileError("`/` does not give an integer here", span, help="write // for whole-number division of indices")
+    left, right = as_index(a, span), as_index(b, span)
+    if op in ("//", "%") and (right.value is None or right.value <= 0):
+        raise TileError(f"the right side of `{op}` has to be a positive constant in an index", span)
+    return fold(_INDICES[op](left, right))
+
+
+def fold(e: Expr) -> Scalar:
+    """A constant index expression as an int."""
+    return e if e.value is None else e.value
+
+
+def call(name: str, args: list[Scalar], span: Span | None = None) -> Scalar:
+    """A scalar function of scalar arguments, e.g. ceildiv(M, BM), min(k, 3), sqrt(D)."""
+    count, f = FUNCTIONS[name]
+    if len(args) != count:
+        raise TileError(f"`{name}` takes {count} argument{'s' * (count > 1)}, not {len(args)}", span)
+    if any(isinstance(a, Expr) for a in args):
+        if name in ("min", "max"):
+            return _index_arithmetic(name, args[0], args[1], span)
+        if name != "ceildiv":
+            raise TileError(f"`{name}` of a grid or loop variable is not supported", span)
+    try:
+        return f(*args)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        raise TileError(f"`{name}` is not defined for {', '.join(map(str, args))}", span) from None
+
+
+def as_index(x: object, span: Span | None) -> Expr:
+    """x as an index expression; TileError where it is not a whole number."""
+    if isinstance(x, Expr):
+        return x
+    if isinstance(x, int):
+        return ix.const(x)
+    if isinstance(x, float):
+        raise TileError(f"{x:g} is not a whole number", span, help="indices and sizes are integers; write // for division")
+    raise TileError("an index or a size has to be a number, not a tile", span)
+
+
+def as_size(x: object, what: str, span: Span | None) -> int:
+    """x as a positive constant; `what` names it in the error."""
+    e = as_index(x, span)
+    if e.value is None:
+        raise TileError(f"{what} has to be a constant, not {e}", span)
+    if e.value < 1:
+        raise TileError(f"{what} has to be at least 1, not {e.value}", span)
+    return e.value

@@ -1,0 +1,315 @@
+"""A kernel as values: buffers that are written in place become single-assignment terms, loops become folds.
+
+The kernel has to have passed `check`. What has a meaning but no term yet raises a TileError that says so.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from tile_eg.errors import TileError, in_source
+from tile_eg.frontend import fold
+from tile_eg.frontend.extents import smaller
+from tile_eg.frontend.liveness import Liveness, Names, assigned
+from tile_eg.frontend.ranges import decided, surely_equal
+from tile_eg.frontend.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import BLOCK, Expr
+from tile_eg.ir.types import F32, DType
+from tile_eg.ir.values import Term, Values
+
+Env = dict[str, Term]
+
+
+def to_values(kernel: kn.Kernel) -> Values:
+    """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
+    with in_source(kernel.source):
+        return Converter(kernel).values()
+
+
+def grid_variables(grid: tuple[tuple[str, int], ...]) -> dict[str, Expr]:
+    """Every grid variable in terms of the block index; the first dimension varies fastest."""
+    block, out, before = ix.var(BLOCK), {}, 1
+    for n, (name, extent) in enumerate(grid):
+        index = block // before
+        last = n == len(grid) - 1
+        out[name] = ix.ZERO if extent == 1 else index if last else index % extent
+        before *= extent
+    return out
+
+
+class Converter:
+    """Converts one kernel. `indices` replaces the kernel's variables in index expressions, `facts` narrows a loop variable to
+    the trips that are being built."""
+
+    def __init__(self, kernel: kn.Kernel) -> None:
+        self.kernel = kernel
+        self.tensors = {t.name: t for t in kernel.tensors}
+        self.buffers: dict[str, kn.Alloc] = {}
+        self.blocks = prod(e for _, e in kernel.grid)
+        self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)})
+        self.indices = grid_variables(kernel.grid)
+        self.facts: dict[str, ix.Interval] = {}
+        self.ids: dict[int, int] = {}
+        self.parents: dict[int, int] = {}
+        self.trips: dict[int, int] = {}
+        self.variables: dict[int, str] = {}
+        self.inside = [0]
+        self.named: dict[Term, tuple[str, str]] = {}
+        self.liveness = Liveness(_buffer_shapes(kernel.body))
+
+    def values(self) -> Values:
+        env: Env = {t.name: self.tiles.make(t.span, "given", t) for t in self.kernel.tensors}
+        outputs = frozenset(t.name for t in self.kernel.tensors if t.output)
+        env = self.run(self.kernel.body, env, outputs)
+        k = self.kernel
+        results = tuple(env[t.name] for t in k.tensors if t.output)
+        used = _loops_in(results)
+        keep = lambda d: {i: d[i] for i in sorted(used)}  # noqa: E731
+        return Values(
+            k.name, k.tensors, self.blocks, results, keep(self.parents), keep(self.trips), keep(self.variables),
+            self.tiles.spans, self.named,
+        )  # fmt: skip
+
+    def run(self, body: tuple[kn.Stmt, ...], env: Env, after: Names) -> Env:
+        """The environment behind a body; `after` are the names that matter there."""
+        for n, s in enumerate(body):
+            env = self.statement(s, env, self.liveness.before(body[n + 1 :], after))
+        return env
+
+    def statement(self, s: kn.Stmt, env: Env, after: Names) -> Env:
+        match s:
+            case kn.Alloc():
+                self.buffers[s.name] = s
+                return env
+            case kn.Assign():
+                return env | {s.target.name: self.assign(s, env)}
+            case kn.For():
+                return self.loop(s, env, after)
+            case kn.If():
+                return self.run(s.then if self.decide(s.condition, s.span) else s.otherwise, env, after)
+            case kn.Parallel():
+                raise TileError("element loops are not supported yet", s.span)
+
+    def index(self, e: Expr) -> Expr:
+        return ix.substitute(e, self.indices)
+
+    def decide(self, condition: Expr, span: kn.Span | None) -> bool:
+        """The truth of a condition on the trips that are being built."""
+        truth = decided(self.index(condition), self.tiles.ranges | self.facts)
+        if truth is None:
+            raise TileError(
+                f"the condition {condition} is neither always true nor true on the first trip alone: not supported yet", span,
+                help="conditions may single out the first trip of a loop, as `if k == 0` does",
+            )  # fmt: skip
+        return truth
+
+    def located(self, r: kn.Region) -> kn.Region:
+        return kn.Region(r.name, tuple(self.index(s) for s in r.starts), r.extents, r.span)
+
+    # assignments
+
+    def assign(self, s: kn.Assign, env: Env) -> Term:
+        if s.target.name in self.tensors:
+            return self.store(s, env)
+        buffer = self.buffers[s.target.name]
+        self.whole(s.target)
+        value = self.tile(s.value, env, tile_shape(buffer.shape), buffer.dtype)
+        value = self.tiles.cast(value, buffer.dtype, s.span)
+        self.named.setdefault(value, (buffer.name, buffer.scope))
+        if s.span is not None and value.op == "load":
+            self.tiles.spans[value] = s.span
+        return value
+
+    def store(self, s: kn.Assign, env: Env) -> Term:
+        tensor = self.tensors[s.target.name]
+        t, w = self.tiles, self.window(s.target)
+        value = t.cast(self.tile(s.value, env, (w.rows, w.cols), tensor.dtype), tensor.dtype, s.span)
+        rows, cols = smaller(valid_rows(value), w.vrows, t.ranges), smaller(valid_cols(value), w.vcols, t.ranges)
+        value = t.narrowed(value, rows, cols)
+        shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "vrows": rows, "vcols": cols}
+        return t.make(s.span, "store", env[tensor.name], w.offset, w.stride, value, dtype=tensor.dtype, **shape)
+
+    def window(self, r: kn.Region) -> Window:
+        return self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
+
+    def whole(self, r: kn.Region) -> None:
+        """TileError unless the region is all of its buffer."""
+        shape = self.buffers[r.name].shape
+        element = all(e is None for e in r.extents) and set(shape) == {1}
+        if not element and (r.extents != shape or any(s != ix.ZERO for s in r.starts)):
+            raise TileError(
+                f"a part of the buffer `{r.name}` stands outside a row or element loop: not supported yet", r.span,
+                help="use whole buffers, or loop over all rows: for i in serial(rows) { ... }",
+            )  # fmt: skip
+
+    # expressions
+
+    def tile(self, e: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> Term:
+        """The term of an expression that stands where a tile of this shape does; `dtype` is what a bare number becomes."""
+        t = self.tiles
+        match e:
+            case kn.Number():
+                return t.fill(e.value, shape, dtype, e.span)
+            case kn.Region():
+                return self.region(e, env)
+            case kn.Unary():
+                return t.unary(e.op, self.tile(e.x, env, shape, dtype), e.span)
+            case kn.Binary():
+                return t.binary(e.op, *self.operands(e, env, shape, dtype), e.span)
+            case kn.Cast():
+                return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
+            case kn.Broadcast():
+                vector = (1, shape[0] if e.axis == 1 else shape[1])
+                return t.broadcast(self.tile(e.x, env, vector, dtype), e.axis, shape[e.axis], e.span)
+            case kn.Reduce():
+                return self.reduce(e, env)
+            case kn.MatMul():
+                return self.product(e, env)
+            case kn.Select():
+                return self.tile(e.x if self.decide(e.condition, e.span) else e.y, env, shape, dtype)
+
+    def operands(self, e: kn.Binary, env: Env, shape: tuple[int, int], dtype: DType) -> tuple[Term, Term]:
+        """Both operands; a number takes the other's dtype and extents."""
+        if isinstance(e.x, kn.Number):
+            y = self.tile(e.y, env, shape, dtype)
+            return self.number(e.x, y), y
+        x = self.tile(e.x, env, shape, dtype)
+        return (x, self.number(e.y, x)) if isinstance(e.y, kn.Number) else (x, self.tile(e.y, env, shape, x.dtype or dtype))
+
+    def number(self, n: kn.Number, other: Term) -> Term:
+        return self.tiles.make(n.span, "fill", float(n.value), like=other)
+
+    def region(self, r: kn.Region, env: Env) -> Term:
+        if r.name in self.tensors:
+            return self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
+        self.whole(r)
+        return env[r.name]
+
+    def reduce(self, e: kn.Reduce, env: Env) -> Term:
+        shape = self.shape_of(e.x)
+        x = self.tile(e.x, env, tile_shape(shape), F32)
+        return self.tiles.reduce(e.op, x, 1 if len(shape) == 1 else e.axis, e.span)
+
+    def product(self, e: kn.MatMul, env: Env) -> Term:
+        a = self.tile(e.a, env, tile_shape(self.shape_of(e.a)), F32)
+        b = self.tile(e.b, env, tile_shape(self.shape_of(e.b)), F32)
+        return self.tiles.matmul(a, b, e.transpose_a, e.transpose_b, e.span)
+
+    def shape_of(self, e: kn.TileExpr) -> tuple[int, ...]:
+        from tile_eg.frontend.windows import known_shape
+
+        return known_shape(e) or ()
+
+    # loops
+
+    def loop(self, s: kn.For, env: Env, after: Names) -> Env:
+        if s.extent == 0:
+            return env
+        if s.extent == 1:
+            return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
+        return self.fold(s, env, after)
+
+    def with_index(self, s: kn.For, value: Expr, action):  # noqa: ANN001, ANN202
+        self.indices[s.var] = value
+        result = action()
+        del self.indices[s.var]
+        return result
+
+    def fold(self, s: kn.For, env: Env, after: Names) -> Env:
+        """A loop of two or more trips as one fold over its states."""
+        loop, variable = self.enter(s)
+        exposed = self.liveness.before(s.body, after)
+        states = sorted(n for n in assigned(s.body) if n in self.tensors or n in exposed | after)
+        tail = after | exposed
+        first = self.trip(s, (0, 0), dict(env), tail, variable)
+        args = {n: self.state(loop, k, first[n]) for k, n in enumerate(states)}
+        later = self.trip(s, (1, s.extent - 1), env | args, tail, variable)
+        for n in states:
+            self.check_invariant(n, first[n], later[n], variable, s)
+        inits = fold.initial_values(loop, variable, {n: later[n] for n in states}, first, s.span)
+        pairs = tuple((self.initial(args[n], inits.get(args[n]), env.get(n)), later[n]) for n in states)
+        self.inside.pop()
+        del self.tiles.ranges[variable]
+        term = self.tiles.make(s.span, "loop", loop, s.extent, pairs, s.stages)
+        return env | {n: self.result(term, k, later[n]) for k, n in enumerate(states)}
+
+    def enter(self, s: kn.For) -> tuple[int, str]:
+        loop = self.ids.setdefault(id(s), len(self.ids) + 1)
+        variable = self.variables.setdefault(loop, self.variable_name(s.var))
+        self.parents[loop], self.trips[loop] = self.inside[-1], s.extent
+        self.inside.append(loop)
+        self.tiles.ranges[variable] = (0, s.extent - 1)
+        return loop, variable
+
+    def variable_name(self, wish: str) -> str:
+        taken = {BLOCK, ix.SUB, *self.variables.values()}
+        return next(n for n in (wish, *(f"{wish}_{i}" for i in range(1, len(taken) + 2))) if n not in taken)
+
+    def trip(self, s: kn.For, which: ix.Interval, env: Env, after: Names, variable: str) -> Env:
+        """The environment behind one trip, with only the trips in `which` in mind."""
+        self.facts[variable] = which
+        env = self.with_index(s, ix.var(variable) + s.start, lambda: self.run(s.body, env, after))
+        del self.facts[variable]
+        return env
+
+    def state(self, loop: int, k: int, like: Term) -> Term:
+        if like.op in ("given", "store", "targ", "tproj"):
+            return self.tiles.make(None, "targ", loop, k)
+        return self.tiles.make(None, "arg", loop, k, like=like)
+
+    def result(self, loop: Term, k: int, like: Term) -> Term:
+        if like.op in ("given", "store", "targ", "tproj"):
+            return self.tiles.make(None, "tproj", loop, k)
+        t = self.tiles.make(None, "proj", loop, k, like=like)
+        if like in self.named:
+            self.named.setdefault(t, self.named[like])
+        return t
+
+    def check_invariant(self, name: str, first: Term, later: Term, variable: str, s: kn.For) -> None:
+        if name in self.tensors:
+            return
+        for a, b, what in ((first.vrows, later.vrows, "rows"), (first.vcols, later.vcols, "columns")):
+            assert a is not None and b is not None
+            if variable in ix.variables(b) or not surely_equal(a, b, self.tiles.ranges):
+                raise TileError(
+                    f"the valid {what} of `{name}` change from trip to trip of this loop: {a}, then {b}", s.span,
+                    help="tiles whose tail differs cannot be combined element by element: choose a tile that divides the tensor",
+                )  # fmt: skip
+
+    def initial(self, arg: Term, bound: Term | float | None, before: Term | None) -> Term:
+        """The initial value of a state: what matching found, narrowed to what the state holds."""
+        if isinstance(bound, float) or (bound is None and arg.op == "arg"):
+            return self.tiles.make(None, "fill", bound or 0.0, like=arg)
+        value = bound if isinstance(bound, Term) else before
+        assert value is not None
+        return self.tiles.narrowed(value, arg.vrows, arg.vcols) if value.op == "fill" else value
+
+
+def _buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:
+    out = {}
+    for s in body:
+        match s:
+            case kn.Alloc():
+                out[s.name] = s.shape
+            case kn.For() | kn.Parallel():
+                out |= _buffer_shapes(s.body)
+            case kn.If():
+                out |= _buffer_shapes(s.then + s.otherwise)
+    return out
+
+
+def _loops_in(terms: tuple[Term, ...]) -> set[int]:
+    """The ids of the loops that terms are made of."""
+    seen: set[Term] = set()
+    todo: list[object] = list(terms)
+    while todo:
+        t = todo.pop()
+        if isinstance(t, tuple):
+            todo += t
+        elif isinstance(t, Term) and t not in seen:
+            seen.add(t)
+            todo += t.args
+    return {t.args[0] for t in seen if t.op == "loop"}

@@ -1,0 +1,158 @@
+"""Makes value terms with their shapes, dtypes and valid extents, and the casts that mixed element types need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_eg.frontend.extents import inside, meet
+from tile_eg.frontend.ranges import Ranges
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Region, Span, Tensor
+from tile_eg.ir.types import BF16, F32, DType
+from tile_eg.ir.values import Builder, Term
+
+
+def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns of a buffer or window; a vector is one row."""
+    return (1, 1) if not shape else (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
+
+
+def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides in elements."""
+    out = [1]
+    for n in reversed(shape[1:]):
+        out.append(out[-1] * n)
+    return tuple(reversed(out))
+
+
+@dataclass
+class Window:
+    """A tile's place in a tensor: first element, elements between rows, and how much of it lies inside."""
+
+    offset: Expr
+    stride: int
+    rows: int
+    cols: int
+    vrows: Expr
+    vcols: Expr
+
+
+@dataclass
+class Tiles:
+    """`ranges` holds the interval of the block index and of each loop variable that is open; `spans` collects sources."""
+
+    builder: Builder = field(default_factory=Builder)
+    ranges: dict[str, ix.Interval] = field(default_factory=dict)
+    spans: dict[Term, Span] = field(default_factory=dict)
+
+    def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
+        """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
+        if like is not None:
+            shape = {name: getattr(like, name) for name in ("rows", "cols", "dtype", "vrows", "vcols")} | shape
+        t = self.builder.make(op, *args, **shape)
+        if span is not None:
+            self.spans.setdefault(t, span)
+        return t
+
+    def window(self, tensor: Tensor, region: Region, ranges: Ranges) -> Window:
+        """Where a region of a tensor lies; its tile dimensions are those with an extent."""
+        pitch = strides(tensor.shape)
+        offset = ix.ZERO
+        for start, step in zip(region.starts, pitch, strict=True):
+            offset = offset + start * step
+        dims = [d for d, e in enumerate(region.extents) if e is not None]
+        rows, cols = tile_shape(region.shape)
+        valid = [inside(region.starts[d], region.extents[d] or 1, tensor.shape[d], ranges) for d in dims]
+        valid = [ix.ONE] * (2 - len(valid)) + valid
+        return Window(offset, pitch[dims[0]] if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
+
+    def load(self, version: Term, w: Window, dtype: DType, span: Span | None) -> Term:
+        shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "vrows": w.vrows, "vcols": w.vcols}
+        return self.make(span, "load", version, w.offset, w.stride, dtype=dtype, **shape)
+
+    def fill(self, value: float, shape: tuple[int, int], dtype: DType, span: Span | None) -> Term:
+        rows, cols = shape
+        valid: dict[str, Any] = {"vrows": ix.const(rows), "vcols": ix.const(cols)}
+        return self.make(span, "fill", float(value), rows=rows, cols=cols, dtype=dtype, **valid)
+
+    def cast(self, x: Term, dtype: DType, span: Span | None) -> Term:
+        if x.dtype == dtype:
+            return x
+        if x.op == "fill":
+            return self.make(span, "fill", *x.args, like=x, dtype=dtype)
+        if x.op == "bcast":
+            return self.make(span, "bcast", x.args[0], self.cast(x.args[1], dtype, span), like=x, dtype=dtype)
+        return self.make(span, "cast", x, like=x, dtype=dtype)
+
+    def unary(self, name: str, x: Term, span: Span | None) -> Term:
+        work = self.cast(x, computing(x.dtype), span)
+        return self.cast(self.make(span, "unary", name, work, like=work), x.dtype or F32, span)
+
+    def binary(self, name: str, x: Term, y: Term, span: Span | None) -> Term:
+        """Operands of equal shape; the wider dtype wins, and bf16 is computed in f32."""
+        dtype = promoted(x.dtype, y.dtype)
+        x, y = self.cast(x, computing(dtype), span), self.cast(y, computing(dtype), span)
+        vrows, vcols = self.meets(x, y, span)
+        return self.cast(self.make(span, "binary", name, x, y, like=x, vrows=vrows, vcols=vcols), dtype, span)
+
+    def meets(self, x: Term, y: Term, span: Span | None) -> tuple[Expr, Expr]:
+        return (
+            meet(valid_rows(x), valid_rows(y), x.rows, self.ranges, "rows", span),
+            meet(valid_cols(x), valid_cols(y), x.cols, self.ranges, "columns", span),
+        )
+
+    def broadcast(self, x: Term, axis: int, count: int, span: Span | None) -> Term:
+        """A vector as a tile with `count` columns (axis 1) or rows (axis 0)."""
+        n = ix.const(count)
+        if axis == 1:
+            return self.make(span, "bcast", 1, x, rows=x.cols, cols=count, dtype=x.dtype, vrows=x.vcols, vcols=n)
+        return self.make(span, "bcast", 0, x, rows=count, cols=x.cols, dtype=x.dtype, vrows=n, vcols=x.vcols)
+
+    def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
+        work = self.cast(x, computing(x.dtype), span)
+        n, valid = (x.rows, x.vrows) if axis == 1 else (x.cols, x.vcols)
+        t = self.make(span, "reduce", axis, name, work, rows=1, cols=n, dtype=work.dtype, vrows=ix.ONE, vcols=valid)
+        return self.cast(t, x.dtype or F32, span)
+
+    def matmul(self, a: Term, b: Term, ta: bool, tb: bool, span: Span | None) -> Term:
+        """f32 product; both operands are narrowed to the inner extent that they share."""
+        depth = a.rows if ta else a.cols
+        ka, kb = (valid_rows(a) if ta else valid_cols(a)), (valid_cols(b) if tb else valid_rows(b))
+        k = meet(ka, kb, depth, self.ranges, "inner extents of this product", span)
+        a = self.narrowed(a, *((k, None) if ta else (None, k)))
+        b = self.narrowed(b, *((None, k) if tb else (k, None)))
+        m, vm = (a.cols, a.vcols) if ta else (a.rows, a.vrows)
+        n, vn = (b.rows, b.vrows) if tb else (b.cols, b.vcols)
+        return self.make(span, "matmul", a, b, ta, tb, rows=m, cols=n, dtype=F32, vrows=vm, vcols=vn)
+
+    def narrowed(self, x: Term, vrows: Expr | None, vcols: Expr | None) -> Term:
+        """x with fewer valid rows or columns, as far as its own operations allow; else x itself."""
+        vr, vc = vrows or valid_rows(x), vcols or valid_cols(x)
+        if (vr, vc) == (x.vrows, x.vcols):
+            return x
+        if x.op in ("load", "fill"):
+            return self.make(self.spans.get(x), x.op, *x.args, like=x, vrows=vr, vcols=vc)
+        if x.op in ("unary", "binary", "cast"):
+            args = [self.narrowed(a, vr, vc) if isinstance(a, Term) else a for a in x.args]
+            return self.make(self.spans.get(x), x.op, *args, like=x, vrows=vr, vcols=vc)
+        return x
+
+
+def valid_rows(x: Term) -> Expr:
+    return x.vrows if x.vrows is not None else ix.const(x.rows)
+
+
+def valid_cols(x: Term) -> Expr:
+    return x.vcols if x.vcols is not None else ix.const(x.cols)
+
+
+def computing(dtype: DType | None) -> DType:
+    """The dtype that the vector unit computes in: it has no bf16 arithmetic."""
+    return F32 if dtype in (None, BF16) else dtype
+
+
+def promoted(x: DType | None, y: DType | None) -> DType:
+    """The dtype of an operation on x and y: equal ones stay, mixed ones become f32."""
+    return x if x == y and x is not None else F32

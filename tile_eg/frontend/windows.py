@@ -1,0 +1,100 @@
+"""Windows that give a start only, `A[i, j]`: their extent comes from the other side of the assignment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tile_eg.errors import TileError
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Binary, Broadcast, Cast, MatMul, Number, Reduce, Region, Select, Span, Tensor, TileExpr, Unary
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class OpenWindow:
+    """A window of a tensor that starts at `starts`; it stands in a tile expression until its extent is known."""
+
+    tensor: Tensor
+    starts: tuple[Expr, ...]
+    span: Span | None = None
+
+    def closed(self, shape: Shape | None) -> Region:
+        """The window with this shape in the last dimensions; the ones before are plain indices."""
+        if shape is None:
+            raise TileError(
+                f"the extent of this window of `{self.tensor.name}` is not known from the other side", self.span,
+                help=f"give it, e.g. {self.tensor.name}[i:i + 64, j:j + 64]",
+            )  # fmt: skip
+        lead = len(self.starts) - len(shape)
+        if lead < 0:
+            raise TileError(
+                f"`{self.tensor.name}` has {len(self.starts)} dimension{'s' * (len(self.starts) > 1)}, "
+                f"the other side is a tile of {shape_text(shape)}", self.span,
+            )  # fmt: skip
+        return Region(self.tensor.name, self.starts, (None,) * lead + shape, self.span)
+
+
+def shape_text(shape: Shape) -> str:
+    return " x ".join(map(str, shape)) if shape else "one element"
+
+
+def known_shape(e: TileExpr | OpenWindow) -> Shape | None:
+    """The shape of an expression, () for a scalar, None where an open window leaves it unknown."""
+    match e:
+        case OpenWindow():
+            return None
+        case Region():
+            return e.shape
+        case Number():
+            return ()
+        case Unary() | Cast():
+            return known_shape(e.x)
+        case Binary() | Select():
+            x, y = known_shape(e.x), known_shape(e.y)
+            return max((s for s in (x, y) if s), key=len, default=None if None in (x, y) else ())
+        case MatMul():
+            return _product_shape(e)
+        case Reduce():
+            x = known_shape(e.x)
+            return None if x is None else (x[1 - e.axis],) if len(x) == 2 else ()
+    return None
+
+
+def _product_shape(e: MatMul) -> Shape | None:
+    a, b = known_shape(e.a), known_shape(e.b)
+    if not a or not b or len(a) != 2 or len(b) != 2:
+        return None
+    return (a[1] if e.transpose_a else a[0], b[0] if e.transpose_b else b[1])
+
+
+def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
+    """e with its open windows closed, where e itself has this shape (None: not known)."""
+    match e:
+        case OpenWindow():
+            return e.closed(shape)
+        case Unary() | Cast():
+            return replace(e, x=close(e.x, shape))
+        case Binary() | Select():
+            shape = shape if shape is not None else known_shape(e)
+            return replace(e, x=close(e.x, shape), y=close(e.y, shape))
+        case Broadcast():
+            return replace(e, x=close(e.x, (shape[1 - e.axis],) if shape is not None and len(shape) == 2 else None))
+        case Reduce():
+            return replace(e, x=close(e.x, None))
+        case MatMul():
+            return replace(e, a=close(e.a, _operand(e, shape, True)), b=close(e.b, _operand(e, shape, False)))
+    return e
+
+
+def _operand(e: MatMul, shape: Shape | None, left: bool) -> Shape | None:
+    """The shape that one operand of a product must have, from the product's and the other's."""
+    other = known_shape(e.b if left else e.a)
+    if not shape or len(shape) != 2 or not other or len(other) != 2:
+        return None
+    flipped = e.transpose_a if left else e.transpose_b
+    if left:
+        pair = (shape[0], other[1] if e.transpose_b else other[0])
+    else:
+        pair = (other[0] if e.transpose_a else other[1], shape[1])
+    return pair[::-1] if flipped else pair
