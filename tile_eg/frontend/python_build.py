@@ -1,0 +1,119 @@
+"""The state of reading one kernel: the names in sight, the statements so far, and the names taken."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.python_source import Source
+from tile_eg.frontend.python_values import Buffer, NewBuffer, nodes, reads
+from tile_eg.ir.kernel import Alloc, Assign, MatMul, Region, Span, Stmt, TileExpr
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A name whose value was read from a buffer that has been written since."""
+
+    buffer: str
+
+
+class Builder(ABC):
+    """Collects a kernel's statements.
+
+    `local` holds the names that the kernel binds, `names` those around it (closure, globals). `depth` counts the loops and
+    branches around the current statement; `outer` are the bindings that those may not change.
+    """
+
+    def __init__(self, source: Source, names: Mapping[str, Any]) -> None:
+        self.source, self.names = source, names
+        self.local: dict[str, Any] = {}
+        self.outer: dict[str, Any] = {}
+        self.statements: list[Stmt] = []
+        self.taken: set[str] = set()
+        self.written: set[str] = set()
+        self.in_parallel = False
+        self.half: str | None = None
+        self.half_used: Span | None = None
+        self.has_product = False
+
+    def span(self, node: ast.AST) -> Span:
+        return self.source.span(node)
+
+    def error(self, message: str, node: ast.AST, help: str = "") -> TileError:
+        return TileError(message, self.span(node), help=help)
+
+    def unique(self, name: str) -> str:
+        """`name`, or with a number after it where it is taken."""
+        found, n = name, 0
+        while found in self.taken:
+            n += 1
+            found = f"{name}_{n}"
+        self.taken.add(found)
+        return found
+
+    def assign(self, target: Region, value: TileExpr, span: Span | None) -> None:
+        self.has_product |= any(isinstance(n, MatMul) for n in nodes(value))
+        if self.in_parallel and any(e is not None for e in target.extents):
+            raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
+        self.statements.append(Assign(target, value, span))
+        self.written.add(target.name)
+        self._forget(lambda buffers: target.name in buffers)
+
+    def _forget(self, changed: Any) -> None:
+        for name, value in self.local.items():
+            buffers = reads(value)
+            if buffers and changed(buffers):
+                self.local[name] = Stale(min(buffers))
+
+    def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
+        column = len(new.shape) == 2 and new.shape[1] == 1
+        shape = new.shape[:1] if column else new.shape
+        buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, column)
+        self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span))
+        self.local[name] = buffer
+
+    def bind(self, name: str, value: Any, span: Span | None) -> None:
+        """A Python assignment: later uses of the name mean the value."""
+        if isinstance(value, NewBuffer):
+            return self.allocate(name, value, span)
+        if name in self.outer and self.outer[name] != value:
+            raise TileError(
+                f"{name} changes inside a loop or branch",
+                span,
+                help="keep what changes in a buffer, or use a new name",
+            )
+        if isinstance(self.local.get(name), Buffer) and not isinstance(value, Buffer):
+            raise TileError(f"{name} is a buffer; this would only rebind its name", span, help=f"write {name}[...] = to fill it")
+        self.local[name] = value
+        return None
+
+    @contextmanager
+    def block(self) -> Iterator[list[Stmt]]:
+        """The body of a loop or of a branch: its statements, and names that end with it."""
+        statements, local, outer = self.statements, self.local, self.outer
+        self._forget(bool)
+        self.statements, self.local, self.outer = [], dict(local), {**outer, **local}
+        try:
+            yield self.statements
+        finally:
+            self.statements, self.local, self.outer = statements, local, outer
+
+    @abstractmethod
+    def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+        """Writes out a function's body where it is called."""
+
+    @contextmanager
+    def inlined(self, source: Source, names: Mapping[str, Any], local: dict[str, Any]) -> Iterator[None]:
+        """The body of a macro: names of its own, the statements go on."""
+        saved = self.source, self.names, self.local, self.outer
+        self.source, self.names, self.local, self.outer = source, names, local, {}
+        try:
+            yield
+        finally:
+            self.source, self.names, self.local, self.outer = saved

@@ -1,0 +1,213 @@
+"""What Python expressions of a kernel evaluate to, besides plain Python values, index expressions and tile expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from tile_eg.errors import TileError
+from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.kernel import (
+    Binary,
+    Broadcast,
+    Cast,
+    MatMul,
+    Number,
+    Reduce,
+    Region,
+    Select,
+    Span,
+    TileExpr,
+    Unary,
+)
+from tile_eg.ir.types import DType, dtype_of
+
+TILE_NODES = (Region, Number, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A GM tensor (scope "tensor") or a tile. A tile written as (n, 1) is a vector of n elements: `column` is set."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    scope: str
+    column: bool = False
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The shape as the author wrote it."""
+        return (*self.shape, 1) if self.column else self.shape
+
+
+@dataclass(frozen=True)
+class Slice:
+    """start .. start + extent."""
+
+    start: Expr
+    extent: int
+
+
+Item = Expr | Slice | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """`buffer[items]`: an index, a slice or None (a new axis) for each dimension."""
+
+    buffer: Buffer
+    items: tuple[Item, ...]
+    span: Span | None = None
+
+    @property
+    def is_point(self) -> bool:
+        """Only indices: one element, or where a tile starts."""
+        return all(isinstance(i, Expr) for i in self.items)
+
+
+@dataclass(frozen=True)
+class NewBuffer:
+    """What `T.alloc_*` gives: a buffer that gets its name from the assignment."""
+
+    scope: str
+    dtype: DType
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What loop words give. kind: serial, pipelined or parallel; serial loops may have a step."""
+
+    kind: str
+    starts: tuple[int, ...]
+    extents: tuple[int, ...]
+    step: int = 1
+    stages: int = 0
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What `T.Kernel` gives."""
+
+    extents: tuple[int, ...]
+
+
+def is_tile(value: Any) -> bool:
+    return isinstance(value, (Buffer, Window, *TILE_NODES))
+
+
+def is_index(value: Any) -> bool:
+    """An integer known now or at run time."""
+    return isinstance(value, (Expr, int)) and not isinstance(value, bool)
+
+
+def whole(buffer: Buffer, span: Span | None = None) -> Region:
+    return Region(buffer.name, (ZERO,) * len(buffer.shape), buffer.shape, span)
+
+
+def region(window: Window) -> Region:
+    """The window as it is written: plain indices drop their dimension."""
+    starts = tuple(i.start if isinstance(i, Slice) else i for i in window.items if i is not None)
+    extents = tuple(i.extent if isinstance(i, Slice) else None for i in window.items if i is not None)
+    return Region(window.buffer.name, starts, extents, window.span)
+
+
+def start_point(window: Window, shape: tuple[int, ...], column: bool = False) -> Region:
+    """A tile of `shape` that starts at the window's point; leading dimensions that `shape` lacks are dropped.
+
+    `column`: the tile is a vector that runs down a column.
+    """
+    r = region(window)
+    while len(shape) > len(r.starts) and shape[0] == 1:
+        shape = shape[1:]
+    missing = len(r.starts) - len(shape)
+    if missing < 0:
+        name, rank = window.buffer.name, len(r.starts)
+        raise TileError(f"a tile of shape {shape} cannot start in {name}, which has {rank} dimensions", window.span)
+    down = missing > 0 and len(shape) == 1 and (column or window.buffer.shape[-1] == 1)
+    extents = (*(None,) * (missing - 1), *shape, None) if down else (*(None,) * missing, *shape)
+    return Region(r.name, r.starts, extents, r.span)
+
+
+def as_region(value: Any, span: Span | None) -> Region:
+    """A buffer or a window as a place that can be written."""
+    if isinstance(value, Buffer):
+        return whole(value, span)
+    if isinstance(value, Window) and None not in value.items:
+        return region(value)
+    if isinstance(value, Region):
+        return value
+    raise TileError(f"a buffer or a slice of one is needed here, not {describe(value)}", span)
+
+
+def as_tile(value: Any, span: Span | None) -> TileExpr:
+    """A value as a tile expression: numbers are broadcast, `v[:, None]` and `v[None, :]` are vectors as tiles."""
+    if isinstance(value, TILE_NODES):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return Number(float(value), span)
+    if isinstance(value, Window) and None in value.items:
+        if len(value.items) != 2:
+            raise TileError("a vector becomes a tile as v[:, None] or v[None, :]", span)
+        return Broadcast(region(value), 1 if value.items[1] is None else 0, span)
+    if isinstance(value, Expr) and value.value is not None:
+        return Number(float(value.value), span)
+    if isinstance(value, Expr):
+        raise TileError("an index as a number in tile arithmetic is not supported yet", span)
+    return as_region(value, span)
+
+
+def with_rank(r: Region, rank: int) -> Region:
+    """The region with extents of 1 dropped, the first ones first, until it has `rank` dimensions or none is left."""
+    extents = list(r.extents)
+    for i, e in enumerate(extents):
+        if sum(x is not None for x in extents) <= rank:
+            break
+        if e == 1:
+            extents[i] = None
+    return Region(r.name, r.starts, tuple(extents), r.span)
+
+
+def as_dtype(value: Any, span: Span | None) -> DType:
+    if isinstance(value, DType):
+        return value
+    found = dtype_of(str(value))
+    if found is None:
+        raise TileError(f"unknown dtype {str(value)!r}", span, help="known are float16, bfloat16, float32, int8, int32")
+    return found
+
+
+def nodes(tree: Any) -> Iterator[Any]:
+    """Every node of a kernel tree (statements and expressions), the tree itself first."""
+    if isinstance(tree, tuple):
+        for part in tree:
+            yield from nodes(part)
+    elif is_dataclass(tree) and not isinstance(tree, (Expr, DType, Span)):
+        yield tree
+        for f in fields(tree):
+            if f.compare:
+                yield from nodes(getattr(tree, f.name))
+
+
+def reads(value: Any) -> set[str]:
+    """The names of the buffers whose elements a bound value would read when it is used."""
+    if isinstance(value, Window) and value.is_point:
+        return {value.buffer.name}
+    if isinstance(value, TILE_NODES):
+        return {n.name for n in nodes(value) if isinstance(n, Region)}
+    return set()
+
+
+def describe(value: Any) -> str:
+    """A value in a user's words."""
+    if isinstance(value, (Buffer, Window)):
+        return "a tensor" if value_buffer(value).scope == "tensor" else "a buffer"
+    if isinstance(value, Expr):
+        return "an index"
+    return "an expression" if isinstance(value, TILE_NODES) else f"{type(value).__name__} {value!r}"
+
+
+def value_buffer(value: Buffer | Window) -> Buffer:
+    return value.buffer if isinstance(value, Window) else value

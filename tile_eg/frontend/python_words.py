@@ -1,0 +1,373 @@
+"""What each word of `tile_eg.language` means, as nodes of the kernel tree.
+
+A handler takes the builder, the place of the call, and the call's values in the order of the word's signature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tile_eg import language
+from tile_eg.errors import TileError
+from tile_eg.frontend.python_build import Builder
+from tile_eg.frontend.python_values import (
+    Buffer,
+    Launch,
+    Loop,
+    NewBuffer,
+    Window,
+    as_dtype,
+    as_region,
+    as_tile,
+    describe,
+    is_index,
+    is_tile,
+    region,
+    start_point,
+    value_buffer,
+    whole,
+    with_rank,
+)
+from tile_eg.ir import index
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Binary, Broadcast, Cast, MatMul, Number, Reduce, Region, Select, Span, TileExpr, Unary
+
+HANDLERS: dict[str, Callable[..., Any]] = {}
+
+
+def handles(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        HANDLERS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+# Sizes
+
+
+def known(value: Any, what: str, span: Span | None) -> int:
+    """A size that has to be a Python integer."""
+    if isinstance(value, Expr) and value.value is not None:
+        return value.value
+    if isinstance(value, bool) or not isinstance(value, int):
+        help = "sizes known only at run time are not supported yet" if isinstance(value, Expr) else ""
+        raise TileError(f"{what} has to be an integer known when the kernel is compiled, not {describe(value)}", span, help=help)
+    return value
+
+
+def sizes(value: Any, what: str, span: Span | None) -> tuple[int, ...]:
+    found = tuple(known(v, what, span) for v in (value if isinstance(value, (list, tuple)) else (value,)))
+    if any(n <= 0 for n in found):
+        raise TileError(f"{what} has to be positive, got {found}", span)
+    return found
+
+
+@handles("Kernel")
+def _kernel(b: Builder, span: Span, *extents: Any, **_: Any) -> Launch:
+    return Launch(sizes(extents, "a grid size", span))
+
+
+@handles("func_attr")
+def _nothing(b: Builder, span: Span, *_: Any) -> None:
+    return None
+
+
+@handles("symbolic")
+def _symbolic(b: Builder, span: Span, name: str, dtype: Any) -> None:
+    raise TileError(f"{name}: sizes known only at run time are not supported yet", span)
+
+
+@handles("alloc_shared", "alloc_fragment")
+def _alloc(b: Builder, span: Span, shape: Any, dtype: Any, scope: str) -> NewBuffer:
+    kind = "fragment" if "fragment" in scope else "shared"
+    return NewBuffer(kind, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
+
+
+# Loops
+
+
+@handles("serial", "unroll")
+def _serial(b: Builder, span: Span, start: Any, stop: Any, step: Any, **_: Any) -> Loop:
+    return counted(start, stop, step, span)
+
+
+def counted(start: Any, stop: Any, step: Any, span: Span | None, kind: str = "serial", stages: int = 0) -> Loop:
+    if stop is None:
+        start, stop = 0, start
+    first, last, by = (known(v, "the bound of a loop", span) for v in (start, stop, step))
+    if first < 0 or by <= 0:
+        raise TileError("loops that count down or start below 0 are not supported", span)
+    return Loop(kind, (first,), (max(0, -(-(last - first) // by)),), by, stages)
+
+
+@handles("Pipelined")
+def _pipelined(b: Builder, span: Span, start: Any, stop: Any, num_stages: Any, *_: Any, **__: Any) -> Loop:
+    return counted(start, stop, 1, span, "pipelined", known(num_stages, "num_stages", span))
+
+
+@handles("Parallel")
+def _parallel(b: Builder, span: Span, *extents: Any, **_: Any) -> Loop:
+    found = sizes(extents, "the extent of T.Parallel", span)
+    return Loop("parallel", (0,) * len(found), found)
+
+
+@handles("grid")
+def _grid(b: Builder, span: Span, *extents: Any) -> Loop:
+    found = sizes(extents, "the extent of T.grid", span)
+    return Loop("serial", (0,) * len(found), found)
+
+
+# Moves
+
+
+@handles("copy")
+def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
+    for name in ("transpose", "pad_value"):
+        if options[name] not in (None, False):
+            raise TileError(f"T.copy with {name} is not supported yet", span)
+    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
+
+
+def copied(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) -> tuple[Region, TileExpr]:
+    """Target and value of a copy: a start point gets `size`, or the extent of the other side."""
+    column = any(isinstance(v, (Buffer, Window)) and value_buffer(v).column for v in (src, dst))
+    to = _side(dst, size, None if size else _shape(src), column, span)
+    if not isinstance(src, (Buffer, Window)):
+        return to, as_tile(src, span)
+    value = _side(src, size, None if size else to.shape, column, span)
+    rank = min(len(to.shape), len(value.shape))
+    return with_rank(to, rank), with_rank(value, rank)
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape that a side of a copy has by itself."""
+    if isinstance(value, Buffer):
+        return value.shape
+    return None if not isinstance(value, Window) or value.is_point else region(value).shape
+
+
+def _side(value: Any, size: tuple[int, ...] | None, other: tuple[int, ...] | None, column: bool, span: Span | None) -> Region:
+    if isinstance(value, Window) and value.is_point:
+        shape = size or other
+        if shape is None:
+            message = "the size of this copy is not known: both sides are start points"
+            raise TileError(message, span, help="give it as a third argument: T.copy(A[i, j], B[i, j], [m, n])")
+        return start_point(value, shape, column)
+    r = as_region(value, span)
+    return r if size is None or size == r.shape else resized(r, size, span)
+
+
+def resized(r: Region, size: Sequence[int], span: Span | None) -> Region:
+    """The first `size` elements of a region in each dimension."""
+    kept = with_rank(r, len(size))
+    wanted = iter([n for n in size if n != 1] if len(kept.shape) < len(size) else size)
+    try:
+        extents = tuple(None if e is None else next(wanted) for e in kept.extents)
+    except StopIteration:
+        raise TileError(f"an extent of {list(size)} does not fit {r.name}, whose shape is {r.shape}", span) from None
+    return Region(kept.name, kept.starts, extents, kept.span)
+
+
+@handles("fill", "tile.fill", "clear", "tile.clear")
+def _fill(b: Builder, span: Span, buffer: Any, value: Any = 0.0) -> None:
+    if is_tile(value):
+        value = _scalar(value, span)
+    b.assign(as_region(buffer, span), as_tile(value, span), span)
+
+
+def _scalar(value: Any, span: Span | None) -> TileExpr:
+    if isinstance(value, Window) and value.is_point:
+        return region(value)
+    raise TileError(f"a number is needed here, not {describe(value)}", span)
+
+
+@handles("cast")
+def _cast(b: Builder, span: Span, x: Any, dtype: Any) -> TileExpr:
+    return Cast(as_dtype(dtype, span), as_tile(x, span), span)
+
+
+@handles("tile.cast")
+def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
+    if mode not in ("CAST_NONE", "CAST_RINT"):
+        raise TileError(f"the rounding mode {mode} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
+    to, value = copied(src, dst, None, span)
+    _whole_count(count, to, span)
+    b.assign(to, value, span)
+
+
+def _whole_count(count: Any, to: Region, span: Span | None) -> None:
+    if count is not None and count != math.prod(to.shape):
+        raise TileError(f"a count of {count} is not the whole of {to.name}, which has {math.prod(to.shape)} elements", span)
+
+
+@handles("vcast")
+def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
+    if round_mode not in ("rint", "none"):
+        raise TileError(f"the rounding mode {round_mode!r} is not supported yet", span, help="'rint' is")
+    _tile_cast(b, span, dst, src, "CAST_RINT", None)
+
+
+# Products
+
+
+@handles("gemm")
+def _gemm(b: Builder, span: Span, A: Any, B: Any, C: Any, size: Any, **options: Any) -> None:
+    transpose_a = options["transpose_A"] or options["a_transpose"]
+    transpose_b = options["transpose_B"] or options["b_transpose"]
+    if isinstance(size, bool):
+        transpose_a, size = size, None
+    init = next((v for k in ("init", "initC", "clear_accum") if (v := options[k]) is not False), False)
+    product(b, span, (A, B, C), size, transpose_a, transpose_b, init)
+
+
+@handles("gemm_v0")
+def _gemm_v0(b: Builder, span: Span, A: Any, B: Any, C: Any, transpose_a: Any, transpose_b: Any, init: Any) -> None:
+    product(b, span, (A, B, C), None, transpose_a, transpose_b, init)
+
+
+def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpose_a: bool, transpose_b: bool, init: Any) -> None:
+    """c = (c where init does not hold, else 0) + a @ b."""
+    regions = [as_region(v, span) for v in operands]
+    if size is not None:
+        m, k, n = sizes(size, "an extent of T.gemm", span)
+        shapes = ((k, m) if transpose_a else (m, k), (n, k) if transpose_b else (k, n), (m, n))
+        regions = [r if r.shape == s else resized(r, s, span) for r, s in zip(regions, shapes, strict=True)]
+    x, y, c = (with_rank(r, 2) for r in regions)
+    value: TileExpr = MatMul(x, y, bool(transpose_a), bool(transpose_b), span)
+    if isinstance(init, Expr):
+        value = Binary("add", Select(init, Number(0.0), c, span), value, span)
+    elif not init:
+        value = Binary("add", c, value, span)
+    b.assign(c, value, span)
+
+
+# Reductions and broadcasts
+
+
+def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, clear: Any, real_shape: Any) -> None:
+    x, to = as_region(buffer, span), as_region(out, span)
+    if real_shape is not None and tuple(real_shape) != x.shape:
+        raise TileError("real_shape is not supported: what lies beyond the end of a tensor is left out by itself", span)
+    rank = 2 if isinstance(buffer, (Buffer, Window)) and value_buffer(buffer).column else len(x.shape)
+    axis = known(dim, "dim", span)
+    if rank > 2 or not -rank <= axis < rank:
+        raise TileError(f"dim {axis} does not exist in {x.name}, whose shape is {x.shape}", span)
+    value: TileExpr = Reduce(op, x, 1 if rank == 1 else axis % rank, span)
+    to = with_rank(to, 1)
+    b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
+
+
+for _op in ("max", "min", "sum"):
+    HANDLERS["reduce_" + _op] = partial(_reduce, _op)
+
+
+@handles("tile.broadcast")
+def _broadcast(b: Builder, span: Span, dst: Any, src: Any, axis: Any) -> None:
+    to = as_region(dst, span)
+    value = _row_or_column(src, to, axis, span) if isinstance(src, (Buffer, Window)) else as_tile(src, span)
+    b.assign(to, value, span)
+
+
+def _row_or_column(src: Buffer | Window, to: Region, axis: int | None, span: Span) -> TileExpr:
+    """`src` spread over a tile: a vector as long as a row is a row, unless it is written as a column or `axis` says so."""
+    r = region(src) if isinstance(src, Window) else whole(src, span)
+    if r.shape in ((), to.shape):
+        return r
+    if len(r.shape) == 2 and len(to.shape) == 2 and 1 in r.shape:
+        axis = 1 if r.shape[1] == 1 else 0
+        r = Region(r.name, r.starts, tuple(None if e == 1 else e for e in r.extents) if r.shape != (1, 1) else r.extents, r.span)
+    if axis is None:
+        axis = 1 if value_buffer(src).column or r.shape[0] != to.shape[-1] else 0
+    return Broadcast(r, axis, span)
+
+
+@handles("vbrc")
+def _vbrc(b: Builder, span: Span, src: Any, dst: Any) -> None:
+    _broadcast(b, span, dst, src, None)
+
+
+# Elementwise words
+
+
+def apply(op: str, x: TileExpr, span: Span) -> TileExpr:
+    """A function of one tile; exp2 and silu are made of those that the tree has."""
+    if op == "exp2":
+        return Unary("exp", Binary("mul", x, Number(math.log(2.0), span), span), span)
+    if op == "silu":
+        return Binary("mul", x, Unary("sigmoid", x, span), span)
+    return Unary(op, x, span)
+
+
+def _tile_unary(op: str, b: Builder, span: Span, dst: Any, src: Any) -> None:
+    to, value = copied(src, dst, None, span)
+    b.assign(to, apply(op, value, span), span)
+
+
+def _vector_unary(op: str, b: Builder, span: Span, src: Any, dst: Any) -> None:
+    _tile_unary(op, b, span, dst, src)
+
+
+def _unary(op: str, b: Builder, span: Span, x: Any, dst: Any) -> TileExpr | None:
+    if dst is None:
+        return apply(op, as_tile(x, span), span)
+    return _tile_unary(op, b, span, dst, x)  # type: ignore[func-returns-value]
+
+
+def _tile_binary(op: str, b: Builder, span: Span, dst: Any, x: Any, y: Any) -> None:
+    b.assign(as_region(dst, span), Binary(op, as_tile(x, span), as_tile(y, span), span), span)
+
+
+def _vector_binary(op: str, b: Builder, span: Span, x: Any, y: Any, dst: Any) -> None:
+    _tile_binary(op, b, span, dst, x, y)
+
+
+for _name, _op in language.UNARY.items():
+    HANDLERS["tile." + _name] = partial(_tile_unary, _op)
+    HANDLERS["v" + _name] = partial(_vector_unary, _op)
+    HANDLERS[_name] = partial(_unary, _op)
+for _op in language.BINARY:
+    HANDLERS["tile." + _op] = partial(_tile_binary, _op)
+    HANDLERS["v" + _op] = partial(_vector_binary, _op)
+
+
+@handles("tile.axpy", "tile.mul_add_dst")
+def _multiply_add(b: Builder, span: Span, dst: Any, x: Any, y: Any) -> None:
+    to = as_region(dst, span)
+    b.assign(to, Binary("add", to, Binary("mul", as_tile(x, span), as_tile(y, span), span), span), span)
+
+
+def _bound(op: str, b: Builder, span: Span, out: Any, buffer: Any, bound: Any, count: Any) -> None:
+    to = as_region(out, span)
+    _whole_count(count, to, span)
+    b.assign(to, Binary(op, as_tile(buffer, span), as_tile(bound, span), span), span)
+
+
+HANDLERS["tile.clamp_min"] = partial(_bound, "max")
+HANDLERS["tile.clamp_max"] = partial(_bound, "min")
+
+
+@handles("tile.clamp")
+def _clamp(b: Builder, span: Span, out: Any, buffer: Any, low: Any, high: Any, count: Any) -> None:
+    to = as_region(out, span)
+    _whole_count(count, to, span)
+    above = Binary("max", as_tile(buffer, span), as_tile(low, span), span)
+    b.assign(to, Binary("min", above, as_tile(high, span), span), span)
+
+
+def _extreme(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
+    if is_index(x) and is_index(y):
+        return (index.minimum if op == "min" else index.maximum)(x, y)
+    return Binary(op, as_tile(x, span), as_tile(y, span), span)
+
+
+HANDLERS["max"] = partial(_extreme, "max")
+HANDLERS["min"] = partial(_extreme, "min")
+
+
+HANDLERS["ceildiv"] = lambda b, span, x, y: index.div(index.wrap(x) + (index.wrap(y) - 1), index.wrap(y))
+HANDLERS["floordiv"] = lambda b, span, x, y: index.div(index.wrap(x), index.wrap(y))

@@ -1,0 +1,275 @@
+"""Kernels as Python callables: `@tile_eg.jit` on functions, `tile_eg.load` for `.tile` files.
+
+Calling a kernel runs the Ascend C that it became in the simulator. Lowered kernels are kept in `cache` while the process
+lives, by what the kernel means and the chip.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.chips import DEFAULT_CHIP
+from tile_eg.errors import TileError, in_source
+from tile_eg.ir.arrays import check_argument
+from tile_eg.ir.kernel import Kernel
+from tile_eg.language import PrimFunc
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tile_eg.compiler import Lowered
+    from tile_eg.frontend.text import Template
+
+
+class PassConfigKey(StrEnum):
+    """TileLang's pass switches. What they switch on is always on here: they are accepted and change nothing."""
+
+    TL_ASCEND_AUTO_SYNC = "tl.ascend_auto_sync"
+    TL_ASCEND_AUTO_CV_COMBINE = "tl.ascend_auto_cv_combine"
+    TL_ASCEND_AUTO_CV_SYNC = "tl.ascend_auto_cv_sync"
+    TL_ASCEND_MEMORY_PLANNING = "tl.ascend_memory_planning"
+    TL_DISABLE_TMA_LOWER = "tl.disable_tma_lower"
+    TL_DISABLE_WARP_SPECIALIZED = "tl.disable_warp_specialized"
+    TL_SIMPLIFY = "tl.simplify"
+
+
+@dataclass
+class Cache:
+    """Lowered kernels of this process, by kernel and chip."""
+
+    entries: dict[tuple[Kernel, str], Lowered] = field(default_factory=dict)
+    enabled: bool = True
+
+    def clear_cache(self) -> None:
+        self.entries.clear()
+
+    def lowered(self, kernel: Kernel, chip: str) -> Lowered:
+        """The lowered form of a kernel, from the cache where it is there."""
+        from tile_eg.compiler import lower
+
+        found = self.entries.get((kernel, chip)) if self.enabled else None
+        if found is None:
+            found = lower(kernel, chip)
+            if self.enabled:
+                self.entries[kernel, chip] = found
+        return found
+
+
+cache = Cache()
+
+
+def enable_cache() -> None:
+    """Keeps lowered kernels (the default)."""
+    cache.enabled = True
+
+
+def disable_cache() -> None:
+    """Lowers a kernel anew each time."""
+    cache.enabled = False
+
+
+class CompiledKernel:
+    """A kernel whose sizes are known.
+
+    Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
+    tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place.
+    Arrays are NumPy's or torch's on the CPU, with exactly the declared shapes and dtypes; else TileError.
+    """
+
+    def __init__(
+        self, kernel: Kernel, out_idx: Sequence[int] = (), workspace_idx: Sequence[int] = (), chip: str = DEFAULT_CHIP
+    ) -> None:
+        self.kernel, self.chip = kernel, chip
+        with in_source(kernel.source):
+            self.out_idx = [_written(i, kernel, "out_idx") for i in out_idx]
+            self.workspace_idx = [_written(i, kernel, "workspace_idx") for i in workspace_idx]
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
+        return f"<kernel {self.kernel.name}({shapes})>"
+
+    def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
+        """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
+        if sizes:
+            raise TileError(f"{', '.join(sizes)}: the sizes of {self.kernel.name} are fixed by the arguments of its function")
+        with in_source(self.kernel.source):
+            return cache.lowered(self.kernel, chip or self.chip)
+
+    def get_kernel_source(self) -> str:
+        """The Ascend C text."""
+        return str(self.compile().source)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = {*self.out_idx, *self.workspace_idx}
+        names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
+        with in_source(self.kernel.source):
+            return self._run(by_name(names, args, kwargs))
+
+    def _run(self, values: Mapping[str, Any]) -> Any:
+        """Runs on arrays by tensor name."""
+        arrays = {name: to_numpy(v, name) for name, v in values.items()}
+        for t in self.kernel.tensors:
+            if t.name in arrays:
+                check_argument(t, arrays[t.name])
+        results = run_lowered(self.compile(), arrays)
+        for t in self.kernel.tensors:
+            if t.output and t.name in arrays:
+                arrays[t.name][...] = results[t.name]
+        outputs = [results[self.kernel.tensors[i].name] for i in self.out_idx]
+        return give_back(outputs, any(map(is_torch, values.values())))
+
+
+def run_lowered(lowered: Lowered, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The outputs of a run in the simulator by tensor name; what it finds wrong in the emitted text is an InternalError."""
+    import numpy as np
+
+    inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in lowered.kernel.tensors if not t.output}
+    run = lowered.run(inputs)
+    run.raise_findings()
+    return run.outputs
+
+
+def _written(i: int, kernel: Kernel, what: str) -> int:
+    """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
+    count = len(kernel.tensors)
+    if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
+        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
+    if not kernel.tensors[i].output:
+        raise TileError(f"{kernel.tensors[i].name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span)
+    return i % count
+
+
+class TileKernel:
+    """A `.tile` kernel whose sizes are open: each call takes them from the shapes of its arrays.
+
+    Calling it takes the arrays before the `->`, in order or by name, and sizes by name where they are to differ from what
+    the arrays say or the text defaults to: `gemm(a, b, BM=64)`. It gives the tensors after the `->`.
+    """
+
+    def __init__(self, template: Template, chip: str = DEFAULT_CHIP) -> None:
+        self.template, self.chip = template, chip
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(n if v is None else f"{n}={v}" for n, v in self.template.sizes.items())
+        return f"<kernel {self.template.name}[{sizes}]>"
+
+    def with_sizes(self, **sizes: int) -> CompiledKernel:
+        """The kernel with these sizes, and the text's defaults for the rest."""
+        kernel = self.template.instantiate(sizes)
+        outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
+        return CompiledKernel(kernel, outputs, (), self.chip)
+
+    def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
+        """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
+        return self.with_sizes(**sizes).compile(chip)
+
+    def get_kernel_source(self, **sizes: int) -> str:
+        """The Ascend C text."""
+        return self.with_sizes(**sizes).get_kernel_source()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        sizes = {n: v for n, v in kwargs.items() if n in self.template.sizes}
+        given = {n: v for n, v in kwargs.items() if n not in self.template.sizes}
+        with in_source(self.template.source):
+            arrays = by_name(list(self.template.tensor_dims()), args, given)
+            shapes = {name: to_numpy(v, name).shape for name, v in arrays.items()}
+            inferred = self.template.sizes_of(shapes)
+        return self.with_sizes(**{**inferred, **sizes})(**arrays)
+
+
+def load(path: str | Path, chip: str = DEFAULT_CHIP) -> TileKernel:
+    """The kernel of a `.tile` file. TileError where the file cannot be read or is not a kernel."""
+    from tile_eg.frontend.text import load_text
+
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        why = getattr(e, "strerror", None) or "it is not UTF-8 text"
+        raise TileError(f"cannot read {path}: {why}") from e
+    return TileKernel(load_text(text, str(path)), chip)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `jit` was told and what matters of it."""
+
+    out_idx: tuple[int, ...] = ()
+    workspace_idx: tuple[int, ...] = ()
+    chip: str = DEFAULT_CHIP
+
+    def compiled(self, function: PrimFunc) -> CompiledKernel:
+        from tile_eg.frontend.python import kernel_of
+
+        return CompiledKernel(kernel_of(function), self.out_idx, self.workspace_idx, self.chip)
+
+
+class Factory:
+    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`."""
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        self.function, self.options = function, options
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel:
+        made = self.function(*args, **kwargs)
+        if not isinstance(made, PrimFunc):
+            name = getattr(self.function, "__name__", "the function")
+            raise TileError(
+                f"{name} is under @tile_eg.jit and gave {type(made).__name__}, not a kernel",
+                help="let it return the function under @T.prim_func",
+            )
+        return self.options.compiled(made)
+
+
+def jit(
+    function: Any = None,
+    *,
+    out_idx: int | Sequence[int] | None = None,
+    workspace_idx: int | Sequence[int] | None = None,
+    target: Any = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    chip: str = DEFAULT_CHIP,
+    **ignored: Any,
+) -> Any:
+    """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
+
+    `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
+    negative ones count from the end. `chip` is where it runs. `target`, `pass_configs` and further options of TileLang's
+    are accepted and change nothing: everything that they switch on is on.
+    """
+    options = Options(_positions(out_idx), _positions(workspace_idx), chip)
+    if function is None:
+        return lambda f: _jitted(f, options)
+    return _jitted(function, options)
+
+
+def _jitted(function: Any, options: Options) -> CompiledKernel | Factory:
+    if isinstance(function, PrimFunc):
+        return options.compiled(function)
+    if callable(function):
+        return Factory(function, options)
+    raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")
+
+
+def _positions(value: int | Sequence[int] | None) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, int) else tuple(value)
+
+
+class _CallableModule(ModuleType):
+    """Once this module is imported, `tile_eg.jit` is the module: it has to stay the decorator."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return jit(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableModule
