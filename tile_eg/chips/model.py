@@ -32,8 +32,9 @@ class Memory:
 class Path:
     """A way between two memories: cycles = startup (isolated) or issue (back to back) + bytes / rate(cores).
 
-    `shared` is what all cores together may draw, in bytes per cycle (infinite where the path is a core's own);
-    `curve` holds measured (bytes of a transfer, bytes per cycle) pairs.
+    Where `overlaps`, an isolated copy takes max(startup, issue + bytes / rate) instead. `shared` is what all cores together
+    may draw, in bytes per cycle (infinite where the path is a core's own); `curve` holds measured (bytes of a transfer, bytes
+    per cycle) pairs of isolated transfers.
     """
 
     name: str
@@ -43,10 +44,18 @@ class Path:
     shared: float
     curve: tuple[tuple[int, float], ...]
     source: str
+    overlaps: bool = False
 
     def rate(self, cores: int) -> float:
         """Bytes per cycle that one of `cores` active cores gets."""
         return min(self.peak, self.shared / cores)
+
+    def cycles(self, size: float, cores: int, cold: bool) -> float:
+        """Cycles of a copy of `size` bytes: alone (`cold`), or behind another one."""
+        moving = size / self.rate(cores)
+        if not cold:
+            return self.issue + moving
+        return max(self.startup, self.issue + moving) if self.overlaps else self.startup + moving
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Span:
 
 @dataclass
 class Pipe:
-    """`waiting` holds what was issued and cannot start yet, because a wait at its head finds no flag; `starts` the last starts."""
+    """`waiting` holds what was issued and cannot start yet: a wait at its head finds no flag. `starts` are the last starts."""
 
     name: str
     starts: deque[float]
@@ -218,4 +218,3 @@ def run_cores(cores: list[Core]) -> None:
     stuck = [text for core in cores for text in core.stuck()]
     if stuck:
         raise StreamError("deadlock: " + "; ".join(stuck))
-

@@ -53,6 +53,7 @@ class Timeline:
     cycles: float
     microseconds: float
     launch_us: float
+    clock_mhz: float
     block_cycles: float
     hbm_cycles: float
     busy: Mapping[tuple[str, str], float]
@@ -80,9 +81,23 @@ def run(program: Program, chip: Chip, *, exact: bool = False) -> Timeline:
     total = max(waves * block.cycles, hbm)
     launch = launch_microseconds(program, chip)
     return Timeline(
-        program.name, chip.name, program.kernel_type, program.blocks, waves, total, launch + chip.microseconds(total), launch,
-        block.cycles, hbm, block.busy, _launch_bytes(program, block), _bound(block, waves, hbm), block.spans, extrapolated,
-    )  # fmt: skip
+        program=program.name,
+        chip=chip.name,
+        kernel_type=program.kernel_type,
+        blocks=program.blocks,
+        waves=waves,
+        cycles=total,
+        microseconds=launch + chip.microseconds(total),
+        launch_us=launch,
+        clock_mhz=chip.clock_mhz,
+        block_cycles=block.cycles,
+        hbm_cycles=hbm,
+        busy=block.busy,
+        bytes=_launch_bytes(program, block),
+        bound=_bound(block, waves, hbm),
+        spans=block.spans,
+        extrapolated=extrapolated,
+    )
 
 
 def wave_count(program: Program, chip: Chip) -> int:

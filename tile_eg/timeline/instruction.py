@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tile_eg.chips.model import Chip, Path, VectorCost
+from tile_eg.chips.model import Chip, VectorCost
 from tile_eg.ir.program import AIV, PIPES
 from tile_eg.ir.types import F32, DType
 
@@ -99,31 +99,27 @@ def gm_bytes(chip: Chip, work: Work) -> float:
     return work.rows * burst_bytes(chip, row) * pitch_factor(chip, pitch)
 
 
-def _move(path: Path, size: float, cores: int, cold: bool) -> float:
-    return (path.startup if cold else path.issue) + size / path.rate(cores)
-
-
 def _gm_to_l1(chip: Chip, work: Work, cold: bool) -> float:
-    """ND2NZ copy: start-up 767 isolated, 15 % of it when queued, then the rate of all cores (MSKPP, fit on GEMM rows)."""
+    """ND2NZ copy: at least 785 isolated, 115 + bytes / rate when queued (MSKPP, fit on GEMM rows); a single row needs no NZ."""
     path = chip.paths["gm_to_l1" if work.rows == 1 else "gm_to_l1_nd2nz"]
-    return _move(path, gm_bytes(chip, work), work.cores, cold)
+    return path.cycles(gm_bytes(chip, work), work.cores, cold)
 
 
 def _gm_to_ub(chip: Chip, work: Work, cold: bool) -> float:
-    """147 + bytes / 50.7 isolated (MSKPP), issue 27 (GE-ATT)."""
-    return _move(chip.paths["gm_to_ub"], gm_bytes(chip, work), work.cores, cold)
+    """At least 240 isolated, 27 + bytes / 46.8 when queued (MSKPP; GE-ATT for the 27)."""
+    return chip.paths["gm_to_ub"].cycles(gm_bytes(chip, work), work.cores, cold)
 
 
 def _ub_to_gm(chip: Chip, work: Work, cold: bool) -> float:
     """121 + bytes / 66 isolated (MSKPP), issue 12 (GE-ATT)."""
-    return _move(chip.paths["ub_to_gm"], gm_bytes(chip, work), work.cores, cold)
+    return chip.paths["ub_to_gm"].cycles(gm_bytes(chip, work), work.cores, cold)
 
 
 def _fixpipe(chip: Chip, work: Work, cold: bool) -> float:
-    """To GM 35 + bytes / 121 alone and less when all cores write (MSKPP, PTO); to L1 64 elements per cycle (ASC)."""
+    """To GM at least 82 isolated, bytes / 121 and slower when all cores write (MSKPP, PTO); to L1 64 elements per cycle (ASC)."""
     if work.other == "L1":
-        return _move(chip.paths["l0c_to_l1"], _up(work.rows, 16) * _up(work.cols, 16) * work.dtype.bytes, 1, cold)
-    return _move(chip.paths["l0c_to_gm"], gm_bytes(chip, work), work.cores, cold)
+        return chip.paths["l0c_to_l1"].cycles(_up(work.rows, 16) * _up(work.cols, 16) * work.dtype.bytes, 1, cold)
+    return chip.paths["l0c_to_gm"].cycles(gm_bytes(chip, work), work.cores, cold)
 
 
 def _l1_to_l0(path: str) -> Callable[[Chip, Work, bool], float]:
@@ -132,7 +128,7 @@ def _l1_to_l0(path: str) -> Callable[[Chip, Work, bool], float]:
     def rule(chip: Chip, work: Work, cold: bool) -> float:
         wide = work.rows if path == "l1_to_l0a" else work.cols
         size = _up(wide, 16) * _up(work.depth, max(16, 32 // work.dtype.bytes)) * work.dtype.bytes
-        return _move(chip.paths[path], size, 1, cold)
+        return chip.paths[path].cycles(size, 1, cold)
 
     return rule
 
