@@ -9,7 +9,8 @@ from math import prod
 from typing import Any
 
 from tile_eg.errors import TileError, in_source
-from tile_eg.frontend import fold
+from tile_eg.frontend import elements, fold
+from tile_eg.frontend.dependence import is_row_loop
 from tile_eg.frontend.extents import smaller
 from tile_eg.frontend.liveness import Liveness, Names, assigned
 from tile_eg.frontend.ranges import decided, surely_equal
@@ -91,7 +92,7 @@ class Converter:
             case kn.If():
                 return self.run(s.then if self.decide(s.condition, s.span) else s.otherwise, env, after)
             case kn.Parallel():
-                raise TileError("element loops are not supported yet", s.span)
+                return elements.convert(self, s, env, after)
 
     def index(self, e: Expr) -> Expr:
         return ix.substitute(e, self.indices)
@@ -113,7 +114,8 @@ class Converter:
 
     def assign(self, s: kn.Assign, env: Env) -> Term:
         if s.target.name in self.tensors:
-            return self.store(s, env)
+            value = self.tile(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
+            return self.store(s, value, env)
         buffer = self.buffers[s.target.name]
         self.whole(s.target)
         value = self.tile(s.value, env, tile_shape(buffer.shape), buffer.dtype)
@@ -123,10 +125,11 @@ class Converter:
             self.tiles.spans[value] = s.span
         return value
 
-    def store(self, s: kn.Assign, env: Env) -> Term:
+    def store(self, s: kn.Assign, value: Term, env: Env) -> Term:
+        """The next version of the target tensor."""
         tensor = self.tensors[s.target.name]
         t, w = self.tiles, self.window(s.target)
-        value = t.cast(self.tile(s.value, env, (w.rows, w.cols), tensor.dtype), tensor.dtype, s.span)
+        value = t.cast(value, tensor.dtype, s.span)
         rows, cols = smaller(valid_rows(value), w.vrows, t.ranges), smaller(valid_cols(value), w.vcols, t.ranges)
         value = t.narrowed(value, rows, cols)
         shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "vrows": rows, "vcols": cols}
@@ -208,6 +211,8 @@ class Converter:
     def loop(self, s: kn.For, env: Env, after: Names) -> Env:
         if s.extent == 0:
             return env
+        if is_row_loop(s, {n: b.shape for n, b in self.buffers.items()}):
+            return elements.convert(self, s, env, after)
         if s.extent == 1:
             return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
         return self.fold(s, env, after)
@@ -226,6 +231,7 @@ class Converter:
         tail = after | exposed
         first = self.trip(s, (0, 0), dict(env), tail, variable)
         args = {n: self.state(loop, k, first[n]) for k, n in enumerate(states)}
+        self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
         later = self.trip(s, (1, s.extent - 1), env | args, tail, variable)
         for n in states:
             self.check_invariant(n, first[n], later[n], variable, s)

@@ -1,0 +1,115 @@
+"""Element and row loops as lists of statements, and whether each statement may run over all iterations before the next one does.
+
+That is so where every iteration keeps to its own row (or element) of what the loop writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.liveness import Names, assignments, regions
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One assignment of a nest, with the variables of the loops around it and their extents, outermost first."""
+
+    assign: kn.Assign
+    extents: dict[str, int]
+    depth: int
+
+    def accesses(self) -> list[kn.Region]:
+        return [*regions(self.assign.value), self.assign.target]
+
+
+def is_row_loop(s: kn.For, shapes: Shapes) -> bool:
+    """Whether the loop's variable picks the rows or elements of buffers that it writes."""
+    targets = (a.target for a in assignments(s.body))
+    return any(t.name in shapes and s.var in _plain_variables(t) for t in targets)
+
+
+def _plain_variables(r: kn.Region) -> frozenset[str]:
+    plain = (ix.variables(s) for s, e in zip(r.starts, r.extents, strict=True) if e is None)
+    return frozenset().union(*plain)
+
+
+def steps(s: kn.For | kn.Parallel, decide: Callable[[Expr, kn.Span | None], bool]) -> list[Step]:
+    """The assignments of a nest in program order; `decide` answers conditions, which may not vary inside."""
+    out: list[Step] = []
+    _collect((s,), {}, 0, decide, out)
+    return out
+
+
+def _collect(body: tuple[kn.Stmt, ...], extents: dict[str, int], depth: int, decide: Callable, out: list[Step]) -> None:
+    for s in body:
+        match s:
+            case kn.Assign():
+                out.append(Step(s, extents, depth))
+            case kn.For():
+                if s.start:
+                    raise TileError("a loop over rows or elements starts at 0: other starts are not supported yet", s.span)
+                _collect(s.body, extents | {s.var: s.extent}, depth + 1, decide, out)
+            case kn.Parallel():
+                inner = extents | dict(zip(s.vars, s.extents, strict=True))
+                _collect(s.body, inner, depth + 1, decide, out)
+            case kn.If():
+                _collect(s.then if decide(s.condition, s.span) else s.otherwise, extents, depth, decide, out)
+
+
+def temporaries(nest: list[Step], shapes: Shapes, after: Names) -> Names:
+    """The buffers that each iteration of the outermost loop fills and uses by itself. Checks every other buffer that the nest
+    writes: TileError where one iteration uses what another wrote."""
+    found: set[str] = set()
+    for variable in dict.fromkeys(v for step in nest for v in step.extents):
+        inside = [step for step in nest if variable in step.extents]
+        for name in dict.fromkeys(step.assign.target.name for step in inside):
+            if not _own_elements(name, variable, inside):
+                _check_temporary(name, variable, nest, inside, shapes, after)
+                found.add(name)
+    return frozenset(found)
+
+
+def _own_elements(name: str, variable: str, inside: list[Step]) -> bool:
+    """Whether each iteration touches only its own part of a buffer; False where no access depends on the variable."""
+    all_accesses = [r for step in inside for r in step.accesses() if r.name == name]
+    depending = [r for r in all_accesses if any(variable in ix.variables(s) for s in r.starts)]
+    if not depending:
+        return False
+    places = {_place(r, variable) for r in all_accesses}
+    if len(places) == 1 and None not in places:
+        return True
+    odd = next((r for r in all_accesses if _place(r, variable) != _place(depending[0], variable)), depending[0])
+    raise TileError(
+        f"iterations of `{variable}` meet at `{name}`: one uses what another writes", odd.span,
+        notes=(("it is written here", next(s.assign.span for s in inside if s.assign.target.name == name)),),
+        help=f"each iteration may touch only its own part, indexed by plain `{variable}`",
+    )  # fmt: skip
+
+
+def _place(r: kn.Region, variable: str) -> tuple[int, Expr] | None:
+    """The dimension that the variable picks and the index without it, or None where it does not pick exactly one."""
+    dims = [d for d, s in enumerate(r.starts) if variable in ix.variables(s)]
+    if len(dims) != 1 or r.extents[dims[0]] is not None:
+        return None
+    rest = r.starts[dims[0]] - ix.var(variable)
+    return None if variable in ix.variables(rest) else (dims[0], rest)
+
+
+def _check_temporary(name: str, variable: str, nest: list[Step], inside: list[Step], shapes: Shapes, after: Names) -> None:
+    """TileError unless a buffer without this loop's variable is written as a whole before it is read, and dead behind it."""
+    first = next(step for step in inside if any(r.name == name for r in step.accesses()))
+    target = first.assign.target
+    reads_first = any(r.name == name for r in regions(first.assign.value)) or target.name != name
+    inner = any(step.depth > 1 and step.assign.target.name == name for step in nest)
+    if reads_first or name in after or inner or name not in shapes:
+        raise TileError(
+            f"every iteration of `{variable}` writes the same `{name}`", first.assign.span,
+            help=f"index it by `{variable}`, or use a reduction such as rowmax, rowsum, max(s[i, :])",
+        )  # fmt: skip

@@ -1,0 +1,242 @@
+"""Element and row loops as `nest` terms: every assignment becomes one tile whose element (i, j) is a scalar expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.dependence import Step, steps, temporaries
+from tile_eg.frontend.extents import meet
+from tile_eg.frontend.liveness import Names, regions
+from tile_eg.frontend.tiles import computing, promoted, valid_cols, valid_rows
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+from tile_eg.ir.types import F32, DType
+from tile_eg.ir.values import Term
+
+if TYPE_CHECKING:
+    from tile_eg.frontend.ssa import Converter, Env
+
+ROW = ":"
+"""The column coordinate of a statement over a whole row, `s[i, :]`."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What a statement runs over: the names of its row and column coordinates (no row for a vector) and their extents."""
+
+    row: str | None
+    col: str | None
+    rows: int
+    cols: int
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar term, and the valid extents that its operands allow (None: any)."""
+
+    term: Term
+    vrows: Expr | None = None
+    vcols: Expr | None = None
+
+
+def convert(c: Converter, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
+    """The environment behind an element loop or a row loop. Raises TileError where iterations depend on one another."""
+    nest = steps(s, c.decide)
+    shapes = {name: b.shape for name, b in c.buffers.items()}
+    private = temporaries(nest, shapes, after)
+    for step in nest:
+        env = env | {step.assign.target.name: Statement(c, step, env, private).term()}
+    return {name: term for name, term in env.items() if name not in private}
+
+
+class Statement:
+    """Converts one assignment of a nest."""
+
+    def __init__(self, c: Converter, step: Step, env: Env, private: Names) -> None:
+        self.c, self.step, self.env, self.private = c, step, env, private
+        self.tiles = c.tiles
+
+    def term(self) -> Term:
+        """The value of the target behind the statement: a nest, or a store of one."""
+        assign, target = self.step.assign, self.step.assign.target
+        axes = self.axes(target)
+        dtype = self.array(target).dtype
+        value = self.to(self.scalar(assign.value, axes, dtype), dtype)
+        nest = self.nest(value, axes)
+        if target.name in self.c.tensors:
+            return self.c.store(replace(assign, target=self.opened(target)), nest, self.env)
+        self.tiles_named(nest, target.name)
+        return nest
+
+    def tiles_named(self, nest: Term, name: str) -> None:
+        buffer = self.c.buffers[name]
+        self.c.named.setdefault(nest, (buffer.name, buffer.scope))
+
+    def nest(self, s: Scalar, axes: Axes) -> Term:
+        shape = self.extents(s, axes.rows, axes.cols)
+        return self.tiles.make(self.step.assign.span, "nest", s.term, dtype=s.term.dtype, **shape)
+
+    def extents(self, s: Scalar, rows: int, cols: int) -> dict[str, Any]:
+        return {"rows": rows, "cols": cols, "vrows": s.vrows or ix.const(rows), "vcols": s.vcols or ix.const(cols)}
+
+    def array(self, r: kn.Region) -> kn.Tensor | kn.Alloc:
+        return self.c.tensors.get(r.name) or self.c.buffers[r.name]
+
+    # coordinates
+
+    def coordinates(self, r: kn.Region) -> tuple[tuple[str, int], ...]:
+        """The coordinate and extent of each dimension of a region, dimensions of one element left out."""
+        pairs = [self.coordinate(r, d) for d in range(len(r.starts))]
+        found = [p for p in pairs if p is not None]
+        if r.name in self.private:
+            row = next(iter(self.step.extents))
+            found = [(row, self.step.extents[row]), *found]
+        return tuple(found)
+
+    def coordinate(self, r: kn.Region, d: int) -> tuple[str, int] | None:
+        start, extent, size = r.starts[d], r.extents[d], self.array(r).shape[d]
+        tensor = r.name in self.c.tensors
+        if extent is not None:
+            if not tensor and (start, extent) != (ix.ZERO, size):
+                raise self.unsupported(r, "a part of a row")
+            return (ROW, extent)
+        inside = [v for v in self.step.extents if v in ix.variables(start)]
+        if not inside and (tensor or size == 1):
+            return None
+        if len(inside) != 1 or not self.plain(start, inside[0], tensor):
+            raise self.unsupported(r, f"the index {start}")
+        if not tensor and self.step.extents[inside[0]] != size:
+            raise TileError(
+                f"`{inside[0]}` takes {self.step.extents[inside[0]]} values and `{r.name}` has {size} there: not supported yet", r.span,
+                help="loop over all of the buffer",
+            )  # fmt: skip
+        return (inside[0], self.step.extents[inside[0]])
+
+    def plain(self, start: Expr, variable: str, tensor: bool) -> bool:
+        """Whether an index is the variable alone, or in a tensor the variable and an offset that does not vary with the nest."""
+        rest = start - ix.var(variable)
+        return rest == ix.ZERO if not tensor else not ix.variables(rest) & set(self.step.extents)
+
+    def unsupported(self, r: kn.Region, what: str) -> TileError:
+        return TileError(
+            f"{what} of `{r.name}` is not supported in an element loop yet", r.span,
+            help="buffers are indexed by the loop variables alone, as in s[i, j], m[i] or s[i, :]",
+        )  # fmt: skip
+
+    def axes(self, target: kn.Region) -> Axes:
+        """What the statement runs over, as its target says."""
+        found = self.coordinates(target)
+        missing = [v for v, n in self.step.extents.items() if v not in dict(found) and n > 1]
+        if missing:
+            raise TileError(f"every iteration of `{missing[0]}` writes the same element of `{target.name}`", target.span)
+        if len(found) > 2:
+            raise self.unsupported(target, f"a loop over {len(found)} dimensions")
+        if len(found) == 2:
+            return Axes(found[0][0], found[1][0], found[0][1], found[1][1])
+        return Axes(None, found[0][0], 1, found[0][1]) if found else Axes(None, None, 1, 1)
+
+    # scalar expressions
+
+    def scalar(self, e: kn.TileExpr, axes: Axes, dtype: DType) -> Scalar:
+        """An expression at the point (i, j); `dtype` is what a bare number becomes."""
+        match e:
+            case kn.Number():
+                return Scalar(self.make(e, "number", e.value, dtype=dtype))
+            case kn.Region():
+                return self.element(e, axes)
+            case kn.Unary():
+                x = self.scalar(e.x, axes, dtype)
+                work = self.to(x, computing(x.term.dtype))
+                return self.to(replace(work, term=self.make(e, "s_unary", e.op, work.term)), x.term.dtype)
+            case kn.Binary():
+                return self.binary(e, axes, dtype)
+            case kn.Cast():
+                return self.to(self.scalar(e.x, axes, e.dtype), e.dtype)
+            case kn.Reduce():
+                return self.reduce(e, axes)
+            case kn.Select():
+                return self.scalar(e.x if self.c.decide(e.condition, e.span) else e.y, axes, dtype)
+        raise TileError("this operation is not supported in an element loop yet", e.span)
+
+    def make(self, e: kn.TileExpr, op: str, *args: object, dtype: DType | None = None, **shape: Any) -> Term:
+        if dtype is None:
+            dtype = next(a.dtype for a in args if isinstance(a, Term))
+        return self.tiles.make(e.span, op, *args, dtype=dtype, **shape)
+
+    def to(self, s: Scalar, dtype: DType | None) -> Scalar:
+        if s.term.dtype == dtype or dtype is None:
+            return s
+        if s.term.op == "number":
+            return replace(s, term=self.tiles.make(None, "number", *s.term.args, dtype=dtype))
+        return replace(s, term=self.tiles.make(None, "s_cast", s.term, dtype=dtype))
+
+    def binary(self, e: kn.Binary, axes: Axes, dtype: DType) -> Scalar:
+        x, y = self.scalar(e.x, axes, dtype), self.scalar(e.y, axes, dtype)
+        if isinstance(e.x, kn.Number):
+            x = self.to(x, y.term.dtype)
+        elif isinstance(e.y, kn.Number):
+            y = self.to(y, x.term.dtype)
+        wide = promoted(x.term.dtype, y.term.dtype)
+        x, y = self.to(x, computing(wide)), self.to(y, computing(wide))
+        term = self.make(e, "s_binary", e.op, x.term, y.term)
+        return self.to(Scalar(term, *self.meets(x, y, axes, e.span)), wide)
+
+    def meets(self, x: Scalar, y: Scalar, axes: Axes, span: kn.Span | None) -> tuple[Expr | None, Expr | None]:
+        return (
+            self.meet(x.vrows, y.vrows, axes.rows, "rows", span),
+            self.meet(x.vcols, y.vcols, axes.cols, "columns", span),
+        )
+
+    def meet(self, a: Expr | None, b: Expr | None, full: int, what: str, span: kn.Span | None) -> Expr | None:
+        if a is None or b is None:
+            return b if a is None else a
+        return meet(a, b, full, self.tiles.ranges, what, span)
+
+    def element(self, r: kn.Region, axes: Axes) -> Scalar:
+        found = tuple(name for name, _ in self.coordinates(r))
+        v = self.value(r)
+        if found == () or (found == (axes.col,) and axes.row is None):
+            if (v.rows, v.cols) != (axes.rows, axes.cols):
+                raise self.unsupported(r, "one fixed element")
+            return Scalar(self.make(r, "elem", v), valid_rows(v), valid_cols(v))
+        if found == (axes.row, axes.col) and (v.rows, v.cols) == (axes.rows, axes.cols):
+            return Scalar(self.make(r, "elem", v), valid_rows(v), valid_cols(v))
+        if found == (axes.row,):
+            return Scalar(self.make(r, "elem_row", v), vrows=valid_cols(v))
+        if found == (axes.col,) and v.cols == axes.cols:
+            return Scalar(self.make(r, "elem_col", v), vcols=valid_cols(v))
+        raise self.unsupported(r, f"the access [{', '.join(found)}] beside [{', '.join(filter(None, (axes.row, axes.col)))}]")
+
+    def value(self, r: kn.Region) -> Term:
+        """The tile or vector that a region takes its elements from."""
+        if r.name in self.c.tensors:
+            return self.c.region(self.opened(r), self.env)
+        return self.env[r.name]
+
+    def opened(self, r: kn.Region) -> kn.Region:
+        """A tensor's region with every index that runs over a loop variable opened to the whole range of it."""
+        starts, extents = [], []
+        for start, extent in zip(r.starts, r.extents, strict=True):
+            inside = [v for v in self.step.extents if v in ix.variables(start)]
+            starts.append(ix.substitute(start, dict.fromkeys(inside, ix.ZERO)))
+            extents.append(self.step.extents[inside[0]] if inside and extent is None else extent)
+        return replace(r, starts=tuple(starts), extents=tuple(extents))
+
+    def reduce(self, e: kn.Reduce, axes: Axes) -> Scalar:
+        """A reduction over one row: `max(s[i, :])`."""
+        row, rows = (axes.row, axes.rows) if axes.row is not None else (axes.col, axes.cols)
+        cols = self.row_length(e.x)
+        if cols is None or row is None or row == ROW:
+            raise TileError(f"`{e.op}` of this is not supported in an element loop", e.span, help="reduce a row: max(s[i, :])")
+        x = self.scalar(e.x, Axes(row, ROW, rows, cols), F32)
+        x = self.to(x, computing(x.term.dtype))
+        term = self.make(e, "s_reduce", e.op, x.term, **self.extents(x, rows, cols))
+        return Scalar(term, vrows=x.vrows) if axes.row is not None else Scalar(term, vcols=x.vrows)
+
+    def row_length(self, e: kn.TileExpr) -> int | None:
+        """The length of the rows that an expression is made of."""
+        lengths = [n for r in regions(e) for name, n in self.coordinates(r) if name == ROW]
+        return lengths[0] if lengths else None
