@@ -1,0 +1,287 @@
+"""The timing engine on small programs: exact cycle arithmetic, overlap, blocking, waves, and what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from timeline_programs import K, fused_program, gemm_program, load, set_, store, stream_loop, vector_program, vexp, wait
+
+from tile_eg.chips import Chip, load_chip
+from tile_eg.ir.index import BLOCK, const, less, var
+from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, PipeBarrier, Program, SetFlag, When
+from tile_eg.timeline.engine import StreamError, Timeline, run
+from tile_eg.timeline.instruction import Work, cycles
+
+CHIP = load_chip("910B2")
+EXP = 128.0
+EXP_FILL = 31.0
+LOAD = cycles(CHIP, Work("gm_to_ub", 64, 64))
+LOAD_DONE = cycles(CHIP, Work("gm_to_ub", 64, 64), cold=True)
+STORE_DONE = cycles(CHIP, Work("ub_to_gm", 64, 64), cold=True)
+
+
+def block(program: Program, chip: Chip = CHIP) -> float:
+    return run(program, chip).block_cycles
+
+
+def start_of(timeline: Timeline, op: str, nth: int = 0) -> float:
+    return [s.start for s in timeline.spans if s.instr.op == op][nth]
+
+
+def with_latency(latency: float) -> Chip:
+    return replace(CHIP, sync=replace(CHIP.sync, cross_latency=latency))
+
+
+# ---- one pipe ---------------------------------------------------------------------------------------------------------------
+
+
+def test_one_instruction_takes_its_issue_its_time_and_its_fill() -> None:
+    assert block(vector_program(vexp())) == 1 + EXP + EXP_FILL
+
+
+def test_instructions_of_a_pipe_follow_without_the_fill_between() -> None:
+    assert block(vector_program(vexp(), vexp("c"))) == 1 + 2 * EXP + EXP_FILL
+
+
+def test_a_barrier_lets_the_fill_pass() -> None:
+    assert block(vector_program(vexp(), PipeBarrier("V"), vexp("c", "b"))) == 1 + 2 * (EXP + EXP_FILL)
+
+
+def test_a_barrier_holds_its_own_pipe_only() -> None:
+    timeline = run(vector_program(vexp(), PipeBarrier("V"), load("c")), CHIP)
+    assert start_of(timeline, "gm_to_ub") == 3
+
+
+def test_a_barrier_on_all_pipes_holds_the_scalar_unit() -> None:
+    timeline = run(vector_program(vexp(), PipeBarrier("ALL"), load("c")), CHIP)
+    assert start_of(timeline, "gm_to_ub") == 1 + EXP + EXP_FILL + 1
+
+
+def test_independent_pipes_overlap() -> None:
+    assert block(vector_program(vexp("c", "c"), load())) < EXP + LOAD_DONE
+
+
+# ---- flags ------------------------------------------------------------------------------------------------------------------
+
+
+def test_a_flag_waits_for_the_completion_of_what_was_before_it() -> None:
+    timeline = run(vector_program(load(), set_("MTE2", "V"), wait("MTE2", "V"), vexp()), CHIP)
+    assert start_of(timeline, "vexp") == pytest.approx(1 + LOAD_DONE + 2 * CHIP.sync.flag)
+
+
+def test_a_flag_does_not_hold_what_comes_later_on_its_own_pipe() -> None:
+    timeline = run(vector_program(load(), set_("MTE2", "V"), wait("MTE2", "V"), vexp(), load("c")), CHIP)
+    assert start_of(timeline, "gm_to_ub", 1) == pytest.approx(1 + LOAD)
+
+
+def test_a_wait_may_be_issued_before_its_set() -> None:
+    timeline = run(vector_program(wait("MTE2", "V"), vexp(), load(), set_("MTE2", "V")), CHIP)
+    assert start_of(timeline, "vexp") > LOAD_DONE
+
+
+def test_a_scalar_wait_stops_issue() -> None:
+    program = vector_program(vexp(), set_("V", "S"), wait("V", "S"), load("c"))
+    assert start_of(run(program, CHIP), "gm_to_ub") > EXP + EXP_FILL
+
+
+def test_a_full_queue_stops_the_scalar_unit() -> None:
+    stuck = [wait("MTE2", "V"), *(vexp("c", "c") for _ in range(CHIP.limits.queue_depth))]
+    with pytest.raises(StreamError, match="V waits"):
+        run(vector_program(*stuck, load(), set_("MTE2", "V")), CHIP)
+
+
+def test_a_queue_with_room_lets_the_scalar_unit_pass() -> None:
+    free = [wait("MTE2", "V"), *(vexp("c", "c") for _ in range(CHIP.limits.queue_depth - 2))]
+    run(vector_program(*free, load(), set_("MTE2", "V")), CHIP)
+
+
+def test_a_ring_of_two_overlaps_loads_and_work() -> None:
+    assert block(vector_program(*stream_loop(16, 2))) < 0.75 * block(vector_program(*stream_loop(16, 1)))
+
+
+def test_with_a_ring_the_busiest_pipe_sets_the_pace() -> None:
+    per_trip = (block(vector_program(*stream_loop(40, 2))) - block(vector_program(*stream_loop(20, 2)))) / 20
+    assert per_trip == pytest.approx(LOAD + CHIP.sync.flag, rel=0.02)
+
+
+def test_without_a_ring_every_latency_shows() -> None:
+    per_trip = (block(vector_program(*stream_loop(40, 1))) - block(vector_program(*stream_loop(20, 1)))) / 20
+    assert per_trip > LOAD_DONE + EXP + EXP_FILL
+
+
+def test_gemm_with_a_ring_is_bound_by_its_busiest_pipe() -> None:
+    timeline = run(gemm_program(60, 3), CHIP)
+    assert timeline.bound == "AIC.MTE2"
+    assert timeline.share("AIC", "MTE2") > 0.9
+
+
+def test_gemm_without_a_ring_is_bound_by_latency() -> None:
+    assert run(gemm_program(60, 1), CHIP).bound == "latency"
+
+
+# ---- two cores --------------------------------------------------------------------------------------------------------------
+
+
+def handover() -> Program:
+    """The cube core hands one tile over; the vector core waits for it."""
+    base = fused_program(1, skewed=False)
+    product, second = base.cube[0].body[:7], base.vector[0].body[:2]  # type: ignore[union-attr]
+    return replace(base, cube=(*product, CrossSet("FIX", 2)), vector=second)
+
+
+def test_a_handover_takes_the_latency_between_cores() -> None:
+    timeline = run(handover(), CHIP)
+    done = next(s.complete for s in timeline.spans if s.instr.op == "fixpipe")
+    assert start_of(timeline, "gm_to_ub") == pytest.approx(done + CHIP.sync.cross_latency + 1)
+
+
+def test_a_cross_wait_stops_the_issue_to_every_pipe() -> None:
+    program = replace(handover(), vector=(CrossWait(0), vexp("u", "u")))
+    assert start_of(run(program, CHIP), "vexp") > CHIP.sync.cross_latency
+
+
+def test_what_was_issued_before_a_cross_wait_goes_on() -> None:
+    program = replace(handover(), vector=(vexp("u", "u"), CrossWait(0)))
+    assert start_of(run(program, CHIP), "vexp") == 1
+
+
+def test_skew_hides_the_handover() -> None:
+    assert block(fused_program(16, skewed=True)) < 0.65 * block(fused_program(16, skewed=False))
+
+
+def test_unskewed_each_trip_pays_both_handovers() -> None:
+    slow, fast = (block(fused_program(16, skewed=False), with_latency(n)) for n in (800, 500))
+    assert slow - fast == pytest.approx(2 * 300 * 16)
+
+
+def test_skewed_a_longer_latency_costs_little_while_there_is_work() -> None:
+    slow, fast = (block(fused_program(16, skewed=True), with_latency(n)) for n in (300, 250))
+    assert slow - fast < 0.2 * (2 * 50 * 16)
+
+
+def test_vector_cores_of_a_block_move_twice_what_one_moves() -> None:
+    assert run(fused_program(4, skewed=False), CHIP).bytes["WS->UB"] == 4 * 2 * 64 * 128 * 4
+
+
+# ---- what it refuses --------------------------------------------------------------------------------------------------------
+
+
+def test_a_wait_without_a_set_is_named() -> None:
+    with pytest.raises(StreamError, match=r"deadlock: AIV V waits at WaitFlag<MTE2_V>\(3\)"):
+        run(vector_program(wait("MTE2", "V", 3), vexp()), CHIP)
+
+
+def test_a_deadlock_in_a_loop_names_the_trip() -> None:
+    with pytest.raises(StreamError, match=r"WaitFlag<V_MTE2>\(0\) \(k=1\)"):
+        run(vector_program(set_("V", "MTE2"), Loop("k", 3, (wait("V", "MTE2"), load()))), CHIP)
+
+
+def test_two_cores_that_wait_for_each_other_are_both_named() -> None:
+    program = replace(handover(), cube=(CrossWait(1), CrossSet("FIX", 0)), vector=(CrossWait(0), CrossSet("V", 1)))
+    with pytest.raises(StreamError, match=r"AIC stops at CrossWait\(1\); AIV stops at CrossWait\(0\)"):
+        run(program, CHIP)
+
+
+def test_a_pipe_that_the_core_lacks_is_named() -> None:
+    with pytest.raises(StreamError, match="AIV has no pipe M"):
+        run(vector_program(SetFlag("M", "V", const(0))), CHIP)
+
+
+# ---- loops and guards -------------------------------------------------------------------------------------------------------
+
+
+def test_a_guard_decides_trip_by_trip() -> None:
+    timeline = run(vector_program(Loop("k", 5, (When(less(K, 2), (vexp(),)),))), CHIP)
+    assert len(timeline.spans) == 2
+
+
+def test_an_instruction_may_carry_its_own_guard() -> None:
+    timeline = run(vector_program(Loop("k", 5, (replace(vexp(), when=less(const(3), K)),))), CHIP)
+    assert len(timeline.spans) == 1
+
+
+def test_the_last_block_counts_where_a_guard_depends_on_the_block() -> None:
+    last = When(less(const(2), var(BLOCK)), (vexp(),))
+    assert block(vector_program(last, blocks=4)) == 1 + EXP + EXP_FILL
+
+
+def test_sizes_are_evaluated_at_each_trip() -> None:
+    work = Instr("vexp", vexp().dst, vexp().srcs, (K + 1) * 16, const(64))
+    timeline = run(vector_program(Loop("k", 3, (work,))), CHIP)
+    assert [s.end - s.start for s in timeline.spans] == [32, 64, 96]
+
+
+@settings(max_examples=15, deadline=None)
+@given(trips=st.integers(600, 1500), slots=st.integers(1, 4))
+def test_extrapolation_agrees_with_running_every_trip(trips: int, slots: int) -> None:
+    program = gemm_program(trips, slots)
+    quick, exact = run(program, CHIP), run(program, CHIP, exact=True)
+    assert quick.extrapolated
+    assert not exact.extrapolated
+    assert quick.cycles == pytest.approx(exact.cycles, rel=1e-6)
+    assert quick.bytes == pytest.approx(exact.bytes)
+
+
+def test_extrapolation_holds_across_two_cores() -> None:
+    program = fused_program(700, skewed=True)
+    assert run(program, CHIP).cycles == pytest.approx(run(program, CHIP, exact=True).cycles, rel=1e-6)
+
+
+def test_nested_loops_extrapolate_in_both() -> None:
+    inner = stream_loop(100, 2)
+    program = vector_program(*inner[:4], Loop("o", 90, inner[4:5]), *inner[5:])
+    assert run(program, CHIP).cycles == pytest.approx(run(program, CHIP, exact=True).cycles, rel=1e-3)
+
+
+# ---- the whole launch -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("blocks", "halves", "waves"), [(48, False, 1), (49, False, 2), (24, True, 1), (25, True, 2)])
+def test_vector_blocks_come_in_waves_over_48_cores(blocks: int, halves: bool, waves: int) -> None:
+    assert run(vector_program(vexp(), blocks=blocks, halves=halves), CHIP).waves == waves
+
+
+@pytest.mark.parametrize(("blocks", "waves"), [(24, 1), (25, 2), (72, 3)])
+def test_cube_blocks_come_in_waves_over_24_cores(blocks: int, waves: int) -> None:
+    timeline = run(gemm_program(64, 2, blocks), CHIP)
+    assert timeline.waves == waves
+    assert timeline.cycles >= waves * timeline.block_cycles
+
+
+def test_the_launch_is_part_of_the_time() -> None:
+    timeline = run(vector_program(vexp()), CHIP)
+    assert timeline.microseconds == pytest.approx(8.0 + 2.2 + timeline.cycles / 1800)
+    assert timeline.core_us == pytest.approx(timeline.cycles / 1800)
+
+
+def test_a_mixed_launch_takes_longer() -> None:
+    assert run(fused_program(1, skewed=False), CHIP).launch_us - run(vector_program(vexp()), CHIP).launch_us == CHIP.launch.mix_us
+
+
+def test_streaming_on_all_cores_is_bound_by_hbm() -> None:
+    program = vector_program(*stream_loop(100, 2), blocks=48, size=48 * 100 * 4096)
+    timeline = run(program, CHIP)
+    assert timeline.bound == "HBM"
+    assert timeline.core_us == pytest.approx(2 * 48 * 100 * 16384 / CHIP.shared.hbm_mixed * 1e6)
+
+
+def test_a_tensor_is_brought_from_hbm_once() -> None:
+    timeline = run(vector_program(*stream_loop(100, 2), blocks=48, size=4096), CHIP)
+    assert timeline.hbm_cycles == pytest.approx(2 * 16384 / CHIP.shared.hbm_mixed * 1.8e9)
+
+
+def test_bytes_are_those_of_the_whole_launch() -> None:
+    timeline = run(vector_program(*stream_loop(10, 2), blocks=3), CHIP)
+    assert timeline.bytes == {"GM->UB": 3 * 10 * 16384, "UB->GM": 3 * 10 * 16384}
+
+
+def test_stores_wait_for_completion_at_the_end() -> None:
+    assert block(vector_program(store())) == pytest.approx(1 + STORE_DONE)
+
+
+def test_a_slower_clock_takes_longer() -> None:
+    program = gemm_program(20, 2)
+    assert run(program, load_chip("910B4")).core_us > run(program, load_chip("910B1")).core_us

@@ -1,0 +1,176 @@
+"""What one instruction costs: exact arithmetic of each formula, and laws that every formula keeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tile_eg.chips import load_chip
+from tile_eg.ir.program import PIPES, VECTOR
+from tile_eg.ir.types import BF16, F16, F32
+from tile_eg.timeline.instruction import Work, burst_bytes, cycles, gm_bytes, mmad_fractals, moved_bytes, pitch_factor
+
+CHIP = load_chip("910B2")
+OPS = sorted({*PIPES, *VECTOR})
+SIZES = st.integers(1, 300)
+
+
+def mmad(m: int, n: int, k: int, dtype: object = F16) -> Work:
+    return Work("mmad", m, n, k, F32, dtype)  # type: ignore[arg-type]
+
+
+def test_mmad_takes_a_cycle_for_each_fractal() -> None:
+    assert cycles(CHIP, mmad(128, 256, 64)) == pytest.approx(2.4 + 0.992 * 8 * 16 * 4)
+
+
+def test_an_isolated_mmad_pays_its_start_up() -> None:
+    assert cycles(CHIP, mmad(16, 16, 16), cold=True) == pytest.approx(23.1 + 0.992)
+
+
+def test_float_products_take_four_times_as_long_for_the_same_macs() -> None:
+    each = cycles(CHIP, mmad(128, 128, 128, F32)) - CHIP.cube.issue
+    assert each == pytest.approx(4 * (cycles(CHIP, mmad(128, 128, 128, F16)) - CHIP.cube.issue))
+
+
+def test_bf16_products_cost_what_half_products_cost() -> None:
+    assert cycles(CHIP, mmad(64, 64, 64, BF16)) == cycles(CHIP, mmad(64, 64, 64, F16))
+
+
+@given(SIZES, SIZES, SIZES)
+def test_every_dimension_of_a_product_is_padded_to_its_fractal(m: int, n: int, k: int) -> None:
+    up = [-(-v // 16) * 16 for v in (m, n, k)]
+    assert mmad_fractals(mmad(m, n, k)) == mmad_fractals(mmad(*up)) == up[0] * up[1] * up[2] // 4096
+
+
+@pytest.mark.parametrize(("row", "moved"), [(2, 128), (128, 128), (130, 256), (400, 512), (512, 512), (600, 640), (1024, 1024)])
+def test_rows_are_rounded_up_to_bursts(row: int, moved: int) -> None:
+    assert burst_bytes(CHIP, row) == moved
+
+
+@pytest.mark.parametrize(("pitch", "factor"), [(1024, 1.0), (640, 1.25), (96, 1.8)])
+def test_rows_off_512_bytes_are_slower(pitch: int, factor: float) -> None:
+    assert pitch_factor(CHIP, pitch) == factor
+
+
+def test_rows_that_follow_each_other_are_one_burst() -> None:
+    assert gm_bytes(CHIP, Work("gm_to_ub", 64, 24)) == burst_bytes(CHIP, 64 * 24 * 4)
+
+
+def test_spread_rows_are_rounded_one_by_one() -> None:
+    assert gm_bytes(CHIP, Work("gm_to_ub", 64, 24, stride_bytes=512)) == 64 * 128
+
+
+def test_nd2nz_copies_go_row_by_row_even_where_rows_follow_each_other() -> None:
+    assert gm_bytes(CHIP, Work("gm_to_l1", 64, 48, dtype=F16)) == 64 * 128 * 1.8
+
+
+def test_a_load_of_the_vector_core_back_to_back() -> None:
+    assert cycles(CHIP, Work("gm_to_ub", 64, 128)) == pytest.approx(27 + 64 * 512 / 46.8)
+
+
+def test_a_small_isolated_load_takes_its_latency() -> None:
+    assert cycles(CHIP, Work("gm_to_ub", 1, 8), cold=True) == 240
+
+
+def test_more_cores_get_less_each() -> None:
+    one = Work("gm_to_l1", 128, 256, dtype=F16)
+    assert cycles(CHIP, replace(one, cores=24)) > cycles(CHIP, one)
+
+
+def test_the_way_to_l0b_is_half_as_wide_as_the_way_to_l0a() -> None:
+    a = cycles(CHIP, Work("l1_to_l0a", 128, 1, 128, F16, F16)) - 28
+    assert cycles(CHIP, Work("l1_to_l0b", 1, 128, 128, F16, F16)) - 28 == 2 * a == 256
+
+
+def test_fixpipe_to_l1_moves_64_elements_a_cycle() -> None:
+    assert cycles(CHIP, Work("fixpipe", 128, 128, dtype=F16, other="L1")) == pytest.approx(20 + 128 * 128 / 64)
+
+
+def test_exp_of_floats_takes_two_cycles_for_64() -> None:
+    assert cycles(CHIP, Work("vexp", 64, 64)) == 128
+
+
+def test_a_rows_form_repeats_once_a_row_in_each_column_chunk() -> None:
+    assert cycles(CHIP, Work("vmuls", 64, 100, form="rows", pitch=104)) == 2 * 64
+
+
+def test_a_flat_form_processes_the_padding_between_rows() -> None:
+    assert cycles(CHIP, Work("vmuls", 64, 100, pitch=128)) == 128
+
+
+def test_a_count_that_fills_no_repeat_pays_the_tail() -> None:
+    assert cycles(CHIP, Work("vmuls", 1, 129)) == 3 + 16
+
+
+def test_half_fits_twice_as_many_elements_in_a_repeat() -> None:
+    assert cycles(CHIP, Work("vadds", 64, 64, dtype=F16, src_dtype=F16)) * 2 == cycles(CHIP, Work("vadds", 64, 64))
+
+
+def test_sources_in_different_bank_groups_double_the_rate() -> None:
+    work = Work("vadd", 64, 64)
+    assert cycles(CHIP, work) == 2 * cycles(CHIP, replace(work, conflict=False))
+
+
+def test_a_cast_counts_its_wider_side() -> None:
+    narrow, wide = Work("vcast", 64, 64, dtype=F16, src_dtype=F32), Work("vcast", 64, 64, dtype=F32, src_dtype=F16)
+    assert cycles(CHIP, narrow) == cycles(CHIP, wide) == 64
+
+
+def test_a_row_maximum_folds_chunks_then_reduces_each_row() -> None:
+    fold = 64 * 2 + CHIP.vector.barrier
+    assert cycles(CHIP, Work("vrowmax", 64, 192)) == 2 * fold + 64 * 7
+
+
+def test_a_row_maximum_of_one_chunk_folds_nothing() -> None:
+    assert cycles(CHIP, Work("vrowmax", 64, 50)) == 64 * 7
+
+
+def test_a_column_sum_adds_row_after_row() -> None:
+    add = max(3, 2 * 2) + CHIP.vector.barrier
+    assert cycles(CHIP, Work("vcolsum", 10, 128)) == 3 + 9 * add
+
+
+def test_brcb_takes_a_repeat_for_eight_elements() -> None:
+    assert cycles(CHIP, Work("vbrcb", 128, 8)) == 16
+
+
+def test_more_than_255_repeats_take_more_instructions() -> None:
+    assert cycles(CHIP, Work("vadds", 256, 64, form="rows")) == 255 + CHIP.vector.ops["adds", 4].floor
+
+
+def test_bytes_of_a_load_into_l0b() -> None:
+    assert moved_bytes(Work("l1_to_l0b", 1, 256, 64, F16, F16)) == 256 * 64 * 2
+
+
+def test_bytes_of_a_fixpipe_are_those_of_its_destination() -> None:
+    assert moved_bytes(Work("fixpipe", 128, 64, dtype=F16, src_dtype=F32)) == 128 * 64 * 2
+
+
+def test_a_computation_moves_nothing() -> None:
+    assert moved_bytes(Work("vexp", 128, 64)) == 0
+
+
+def test_pipes_are_named_with_their_core() -> None:
+    assert [Work(op, 1, 1).pipe for op in ("gm_to_ub", "gm_to_l1", "vexp")] == ["AIV.MTE2", "AIC.MTE2", "AIV.V"]
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_an_empty_tile_costs_nothing(op: str) -> None:
+    assert cycles(CHIP, Work(op, 0, 16, 16)) == 0
+
+
+@pytest.mark.parametrize("op", OPS)
+@given(rows=SIZES, cols=SIZES, depth=SIZES)
+def test_an_isolated_instruction_is_never_quicker(op: str, rows: int, cols: int, depth: int) -> None:
+    work = Work(op, rows, cols, depth, src_dtype=F16)
+    assert cycles(CHIP, work, cold=True) >= cycles(CHIP, work) > 0
+
+
+@pytest.mark.parametrize("op", [*PIPES, "vrowmax", "vrowsum", "vcolsum", "vadd_rows", "vbrcb"])
+@given(rows=SIZES, more=SIZES, cols=SIZES)
+def test_more_rows_never_take_less(op: str, rows: int, more: int, cols: int) -> None:
+    few = Work(op, rows, cols, 16, F16, F16, stride_bytes=2048)
+    assert cycles(CHIP, replace(few, rows=rows + more)) >= cycles(CHIP, few)
