@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP, Chip, load_chip
 from tile_eg.errors import TileError
-from tile_eg.ir.arrays import check_arguments
+from tile_eg.ir.arrays import check_arguments, signature
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
+from tile_eg.report.cost import Cost
+from tile_eg.report.explain import Explanation, ScheduleView
+from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
 
 if TYPE_CHECKING:
@@ -21,9 +24,8 @@ if TYPE_CHECKING:
 
     from tile_eg.cost_models import RankModel
     from tile_eg.egraph import Phase
-    from tile_eg.extract import Extraction, Schedule
-    from tile_eg.report.cost import Cost
-    from tile_eg.report.memory import MemoryMap
+    from tile_eg.extract.base import Extraction
+    from tile_eg.extract.schedule import Schedule
     from tile_eg.simulator.run import Finding
     from tile_eg.timeline.engine import Timeline
 
@@ -108,15 +110,11 @@ class Planned:
     @cached_property
     def cost(self) -> Cost:
         """The predicted time, and how it divides over pipes and memory levels."""
-        from tile_eg.report.cost import Cost
-
         return Cost(self.timeline)
 
     @cached_property
     def memory(self) -> MemoryMap:
         """Where every buffer lies, and how full each memory is."""
-        from tile_eg.report.memory import MemoryMap
-
         return MemoryMap(self.program, self.chip)
 
     def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True) -> Run:
@@ -160,8 +158,16 @@ class Lowered(Planned):
     timings: dict[str, float]
 
     @property
-    def schedule(self) -> Schedule:
-        return self.candidates[0].schedule
+    def schedule(self) -> ScheduleView:
+        """The chosen schedule: its instructions in their order, where their results lie, the rules that made them."""
+        return ScheduleView(self.candidates[0].schedule)
+
+    @property
+    def explanation(self) -> Explanation:
+        """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
+        ranked = [(c.schedule, c.microseconds) for c in self.candidates]
+        title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
+        return Explanation(title, self.cost, ranked, self.dropped, self.extraction, self.phases)
 
 
 def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -> Lowered:

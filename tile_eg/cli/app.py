@@ -126,12 +126,10 @@ def run_file(
 @app.command()
 def explain(file: File, chip: OnChip = None, sizes: Set = None) -> None:
     """Shows the chosen schedule as a tree, why it was chosen, and what else there was."""
-    from tile_eg.report.explain import explain_text
-
     planned = sources.compiled(file, options.sizes(sizes or []), chip)
     if not isinstance(planned, Lowered):
         raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
-    show(explain_text(planned))
+    show(str(planned.explanation))
 
 
 @app.command()

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.report.text import Text, duration, share, size, table
+from tile_eg.report.text import Printed, duration, share, size, table
 from tile_eg.timeline.engine import Timeline
 
 
-@dataclass(frozen=True)
-class Cost:
+@dataclass(frozen=True, repr=False)
+class Cost(Printed):
     """A timeline as its readers ask for it. Prints as a line and two tables."""
 
     timeline: Timeline
@@ -23,11 +23,6 @@ class Cost:
 
     def __str__(self) -> str:
         return "\n".join([self.headline(), "", self.pipes(), "", self.paths()])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return Text(str(self))._repr_html_()
 
     def headline(self) -> str:
         """One line: the time, what it consists of, and what bounds it."""

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from tile_eg.chips import Chip
 from tile_eg.ir.program import Buffer, Program
 from tile_eg.ir.types import Level
-from tile_eg.report.text import Text, share, size, table
+from tile_eg.report.text import Printed, share, size, table
 
 LEVELS = (Level.L1, Level.L0A, Level.L0B, Level.L0C, Level.UB, Level.WS)
 
 
-@dataclass(frozen=True)
-class MemoryMap:
+@dataclass(frozen=True, repr=False)
+class MemoryMap(Printed):
     """The planned memories of one block's cores. Prints as a table; `used` gives the highest byte of each level."""
 
     program: Program
@@ -34,11 +34,6 @@ class MemoryMap:
         """Bytes used by level, and what there is of it (the workspace: no limit)."""
         levels = [level for level in LEVELS if self.buffers(level)]
         return {str(level): {"used": self.used(level), "usable": self._usable(level)} for level in levels}
-
-    def _repr_html_(self) -> str:
-        return Text(str(self))._repr_html_()
-
-    __repr__ = __str__
 
     def _level(self, level: Level) -> list[tuple[str, ...]]:
         found = self.buffers(level)

@@ -8,8 +8,8 @@ from html import escape
 from typing import Any
 
 
-class Text(str):
-    """A text that shows itself as it is: at the Python prompt, and in a notebook."""
+class Printed:
+    """For what has a `__str__`: the same text at the Python prompt and in a notebook."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -19,6 +19,13 @@ class Text(str):
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
+
+
+class Text(Printed, str):
+    """A text that shows itself as it is."""
+
+    def __str__(self) -> str:
+        return str.__str__(self)
 
 
 @dataclass
@@ -37,9 +44,9 @@ def _lines(branch: Branch, lead: str, tail: str) -> Iterable[tuple[str, ...]]:
         yield from _lines(child, tail + ("└─ " if last else "├─ "), tail + ("   " if last else "│  "))
 
 
-def tree(roots: Sequence[Branch], header: Sequence[str] = ()) -> str:
-    """The trees one under the other, their columns lined up."""
-    return table([line for root in roots for line in _lines(root, "", "")], header)
+def tree(roots: Sequence[Branch], header: Sequence[str] = (), right: Iterable[int] = ()) -> str:
+    """The trees one under the other, their columns lined up as in `table`; the tree itself is column 0."""
+    return table([line for root in roots for line in _lines(root, "", "")], header, right)
 
 
 def table(rows: Iterable[Sequence[Any]], header: Sequence[str] = (), right: Iterable[int] = ()) -> str:
