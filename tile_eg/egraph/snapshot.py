@@ -13,11 +13,7 @@ from tile_eg.ir.types import DTYPES, DType, Level
 from tile_eg.ir.values import Term, Values
 from tile_eg.rules import registry
 
-PHYSICAL = (
-    "GmToL1 GmToUB WsToL1 WsToUB FixToGM FixToWS FixToL1 UBToGM UBToWS Mmad MmadAcc ZeroL0C L0 VUn VBin VBinS VBinR VBinC VCast "
-    "VRed VBrcb VDup VDupIn VAxpy VMulAdd VCopy Give Keep NextIn NextCp State PNil PCons PTCons Stages Skew PLoop PProj PArg "
-    "GM0 PTArg PTProj ONil OCons"
-).split()
+PHYSICAL = ["GmToL1", "GmToUB", "WsToL1", "WsToUB", "FixToGM", "FixToWS", "FixToL1", "UBToGM", "UBToWS", "Mmad", "MmadAcc", "ZeroL0C", "L0", "VUn", "VBin", "VBinS", "VBinR", "VBinC", "VCast", "VRed", "VBrcb", "VDup", "VDupIn", "VAxpy", "VMulAdd", "VCopy", "Give", "Keep", "NextIn", "NextCp", "State", "PNil", "PCons", "PTCons", "Stages", "Skew", "PLoop", "PProj", "PArg", "GM0", "PTArg", "PTProj", "ONil", "OCons"]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
 RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
 WHOLE = None
@@ -25,7 +21,8 @@ WHOLE = None
 
 @dataclass(frozen=True)
 class Tile:
-    """A value's shape and valid extents; `load` is (tensor, offset, row stride) and `fill` a constant where it is one."""
+    """A value's shape and valid extents. `load` is (tensor, offset, row stride) and `fill` a constant where it is one; of a product,
+    `matmul` tells which operands are transposed, `depth` and `operand` are its k and its operands' dtype."""
 
     rows: int
     cols: int
@@ -36,6 +33,7 @@ class Tile:
     fill: float | None = None
     matmul: tuple[bool, bool] | None = None
     depth: int = 0
+    operand: DType | None = None
     term: Term | None = None
 
 
@@ -158,11 +156,12 @@ class _Reader:
         loads = {r.output: (self.tensor[r.inputs[0]], self.index[r.inputs[1]], i64(r.inputs[2])) for r in self.of("Load")}
         fills = {r.output: self.egraph.value_to_f64(r.inputs[0]) for r in self.of("Fill")}
         products = {r.output: (bool(i64(r.inputs[2])), bool(i64(r.inputs[3]))) for r in self.of("MatMul")}
+        operands = {r.output: dtypes[r.inputs[0]] for r in self.of("MatMul")}
         depth, terms = self.table("depth", i64), self._terms()
         return {
             v: Tile(
                 rows[v], cols[v], dtypes[v], vr[v], vc[v],
-                loads.get(v), fills.get(v), products.get(v), depth.get(v, 0), terms.get(v),
+                loads.get(v), fills.get(v), products.get(v), depth.get(v, 0), operands.get(v), terms.get(v),
             )
             for v in rows
             if v in cols and v in dtypes and v in vr and v in vc

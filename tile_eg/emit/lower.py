@@ -1,0 +1,292 @@
+"""From a schedule to a Program without flags: buffers at their addresses, and each step as instructions on windows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from tile_eg.chips import Chip
+from tile_eg.emit.products import Products
+from tile_eg.extract import LoopStep, Schedule, Step, Storage
+from tile_eg.extract.schedule import Item, StorageId
+from tile_eg.ir.index import ONE, SUB, ZERO, Expr, both, const, less, maximum, minimum, substitute, var
+from tile_eg.ir.program import AIC, AIV, Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When
+from tile_eg.ir.types import Level
+
+SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
+
+
+def plan(schedule: Schedule, chip: Chip) -> Program:
+    """The schedule's program: addresses as planned, instructions in order, no flags yet."""
+    return Lowering(schedule, chip).program()
+
+
+def buffer_of(s: Storage, addresses: tuple[int, ...], name: str) -> Buffer:
+    layout = "nz" if s.level in (Level.L1, Level.L0C) else "nd"
+    block = 32 // s.dtype.bytes
+    pitch = -(-s.cols // block) * block if layout == "nd" else s.cols
+    return Buffer(name, s.level, s.dtype, s.rows, s.cols, pitch, layout, s.slots, addresses, s.share is not None)
+
+
+class Lowering:
+    """Lowers one schedule."""
+
+    def __init__(self, schedule: Schedule, chip: Chip) -> None:
+        self.schedule, self.chip, self.values = schedule, chip, schedule.graph.values
+        self.halves = any(s.share is not None for s in schedule.storages.values())
+        self.names = self._names()
+        self.buffers = {
+            sid: buffer_of(s, schedule.addresses[sid], self.names[sid])
+            for sid, s in schedule.storages.items()
+            if sid in schedule.addresses
+        }
+        self.products = Products(self)
+
+    def program(self) -> Program:
+        cube, vector = self._stream(AIC), self._stream(AIV)
+        kind = "AIC_ONLY" if not vector else "AIV_ONLY" if not cube else f"MIX_AIC_1_{2 if self.halves else 1}"
+        used = (*self.buffers.values(), *self.products.buffers)
+        return Program(
+            self.values.name, self.chip.name, kind, self.values.tensors, self.values.blocks, self.halves,
+            self.schedule.peaks.get(Level.WS, 0), used, cube, vector,
+        )  # fmt: skip
+
+    def _names(self) -> dict[int, str]:
+        """A name for each storage: its buffer's in the source with its level, made unique."""
+        taken: set[str] = {t.name for t in self.values.tensors}
+        out = {}
+        for sid, s in self.schedule.storages.items():
+            base = f"{s.name}_{s.level.lower()}"
+            name, i = base, 2
+            while name in taken:
+                name, i = f"{base}{i}", i + 1
+            taken.add(name)
+            out[sid] = name
+        return out
+
+    # ---- streams ----
+
+    def _stream(self, core: str) -> tuple[Node, ...]:
+        return self._items(self.schedule.top, core, ())
+
+    def _items(self, items: Sequence[Item], core: str, around: tuple[LoopStep, ...]) -> tuple[Node, ...]:
+        out: list[Node] = []
+        for item in items:
+            if isinstance(item, LoopStep):
+                body = self._items(item.body, core, (*around, item))
+                if body:
+                    out.append(Loop(self.values.variables[item.loop], item.trips + item.skew, body))
+            elif item.core == core:
+                self._append(out, item, around)
+        return tuple(out)
+
+    def _append(self, out: list[Node], step: Step, around: tuple[LoopStep, ...]) -> None:
+        """Adds a step's instructions, under the guard of its lag where the loop is skewed."""
+        nodes = self.step(step, around)
+        if not nodes:
+            return
+        if not around or not around[-1].skew:
+            out += nodes
+            return
+        loop = around[-1]
+        trip = var(self.values.variables[loop.loop])
+        guard = both(less(step.lag - 1, trip) if step.lag else ONE, less(trip, loop.trips + step.lag) if step.lag < loop.skew else ONE)
+        if out and isinstance(out[-1], When) and out[-1].condition == guard:
+            out[-1] = When(guard, (*out[-1].body, *nodes))
+        else:
+            out.append(When(guard, tuple(nodes)))
+
+    # ---- one step ----
+
+    def step(self, step: Step, around: tuple[LoopStep, ...]) -> list[Node]:
+        """The instructions of a step; its own trip is the loop's less its lag."""
+        op = step.node.op
+        if op == "ZeroL0C":
+            return []
+        nodes = self.products.lower(step, around) if op in ("Mmad", "MmadAcc") else [_LOWER[op](self, step)]
+        trip = {self.values.variables[around[-1].loop]: var(self.values.variables[around[-1].loop]) - step.lag} if around and step.lag else {}
+        return [self._finish(n, step, trip) for n in nodes]
+
+    def _finish(self, node: Node, step: Step, trip: dict[str, Expr]) -> Node:
+        if isinstance(node, Loop):
+            return replace(node, body=tuple(self._finish(n, step, trip) for n in node.body))
+        assert isinstance(node, Instr)
+        where = self.schedule.graph.where.get(step.node.cls) or self.schedule.graph.where.get(step.node.children[-1])
+        span = self.values.spans.get(where.tile.term) if where and where.tile.term else None
+        made = replace(node, span=span, rules=step.node.rules)
+        return _shift(made, trip) if trip else made
+
+    def tile(self, sid: StorageId) -> Tile:
+        """The whole current slot of a storage."""
+        s = self.schedule.storages[sid]  # type: ignore[index]
+        slot = var(self.values.variables[s.ring]) % s.slots if s.ring is not None and s.slots > 1 else ZERO
+        return Tile(self.names[sid], slot)  # type: ignore[index]
+
+    def valid(self, step: Step, sid: StorageId | None = None, cls: int | None = None) -> tuple[Expr, Expr]:
+        """Valid rows and cols of a class's value, on one core."""
+        where = self.schedule.graph.where[cls if cls is not None else step.node.cls]
+        rows, cols = where.tile.vrows, where.tile.vcols
+        if where.share == 0:
+            return half(rows, where.tile.rows), cols
+        return (rows, half(cols, where.tile.cols)) if where.share == 1 else (rows, cols)
+
+    def form(self, cls: int) -> str:
+        """How a copy of a class's value runs: flat where its rows lie without gaps."""
+        tile = self.schedule.graph.where[cls].tile
+        dense = tile.vcols.value == tile.cols and tile.cols * tile.dtype.bytes % 32 == 0
+        return "flat" if tile.rows == 1 or dense else "rows"
+
+    def only_once(self, share: int | None) -> Expr:
+        """A whole value is held by both vector cores: one of them stores it."""
+        return less(var(SUB), 1) if self.halves and share is None else ONE
+
+
+def half(valid: Expr, size: int) -> Expr:
+    """What one vector core has of `valid` elements when each takes size / 2 of them."""
+    h = size // 2
+    return const(h) if valid.value == size else maximum(0, minimum(h, valid - var(SUB) * h))
+
+
+def _shift(node: Instr, trip: dict[str, Expr]) -> Instr:
+    """The instruction of an earlier trip."""
+
+    def operand(o: Operand) -> Operand:
+        if isinstance(o, Gm):
+            return replace(o, offset=substitute(o.offset, trip))
+        return Tile(o.buffer, *(substitute(e, trip) for e in (o.slot, o.row, o.col)))
+
+    fields = {f: substitute(getattr(node, f), trip) for f in ("rows", "cols", "depth", "init", "when")}
+    scratch = operand(node.scratch) if node.scratch else None
+    return replace(node, dst=operand(node.dst), srcs=tuple(map(operand, node.srcs)), scratch=scratch, **fields)  # type: ignore[arg-type]
+
+
+def _offset(share: int | None, offset: Expr, rows: int, cols: int, stride: int) -> Expr:
+    """Where the window of one vector core starts."""
+    if share == 0:
+        return offset + var(SUB) * (rows // 2 * stride)
+    return offset + var(SUB) * (cols // 2) if share == 1 else offset
+
+
+def _window(share: int | None, tile: Tile, rows: int, cols: int) -> Tile:
+    if share == 0:
+        return replace(tile, row=var(SUB) * (rows // 2))
+    return replace(tile, col=var(SUB) * (cols // 2)) if share == 1 else tile
+
+
+def _from_gm(op: str) -> Callable[[Lowering, Step], Instr]:
+    def lower(low: Lowering, step: Step) -> Instr:
+        where = low.schedule.graph.where[step.node.cls]
+        tensor, offset, stride = where.tile.load  # type: ignore[misc]
+        source = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
+        rows, cols = low.valid(step)
+        return Instr(op, low.tile(step.dst), (source,), rows, cols)
+
+    return lower
+
+
+def _from_workspace(op: str) -> Callable[[Lowering, Step], Instr]:
+    def lower(low: Lowering, step: Step) -> Instr:
+        where = low.schedule.graph.where[step.node.cls]
+        source = _window(where.share, low.tile(step.srcs[0]), where.tile.rows, where.tile.cols)
+        rows, cols = low.valid(step)
+        return Instr(op, low.tile(step.dst), (source,), rows, cols)
+
+    return lower
+
+
+def _fixpipe(low: Lowering, step: Step) -> Instr:
+    source = step.node.children[-1]
+    rows, cols = low.valid(step, cls=source)
+    relu = next(p for p in step.node.payload if isinstance(p, int)) == 1
+    if step.node.op == "FixToGM":
+        tensor, offset, stride = step.node.payload[-1]
+        return Instr("fixpipe", Gm(tensor, offset, stride), (low.tile(step.srcs[1]),), rows, cols, relu=relu)
+    return Instr("fixpipe", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, relu=relu)
+
+
+def _store(low: Lowering, step: Step) -> Instr:
+    where = low.schedule.graph.where[step.node.children[1]]
+    tensor, offset, stride = step.node.payload[-1]
+    rows, cols = low.valid(step, cls=step.node.children[1])
+    target = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
+    return Instr("ub_to_gm", target, (low.tile(step.srcs[1]),), rows, cols, when=low.only_once(where.share))
+
+
+def _to_workspace(low: Lowering, step: Step) -> Instr:
+    where = low.schedule.graph.where[step.node.children[0]]
+    rows, cols = low.valid(step, cls=step.node.children[0])
+    target = _window(where.share, low.tile(step.dst), where.tile.rows, where.tile.cols)
+    return Instr("ub_to_gm", target, (low.tile(step.srcs[0]),), rows, cols, when=low.only_once(where.share))
+
+
+def _vector(name: Callable[[Step], str], form: Callable[[Step], str], **fields: Callable[[Step], object]) -> Callable[[Lowering, Step], Instr]:
+    """An elementwise instruction: all sources in order, extents of the result."""
+
+    def lower(low: Lowering, step: Step) -> Instr:
+        rows, cols = low.valid(step)
+        more = {k: f(step) for k, f in fields.items()}
+        sources = tuple(low.tile(s) for s in step.srcs)
+        return Instr(name(step), low.tile(step.dst), sources, rows, cols, form=form(step), **more)  # type: ignore[arg-type]
+
+    return lower
+
+
+def _overwriting(name: str, **fields: Callable[[Step], object]) -> Callable[[Lowering, Step], Instr]:
+    """The last source is the destination itself."""
+
+    def lower(low: Lowering, step: Step) -> Instr:
+        made = _vector(lambda s: name, lambda s: s.node.payload[0], **fields)(low, step)
+        return replace(made, srcs=made.srcs[:-1])
+
+    return lower
+
+
+def _reduce(low: Lowering, step: Step) -> Instr:
+    axis, op = step.node.payload
+    rows, cols = low.valid(step, cls=step.node.children[0])
+    scratch = Tile(low.names[step.scratch]) if step.scratch is not None else None
+    name = f"v{'row' if axis == 1 else 'col'}{op}"
+    return Instr(name, low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form="rows", scratch=scratch)
+
+
+def _fill(low: Lowering, step: Step) -> Instr:
+    where, buffer = low.schedule.graph.where[step.node.cls], low.buffers[step.dst]  # type: ignore[index]
+    rows, cols = buffer.rows, buffer.cols if buffer.rows == 1 else buffer.pitch
+    return Instr("vdup", low.tile(step.dst), (), const(rows), const(cols), scalar=where.tile.fill or 0.0)
+
+
+def _brcb(low: Lowering, step: Step) -> Instr:
+    rows, _ = low.valid(step)
+    return Instr("vbrcb", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, const(low.buffers[step.dst].cols))  # type: ignore[index]
+
+
+def _copy(low: Lowering, step: Step) -> Instr:
+    rows, cols = low.valid(step)
+    return Instr("vcopy", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form=low.form(step.node.cls))
+
+
+_LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
+    "GmToL1": _from_gm("gm_to_l1"),
+    "GmToUB": _from_gm("gm_to_ub"),
+    "WsToL1": _from_workspace("gm_to_l1"),
+    "WsToUB": _from_workspace("gm_to_ub"),
+    "FixToGM": _fixpipe,
+    "FixToWS": _fixpipe,
+    "FixToL1": _fixpipe,
+    "UBToGM": _store,
+    "UBToWS": _to_workspace,
+    "VUn": _vector(lambda s: f"v{s.node.payload[1]}", lambda s: s.node.payload[0]),
+    "VBin": _vector(lambda s: f"v{s.node.payload[1]}", lambda s: s.node.payload[0]),
+    "VBinS": _vector(lambda s: f"v{SCALAR[s.node.payload[1]]}", lambda s: s.node.payload[0], scalar=lambda s: s.node.payload[2]),
+    "VBinR": _vector(lambda s: f"v{s.node.payload[1]}_rows", lambda s: "rows", swap=lambda s: bool(s.node.payload[2])),
+    "VBinC": _vector(lambda s: f"v{s.node.payload[1]}_cols", lambda s: "rows", swap=lambda s: bool(s.node.payload[2])),
+    "VCast": _vector(lambda s: "vcast", lambda s: s.node.payload[0]),
+    "VAxpy": _overwriting("vaxpy", scalar=lambda s: s.node.payload[1]),
+    "VMulAdd": _overwriting("vmuladd"),
+    "VRed": _reduce,
+    "VDup": _fill,
+    "VDupIn": _fill,
+    "VBrcb": _brcb,
+    "VCopy": _copy,
+    "NextCp": _copy,
+}

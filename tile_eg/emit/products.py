@@ -1,0 +1,141 @@
+"""Matrix products through L0A and L0B: the cut that was chosen, as loops of loads and Mmads over two slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tile_eg.extract import LoopStep, Step
+from tile_eg.ir.index import ONE, ZERO, Expr, both, const, less, maximum, minimum, var
+from tile_eg.ir.program import Buffer, Instr, Loop, Node, Tile
+from tile_eg.ir.types import DType, Level
+
+if TYPE_CHECKING:
+    from tile_eg.emit.lower import Lowering
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a product m x n x k is stepped: the sizes of a step and how many steps each dimension takes."""
+
+    m: int
+    n: int
+    k: int
+    steps_m: int
+    steps_n: int
+    steps_k: int
+
+    @property
+    def steps(self) -> int:
+        return self.steps_m * self.steps_n * self.steps_k
+
+
+class Products:
+    """Plans L0A and L0B for a schedule's products, and lowers them."""
+
+    def __init__(self, low: Lowering) -> None:
+        self.low = low
+        self.pick = {n.cls: n for n in low.schedule.nodes}
+        steps = [s for s, _ in low.schedule.walk() if s.node.op in ("Mmad", "MmadAcc")]
+        self.cuts = {s.node.cls: self._cut(s) for s in steps}
+        self.l0: dict[int, tuple[Buffer, Buffer]] = {}
+        in_turn = len(steps) == 2 and all(c.steps == 1 for c in self.cuts.values())
+        for i, s in enumerate(steps):
+            self.l0[s.node.cls] = self._buffers(s, i, in_turn)
+        self.buffers = tuple(b for pair in self.l0.values() for b in pair)
+
+    def _cut(self, step: Step) -> Cut:
+        tile, _, m, n, k = self.pick[step.node.children[0]].payload
+        return Cut(m, n, k, -(-tile.rows // m), -(-tile.cols // n), -(-tile.depth // k))
+
+    def _operand(self, step: Step) -> DType:
+        dtype = self.pick[step.node.children[0]].payload[0].operand
+        assert dtype is not None
+        return dtype
+
+    def _buffers(self, step: Step, i: int, in_turn: bool) -> tuple[Buffer, Buffer]:
+        """Two slots for each operand; two single-step products that alternate have one slot each instead."""
+        cut, dtype = self.cuts[step.node.cls], self._operand(step)
+        name = self.low.names[step.dst]  # type: ignore[index]
+        halves = {level: self.low.chip.level_bytes(level) // 2 for level in (Level.L0A, Level.L0B)}
+
+        def buffer(level: Level, rows: int, cols: int, layout: str) -> Buffer:
+            slots = (i * halves[level],) if in_turn else (0, halves[level])
+            return Buffer(f"{name}_{level.lower()}", level, dtype, rows, cols, cols, layout, len(slots), slots)
+
+        return buffer(Level.L0A, cut.m, cut.k, "zz"), buffer(Level.L0B, cut.k, cut.n, "zn")
+
+    def lower(self, step: Step, around: tuple[LoopStep, ...]) -> list[Node]:
+        cut, tile = self.cuts[step.node.cls], self.pick[step.node.children[0]].payload[0]
+        m, n, k = (self._index(step, d, count) for d, count in (("m", cut.steps_m), ("n", cut.steps_n), ("k", cut.steps_k)))
+        rows, cols = part(tile.vrows, m, cut.m, tile.rows), part(tile.vcols, n, cut.n, tile.cols)
+        depth = part(self._depth(step), k, cut.k, tile.depth)
+        slot = self._turn(cut, m, n, k, around, len(self.l0[step.node.cls][0].addresses))
+        body = self._one(step, (m * cut.m, n * cut.n, k * cut.k), (rows, cols, depth), slot, self._init(step, k))
+        for index, count in ((k, cut.steps_k), (n, cut.steps_n), (m, cut.steps_m)):
+            if count > 1:
+                body = [Loop(str(index), count, tuple(body))]
+        return body
+
+    def _one(
+        self, step: Step, at: tuple[Expr, Expr, Expr], size: tuple[Expr, Expr, Expr], slot: Expr, init: Expr
+    ) -> list[Node]:
+        (m, n, k), (rows, cols, depth) = at, size
+        a, b = self.l0[step.node.cls]
+        ta, tb = self.pick[step.node.children[0]].payload[0].matmul or (False, False)
+        left, right = (self.low.tile(s) for s in step.srcs[-2:])
+        source_a = Tile(left.buffer, left.slot, k, m) if ta else Tile(left.buffer, left.slot, m, k)
+        source_b = Tile(right.buffer, right.slot, n, k) if tb else Tile(right.buffer, right.slot, k, n)
+        c = self.low.tile(step.dst)
+        to_a, to_b = Tile(a.name, slot), Tile(b.name, slot)
+        return [
+            Instr("l1_to_l0a", to_a, (source_a,), rows=rows, depth=depth, transpose=ta),
+            Instr("l1_to_l0b", to_b, (source_b,), cols=cols, depth=depth, transpose=tb),
+            Instr("mmad", Tile(c.buffer, c.slot, m, n), (to_a, to_b), rows, cols, depth, init=init),
+        ]
+
+    def _index(self, step: Step, dimension: str, count: int) -> Expr:
+        return var(f"{self.low.names[step.dst]}_{dimension}") if count > 1 else ZERO  # type: ignore[index]
+
+    def _turn(self, cut: Cut, m: Expr, n: Expr, k: Expr, around: tuple[LoopStep, ...], slots: int) -> Expr:
+        """Which slot: the steps of all trips, counted."""
+        if slots == 1:
+            return ZERO
+        trip = ZERO
+        for loop in around:
+            trip = trip * loop.trips + var(self.low.values.variables[loop.loop])
+        return (trip * cut.steps + (m * cut.steps_n + n) * cut.steps_k + k) % slots
+
+    def _depth(self, step: Step) -> Expr:
+        """How much of k is valid: what both operands have."""
+        tile = self.pick[step.node.children[0]].payload[0]
+        ta, tb = tile.matmul or (False, False)
+        a, b = (self.low.schedule.graph.where[c].tile for c in step.node.children[-2:])
+        of_a, of_b = (a.vrows if ta else a.vcols), (b.vcols if tb else b.vrows)
+        return of_b if of_a.value == tile.depth else of_a if of_b.value == tile.depth or of_a == of_b else minimum(of_a, of_b)
+
+    def _init(self, step: Step, k: Expr) -> Expr:
+        """Where an Mmad overwrites its result: the first step in k, and there only where the accumulator is still zero."""
+        first = less(k, 1)
+        return first if step.node.op == "Mmad" else both(first, self._is_zero(step.node.children[1]))
+
+    def _is_zero(self, cls: int) -> Expr:
+        chosen = self.pick[cls]
+        while chosen.op in ("Give", "Keep", "NextIn"):
+            chosen = self.pick[chosen.children[0]]
+        if chosen.op == "ZeroL0C":
+            return ONE
+        if chosen.op != "PArg":
+            return ZERO
+        loop, k = chosen.payload[:2]
+        state = next(n for n in self.low.schedule.nodes if n.op == "State" and n.payload[:2] == (loop, k))
+        return both(less(var(self.low.values.variables[loop]), 1), self._is_zero(state.children[0]))
+
+
+def part(valid: Expr, index: Expr, step: int, size: int) -> Expr:
+    """How much of the step that starts at index * step is valid."""
+    if index == ZERO:
+        return minimum(step, valid) if valid.value is not None or size > step else valid
+    if valid.value == size and size % step == 0:
+        return const(step)
+    return maximum(0, minimum(step, valid - index * step))

@@ -1,0 +1,69 @@
+"""What an extractor gives: a choice of nodes, put in order and proven legal, and the choices that were refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Graph, Node
+from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.schedule import Schedule
+
+DECISIONS = {
+    "Stages", "Skew", "L0", "State", "Keep", "NextCp", "VCopy", "VMulAdd", "VAxpy", "Mmad", "MmadAcc", "FixToGM", "FixToWS", "FixToL1",
+    "UBToGM", "UBToWS", "WsToUB", "WsToL1", "GmToUB", "GmToL1",
+}  # fmt: skip
+
+
+class Refused(Exception):
+    """A choice that no order or storage makes legal. `kind`: cycle, clobber, cell or capacity; `cut` is what must not recur."""
+
+    def __init__(self, kind: str, what: str, cut: Iterable[Node] = (), overflow: Overflow | None = None) -> None:
+        super().__init__(f"{kind}: {what}")
+        self.kind, self.what, self.cut, self.overflow = kind, what, tuple(cut), overflow
+
+
+@dataclass(frozen=True)
+class Overflow:
+    """A level that is too small: its capacity and the storages that are live together, with their bytes."""
+
+    level: str
+    capacity: int
+    live: tuple[tuple[str, int, object], ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(b for _, b, _ in self.live)
+
+
+@dataclass
+class Extraction:
+    """The best schedules, cheapest first, with different decisions; `refused` keeps (cost, reason). `extractor` names who chose."""
+
+    schedules: list[Schedule]
+    refused: list[tuple[float, Refused]] = field(default_factory=list)
+    extractor: str = ""
+    solves: int = 0
+
+    @property
+    def best(self) -> Schedule:
+        return self.schedules[0]
+
+    @property
+    def alternatives(self) -> list[Schedule]:
+        return self.schedules[1:]
+
+
+class Extractor(Protocol):
+    """Finds up to `k` legal schedules of a graph."""
+
+    name: str
+
+    def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction: ...
+
+
+def decisions(nodes: Iterable[Node]) -> frozenset[Node]:
+    """The nodes of a choice that are decisions: two schedules with the same ones differ in spelling only."""
+    return frozenset(n for n in nodes if n.op in DECISIONS)

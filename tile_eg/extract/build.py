@@ -1,0 +1,194 @@
+"""From a choice of nodes to an ordered schedule: storages, steps, back-edge copies, rings."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+
+from tile_eg.egraph import Graph, Node
+from tile_eg.extract.base import Refused
+from tile_eg.extract.model import STAGED, slot_bytes
+from tile_eg.extract.order import Dependences, order_regions
+from tile_eg.extract.pricing import Price
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
+from tile_eg.extract.selection import OVERWRITES, STORES, Selection
+from tile_eg.extract.skew import lags
+from tile_eg.ir.types import Level
+
+RINGED = (*STAGED, "FixToWS", "UBToWS")
+
+
+def step_price(chosen: Selection, prices: list[Price], node: Node) -> Price:
+    """A node's price; a product's stands at its L0 cut, and its loads run under its Mmads."""
+    if node.op not in ("Mmad", "MmadAcc"):
+        return prices[node.index]
+    cut = prices[chosen.pick[node.children[0]].index]
+    return Price({"AIC.M": max(cut.cycles.values())}, cut.works)
+
+
+class Builder:
+    """Builds the schedule of one choice. Refused where it has no order or a cell would need two shapes."""
+
+    def __init__(self, graph: Graph, nodes: list[Node], prices: list[Price]) -> None:
+        self.graph = graph
+        self.chosen = Selection(graph, nodes)
+        self.prices = prices
+        self.price = {n.cls: step_price(self.chosen, prices, n) for n in self.chosen.instructions}
+        self.needs = Dependences(self.chosen)
+        self.orders = order_regions(self.chosen, self.needs, self.price)
+        self.lag: dict[int, int] = defaultdict(int)
+        self.storages: dict[int, Storage] = {}
+        self.ids: dict[object, int] = {}
+
+    def build(self) -> Schedule:
+        for loop in self.chosen.loops:
+            core = {x: self._pipe(x).split(".")[0] for x in self.orders[loop] if x > 0}
+            self.lag |= lags(self.chosen, loop, self.orders[loop], self.needs.edges[loop], core)
+            self.orders[loop].sort(key=lambda x: self.lag[x])
+        top = self._body(0)
+        rings(top, self.storages)
+        return Schedule(self.graph, self.chosen.nodes, top, self.storages)
+
+    def _pipe(self, cls: int) -> str:
+        cycles = self.price[cls].cycles
+        if cycles:
+            return next(iter(cycles))
+        return "AIC.M" if self.chosen.pick[cls].op == "ZeroL0C" else "AIV.V"
+
+    # ---- storages ----
+
+    def storage(self, cls: object) -> StorageId:
+        root = self.chosen.cells.find(cls)
+        if root in self.chosen.cells.tensor:
+            return self.chosen.cells.tensor[root]
+        return self.ids.setdefault(root, len(self.ids))
+
+    def _destination(self, node: Node) -> StorageId:
+        sid = self.storage(node.cls)
+        if isinstance(sid, str):
+            return sid
+        place = self.graph.where[node.cls]
+        r, c = place.shape
+        size = slot_bytes(place)
+        if node.op == "VBrcb":  # one repeat writes eight rows
+            r, size = -(-r // 8) * 8, -(-r // 8) * 8 * 32
+        new = Storage(sid, self._name(node), place.level, r, c, place.tile.dtype, place.share, slot_bytes=size)
+        new.span = self.graph.values.spans.get(place.tile.term) if place.tile.term else None
+        old = self.storages.setdefault(sid, new)
+        if (old.level, old.rows, old.cols, old.dtype, old.share) != (new.level, r, c, new.dtype, new.share):
+            raise Refused("cell", f"one cell as {old.rows}x{old.cols} {old.dtype} and {r}x{c} {new.dtype}", self._cell_nodes(sid))
+        if old.name.startswith("t"):
+            old.name = new.name
+        return sid
+
+    def _cell_nodes(self, sid: int) -> list[Node]:
+        return [n for n in self.chosen.nodes if n.cls in self.graph.where and self.storage(n.cls) == sid]
+
+    def _name(self, node: Node) -> str:
+        term = self.graph.where[node.cls].tile.term
+        named = self.graph.values.buffers.get(term) if term else None
+        return named[0] if named else f"t{node.cls}"
+
+    # ---- steps ----
+
+    def _body(self, region: int) -> list[Item]:
+        out: list[Item] = []
+        for x in self.orders[region]:
+            out.append(self._loop(-x) if x < 0 else self._step(x))
+        return out
+
+    def _loop(self, loop: int) -> LoopStep:
+        body = self._body(loop)
+        last = max((s.lag for s in body if isinstance(s, Step)), default=0)
+        body += self._back_edge(loop)
+        return LoopStep(loop, self.graph.trips[loop], self.chosen.stages.get(loop, 1), body, last)
+
+    def _step(self, cls: int) -> Step:
+        n = self.chosen.pick[cls]
+        sources = self.chosen.sources(n)
+        versions = tuple(self.chosen.base(c) for c in sources)
+        srcs = tuple(self.storage(v) for v in versions)
+        dst = self._destination(n)
+        return Step(
+            n, n.region, self._pipe(cls), self.price[cls].total, dst, srcs, versions, self.lag[cls], scratch=self._scratch(n)
+        )
+
+    def _scratch(self, node: Node) -> int | None:
+        """Room for the partial rows of a row reduction: one repeat of 256 bytes a row, where a row is longer than that."""
+        if node.op != "VRed" or node.payload[0] != 1:
+            return None
+        place = self.graph.where[node.children[0]]
+        rows, lanes = place.shape[0], 256 // place.tile.dtype.bytes
+        if place.shape[1] <= lanes:
+            return None
+        sid = self.ids.setdefault(("scratch", node.cls), len(self.ids))
+        name = f"{self._name(node)}_rows"
+        self.storages[sid] = Storage(sid, name, Level.UB, rows, lanes, place.tile.dtype, place.share, slot_bytes=rows * 256)
+        return sid
+
+    def _back_edge(self, loop: int) -> list[Item]:
+        """The back edge is a parallel copy: first what nobody still reads is overwritten; a cycle needs a third place."""
+        todo = []
+        for (at, k), state in sorted(self.chosen.states.items()):
+            after = self.chosen.after(state)
+            if at == loop and after.op == "NextCp":
+                base = self.chosen.base(after.children[0])
+                cell = self.storage(("cell", loop, k))
+                if self.storage(base) != cell:
+                    todo.append((cell, self.storage(base), base, after))
+        out: list[Item] = []
+        while todo:
+            free = next((c for c in todo if not any(c[0] == o[1] for o in todo if o is not c)), None)
+            if free is None:
+                todo, step = self._set_aside(todo, loop)
+                out.append(step)
+                continue
+            todo.remove(free)
+            out.append(self._copy(loop, *free))
+        return out
+
+    def _copy(self, loop: int, cell: StorageId, source: StorageId, base: int, node: Node) -> Step:
+        cycles = self.prices[node.index].total
+        return Step(node, loop, "AIV.V", cycles, cell, (source,), (base,), self.lag[base], True)
+
+    def _set_aside(self, todo: list, loop: int) -> tuple[list, Step]:
+        """Copies the first cell of a cycle elsewhere; whoever reads it reads the copy."""
+        cell = todo[0][0]
+        old = self.storages[cell]
+        aside = len(self.ids)
+        self.ids[("aside", loop, cell)] = aside
+        self.storages[aside] = replace(old, id=aside, name=f"{old.name}_old")
+        reader = next(c for c in todo if c[1] == cell)
+        step = self._copy(loop, aside, cell, reader[2], reader[3])
+        return [(c[0], aside if c[1] == cell else c[1], c[2], c[3]) for c in todo], step
+
+
+def rings(top: list[Item], storages: dict[int, Storage]) -> None:
+    """Slots of every storage: staged loads, and values that live across a lag. A state's cell is never a ring."""
+    writes: dict[StorageId, list] = defaultdict(list)
+    reads: dict[StorageId, list] = defaultdict(list)
+    for step, around in walk(top):
+        writes[step.dst].append((step, around))
+        for s in step.srcs:
+            reads[s].append((step, around))
+    for sid, storage in storages.items():
+        if len(writes[sid]) == 1:
+            _ring(storage, *writes[sid][0], reads[sid])
+
+
+def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: list) -> None:
+    if not around or writer.node.op in OVERWRITES or writer.node.op in STORES:
+        return
+    loop = around[-1]
+    inside = [s for s, path in reads if path and path[-1] is loop]
+    if any(loop not in path for _, path in reads):
+        return
+    position = {id(s): i for i, s in enumerate(loop.body)}
+    if any((s.lag, position[id(s)]) <= (writer.lag, position[id(writer)]) for s in inside):
+        return
+    least = max([s.lag - writer.lag for s in inside], default=0) + 1
+    storage.least = least
+    storage.slots = max(least, loop.stages if writer.node.op in RINGED else 1)
+    storage.ring = loop.loop if storage.slots > 1 else None
+
+

@@ -1,0 +1,69 @@
+"""The exact extractor: the shortest choice by CP-SAT, then the next ones; a refused choice becomes a cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Graph, Node
+from tile_eg.extract.base import Extraction, Refused, decisions
+from tile_eg.extract.build import Builder
+from tile_eg.extract.legality import check
+from tile_eg.extract.memory import assign
+from tile_eg.extract.model import Model
+from tile_eg.extract.pricing import Price, Pricer
+from tile_eg.extract.schedule import Schedule
+
+
+def realise(graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, enforce_capacity: bool = True) -> Schedule:
+    """A choice in order, legal and with addresses, or Refused."""
+    builder = Builder(graph, nodes, prices)
+    schedule = builder.build()
+    check(schedule, builder.chosen)
+    assign(schedule, chip, enforce_capacity)
+    return schedule
+
+
+class Exact:
+    """CP-SAT to optimality within `seconds` a solve; at most `refusals` choices that turn out illegal."""
+
+    name = "exact"
+
+    def __init__(self, seconds: float = 10.0, refusals: int = 40, workers: int = 1) -> None:
+        self.seconds, self.refusals, self.workers = seconds, refusals, workers
+
+    def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction:
+        model = Model(graph, chip, pricer)
+        model.minimise_time()
+        out = Extraction([], extractor=self.name)
+        while len(out.schedules) < k and len(out.refused) < self.refusals:
+            found = self._solve(model, out)
+            if found is None:
+                break
+            cost, nodes = found
+            try:
+                schedule = realise(graph, nodes, model.prices, chip)
+                schedule.cost = cost
+                out.schedules.append(schedule)
+                model.forbid(decisions(nodes) or nodes)
+            except Refused as r:
+                out.refused.append((cost, r))
+                model.forbid(self._cut(r, nodes))
+        return out
+
+    @staticmethod
+    def _cut(refused: Refused, nodes: list[Node]) -> Iterable[Node]:
+        return refused.cut or [n for n in nodes if n.op not in ("Stages", "L0")]
+
+    def _solve(self, model: Model, out: Extraction) -> tuple[float, list[Node]] | None:
+        from ortools.sat.python import cp_model
+
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = self.workers
+        solver.parameters.max_time_in_seconds = self.seconds
+        solver.parameters.random_seed = 0
+        out.solves += 1
+        if solver.solve(model.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return None
+        nodes = [n for n in model.graph.nodes if solver.boolean_value(model.chosen[n.index])]
+        return solver.objective_value / 64, nodes

@@ -1,0 +1,86 @@
+"""Why a kernel has no legal schedule, in its author's terms: bytes, buffers, lines, and a size that would fit."""
+
+from __future__ import annotations
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Graph
+from tile_eg.errors import TileError
+from tile_eg.extract.base import Extraction, Overflow, Refused
+from tile_eg.extract.exact import realise
+from tile_eg.extract.model import Model
+from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.schedule import Storage
+from tile_eg.ir.types import Level
+
+ROLE = {
+    Level.L1: "operands of matrix products",
+    Level.UB: "what the vector cores work on",
+    Level.L0C: "results of matrix products",
+}
+
+
+def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> TileError:
+    """The error for a graph without a legal schedule: the smallest overflow among what was tried."""
+    overflows = [r.overflow for _, r in found.refused if r.overflow]
+    if not overflows and (one := _without_bounds(graph, chip, pricer)):
+        overflows = [one]
+    if not overflows:
+        reasons = sorted({str(r) for _, r in found.refused})
+        return TileError("no legal schedule was found", help="; ".join(reasons[:3]) or "this is a limit of the rules; please report it")
+    return _too_large(min(overflows, key=lambda o: o.bytes - o.capacity), chip)
+
+
+def _without_bounds(graph: Graph, chip: Chip, pricer: Pricer) -> Overflow | None:
+    """The overflow of the best schedule that ignores capacity."""
+    from ortools.sat.python import cp_model
+
+    model = Model(graph, chip, pricer, capacity=False)
+    model.minimise_time()
+    for _ in range(8):
+        solver = cp_model.CpSolver()
+        solver.parameters.max_time_in_seconds = 5
+        solver.parameters.num_workers = 1
+        if solver.solve(model.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return None
+        nodes = [n for n in graph.nodes if solver.boolean_value(model.chosen[n.index])]
+        try:
+            realise(graph, nodes, model.prices, chip)
+        except Refused as r:
+            if r.overflow:
+                return r.overflow
+            model.forbid(r.cut or nodes)
+        else:
+            return None
+    return None
+
+
+def _too_large(over: Overflow, chip: Chip) -> TileError:
+    storages = [s for _, _, s in over.live if isinstance(s, Storage)]
+    notes = tuple((f"{s.name}: {_size(s)}", s.span) for s in storages)
+    largest = storages[0]
+    return TileError(
+        f"the tiles need {over.bytes:,} bytes of {over.level} at once; {chip.name} has {over.capacity:,} for {ROLE[Level(over.level)]}",
+        next((s.span for s in storages if s.span), None),
+        help=_advice(over, largest),
+        notes=notes,
+    )
+
+
+def _size(s: Storage) -> str:
+    slots = f"{s.slots} x " if s.slots > 1 else ""
+    half = " (half of it, on each vector core)" if s.share is not None else ""
+    return f"{slots}{s.rows}x{s.cols} {s.dtype} = {s.bytes:,} bytes in {s.level}{half}"
+
+
+def _advice(over: Overflow, largest: Storage) -> str:
+    """Halves the larger side of the largest tile until everything would fit."""
+    rows, cols, spare = largest.rows, largest.cols, over.capacity - (over.bytes - largest.bytes)
+    each = largest.dtype.bytes * largest.slots
+    while rows * cols * each > spare and max(rows, cols) > 16:
+        rows, cols = (rows // 2, cols) if rows >= cols else (rows, cols // 2)
+    if rows * cols * each > spare:
+        return "make the tiles smaller"
+    whole = rows * 2 if largest.share == 0 else rows
+    return f"make the tiles smaller: with '{largest.name}' at {whole}x{cols}, for example, they would fit"
+
+

@@ -1,0 +1,122 @@
+"""Is an ordered schedule right? It is run with version tags for numbers: every read must find the tag that it names.
+
+This is exact for clobbering, and the one home of what is judged on a whole schedule: storage cells here, capacity in `memory`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Union
+
+from tile_eg.extract.base import Refused
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, StorageId
+from tile_eg.extract.selection import Selection
+
+TRIPS = 3  # enough for a first, a middle and a last trip
+Tag = Union[tuple[int, tuple[tuple[int, int], ...]], tuple[str, str], None]
+Trip = dict[int, int]
+
+
+class _Run:
+    """One abstract execution: what tag each slot of each storage holds."""
+
+    def __init__(self, schedule: Schedule, chosen: Selection) -> None:
+        self.schedule, self.chosen, self.graph = schedule, chosen, schedule.graph
+        self.memory: dict[tuple[StorageId, int], Tag] = {}
+        self.last: Trip = {}
+        for step, around in schedule.walk():
+            for loop in around:
+                self.last[loop.loop] = self._trips(loop) - 1
+            for s in (step.dst, *step.srcs):
+                if isinstance(s, str):
+                    self.memory[s, 0] = ("gm", s)
+
+    @staticmethod
+    def _trips(loop: LoopStep) -> int:
+        return min(loop.trips, TRIPS + loop.skew)
+
+    def steps(self, items: list[Item], trip: Trip) -> Iterator[tuple[Step, Trip]]:
+        """Every step as it runs, with the trip of each loop that it belongs to (its own lag taken off)."""
+        for item in items:
+            if isinstance(item, Step):
+                yield item, trip
+                continue
+            n = self._trips(item)
+            for t in range(n + item.skew):
+                for inner in item.body:
+                    if isinstance(inner, LoopStep):
+                        yield from self.steps([inner], {**trip, item.loop: t})
+                    elif 0 <= t - inner.lag < n:
+                        yield inner, {**trip, item.loop: t - inner.lag}
+
+    def slot(self, sid: StorageId, trip: Trip) -> tuple[StorageId, int]:
+        storage = self.schedule.storages[sid] if isinstance(sid, int) else None
+        return sid, trip[storage.ring] % storage.slots if storage and storage.ring in trip and storage.ring is not None else 0
+
+    def _visible(self, region: int, trip: Trip) -> Trip:
+        inside = self.graph.ancestors(region)
+        return {r: t for r, t in trip.items() if r in inside}
+
+    def tag(self, cls: int, trip: Trip) -> Tag:
+        """The tag of the value that `cls` stands for, as of `trip`."""
+        node = self.chosen.pick[self.chosen.base(cls)]
+        if node.op == "GM0":
+            return "gm", node.payload[0]
+        if node.op in ("PArg", "PTArg"):
+            loop, k = node.payload[:2]
+            around = self.graph.parents[loop]
+            if trip[loop] == 0:
+                return self.tag(self._first(node.op, loop, k), self._visible(around, trip))
+            return self.tag(self._next(node.op, loop, k), {**trip, loop: trip[loop] - 1})
+        if node.op in ("PProj", "PTProj"):
+            loop, k = node.payload[:2]
+            trip = self._visible(self.graph.parents[loop], trip)
+            return self.tag(self._next(node.op, loop, k), {**trip, loop: self.last[loop]})
+        return node.cls, tuple(sorted(self._visible(node.region, trip).items()))
+
+    def _state(self, op: str, loop: int, k: int) -> tuple[int, int]:
+        if op in ("PArg", "PProj"):
+            return self.chosen.states[loop, k].children  # type: ignore[return-value]
+        return self.chosen.tensor_states[loop][k].children[:2]  # type: ignore[return-value]
+
+    def _first(self, op: str, loop: int, k: int) -> int:
+        return self._state(op, loop, k)[0]
+
+    def _next(self, op: str, loop: int, k: int) -> int:
+        cls = self._state(op, loop, k)[1]
+        return self.chosen.pick[cls].children[0] if self.chosen.pick[cls].op == "NextCp" else cls
+
+    def run(self) -> None:
+        for step, trip in self.steps(self.schedule.top, {}):
+            tags = [self._read(step, s, c, trip) for s, c in zip(step.srcs, step.versions, strict=True)]
+            made: Tag = step.node.cls, tuple(sorted(self._visible(step.region, trip).items()))
+            copies = step.back_edge or step.node.op == "VCopy"
+            self.memory[self.slot(step.dst, trip)] = tags[0] if step.back_edge and copies else made
+        self._outputs()
+
+    def _read(self, step: Step, sid: StorageId, cls: int, trip: Trip) -> Tag:
+        wanted, found = self.tag(cls, trip), self.memory.get(self.slot(sid, trip))
+        if found is None:
+            raise AssertionError(f"{step.node.op} reads storage {sid} of {self._label(wanted)}, which nothing wrote")
+        if found != wanted:
+            raise Refused("clobber", f"{step.node.op} finds {self._label(found)} where it needs {self._label(wanted)}")
+        return wanted
+
+    def _label(self, tag: Tag) -> str:
+        if tag is None or isinstance(tag[0], str):
+            return str(tag)
+        return f"{self.chosen.pick[tag[0]].op}{dict(tag[1]) or ''}"  # type: ignore[arg-type]
+
+    def _outputs(self) -> None:
+        node = self.chosen.pick[self.graph.root]
+        while node.op == "OCons":
+            cls = node.children[0]
+            name = self.chosen.cells.tensor[self.chosen.cells.find(self.chosen.base(cls))]
+            if self.memory.get((name, 0)) != self.tag(cls, {}):
+                raise Refused("clobber", f"{name} does not end at its last version")
+            node = self.chosen.pick[node.children[1]]
+
+
+def check(schedule: Schedule, chosen: Selection) -> None:
+    """Refused where some read finds another value than it names; an AssertionError where it finds none at all."""
+    _Run(schedule, chosen).run()

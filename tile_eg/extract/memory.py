@@ -1,0 +1,194 @@
+"""Lifetimes and addresses: when each storage is live, in place reuse, and a place for everything or a refusal in bytes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from tile_eg.chips import Chip
+from tile_eg.extract.base import Overflow, Refused
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage
+from tile_eg.ir.types import Level
+
+ELEMENTWISE = ("VUn", "VBin", "VBinS", "VBinR", "VBinC")
+ON_CHIP = (Level.L1, Level.UB, Level.L0C)
+
+
+@dataclass
+class Life:
+    """First and last time of a storage on the line of issue (two ticks a step: it reads, then writes)."""
+
+    first: int
+    last: int
+    in_place_of: set[int] = field(default_factory=set)
+
+
+class _Line:
+    """Positions of every access; a loop is a span, and what is live around its back edge lives through all of it."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.storages = schedule.storages
+        self.time = 0
+        self.span: dict[int, tuple[int, int]] = {}
+        self.events: dict[int, list[tuple[int, bool, Step, tuple[int, ...]]]] = defaultdict(list)
+        self.reuse: dict[int, set[int]] = defaultdict(set)
+        self._visit(schedule.top, ())
+
+    def _visit(self, items: list[Item], path: tuple[int, ...]) -> None:
+        for item in items:
+            if isinstance(item, LoopStep):
+                start = self.time
+                self.time += 1
+                self._visit(item.body, (*path, item.loop))
+                self.span[item.loop] = (start, self.time)
+                self.time += 1
+            else:
+                self._access(item, path)
+
+    def _access(self, step: Step, path: tuple[int, ...]) -> None:
+        for s in step.srcs:
+            if isinstance(s, int):
+                self.events[s].append((2 * self.time, False, step, path))
+        if isinstance(step.dst, int):
+            self.events[step.dst].append((2 * self.time + 1, True, step, path))
+            if step.node.op in ELEMENTWISE:
+                main = step.srcs[:1] if step.node.op in ("VBinR", "VBinC") else step.srcs
+                self.reuse[step.dst] |= {s for s in main if isinstance(s, int)}
+        if step.scratch is not None:
+            self.events[step.scratch].append((2 * self.time, False, step, path))
+            self.events[step.scratch].append((2 * self.time + 1, True, step, path))
+        self.time += 1
+
+    def life(self, sid: int, roomy: bool) -> Life:
+        events = self.events[sid]
+        first, last = min(e[0] for e in events), max(e[0] for e in events)
+        common = list(events[0][3])
+        for e in events:
+            common = [a for a, b in zip(common, e[3], strict=False) if a == b]
+        for e in events:
+            for loop in e[3]:
+                if loop not in common:
+                    start, end = self.span[loop]
+                    first, last = min(first, 2 * start), max(last, 2 * end)
+        if common and (self._goes_round(sid, events) or (roomy and any(step.pipe != "AIV.V" for _, _, step, _ in events))):
+            start, end = self.span[common[-1]]
+            first, last = min(first, 2 * start), max(last, 2 * end)
+        return Life(first, last, {s for s in self.reuse[sid] if s != sid})
+
+    def _goes_round(self, sid: int, events: list) -> bool:
+        reads = min((t for t, w, *_ in events if not w), default=1 << 60)
+        writes = min((t for t, w, *_ in events if w), default=1 << 60)
+        lags = {step.lag for _, _, step, _ in events}
+        return reads < writes or self.storages[sid].slots > 1 or len(lags) > 1
+
+
+def lifetimes(schedule: Schedule, roomy: bool = False) -> dict[int, Life]:
+    """The life of every storage that is used.
+
+    `roomy` lets what meets another pipe than V live through its whole loop: nothing then waits for a place that it shares.
+    """
+    line = _Line(schedule)
+    return {sid: line.life(sid, roomy) for sid in schedule.storages if line.events[sid]}
+
+
+def _meet(a: Life, b: Life) -> bool:
+    return a.first <= b.last and b.first <= a.last
+
+
+def _touch(a: Life, b: Life) -> bool:
+    """b is written by the very step that reads a last: they may share a place only exactly."""
+    return a.last + 1 == b.first or b.last + 1 == a.first
+
+
+def _clash(x: tuple[int, Life, Storage], y: tuple[int, Life, Storage], at: int, other: int) -> bool:
+    """Whether two storages at these addresses overlap while both are needed."""
+    (i, a, s), (j, b, t) = x, y
+    if at >= other + t.bytes or other >= at + s.bytes:
+        return False
+    if _meet(a, b):
+        return True
+    same = at == other and s.bytes == t.bytes and s.dtype == t.dtype
+    return _touch(a, b) and not (same and (j in a.in_place_of or i in b.in_place_of))
+
+
+def _pack(group: list[tuple[int, Life, Storage]], align: int) -> tuple[dict[int, int], int]:
+    """First fit in the given order: addresses, and the bytes needed."""
+    placed: list[tuple[tuple[int, Life, Storage], int]] = []
+    for item in group:
+        ends = sorted({0, *(-(-(a + p[2].bytes) // align) * align for p, a in placed), *(a for _, a in placed)})
+        at = next(a for a in ends if not any(_clash(item, p, a, b) for p, b in placed))
+        placed.append((item, at))
+    return {p[0]: a for p, a in placed}, max((a + p[2].bytes for p, a in placed), default=0)
+
+
+def pack_level(schedule: Schedule, lives: dict[int, Life], level: Level, align: int) -> tuple[dict[int, int], int]:
+    """The better of two packings of a level: large ones first, and in order of birth."""
+    group = [(sid, life, schedule.storages[sid]) for sid, life in lives.items() if schedule.storages[sid].level is level]
+    by_size = sorted(group, key=lambda x: (-x[2].bytes, x[1].first, x[0]))
+    by_birth = sorted(group, key=lambda x: (x[1].first, -x[2].bytes, x[0]))
+    return min((_pack(by_size, align), _pack(by_birth, align)), key=lambda p: p[1])
+
+
+def _peak(schedule: Schedule, lives: dict[int, Life], level: Level) -> list[Storage]:
+    """The storages of a level that are live together at its fullest moment."""
+    group = [(life, schedule.storages[sid]) for sid, life in lives.items() if schedule.storages[sid].level is level]
+    moments = sorted({life.first for life, _ in group})
+    at = max(moments, key=lambda m: sum(s.bytes for life, s in group if life.first <= m <= life.last))
+    return [s for life, s in group if life.first <= at <= life.last]
+
+
+def _shrink(schedule: Schedule, level: Level) -> bool:
+    """A ring deeper than its skew needs is a wish: the largest gives up a slot. False where none can."""
+    able = [s for s in schedule.storages.values() if s.level is level and s.slots > s.least]
+    if not able:
+        return False
+    ring = max(able, key=lambda s: (s.slot_bytes, s.slots, -s.id))
+    ring.slots -= 1
+    if ring.slots == 1:
+        ring.ring = None
+    schedule.shrunk += 1
+    return True
+
+
+def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
+    """Gives every storage its addresses, rings shrunk where they must be. Refused where a level is too small."""
+    for level in ON_CHIP:
+        align, limit = max(32, chip.align(level)), chip.level_bytes(level)
+        places, used = _best_fit(schedule, level, align, limit)
+        while enforce and used > limit:
+            if not _shrink(schedule, level):
+                raise _overflow(schedule, lifetimes(schedule), level, limit)
+            places, used = _best_fit(schedule, level, align, limit)
+        schedule.peaks[level] = used
+        for sid, at in places.items():
+            s = schedule.storages[sid]
+            schedule.addresses[sid] = tuple(at + i * s.slot_bytes for i in range(s.slots))
+    _workspace(schedule, lifetimes(schedule))
+
+
+def _best_fit(schedule: Schedule, level: Level, align: int, limit: int) -> tuple[dict[int, int], int]:
+    """Places of their own for what crosses pipes where there is room, else as tight as lifetimes allow."""
+    places, used = pack_level(schedule, lifetimes(schedule, roomy=True), level, align)
+    return (places, used) if used <= limit else pack_level(schedule, lifetimes(schedule), level, align)
+
+
+def _workspace(schedule: Schedule, lives: dict[int, Life]) -> None:
+    """Workspace storages one behind the other, each slot at a multiple of 512 bytes, the size that GM moves best."""
+    at = 0
+    for sid in sorted(lives):
+        s = schedule.storages[sid]
+        if s.level is Level.WS:
+            step = -(-s.slot_bytes // 512) * 512
+            schedule.addresses[sid] = tuple(at + i * step for i in range(s.slots))
+            at += s.slots * step
+    schedule.peaks[Level.WS] = at
+
+
+def _overflow(schedule: Schedule, lives: dict[int, Life], level: Level, limit: int) -> Refused:
+    live = _peak(schedule, lives, level)
+    hot = {s.id for s in live}
+    cut = [s.node for s, _ in schedule.walk() if s.dst in hot]
+    cut += [n for n in schedule.nodes if n.op in ("Keep", "Stages", "Skew", "State", "NextCp")]
+    what = f"{sum(s.bytes for s in live)} bytes in {level}, which has {limit}"
+    places = tuple((s.name, s.bytes, s) for s in sorted(live, key=lambda s: -s.bytes))
+    return Refused("capacity", what, cut, Overflow(str(level), limit, places))

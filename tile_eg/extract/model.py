@@ -1,0 +1,221 @@
+"""The choice of nodes as a constraint model: one node for each used class, no cycles, storage laws, capacity bounds, makespan."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Graph, Node, Where
+from tile_eg.extract.pricing import Pricer
+from tile_eg.ir.types import Level
+
+HORIZON = 10**10
+STAGED = ("GmToL1", "GmToUB", "WsToL1", "WsToUB")
+
+
+def slot_bytes(place: Where) -> int:
+    """Bytes of one slot of a value at its place, fractals and 32-byte rows included."""
+    r, c = place.shape
+    size = place.tile.dtype.bytes
+    if place.level in (Level.L1, Level.L0C):
+        unit = 16 if place.level is Level.L0C else 32 // size
+        return -(-r // 16) * 16 * (-(-c // max(16, unit)) * max(16, unit)) * size
+    return -(-r * (-(-c * size // 32) * 32) // 32) * 32 if r > 1 else -(-c * size // 32) * 32
+
+
+class Model:
+    """A CP-SAT model of a graph. `chosen[n.index]` is true where node n is part of the schedule."""
+
+    def __init__(self, graph: Graph, chip: Chip, pricer: Pricer, capacity: bool = True) -> None:
+        from ortools.sat.python import cp_model
+
+        self.graph, self.chip = graph, chip
+        self.cp: Any = cp_model.CpModel()
+        self.chosen = [self.cp.new_bool_var(f"{n.op}{n.index}") for n in graph.nodes]
+        self.used = {c: self.cp.new_bool_var(f"class{c}") for c in graph.classes}
+        self.prices = [pricer.price(n) for n in graph.nodes]
+        self._choices()
+        self._no_cycles()
+        self._states()
+        self._storage()
+        self.depth = self._loop_options()
+        if capacity:
+            self._capacity()
+        self.time = self._makespan()
+
+    def minimise_time(self) -> None:
+        """Shortest first; among equals the least work on all pipes, then the fewest instructions."""
+        work = sum(
+            p.total * self.graph.total_trips(n.region) * x for n, p, x in zip(self.graph.nodes, self.prices, self.chosen, strict=True)
+        )
+        self.cp.minimize(self.time * 64 + work + sum(self.chosen))
+
+    def forbid(self, nodes: Iterable[Node]) -> None:
+        """Not all of these together."""
+        self.cp.add_bool_or([self.chosen[n.index].Not() for n in nodes])
+
+    # ---- what a choice is ----
+
+    def _choices(self) -> None:
+        users: dict[int, list] = defaultdict(list)
+        for n in self.graph.nodes:
+            for c in set(n.children):
+                self.cp.add_implication(self.chosen[n.index], self.used[c])
+                users[c].append(self.chosen[n.index])
+        for c, nodes in self.graph.classes.items():
+            self.cp.add_exactly_one([self.chosen[n.index] for n in nodes] + [self.used[c].Not()])
+            if c != self.graph.root:
+                self.cp.add_bool_or([*users[c], self.used[c].Not()])
+        self.cp.add(self.used[self.graph.root] == 1)
+
+    def _no_cycles(self) -> None:
+        for group in _cyclic_groups(self.graph):
+            level = {c: self.cp.new_int_var(0, len(group), "") for c in group}
+            for c in group:
+                for n in self.graph.classes[c]:
+                    for k in set(n.children) & group:
+                        self.cp.add(level[k] + 1 <= level[c]).only_enforce_if(self.chosen[n.index])
+
+    def _states(self) -> None:
+        """A state is read, inside its loop and after it, where it was placed."""
+        placed: dict[tuple, list] = defaultdict(list)
+        for n in self.graph.nodes:
+            if n.op == "State":
+                placed[n.payload].append(self.chosen[n.index])
+        for n in self.graph.nodes:
+            if n.op in ("PArg", "PProj"):
+                self.cp.add_bool_or([*placed[n.payload], self.chosen[n.index].Not()])
+
+    def _storage(self) -> None:
+        """Laws of storage cells that need no order: a buffer is handed over once, a kept one never, a state only to itself."""
+        given: dict[int, list] = defaultdict(list)
+        for n in self.graph.nodes:
+            if n.op == "Give":
+                given[n.children[0]].append(self.chosen[n.index])
+            if n.op in ("Give", "NextIn"):
+                for q in self.graph.classes[n.children[0]]:
+                    other_state = n.op == "NextIn" and q.op == "PArg" and q.payload[:2] != n.payload
+                    if other_state or (n.op == "Give" and q.op == "Keep"):
+                        self.forbid((n, q))
+        for group in given.values():
+            self.cp.add_at_most_one(group)
+
+    # ---- loops ----
+
+    def _loop_options(self) -> dict[int, list[tuple[int, int, Any]]]:
+        """For each loop its (ring depth, skew, literal) options."""
+        stage: dict[int, dict[int, Any]] = defaultdict(dict)
+        skew: dict[int, dict[int, Any]] = defaultdict(dict)
+        for n in self.graph.nodes:
+            if n.op in ("Stages", "Skew"):
+                (stage if n.op == "Stages" else skew)[n.payload[0]][n.payload[1]] = self.chosen[n.index]
+        return {
+            loop: [(s, k, self._both(x, y)) for s, x in stage[loop].items() for k, y in skew[loop].items()] for loop in stage
+        }
+
+    def _both(self, x: Any, y: Any) -> Any:
+        z = self.cp.new_bool_var("")
+        self.cp.add_bool_and([x, y]).only_enforce_if(z)
+        self.cp.add_bool_or([x.Not(), y.Not(), z])
+        return z
+
+    def _capacity(self) -> None:
+        """Lower bounds: what lives through a whole loop (states, kept values, rings of two and more) lives there together."""
+        levels = (Level.L1, Level.UB, Level.L0C)
+        resident: dict[tuple[int, Level], list] = defaultdict(list)
+        staged: dict[tuple[int, Level], list] = defaultdict(list)
+        for n in self.graph.nodes:
+            if n.op == "State":
+                place = self.graph.where[n.children[0]]
+                resident[n.payload[0], place.level].append(slot_bytes(place) * self.chosen[n.index])
+            elif n.op == "Keep":
+                place = self.graph.where[n.cls]
+                resident[n.payload[0], place.level].append(slot_bytes(place) * self.chosen[n.index])
+            elif n.op in STAGED and n.region:
+                place = self.graph.where[n.cls]
+                staged[n.region, place.level].append(slot_bytes(place) * self.chosen[n.index])
+        for loop, options in self.depth.items():
+            for level in levels:
+                around = [x for r in self.graph.ancestors(loop) for x in resident[r, level]]
+                limit = self.chip.level_bytes(level)
+                if around:
+                    self.cp.add(sum(around) <= limit)
+                for stages, _, on in options:
+                    rings = [min(stages, 2) * x for x in staged[loop, level]] if stages > 1 else []
+                    if rings:
+                        self.cp.add(sum(around) + sum(rings) <= limit).only_enforce_if(on)
+
+    # ---- time ----
+
+    def _makespan(self) -> Any:
+        loads: dict[int, dict[str, list]] = defaultdict(lambda: defaultdict(list))
+        for n, price in zip(self.graph.nodes, self.prices, strict=True):
+            for pipe, c in price.cycles.items():
+                loads[n.region][pipe].append(c * self.chosen[n.index])
+        inner = sum(self._loop_time(loop, loads) for loop, r in self.graph.parents.items() if r == 0 and loop in self.depth)
+        return sum(x for terms in loads[0].values() for x in terms) + inner
+
+    def _loop_time(self, loop: int, loads: dict[int, dict[str, list]]) -> Any:
+        """fill + trips * slowest pipe + drain where trips overlap, trips * sum where they do not."""
+        trips = self.graph.trips[loop]
+        inner = sum(self._loop_time(k, loads) for k, r in self.graph.parents.items() if r == loop and k in self.depth)
+        pipes = {p: sum(x) for p, x in loads[loop].items()}
+        total = sum(pipes.values())
+        slowest = {core: self._max([x for p, x in pipes.items() if p.startswith(core)]) for core in ("AIC", "AIV")}
+        overall = self._max(list(slowest.values()))
+        hop = round(self.chip.sync.cross_latency)
+        time = self.cp.new_int_var(0, HORIZON, f"time{loop}")
+        crossing = len({k for _, k, _ in self.depth[loop]}) > 1
+        for stages, skew, on in self.depth[loop]:
+            if stages == 1:
+                bound = trips * (total + inner + (2 * hop if crossing else 0))
+            elif crossing and not skew:
+                bound = trips * (slowest["AIC"] + slowest["AIV"] + inner + 2 * hop)
+            else:
+                slack = 60 if stages == 2 else 10
+                bound = trips * (overall + inner + slack) + (total - overall)
+            self.cp.add(time >= bound).only_enforce_if(on)
+        return time
+
+    def _max(self, terms: list) -> Any:
+        top = self.cp.new_int_var(0, HORIZON, "")
+        for t in terms:
+            self.cp.add(top >= t)
+        return top
+
+
+def _cyclic_groups(graph: Graph) -> list[set[int]]:
+    """Strongly connected groups of more than one class (Tarjan, without recursion)."""
+    edges = {c: {k for n in nodes for k in n.children if k in graph.classes} for c, nodes in graph.classes.items()}
+    index: dict[int, int] = {}
+    low: dict[int, int] = {}
+    stack: list[int] = []
+    out: list[set[int]] = []
+    for start in edges:
+        if start in index:
+            continue
+        work = [(start, iter(edges[start]))]
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        while work:
+            c, rest = work[-1]
+            for k in rest:
+                if k not in index:
+                    index[k] = low[k] = len(index)
+                    stack.append(k)
+                    work.append((k, iter(edges[k])))
+                    break
+                if k in stack:
+                    low[c] = min(low[c], index[k])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[c])
+                if low[c] == index[c]:
+                    group = set(stack[stack.index(c) :])
+                    del stack[stack.index(c) :]
+                    if len(group) > 1 or c in edges[c]:
+                        out.append(group)
+    return out

@@ -1,0 +1,167 @@
+"""What a physical node costs: its instructions as works, each on one pipe of one core."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tile_eg.chips import Chip
+from tile_eg.cost_models import SearchModel
+from tile_eg.egraph import Graph, Node, Where
+from tile_eg.ir.program import AIC, AIV, PIPES
+from tile_eg.ir.types import F32
+from tile_eg.timeline.instruction import Work
+
+
+@dataclass(frozen=True)
+class Price:
+    """Busy cycles by pipe ("AIC.MTE2"), and the works they come from with their counts."""
+
+    cycles: dict[str, int]
+    works: tuple[tuple[Work, int], ...]
+
+    @property
+    def total(self) -> int:
+        return sum(self.cycles.values())
+
+
+def ceil_div(a: int, b: int) -> int:
+    return -(-a // b)
+
+
+class Pricer:
+    """Works and prices of a graph's nodes on a chip, by a search model; all blocks that run at once share the memory system."""
+
+    def __init__(self, graph: Graph, chip: Chip, model: SearchModel) -> None:
+        self.graph, self.chip, self.model = graph, chip, model
+        blocks = graph.values.blocks
+        self.cores = {AIC: min(blocks, chip.cube_cores), AIV: min(2 * blocks, chip.vector_cores)}
+        self.known: dict[Work, dict[str, float]] = {}
+
+    def price(self, node: Node) -> Price:
+        counted = Counter(self.works(node))
+        out: dict[str, float] = {}
+        for work, n in counted.items():
+            for pipe, c in self._of(work).items():
+                out[pipe] = out.get(pipe, 0.0) + n * c
+        return Price({p: max(1, round(c)) for p, c in out.items() if c > 0}, tuple(counted.items()))
+
+    def _of(self, work: Work) -> dict[str, float]:
+        if work not in self.known:
+            self.known[work] = self.model.node_cost((work,))
+        return self.known[work]
+
+    def works(self, node: Node) -> list[Work]:
+        maker = _WORKS.get(node.op)
+        return maker(self, node) if maker else []
+
+    def where(self, cls: int) -> Where:
+        return self.graph.where[cls]
+
+    def pitch(self, place: Where) -> int:
+        """Elements between rows in UB: the columns in whole 32-byte blocks."""
+        block = 32 // place.tile.dtype.bytes
+        return ceil_div(place.shape[1], block) * block
+
+    def vector(self, op: str, node: Node, form: str, source: int | None = None) -> Work:
+        here = self.where(node.cls)
+        src = self.where(source).tile.dtype if source is not None else here.tile.dtype
+        r, c = here.shape
+        return Work(op, r, c, dtype=here.tile.dtype, src_dtype=src, form=form, pitch=self.pitch(here))
+
+
+def _gm_move(op: str) -> Callable[[Pricer, Node], list[Work]]:
+    def works(p: Pricer, n: Node) -> list[Work]:
+        here = p.where(n.cls)
+        r, c = here.shape
+        stride = here.tile.load[2] * here.tile.dtype.bytes if here.tile.load else 0
+        return [Work(op, r, c, dtype=here.tile.dtype, src_dtype=here.tile.dtype, stride_bytes=stride, cores=p.cores[PIPES[op][0]])]
+
+    return works
+
+
+def _workspace_in(op: str) -> Callable[[Pricer, Node], list[Work]]:
+    def works(p: Pricer, n: Node) -> list[Work]:
+        here = p.where(n.cls)
+        r, c = here.shape
+        return [Work(op, r, c, dtype=here.tile.dtype, src_dtype=here.tile.dtype, other="WS", cores=p.cores[PIPES[op][0]])]
+
+    return works
+
+
+def _out(op: str, child: int, other: str) -> Callable[[Pricer, Node], list[Work]]:
+    """A move out of L0C or UB: to a tensor (its dtype and stride), to the workspace or to L1 (the class's own dtype)."""
+
+    def works(p: Pricer, n: Node) -> list[Work]:
+        src = p.where(n.children[child])
+        stride, dtype = 0, src.tile.dtype
+        if other == "GM":
+            tensor, _, stride = n.payload[-1]
+            dtype = next(t.dtype for t in p.graph.values.tensors if t.name == tensor)
+        else:
+            dtype = p.where(n.cls).tile.dtype
+        r, c = src.shape
+        return [
+            Work(op, r, c, dtype=dtype, src_dtype=src.tile.dtype, stride_bytes=stride * dtype.bytes, other=other,
+                 cores=p.cores[PIPES[op][0]])
+        ]  # fmt: skip
+
+    return works
+
+
+def _product(p: Pricer, n: Node) -> list[Work]:
+    """The L0 cut carries the price of its product: every step loads both operands and multiplies."""
+    tile, _, m, k_n, k = n.payload
+    dtype = tile.operand
+    out = []
+    for r in _parts(tile.rows, m):
+        for c in _parts(tile.cols, k_n):
+            for d in _parts(tile.depth, k):
+                out += [
+                    Work("l1_to_l0a", r, c, d, dtype, dtype),
+                    Work("l1_to_l0b", r, c, d, dtype, dtype),
+                    Work("mmad", r, c, d, F32, dtype),
+                ]
+    return out
+
+
+def _parts(n: int, step: int) -> list[int]:
+    """The sizes of the steps that cover n."""
+    return [min(step, n - i) for i in range(0, n, step)]
+
+
+def _row_reduce(p: Pricer, n: Node) -> list[Work]:
+    axis, op = n.payload
+    src = p.where(n.children[0])
+    r, c = src.shape
+    return [Work(f"v{'row' if axis == 1 else 'col'}{op}", r, c, dtype=src.tile.dtype, src_dtype=src.tile.dtype, pitch=p.pitch(src))]
+
+
+_SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
+_WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
+    "GmToL1": _gm_move("gm_to_l1"),
+    "GmToUB": _gm_move("gm_to_ub"),
+    "WsToL1": _workspace_in("gm_to_l1"),
+    "WsToUB": _workspace_in("gm_to_ub"),
+    "FixToGM": _out("fixpipe", 1, "GM"),
+    "FixToWS": _out("fixpipe", 0, "WS"),
+    "FixToL1": _out("fixpipe", 0, "L1"),
+    "UBToGM": _out("ub_to_gm", 1, "GM"),
+    "UBToWS": _out("ub_to_gm", 0, "WS"),
+    "L0": _product,
+    "VUn": lambda p, n: [p.vector(f"v{n.payload[1]}", n, n.payload[0])],
+    "VBin": lambda p, n: [p.vector(f"v{n.payload[1]}", n, n.payload[0])],
+    "VBinS": lambda p, n: [p.vector(f"v{_SCALAR[n.payload[1]]}", n, n.payload[0])],
+    "VBinR": lambda p, n: [p.vector(f"v{n.payload[1]}_rows", n, "rows")],
+    "VBinC": lambda p, n: [p.vector(f"v{n.payload[1]}_cols", n, "rows")],
+    "VCast": lambda p, n: [p.vector("vcast", n, n.payload[0], n.children[0])],
+    "VRed": _row_reduce,
+    "VBrcb": lambda p, n: [p.vector("vbrcb", n, "flat")],
+    "VDup": lambda p, n: [p.vector("vdup", n, "flat")],
+    "VDupIn": lambda p, n: [p.vector("vdup", n, "flat")],
+    "VAxpy": lambda p, n: [p.vector("vaxpy", n, n.payload[0])],
+    "VMulAdd": lambda p, n: [p.vector("vmuladd", n, n.payload[0])],
+    "VCopy": lambda p, n: [p.vector("vcopy", n, "flat")],
+    "NextCp": lambda p, n: [p.vector("vcopy", n, "flat")],
+}

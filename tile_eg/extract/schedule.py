@@ -1,0 +1,98 @@
+"""A schedule: the chosen instructions in their order of issue, and the storages they read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Union
+
+from tile_eg.egraph import Graph, Node
+from tile_eg.ir.kernel import Span
+from tile_eg.ir.types import DType, Level
+
+StorageId = Union[int, str]  # a number on chip or in the workspace, a tensor's name in GM
+
+
+@dataclass(eq=False)
+class Storage:
+    """A piece of one memory, `slots` times for a ring over loop `ring`; `least` slots are needed for correctness.
+
+    `rows` and `cols` are what one core holds; `share` as in `egraph.Where`.
+    """
+
+    id: int
+    name: str
+    level: Level
+    rows: int
+    cols: int
+    dtype: DType
+    share: int | None
+    slots: int = 1
+    ring: int | None = None
+    least: int = 1
+    slot_bytes: int = 0
+    span: Span | None = None
+
+    @property
+    def bytes(self) -> int:
+        return self.slots * self.slot_bytes
+
+
+@dataclass(eq=False)
+class Step:
+    """One chosen node as an instruction: destination, sources (P children in order) and the versions that it must find there."""
+
+    node: Node
+    region: int
+    pipe: str
+    cycles: int
+    dst: StorageId
+    srcs: tuple[StorageId, ...]
+    versions: tuple[int, ...]
+    lag: int = 0
+    back_edge: bool = False
+    scratch: int | None = None
+
+    @property
+    def core(self) -> str:
+        return self.pipe.split(".")[0]
+
+
+@dataclass(eq=False)
+class LoopStep:
+    """A loop: its body in order of issue; `skew` trips more run, with the first and last ones guarded by each step's lag."""
+
+    loop: int
+    trips: int
+    stages: int
+    body: list[Item]
+    skew: int = 0
+
+
+Item = Union[Step, LoopStep]
+
+
+@dataclass(eq=False)
+class Schedule:
+    """An ordered and legal choice. `cost` is the search model's, in cycles; `peaks` is bytes by level, as planned."""
+
+    graph: Graph
+    nodes: list[Node]
+    top: list[Item]
+    storages: dict[int, Storage]
+    cost: float = 0.0
+    peaks: dict[Level, int] = field(default_factory=dict)
+    addresses: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    shrunk: int = 0
+
+    def walk(self) -> Iterator[tuple[Step, tuple[LoopStep, ...]]]:
+        """Every step with the loops around it, outermost first."""
+        yield from walk(self.top)
+
+
+def walk(items: list[Item], around: tuple[LoopStep, ...] = ()) -> Iterator[tuple[Step, tuple[LoopStep, ...]]]:
+    for item in items:
+        if isinstance(item, LoopStep):
+            yield from walk(item.body, (*around, item))
+        else:
+            yield item, around

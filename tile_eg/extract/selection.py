@@ -1,0 +1,137 @@
+"""A choice of nodes as a linked structure: who makes a value, who reads it, and which cell it lies in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from tile_eg.egraph import Graph, Node
+
+ALIAS = {"Give", "Keep", "NextIn"}
+OVERWRITES = {"VAxpy": 1, "VMulAdd": 2, "MmadAcc": 1}
+STORES = {"FixToGM", "UBToGM"}
+STRUCTURE = {
+    "State", "PNil", "PCons", "PTCons", "Stages", "Skew", "L0", "PLoop", "PProj", "PArg", "GM0", "PTArg", "PTProj", "ONil", "OCons",
+    "NextCp",
+}  # fmt: skip
+
+
+class Selection:
+    """Look-ups over chosen nodes. An item is a class (an instruction) or the negated id of a loop; it stands in one region."""
+
+    def __init__(self, graph: Graph, nodes: Iterable[Node]) -> None:
+        self.graph = graph
+        self.nodes = sorted(nodes, key=lambda n: n.index)
+        self.pick = {n.cls: n for n in self.nodes}
+        self.states = {n.payload[:2]: n for n in self.nodes if n.op == "State"}
+        self.tensor_states: dict[int, dict[int, Node]] = defaultdict(dict)
+        for n in self.nodes:
+            if n.op == "PTCons":
+                self.tensor_states[n.payload[0]][n.payload[1]] = n
+        self.loops = {n.payload[0]: n for n in self.nodes if n.op == "PLoop"}
+        self.stages = {n.payload[0]: n.payload[1] for n in self.nodes if n.op == "Stages"}
+        self.skews = {n.payload[0]: n.payload[1] for n in self.nodes if n.op == "Skew"}
+        self.instructions = [n for n in self.nodes if n.op not in ALIAS and n.op not in STRUCTURE]
+        self.readers = self._readers()
+        self.cells = _Cells(self)
+
+    def base(self, cls: int) -> int:
+        """The class whose node made the value that `cls` stands for."""
+        while self.pick[cls].op in ALIAS:
+            cls = self.pick[cls].children[0]
+        return cls
+
+    def chain(self, cls: int) -> list[Node]:
+        """The nodes from `cls` down to the one that made its value."""
+        out = [self.pick[cls]]
+        while out[-1].op in ALIAS:
+            out.append(self.pick[out[-1].children[0]])
+        return out
+
+    def sources(self, node: Node) -> list[int]:
+        """The classes of data that a node reads: its decisions left out."""
+        return [c for c in node.children if self.pick[c].op not in ("L0", "Stages", "Skew")]
+
+    def producer(self, cls: int) -> tuple[int, int] | None:
+        """(item, region) that makes the value of `cls`, or None where it is there from the start of its region."""
+        made = self.pick[self.base(cls)]
+        if made.op in ("PProj", "PTProj"):
+            loop = made.payload[0]
+            return -loop, self.graph.parents[loop]
+        if made.op in ("PArg", "PTArg", "GM0"):
+            return None
+        return made.cls, made.region
+
+    def lift(self, item: int, region: int, to: int) -> int:
+        """The item of region `to` that contains `item` of `region`."""
+        while region != to:
+            item, region = -region, self.graph.parents[region]
+        return item
+
+    def items(self) -> dict[int, list[int]]:
+        """Items by region."""
+        out: dict[int, list[int]] = defaultdict(list)
+        for n in self.instructions:
+            out[n.region].append(n.cls)
+        for loop in self.loops:
+            out[self.graph.parents[loop]].append(-loop)
+        return out
+
+    def state_reads(self, loop: int, k: int) -> Iterator[Node]:
+        """The nodes that stand for state k inside its loop."""
+        return (n for n in self.nodes if n.op == "PArg" and n.payload[:2] == (loop, k))
+
+    def after(self, state: Node) -> Node:
+        """How a state gets its next value: NextIn or NextCp."""
+        return self.pick[state.children[1]]
+
+    def _readers(self) -> dict[int, set[tuple[int, int]]]:
+        out: dict[int, set[tuple[int, int]]] = defaultdict(set)
+        for n in self.instructions:
+            for c in self.sources(n):
+                out[self.base(c)].add((n.cls, n.region))
+        return out
+
+
+class _Cells:
+    """Union-find over classes, state cells and tensors: what shares one storage."""
+
+    def __init__(self, chosen: Selection) -> None:
+        self.up: dict = {}
+        self.tensor: dict = {}
+        for n in chosen.nodes:
+            self._join_node(chosen, n)
+        for n in chosen.nodes:
+            if n.op == "GM0":
+                self.tensor[self.find(n.cls)] = n.payload[0]
+
+    def find(self, x: object) -> object:
+        self.up.setdefault(x, x)
+        while self.up[x] != x:
+            self.up[x] = self.up[self.up[x]]
+            x = self.up[x]
+        return x
+
+    def join(self, a: object, b: object) -> None:
+        self.up[self.find(a)] = self.find(b)
+
+    def _join_node(self, chosen: Selection, n: Node) -> None:
+        if n.op in ALIAS:
+            self.join(n.cls, n.children[0])
+        elif n.op in OVERWRITES:
+            self.join(n.cls, n.children[OVERWRITES[n.op]])
+        elif n.op in ("PArg", "PProj"):
+            self.join(n.cls, ("cell", *n.payload[:2]))
+        elif n.op == "State":
+            self.join(("cell", *n.payload[:2]), n.children[0])
+            if chosen.after(n).op == "NextIn":
+                self.join(("cell", *n.payload[:2]), n.children[1])
+        elif n.op == "GM0":
+            self.join(n.cls, ("gm", n.payload[0]))
+        elif n.op in STORES:
+            self.join(n.cls, n.children[0])
+        elif n.op in ("PTArg", "PTProj"):
+            self.join(n.cls, ("tensor", *n.payload[:2]))
+        elif n.op == "PTCons":
+            self.join(("tensor", *n.payload[:2]), n.children[0])
+            self.join(n.children[1], n.children[0])
