@@ -11,6 +11,7 @@ from typing import Union
 
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.kernel import Span, Tensor
+from tile_eg.ir.printed import Printed
 from tile_eg.ir.types import DType, Level
 
 AIC, AIV = "AIC", "AIV"
@@ -206,8 +207,8 @@ class When:
 Node = Union[Instr, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, Loop, When]
 
 
-@dataclass(frozen=True)
-class Program:
+@dataclass(frozen=True, repr=False)
+class Program(Printed):
     """`kernel_type`: AIC_ONLY, AIV_ONLY, MIX_AIC_1_1 or MIX_AIC_1_2. `blocks` is the number of tiles of the grid, one each block;
     an AIV_ONLY kernel with `halves` launches two vector cores for each block (block = index / 2, sub = index % 2).
     `workspace` is bytes for each block. `block_var` and `sub` are `ir.index.BLOCK` and `SUB`.

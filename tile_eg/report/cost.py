@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.report.text import Printed, duration, share, size, table
+from tile_eg.ir.printed import Printed
+from tile_eg.report.text import duration, share, size, table
 from tile_eg.timeline.engine import Timeline
 
 

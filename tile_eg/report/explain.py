@@ -9,9 +9,10 @@ from tile_eg.egraph import Graph, Node, Phase, Where
 from tile_eg.errors import TileError
 from tile_eg.extract.base import DECISIONS, Extraction
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.ir.printed import Printed
 from tile_eg.ir.types import Level
 from tile_eg.report.cost import Cost
-from tile_eg.report.text import Branch, Printed, duration, indent, table, tree
+from tile_eg.report.text import Branch, duration, indent, table, tree
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tile_eg.chips import Chip
+from tile_eg.ir.printed import Printed
 from tile_eg.ir.program import Buffer, Program
 from tile_eg.ir.types import Level
-from tile_eg.report.text import Printed, share, size, table
+from tile_eg.report.text import share, size, table
 
 LEVELS = (Level.L1, Level.L0A, Level.L0B, Level.L0C, Level.UB, Level.WS)
 
