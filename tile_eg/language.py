@@ -290,9 +290,9 @@ def symbolic(name: str, dtype: Any = "int32") -> Any:
 
 
 def _reduce_word(name: str) -> Word:
-    def reduce(buffer: Any, out: Any, dim: int = -1, clear: bool = True, real_shape: Any = None) -> None: ...
+    def reduce(buffer: Any, out: Any = None, dim: int = -1, clear: bool = True, real_shape: Any = None) -> Any: ...
 
-    doc = f"out = {name[7:]} of the buffer over `dim`; with clear=False, what out holds takes part."
+    doc = f"out = {name[7:]} of the buffer over `dim`; with clear=False, what out holds takes part. Without out, an expression."
     return Word(name, inspect.signature(reduce), __doc__=doc)
 
 

@@ -17,6 +17,7 @@ from tile_eg.frontend.python_values import (
     Buffer,
     Item,
     Slice,
+    Transposed,
     Window,
     as_dtype,
     as_tile,
@@ -28,7 +29,7 @@ from tile_eg.frontend.python_values import (
 from tile_eg.frontend.python_words import HANDLERS
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Select, Unary
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Select, Span, Unary
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
@@ -80,6 +81,8 @@ def _fresh(b: Builder, node: ast.Name, value: Any) -> Any:
 
 def _attribute(b: Builder, node: ast.Attribute) -> Any:
     value = evaluate(b, node.value)
+    if is_tile(value) and node.attr == "T":
+        return Transposed(as_tile(value, b.span(node)))
     if isinstance(value, (Buffer, Window)) and node.attr in ("shape", "dtype"):
         return value_buffer(value).written if node.attr == "shape" else value_buffer(value).dtype.name
     if hasattr(value, node.attr):
@@ -109,6 +112,8 @@ def _binary(b: Builder, node: ast.BinOp) -> Any:
 
 def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     name, function = ARITHMETIC[op]
+    if op is ast.MatMult and (is_tile(x) or is_tile(y)):
+        return _product(x, y, b.span(node))
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
     if isinstance(x, Expr) or isinstance(y, Expr):
@@ -119,10 +124,13 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     return function(x, y)
 
 
+def _product(x: Any, y: Any, span: Span) -> MatMul:
+    a, b = (v.x if isinstance(v, Transposed) else as_tile(v, span) for v in (x, y))
+    return MatMul(a, b, isinstance(x, Transposed), isinstance(y, Transposed), span)
+
+
 def _tile_arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     name = ARITHMETIC[op][0]
-    if op is ast.MatMult:
-        return MatMul(x, y, span=b.span(node))
     if op is ast.Pow and getattr(y, "value", None) == 2.0:
         return Binary("mul", x, x, b.span(node))
     if not name:

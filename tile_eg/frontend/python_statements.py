@@ -12,10 +12,11 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_expr import arithmetic, evaluate
 from tile_eg.frontend.python_source import read_function
-from tile_eg.frontend.python_values import Buffer, Loop, Window, as_region, as_tile, describe, is_tile
+from tile_eg.frontend.python_values import Buffer, Loop, Window, as_region, as_tile, describe, is_tile, start_point
+from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Assign, For, If, Parallel, Stmt
+from tile_eg.ir.kernel import Assign, For, If, Parallel, Region, Stmt
 
 MACRO_DEPTH = 32
 
@@ -107,9 +108,17 @@ def _store(r: Reader, target: ast.expr, value: Any, node: ast.stmt) -> None:
         place = evaluate(r, target)
         if not isinstance(place, Window):
             raise r.error(f"{ast.unparse(target)} is not an element or slice of a buffer", target)
-        r.assign(as_region(place, r.span(target)), as_tile(value, r.span(node)), r.span(node))
+        r.assign(_place(r, place, value, node), as_tile(value, r.span(node)), r.span(node))
     else:
         raise r.error(f"{ast.unparse(target)} cannot be assigned in a kernel", target)
+
+
+def _place(r: Reader, window: Window, value: Any, node: ast.stmt) -> Region:
+    """What an assignment to a window writes: `C[i, j] = tile` writes a tile that starts there."""
+    shape = known_shape(as_tile(value, r.span(node)))
+    if window.is_point and shape and not r.in_parallel:
+        return start_point(window, shape)
+    return as_region(window, r.span(node))
 
 
 def _unpack(r: Reader, target: ast.Tuple | ast.List, value: Any, node: ast.stmt) -> None:

@@ -68,6 +68,13 @@ class Window:
 
 
 @dataclass(frozen=True)
+class Transposed:
+    """`a.T`, which has a meaning beside @ only."""
+
+    x: TileExpr
+
+
+@dataclass(frozen=True)
 class NewBuffer:
     """What `T.alloc_*` gives: a buffer that gets its name from the assignment."""
 
@@ -95,7 +102,7 @@ class Launch:
 
 
 def is_tile(value: Any) -> bool:
-    return isinstance(value, (Buffer, Window, *TILE_NODES))
+    return isinstance(value, (Buffer, Window, Transposed, *TILE_NODES))
 
 
 def is_index(value: Any) -> bool:
@@ -154,6 +161,8 @@ def as_tile(value: Any, span: Span | None) -> TileExpr:
         return Broadcast(region(value), 1 if value.items[1] is None else 0, span)
     if isinstance(value, Expr) and value.value is not None:
         return Number(float(value.value), span)
+    if isinstance(value, Transposed):
+        raise TileError("a transposed tile has a meaning beside @ only", span)
     if isinstance(value, Expr):
         raise TileError("an index as a number in tile arithmetic is not supported yet", span)
     return as_region(value, span)

@@ -31,6 +31,7 @@ from tile_eg.frontend.python_values import (
     whole,
     with_rank,
 )
+from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Broadcast, Cast, MatMul, Number, Reduce, Region, Select, Span, TileExpr, Unary
@@ -136,9 +137,10 @@ def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any)
 def copied(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) -> tuple[Region, TileExpr]:
     """Target and value of a copy: a start point gets `size`, or the extent of the other side."""
     column = any(isinstance(v, (Buffer, Window)) and value_buffer(v).column for v in (src, dst))
-    to = _side(dst, size, None if size else _shape(src), column, span)
     if not isinstance(src, (Buffer, Window)):
-        return to, as_tile(src, span)
+        expression = as_tile(src, span)
+        return _side(dst, size, known_shape(expression), column, span), expression
+    to = _side(dst, size, None if size else _shape(src), column, span)
     value = _side(src, size, None if size else to.shape, column, span)
     rank = min(len(to.shape), len(value.shape))
     return with_rank(to, rank), with_rank(value, rank)
@@ -249,17 +251,26 @@ def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpos
 # Reductions and broadcasts
 
 
-def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, clear: Any, real_shape: Any) -> None:
-    x, to = as_region(buffer, span), as_region(out, span)
-    if real_shape is not None and tuple(real_shape) != x.shape:
+def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, clear: Any, real_shape: Any) -> TileExpr | None:
+    x = as_tile(buffer, span)
+    shape = known_shape(x) or ()
+    if real_shape is not None and tuple(real_shape) != shape:
         raise TileError("real_shape is not supported: what lies beyond the end of a tensor is left out by itself", span)
-    rank = 2 if isinstance(buffer, (Buffer, Window)) and value_buffer(buffer).column else len(x.shape)
-    axis = known(dim, "dim", span)
-    if rank > 2 or not -rank <= axis < rank:
-        raise TileError(f"dim {axis} does not exist in {x.name}, whose shape is {x.shape}", span)
-    value: TileExpr = Reduce(op, x, 1 if rank == 1 else axis % rank, span)
-    to = with_rank(to, 1)
-    b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
+    value: TileExpr = Reduce(op, x, _axis(dim, shape, buffer, span), span)
+    if out is None:
+        return value
+    to = with_rank(as_region(out, span), len(shape) - 1)
+    return b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
+
+
+def _axis(dim: Any, shape: tuple[int, ...], buffer: Any, span: Span) -> int:
+    """The axis of a reduction over `dim`; a vector is a tile of one row."""
+    rank, axis = len(shape), known(dim, "dim", span)
+    if isinstance(buffer, (Buffer, Window)) and value_buffer(buffer).column and axis in (1, -1):
+        raise TileError("a row of one column needs no reduction", span)
+    if rank not in (1, 2) or not -rank <= axis < rank:
+        raise TileError(f"dim {axis} does not exist in a tile of shape {shape}", span)
+    return 1 if rank == 1 else axis % rank
 
 
 for _op in ("max", "min", "sum"):
