@@ -53,7 +53,7 @@ class Encoder:
         return self.names[t]
 
     def _facts(self, t: Term, name: str) -> None:
-        if t.vrows is not None and t.vcols is not None:
+        if t.op != "store" and t.vrows is not None and t.vcols is not None:
             self.lines.append(f"(Source {name} {len(self.numbered)})")
             self.numbered.append(t)
             if t.op == "arg" or (t.op == "binary" and self._differ(t)):
