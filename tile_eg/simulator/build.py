@@ -1,0 +1,141 @@
+"""Compiles a kernel against the simulator's headers, once for each content; the result is kept in a cache directory."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+
+from tile_eg.errors import TileError
+from tile_eg.simulator.findings import SimulatorError
+
+INCLUDE = Path(__file__).parent / "include"
+CACHE_VARIABLE = "TILE_EG_CACHE"
+RUNTIME_FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off")
+KERNEL_FLAGS = ("-std=c++17", "-O1", "-w")
+
+
+def find_compiler() -> str | None:
+    """The path of a C++ compiler: `CXX` of the environment, c++, g++ or clang++; None when there is none."""
+    candidates = (os.environ.get("CXX", ""), "c++", "g++", "clang++")
+    return next((found for name in candidates if name and (found := shutil.which(name))), None)
+
+
+def cache_directory() -> Path:
+    """Where compiled kernels are kept: `TILE_EG_CACHE`, or the user's cache directory of the platform."""
+    if given := os.environ.get(CACHE_VARIABLE):
+        return Path(given)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "tile_eg"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "tile_eg" / "cache"
+    return Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "tile_eg"
+
+
+def build(source: str, kernel: str) -> Path:
+    """The executable that runs `kernel` of the Ascend C text `source`; compiled if the cache has it not.
+
+    Raises TileError without a compiler or when the text has no such kernel, SimulatorError when it does not compile.
+    """
+    compiler = require_compiler()
+    parameters = parameters_of(source, kernel)
+    key = _digest(_runtime_key(compiler), " ".join(KERNEL_FLAGS), kernel, source)
+    target = cache_directory() / f"kernel-{key}"
+    if not target.exists():
+        _compile_kernel(compiler, source, kernel, len(parameters), _runtime(compiler), target)
+    return target
+
+
+def require_compiler() -> str:
+    """The compiler, or the error that says what to install and what works without it."""
+    if compiler := find_compiler():
+        return compiler
+    raise TileError(
+        "the simulator needs a C++ compiler, and there is none",
+        help="install g++ or clang++ (Debian: apt install g++; macOS: xcode-select --install), or name one in CXX; "
+        "checking, emitting and explaining kernels work without it",
+    )
+
+
+def parameters_of(source: str, kernel: str) -> list[str]:
+    """The names of the kernel's parameters, in order. Every one has to be a GM address."""
+    found = re.search(rf"\b{re.escape(kernel)}\s*\(([^)]*)\)\s*\{{", source)
+    if not found:
+        raise TileError(f"the Ascend C text has no kernel called {kernel!r}")
+    parameters = [p.strip() for p in found.group(1).split(",") if p.strip()]
+    for parameter in parameters:
+        if not re.match(r"(GM_ADDR|__gm__\s+\w+\s*\*)", parameter):
+            raise TileError(f"the simulator passes GM addresses only, and {kernel!r} takes {parameter!r}")
+    return [re.findall(r"\w+", parameter)[-1] for parameter in parameters]
+
+
+def _launcher(kernel: str, arguments: int) -> str:
+    """The file that includes the kernel's text, unchanged. The new name keeps kernels called `exp` apart from the C library."""
+    passed = ", ".join(f"arguments[{i}]" for i in range(arguments))
+    return (
+        f'#include "kernel_operator.h"\n#define {kernel} tile_sim_kernel_{kernel}\n#include "kernel.asc"\n'
+        f'extern "C" void tile_sim_launch(uint8_t** arguments) {{ {kernel}({passed}); }}\n'
+    )
+
+
+def _compile_kernel(compiler: str, source: str, kernel: str, arguments: int, runtime: Path, target: Path) -> None:
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
+        work = Path(directory)
+        (work / "kernel.asc").write_text(source)
+        (work / "launch.cpp").write_text(_launcher(kernel, arguments))
+        objects = sorted(map(str, runtime.glob("*.o")))
+        _run([compiler, *KERNEL_FLAGS, f"-I{INCLUDE}", "launch.cpp", *objects, "-pthread", "-o", "kernel"], work)
+        os.replace(work / "kernel", target)
+
+
+def _runtime(compiler: str) -> Path:
+    """The directory with the compiled runtime; other processes see it whole or not at all."""
+    target = cache_directory() / f"runtime-{_runtime_key(compiler)}"
+    if target.exists():
+        return target
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
+        objects = Path(directory) / "objects"
+        objects.mkdir()
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            list(pool.map(lambda file: _run([compiler, *RUNTIME_FLAGS, "-c", str(file)], objects), _runtime_files()))
+        try:
+            os.replace(objects, target)
+        except OSError:
+            if not target.exists():
+                raise
+    return target
+
+
+def _runtime_files() -> list[Path]:
+    return sorted((INCLUDE / "runtime").glob("*.cpp"))
+
+
+@cache
+def _runtime_key(compiler: str) -> str:
+    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+    texts = [file.read_text() for file in sorted(INCLUDE.rglob("*")) if file.suffix in (".h", ".cpp")]
+    return _digest(version, " ".join(RUNTIME_FLAGS), *texts)
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
+
+
+def _run(command: list[str], directory: Path) -> None:
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SimulatorError(f"the Ascend C text does not compile:\n{_first_errors(done.stderr)}")
+
+
+def _first_errors(output: str, most: int = 12) -> str:
+    lines = output.splitlines()
+    errors = [line for line in lines if "error" in line] or lines
+    return "\n".join(errors[:most])

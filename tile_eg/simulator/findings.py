@@ -1,0 +1,71 @@
+"""What a simulated run found: errors of the kernel, and what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+
+class SimulatorError(Exception):
+    """The run itself failed: the text does not compile, the process crashed, or it ran out of time or memory."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with a kernel, at a line of its Ascend C.
+
+    `kind` is one of race, block_race, uninitialised, deadlock, double_set, leftover_flag, flag_id, cross_flag, out_of_bounds,
+    misaligned, capacity, field, overlap, wrong_memory, wrong_core, kernel_type, unsupported. `other_line` is the other
+    instruction of a race or of a doubled flag (0: none).
+    """
+
+    kind: str
+    message: str
+    line: int
+    other_line: int = 0
+    core: str = ""
+    pipe: str = ""
+    block: int = 0
+
+    def __str__(self) -> str:
+        where = "".join(f", {part}" for part in (self.core, f"block {self.block}") if part)
+        return f"line {self.line}{where}: {self.kind}: {self.message}"
+
+
+@dataclass(frozen=True)
+class TraceRow:
+    """One instruction or flag, in the order of issue: block, core, pipe, name, line, bytes moved."""
+
+    block: int
+    core: str
+    pipe: str
+    name: str
+    line: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How often each instruction ran, and the bytes moved along each path (`macs`: multiply-adds of the cube)."""
+
+    instructions: dict[str, int] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The outputs in the order in which they were asked for, the findings (at most 20), the counts, and the trace if wanted."""
+
+    outputs: Sequence[np.ndarray]
+    findings: Sequence[Finding]
+    counts: Counts
+    trace: Sequence[TraceRow] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.findings
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self.findings)) or "no findings"

@@ -1,0 +1,72 @@
+// Flags, barriers, and what a core knows of itself.
+#pragma once
+#include "types.h"
+
+namespace AscendC {
+
+#define TILE_SIM_EVENTS(X) \
+    X(MTE2, MTE1) X(MTE1, MTE2) X(MTE1, M) X(M, MTE1) X(MTE2, V) X(V, MTE2) X(MTE3, V) X(V, MTE3) X(M, V) X(V, M) X(V, V) \
+    X(MTE3, MTE1) X(MTE1, MTE3) X(MTE1, V) X(MTE2, M) X(M, MTE2) X(V, MTE1) X(M, FIX) X(FIX, M) X(MTE3, MTE2) X(MTE2, MTE3) \
+    X(S, V) X(V, S) X(S, MTE2) X(MTE2, S) X(S, MTE3) X(MTE3, S) X(MTE2, FIX) X(FIX, MTE2) X(FIX, S) X(M, S) X(FIX, MTE3) \
+    X(MTE1, FIX) X(FIX, MTE1) X(FIX, FIX)
+
+enum class HardEvent : uint8_t {
+#define X(a, b) a##_##b,
+    TILE_SIM_EVENTS(X)
+#undef X
+};
+
+namespace detail {
+struct PipePair {
+    tile_sim::Pipe src, dst;
+};
+constexpr PipePair event_pipes[] = {
+#define X(a, b) {tile_sim::Pipe::a, tile_sim::Pipe::b},
+    TILE_SIM_EVENTS(X)
+#undef X
+};
+}  // namespace detail
+
+template <HardEvent event>
+void SetFlag(int32_t id, int line = __builtin_LINE())
+{
+    tile_sim::set_flag(detail::event_pipes[int(event)].src, detail::event_pipes[int(event)].dst, id, line);
+}
+
+template <HardEvent event>
+void WaitFlag(int32_t id, int line = __builtin_LINE())
+{
+    tile_sim::wait_flag(detail::event_pipes[int(event)].src, detail::event_pipes[int(event)].dst, id, line);
+}
+
+template <pipe_t pipe>
+void PipeBarrier(int line = __builtin_LINE())
+{
+    static_assert(pipe != PIPE_S, "PipeBarrier does not take PIPE_S");
+    tile_sim::pipe_barrier(tile_sim::pipe_of(pipe), line);
+}
+
+template <uint8_t mode, pipe_t pipe>
+void CrossCoreSetFlag(uint16_t id, int line = __builtin_LINE())
+{
+    static_assert(pipe != PIPE_S && pipe != PIPE_ALL, "CrossCoreSetFlag takes neither PIPE_S nor PIPE_ALL");
+    tile_sim::cross_set(mode, tile_sim::pipe_of(pipe), id, line);
+}
+
+template <uint8_t mode = 0, pipe_t pipe = PIPE_S>
+void CrossCoreWaitFlag(uint16_t id, int line = __builtin_LINE())
+{
+    tile_sim::cross_wait(id, line);
+}
+
+inline void InitSocState() {}
+inline int64_t GetBlockIdx() { return tile_sim::block_index(); }
+inline int64_t GetBlockNum() { return tile_sim::block_count(); }
+inline int64_t GetSubBlockIdx() { return tile_sim::sub_block_index(); }
+inline int64_t GetSubBlockNum() { return tile_sim::sub_block_count(); }
+
+template <class T>
+void SetAtomicAdd(int line = __builtin_LINE()) { tile_sim::set_atomic(true, tile_sim::TypeOf<T>::value, line); }
+inline void SetAtomicNone(int line = __builtin_LINE()) { tile_sim::set_atomic(false, tile_sim::DType::f32, line); }
+
+}  // namespace AscendC

@@ -1,0 +1,135 @@
+// Tensors, and where they come from: TPipe and TBuf (planned addresses), or the static allocator.
+#pragma once
+#include "types.h"
+
+namespace AscendC {
+
+template <class T>
+class LocalTensor {
+public:
+    using PrimType = T;
+
+    LocalTensor() = default;
+    LocalTensor(TPosition position, uint32_t address, uint32_t size)
+        : at_{space_of(position), tile_sim::TypeOf<T>::value, address, address + int64_t(size) * int64_t(sizeof(T))}, position_(position) {}
+    LocalTensor(TPosition position, tile_sim::Operand at) : at_(at), position_(position) {}
+
+    LocalTensor operator[](int64_t offset) const
+    {
+        tile_sim::Operand moved = at_;
+        moved.address += offset * int64_t(sizeof(T));
+        return LocalTensor(position_, moved);
+    }
+    template <class U>
+    LocalTensor<U> ReinterpretCast() const
+    {
+        tile_sim::Operand same = at_;
+        same.type = tile_sim::TypeOf<U>::value;
+        return LocalTensor<U>(position_, same);
+    }
+    T GetValue(uint32_t index, int line = __builtin_LINE()) const
+    {
+        const uint64_t bits = tile_sim::scalar_read(at_, index, line);
+        T value;
+        std::memcpy(&value, &bits, sizeof(T));
+        return value;
+    }
+    template <class S>
+    void SetValue(uint32_t index, S value, int line = __builtin_LINE()) const
+    {
+        tile_sim::scalar_write(at_, index, tile_sim::to_bits(static_cast<T>(value)), line);
+    }
+    uint32_t GetSize() const { return uint32_t((at_.end - at_.address) / int64_t(sizeof(T))); }
+    void SetSize(uint32_t size) { at_.end = at_.address + int64_t(size) * int64_t(sizeof(T)); }
+    uint64_t GetPhyAddr() const { return at_.address; }
+    TPosition GetPosition() const { return position_; }
+    const tile_sim::Operand& operand() const { return at_; }
+
+private:
+    tile_sim::Operand at_;
+    TPosition position_ = TPosition::VECCALC;
+};
+
+template <class T>
+class GlobalTensor {
+public:
+    using PrimType = T;
+
+    void SetGlobalBuffer(T* buffer, int64_t size = -1, int line = __builtin_LINE()) { place(buffer, size, line); }
+
+    GlobalTensor operator[](int64_t offset) const
+    {
+        GlobalTensor moved = *this;
+        moved.at_.address += offset * int64_t(sizeof(T));
+        return moved;
+    }
+    T GetValue(uint64_t index, int line = __builtin_LINE()) const
+    {
+        const uint64_t bits = tile_sim::scalar_read(at_, int64_t(index), line);
+        T value;
+        std::memcpy(&value, &bits, sizeof(T));
+        return value;
+    }
+    uint64_t GetSize() const { return uint64_t(at_.end - at_.address) / sizeof(T); }
+    const tile_sim::Operand& operand() const { return at_; }
+
+private:
+    void place(T* buffer, int64_t size, int line)
+    {
+        at_.space = tile_sim::Space::GM;
+        at_.type = tile_sim::TypeOf<T>::value;
+        at_.address = tile_sim::gm_address(buffer, line);
+        at_.end = size < 0 ? tile_sim::gm_end(at_.address) : at_.address + size * int64_t(sizeof(T));
+    }
+
+    tile_sim::Operand at_;
+};
+
+template <TPosition position = TPosition::LCM>
+class TBuf {
+public:
+    template <class T>
+    LocalTensor<T> Get() const { return GetWithOffset<T>(uint32_t(bytes_ / int64_t(sizeof(T))), 0); }
+    template <class T>
+    LocalTensor<T> Get(uint32_t size, int line = __builtin_LINE()) const { return GetWithOffset<T>(size, 0, line); }
+    template <class T>
+    LocalTensor<T> GetWithOffset(uint32_t size, uint32_t offset, int line = __builtin_LINE()) const
+    {
+        const int64_t end = int64_t(offset) + int64_t(size) * int64_t(sizeof(T));
+        if (end > bytes_)
+            tile_sim::misuse("out_of_bounds", line, "the tensor ends at byte %lld of a TBuf of %lld bytes", (long long)end, (long long)bytes_);
+        return LocalTensor<T>(position, {space_of(position), tile_sim::TypeOf<T>::value, start_ + offset, start_ + end});
+    }
+    void place(int64_t start, int64_t bytes) { start_ = start, bytes_ = bytes; }
+
+private:
+    int64_t start_ = 0, bytes_ = 0;
+};
+
+class TPipe {
+public:
+    TPipe() { tile_sim::reset_allocation(); }
+    template <TPosition position>
+    bool InitBuffer(TBuf<position>& buffer, uint32_t bytes, int line = __builtin_LINE())
+    {
+        buffer.place(tile_sim::allocate(space_of(position), bytes, line), bytes);
+        return true;
+    }
+};
+
+enum class Hardware : uint8_t { UB, L1, L0A, L0B, L0C };
+
+template <Hardware hardware = Hardware::UB>
+class LocalMemAllocator {
+public:
+    LocalMemAllocator() = default;
+    template <TPosition position, class T>
+    LocalTensor<T> Alloc(uint32_t size, int line = __builtin_LINE())
+    {
+        const int64_t bytes = int64_t(size) * int64_t(sizeof(T));
+        const int64_t start = tile_sim::allocate(space_of(position), bytes, line);
+        return LocalTensor<T>(position, {space_of(position), tile_sim::TypeOf<T>::value, start, start + bytes});
+    }
+};
+
+}  // namespace AscendC

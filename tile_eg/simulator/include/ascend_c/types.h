@@ -1,0 +1,133 @@
+// Number types, qualifiers and constants of Ascend C.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "../runtime/interface.h"
+#include "../runtime/numbers.h"
+
+#define __aicore__
+#define __global__
+#define __gm__
+#define __ubuf__
+#define __cube__
+#define __vector__
+#define __mix__(...)
+#define __inout_pipe__(x)
+#define __NPU_ARCH__ 2201
+#define GM_ADDR __gm__ uint8_t*
+#define ASCEND_IS_AIC (::tile_sim::is_aic())
+#define ASCEND_IS_AIV (::tile_sim::is_aiv())
+#define KERNEL_TASK_TYPE_DEFAULT(type) ::tile_sim::declare_type(type, __LINE__)
+
+constexpr auto KERNEL_TYPE_AIC_ONLY = tile_sim::KernelType::AIC_ONLY;
+constexpr auto KERNEL_TYPE_AIV_ONLY = tile_sim::KernelType::AIV_ONLY;
+constexpr auto KERNEL_TYPE_MIX_AIC_1_1 = tile_sim::KernelType::MIX_AIC_1_1;
+constexpr auto KERNEL_TYPE_MIX_AIC_1_2 = tile_sim::KernelType::MIX_AIC_1_2;
+
+enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_ALL, PIPE_FIX };
+enum event_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };
+enum class QuantMode_t : uint8_t { NoQuant, F322F16, F322BF16, DEQF16, VDEQF16, QF322B8_PRE, VQF322B8_PRE, REQ8, VREQ8 };
+
+namespace tile_sim {
+
+template <uint16_t (*encode)(float), float (*decode)(uint16_t)>
+struct Float16 {
+    uint16_t bits = 0;
+
+    Float16() = default;
+    template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
+    Float16(N value) : bits(encode(static_cast<float>(value))) {}
+    operator float() const { return decode(bits); }
+    Float16& operator+=(float other) { return *this = Float16(float(*this) + other); }
+    Float16& operator-=(float other) { return *this = Float16(float(*this) - other); }
+    Float16& operator*=(float other) { return *this = Float16(float(*this) * other); }
+    Float16& operator/=(float other) { return *this = Float16(float(*this) / other); }
+};
+
+}  // namespace tile_sim
+
+struct half : tile_sim::Float16<tile_sim::float_to_half, tile_sim::half_to_float> { using Float16::Float16; };
+struct bfloat16_t : tile_sim::Float16<tile_sim::float_to_bf16, tile_sim::bf16_to_float> { using Float16::Float16; };
+
+namespace tile_sim {
+
+template <class T> struct TypeOf;
+template <> struct TypeOf<half> { static constexpr DType value = DType::f16; };
+template <> struct TypeOf<bfloat16_t> { static constexpr DType value = DType::bf16; };
+template <> struct TypeOf<float> { static constexpr DType value = DType::f32; };
+template <> struct TypeOf<int8_t> { static constexpr DType value = DType::i8; };
+template <> struct TypeOf<uint8_t> { static constexpr DType value = DType::u8; };
+template <> struct TypeOf<int16_t> { static constexpr DType value = DType::i16; };
+template <> struct TypeOf<uint16_t> { static constexpr DType value = DType::u16; };
+template <> struct TypeOf<int32_t> { static constexpr DType value = DType::i32; };
+template <> struct TypeOf<uint32_t> { static constexpr DType value = DType::u32; };
+template <> struct TypeOf<int64_t> { static constexpr DType value = DType::i64; };
+template <> struct TypeOf<uint64_t> { static constexpr DType value = DType::u64; };
+
+template <class T> uint64_t to_bits(T value)
+{
+    uint64_t bits = 0;
+    std::memcpy(&bits, &value, sizeof(T));
+    return bits;
+}
+
+constexpr Pipe pipe_of(pipe_t pipe)
+{
+    switch (pipe) {
+        case PIPE_S: return Pipe::S;
+        case PIPE_V: return Pipe::V;
+        case PIPE_M: return Pipe::M;
+        case PIPE_MTE1: return Pipe::MTE1;
+        case PIPE_MTE2: return Pipe::MTE2;
+        case PIPE_MTE3: return Pipe::MTE3;
+        case PIPE_FIX: return Pipe::FIX;
+        default: return Pipe::ALL;
+    }
+}
+
+// A field of a parameter structure. It keeps what was given, so that a value the hardware's field cannot hold is seen.
+class Field {
+public:
+    Field() = default;
+    template <class N, class = std::enable_if_t<std::is_integral_v<N> || std::is_enum_v<N>>>
+    Field(N value) : value_(static_cast<int64_t>(value)) {}
+    operator int64_t() const { return value_; }
+
+private:
+    int64_t value_ = 0;
+};
+
+}  // namespace tile_sim
+
+namespace AscendC {
+
+enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, TSCM };
+using QuePosition = TPosition;
+enum class RoundMode { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
+enum class ReduceOrder { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
+enum class ReduceType { SUM, MAX, MIN };
+enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };
+enum class SELMODE : uint8_t { VSEL_CMPMASK_SPR, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
+enum class CO2Layout : uint8_t { NZ, ROW_MAJOR, COLUMN_MAJOR };
+
+constexpr int32_t ONE_BLK_SIZE = 32;
+constexpr int32_t DEFAULT_C0_SIZE = 32;
+
+template <class A, class B> struct IsSameType { static constexpr bool value = std::is_same_v<A, B>; };
+template <class N> constexpr N CeilDivision(N a, N b) { return b == 0 ? a : (a + b - 1) / b; }
+
+constexpr tile_sim::Space space_of(TPosition position)
+{
+    switch (position) {
+        case TPosition::A1: case TPosition::B1: case TPosition::C1: case TPosition::TSCM: return tile_sim::Space::L1;
+        case TPosition::A2: return tile_sim::Space::L0A;
+        case TPosition::B2: return tile_sim::Space::L0B;
+        case TPosition::CO1: return tile_sim::Space::L0C;
+        case TPosition::GM: case TPosition::CO2: return tile_sim::Space::GM;
+        default: return tile_sim::Space::UB;
+    }
+}
+
+}  // namespace AscendC

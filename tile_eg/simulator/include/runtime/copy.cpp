@@ -1,0 +1,125 @@
+// Copies between GM, L1 and UB. A copy carries what it copies, the poison of unwritten bytes included.
+#include <cstring>
+
+#include "machine.h"
+
+namespace tile_sim {
+namespace {
+
+struct Path {
+    Pipe pipe;
+    const char* name;
+};
+
+Path path_of(Space dst, Space src, const char* what, int line)
+{
+    if (src == Space::GM && dst == Space::UB) return {Pipe::MTE2, "GM->UB"};
+    if (src == Space::GM && dst == Space::L1) return {Pipe::MTE2, "GM->L1"};
+    if (src == Space::UB && dst == Space::GM) return {Pipe::MTE3, "UB->GM"};
+    if (src == Space::UB && dst == Space::UB) return {Pipe::V, "UB->UB"};
+    misuse("wrong_memory", line, "%s: there is no path from %s to %s on this architecture", what, name_of(src), name_of(dst));
+}
+
+void carry_poison(Memory& dst, int64_t to, Memory& src, int64_t from, int64_t bytes)
+{
+    if (!src.poisoned(from, from + bytes)) return;
+    for (int64_t i = 0; i < bytes; i += granule)
+        if (src.poisoned(from + i, from + i + 1)) dst.poison(to + i, std::min(to + i + granule, to + bytes), true);
+}
+
+void move(const Instruction& copy, const Operand& dst, int64_t to, const Operand& src, int64_t from, int64_t bytes)
+{
+    std::memmove(copy.data(dst, to), copy.data(src, from), size_t(bytes));
+    carry_poison(machine.memory(dst.space), dst.address + to, machine.memory(src.space), src.address + from, bytes);
+}
+
+}  // namespace
+
+void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line)
+{
+    const Path path = path_of(dst.space, src.space, name, line);
+    Instruction copy(name, path.pipe, line);
+    if (!rows.count || !rows.bytes) return;
+    if (dst.space != Space::GM) copy.align(dst, 32, "destination");
+    if (src.space != Space::GM) copy.align(src, 32, "source");
+    const bool store = dst.space == Space::GM;
+    const bool add = store && machine.core->atomic;
+    copy.atomic(add);
+    for (int64_t i = 0; i < rows.count; ++i) {
+        copy.reads(src, i * rows.src_stride, rows.bytes, store ? Instruction::Poison::error : Instruction::Poison::carry);
+        if (add) copy.reads(dst, i * rows.dst_stride, rows.bytes);
+        copy.writes(dst, i * rows.dst_stride, rows.bytes);
+    }
+    copy.check();
+    copy.counts(path.name, rows.count * rows.bytes);
+    for (int64_t i = 0; i < rows.count; ++i) {
+        if (add) atomic_add(copy.data(dst, i * rows.dst_stride), copy.data(src, i * rows.src_stride), rows.bytes, dst.type, line);
+        else move(copy, dst, i * rows.dst_stride, src, i * rows.src_stride, rows.bytes);
+    }
+}
+
+namespace {
+
+// What stands beside a row in UB. The vendor: with isPad the given value; without it, and with left or right padding,
+// anything; without any padding, the tail up to 32 bytes repeats the row's first element.
+void fill_side(const Instruction& copy, const Operand& dst, int64_t begin, int64_t end, const Padding& padding, const uint8_t* first)
+{
+    const int64_t size = size_of(dst.type);
+    const bool repeats = !padding.left && !padding.right;
+    for (int64_t i = begin; i < end; i += size) std::memcpy(copy.data(dst, i), repeats ? first : reinterpret_cast<const uint8_t*>(&padding.value), size_t(size));
+    if (!repeats && !padding.given) machine.memory(dst.space).poison(dst.address + begin, dst.address + end, true);
+}
+
+}  // namespace
+
+void copy_pad_in(Operand dst, Operand src, Rows rows, Padding padding, int line)
+{
+    Instruction copy("DataCopyPad", Pipe::MTE2, line);
+    copy.needs(dst, Space::UB, "destination");
+    if (!rows.count || !rows.bytes) return;
+    copy.align(dst, 32, "destination");
+    const int64_t size = size_of(dst.type), left = padding.left * size;
+    const int64_t whole = (left + rows.bytes + padding.right * size + 31) / 32 * 32;
+    for (int64_t i = 0; i < rows.count; ++i) {
+        copy.reads(src, i * rows.src_stride, rows.bytes, Instruction::Poison::carry);
+        copy.writes(dst, i * rows.dst_stride, whole);
+    }
+    copy.check();
+    copy.counts("GM->UB", rows.count * rows.bytes);
+    for (int64_t i = 0; i < rows.count; ++i) {
+        const int64_t row = i * rows.dst_stride;
+        const uint8_t* first = copy.data(src, i * rows.src_stride);
+        fill_side(copy, dst, row, row + left, padding, first);
+        fill_side(copy, dst, row + left + rows.bytes, row + whole, padding, first);
+        move(copy, dst, row + left, src, i * rows.src_stride, rows.bytes);
+    }
+}
+
+void copy_nd2nz(Operand dst, Operand src, Nd2Nz s, int line)
+{
+    Instruction copy("DataCopy", Pipe::MTE2, line);
+    copy.needs(dst, Space::L1, "destination");
+    if (!s.matrices || !s.rows || !s.cols) return;
+    copy.align(dst, 32, "destination");
+    const int64_t size = size_of(dst.type), c0 = 32 / size, columns = (s.cols + c0 - 1) / c0;
+    const auto row_at = [&](int64_t matrix, int64_t row) { return (matrix * s.src_matrix_stride + row * s.src_row_stride) * size; };
+    const auto block_at = [&](int64_t matrix, int64_t row, int64_t column) {
+        return matrix * s.dst_matrix_stride * size + (column * s.dst_c0_stride + row * s.dst_row_stride) * 32;
+    };
+    for (int64_t m = 0; m < s.matrices; ++m) {
+        for (int64_t r = 0; r < s.rows; ++r) copy.reads(src, row_at(m, r), s.cols * size, Instruction::Poison::carry);
+        for (int64_t c = 0; c < columns; ++c)
+            for (int64_t r = 0; r < s.rows; ++r) copy.writes(dst, block_at(m, r, c), 32);
+    }
+    copy.check();
+    copy.counts("GM->L1", s.matrices * s.rows * s.cols * size);
+    for (int64_t m = 0; m < s.matrices; ++m)
+        for (int64_t r = 0; r < s.rows; ++r)
+            for (int64_t c = 0; c < columns; ++c) {
+                const int64_t to = block_at(m, r, c), bytes = std::min<int64_t>(32, (s.cols - c * c0) * size);
+                std::memset(copy.data(dst, to), 0, 32);  // the tail of a row is zero up to 32 bytes
+                move(copy, dst, to, src, row_at(m, r) + c * 32, bytes);
+            }
+}
+
+}  // namespace tile_sim

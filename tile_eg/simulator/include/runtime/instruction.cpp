@@ -1,0 +1,208 @@
+// The checks that every instruction passes: bounds, alignment, order after earlier accesses, initialisation.
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+#include "machine.h"
+
+namespace tile_sim {
+
+std::vector<Instruction::Span> Instruction::reads_, Instruction::writes_;
+
+std::string text(const char* format, ...)
+{
+    char buffer[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    return buffer;
+}
+
+void misuse(const char* kind, int line, const char* format, ...)
+{
+    char buffer[1024];
+    va_list arguments;
+    va_start(arguments, format);
+    std::vsnprintf(buffer, sizeof buffer, format, arguments);
+    va_end(arguments);
+    machine.report(kind, "", line, 0, buffer);
+    throw Stop{};
+}
+
+Instruction::Instruction(const char* name, Pipe pipe, int line)
+{
+    Core& core = *machine.core;
+    if (!core.has(pipe)) misuse("wrong_core", line, "%s runs on pipe %s, which %s has not", name, name_of(pipe), core_name(core.index));
+    reads_.clear(), writes_.clear();
+    event_.name = name, event_.line = line, event_.pipe = pipe;
+    event_.core = uint8_t(core.index), event_.block = machine.block, event_.epoch = ++core.issued[int(pipe)];
+}
+
+void Instruction::needs(const Operand& at, Space space, const char* what) const
+{
+    if (at.space != space)
+        misuse("wrong_memory", line(), "the %s of %s lies in %s, and must lie in %s", what, event_.name, name_of(at.space), name_of(space));
+}
+
+void Instruction::align(const Operand& at, int64_t to, const char* what) const
+{
+    if (at.address % to)
+        misuse("misaligned", line(), "the %s of %s starts at byte %lld of %s, which is no multiple of %lld", what, event_.name,
+               (long long)at.address, name_of(at.space), (long long)to);
+}
+
+void Instruction::counts(const char* path, int64_t bytes)
+{
+    machine.instructions[event_.name] += 1;
+    machine.bytes[path] += bytes;
+    if (machine.settings.trace)
+        machine.rows.push_back({machine.block, event_.core, name_of(event_.pipe), event_.name, event_.line, bytes});
+}
+
+void Instruction::reads(const Operand& at, int64_t offset, int64_t bytes, Poison poison) { add(reads_, at, offset, bytes, poison); }
+void Instruction::writes(const Operand& at, int64_t offset, int64_t bytes) { add(writes_, at, offset, bytes, Poison::carry); }
+
+void Instruction::add(std::vector<Span>& spans, const Operand& at, int64_t offset, int64_t bytes, Poison poison) const
+{
+    if (bytes <= 0) return;
+    const int64_t begin = at.address + offset, end = begin + bytes;
+    bounds(at, begin, end);
+    Memory* memory = &machine.memory(at.space);
+    if (!spans.empty() && spans.back().memory == memory && spans.back().end == begin && spans.back().poison == poison)
+        spans.back().end = end;
+    else
+        spans.push_back({memory, begin, end, poison});
+}
+
+void Instruction::bounds(const Operand& at, int64_t begin, int64_t end) const
+{
+    if (begin >= 0 && begin >= at.address - 0 && end <= at.end && end <= machine.memory(at.space).bytes()) {
+        if (at.space != Space::GM || end <= gm_end(begin)) return;
+    }
+    if (at.space != Space::GM)
+        misuse("out_of_bounds", line(), "%s touches bytes [%lld, %lld) of %s; its tensor ends at byte %lld, the memory at %lld", event_.name,
+               (long long)begin, (long long)end, name_of(at.space), (long long)at.end, (long long)machine.memory(at.space).bytes());
+    for (const Region& region : machine.regions)
+        if (begin >= region.begin - 512 && begin < region.end + 512)
+            misuse("out_of_bounds", line(), "%s touches bytes [%lld, %lld) of %s, which has %lld bytes (its GlobalTensor ends at %lld)",
+                   event_.name, (long long)(begin - region.begin), (long long)(end - region.begin), region.name.c_str(),
+                   (long long)(region.end - region.begin), (long long)(at.end - region.begin));
+    misuse("out_of_bounds", line(), "%s touches GM outside of every tensor", event_.name);
+}
+
+bool Instruction::ordered(const Event& earlier, Space space) const
+{
+    if (earlier.block != event_.block) return earlier.atomic && event_.atomic;
+    const Core& core = *machine.core;
+    if (core.clock[int(event_.pipe)][earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch) return true;
+    if (space == Space::L0C) {
+        if (earlier.guarded && event_.guarded) return true;
+        return earlier.unit_flag && event_.unit_flag && (earlier.unit_flag == 3 || earlier.pipe == event_.pipe);
+    }
+    return earlier.atomic && event_.atomic;
+}
+
+void Instruction::check_writers(const Span& span, const char* kind)
+{
+    uint32_t fine = 0;
+    for (int64_t i = span.begin / granule, end = (span.end + granule - 1) / granule; i < end; ++i) {
+        const uint32_t id = span.memory->writer[i];
+        if (id == fine || id == 0) continue;
+        if (!ordered(machine.events[id], span.memory->space())) return race(kind, span, machine.events[id], i);
+        fine = id;
+    }
+}
+
+void Instruction::check_readers(const Span& span)
+{
+    for (auto& slot : span.memory->reader) {
+        uint32_t fine = 0;
+        for (int64_t i = span.begin / granule, end = (span.end + granule - 1) / granule; i < end; ++i) {
+            const uint32_t id = slot[i];
+            if (id == fine || id == 0) continue;
+            if (!ordered(machine.events[id], span.memory->space())) return race("WAR", span, machine.events[id], i);
+            fine = id;
+        }
+    }
+}
+
+void Instruction::check_poison(const Span& span)
+{
+    if (span.poison == Poison::carry || !span.memory->poisoned(span.begin, span.end)) return;
+    int64_t first = span.begin;
+    while (!span.memory->poisoned(first, first + 1)) ++first;
+    std::string where = text("bytes from %lld of %s", (long long)first, name_of(span.memory->space()));
+    for (const Region& region : machine.regions)
+        if (span.memory->space() == Space::GM && first >= region.begin && first < region.end)
+            where = text("bytes from %lld of %s", (long long)(first - region.begin), region.name.c_str());
+    machine.report("uninitialised", name_of(event_.pipe), event_.line, 0,
+                   text("%s reads %s, which nothing has written", event_.name, where.c_str()));
+}
+
+void Instruction::check()
+{
+    for (const Span& span : reads_) check_writers(span, "RAW");
+    for (const Span& span : writes_) check_writers(span, "WAW"), check_readers(span);
+    for (const Span& span : reads_) check_poison(span);
+    record();
+}
+
+void Instruction::record()
+{
+    const uint32_t id = uint32_t(machine.events.size());
+    machine.events.push_back(event_);
+    for (const Span& span : reads_) {
+        auto& slot = span.memory->reader[span.memory->slot(event_.core, event_.pipe)];
+        std::fill(slot.get() + span.begin / granule, slot.get() + (span.end + granule - 1) / granule, id);
+        span.memory->touch(span.end);
+    }
+    for (const Span& span : writes_) {
+        const int64_t first = span.begin / granule, last = (span.end + granule - 1) / granule;
+        std::fill(span.memory->writer.get() + first, span.memory->writer.get() + last, id);
+        for (auto& slot : span.memory->reader) std::fill(slot.get() + first, slot.get() + last, 0);
+        span.memory->poison(span.begin, span.end, false);
+        span.memory->touch(span.end);
+    }
+}
+
+namespace {
+
+std::string range_name(Memory& memory, int64_t begin, int64_t end)
+{
+    if (memory.space() == Space::GM)
+        for (const Region& region : machine.regions)
+            if (begin >= region.begin && begin < region.end)
+                return text("bytes [%lld, %lld) of %s", (long long)(begin - region.begin), (long long)(end - region.begin), region.name.c_str());
+    return text("bytes [%lld, %lld) of %s", (long long)begin, (long long)end, name_of(memory.space()));
+}
+
+std::string remedy(const Event& earlier, const Event& later)
+{
+    const char *a = name_of(earlier.pipe), *b = name_of(later.pipe);
+    if (earlier.block != later.block) return "blocks run in no promised order, and must not meet";
+    if (earlier.core != later.core)
+        return text("CrossCoreSetFlag<2, PIPE_%s> after line %d on %s and CrossCoreWaitFlag before line %d on %s would order them", a,
+                    earlier.line, core_name(earlier.core), later.line, core_name(later.core));
+    if (earlier.pipe == later.pipe) return text("PipeBarrier<PIPE_%s> between line %d and line %d would order them", a, earlier.line, later.line);
+    return text("SetFlag<HardEvent::%s_%s> after line %d and WaitFlag<HardEvent::%s_%s> before line %d would order them", a, b, earlier.line, a, b,
+                later.line);
+}
+
+}  // namespace
+
+void Instruction::race(const char* kind, const Span& span, const Event& earlier, int64_t first)
+{
+    const int64_t begin = std::max(span.begin, first * granule);
+    const bool blocks = earlier.block != event_.block;
+    const char* verb = kind[0] == 'R' ? "reads" : "writes";
+    const char* before = kind[2] == 'R' ? "reads" : "writes";
+    std::string message = text("%s: %s (%s %s) %s %s while %s at line %d (%s %s%s) may not have finished with it: it %s it; ",
+                               blocks && kind[0] == 'W' && kind[2] == 'W' ? "written by two blocks" : kind, event_.name,
+                               core_name(event_.core), name_of(event_.pipe), verb, range_name(*span.memory, begin, span.end).c_str(),
+                               earlier.name, earlier.line, core_name(earlier.core), name_of(earlier.pipe),
+                               blocks ? text(" of block %u", earlier.block).c_str() : "", before);
+    machine.report(blocks ? "block_race" : "race", name_of(event_.pipe), event_.line, earlier.line, message + remedy(earlier, event_));
+}
+
+}  // namespace tile_sim

@@ -1,0 +1,147 @@
+// What the Ascend C headers ask of the runtime. The kernel is compiled against this thin interface only;
+// the runtime behind it is compiled once and kept.
+#pragma once
+#include <cstdint>
+
+namespace tile_sim {
+
+enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, count };
+enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, count, ALL };
+enum class DType : uint8_t { f16, bf16, f32, i8, u8, i16, u16, i32, u32, i64, u64 };
+enum class KernelType : uint8_t { AIC_ONLY, AIV_ONLY, MIX_AIC_1_1, MIX_AIC_1_2 };
+
+constexpr int64_t size_of(DType type)
+{
+    switch (type) {
+        case DType::i8: case DType::u8: return 1;
+        case DType::f16: case DType::bf16: case DType::i16: case DType::u16: return 2;
+        case DType::f32: case DType::i32: case DType::u32: return 4;
+        default: return 8;
+    }
+}
+
+// A tensor as an instruction sees it: where it starts (bytes from the start of its memory) and where it ends.
+struct Operand {
+    Space space = Space::UB;
+    DType type = DType::f32;
+    int64_t address = 0;
+    int64_t end = 0;
+};
+
+// Which elements of a vector instruction take part. `count` >= 0: the first `count`, contiguous. Otherwise `repeat`
+// times the lanes of `mask` (bits), with strides in 32-byte blocks.
+struct Lanes {
+    int64_t count = -1;
+    int64_t repeat = 0;
+    uint64_t mask[2] = {0, 0};
+};
+
+struct Stride {
+    int64_t block = 1;
+    int64_t repeat = 8;
+};
+
+enum class UnaryOp : uint8_t { exp, ln, abs, sqrt, rsqrt, relu, reciprocal, bit_not, neg, copy };
+enum class BinaryOp : uint8_t { add, sub, mul, div, max, min, bit_and, bit_or, mul_add_dst };
+enum class ScalarOp : uint8_t { adds, muls, maxs, mins, leaky_relu, axpy, shift_left, shift_right };
+enum class ReduceOp : uint8_t { sum, max, min };
+enum class Order : uint8_t { value_index, index_value, only_value, only_index };
+enum class Rounding : uint8_t { none, rint, floor, ceil, round, trunc, odd };
+enum class Comparison : uint8_t { lt, gt, eq, le, ge, ne };
+
+struct VectorSide {
+    Operand at;
+    Stride stride;
+};
+
+// vector.cpp, reduce.cpp, select.cpp
+void vector_unary(const char* name, UnaryOp op, VectorSide dst, VectorSide src, Lanes lanes, int line);
+void vector_binary(const char* name, BinaryOp op, VectorSide dst, VectorSide a, VectorSide b, Lanes lanes, int line);
+void vector_scalar(const char* name, ScalarOp op, VectorSide dst, VectorSide src, double scalar, Lanes lanes, int line);
+void vector_duplicate(VectorSide dst, uint64_t bits, Lanes lanes, int line);
+void vector_cast(VectorSide dst, VectorSide src, Rounding rounding, Lanes lanes, int line);
+void vector_brcb(Operand dst, Operand src, int64_t repeat, Stride dst_stride, int line);
+void vector_compare(Operand dst, Operand a, Operand b, Comparison how, int64_t count, int line);
+void vector_compare_scalar(Operand dst, Operand a, double scalar, Comparison how, int64_t count, int line);
+void vector_select(Operand dst, Operand mask, Operand a, Operand b, int64_t count, int line);
+void vector_select_scalar(Operand dst, Operand mask, Operand a, double scalar, int64_t count, int line);
+void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, Order order, int line);
+void reduce_block(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, int line);
+void reduce_all(const char* name, ReduceOp op, Operand dst, VectorSide src, Operand scratch, bool index, Lanes lanes, int line);
+
+// copy.cpp. Strides of `Rows` are from the start of one row to the start of the next, in bytes.
+struct Rows {
+    int64_t count = 1, bytes = 0, src_stride = 0, dst_stride = 0;
+};
+struct Padding {
+    bool given = false;
+    int64_t left = 0, right = 0;
+    uint64_t value = 0;
+};
+struct Nd2Nz {
+    int64_t matrices, rows, cols, src_matrix_stride, src_row_stride, dst_c0_stride, dst_row_stride, dst_matrix_stride;
+};
+void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line);
+void copy_pad_in(Operand dst, Operand src, Rows rows, Padding padding, int line);
+void copy_nd2nz(Operand dst, Operand src, Nd2Nz shape, int line);
+
+// cube.cpp
+struct Load2D {
+    int64_t start, repeat, src_stride, dst_gap;
+    bool transpose, descending;
+};
+struct LoadSquare {
+    int64_t start, repeat, src_stride, dst_gap, dst_fractal_gap;
+    bool descending;
+};
+struct Load3D {
+    int64_t height, width, channels, k_extent, m_extent, k_start, m_start;
+    bool transpose;
+};
+struct MmadShape {
+    int64_t m, n, k, unit_flag;
+    bool from_bias, init, k_align;
+};
+struct FixpipeShape {
+    int64_t n, m, src_stride, dst_stride, matrices, src_matrix_stride, dst_matrix_stride, unit_flag, quantisation;
+    bool relu, row_major, channel_split;
+};
+void load_2d(Operand dst, Operand src, Load2D shape, int line);
+void load_square(Operand dst, Operand src, LoadSquare shape, int line);
+void load_3d(Operand dst, Operand src, Load3D shape, int line);
+void mmad(Operand dst, Operand a, Operand b, MmadShape shape, int line);
+void fixpipe(Operand dst, Operand src, FixpipeShape shape, int line);
+
+// sync.cpp
+void set_flag(Pipe src, Pipe dst, int64_t id, int line);
+void wait_flag(Pipe src, Pipe dst, int64_t id, int line);
+void pipe_barrier(Pipe pipe, int line);
+void cross_set(int mode, Pipe pipe, int64_t id, int line);
+void cross_wait(int64_t id, int line);
+
+// machine.cpp
+bool is_aic();
+bool is_aiv();
+int64_t block_index();
+int64_t block_count();
+int64_t sub_block_index();
+int64_t sub_block_count();
+void declare_type(KernelType type, int line);
+void set_atomic(bool add, DType type, int line);
+int64_t allocate(Space space, int64_t bytes, int line);  // the address of the piece
+void reset_allocation();
+int64_t gm_address(const void* pointer, int line);
+int64_t gm_end(int64_t address);
+uint64_t scalar_read(Operand at, int64_t index, int line);
+void scalar_write(Operand at, int64_t index, uint64_t bits, int line);
+[[noreturn]] void misuse(const char* kind, int line, const char* format, ...);
+
+// An integer that must fit the field of an instruction: anything else is an error, never a truncation.
+inline int64_t checked(int64_t value, int64_t low, int64_t high, const char* name, int line)
+{
+    if (value < low || value > high)
+        misuse("field", line, "%s is %lld, and must lie in [%lld, %lld]", name, (long long)value, (long long)low, (long long)high);
+    return value;
+}
+
+}  // namespace tile_sim

@@ -1,0 +1,100 @@
+// Masks, repeats and strides of vector instructions.
+#include "lanes.h"
+
+#include <algorithm>
+
+namespace tile_sim {
+namespace {
+
+bool active(const Lanes& lanes, int64_t i) { return i < 128 && (lanes.mask[i / 64] >> (i % 64) & 1); }
+
+// Where lane `i` of round `r` lies at one operand.
+int64_t place(const VectorSide& side, int64_t r, int64_t i)
+{
+    const int64_t block = 32 / size_of(side.at.type);
+    return (r * side.stride.repeat + i / block * side.stride.block) * block + i % block;
+}
+
+bool continues(const Run& run, const Run& next, int operands)
+{
+    if (run.repeat != next.repeat) return false;
+    for (int o = 0; o < operands; ++o)
+        if (run.at[size_t(o)] + run.count != next.at[size_t(o)]) return false;
+    return true;
+}
+
+void append(std::vector<Run>& runs, const Run& next, int operands)
+{
+    if (!runs.empty() && continues(runs.back(), next, operands)) runs.back().count += next.count;
+    else runs.push_back(next);
+}
+
+}  // namespace
+
+std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operands)
+{
+    std::vector<Run> runs;
+    if (lanes.count >= 0) {
+        if (lanes.count) runs.push_back({{0, 0, 0}, lanes.count, 0});
+        return runs;
+    }
+    int64_t width = 1;
+    for (int o = 0; o < operands; ++o) width = std::max(width, size_of(sides[o].at.type));
+    for (int64_t r = 0; r < lanes.repeat; ++r)
+        for (int64_t i = 0; i < 256 / width; ++i) {
+            if (!active(lanes, i)) continue;
+            Run run{{0, 0, 0}, 1, r};
+            for (int o = 0; o < operands; ++o) run.at[size_t(o)] = place(sides[o], r, i);
+            append(runs, run, operands);
+        }
+    return runs;
+}
+
+VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& lanes, const VectorSide* sides, int operands, bool reads_dst,
+                                     Instruction::Poison poison)
+    : instruction_(name, Pipe::V, line), sides_(sides), runs_(runs_of(lanes, sides, operands))
+{
+    static const char* what[] = {"destination", "source", "second source"};
+    int64_t bytes = 0;
+    for (int o = 0; o < operands; ++o) {
+        instruction_.needs(sides[o].at, Space::UB, what[o]);
+        if (!runs_.empty()) instruction_.align(sides[o].at, 32, what[o]);
+        const int64_t size = size_of(sides[o].at.type);
+        for (const Run& run : runs_) {
+            if (o || reads_dst) instruction_.reads(sides[o].at, run.at[size_t(o)] * size, run.count * size, poison);
+            if (!o) instruction_.writes(sides[o].at, run.at[0] * size, run.count * size), bytes += run.count * size;
+        }
+    }
+    if (runs_.empty()) return;
+    for (int o = 1; o < operands; ++o) check_overlap(o);
+    instruction_.check();
+    instruction_.counts("vector", bytes);
+}
+
+// A source may be the destination, element for element. What an earlier round wrote, a later one must not read, except for
+// the second source with a repeat stride of 0 (or a destination that stays), which is how sums over rounds are made.
+void VectorInstruction::check_overlap(int operand) const
+{
+    const VectorSide &dst = sides_[0], &src = sides_[operand];
+    const int64_t out = size_of(dst.at.type), in = size_of(src.at.type);
+    if (operand == 2 && (dst.stride.repeat == 0 || src.stride.repeat == 0)) return;
+    int64_t first = INT64_MAX, last = 0;
+    for (const Run& run : runs_) first = std::min(first, dst.at.address + run.at[0] * out), last = std::max(last, dst.at.address + (run.at[0] + run.count) * out);
+    for (const Run& run : runs_) {
+        const int64_t begin = src.at.address + run.at[size_t(operand)] * in, end = begin + run.count * in;
+        if (end <= first || begin >= last) continue;
+        for (const Run& other : runs_) {
+            const int64_t written = dst.at.address + other.at[0] * out, until = written + other.count * out;
+            if (end <= written || begin >= until) continue;
+            if (other.repeat == run.repeat && begin == written && in == out) continue;
+            if (other.repeat > run.repeat) continue;
+            if (other.repeat == run.repeat && begin == written && runs_.size() == 1 && in > out) continue;
+            machine.report("overlap", "V", instruction_.line(), 0,
+                           text("the source and the destination of this instruction overlap at byte %lld of UB, and not element for element",
+                                (long long)std::max(begin, written)));
+            return;
+        }
+    }
+}
+
+}  // namespace tile_sim

@@ -1,0 +1,283 @@
+// The run of the blocks: each core is a thread of control, and one of them runs at a time, until it waits for another.
+#include "machine.h"
+
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <thread>
+
+namespace tile_sim {
+
+Machine machine;
+
+namespace {
+
+constexpr int scheduler = -1;
+std::mutex mutex;
+std::condition_variable changed;
+int turn = scheduler;
+bool stopped = false;
+
+void pass_turn(int to)
+{
+    std::unique_lock<std::mutex> lock(mutex);
+    turn = to;
+    changed.notify_all();
+}
+
+void await_turn(int mine)
+{
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return turn == mine; });
+}
+
+void run_core(Core& core, void (*kernel)(uint8_t**), uint8_t** arguments)
+{
+    await_turn(core.index);
+    try {
+        if (!stopped) kernel(arguments);
+    } catch (const Stop&) {
+        stopped = true;
+    }
+    core.finished = true;
+    pass_turn(scheduler);
+}
+
+bool can_go_on(const Core& core)
+{
+    if (!core.present || core.finished) return false;
+    if (core.waiting_for < 0 || stopped) return true;
+    for (const Core& other : machine.cores)
+        if (other.present && (core.index == AIC) != (other.index == AIC) && core.cross[other.index][core.waiting_for].pending.empty()) return false;
+    return true;
+}
+
+void report_deadlock()
+{
+    for (Core& core : machine.cores) {
+        if (!core.present || core.finished) continue;
+        std::string missing;
+        for (const Core& other : machine.cores)
+            if (other.present && (core.index == AIC) != (other.index == AIC) && core.cross[other.index][core.waiting_for].pending.empty())
+                missing += std::string(missing.empty() ? "" : " and ") + core_name(other.index) +
+                           (other.finished ? " (which has ended)" : text(" (which waits at line %d)", other.waiting_line));
+        machine.core = &core;
+        machine.report("deadlock", "", core.waiting_line, 0,
+                       text("deadlock: %s waits for cross-core flag %lld, and no set of it comes from %s", core_name(core.index),
+                            (long long)core.waiting_for, missing.c_str()));
+    }
+    stopped = true;
+}
+
+bool run_round()
+{
+    bool ran = false;
+    for (Core& core : machine.cores) {
+        if (!can_go_on(core)) continue;
+        machine.core = &core;
+        pass_turn(core.index);
+        await_turn(scheduler);
+        ran = true;
+    }
+    return ran;
+}
+
+bool all_finished()
+{
+    for (const Core& core : machine.cores)
+        if (core.present && !core.finished) return false;
+    return true;
+}
+
+void check_leftovers()
+{
+    for (Core& core : machine.cores) {
+        machine.core = &core;
+        for (int src = 0; src < pipes; ++src)
+            for (int dst = 0; dst < pipes; ++dst)
+                for (int id = 0; id < 8; ++id)
+                    if (core.flags[src][dst][id].set)
+                        machine.report("leftover_flag", name_of(Pipe(src)), core.flags[src][dst][id].set_line, 0,
+                                       text("flag %s_%s, %d is still set when the kernel ends", name_of(Pipe(src)), name_of(Pipe(dst)), id));
+        for (auto& from : core.cross)
+            for (int id = 0; id < 16; ++id)
+                if (!from[id].pending.empty())
+                    machine.report("leftover_flag", "", from[id].line, 0,
+                                   text("cross-core flag %d of %s still counts %zu when the kernel ends", id, core_name(core.index),
+                                        from[id].pending.size()));
+    }
+}
+
+void run_block(void (*kernel)(uint8_t**), uint8_t** arguments)
+{
+    std::vector<std::thread> threads;
+    for (Core& core : machine.cores) {
+        core.reset();
+        if (core.present) threads.emplace_back(run_core, std::ref(core), kernel, arguments);
+    }
+    while (!all_finished())
+        if (!run_round()) report_deadlock();
+    for (std::thread& thread : threads) thread.join();
+    if (!stopped) check_leftovers();
+}
+
+}  // namespace
+
+void wait_for_turn()
+{
+    const int mine = machine.core->index;
+    pass_turn(scheduler);
+    await_turn(mine);
+    if (stopped) throw Stop{};
+}
+
+void run_blocks(void (*kernel)(uint8_t**), uint8_t** arguments)
+{
+    const bool cube = machine.settings.type != KernelType::AIV_ONLY;
+    machine.cores[AIC].present = cube;
+    for (int aiv = 0; aiv < machine.vector_cores(); ++aiv) machine.cores[AIV0 + aiv].present = true;
+    for (int c = 0; c < most_cores; ++c) {
+        Core& core = machine.cores[c];
+        core.index = c;
+        for (int space = 1; space < spaces; ++space)
+            if (core.present && core.has(Space(space))) core.memory[space].open(Space(space), machine.settings.capacity[space]);
+    }
+    for (machine.block = 0; machine.block < machine.settings.launch && !stopped; ++machine.block) run_block(kernel, arguments);
+}
+
+void Core::reset()
+{
+    for (Clock& c : clock) c.fill(0);
+    issued.fill(0);
+    for (auto& from : flags)
+        for (auto& to : from)
+            for (Flag& flag : to) flag = Flag{};
+    for (auto& from : cross)
+        for (CrossFlag& flag : from) flag = CrossFlag{};
+    for (int64_t& bytes : allocated) bytes = 0;
+    waiting_for = -1, finished = false, atomic = false;
+    for (Memory& m : memory)
+        if (m.bytes()) m.forget();
+}
+
+bool Core::has(Pipe pipe) const
+{
+    if (pipe == Pipe::S || pipe == Pipe::MTE2 || pipe == Pipe::MTE3 || pipe == Pipe::ALL) return true;
+    return (pipe == Pipe::V) == (index != AIC);
+}
+
+bool Core::has(Space space) const { return (space == Space::UB) == (index != AIC); }
+
+void Machine::report(const char* kind, const char* pipe, int line, int other_line, std::string message)
+{
+    constexpr size_t most = 20;
+    for (const Finding& f : findings)
+        if (f.kind == kind && f.line == line && f.other_line == other_line) return;
+    if (findings.size() < most) findings.push_back({kind, std::move(message), core ? core_name(core->index) : "", pipe, line, other_line, block});
+}
+
+const char* name_of(Pipe pipe)
+{
+    static const char* names[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "", "ALL"};
+    return names[int(pipe)];
+}
+
+const char* name_of(Space space)
+{
+    static const char* names[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C"};
+    return names[int(space)];
+}
+
+const char* core_name(int core)
+{
+    if (core == AIC) return "AIC";
+    return machine.vector_cores() == 1 ? "AIV" : core == AIV0 ? "AIV0" : "AIV1";
+}
+
+template <class T>
+void Lazy<T>::check() const
+{
+    if (!data_) throw std::bad_alloc();
+}
+template class Lazy<uint8_t>;
+template class Lazy<uint32_t>;
+
+bool is_aic() { return machine.core->index == AIC; }
+bool is_aiv() { return machine.core->index != AIC; }
+int64_t block_count() { return machine.settings.launch; }
+int64_t sub_block_index() { return is_aic() ? 0 : machine.core->index - AIV0; }
+int64_t sub_block_count() { return is_aic() ? 1 : machine.vector_cores(); }
+int64_t block_index() { return int64_t(machine.block) * sub_block_count() + sub_block_index(); }
+
+void declare_type(KernelType type, int line)
+{
+    static const char* names[] = {"AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2"};
+    if (type != machine.settings.type)
+        misuse("kernel_type", line, "the kernel says KERNEL_TYPE_%s, and is launched as %s", names[int(type)], names[int(machine.settings.type)]);
+}
+
+void set_atomic(bool add, DType type, int)
+{
+    machine.core->atomic = add;
+    machine.core->atomic_type = type;
+}
+
+int64_t allocate(Space space, int64_t bytes, int line)
+{
+    Core& core = *machine.core;
+    if (space == Space::GM || !core.has(space)) misuse("wrong_core", line, "%s has no %s", core_name(core.index), name_of(space));
+    const int64_t start = core.allocated[int(space)], most = machine.settings.capacity[int(space)];
+    core.allocated[int(space)] = (start + bytes + 31) / 32 * 32;
+    if (core.allocated[int(space)] > most)
+        misuse("capacity", line, "%s holds %lld bytes, and %lld are asked for", name_of(space), (long long)most,
+               (long long)core.allocated[int(space)]);
+    return start;
+}
+
+void reset_allocation()
+{
+    for (int64_t& bytes : machine.core->allocated) bytes = 0;
+}
+
+int64_t gm_address(const void* pointer, int line)
+{
+    const int64_t address = static_cast<const uint8_t*>(pointer) - machine.gm.at(0);
+    if (address < 0 || address > machine.gm.bytes()) misuse("out_of_bounds", line, "the pointer lies outside of GM");
+    return address;
+}
+
+int64_t gm_end(int64_t address)
+{
+    for (const Region& region : machine.regions)
+        if (address >= region.begin && address < region.end) return region.end;
+    return address;
+}
+
+uint64_t scalar_read(Operand at, int64_t index, int line)
+{
+    const int64_t size = size_of(at.type);
+    Instruction read("GetValue", Pipe::S, line);
+    read.reads(at, index * size, size);
+    read.check();
+    read.counts("scalar", size);
+    Core& core = *machine.core;  // the value is there before the scalar unit goes on
+    for (Clock& clock : core.clock) clock[core.index * pipes + int(Pipe::S)] = std::max(clock[core.index * pipes + int(Pipe::S)], core.issued[int(Pipe::S)]);
+    uint64_t bits = 0;
+    std::memcpy(&bits, read.data(at, index * size), size_t(size));
+    return bits;
+}
+
+void scalar_write(Operand at, int64_t index, uint64_t bits, int line)
+{
+    const int64_t size = size_of(at.type);
+    if (at.space == Space::GM) misuse("unsupported", line, "the simulator knows no SetValue on GM");
+    Instruction write("SetValue", Pipe::S, line);
+    write.writes(at, index * size, size);
+    write.check();
+    write.counts("scalar", size);
+    std::memcpy(write.data(at, index * size), &bits, size_t(size));
+}
+
+}  // namespace tile_sim

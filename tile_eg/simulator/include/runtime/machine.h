@@ -1,0 +1,201 @@
+// The machine: memories with their shadows, cores with their pipes, and what was found wrong.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "interface.h"
+
+namespace tile_sim {
+
+constexpr int pipes = int(Pipe::count), spaces = int(Space::count), most_cores = 3;
+constexpr int64_t granule = 2;  // bytes that share one shadow entry
+enum { AIC = 0, AIV0 = 1, AIV1 = 2 };
+
+const char* name_of(Pipe pipe);
+const char* name_of(Space space);
+const char* core_name(int core);
+
+// clock[core * pipes + pipe]: how many instructions of that pipe are known to have finished.
+using Clock = std::array<uint32_t, most_cores * pipes>;
+void join(Clock& into, const Clock& other);
+
+// An instruction that was issued, as long as some byte remembers it.
+struct Event {
+    const char* name = "";
+    int line = 0;
+    uint32_t epoch = 0, block = 0;
+    uint8_t core = 0;
+    Pipe pipe = Pipe::S;
+    uint8_t unit_flag = 0;
+    bool atomic = false;
+    bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
+};
+
+// A zeroed array whose untouched pages cost nothing.
+template <class T>
+class Lazy {
+public:
+    void resize(int64_t count) { data_.reset(static_cast<T*>(std::calloc(size_t(count) + 1, sizeof(T)))); check(); }
+    T& operator[](int64_t i) { return data_.get()[i]; }
+    T* get() { return data_.get(); }
+
+private:
+    struct Free { void operator()(T* p) const { std::free(p); } };
+    void check() const;
+    std::unique_ptr<T, Free> data_;
+};
+
+class Memory {
+public:
+    void open(Space space, int64_t bytes);
+    void forget();  // everything poisoned and free of history again (a new block)
+    uint8_t* at(int64_t address) { return data_.get() + address; }
+    int64_t bytes() const { return bytes_; }
+    Space space() const { return space_; }
+    bool poisoned(int64_t begin, int64_t end);
+    void poison(int64_t begin, int64_t end, bool value);
+    void touch(int64_t end) { touched_ = end > touched_ ? end : touched_; }
+    int slot(int core, Pipe pipe) const;
+
+    static constexpr int slots = 3;
+    Lazy<uint32_t> writer, reader[slots];
+
+private:
+    Space space_ = Space::UB;
+    int64_t bytes_ = 0, touched_ = 0;
+    Lazy<uint8_t> data_, poison_;
+};
+
+struct Region {  // one tensor in GM
+    std::string name;
+    int64_t begin, end;
+    bool output, input;
+};
+
+struct Flag {
+    bool set = false;
+    Clock payload{};
+    int set_line = 0, wait_line = 0;
+    uint32_t wait_epoch = 0;
+};
+
+struct CrossFlag {
+    std::deque<Clock> pending;
+    int line = 0;
+};
+
+struct Core {
+    int index = 0;
+    std::array<Clock, pipes> clock{};
+    std::array<uint32_t, pipes> issued{};
+    Flag flags[pipes][pipes][8];
+    CrossFlag cross[most_cores][16];  // [who set it][id]
+    Memory memory[spaces];
+    int64_t allocated[spaces] = {};
+    int64_t waiting_for = -1;
+    int waiting_line = 0;
+    bool present = false, finished = false;
+    bool atomic = false;
+    DType atomic_type = DType::f32;
+
+    void reset();
+    bool has(Pipe pipe) const;
+    bool has(Space space) const;
+};
+
+struct Finding {
+    std::string kind, message, core, pipe;
+    int line, other_line;
+    uint32_t block;
+};
+
+struct TraceRow {
+    uint32_t block;
+    int core;
+    const char* pipe;
+    std::string name;
+    int line;
+    int64_t bytes;
+};
+
+struct Settings {
+    KernelType type = KernelType::AIV_ONLY;
+    int64_t launch = 1;
+    bool trace = false;
+    int64_t capacity[spaces] = {};
+};
+
+struct Stop {};  // thrown to end the run after an error that nothing sensible can follow
+
+struct Machine {
+    Settings settings;
+    Memory gm;
+    std::vector<Region> regions;
+    Core cores[most_cores];
+    Core* core = nullptr;  // the one that runs now
+    uint32_t block = 0;
+    std::vector<Event> events{Event{}};
+    std::vector<Finding> findings;
+    std::vector<TraceRow> rows;
+    std::map<std::string, int64_t> instructions, bytes;
+
+    int vector_cores() const { return settings.type == KernelType::MIX_AIC_1_2 ? 2 : settings.type == KernelType::AIC_ONLY ? 0 : 1; }
+    bool mixed() const { return settings.type == KernelType::MIX_AIC_1_1 || settings.type == KernelType::MIX_AIC_1_2; }
+    Memory& memory(Space space) { return space == Space::GM ? gm : core->memory[int(space)]; }
+    void report(const char* kind, const char* pipe, int line, int other_line, std::string message);
+};
+
+extern Machine machine;
+
+std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
+void run_blocks(void (*kernel)(uint8_t**), uint8_t** arguments);
+void wait_for_turn();  // gives the turn to another core; comes back when this one may go on
+
+void atomic_add(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line);
+
+// One instruction on its way: says what it reads and writes, is checked, then takes effect.
+class Instruction {
+public:
+    Instruction(const char* name, Pipe pipe, int line);
+    enum class Poison { error, carry };
+
+    void reads(const Operand& at, int64_t offset, int64_t bytes, Poison poison = Poison::error);
+    void writes(const Operand& at, int64_t offset, int64_t bytes);
+    void align(const Operand& at, int64_t to, const char* what) const;
+    void needs(const Operand& at, Space space, const char* what) const;
+    void unit_flag(int64_t flag) { event_.unit_flag = uint8_t(flag); }
+    void guarded(bool value) { event_.guarded = value; }
+    void atomic(bool value) { event_.atomic = value; }
+    void counts(const char* path, int64_t bytes);
+    void check();  // bounds, order, initialisation; afterwards all that it writes counts as initialised
+
+    uint8_t* data(const Operand& at, int64_t offset = 0) const { return machine.memory(at.space).at(at.address + offset); }
+    int line() const { return event_.line; }
+
+private:
+    struct Span {
+        Memory* memory;
+        int64_t begin, end;
+        Poison poison;
+    };
+    void add(std::vector<Span>& spans, const Operand& at, int64_t offset, int64_t bytes, Poison poison) const;
+    void bounds(const Operand& at, int64_t begin, int64_t end) const;
+    bool ordered(const Event& earlier, Space space) const;
+    void check_writers(const Span& span, const char* kind);
+    void check_readers(const Span& span);
+    void check_poison(const Span& span);
+    void record();
+    void race(const char* kind, const Span& span, const Event& earlier, int64_t first);
+
+    Event event_;
+    uint32_t id_;
+    static std::vector<Span> reads_, writes_;  // one instruction is on its way at a time
+};
+
+}  // namespace tile_sim

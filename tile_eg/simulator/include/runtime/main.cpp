@@ -1,0 +1,136 @@
+// The process that runs one kernel: arguments and inputs come in, findings, counts and outputs go out (simulator/run.py).
+//   argv: kernel type, launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
+//         (L1 UB L0A L0B L0C), `--`, and `name:bytes:in|out|scratch` for each GM tensor.  stdin: the bytes of the inputs, in order.
+//   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
+#include <sys/resource.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "machine.h"
+
+extern "C" void tile_sim_launch(uint8_t** arguments);
+
+namespace tile_sim {
+namespace {
+
+constexpr int64_t gap = 4096;  // bytes between two tensors, so that an overrun is not another tensor
+
+std::string quoted(const std::string& s)
+{
+    std::string out = "\"";
+    for (char c : s) {
+        if (c == '"' || c == '\\') out += '\\';
+        if (c == '\n') out += "\\n";
+        else out += c;
+    }
+    return out + "\"";
+}
+
+std::string finding_json(const Finding& f)
+{
+    return text("{\"line\":%d,\"other_line\":%d,\"block\":%u,", f.line, f.other_line, f.block) + "\"kind\":" + quoted(f.kind) +
+           ",\"message\":" + quoted(f.message) + ",\"core\":" + quoted(f.core) + ",\"pipe\":" + quoted(f.pipe) + "}";
+}
+
+std::string row_json(const TraceRow& r)
+{
+    return text("[%u,\"%s\",\"%s\",", r.block, core_name(r.core), r.pipe) + quoted(r.name) + text(",%d,%lld]", r.line, (long long)r.bytes);
+}
+
+template <class Items, class Print>
+std::string joined(const Items& items, Print print)
+{
+    std::string out;
+    for (const auto& item : items) out += (out.empty() ? "" : ",") + print(item);
+    return out;
+}
+
+std::string report_json()
+{
+    const auto pair = [](const auto& p) { return quoted(p.first) + ":" + std::to_string(p.second); };
+    return "{\"findings\":[" + joined(machine.findings, finding_json) + "],\"instructions\":{" + joined(machine.instructions, pair) +
+           "},\"bytes\":{" + joined(machine.bytes, pair) + "},\"trace\":[" + joined(machine.rows, row_json) + "]}";
+}
+
+bool read_all(void* into, int64_t bytes) { return std::fread(into, 1, size_t(bytes), stdin) == size_t(bytes); }
+
+void open_regions(int argc, char** argv, int first)
+{
+    int64_t end = gap;
+    for (int i = first; i < argc; ++i) {
+        const std::string item = argv[i];
+        const size_t a = item.find(':'), b = item.rfind(':');
+        const int64_t bytes = std::atoll(item.substr(a + 1, b - a - 1).c_str());
+        machine.regions.push_back({item.substr(0, a), end, end + bytes, item.substr(b + 1) == "out", item.substr(b + 1) == "in"});
+        end = (end + bytes + 511) / 512 * 512 + gap;
+    }
+    machine.gm.open(Space::GM, end);
+}
+
+bool fill_regions()
+{
+    for (const Region& region : machine.regions) {
+        if (!region.input) machine.gm.poison(region.begin, region.end, true);
+        else if (!read_all(machine.gm.at(region.begin), region.end - region.begin)) return false;
+    }
+    return true;
+}
+
+int configure(int argc, char** argv)
+{
+    static const char* types[] = {"AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2"};
+    for (int i = 0; i < 4; ++i)
+        if (!std::strcmp(argv[1], types[i])) machine.settings.type = KernelType(i);
+    machine.settings.launch = std::atoll(argv[2]);
+    machine.settings.trace = std::atoi(argv[3]) != 0;
+    const rlimit limit{rlim_t(std::atoll(argv[4])), rlim_t(std::atoll(argv[4]))};
+    setrlimit(RLIMIT_AS, &limit);
+    int i = 5;
+    for (; i < argc && std::strcmp(argv[i], "--"); ++i)
+        for (int space = 1; space < spaces; ++space)
+            if (!std::strncmp(argv[i], (std::string(name_of(Space(space))) + "=").c_str(), std::strlen(name_of(Space(space))) + 1))
+                machine.settings.capacity[space] = std::atoll(std::strchr(argv[i], '=') + 1);
+    return i + 1;
+}
+
+int write_report()
+{
+    const std::string report = report_json();
+    const uint64_t length = report.size();
+    std::fwrite(&length, sizeof length, 1, stdout);
+    std::fwrite(report.data(), 1, report.size(), stdout);
+    for (const Region& region : machine.regions)
+        if (region.output) std::fwrite(machine.gm.at(region.begin), 1, size_t(region.end - region.begin), stdout);
+    return std::fflush(stdout) ? 3 : 0;
+}
+
+int run(int argc, char** argv)
+{
+    const int first = configure(argc, argv);
+    open_regions(argc, argv, first);
+    if (!fill_regions()) return 3;
+    std::vector<uint8_t*> arguments;
+    for (const Region& region : machine.regions) arguments.push_back(machine.gm.at(region.begin));
+    run_blocks(tile_sim_launch, arguments.data());
+    return write_report();
+}
+
+}  // namespace
+}  // namespace tile_sim
+
+int main(int argc, char** argv)
+{
+    try {
+        return tile_sim::run(argc, argv);
+    } catch (const std::bad_alloc&) {
+        std::fputs("out of memory\n", stderr);
+        return 4;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 5;
+    }
+}

@@ -1,0 +1,119 @@
+"""Runs the Ascend C text of a kernel on NumPy arrays, in a process of its own, and reports what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+
+from tile_eg.errors import TileError
+from tile_eg.simulator.build import build, find_compiler, parameters_of
+from tile_eg.simulator.findings import Counts, Finding, Simulation, SimulatorError, TraceRow
+
+__all__ = ["Counts", "Finding", "Limits", "Simulation", "SimulatorError", "TraceRow", "find_compiler", "simulate"]
+
+KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
+CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a run may use: wall seconds, and bytes of address space (the shadows take about nine times the tensors)."""
+
+    seconds: float = 60
+    bytes: int = 8 << 30
+
+
+def simulate(
+    source: str,
+    kernel: str,
+    arguments: Sequence[np.ndarray],
+    *,
+    kernel_type: str,
+    launch: int,
+    workspace: int = 0,
+    outputs: Sequence[int] = (),
+    limits: Limits = Limits(),  # noqa: B008
+    capacities: Mapping[str, int] = CAPACITIES,
+    trace: bool = False,
+) -> Simulation:
+    """Run `kernel` of the Ascend C text `source`, unchanged, as `launch` blocks of `kernel_type`.
+
+    `arguments` are the GM tensors in the kernel's order; those listed in `outputs` start unwritten (their arrays give shape and
+    dtype) and come back in that order. The last parameter of the kernel is a workspace of `workspace` bytes for each block.
+    `launch` counts blocks as the host does: AIV_ONLY counts vector cores. `capacities` are bytes for each on-chip memory.
+
+    Raises TileError for a wrong call or without a C++ compiler, SimulatorError when the text does not compile, or when the run
+    crashes or exceeds its limits. What is wrong with the kernel itself comes back as findings.
+    """
+    names = parameters_of(source, kernel)
+    _check_call(kernel, names, arguments, kernel_type, launch, outputs)
+    arrays = [np.ascontiguousarray(a) for a in arguments]
+    tensors = [f"{name}:{a.nbytes}:{'out' if i in outputs else 'in'}" for i, (name, a) in enumerate(zip(names, arrays, strict=False))]
+    tensors.append(f"{names[-1]}:{workspace * launch}:scratch")
+    command = [str(build(source, kernel)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
+    command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items()), "--", *tensors]
+    inputs = b"".join(a.tobytes() for i, a in enumerate(arrays) if i not in outputs)
+    return _parse(_execute(command, inputs, limits), arrays, outputs)
+
+
+def _check_call(
+    kernel: str, names: Sequence[str], arguments: Sequence[np.ndarray], kernel_type: str, launch: int, outputs: Sequence[int]
+) -> None:
+    if kernel_type not in KERNEL_TYPES:
+        raise TileError(f"unknown kernel type {kernel_type!r}", help=f"one of {', '.join(KERNEL_TYPES)}")
+    if len(arguments) + 1 != len(names):
+        raise TileError(f"{kernel!r} takes {len(names) - 1} tensors and a workspace, and {len(arguments)} arrays were given")
+    if launch < 1:
+        raise TileError(f"a launch has at least one block, and {launch} were asked for")
+    for index in outputs:
+        if not 0 <= index < len(arguments):
+            raise TileError(f"output {index} is none of the {len(arguments)} arguments")
+
+
+def _execute(command: Sequence[str], inputs: bytes, limits: Limits) -> bytes:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            output, errors = process.communicate(inputs, timeout=limits.seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise SimulatorError(f"the kernel did not end within {limits.seconds:g} seconds") from None
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode:
+        raise SimulatorError(_failure(process.returncode, errors.decode(errors="replace"), limits))
+    return output
+
+
+def _failure(code: int, errors: str, limits: Limits) -> str:
+    if code == 4:
+        return f"the kernel needs more than {limits.bytes} bytes of memory to be simulated"
+    if code < 0:
+        return f"the kernel crashed ({signal.Signals(-code).name}) {errors.strip()}".rstrip()
+    return f"the simulator failed (exit code {code}) {errors.strip()}".rstrip()
+
+
+def _parse(output: bytes, arrays: Sequence[np.ndarray], outputs: Sequence[int]) -> Simulation:
+    length = int.from_bytes(output[:8], "little")
+    report = json.loads(output[8 : 8 + length])
+    found: dict[int, np.ndarray] = {}
+    position = 8 + length
+    for index in sorted(set(outputs)):
+        like = arrays[index]
+        data = output[position : position + like.nbytes]
+        found[index] = np.frombuffer(bytearray(data), dtype=like.dtype).reshape(like.shape)
+        position += like.nbytes
+    return Simulation(
+        outputs=tuple(found[i] for i in outputs),
+        findings=tuple(Finding(**f) for f in report["findings"]),
+        counts=Counts(report["instructions"], report["bytes"]),
+        trace=tuple(TraceRow(*row) for row in report["trace"]),
+    )
+
