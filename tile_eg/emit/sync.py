@@ -1,8 +1,8 @@
 """Synchronisation: directed flags, barriers and cross-core counters for a Program that has none.
 
-Dependences come from a trace of each core (`sync_trace`), become candidate edges (`sync_edges`, `sync_cross`), and every edge that the
-others imply is dropped by a happens-before argument (`sync_order`), so that what is left is needed. Barriers come last, where a
-dependence within one pipe is still open.
+Dependences come from a trace of each core (`sync_trace`), become candidate edges (`sync_edges`, `sync_cross`), and every edge that
+the others imply is dropped by a happens-before argument (`sync_order`), so that what is left is needed. Barriers come last, where
+a dependence within one pipe is still open.
 """
 
 from __future__ import annotations
@@ -103,9 +103,8 @@ def _cross_places(plan: _Plan, c: CrossEdge, core: str) -> list[tuple[Site, int,
     flag = (c.buffer, c.free)
     put, take = Op("cross_set", core, c.pipe, flag, c), Op("cross_wait", core, "", flag, c)
     if core == c.src:
-        return [(("pre", (0,)), 0, put)] * c.ahead + [(c.set_at, 2, put)]
-    end = ("post", (len(plan.streams[core].nodes) - 1,))
-    return [(c.wait_at, 3, take)] + [(end, 5, take)] * c.ahead
+        return [(plan.streams[core].start, 0, put)] * c.ahead + [(c.set_at, 2, put)]
+    return [(c.wait_at, 3, take)] + [(plan.streams[core].end, 5, take)] * c.ahead
 
 
 def _order(plan: _Plan) -> Order:

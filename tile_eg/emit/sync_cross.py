@@ -1,8 +1,8 @@
 """Edges between the cube and the vector cores: a full and a free counter for each workspace buffer.
 
-The j-th time that one core fills a slot answers the j-th time that the other core reads one, so both ends are lifted to items that run
-equally often. A free edge is a candidate only: where the streams' order already implies it, it is left out, since a cross-core wait
-stops all issue behind it.
+The j-th time that one core fills a slot answers the j-th time that the other core reads one, so both ends are lifted to items that
+run equally often. A free edge is a candidate only: where the streams' order already implies it, it is left out, since a cross-core
+wait stops all issue behind it.
 """
 
 from __future__ import annotations
@@ -95,9 +95,7 @@ def _last(side: _Side) -> Path:
 
 
 def _cells(side: _Side, visit: int, buffer: str) -> frozenset:
-    return frozenset(
-        a.cell for n in side.visits[visit] for a in side.stream.trace.instances[n].accesses if a.buffer == buffer
-    )
+    return frozenset(a.cell for n in side.visits[visit] for a in side.stream.trace.instances[n].accesses if a.buffer == buffer)
 
 
 def _pairs(writer: _Side, reader: _Side, buffer: str) -> list[Pair]:
@@ -125,6 +123,15 @@ def _edges(writer: _Side, reader: _Side, buffer: str, slots: int) -> list[CrossE
     return [full, CrossEdge(buffer, True, r, reader.pipe, ("post", _last(reader)), ("pre", _first(writer)), ahead)]
 
 
+def _finest(w: Stream, r: Stream, uses: Mapping[str, list], common: set[int]) -> tuple[_Side, _Side]:
+    """Both sides at the finest count at which every visit touches the buffer: a guard that is passed by is no visit."""
+    for count in sorted(common, reverse=True):
+        sides = tuple(_side(s, [n for n, _ in uses[s.core]], count) for s in (w, r))
+        if all(v for side in sides for v in side.visits):
+            break
+    return sides[0], sides[1]
+
+
 def cross_edges(streams: Mapping[str, Stream]) -> tuple[list[CrossEdge], list[Pair]]:
     """Candidates for every workspace buffer through which the cores meet, and what they have to order."""
     edges: list[CrossEdge] = []
@@ -146,8 +153,7 @@ def cross_edges(streams: Mapping[str, Stream]) -> tuple[list[CrossEdge], list[Pa
         common = _counts(w, list(dict.fromkeys(paths[w.core]))) & _counts(r, list(dict.fromkeys(paths[r.core])))
         if not common:
             raise SyncError(f"the two cores use the workspace buffer {b.name} a different number of times")
-        writer = _side(w, [n for n, _ in uses[w.core]], max(common))
-        reader = _side(r, [n for n, _ in uses[r.core]], max(common))
+        writer, reader = _finest(w, r, uses, common)
         pairs += _pairs(writer, reader, b.name)
         edges += _edges(writer, reader, b.name, b.slots)
     _refuse_shared_tensors(streams)

@@ -1,8 +1,8 @@
 """Edges: from dependences between instructions to flags at places in the text.
 
-An edge is set behind its producer and waited for before its consumer; both ends are lifted out of the loops that they do not share.
-Each id of an edge must be set and waited for in turns. An id whose first event is a wait is set once before everything; one whose last
-event is a set is drained at the end. That holds for rings of any depth, lag and nesting, and is read off the trace.
+An edge is set behind its producer and waited for before its consumer; both ends are lifted out of the loops that they do not
+share. Each id of an edge must be set and waited for in turns. An id whose first event is a wait is set once before everything;
+one whose last event is a set is drained at the end. That holds for rings of any depth, lag and nesting, and is read off the trace.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Site = tuple[str, Path]  # ("pre" or "post", path of an item)
 class Edge:
     """A directed flag: set on pipe `src` at one site, waited for by pipe `dst` at another, with `ids` ids.
 
-    `before` and `drain` list the ids that are set ahead of the stream and waited for at its end. An `outer` edge guards the flags of
-    another one: at a shared site it waits first and sets last.
+    `before` and `drain` list the ids that are set ahead of the stream and waited for at its end, where they delay nothing. An
+    `outer` edge guards the flags of another one: at a shared site it waits first and sets last.
     """
 
     core: str
@@ -54,7 +54,6 @@ class Stream:
         for at, (kind, path, env, _) in enumerate(trace.steps):
             if kind != "run":
                 self.visits.setdefault((kind, path), []).append((at, env))
-        self.ends: dict[Path, int] = {}
 
     def along(self, path: Path) -> list[Node]:
         """The nodes on the way down to `path`, itself last."""
@@ -115,17 +114,13 @@ class Stream:
             last[k] = kind
         return replace(e, before=tuple(sorted(ahead)), drain=tuple(sorted(k for k, kind in last.items() if kind == "set")))
 
-    def first_pre(self, e: Edge) -> Site:
-        """Where to set ahead: before the outermost loop, or at the very start if the setting pipe has work before that."""
-        top = min(e.set_at[1][0], e.wait_at[1][0])
-        busy = any(i.pipe == e.src and i.path[0] < top for i in self.trace.instances)
-        return ("pre", (0 if busy else top,))
+    @property
+    def start(self) -> Site:
+        return ("pre", (0,))
 
-    def last_post(self, e: Edge) -> Site:
-        """Where to drain: behind the outermost loop, or at the very end if the waiting pipe has work after that."""
-        top = max(e.set_at[1][0], e.wait_at[1][0])
-        busy = any(i.pipe == e.dst and i.path[0] > top for i in self.trace.instances)
-        return ("post", (len(self.nodes) - 1 if busy else top,))
+    @property
+    def end(self) -> Site:
+        return ("post", (len(self.nodes) - 1,))
 
 
 def forward(s: Stream, before: Instance, after: Instance, buffer: str) -> Edge | None:
@@ -184,8 +179,8 @@ def placed(s: Stream, edges: Sequence[Edge]) -> Iterator[Flag]:
     """Every flag in the text of these edges."""
     for e in edges:
         for k in e.before:
-            yield Flag(s.first_pre(e), 0, "set", e, ix.const(k))
+            yield Flag(s.start, 0, "set", e, ix.const(k))
         yield Flag(e.set_at, 4 if e.outer else 2, "set", e, e.set_id)
         yield Flag(e.wait_at, 1 if e.outer else 3, "wait", e, e.wait_id)
         for k in e.drain:
-            yield Flag(s.last_post(e), 5, "wait", e, ix.const(k))
+            yield Flag(s.end, 5, "wait", e, ix.const(k))

@@ -1,7 +1,7 @@
 """Happens-before: which instructions are known to have finished when another one starts.
 
-Vector clocks over the pipes of both cores. Order on one pipe is not completion: an instruction knows that an earlier one of its own
-pipe has finished only through a barrier, or through a flag that came back. Clauses 1, 2, 5, 7, 9 and 10 of `docs/machine.md`.
+Vector clocks over the pipes of both cores. Order on one pipe is not completion: an instruction knows that an earlier one of its
+own pipe has finished only through a barrier, or through a flag that came back. Clauses 1, 2, 5, 7, 9 and 10 of `docs/machine.md`.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def merged(a: Clock, b: Clock) -> Clock:
 class Order:
     """Replays of one program's steps with some of its flags left out.
 
-    A clock has two entries for each pipe (instructions known to be finished, waits known to be over) and one for each core (cross-core
-    waits known to be over).
+    A clock has two entries for each pipe (instructions known to be finished, waits known to be over) and one for each core
+    (cross-core waits known to be over).
     """
 
     def __init__(self, streams: Mapping[str, Sequence[Op]]) -> None:

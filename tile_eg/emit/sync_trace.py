@@ -1,7 +1,7 @@
 """What a stream does, instruction by instruction: which storage each touches, and what it must wait for.
 
-A trace walks the loops of one core. Long loops are shortened: some first and some last trips show every dependence there is, since
-rings come round after as many trips as they have slots; what is left out is a multiple of every ring's period.
+A trace walks the loops of one core. Long loops are shortened: some first and some last trips show every dependence there is,
+since rings come round after as many trips as they have slots; what is left out is a multiple of every ring's period.
 """
 
 from __future__ import annotations

@@ -1,0 +1,228 @@
+"""A synchronised Program as one kernel file of plain Ascend C that CANN 8.3 and newer accept.
+
+Local tensors lie at planned addresses (one TBuf over each memory), loops stay loops, and every instruction line ends with the
+source line and the rules that it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tile_eg.emit.text_cube import CUBE_AND_COPIES
+from tile_eg.emit.text_index import EmitError, Scope, block
+from tile_eg.emit.text_vector import VECTOR_OPS
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import BLOCK, ONE, SUB, Expr
+from tile_eg.ir.program import (
+    AIC,
+    AIV,
+    Buffer,
+    CrossSet,
+    CrossWait,
+    Instr,
+    Loop,
+    Node,
+    PipeBarrier,
+    Program,
+    SetFlag,
+    WaitFlag,
+    When,
+    walk,
+)
+from tile_eg.ir.types import Level
+
+OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS}
+POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
+SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}
+
+HEAD = """\
+// {title}
+#include "kernel_operator.h"
+
+__aicore__ inline int32_t Min(int32_t a, int32_t b) {{ return a < b ? a : b; }}
+__aicore__ inline int32_t Max(int32_t a, int32_t b) {{ return a > b ? a : b; }}
+"""
+
+
+def kernel_text(program: Program) -> str:
+    """The kernel file. EmitError names an instruction that has no text or a field that does not fit."""
+    p = program
+    mixed = bool(p.cube) and bool(p.vector)
+    arguments = ", ".join([f"GM_ADDR {t.name}" for t in p.tensors] + ["GM_ADDR workspace"])
+    body = [f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_{p.kernel_type});"]
+    for core in (AIC, AIV):
+        if p.core(core):
+            lines = _core(p, core)
+            body += ["", *(block(f"if ASCEND_IS_{core}", lines) if mixed else lines)]
+    title = f"Kernel {p.name} for {p.chip}, written by tile_eg."
+    signature = f'extern "C" __global__ __aicore__ void {p.name}({arguments})'
+    return HEAD.format(title=title) + "\n".join(["", signature, "{", *_indented(body), "}"]) + "\n"
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return ["    " + line if line and not line.startswith("#") else line for line in lines]
+
+
+def _core(p: Program, core: str) -> list[str]:
+    s = Scope(p, core)
+    head = [*_place(p, core, s), *_tensors(s), *_memory(s)]
+    hoisted = _hoisted(s)
+    return [*head, *hoisted.get(None, []), "", *_nodes(s, p.core(core), hoisted)]
+
+
+def _place(p: Program, core: str, s: Scope) -> list[str]:
+    """`block` and `sub` of this core (machine contract: a vector core of a mixed kernel counts vector cores)."""
+    used = _variables(p.core(core)) | ({BLOCK} if _workspace(s) else set())
+    index = "static_cast<int32_t>(AscendC::GetBlockIdx())"
+    out = []
+    mixed = p.kernel_type.startswith("MIX")
+    if BLOCK in used:
+        divided = {True: " / static_cast<int32_t>(AscendC::GetSubBlockNum())"}.get(mixed and core == AIV, "")
+        out.append(f"const int32_t block = {index}{' / 2' if p.halves and not mixed else divided};")
+    if SUB in used:
+        half = "static_cast<int32_t>(AscendC::GetSubBlockIdx())" if mixed else f"{index} % 2"
+        out.append(f"const int32_t sub = {half};")
+    return out
+
+
+def _expressions(n: Node) -> list[Expr]:
+    match n:
+        case When():
+            return [n.condition]
+        case SetFlag() | WaitFlag():
+            return [n.id]
+        case Instr():
+            tiles = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []))
+            parts = [e for o in tiles for e in ((o.offset,) if hasattr(o, "offset") else (o.slot, o.row, o.col))]
+            return [n.rows, n.cols, n.depth, n.init, n.when, *parts]
+    return []
+
+
+def _variables(nodes: tuple[Node, ...]) -> set[str]:
+    return {v for n in walk(nodes) for e in _expressions(n) for v in ix.variables(e)}
+
+
+def _touched(s: Scope) -> set[str]:
+    """Buffers and tensors that this core's instructions name."""
+    out = set()
+    for n in walk(s.program.core(s.core)):
+        if isinstance(n, Instr):
+            for o in (n.dst, *n.srcs, *([n.scratch] if n.scratch else [])):
+                out.add(o.tensor if hasattr(o, "tensor") else o.buffer)
+    return out
+
+
+def _workspace(s: Scope) -> list[Buffer]:
+    touched = _touched(s)
+    return [b for b in s.program.buffers if b.level is Level.WS and b.name in touched]
+
+
+def _tensors(s: Scope) -> list[str]:
+    touched, out = _touched(s), []
+    for t in s.program.tensors:
+        if t.name in touched:
+            name = s.names[f"GM {t.name}"]
+            out += [f"AscendC::GlobalTensor<{t.dtype.ascend}> {name};"]
+            out += [f"{name}.SetGlobalBuffer((__gm__ {t.dtype.ascend}*){t.name});"]
+    for b in _workspace(s):
+        name, at = s.names[b.name], min(b.addresses)
+        where = f"workspace + static_cast<uint64_t>(block) * {s.program.workspace}" + (f" + {at}" if at else "")
+        out += [f"AscendC::GlobalTensor<{b.dtype.ascend}> {name};"]
+        out += [f"{name}.SetGlobalBuffer((__gm__ {b.dtype.ascend}*)({where}));"]
+    return out
+
+
+def _memory(s: Scope) -> list[str]:
+    """One TBuf over what is used of each memory, and a tensor for each buffer, its slots included."""
+    touched = _touched(s)
+    buffers = [b for b in s.program.buffers if b.name in touched and b.level in POSITIONS]
+    out = ["AscendC::TPipe pipe;"]
+    for level, position in POSITIONS.items():
+        ends = [a + b.slot_bytes for b in buffers if b.level is level for a in b.addresses]
+        if ends:
+            memory = level.lower()
+            out += [f"AscendC::TBuf<AscendC::TPosition::{position}> {memory};"]
+            out += [f"pipe.InitBuffer({memory}, {-(-max(ends) // 32) * 32});"]
+    for b in buffers:
+        first, last = min(b.addresses), max(b.addresses) + b.slot_bytes
+        n, size = (last - first) // b.dtype.bytes, b.dtype.ascend
+        slots = f", {b.slots} slots" if b.slots > 1 else ""
+        get = f"{b.level.lower()}.GetWithOffset<{size}>({n}, {first});  // {b.rows} x {b.cols}{slots}"
+        out.append(f"AscendC::LocalTensor<{size}> {s.names[b.name]} = {get}")
+    return out
+
+
+def _hoisted(s: Scope) -> dict[str | None, list[str]]:
+    """Run-time sizes as locals: loop variable (None: the whole core) -> declarations that follow its start."""
+    out: dict[str | None, list[str]] = {}
+    for n, path in _with_loops(s.program.core(s.core), ()):
+        if not isinstance(n, Instr):
+            continue
+        for role, wish in SIZES.items():
+            e = getattr(n, role)
+            if e.op in ("const", "var") or e in s.cpp.named:
+                continue
+            inside = [v for v in path if v in ix.variables(e)]
+            name = s.fresh(wish)
+            out.setdefault(inside[-1] if inside else None, []).append(f"const int32_t {name} = {s.cpp(e)};")
+            s.cpp.named[e] = name
+    return out
+
+
+def _with_loops(nodes: tuple[Node, ...], path: tuple[str, ...]) -> list[tuple[Node, tuple[str, ...]]]:
+    out: list[tuple[Node, tuple[str, ...]]] = []
+    for n in nodes:
+        out.append((n, path))
+        if isinstance(n, Loop | When):
+            out += _with_loops(n.body, (*path, n.var) if isinstance(n, Loop) else path)
+    return out
+
+
+def _nodes(s: Scope, nodes: tuple[Node, ...], hoisted: dict[str | None, list[str]]) -> list[str]:
+    out = []
+    for n in nodes:
+        if isinstance(n, Loop):
+            body = [*hoisted.get(n.var, []), *_nodes(s, n.body, hoisted)]
+            out += block(f"for (int32_t {n.var} = 0; {n.var} < {n.trips}; ++{n.var})", body)
+        elif isinstance(n, When):
+            out += block(f"if ({s.cpp(n.condition)})", _nodes(s, n.body, hoisted))
+        else:
+            out += node_lines(s, n)
+    return out
+
+
+def node_lines(s: Scope, n: Node) -> list[str]:
+    """The text of a flag, a barrier or an instruction."""
+    match n:
+        case SetFlag():
+            return [f"AscendC::SetFlag<AscendC::HardEvent::{n.src}_{n.dst}>({_event(s, n.id)});"]
+        case WaitFlag():
+            return [f"AscendC::WaitFlag<AscendC::HardEvent::{n.src}_{n.dst}>({_event(s, n.id)});"]
+        case PipeBarrier():
+            return [f"AscendC::PipeBarrier<PIPE_{n.pipe}>();"]
+        case CrossSet():
+            return [f"AscendC::CrossCoreSetFlag<2, PIPE_{n.pipe}>({n.id});"]
+        case CrossWait():
+            return [f"AscendC::CrossCoreWaitFlag({n.id});"]
+        case Instr():
+            return _instr(s, n)
+    raise TypeError(n)
+
+
+def _event(s: Scope, e: Expr) -> str:
+    return f"EVENT_ID{e.value}" if e.value is not None else s.cpp(e)
+
+
+def _instr(s: Scope, i: Instr) -> list[str]:
+    if i.op not in OPS:
+        raise EmitError(f"no Ascend C is known for {i.op}", i.span)
+    taken = set(s.taken)
+    lines = OPS[i.op](s, i)
+    s.taken = taken
+    remark = "  ".join(part for part in (f"{i.span.file}:{i.span.line}" if i.span else "", ", ".join(i.rules)) if part)
+    if remark:
+        at = next(k for k, line in enumerate(lines) if line.endswith(";"))
+        lines[at] += f"  // {remark}"
+    guards = [s.cpp(i.when)] if i.when != ONE else []
+    guards += [f"{s.cpp(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
+    return block(f"if ({' && '.join(guards)})", lines) if guards else lines

@@ -1,0 +1,70 @@
+"""The host part of a kernel: its launch, its shapes and its workspace, for CANN 8.3 and newer.
+
+8.3 builds a kernel with its CMake macros, which make a header with `ACLRT_LAUNCH_KERNEL(name)`; from 8.5 on an `.asc` file launches
+with `<<<>>>`, chosen by defining TILE_EG_ASC.
+"""
+
+from __future__ import annotations
+
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.program import Program
+
+TEXT = """\
+// Host part of kernel {name}: launch, shapes and workspace. Written by tile_eg.
+#include <cstddef>
+#include <cstdint>
+#include "acl/acl.h"
+#ifdef TILE_EG_ASC  // one .asc file, CANN 8.5 and newer
+#include "{name}.cpp"
+#else  // kernel built by the CMake macros of CANN 8.3
+#include "aclrtlaunch_{name}.h"
+#endif
+
+namespace {name}_host {{
+
+{shapes}
+constexpr uint32_t blocks = {launch};
+constexpr size_t workspaceBytes = {workspace};
+
+// Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
+inline aclError launch(aclrtStream stream, {parameters}, void* workspace)
+{{
+#ifdef TILE_EG_ASC
+    ::{name}<<<blocks, nullptr, stream>>>({asc});
+    return ACL_SUCCESS;
+#else
+    return ACLRT_LAUNCH_KERNEL({name})(blocks, stream, {arguments}, workspace);
+#endif
+}}
+
+}}  // namespace {name}_host
+"""
+
+
+def launch_blocks(p: Program) -> int:
+    """The block count of the launch: cube or mixed kernels one a block, vector kernels in halves two."""
+    return p.blocks * (2 if p.halves and p.kernel_type == "AIV_ONLY" else 1)
+
+
+def workspace_bytes(p: Program) -> int:
+    return p.workspace * p.blocks
+
+
+def host_text(program: Program) -> str:
+    """A C++ header with `launch(stream, tensors.., workspace)`, the shapes and the bytes of the workspace."""
+    p, names = program, [t.name for t in program.tensors]
+    return TEXT.format(
+        name=p.name,
+        shapes="\n".join(_shape(t) for t in p.tensors),
+        launch=launch_blocks(p),
+        workspace=workspace_bytes(p),
+        parameters=", ".join(f"void* {n}" for n in names),
+        arguments=", ".join(names),
+        asc=", ".join(f"static_cast<uint8_t*>({n})" for n in (*names, "workspace")),
+    )
+
+
+def _shape(t: Tensor) -> str:
+    dims = ", ".join(map(str, t.shape))
+    role = "output" if t.output else "input"
+    return f"constexpr int64_t {t.name}_shape[] = {{{dims}}};  // {t.dtype}, {role}"

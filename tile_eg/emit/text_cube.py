@@ -1,0 +1,217 @@
+"""Copies and cube instructions as Ascend C: op -> the lines of its text.
+
+Field orders and limits follow the public headers (`kernel_struct_data_copy.h`, `kernel_struct_mm.h`, `kernel_struct_fixpipe.h`) and
+the pages DataCopy, DataCopyPad, LoadData, Mmad and Fixpipe; the L1 -> L0 recipes are those of the vendor's `load_data_l12l0` sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tile_eg.emit.text_index import EmitError, Scope, call, ceil_div, counted, padded_rows, round_up
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.program import Gm, Instr, Operand, Tile
+from tile_eg.ir.types import BF16, F16, F32, Level
+
+FIELD8, FIELD16, FIELD32 = 255, 65535, 2**32 - 1
+ND2NZ_ROWS = 16384
+BURSTS = 4095
+BURST_BYTES = 2**21 - 1
+MMAD = 4095
+FIXPIPE_ROWS = 8192
+
+
+def stride_of(s: Scope, o: Operand) -> int:
+    """Elements between two rows of a GM or workspace window."""
+    return o.stride if isinstance(o, Gm) else s.buffer(o).pitch
+
+
+def tile(i: Instr, o: Operand) -> Tile:
+    if isinstance(o, Tile):
+        return o
+    raise EmitError(f"{i.op} cannot reach the GM tensor {o.tensor}", i.span)
+
+
+def gm_to_l1(s: Scope, i: Instr) -> list[str]:
+    """One ND2NZ copy; a copy for each row where the rows of the source lie too far apart for its field."""
+    src, dst = i.srcs[0], tile(i, i.dst)
+    stride, rows16 = stride_of(s, src), padded_rows(s.buffer(dst))
+    s.field(i, "dstNzC0Stride", rows16, 16384)
+    if stride <= FIELD16:
+        params = _nd2nz(s, i, i.rows, stride, rows16)
+        return call("DataCopy", s.fractal(dst, 0, 0), s.at(src), params)
+    r = s.fresh("row")
+    params = _nd2nz(s, i, ONE, 1, rows16)
+    return counted(r, s.cpp(i.rows), call("DataCopy", s.fractal(dst, ix.var(r), 0), s.at(src, ix.var(r) * stride), params))
+
+
+def _nd2nz(s: Scope, i: Instr, rows: Expr, stride: int, rows16: int) -> str:
+    n = s.field(i, "nValue", rows, ND2NZ_ROWS)
+    d = s.field(i, "dValue", i.cols, FIELD16)
+    return f"AscendC::Nd2NzParams(1, {n}, {d}, 0, {max(1, stride)}, {rows16}, 1, 0)"
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Fractals to move: `outer` x `inner` of them, with the distance between neighbours on both sides, in fractals."""
+
+    outer: Expr
+    inner: Expr
+    dst_outer: Expr
+    src_outer: Expr
+    dst_inner: Expr
+    src_inner: Expr
+
+    def turned(self) -> _Grid:
+        return _Grid(self.inner, self.outer, self.dst_inner, self.src_inner, self.dst_outer, self.src_outer)
+
+
+def _load(s: Scope, i: Instr, g: _Grid, transpose: bool) -> list[str]:
+    """LoadData for every row of the grid; its repeat takes the longer side, the loop the shorter one."""
+    src, dst = tile(i, i.srcs[0]), tile(i, i.dst)
+    b = s.buffer(src)
+    if dst.row != ZERO or dst.col != ZERO:
+        raise EmitError(f"{i.op} fills {dst.buffer} from its start only", i.span)
+    if s.high(g.outer) > s.high(g.inner) and s.high(g.outer) <= FIELD8 and s.high(g.dst_outer) <= FIELD16:
+        g = g.turned()
+    size = 16 * s.c0(b)
+    repeat = s.field(i, "repeatTimes", g.inner, FIELD8)
+    stride, gap = s.field(i, "srcStride", g.src_inner, FIELD16), s.field(i, "dstGap", g.dst_inner - 1, FIELD16)
+    params = f"AscendC::LoadData2DParams(0, {repeat}, {stride}, 0, {gap}, {str(transpose).lower()}, 0)"
+    step = lambda at: call(  # noqa: E731
+        "LoadData", s.slot(dst, at * g.dst_outer * size), s.fractal(src, 0, 0, at * g.src_outer * size), params
+    )
+    if g.outer.value == 1:
+        return step(ZERO)
+    f = s.fresh("f")
+    return counted(f, s.cpp(g.outer), step(ix.var(f)))
+
+
+def _needs_square(s: Scope, i: Instr) -> None:
+    dtype = s.dtype(i.dst)
+    if dtype.bytes != 2:
+        raise EmitError(f"{i.op}: a transposing load of {dtype} is not supported", i.span)
+
+
+def l1_to_l0a(s: Scope, i: Instr) -> list[str]:
+    """nz -> zz. Rows of fractals run along k in L0A."""
+    b = s.buffer(tile(i, i.srcs[0]))
+    c0, rows16 = s.c0(b), ix.const(padded_rows(b) // 16)
+    m, k = ceil_div(i.rows, 16), ceil_div(i.depth, c0)
+    if not i.transpose:
+        return _load(s, i, _Grid(m, k, k, ONE, ONE, rows16), False)
+    _needs_square(s, i)
+    return _load(s, i, _Grid(m, k, k, rows16, ONE, ONE), True)
+
+
+def l1_to_l0b(s: Scope, i: Instr) -> list[str]:
+    """nz -> zn. Rows of fractals run along n in L0B, each fractal stored by columns."""
+    b = s.buffer(tile(i, i.srcs[0]))
+    c0, rows16 = s.c0(b), ix.const(padded_rows(b) // 16)
+    k, n = ceil_div(i.depth, c0), ceil_div(i.cols, 16)
+    if i.transpose:
+        return _load(s, i, _Grid(k, n, n, rows16, ONE, ONE), False)
+    _needs_square(s, i)
+    return _load(s, i, _Grid(k, n, n, ONE, ONE, rows16), True)
+
+
+def accumulator(s: Scope, i: Instr, t: Tile) -> str:
+    """A window of L0C: an mmad packs its result, so a window starts behind whole rows of windows and its own columns."""
+    return s.slot(t, t.row * (-(-s.buffer(t).cols // 16) * 16) + t.col * round_up(i.rows, 16))
+
+
+def mmad(s: Scope, i: Instr) -> list[str]:
+    """m = 1 would switch to a mode that reads A unpadded (contract, clause 13), so it becomes 16."""
+    a, b, c = tile(i, i.srcs[0]), tile(i, i.srcs[1]), tile(i, i.dst)
+    m = s.field(i, "m", i.rows, MMAD)
+    if s.low(i.rows) <= 1:
+        m = "16" if s.high(i.rows) == 1 else f"{m} == 1 ? 16 : {m}"
+    n, k = s.field(i, "n", i.cols, MMAD), s.field(i, "k", i.depth, MMAD)
+    init = {1: "true", 0: "false"}.get(i.init.value if i.init.value is not None else -1, s.cpp(i.init))
+    params = f"AscendC::MmadParams({m}, {n}, {k}, 0, false, {init})"
+    return call("Mmad", accumulator(s, i, c), s.slot(a), s.slot(b), params)
+
+
+def fixpipe(s: Scope, i: Instr) -> list[str]:
+    """NZ -> ND towards GM and the workspace, NZ -> NZ towards L1, cast where the destination has 16 bits."""
+    src, dtype = tile(i, i.srcs[0]), s.dtype(i.dst)
+    quant = {F32: "NoQuant", F16: "F322F16", BF16: "F322BF16"}.get(dtype)
+    if quant is None or s.dtype(src) is not F32:
+        raise EmitError(f"fixpipe from {s.dtype(src)} to {dtype} is not supported", i.span)
+    n, m = s.field(i, "nSize", i.cols, MMAD), s.field(i, "mSize", i.rows, FIXPIPE_ROWS)
+    to_l1 = isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.L1
+    if to_l1 and dtype is F32:
+        raise EmitError("fixpipe to L1 must convert to a 16-bit type", i.span)
+    stride = padded_rows(s.buffer(tile(i, i.dst))) if to_l1 else stride_of(s, i.dst)
+    row = s.field(i, "srcStride", round_up(i.rows, 16), FIELD16)
+    sizes = f"{n}, {m}, {row}, {s.field(i, 'dstStride', stride, FIELD32)}"
+    fields = f"{sizes}, {str(i.relu).lower()}, QuantMode_t::{quant}, 0, 1, 0, 0, 0"
+    types = f"<{dtype.ascend}, float, AscendC::{'CFG_NZ' if to_l1 else 'CFG_ROW_MAJOR'}>"
+    dst = s.fractal(tile(i, i.dst), 0, 0) if to_l1 else s.at(i.dst)
+    return call(f"Fixpipe{types}", dst, accumulator(s, i, src), f"AscendC::FixpipeParamsV220({fields})")
+
+
+def _copy_params(s: Scope, i: Instr, far: Operand, near: Tile, rows: Expr, inward: bool) -> str:
+    """DataCopyExtParams: GM gaps in bytes, UB gaps in blocks of 32 bytes."""
+    size, pitch = s.dtype(far).bytes, s.buffer(near).pitch
+    if pitch * size % 32 and rows != ONE:
+        raise EmitError(f"{i.op}: rows of {near.buffer} do not start at 32-byte multiples", i.span)
+    length = s.field(i, "blockLen", i.cols * size, BURST_BYTES)
+    gm_gap = ix.const(stride_of(s, far) * size) - i.cols * size if rows != ONE else ZERO
+    ub_gap = (ix.const(pitch * size // 32) - ceil_div(i.cols * size, 32)) if rows != ONE else ZERO
+    gaps = [s.field(i, "stride", gm_gap, FIELD32), s.field(i, "stride", ub_gap, FIELD32)]
+    first, second = gaps if inward else reversed(gaps)
+    return f"AscendC::DataCopyExtParams({s.field(i, 'blockCount', rows, BURSTS)}, {length}, {first}, {second}, 0)"
+
+
+def _contiguous(s: Scope, i: Instr, far: Operand, near: Tile) -> int | None:
+    """Elements to copy in one run of whole 32-byte blocks, or None."""
+    rows, cols = i.rows.value, i.cols.value
+    if rows is None or cols is None or rows * cols * s.dtype(far).bytes % 32:
+        return None
+    return rows * cols if rows == 1 or (stride_of(s, far) == cols == s.buffer(near).pitch) else None
+
+
+def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list[str]:
+    """Copies of up to 4095 rows each."""
+    dtype = s.dtype(far).ascend
+
+    def one(at: Expr, rows: Expr) -> list[str]:
+        gm, ub = s.at(far, at * stride_of(s, far)), s.at(near, at * s.buffer(near).pitch)
+        params = _copy_params(s, i, far, near, rows, inward)
+        pad = [f"AscendC::DataCopyPadExtParams<{dtype}>()"] if inward else []
+        return call("DataCopyPad", *((ub, gm) if inward else (gm, ub)), params, *pad)
+
+    if s.high(i.rows) <= BURSTS:
+        return one(ZERO, i.rows)
+    r = s.fresh("row")
+    rows = ix.minimum(ix.const(BURSTS), i.rows - ix.var(r))
+    s.ranges[r] = (0, s.high(i.rows) - 1)
+    head = f"for (int32_t {r} = 0; {r} < {s.cpp(i.rows)}; {r} += {BURSTS})"
+    return [head + " {", *("    " + t for t in one(ix.var(r), rows)), "}"]
+
+
+def gm_to_ub(s: Scope, i: Instr) -> list[str]:
+    far, near = i.srcs[0], tile(i, i.dst)
+    if (n := _contiguous(s, i, far, near)) is not None:
+        return call("DataCopy", s.at(near), s.at(far), str(n))
+    return _by_rows(s, i, far, near, True)
+
+
+def ub_to_gm(s: Scope, i: Instr) -> list[str]:
+    far, near = i.dst, tile(i, i.srcs[0])
+    if (n := _contiguous(s, i, far, near)) is not None:
+        return call("DataCopy", s.at(far), s.at(near), str(n))
+    return _by_rows(s, i, far, near, False)
+
+
+CUBE_AND_COPIES = {
+    "gm_to_l1": gm_to_l1,
+    "l1_to_l0a": l1_to_l0a,
+    "l1_to_l0b": l1_to_l0b,
+    "mmad": mmad,
+    "fixpipe": fixpipe,
+    "gm_to_ub": gm_to_ub,
+    "ub_to_gm": ub_to_gm,
+}

@@ -1,0 +1,227 @@
+"""Names, index expressions and tensor windows as Ascend C text, and the checks that every instruction field fits.
+
+Sizes stay `ir.index` expressions until they are printed, so that one bound check serves constants and run-time sizes alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
+from tile_eg.ir.kernel import Span
+from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When
+from tile_eg.ir.types import F32, DType, Level
+
+LINE = 120
+_KEYWORDS = """auto bool break case char class const continue default delete do double else enum extern false float for half if
+int long new register return short signed sizeof static struct switch this true union unsigned void volatile while and or not xor
+main pipe workspace block sub Min Max l1 l0a l0b l0c ub"""
+RESERVED = frozenset(_KEYWORDS.split())
+
+
+class EmitError(Exception):
+    """An instruction that has no text: an error of ours. `span` is the source line that it came from."""
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        super().__init__(message + (f" ({span.file}:{span.line})" if span else ""))
+        self.span = span
+
+
+def ceil_div(e: Expr, n: int) -> Expr:
+    return (e + (n - 1)) // n
+
+
+def round_up(e: Expr, n: int) -> Expr:
+    return ceil_div(e, n) * n
+
+
+_BINDS = {"and": 0, "lt": 10, "add": 20, "div": 30, "mod": 31, "mul": 32}
+
+
+@dataclass
+class Cpp:
+    """Prints expressions as C++; those in `named` (hoisted sizes) by their name."""
+
+    named: dict[Expr, str] = field(default_factory=dict)
+
+    def __call__(self, e: Expr | int, outer: int = 0) -> str:
+        e = ix.wrap(e)
+        if e in self.named:
+            return self.named[e]
+        if e.op == "const":
+            return str(e.args[0])
+        if e.op == "var":
+            return e.args[0]
+        if e.op in ("min", "max"):
+            return f"{e.op.capitalize()}({self(e.args[0])}, {self(e.args[1])})"
+        text = self._add(e) if e.op == "add" else self._pair(e)
+        return f"({text})" if _BINDS[e.op] < outer else text
+
+    def _add(self, e: Expr) -> str:
+        known = self._known_part(e)
+        if known:
+            return known
+        out = ""
+        for a in sorted(e.args, key=lambda a: _coefficient(a) < 0):
+            c = _coefficient(a)
+            term = self(a if c >= 0 else _negated(a), 30 if c < 0 else 20)
+            out += (" - " if c < 0 else " + ") + term
+        return out[3:] if out.startswith(" + ") else "-" + out[3:]
+
+    def _known_part(self, e: Expr) -> str:
+        """`named + rest` where a hoisted sum is a part of this one."""
+        for n, name in self.named.items():
+            rest = e - n
+            if n.op == "add" and rest.op == "const":
+                return name + (f" + {rest.value}" if rest.value >= 0 else f" - {-rest.value}")  # type: ignore[operator]
+        return ""
+
+    def _pair(self, e: Expr) -> str:
+        sign = {"mul": "*", "div": "/", "mod": "%", "lt": "<", "and": "&&"}[e.op]
+        binds = _BINDS[e.op]
+        return f"{self(e.args[0], binds)} {sign} {self(e.args[1], 33 if binds >= 30 else binds + 1)}"
+
+
+def _coefficient(e: Expr) -> int:
+    return e.args[0] if e.op == "const" else e.args[1].args[0] if e.op == "mul" and e.args[1].op == "const" else 1
+
+
+def _negated(e: Expr) -> Expr:
+    return e * -1
+
+
+def loops_of(nodes: Iterable[Node]) -> dict[str, Interval]:
+    """Every loop variable below with the interval it runs over."""
+    out: dict[str, Interval] = {}
+    for n in nodes:
+        if isinstance(n, Loop):
+            out[n.var] = (0, max(n.trips - 1, out.get(n.var, (0, 0))[1]))
+        if isinstance(n, Loop | When):
+            for v, (_, high) in loops_of(n.body).items():
+                out[v] = (0, max(high, out.get(v, (0, 0))[1]))
+    return out
+
+
+@dataclass
+class Scope:
+    """What the text of one core may refer to: C++ names, ranges of variables, the buffers of the program."""
+
+    program: Program
+    core: str
+    cpp: Cpp = field(default_factory=Cpp)
+    names: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    ranges: dict[str, Interval] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        p = self.program
+        self.ranges = {**loops_of(p.core(self.core)), BLOCK: (0, max(0, p.blocks - 1)), SUB: (0, 1)}
+        self.taken = {*RESERVED, *(t.name for t in p.tensors), *self.ranges, p.name}
+        self.buffers = {b.name: b for b in p.buffers}
+        self.tensors = {t.name: t for t in p.tensors}
+        for t in p.tensors:
+            self.names[f"GM {t.name}"] = self.fresh(f"{t.name}_gm")
+        for b in p.buffers:
+            self.names[b.name] = self.fresh(b.name.replace(".", "_"), f"{b.name.replace('.', '_')}_{b.level.lower()}")
+
+    def fresh(self, *wishes: str) -> str:
+        """The first of these C++ names that is free, else the last one with a number."""
+        numbered = (f"{wishes[-1]}{n}" for n in range(2, 10_000))
+        name = next(n for n in (*wishes, *numbered) if n not in self.taken)
+        self.taken.add(name)
+        return name
+
+    def bounds(self, e: Expr) -> Interval:
+        return ix.bounds(e, self.ranges)
+
+    def high(self, e: Expr) -> int:
+        return self.bounds(e)[1]
+
+    def low(self, e: Expr) -> int:
+        return self.bounds(e)[0]
+
+    def field(self, i: Instr, what: str, e: Expr | int, limit: int) -> str:
+        """An instruction field; EmitError where it may be larger than the field holds."""
+        e = ix.wrap(e)
+        if self.high(e) > limit:
+            raise EmitError(f"{i.op}: {what} is up to {self.high(e)}, its field holds {limit}", i.span)
+        return self.cpp(e)
+
+    # Windows
+
+    def buffer(self, t: Tile) -> Buffer:
+        return self.buffers[t.buffer]
+
+    def dtype(self, o: Operand) -> DType:
+        return self.buffer(o).dtype if isinstance(o, Tile) else self.tensors[o.tensor].dtype
+
+    def at(self, o: Operand, offset: Expr | int = ZERO) -> str:
+        """The tensor that starts at `offset` elements behind the window's first one (layout nd)."""
+        if isinstance(o, Gm):
+            return self._indexed(self.names[f"GM {o.tensor}"], o.offset + offset)
+        b = self.buffer(o)
+        return self._indexed(self.names[b.name], self._slot(b, o.slot), o.row * b.pitch + o.col + offset)
+
+    def fractal(self, t: Tile, row: Expr | int, col: Expr | int, plus: Expr | int = ZERO) -> str:
+        """The element (row, col) of a window in an nz buffer; col is a multiple of the fractal's width."""
+        b = self.buffer(t)
+        r, c, c0 = t.row + row, t.col + col, self.c0(b)
+        return self._indexed(self.names[b.name], self._slot(b, t.slot), c // c0 * (padded_rows(b) * c0) + r * c0 + plus)
+
+    def c0(self, b: Buffer) -> int:
+        return 16 if b.level is Level.L0C else 32 // b.dtype.bytes
+
+    def slot(self, t: Tile, offset: Expr | int = ZERO) -> str:
+        """`offset` elements into the slot."""
+        b = self.buffer(t)
+        return self._indexed(self.names[b.name], self._slot(b, t.slot), ix.wrap(offset))
+
+    def _indexed(self, name: str, *offsets: Expr | str) -> str:
+        parts = [o if isinstance(o, str) else self.cpp(o) for o in offsets if o != ZERO]
+        return f"{name}[{' + '.join(parts)}]" if parts else name
+
+    def _slot(self, b: Buffer, slot: Expr) -> Expr | str:
+        """Where a slot starts, in elements from the buffer's first address."""
+        starts = [(a - min(b.addresses)) // b.dtype.bytes for a in b.addresses] or [0]
+        if len(starts) == 1 or slot.value is not None:
+            return ix.const(starts[slot.value or 0])
+        steps = {y - x for x, y in zip(starts, starts[1:], strict=False)}
+        if len(steps) == 1:
+            return slot * steps.pop() + starts[0]
+        s = self.cpp(slot)
+        picks = "".join(f"{s} == {n} ? {x} : " for n, x in enumerate(starts[:-1]))
+        return f"({picks}{starts[-1]})"
+
+
+def padded_rows(b: Buffer) -> int:
+    """Rows of an nz buffer with its padding to whole fractals."""
+    grain = max(16, 32 // b.dtype.bytes if b.level is not Level.L0C else 16)
+    return -(-b.rows // grain) * grain
+
+
+def call(name: str, *args: str) -> list[str]:
+    """A call as one line, or as two where it would be too long."""
+    text = f"AscendC::{name}({', '.join(args)});"
+    if len(text) <= LINE - 24:
+        return [text]
+    cut = next((n for n, a in enumerate(args) if n and "Params" in a), len(args) - 1)
+    head, tail = ", ".join(args[:cut]), ", ".join(args[cut:])
+    return [f"AscendC::{name}({head},", f"    {tail});"]
+
+
+def block(head: str, body: list[str]) -> list[str]:
+    return [head + " {", *("    " + line for line in body), "}"]
+
+
+def counted(var: str, count: str, body: list[str]) -> list[str]:
+    """for var in 0 .. count."""
+    return block(f"for (int32_t {var} = 0; {var} < {count}; ++{var})", body)
+
+
+def number(x: float, dtype: DType) -> str:
+    """A scalar operand in the element type."""
+    text = repr(float(x))
+    literal = {"inf": "__builtin_inff()", "-inf": "-__builtin_inff()", "nan": '__builtin_nanf("")'}.get(text, text + "f")
+    return literal if dtype is F32 else f"static_cast<{dtype.ascend}>({literal})"

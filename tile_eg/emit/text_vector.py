@@ -1,0 +1,364 @@
+"""Vector instructions as Ascend C: op -> the lines of its text.
+
+An instruction in the `flat` form is one call over a run of elements. In the `rows` form it becomes calls with mask and repeat:
+the repeat walks down the rows of one chunk of columns, or along the chunks of one row, whichever takes fewer calls and fits its
+fields. Barriers between the dependent steps of one instruction belong to its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, number
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.program import BINARY, REDUCE, SCALAR, UNARY, Instr, Operand, Tile
+from tile_eg.ir.types import BF16, F16, F32
+
+REPEATS, STRIDE, REGISTER, BLOCK_BYTES = 255, 255, 256, 32
+BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
+NAMES = {
+    "exp": "Exp", "ln": "Ln", "abs": "Abs", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "relu": "Relu", "reciprocal": "Reciprocal",
+    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "max": "Max", "min": "Min",
+    "adds": "Adds", "muls": "Muls", "maxs": "Maxs", "mins": "Mins",
+}  # fmt: skip
+FOLDS = {"max": "Max", "min": "Min", "sum": "Add"}
+WHOLE = {"max": "WholeReduceMax", "min": "WholeReduceMin", "sum": "WholeReduceSum"}
+ROUND = {(F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE"}
+
+
+@dataclass(frozen=True)
+class View:
+    """An operand as mask and repeat see it: blocks of 32 bytes between rows, between chunks, and between the blocks of a chunk.
+
+    `row` and `chunk` are the same distances in elements; a broadcast operand has zeros.
+    """
+
+    tile: Tile
+    row_blocks: int
+    chunk_blocks: int
+    block_stride: int
+    row: int
+    chunk: int
+
+
+@dataclass(frozen=True)
+class Job:
+    """One elementwise instruction over rows x cols: `flat(operands, count)` and `masked(operands, mask, repeat, strides)` make calls.
+
+    `lanes` elements fill the widest operand's vector register.
+    """
+
+    instr: Instr
+    views: tuple[View, ...]
+    lanes: int
+    flat: Callable[[list[str], str], list[str]]
+    masked: Callable[[list[str], str, str, list[str]], list[str]]
+    rows: Expr
+    cols: Expr
+
+
+def tile(i: Instr, o: Operand) -> Tile:
+    if isinstance(o, Tile):
+        return o
+    raise EmitError(f"{i.op} works in UB only, not on tensor {o.tensor}", i.span)
+
+
+def view(s: Scope, t: Tile, lanes: int, kind: str = "") -> View:
+    """kind: "" a tile, rows (a vbrcb result, one block a row) or cols (one row for all)."""
+    b = s.buffer(t)
+    size = b.dtype.bytes
+    if kind == "rows":
+        return View(t, 1, 0, 0, BLOCK_BYTES // size, 0)
+    pitch = 0 if kind == "cols" else b.pitch
+    return View(t, pitch * size // BLOCK_BYTES, lanes * size // BLOCK_BYTES, 1, pitch, lanes)
+
+
+def lanes_of(s: Scope, tiles: list[Tile]) -> int:
+    return REGISTER // max(s.buffer(t).dtype.bytes for t in tiles)
+
+
+def written(s: Scope, j: Job) -> list[str]:
+    """The text of a job in the form that its instruction asks for."""
+    if j.instr.form == "flat":
+        return _flat(s, j)
+    _aligned(s, j)
+    chunks, rows = -(-s.high(j.cols) // j.lanes), s.high(j.rows)
+    deep = max(v.row_blocks for v in j.views)
+    return _along(s, j) if rows < chunks or (deep > STRIDE and rows > 1) else _down(s, j)
+
+
+def _flat(s: Scope, j: Job) -> list[str]:
+    pitch = s.buffer(j.views[0].tile).pitch
+    if j.rows != ONE and len({s.buffer(v.tile).pitch for v in j.views}) > 1:
+        raise EmitError(f"{j.instr.op}: the flat form needs operands of one pitch", j.instr.span)
+    count = j.cols if j.rows == ONE else j.rows * pitch
+    return j.flat([s.at(v.tile) for v in j.views], s.field(j.instr, "count", count, 2**31 - 1))
+
+
+def _aligned(s: Scope, j: Job) -> None:
+    for v in j.views:
+        b = s.buffer(v.tile)
+        if v.row_blocks * BLOCK_BYTES != v.row * b.dtype.bytes and j.rows != ONE:
+            raise EmitError(f"{j.instr.op}: rows of {b.name} do not start at 32-byte multiples", j.instr.span)
+
+
+def _down(s: Scope, j: Job) -> list[str]:
+    """Repeats walk down the rows, calls walk along the columns."""
+    strides = _strides(s, j, [v.row_blocks for v in j.views])
+    return _in_parts(s, j, lambda at, rows: _columns(s, j, at, rows, strides))
+
+
+def _strides(s: Scope, j: Job, repeats: list[int]) -> list[str]:
+    blocks = [str(v.block_stride) for v in j.views]
+    return blocks + [s.field(j.instr, "repeat stride", min(r, STRIDE) if j.rows == ONE else r, STRIDE) for r in repeats]
+
+
+def _in_parts(s: Scope, j: Job, one: Callable[[Expr, Expr], list[str]]) -> list[str]:
+    """At most 255 rows a call."""
+    high = s.high(j.rows)
+    if high <= REPEATS:
+        return one(ZERO, j.rows)
+    if j.rows.value is not None:
+        parts = [(at, min(REPEATS, high - at)) for at in range(0, high, REPEATS)]
+        return [line for at, n in parts for line in one(ix.const(at), ix.const(n))]
+    r = s.fresh("row")
+    s.ranges[r] = (0, high - 1)
+    body = one(ix.var(r), ix.minimum(ix.const(REPEATS), j.rows - ix.var(r)))
+    return block(f"for (int32_t {r} = 0; {r} < {s.cpp(j.rows)}; {r} += {REPEATS})", body)
+
+
+def _columns(s: Scope, j: Job, row: Expr, rows: Expr, strides: list[str]) -> list[str]:
+    def one(at: Expr, mask: Expr) -> list[str]:
+        operands = [s.at(v.tile, row * v.row + at * (v.chunk // j.lanes)) for v in j.views]
+        return j.masked(operands, s.cpp(mask), s.field(j.instr, "repeat", rows, REPEATS), strides)
+
+    return _chunks(s, j.cols, j.lanes, ZERO, one)
+
+
+def _chunks(s: Scope, cols: Expr, lanes: int, first: Expr, one: Callable[[Expr, Expr], list[str]]) -> list[str]:
+    """Calls for the columns from `first` on in chunks of `lanes`, with the mask of each; a loop where there are many."""
+    high = s.high(cols)
+    start = first.value or 0
+    if high <= start:
+        return []
+    if cols.value is not None:
+        full, tail = divmod(high - start, lanes)
+        if full > 2:
+            c = s.fresh("col")
+            end = start + full * lanes
+            body = one(ix.var(c), ix.const(lanes))
+            out = block(f"for (int32_t {c} = {start}; {c} < {end}; {c} += {lanes})", body)
+        else:
+            out = [line for n in range(full) for line in one(ix.const(start + n * lanes), ix.const(lanes))]
+        return out + (one(ix.const(start + full * lanes), ix.const(tail)) if tail else [])
+    if high <= lanes and not start:
+        return one(ZERO, cols)
+    c = s.fresh("col")
+    s.ranges[c] = (start, high - 1)
+    mask = ix.minimum(ix.const(lanes), cols - ix.var(c))
+    return block(f"for (int32_t {c} = {start}; {c} < {s.cpp(cols)}; {c} += {lanes})", one(ix.var(c), mask))
+
+
+def _along(s: Scope, j: Job) -> list[str]:
+    """Calls walk down the rows, repeats walk along the columns: plain counts unless an operand is broadcast along them."""
+    r = s.fresh("row")
+    s.ranges[r] = (0, s.high(j.rows) - 1)
+    operands = [s.at(v.tile, ix.var(r) * v.row) for v in j.views]
+    if all(v.chunk for v in j.views):
+        return counted(r, s.cpp(j.rows), j.flat(operands, s.cpp(j.cols)))
+    strides = [str(v.block_stride) for v in j.views] + [str(v.chunk_blocks) for v in j.views]
+    full = j.cols // j.lanes
+    rest = j.cols - full * j.lanes
+    body = []
+    if s.high(full) > 0:
+        repeat = s.field(j.instr, "repeat", full, REPEATS)
+        lines = j.masked(operands, str(j.lanes), repeat, strides)
+        body += lines if s.low(full) > 0 else block(f"if ({repeat} > 0)", lines)
+    if rest != ZERO:
+        ends = [s.at(v.tile, ix.var(r) * v.row + full * v.chunk) for v in j.views]
+        lines = j.masked(ends, s.cpp(rest), "1", strides)
+        body += lines if rest.value else block(f"if ({s.cpp(rest)} > 0)", lines)
+    return counted(r, s.cpp(j.rows), body)
+
+
+def _checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
+    if any(s.buffer(t).dtype not in (F16, F32) for t in tiles):
+        raise EmitError(f"{i.op} works on f16 and f32 only", i.span)
+
+
+def unary_job(s: Scope, i: Instr, name: str, dst: Tile, src: Tile, extra: tuple[str, ...] = ()) -> Job:
+    """dst = name(src, extra): `UnaryRepeatParams`."""
+    lanes = lanes_of(s, [dst, src])
+
+    def masked(operands: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
+        return call(name, *operands, *extra, mask, repeat, f"AscendC::UnaryRepeatParams({', '.join(strides)})")
+
+    views = (view(s, dst, lanes), view(s, src, lanes))
+    return Job(i, views, lanes, lambda o, n: call(name, *o, *extra, n), masked, i.rows, i.cols)
+
+
+def binary_job(s: Scope, i: Instr, name: str, views: tuple[View, View, View], lanes: int) -> Job:
+    def masked(operands: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
+        return call(name, *operands, mask, repeat, f"AscendC::BinaryRepeatParams({', '.join(strides)})")
+
+    return Job(i, views, lanes, lambda o, n: call(name, *o, n), masked, i.rows, i.cols)
+
+
+def unary(s: Scope, i: Instr) -> list[str]:
+    dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    _checked(s, i, [dst, src])
+    return written(s, unary_job(s, i, NAMES[i.op[1:]], dst, src))
+
+
+def copy(s: Scope, i: Instr) -> list[str]:
+    """UB to UB by adding zero: exact for every value, and takes any count."""
+    dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    _checked(s, i, [dst, src])
+    return written(s, unary_job(s, i, "Adds", dst, src, (number(0.0, s.buffer(dst).dtype),)))
+
+
+def scalar(s: Scope, i: Instr) -> list[str]:
+    dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    _checked(s, i, [dst, src])
+    name = "Axpy" if i.op == "vaxpy" else NAMES[i.op[1:]]
+    return written(s, unary_job(s, i, name, dst, src, (number(i.scalar, s.buffer(src).dtype),)))
+
+
+def binary(s: Scope, i: Instr) -> list[str]:
+    """Plain, row-broadcast and column-broadcast forms, and the fused multiply-add."""
+    op, _, kind = i.op[1:].partition("_")
+    dst, a, b = tile(i, i.dst), tile(i, i.srcs[0]), tile(i, i.srcs[1])
+    _checked(s, i, [dst, a, b])
+    lanes = lanes_of(s, [dst, a, b])
+    first, second = view(s, a, lanes), view(s, b, lanes, kind)
+    views = (view(s, dst, lanes), *((second, first) if i.swap else (first, second)))
+    j = binary_job(s, i, "MulAddDst" if op == "muladd" else NAMES[op], views, lanes)
+    if kind == "cols" and i.rows == ONE:
+        return j.flat([s.at(v.tile) for v in views], s.cpp(i.cols))
+    if kind:
+        _aligned(s, j)
+        chunks, rows = -(-s.high(j.cols) // j.lanes), s.high(j.rows)
+        deep = max(v.row_blocks for v in views) > STRIDE and rows > 1
+        return _along(s, j) if rows < chunks or deep else _down(s, j)
+    return written(s, j)
+
+
+def cast(s: Scope, i: Instr) -> list[str]:
+    dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    types = s.buffer(src).dtype, s.buffer(dst).dtype
+    if types not in ROUND:
+        raise EmitError(f"no cast from {types[0]} to {types[1]}", i.span)
+    return written(s, unary_job(s, i, "Cast", dst, src, (f"AscendC::RoundMode::{ROUND[types]}",)))
+
+
+def duplicate(s: Scope, i: Instr) -> list[str]:
+    dst = tile(i, i.dst)
+    value = number(i.scalar, s.buffer(dst).dtype)
+    lanes = lanes_of(s, [dst])
+
+    def masked(operands: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
+        return call("Duplicate", *operands, value, mask, repeat, *strides)
+
+    j = Job(i, (view(s, dst, lanes),), lanes, lambda o, n: call("Duplicate", *o, value, n), masked, i.rows, i.cols)
+    return written(s, j)
+
+
+def brcb(s: Scope, i: Instr) -> list[str]:
+    """Each element becomes a block of 32 bytes, eight elements a repeat: the destination holds whole groups of eight rows."""
+    dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    count = i.cols if i.rows == ONE and i.cols != ONE else i.rows
+    room = s.buffer(dst).slot_bytes // (8 * BLOCK_BYTES)
+    if s.high(ceil_div(count, 8)) > max(1, room):
+        raise EmitError(f"vbrcb: {s.buffer(dst).name} must hold whole groups of 8 rows of 32 bytes", i.span)
+    repeat = s.field(i, "repeat", ceil_div(count, 8), REPEATS)
+    return call("Brcb", s.at(dst), s.at(src), repeat, "AscendC::BrcbRepeatParams(1, 8)")
+
+
+def row_reduce(s: Scope, i: Instr) -> list[str]:
+    """Column chunks are folded into `scratch`, then each row of one chunk is reduced as a whole, under the mask of what is valid."""
+    op, dst, src = i.op.removeprefix("vrow"), tile(i, i.dst), tile(i, i.srcs[0])
+    _checked(s, i, [dst, src])
+    lanes = lanes_of(s, [src])
+    if s.high(i.cols) <= lanes:
+        return _whole(s, i, op, dst, view(s, src, lanes), i.cols)
+    if i.scratch is None:
+        raise EmitError(f"{i.op} over more than {lanes} columns needs scratch", i.span)
+    partial = View(i.scratch, 8, 8, 1, lanes, lanes)
+    return [*_fold(s, i, op, partial, view(s, src, lanes), lanes), BARRIER,
+            *_whole(s, i, op, dst, partial, ix.minimum(ix.const(lanes), i.cols))]  # fmt: skip
+
+
+def _fold(s: Scope, i: Instr, op: str, partial: View, src: View, lanes: int) -> list[str]:
+    """scratch = the first chunk, then op= each further chunk."""
+    zero = number(0.0, s.buffer(src.tile).dtype)
+
+    def copied(o: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
+        return call("Adds", *o, zero, mask, repeat, f"AscendC::UnaryRepeatParams({', '.join(strides)})")
+
+    first = Job(i, (partial, src), lanes, lambda o, n: call("Adds", *o, zero, n), copied, i.rows, i.cols)
+    step = binary_job(s, i, FOLDS[op], (partial, partial, src), lanes)
+
+    def fold(at: Expr, mask: Expr) -> list[str]:
+        return [BARRIER, *_row_calls(s, step, (ZERO, ZERO, at), s.cpp(mask))]
+
+    start = _row_calls(s, first, (ZERO, ZERO), s.cpp(ix.minimum(ix.const(lanes), i.cols)))
+    return [*start, *_chunks(s, i.cols, lanes, ix.const(lanes), fold)]
+
+
+def _row_calls(s: Scope, j: Job, columns: tuple[Expr, ...], mask: str) -> list[str]:
+    """The job's calls for one chunk of columns over all rows; row by row where the rows lie too far apart for the repeat."""
+    far = max(v.row_blocks for v in j.views) > STRIDE and j.rows != ONE
+
+    def one(row: Expr, rows: Expr) -> list[str]:
+        operands = [s.at(v.tile, row * v.row + c) for v, c in zip(j.views, columns, strict=True)]
+        repeats = [0 if far else v.row_blocks for v in j.views]
+        return j.masked(operands, mask, s.cpp(rows), _strides(s, j, repeats))
+
+    if not far:
+        return _in_parts(s, j, one)
+    r = s.fresh("row")
+    return counted(r, s.cpp(j.rows), one(ix.var(r), ONE))
+
+
+def _whole(s: Scope, i: Instr, op: str, dst: Tile, src: View, mask: Expr) -> list[str]:
+    """One value for each row: the repeat walks down the rows, the mask keeps out what lies beyond the columns."""
+    order = [] if op == "sum" else ["AscendC::ReduceOrder::ORDER_ONLY_VALUE"]
+    job = Job(i, (src,), 0, lambda o, n: [], lambda *_: [], i.rows, i.cols)
+
+    def one(row: Expr, rows: Expr) -> list[str]:
+        fields = (s.cpp(mask), s.cpp(rows), "1", "1", str(src.row_blocks))
+        return call(WHOLE[op], s.at(dst, row), s.at(src.tile, row * src.row), *fields, *order)
+
+    _aligned(s, job)
+    return _in_parts(s, job, one)
+
+
+def col_reduce(s: Scope, i: Instr) -> list[str]:
+    """The first row, then each further row folded in: one barrier a row."""
+    op, dst, src = i.op.removeprefix("vcol"), tile(i, i.dst), tile(i, i.srcs[0])
+    _checked(s, i, [dst, src])
+    zero, cols, pitch = number(0.0, s.buffer(dst).dtype), s.cpp(i.cols), s.buffer(src).pitch
+    first = call("Adds", s.at(dst), s.at(src), zero, cols)
+    if i.rows == ONE:
+        return first
+    r = s.fresh("row")
+    s.ranges[r] = (1, max(1, s.high(i.rows) - 1))
+    step = [BARRIER, *call(FOLDS[op], s.at(dst), s.at(dst), s.at(src, ix.var(r) * pitch), cols)]
+    return [*first, *block(f"for (int32_t {r} = 1; {r} < {s.cpp(i.rows)}; ++{r})", step)]
+
+
+VECTOR_OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
+    **{f"v{u}": unary for u in UNARY},
+    **{f"v{x}": scalar for x in SCALAR},
+    **{f"v{b}{kind}": binary for b in BINARY for kind in ("", "_rows", "_cols")},
+    **{f"vrow{r}": row_reduce for r in REDUCE},
+    **{f"vcol{r}": col_reduce for r in REDUCE},
+    "vcopy": copy,
+    "vaxpy": scalar,
+    "vmuladd": binary,
+    "vcast": cast,
+    "vdup": duplicate,
+    "vbrcb": brcb,
+}
