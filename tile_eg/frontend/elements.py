@@ -109,10 +109,8 @@ class Statement:
         if len(inside) != 1 or not self.plain(start, inside[0], tensor):
             raise self.unsupported(r, f"the index {start}")
         if not tensor and self.step.extents[inside[0]] != size:
-            raise TileError(
-                f"`{inside[0]}` takes {self.step.extents[inside[0]]} values and `{r.name}` has {size} there: not supported yet", r.span,
-                help="loop over all of the buffer",
-            )  # fmt: skip
+            what = f"`{inside[0]}` takes {self.step.extents[inside[0]]} values and `{r.name}` has {size} there"
+            raise TileError(f"{what}: not supported yet", r.span, help="loop over all of the buffer")
         return (inside[0], self.step.extents[inside[0]])
 
     def plain(self, start: Expr, variable: str, tensor: bool) -> bool:

@@ -1,0 +1,239 @@
+"""The sequential meaning of a kernel, in NumPy: statement by statement, block by block, with buffers that are written in place.
+
+Every buffer remembers which of its elements are valid. What lies outside a tensor is loaded as invalid (and as NaN, so that a
+leak shows); a result is valid where all its operands are; reductions and products run over valid elements only; stores write
+valid elements that lie inside the tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from tile_eg.ir import arithmetic as ar
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.reference_values import run_values
+
+__all__ = ["run_kernel", "run_values"]
+
+Array = np.ndarray
+Env = Mapping[str, int | Array]
+
+
+@dataclass
+class Tile:
+    """Data and, where not all of it is valid, a mask of the same shape. A Number has no dtype of its own."""
+
+    data: Array
+    valid: Array | None = None
+    number: bool = False
+
+    def taken(self, place: tuple) -> Tile:
+        return Tile(self.data[place], None if self.valid is None else self.valid[place])
+
+
+def run_kernel(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs for these inputs, arrays of the tensors' shapes and dtypes. Elements of an output that the kernel does not
+    write are NaN, or what `inputs` gives for that output."""
+    arrays = {t.name: _initial(t, inputs) for t in kernel.tensors}
+    shapes = {t.name: t for t in kernel.tensors}
+    with np.errstate(all="ignore"):
+        for block in _blocks(kernel.grid):
+            Block(arrays, shapes).run(kernel.body, block)
+    return {t.name: arrays[t.name] for t in kernel.tensors if t.output}
+
+
+def _initial(t: kn.Tensor, inputs: Mapping[str, Array]) -> Array:
+    dtype = ar.numpy_dtype(t.dtype)
+    if t.name in inputs or not t.output:
+        return np.array(inputs[t.name], dtype).reshape(t.shape)
+    return np.full(t.shape, np.nan, dtype)
+
+
+def _blocks(grid: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
+    """Every block's grid variables, the first one fastest."""
+    names = [n for n, _ in grid]
+    for point in product(*(range(e) for _, e in reversed(grid))):
+        yield dict(zip(names, reversed(point), strict=True))
+
+
+class Block:
+    """Runs the statements of one block. `elements` tells that the indices are arrays over an element loop."""
+
+    def __init__(self, tensors: dict[str, Array], declared: Mapping[str, kn.Tensor]) -> None:
+        self.tensors, self.declared = tensors, declared
+        self.buffers: dict[str, Tile] = {}
+        self.elements = False
+
+    def run(self, body: tuple[kn.Stmt, ...], env: Env) -> None:
+        for s in body:
+            self.statement(s, env)
+
+    def statement(self, s: kn.Stmt, env: Env) -> None:
+        match s:
+            case kn.Alloc():
+                dtype = ar.numpy_dtype(s.dtype)
+                self.buffers[s.name] = Tile(np.full(s.shape, np.nan, dtype), np.zeros(s.shape, bool))
+            case kn.Assign():
+                self.assign(s, env)
+            case kn.For():
+                for i in range(s.start, s.start + s.extent):
+                    self.run(s.body, {**env, s.var: i})
+            case kn.Parallel():
+                points = np.ogrid[tuple(slice(0, e) for e in s.extents)]
+                self.elements = True
+                self.run(s.body, {**env, **dict(zip(s.vars, points, strict=True))})
+                self.elements = False
+            case kn.If():
+                self.run(s.then if evaluate(s.condition, env) else s.otherwise, env)
+
+    # assignments
+
+    def assign(self, s: kn.Assign, env: Env) -> None:
+        target = self.tensors.get(s.target.name)
+        if target is not None:
+            self.store(s.target, target, self.value(s.value, env), env)
+            return
+        buffer = self.buffers[s.target.name]
+        value = self.value(s.value, env)
+        place = self.place(s.target, env)
+        buffer.data[place] = value.data.astype(buffer.data.dtype)
+        self.mark(s.target.name, buffer, place, value.valid)
+
+    def mark(self, name: str, buffer: Tile, place: tuple, valid: Array | None) -> None:
+        """Notes which elements of a buffer are valid after a write."""
+        if valid is None and buffer.data[place].shape == buffer.data.shape and not self.elements:
+            buffer.valid = None
+            return
+        if buffer.valid is None:
+            buffer.valid = np.ones(buffer.data.shape, bool)
+        buffer.valid[place] = True if valid is None else valid
+        buffer.data[~buffer.valid] = np.nan
+
+    def place(self, r: kn.Region, env: Env) -> tuple:
+        """A region of a buffer as a NumPy index."""
+        starts = [evaluate(s, env) for s in r.starts]
+        return tuple(s if e is None else slice(int(s), int(s) + e) for s, e in zip(starts, r.extents, strict=True))
+
+    def store(self, r: kn.Region, array: Array, value: Tile, env: Env) -> None:
+        places, inside = self.tensor_places(r, array, env)
+        mask = inside if value.valid is None else inside & value.valid
+        data = np.broadcast_to(value.data.astype(array.dtype), mask.shape)
+        points = np.broadcast_arrays(*places, mask)[:-1]
+        array[tuple(p[mask] for p in points)] = data[mask]
+
+    def tensor_places(self, r: kn.Region, array: Array, env: Env) -> tuple[list[Array], Array]:
+        """The index of every element of a region in each dimension, and which of them lie inside the tensor."""
+        rank, n, places = len(r.shape), 0, []
+        for start, extent in zip(r.starts, r.extents, strict=True):
+            at = np.asarray(evaluate(start, env))
+            if extent is not None:
+                at = (at + np.arange(extent)).reshape((-1,) + (1,) * (rank - n - 1))
+                n += 1
+            places.append(at)
+        inside = np.ones(np.broadcast_shapes(*(p.shape for p in places)), bool)
+        for p, size in zip(places, array.shape, strict=True):
+            inside = inside & (p >= 0) & (p < size)
+        return places, inside
+
+    # expressions
+
+    def value(self, e: kn.TileExpr, env: Env) -> Tile:
+        match e:
+            case kn.Number():
+                return Tile(np.asarray(e.value, np.float32), number=True)
+            case kn.Region():
+                return self.load(e, env) if e.name in self.tensors else self.buffers[e.name].taken(self.place(e, env))
+            case kn.Unary():
+                x = self.value(e.x, env)
+                return Tile(ar.unary(e.op, x.data), x.valid, x.number)
+            case kn.Binary():
+                return self.binary(e, env)
+            case kn.Cast():
+                x = self.value(e.x, env)
+                return Tile(x.data.astype(ar.numpy_dtype(e.dtype)), x.valid)
+            case kn.Broadcast():
+                return self.value(e.x, env).taken((slice(None), None) if e.axis == 1 else (None, slice(None)))
+            case kn.Reduce():
+                return _reduced(e.op, self.value(e.x, env), e.axis)
+            case kn.MatMul():
+                return _product(self.value(e.a, env), self.value(e.b, env), e)
+            case kn.Select():
+                return self.value(e.x if evaluate(e.condition, env) else e.y, env)
+
+    def load(self, r: kn.Region, env: Env) -> Tile:
+        array = self.tensors[r.name]
+        places, inside = self.tensor_places(r, array, env)
+        clipped = [np.clip(p, 0, size - 1) for p, size in zip(places, array.shape, strict=True)]
+        data = np.broadcast_to(array[tuple(np.broadcast_arrays(*clipped))], inside.shape).copy()
+        if inside.all():
+            return Tile(data)
+        data[~inside] = np.nan
+        return Tile(data, inside)
+
+    def binary(self, e: kn.Binary, env: Env) -> Tile:
+        x, y = self.value(e.x, env), self.value(e.y, env)
+        valid = _both(x.valid, y.valid)
+        dtype = _common(x, y)
+        data = ar.binary(e.op, x.data.astype(dtype), y.data.astype(dtype))
+        return Tile(data, None if valid is None else np.broadcast_to(valid, data.shape), x.number and y.number)
+
+
+def evaluate(e: ix.Expr, env: Env) -> int | Array:
+    """An index expression where variables may be arrays over an element loop."""
+    if e.op == "const":
+        return e.args[0]
+    if e.op == "var":
+        return env[e.args[0]]
+    parts = [evaluate(a, env) for a in e.args]
+    if e.op == "add":
+        return sum(parts[1:], parts[0])
+    a, b = parts
+    if e.op in ("lt", "and"):
+        return (a < b) * 1 if e.op == "lt" else (a != 0) & (b != 0)
+    f = {"mul": np.multiply, "div": np.floor_divide, "mod": np.mod, "min": np.minimum, "max": np.maximum}[e.op]
+    return f(a, b)
+
+
+def _common(x: Tile, y: Tile) -> np.dtype:
+    if x.number or y.number:
+        return y.data.dtype if x.number else x.data.dtype
+    return x.data.dtype if x.data.dtype == y.data.dtype else np.dtype(np.float32)
+
+
+def _both(x: Array | None, y: Array | None) -> Array | None:
+    if x is None or y is None:
+        return y if x is None else x
+    return x & y
+
+
+def _reduced(op: str, x: Tile, axis: int) -> Tile:
+    """A reduction over valid elements; a row or column with none is not valid."""
+    axis = axis if x.data.ndim == 2 else 0
+    if x.valid is None:
+        return Tile(ar.reduce(op, x.data, axis))
+    neutral = np.asarray(ar.REDUCE[op][1], x.data.dtype)
+    return Tile(ar.reduce(op, np.where(x.valid, x.data, neutral), axis), x.valid.any(axis=axis))
+
+
+def _product(a: Tile, b: Tile, e: kn.MatMul) -> Tile:
+    """A product over the inner indices that are valid on both sides."""
+    a = _flipped(a) if e.transpose_a else a
+    b = _flipped(b) if e.transpose_b else b
+    if a.valid is None and b.valid is None:
+        return Tile(ar.matmul(a.data, b.data))
+    va = np.ones(a.data.shape, bool) if a.valid is None else a.valid
+    vb = np.ones(b.data.shape, bool) if b.valid is None else b.valid
+    inner = va.any(axis=0) & vb.any(axis=1)
+    va, vb = va & inner, vb & inner[:, None]
+    zero = np.asarray(0, a.data.dtype)
+    data = ar.matmul(np.where(va, a.data, zero), np.where(vb, b.data, zero))
+    return Tile(data, va.any(axis=1)[:, None] & vb.any(axis=0))
+
+
+def _flipped(x: Tile) -> Tile:
+    return Tile(x.data.T, None if x.valid is None else x.valid.T)

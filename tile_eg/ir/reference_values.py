@@ -1,0 +1,225 @@
+"""The meaning of value terms, in NumPy: block by block, each term once in each trip of the loops that it depends on.
+
+A tile is a rows x cols array with NaN beyond its valid extents, so that a leak shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tile_eg.ir import arithmetic as ar
+from tile_eg.ir import index as ix
+from tile_eg.ir.values import Term, Values
+
+Array = np.ndarray
+
+
+def run_values(values: Values, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs for these inputs, arrays of the tensors' shapes and dtypes; unwritten elements as in `run_kernel`."""
+    outputs = [t for t in values.tensors if t.output]
+    arrays = {}
+    for t in values.tensors:
+        dtype = ar.numpy_dtype(t.dtype)
+        given = np.array(inputs[t.name], dtype) if t.name in inputs or not t.output else np.full(t.shape, np.nan, dtype)
+        arrays[t.name] = given.reshape(t.shape)
+    loops = Dependences(values)
+    with np.errstate(all="ignore"):
+        for block in range(values.blocks):
+            run = Run(values, loops, arrays, block)
+            arrays |= {t.name: run.term(term) for t, term in zip(outputs, values.outputs, strict=True)}
+    return {t.name: arrays[t.name] for t in outputs}
+
+
+class Dependences:
+    """Which loops' variables and states a term reads; the innermost of them decides how long its result holds."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.loop_of = {name: loop for loop, name in values.variables.items()}
+        self.known: dict[Term, frozenset[int]] = {}
+
+    def of(self, x: Any) -> frozenset[int]:
+        if isinstance(x, tuple):
+            return frozenset().union(*map(self.of, x))
+        if isinstance(x, ix.Expr):
+            return frozenset(self.loop_of[v] for v in ix.variables(x) if v in self.loop_of)
+        if not isinstance(x, Term):
+            return frozenset()
+        if x not in self.known:
+            own = frozenset(x.args[:1]) if x.op in ("arg", "targ") else frozenset()
+            inner = frozenset(x.args[:1]) if x.op == "loop" else frozenset()
+            self.known[x] = (own | self.of((x.args, x.vrows, x.vcols))) - inner
+        return self.known[x]
+
+    def home(self, t: Term) -> int:
+        """The innermost loop that a term depends on; 0 for the block."""
+        return max(self.of(t), key=self.depth, default=0)
+
+    def depth(self, loop: int) -> int:
+        return 0 if loop == 0 else 1 + self.depth(self.values.parents[loop])
+
+
+class Run:
+    """Evaluates terms in one block."""
+
+    def __init__(self, values: Values, dependences: Dependences, arrays: Mapping[str, Array], block: int) -> None:
+        self.values, self.dependences, self.arrays = values, dependences, arrays
+        self.indices = {ix.BLOCK: block}
+        self.states: dict[int, tuple[Array, ...]] = {}
+        self.results: dict[int, dict[Term, Any]] = {}
+
+    def term(self, t: Term) -> Any:
+        """An array; for a loop the tuple of its final states."""
+        known = self.results.setdefault(self.dependences.home(t), {})
+        if t not in known:
+            result = getattr(self, "_" + t.op)(t)
+            known[t] = self.masked(t, result) if t.vrows is not None and t.op not in ("store",) else result
+        return known[t]
+
+    def at(self, e: ix.Expr) -> int:
+        return ix.evaluate(e, self.indices)
+
+    def valid(self, t: Term) -> tuple[int, int]:
+        assert t.vrows is not None and t.vcols is not None
+        return self.at(t.vrows), self.at(t.vcols)
+
+    def masked(self, t: Term, x: Array) -> Array:
+        rows, cols = self.valid(t)
+        assert x.shape == (t.rows, t.cols), f"{t.op} gives {x.shape}, not {(t.rows, t.cols)}"
+        if (rows, cols) == x.shape:
+            return x
+        x = x.copy()
+        x[rows:] = np.nan
+        x[:, cols:] = np.nan
+        return x
+
+    # tiles
+
+    def _load(self, t: Term) -> Array:
+        version, offset, stride = t.args
+        rows, cols = self.valid(t)
+        flat = self.term(version).reshape(-1)
+        places = self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)
+        out = np.full((t.rows, t.cols), np.nan, flat.dtype)
+        out[:rows, :cols] = flat[places]
+        return out
+
+    def _fill(self, t: Term) -> Array:
+        return np.full((t.rows, t.cols), t.args[0], ar.numpy_dtype(_dtype(t)))
+
+    def _matmul(self, t: Term) -> Array:
+        a, b, ta, tb = t.args
+        x, y = self.inner(a), self.inner(b)
+        x, y = (x.T if ta else x), (y.T if tb else y)
+        depth = min(x.shape[1], y.shape[0])
+        out = np.full((t.rows, t.cols), np.nan, np.float32)
+        out[: x.shape[0], : y.shape[1]] = ar.matmul(x[:, :depth], y[:depth])
+        return out
+
+    def inner(self, t: Term) -> Array:
+        rows, cols = self.valid(t)
+        return self.term(t)[:rows, :cols]
+
+    def _unary(self, t: Term) -> Array:
+        return ar.unary(t.args[0], self.term(t.args[1]))
+
+    def _binary(self, t: Term) -> Array:
+        return ar.binary(t.args[0], self.term(t.args[1]), self.term(t.args[2]))
+
+    def _bcast(self, t: Term) -> Array:
+        axis, v = t.args
+        x = self.term(v)
+        return np.broadcast_to(x.T if axis == 1 else x, (t.rows, t.cols)).copy()
+
+    def _reduce(self, t: Term) -> Array:
+        axis, name, x = t.args
+        out = np.full((t.rows, t.cols), np.nan, ar.numpy_dtype(_dtype(t)))
+        found = ar.reduce(name, self.inner(x), axis)
+        out[0, : found.size] = found
+        return out
+
+    def _cast(self, t: Term) -> Array:
+        return self.term(t.args[0]).astype(ar.numpy_dtype(_dtype(t)))
+
+    def _arg(self, t: Term) -> Array:
+        return self.states[t.args[0]][t.args[1]]
+
+    def _proj(self, t: Term) -> Array:
+        return self.term(t.args[0])[t.args[1]]
+
+    # scalar expressions
+
+    def _nest(self, t: Term) -> Array:
+        return np.broadcast_to(self.scalar(t.args[0], t.rows), (t.rows, t.cols)).copy()
+
+    def scalar(self, s: Term, rows: int) -> Array:
+        """A scalar expression over all points of a tile with this many rows, as an array that broadcasts to it."""
+        match s.op:
+            case "elem" | "elem_col":
+                return self.term(s.args[0])
+            case "elem_row":
+                return self.term(s.args[0]).T
+            case "number":
+                return np.full((1, 1), s.args[0], ar.numpy_dtype(_dtype(s)))
+            case "s_unary":
+                return ar.unary(s.args[0], self.scalar(s.args[1], rows))
+            case "s_binary":
+                return ar.binary(s.args[0], self.scalar(s.args[1], rows), self.scalar(s.args[2], rows))
+            case "s_cast":
+                return self.scalar(s.args[0], rows).astype(ar.numpy_dtype(_dtype(s)))
+            case "s_reduce":
+                return self.row_reduction(s, rows)
+        raise AssertionError(f"{s.op} is not a scalar expression")
+
+    def row_reduction(self, s: Term, rows: int) -> Array:
+        """One value a row of the reduced tile: a column of a tile with as many rows, else (in a vector) a row."""
+        name, x = s.args
+        tile = np.broadcast_to(self.scalar(x, s.rows), (s.rows, s.cols))
+        valid_rows, valid_cols = self.valid(s)
+        out = np.full((s.rows, 1), np.nan, ar.numpy_dtype(_dtype(s)))
+        out[:valid_rows, 0] = ar.reduce(name, tile[:valid_rows, :valid_cols], 1)
+        return out if rows == s.rows else out.T
+
+    # tensors and loops
+
+    def _given(self, t: Term) -> Array:
+        return self.arrays[t.args[0].name]
+
+    def _store(self, t: Term) -> Array:
+        version, offset, stride, value = t.args
+        rows, cols = self.valid(t)
+        x = self.term(value)
+        out = self.term(version).copy()
+        places = self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)
+        out.reshape(-1)[places] = x[:rows, :cols]
+        return out
+
+    _targ, _tproj = _arg, _proj
+
+    def _loop(self, t: Term) -> tuple[Array, ...]:
+        loop, trips, states, _ = t.args
+        current = tuple(self.term(init) for init, _ in states)
+        name = self.values.variables[loop]
+        for trip in range(trips):
+            self.forget(loop)
+            self.indices[name], self.states[loop] = trip, current
+            current = tuple(self.term(following) for _, following in states)
+        self.forget(loop)
+        return current
+
+    def forget(self, loop: int) -> None:
+        """Drops the results that hold for one trip of a loop or of a loop inside it."""
+        for home in list(self.results):
+            if home == loop or self.within(home, loop):
+                del self.results[home]
+
+    def within(self, loop: int, outer: int) -> bool:
+        return loop != 0 and (self.values.parents[loop] == outer or self.within(self.values.parents[loop], outer))
+
+
+def _dtype(t: Term) -> Any:
+    assert t.dtype is not None, f"{t.op} has no dtype"
+    return t.dtype
