@@ -13,7 +13,52 @@ from tile_eg.ir.types import DTYPES, DType, Level
 from tile_eg.ir.values import Term, Values
 from tile_eg.rules import registry
 
-PHYSICAL = ["GmToL1", "GmToUB", "WsToL1", "WsToUB", "FixToGM", "FixToWS", "FixToL1", "UBToGM", "UBToWS", "Mmad", "MmadAcc", "ZeroL0C", "L0", "VUn", "VBin", "VBinS", "VBinR", "VBinC", "VCast", "VRed", "VBrcb", "VDup", "VDupIn", "VAxpy", "VMulAdd", "VCopy", "Give", "Keep", "NextIn", "NextCp", "State", "PNil", "PCons", "PTCons", "Stages", "Skew", "PLoop", "PProj", "PArg", "GM0", "PTArg", "PTProj", "ONil", "OCons"]
+PHYSICAL = [
+    "GmToL1",
+    "GmToUB",
+    "WsToL1",
+    "WsToUB",
+    "FixToGM",
+    "FixToWS",
+    "FixToL1",
+    "UBToGM",
+    "UBToWS",
+    "Mmad",
+    "MmadAcc",
+    "ZeroL0C",
+    "L0",
+    "VUn",
+    "VBin",
+    "VBinS",
+    "VBinR",
+    "VBinC",
+    "VCast",
+    "VRed",
+    "VBrcb",
+    "VDup",
+    "VDupIn",
+    "VAxpy",
+    "VMulAdd",
+    "VCopy",
+    "Give",
+    "Keep",
+    "NextIn",
+    "NextCp",
+    "State",
+    "PNil",
+    "PCons",
+    "PTCons",
+    "Stages",
+    "Skew",
+    "PLoop",
+    "PProj",
+    "PArg",
+    "GM0",
+    "PTArg",
+    "PTProj",
+    "ONil",
+    "OCons",
+]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
 RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
 WHOLE = None
@@ -21,8 +66,10 @@ WHOLE = None
 
 @dataclass(frozen=True)
 class Tile:
-    """A value's shape and valid extents. `load` is (tensor, offset, row stride) and `fill` a constant where it is one; of a product,
-    `matmul` tells which operands are transposed, `depth` and `operand` are its k and its operands' dtype."""
+    """A value's shape and valid extents. `load` is (tensor, offset, row stride) and `fill` a constant where it is one.
+
+    Of a product, `matmul` tells which operands are transposed, `depth` and `operand` are its k and its operands' dtype.
+    """
 
     rows: int
     cols: int
@@ -39,7 +86,10 @@ class Tile:
 
 @dataclass(frozen=True)
 class Where:
-    """What a class of P is a demand for: a value, the level and share (None: whole, 0 or 1: split along that axis), the region."""
+    """What a class of P is a demand for: a value, its level, the region, and the share of one vector core.
+
+    A share of None is the whole, 0 or 1 a half along that axis.
+    """
 
     tile: Tile
     level: Level
@@ -262,9 +312,7 @@ def snapshot(egraph: Any, encoder: Encoder, values: Values) -> Graph:
     inner = {r.inputs[1] for r in reader.of("OCons")}
     root = next(r.output for r in reader.of("OCons") if r.output not in inner)
     kept = _reachable(root, by_class, answerable) if root in answerable else []
-    unanswered = [
-        f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}" for c, w in where.items() if c not in answerable
-    ]
+    unanswered = [f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}" for c, w in where.items() if c not in answerable]
     return _numbered(kept, root, where, Graph(values, [], {}, 0, {}, reader.total, unanswered))
 
 

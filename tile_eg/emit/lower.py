@@ -90,7 +90,9 @@ class Lowering:
             return
         loop = around[-1]
         trip = var(self.values.variables[loop.loop])
-        guard = both(less(step.lag - 1, trip) if step.lag else ONE, less(trip, loop.trips + step.lag) if step.lag < loop.skew else ONE)
+        guard = both(
+            less(step.lag - 1, trip) if step.lag else ONE, less(trip, loop.trips + step.lag) if step.lag < loop.skew else ONE
+        )
         if out and isinstance(out[-1], When) and out[-1].condition == guard:
             out[-1] = When(guard, (*out[-1].body, *nodes))
         else:
@@ -104,7 +106,11 @@ class Lowering:
         if op == "ZeroL0C":
             return []
         nodes = self.products.lower(step, around) if op in ("Mmad", "MmadAcc") else [_LOWER[op](self, step)]
-        trip = {self.values.variables[around[-1].loop]: var(self.values.variables[around[-1].loop]) - step.lag} if around and step.lag else {}
+        trip = (
+            {self.values.variables[around[-1].loop]: var(self.values.variables[around[-1].loop]) - step.lag}
+            if around and step.lag
+            else {}
+        )
         return [self._finish(n, step, trip) for n in nodes]
 
     def _finish(self, node: Node, step: Step, trip: dict[str, Expr]) -> Node:
@@ -219,7 +225,9 @@ def _to_workspace(low: Lowering, step: Step) -> Instr:
     return Instr("ub_to_gm", target, (low.tile(step.srcs[0]),), rows, cols, when=low.only_once(where.share))
 
 
-def _vector(name: Callable[[Step], str], form: Callable[[Step], str], **fields: Callable[[Step], object]) -> Callable[[Lowering, Step], Instr]:
+def _vector(
+    name: Callable[[Step], str], form: Callable[[Step], str], **fields: Callable[[Step], object]
+) -> Callable[[Lowering, Step], Instr]:
     """An elementwise instruction: all sources in order, extents of the result."""
 
     def lower(low: Lowering, step: Step) -> Instr:

@@ -77,9 +77,7 @@ class Products:
                 body = [Loop(str(index), count, tuple(body))]
         return body
 
-    def _one(
-        self, step: Step, at: tuple[Expr, Expr, Expr], size: tuple[Expr, Expr, Expr], slot: Expr, init: Expr
-    ) -> list[Node]:
+    def _one(self, step: Step, at: tuple[Expr, Expr, Expr], size: tuple[Expr, Expr, Expr], slot: Expr, init: Expr) -> list[Node]:
         (m, n, k), (rows, cols, depth) = at, size
         a, b = self.l0[step.node.cls]
         ta, tb = self.pick[step.node.children[0]].payload[0].matmul or (False, False)

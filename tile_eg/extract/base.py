@@ -12,8 +12,8 @@ from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 
 DECISIONS = {
-    "Stages", "Skew", "L0", "State", "Keep", "NextCp", "VCopy", "VMulAdd", "VAxpy", "Mmad", "MmadAcc", "FixToGM", "FixToWS", "FixToL1",
-    "UBToGM", "UBToWS", "WsToUB", "WsToL1", "GmToUB", "GmToL1",
+    "Stages", "Skew", "L0", "State", "Keep", "NextCp", "VCopy", "VMulAdd", "VAxpy", "Mmad", "MmadAcc", "FixToGM", "FixToWS",
+    "FixToL1", "UBToGM", "UBToWS", "WsToUB", "WsToL1", "GmToUB", "GmToL1",
 }  # fmt: skip
 
 
@@ -40,7 +40,7 @@ class Overflow:
 
 @dataclass
 class Extraction:
-    """The best schedules, cheapest first, with different decisions; `refused` keeps (cost, reason). `extractor` names who chose."""
+    """The best schedules, cheapest first, with different decisions; `refused` keeps (cost, reason)."""
 
     schedules: list[Schedule]
     refused: list[tuple[float, Refused]] = field(default_factory=list)

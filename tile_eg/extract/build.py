@@ -173,7 +173,8 @@ def rings(top: list[Item], storages: dict[int, Storage]) -> None:
             reads[s].append((step, around))
     for sid, storage in storages.items():
         if len(writes[sid]) == 1:
-            _ring(storage, *writes[sid][0], reads[sid])
+            writer, around = writes[sid][0]
+            _ring(storage, writer, around, reads[sid])
 
 
 def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: list) -> None:
@@ -190,5 +191,3 @@ def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: l
     storage.least = least
     storage.slots = max(least, loop.stages if writer.node.op in RINGED else 1)
     storage.ring = loop.loop if storage.slots > 1 else None
-
-

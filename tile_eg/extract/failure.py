@@ -26,7 +26,9 @@ def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> 
         overflows = [one]
     if not overflows:
         reasons = sorted({str(r) for _, r in found.refused})
-        return TileError("no legal schedule was found", help="; ".join(reasons[:3]) or "this is a limit of the rules; please report it")
+        return TileError(
+            "no legal schedule was found", help="; ".join(reasons[:3]) or "this is a limit of the rules; please report it"
+        )
     return _too_large(min(overflows, key=lambda o: o.bytes - o.capacity), chip)
 
 
@@ -58,8 +60,9 @@ def _too_large(over: Overflow, chip: Chip) -> TileError:
     storages = [s for _, _, s in over.live if isinstance(s, Storage)]
     notes = tuple((f"{s.name}: {_size(s)}", s.span) for s in storages)
     largest = storages[0]
+    what = ROLE[Level(over.level)]
     return TileError(
-        f"the tiles need {over.bytes:,} bytes of {over.level} at once; {chip.name} has {over.capacity:,} for {ROLE[Level(over.level)]}",
+        f"the tiles need {over.bytes:,} bytes of {over.level} at once; {chip.name} has {over.capacity:,} for {what}",
         next((s.span for s in storages if s.span), None),
         help=_advice(over, largest),
         notes=notes,
@@ -82,5 +85,3 @@ def _advice(over: Overflow, largest: Storage) -> str:
         return "make the tiles smaller"
     whole = rows * 2 if largest.share == 0 else rows
     return f"make the tiles smaller: with '{largest.name}' at {whole}x{cols}, for example, they would fit"
-
-

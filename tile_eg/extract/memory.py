@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tile_eg.chips import Chip
 from tile_eg.extract.base import Overflow, Refused
+from tile_eg.extract.flags import fit_ids, shrink
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage
 from tile_eg.ir.types import Level
 
@@ -142,16 +143,13 @@ def _shrink(schedule: Schedule, level: Level) -> bool:
     able = [s for s in schedule.storages.values() if s.level is level and s.slots > s.least]
     if not able:
         return False
-    ring = max(able, key=lambda s: (s.slot_bytes, s.slots, -s.id))
-    ring.slots -= 1
-    if ring.slots == 1:
-        ring.ring = None
-    schedule.shrunk += 1
+    shrink(schedule, max(able, key=lambda s: (s.slot_bytes, s.slots, -s.id)))
     return True
 
 
 def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
     """Gives every storage its addresses, rings shrunk where they must be. Refused where a level is too small."""
+    fit_ids(schedule)
     for level in ON_CHIP:
         align, limit = max(32, chip.align(level)), chip.level_bytes(level)
         places, used = _best_fit(schedule, level, align, limit)

@@ -48,7 +48,8 @@ class Model:
     def minimise_time(self) -> None:
         """Shortest first; among equals the least work on all pipes, then the fewest instructions."""
         work = sum(
-            p.total * self.graph.total_trips(n.region) * x for n, p, x in zip(self.graph.nodes, self.prices, self.chosen, strict=True)
+            p.total * self.graph.total_trips(n.region) * x
+            for n, p, x in zip(self.graph.nodes, self.prices, self.chosen, strict=True)
         )
         self.cp.minimize(self.time * 64 + work + sum(self.chosen))
 
@@ -111,9 +112,7 @@ class Model:
         for n in self.graph.nodes:
             if n.op in ("Stages", "Skew"):
                 (stage if n.op == "Stages" else skew)[n.payload[0]][n.payload[1]] = self.chosen[n.index]
-        return {
-            loop: [(s, k, self._both(x, y)) for s, x in stage[loop].items() for k, y in skew[loop].items()] for loop in stage
-        }
+        return {loop: [(s, k, self._both(x, y)) for s, x in stage[loop].items() for k, y in skew[loop].items()] for loop in stage}
 
     def _both(self, x: Any, y: Any) -> Any:
         z = self.cp.new_bool_var("")

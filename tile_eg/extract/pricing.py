@@ -76,7 +76,9 @@ def _gm_move(op: str) -> Callable[[Pricer, Node], list[Work]]:
         here = p.where(n.cls)
         r, c = here.shape
         stride = here.tile.load[2] * here.tile.dtype.bytes if here.tile.load else 0
-        return [Work(op, r, c, dtype=here.tile.dtype, src_dtype=here.tile.dtype, stride_bytes=stride, cores=p.cores[PIPES[op][0]])]
+        return [
+            Work(op, r, c, dtype=here.tile.dtype, src_dtype=here.tile.dtype, stride_bytes=stride, cores=p.cores[PIPES[op][0]])
+        ]
 
     return works
 
@@ -135,7 +137,9 @@ def _row_reduce(p: Pricer, n: Node) -> list[Work]:
     axis, op = n.payload
     src = p.where(n.children[0])
     r, c = src.shape
-    return [Work(f"v{'row' if axis == 1 else 'col'}{op}", r, c, dtype=src.tile.dtype, src_dtype=src.tile.dtype, pitch=p.pitch(src))]
+    return [
+        Work(f"v{'row' if axis == 1 else 'col'}{op}", r, c, dtype=src.tile.dtype, src_dtype=src.tile.dtype, pitch=p.pitch(src))
+    ]
 
 
 _SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}

@@ -11,8 +11,8 @@ ALIAS = {"Give", "Keep", "NextIn"}
 OVERWRITES = {"VAxpy": 1, "VMulAdd": 2, "MmadAcc": 1}
 STORES = {"FixToGM", "UBToGM"}
 STRUCTURE = {
-    "State", "PNil", "PCons", "PTCons", "Stages", "Skew", "L0", "PLoop", "PProj", "PArg", "GM0", "PTArg", "PTProj", "ONil", "OCons",
-    "NextCp",
+    "State", "PNil", "PCons", "PTCons", "Stages", "Skew", "L0", "PLoop", "PProj", "PArg", "GM0", "PTArg", "PTProj", "ONil",
+    "OCons", "NextCp",
 }  # fmt: skip
 
 

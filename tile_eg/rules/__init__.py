@@ -97,11 +97,9 @@ def read_theory(name: str, text: str, sorts: dict[str, str]) -> Theory:
             out.append(show_form(form))
             continue
         conditions, actions, options = _as_rule(form)
-        rule_name, ruleset = options[":name"].strip('"'), options.get(":ruleset", "")
-        law = options.get(":law", "fact")
-        rules.append(
-            Rule(rule_name, name, law, ruleset, _maths(conditions, actions, ruleset), frozenset(_constructors(actions)))
-        )
+        rule_name, ruleset = str(options[":name"]).strip('"'), str(options.get(":ruleset", ""))
+        law = str(options.get(":law", "fact"))
+        rules.append(Rule(rule_name, name, law, ruleset, _maths(conditions, actions, ruleset), frozenset(_constructors(actions))))
         body = show_form(("rule", conditions, _with_record(actions, rule_name, sorts)))
         out.append(f'{body[:-1]} :ruleset {ruleset} :name "{rule_name}")')
     return Theory(name, tuple(out), tuple(rules))

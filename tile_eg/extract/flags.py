@@ -1,0 +1,49 @@
+"""Flag ids: every slot of a ring takes one id for each direction between two pipes, and there are few."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from tile_eg.extract.schedule import Schedule, Storage
+from tile_eg.ir.machine import USABLE_EVENT_IDS
+
+
+def fit_ids(schedule: Schedule) -> None:
+    """Makes rings shallower until the ids of every pair of pipes suffice; a ring as deep as its skew needs stays.
+
+    What comes through the workspace goes first: its load stands behind a cross-core wait and cannot run ahead anyway.
+    """
+    for group in _crossings(schedule).values():
+        while sum(s.slots for s in group) > len(USABLE_EVENT_IDS):
+            able = [s for s in group if s.slots > s.least]
+            if not able:
+                break
+            late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
+            shrink(schedule, max(able, key=lambda s: (s.slots, s.id in late, s.slot_bytes, -s.id)))
+
+
+def shrink(schedule: Schedule, ring: Storage) -> None:
+    """Takes one slot from a ring."""
+    ring.slots -= 1
+    if ring.slots == 1:
+        ring.ring = None
+    schedule.shrunk += 1
+
+
+def _crossings(schedule: Schedule) -> dict[tuple[str, str], list[Storage]]:
+    """Storages of one core that are written on one pipe and read on another, by that pair; only those that loops use."""
+    writers: dict[int, set[str]] = defaultdict(set)
+    readers: dict[int, set[str]] = defaultdict(set)
+    looped: set[int] = set()
+    for step, around in schedule.walk():
+        for sid, pipes in [(step.dst, writers), *((s, readers) for s in step.srcs)]:
+            if isinstance(sid, int):
+                pipes[sid].add("AIC.MTE1" if pipes is readers and step.pipe == "AIC.M" else step.pipe)
+                looped |= {sid} if around else set()
+    out: dict[tuple[str, str], list[Storage]] = defaultdict(list)
+    for sid in sorted(looped):
+        for w in writers[sid]:
+            for r in readers[sid]:
+                if w != r and w[:3] == r[:3]:
+                    out[w, r].append(schedule.storages[sid])
+    return out
