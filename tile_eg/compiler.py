@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP, Chip, load_chip
 from tile_eg.errors import TileError
-from tile_eg.ir.arrays import check_arguments, signature
+from tile_eg.ir.arrays import check_arguments, numpy_dtype, signature
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.report.cost import Cost
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tile_eg.egraph import Phase
     from tile_eg.extract.base import Extraction
     from tile_eg.extract.schedule import Schedule
-    from tile_eg.simulator.run import Finding
+    from tile_eg.simulator.findings import Counts, Finding
     from tile_eg.timeline.engine import Timeline
 
 
@@ -66,7 +66,7 @@ class Run:
 
     outputs: dict[str, np.ndarray]
     findings: Sequence[Finding]
-    counts: Mapping[str, Any]
+    counts: Counts
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.outputs[name]
@@ -123,15 +123,33 @@ class Planned:
         TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
         unless `strict` is off: then the findings are in the result.
         """
-        from tile_eg.simulator.run import simulate
-
         check_arguments(self.program.tensors, arrays)
         with stage("simulate"):
-            done = simulate(self.source, self.program, arrays)
-        run = Run(done.outputs, done.findings, done.counts)
+            run = _simulated(self, arrays)
         if strict:
             run.raise_findings()
         return run
+
+
+def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray]) -> Run:
+    import numpy as np
+
+    from tile_eg.emit.host import launch_blocks
+    from tile_eg.simulator.run import simulate
+
+    p = planned.program
+    written = [i for i, t in enumerate(p.tensors) if t.output]
+    done = simulate(
+        planned.source,
+        p.name,
+        [arrays[t.name] if t.name in arrays else np.zeros(t.shape, numpy_dtype(t.dtype)) for t in p.tensors],
+        kernel_type=p.kernel_type,
+        launch=launch_blocks(p),
+        workspace=p.workspace,
+        outputs=written,
+        capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
+    )
+    return Run({p.tensors[i].name: a for i, a in zip(written, done.outputs, strict=True)}, done.findings, done.counts)
 
 
 @dataclass(frozen=True)

@@ -139,7 +139,11 @@ def decisions_text(schedule: Schedule) -> str:
 
 
 def open_choices(schedule: Schedule) -> Iterator[tuple[Node, list[str]]]:
+    """The chosen nodes whose class offered something else; a skew that moved nothing was no choice."""
+    skewed = {item.loop for _, around in schedule.walk() for item in around if item.skew}
     for node in schedule.nodes:
+        if node.op == "Skew" and node.payload[1] and node.payload[0] not in skewed:
+            continue
         others = [option(m) for m in schedule.graph.classes[node.cls] if m is not node]
         others = [o for o in dict.fromkeys(others) if o != option(node)]
         if others:

@@ -11,7 +11,7 @@ from tile_eg.report.compare import Comparison
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import table
-from tile_eg.simulator.run import Finding
+from tile_eg.simulator.findings import Finding
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,122 @@
+"""A user's mistake gives exit code 1 and a message to act on, never a traceback; a fault of ours gives 2 and says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tile_eg.cli.app import run
+
+GEMM = str(Path(__file__).parents[2] / "examples" / "gemm.tile")
+
+
+class Outcome:
+    """One command line: its exit code and what it printed."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> None:
+        self.code = run([str(a) for a in arguments])
+        self.out, self.error = capsys.readouterr()
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
+    """The message of a command line that the user has to mend."""
+    outcome = Outcome(capsys, *arguments)
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.error.startswith("error: ")
+    assert "Traceback" not in outcome.error
+    return outcome.error
+
+
+@pytest.mark.parametrize("command", ["check", "emit", "run", "explain"])
+def test_a_missing_file_is_named_with_its_neighbours(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "gemm.tile").write_text("")
+    said = refused(capsys, command, tmp_path / "gem.tile")
+    assert "there is no file" in said
+    assert "gemm.tile" in said.splitlines()[-1]
+
+
+def test_a_folder_is_not_a_kernel_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "is a folder" in refused(capsys, "check", tmp_path)
+
+
+def test_a_file_of_another_kind_is_refused_with_the_known_ones(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.txt").write_text("kernel")
+    assert ".tile (tile text)" in refused(capsys, "check", tmp_path / "a.txt")
+
+
+def test_a_file_that_is_no_utf8_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.tile").write_bytes(b"kernel \xff\xfe")
+    assert "not UTF-8" in refused(capsys, "check", tmp_path / "a.tile")
+
+
+@pytest.mark.parametrize("text", ["", "   \n\n", "# only a comment\n"])
+def test_a_file_without_a_kernel_is_refused(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.tile").write_text(text)
+    assert "kernel" in refused(capsys, "check", tmp_path / "a.tile")
+
+
+def test_a_syntax_error_shows_its_line_and_a_caret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.tile").write_text(Path(GEMM).read_text().replace("c += a @ b", "c += a @ @ b"))
+    said = refused(capsys, "check", tmp_path / "a.tile")
+    assert "c += a @ @ b" in said
+    assert "^" in said.splitlines()[3]
+
+
+def test_an_unknown_name_is_shown_in_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.tile").write_text(Path(GEMM).read_text().replace("c += a @ b", "c += a @ bb"))
+    said = refused(capsys, "check", tmp_path / "a.tile")
+    assert "bb" in said.splitlines()[0]
+    assert "c += a @ bb" in said
+
+
+@pytest.mark.parametrize(
+    ("sizes", "words"),
+    [("X=3", "X"), ("M=big", "whole number"), ("M=0", "at least 1"), ("M=-8", "at least 1"), ("M", "NAME=VALUE")],
+)
+@pytest.mark.parametrize("command", ["check", "emit", "run", "explain"])
+def test_a_size_that_does_not_fit_is_refused(command: str, sizes: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert words in refused(capsys, command, GEMM, "--set", sizes)
+
+
+@pytest.mark.parametrize("command", ["emit", "run", "explain"])
+def test_an_unknown_chip_is_refused_with_the_known_ones(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, command, GEMM, "--chip", "910Z")
+    assert "910Z" in said
+    assert "910B2" in said
+
+
+def test_an_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "tile-eg --help" in refused(capsys, "compile", GEMM)
+
+
+def test_an_unknown_option_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "tile-eg emit --help" in refused(capsys, "emit", GEMM, "--fast")
+
+
+def test_a_missing_argument_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "FILE" in refused(capsys, "emit")
+
+
+def test_two_things_to_emit_at_once_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "one of them" in refused(capsys, "emit", GEMM, "--host", "--program")
+
+
+def test_a_fault_of_ours_has_exit_code_2_and_asks_for_a_report(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TILE_EG_DEBUG", raising=False)
+    monkeypatch.setattr("tile_eg.cli.sources.read", lambda *_: 1 / 0)
+    outcome = Outcome(capsys, "check", GEMM)
+    assert outcome.code == 2
+    assert "ZeroDivisionError" in outcome.error
+    assert "report" in outcome.error
+    assert "Traceback" not in outcome.error
+
+
+def test_a_fault_of_ours_shows_where_it_happened_on_demand(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TILE_EG_DEBUG", "1")
+    monkeypatch.setattr("tile_eg.cli.sources.read", lambda *_: 1 / 0)
+    assert "Traceback" in Outcome(capsys, "check", GEMM).error

@@ -1,0 +1,76 @@
+"""The six kernels, all the way: the Ascend C that each becomes computes what NumPy computes, at any size.
+
+Two yardsticks: the kernel's own sequential meaning with its roundings, and plain NumPy in double precision, which knows nothing
+of tiles. Sizes are multiples of the tiles, and not; smaller than a tile; one row, one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tile_eg.cli.options import random_arrays
+from tile_eg.compiler import lower, meaning
+from tile_eg.frontend.text import load_text
+from tile_eg.report.compare import compare, relative_error, tolerance
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+Arrays = Mapping[str, np.ndarray]
+
+
+def attention(x: Arrays) -> np.ndarray:
+    s = x["Q"] @ x["K"].swapaxes(-1, -2) / np.sqrt(x["Q"].shape[-1])
+    return softmax(s) @ x["V"]
+
+
+def softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+NUMPY: dict[str, Callable[[Arrays], Arrays]] = {
+    "vector_add": lambda x: {"C": x["A"] + x["B"]},
+    "gemm": lambda x: {"C": x["A"] @ x["B"]},
+    "gemm_transposed": lambda x: {"C": x["A"].T @ x["B"].T},
+    "gemm_exp": lambda x: {"C": x["A"] @ x["B"], "D": np.exp(x["A"] @ x["B"])},
+    "matmul_add": lambda x: {"E": x["A"] @ x["B"] + x["D"]},
+    "softmax": lambda x: {"Y": softmax(x["X"])},
+    "flash_attention": lambda x: {"O": attention(x)},
+    "flash_attention_rows": lambda x: {"O": attention(x)},
+}
+GEMM = [(256, 512, 256), (128, 256, 64), (300, 500, 200), (17, 33, 70), (16, 16, 16), (1, 40, 64), (64, 1, 32)]
+ATTENTION = [(1, 2, 128, 64), (1, 1, 256, 64), (1, 1, 200, 80), (2, 1, 64, 128), (1, 1, 37, 16)]
+SHAPES: dict[str, tuple[tuple[str, ...], list[tuple[int, ...]]]] = {
+    "vector_add": (("M", "N"), [(128, 256), (100, 300), (1, 1), (65, 129), (7, 512)]),
+    "gemm": (("M", "N", "K"), GEMM),
+    "gemm_transposed": (("M", "N", "K"), GEMM),
+    "gemm_exp": (("M", "N", "K"), [(128, 256, 128), (100, 200, 72), (3, 5, 16)]),
+    "matmul_add": (("M", "N", "K"), [(256, 256, 128), (150, 260, 100), (20, 24, 48)]),
+    "softmax": (("M", "N"), [(64, 512), (40, 500), (33, 17), (1, 128), (5, 1)]),
+    "flash_attention": (("B", "H", "S", "D"), ATTENTION),
+    "flash_attention_rows": (("B", "H", "S", "D"), ATTENTION[:3]),
+}
+CASES = [
+    pytest.param(name, dict(zip(names, sizes, strict=True)), id=f"{name}-{'x'.join(map(str, sizes))}")
+    for name, (names, shapes) in SHAPES.items()
+    for sizes in shapes
+]
+
+
+def test_every_example_has_its_shapes_and_its_numpy_meaning() -> None:
+    assert {e.stem for e in EXAMPLES.glob("*.tile")} == set(SHAPES) == set(NUMPY)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "sizes"), CASES)
+def test_the_emitted_kernel_computes_what_was_meant(name: str, sizes: dict[str, int]) -> None:
+    kernel = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate(sizes)
+    inputs = random_arrays({t.name: t for t in kernel.tensors if not t.output}, seed=1)
+    got = lower(kernel).run(inputs).outputs
+    assert [c for c in compare(kernel, got, meaning(kernel, inputs)) if not c.good] == []
+    exact = NUMPY[name]({n: a.astype(np.float64) for n, a in inputs.items()})
+    for output in (t for t in kernel.tensors if t.output):
+        assert relative_error(got[output.name], exact[output.name]).max() <= 4 * tolerance(kernel, output)
