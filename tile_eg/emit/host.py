@@ -1,7 +1,7 @@
 """The host part of a kernel: its launch, its shapes and its workspace, for CANN 8.3 and newer.
 
-8.3 builds a kernel with its CMake macros, which make a header with `ACLRT_LAUNCH_KERNEL(name)`; from 8.5 on an `.asc` file launches
-with `<<<>>>`, chosen by defining TILE_EG_ASC.
+8.3 builds a kernel with its CMake macros, which make a header with `ACLRT_LAUNCH_KERNEL(name)`; from 8.5 on an `.asc` file
+launches with `<<<>>>`, chosen by defining TILE_EG_ASC.
 """
 
 from __future__ import annotations

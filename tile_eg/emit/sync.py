@@ -1,8 +1,8 @@
 """Synchronisation: directed flags, barriers and cross-core counters for a Program that has none.
 
-Dependences come from a trace of each core (`sync_trace`), become candidate edges (`sync_edges`, `sync_cross`), and every edge that
-the others imply is dropped by a happens-before argument (`sync_order`), so that what is left is needed. Barriers come last, where
-a dependence within one pipe is still open.
+Dependences come from a trace of each core (`sync_trace`), become candidate edges (`sync_edges`, `sync_cross`), and every edge
+that the others imply is dropped by a happens-before argument (`sync_order`), so that what is left is needed. Barriers come last,
+where a dependence within one pipe is still open.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from tile_eg.ir.program import (
     SetFlag,
     WaitFlag,
     When,
+    walk,
 )
 
 __all__ = ["SyncError", "synchronise"]
@@ -50,7 +51,8 @@ class _Plan:
 
     @property
     def owners(self) -> list[Owner]:
-        return [e for e in (*self.edges, *self.cross) if e not in self.dropped]
+        every: list[Owner] = [*self.edges, *self.cross]
+        return [e for e in every if e not in self.dropped]
 
     def instance(self, at: tuple[str, int]) -> Instance:
         return self.streams[at[0]].trace.instances[at[1]]
@@ -220,11 +222,7 @@ def _fractals(layout: Layout, i: Instr) -> int:
 
 
 def _loops(nodes: tuple[Node, ...]) -> list[Loop]:
-    out = []
-    for n in nodes:
-        if isinstance(n, Loop | When):
-            out += [n] * isinstance(n, Loop) + _loops(n.body)
-    return out
+    return [n for n in walk(nodes) if isinstance(n, Loop)]
 
 
 def _guarded(plan: _Plan, a: Instance, b: Instance) -> bool:

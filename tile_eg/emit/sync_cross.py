@@ -1,8 +1,8 @@
 """Edges between the cube and the vector cores: a full and a free counter for each workspace buffer.
 
-The j-th time that one core fills a slot answers the j-th time that the other core reads one, so both ends are lifted to items that
-run equally often. A free edge is a candidate only: where the streams' order already implies it, it is left out, since a cross-core
-wait stops all issue behind it.
+The j-th time that one core fills a slot answers the j-th time that the other core reads one, so both ends are lifted to items
+that run equally often. A free edge is a candidate only: where the streams' order already implies it, it is left out, since a
+cross-core wait stops all issue behind it.
 """
 
 from __future__ import annotations

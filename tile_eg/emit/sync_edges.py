@@ -2,7 +2,7 @@
 
 An edge is set behind its producer and waited for before its consumer; both ends are lifted out of the loops that they do not
 share. Each id of an edge must be set and waited for in turns. An id whose first event is a wait is set once before everything;
-one whose last event is a set is drained at the end. That holds for rings of any depth, lag and nesting, and is read off the trace.
+one whose last event is a set is drained at the end. That holds for rings of any depth, lag and nesting; it is read off the trace.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Copies and cube instructions as Ascend C: op -> the lines of its text.
 
-Field orders and limits follow the public headers (`kernel_struct_data_copy.h`, `kernel_struct_mm.h`, `kernel_struct_fixpipe.h`) and
-the pages DataCopy, DataCopyPad, LoadData, Mmad and Fixpipe; the L1 -> L0 recipes are those of the vendor's `load_data_l12l0` sample.
+Field orders and limits follow the public headers (`kernel_struct_data_copy.h`, `kernel_struct_mm.h`, `kernel_struct_fixpipe.h`)
+and the pages DataCopy, DataCopyPad, LoadData, Mmad and Fixpipe; the L1 -> L0 recipes are those of the vendor's sample
+`load_data_l12l0`.
 """
 
 from __future__ import annotations

@@ -212,7 +212,7 @@ def call(name: str, *args: str) -> list[str]:
 
 
 def block(head: str, body: list[str]) -> list[str]:
-    return [head + " {", *("    " + line for line in body), "}"]
+    return [head + " {", *("    " + line if line else "" for line in body), "}"]
 
 
 def counted(var: str, count: str, body: list[str]) -> list[str]:

@@ -45,7 +45,8 @@ class View:
 
 @dataclass(frozen=True)
 class Job:
-    """One elementwise instruction over rows x cols: `flat(operands, count)` and `masked(operands, mask, repeat, strides)` make calls.
+    """One elementwise instruction over rows x cols. `flat(operands, count)` and `masked(operands, mask, repeat, strides)` make
+    its calls.
 
     `lanes` elements fill the widest operand's vector register.
     """
@@ -277,7 +278,7 @@ def brcb(s: Scope, i: Instr) -> list[str]:
 
 
 def row_reduce(s: Scope, i: Instr) -> list[str]:
-    """Column chunks are folded into `scratch`, then each row of one chunk is reduced as a whole, under the mask of what is valid."""
+    """Column chunks are folded into `scratch`, then each row of one chunk is reduced, under what is valid."""
     op, dst, src = i.op.removeprefix("vrow"), tile(i, i.dst), tile(i, i.srcs[0])
     _checked(s, i, [dst, src])
     lanes = lanes_of(s, [src])

@@ -1,0 +1,142 @@
+"""A judge of synchronised programs: unrolls both cores in full and looks for what no flag orders.
+
+It knows nothing of how flags were found: it replays the text of the streams under the machine contract (`sync_order`) and compares every
+access with those before it. The two vector cores of a block run one stream; that they work on different halves is taken for granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tile_eg.emit.sync_order import Op, Order, Verdict
+from tile_eg.emit.sync_trace import Access, Env, Layout, SyncError
+from tile_eg.ir import index as ix
+from tile_eg.ir.program import (
+    AIC,
+    AIV,
+    CrossSet,
+    CrossWait,
+    Instr,
+    Loop,
+    Node,
+    PipeBarrier,
+    Program,
+    SetFlag,
+    WaitFlag,
+    When,
+)
+from tile_eg.ir.types import Level
+
+EVENT_IDS, CROSS_IDS, GUARDED_FRACTALS = 6, 11, 10
+
+
+@dataclass
+class _Run:
+    core: str
+    instr: Instr
+    env: Env
+    number: int
+    accesses: tuple[Access, ...]
+
+    def __str__(self) -> str:
+        place = f" ({self.instr.span.file}:{self.instr.span.line})" if self.instr.span else ""
+        at = ", ".join(f"{v}={x}" for v, x in self.env.items())
+        return f"{self.core} {self.instr.op}{place}" + (f" at {at}" if at else "")
+
+
+class _Unrolled:
+    """Every step of both cores, loops written out; conditions that only the block index decides are taken to hold."""
+
+    def __init__(self, program: Program) -> None:
+        self.layout = Layout(program)
+        self.runs: list[_Run] = []
+        self.faults: list[str] = []
+        self.counts: dict[tuple[str, str], int] = {}
+        self.streams = {c: list(self.steps(program.core(c), c, {})) for c in (AIC, AIV) if program.core(c)}
+
+    def steps(self, nodes: tuple[Node, ...], core: str, env: Env) -> Iterator[Op]:
+        for n in nodes:
+            if isinstance(n, Loop):
+                for k in range(n.trips):
+                    yield from self.steps(n.body, core, env | {n.var: k})
+            elif isinstance(n, When):
+                known = ix.variables(n.condition) <= env.keys()
+                if not known or ix.evaluate(n.condition, env):
+                    yield from self.steps(n.body, core, env)
+            elif isinstance(n, Instr):
+                yield self.run(n, core, env)
+            else:
+                yield self.flag(n, core, env)
+
+    def run(self, i: Instr, core: str, env: Env) -> Op:
+        pipe = (core, i.pipe)
+        self.counts[pipe] = self.counts.get(pipe, 0) + 1
+        self.runs.append(_Run(core, i, env, self.counts[pipe], tuple(self.layout.accesses(i, env))))
+        return Op("run", core, i.pipe, instance=len(self.runs) - 1)
+
+    def flag(self, n: Node, core: str, env: Env) -> Op:
+        match n:
+            case PipeBarrier():
+                return Op("barrier", core, n.pipe)
+            case SetFlag() | WaitFlag():
+                k = self.within(ix.evaluate(n.id, env), EVENT_IDS, f"{core} {n.src}_{n.dst}")
+                flag, kind = (core, n.src, n.dst, k), "set" if isinstance(n, SetFlag) else "wait"
+                return Op(kind, core, n.src if kind == "set" else n.dst, flag)
+            case CrossSet():
+                return Op("cross_set", core, n.pipe, (core, self.within(n.id, CROSS_IDS, f"{core} cross-core")))
+            case CrossWait():
+                return Op("cross_wait", core, "", (AIV if core == AIC else AIC, n.id))
+        raise TypeError(n)
+
+    def within(self, k: int, limit: int, what: str) -> int:
+        if not 0 <= k < limit:
+            self.faults.append(f"{what} flag id {k} is not in 0 .. {limit - 1}")
+        return k
+
+
+def races(program: Program) -> list[str]:
+    """What is wrong with a synchronised program: conflicting accesses that nothing orders, reads of workspace that nobody filled, flags
+    that are doubled, unmatched or left over, ids out of range, deadlocks. Empty where it is sound."""
+    try:
+        u = _Unrolled(program)
+    except SyncError as error:
+        return [str(error)]
+    order = Order(u.streams)
+    verdict = order.replay()
+    return list(dict.fromkeys([*u.faults, *verdict.faults, *_unordered(u, order, verdict)]))
+
+
+def _unordered(u: _Unrolled, order: Order, verdict: Verdict) -> Iterator[str]:
+    """Walks the runs in an order that the machine may choose; what is not ordered by flags might as well come the other way round."""
+    live: dict[tuple, list[tuple[int, Access]]] = {}
+    for me in verdict.starts:
+        for a in u.runs[me].accesses:
+            seen = live.setdefault(a.cell, [])
+            for other, b in seen:
+                if other != me and _conflict(u, other, b, me, a) and not _ordered(u, order, verdict, other, me):
+                    yield f"nothing orders {u.runs[other]} before {u.runs[me]}: both use {a.buffer or a.cell[1]}"
+            if not a.write and not seen and u.layout.buffers.get(a.buffer) and u.layout.buffers[a.buffer].level is Level.WS:
+                yield f"{u.runs[me]} reads {a.buffer} before anything is in it"
+        for a in u.runs[me].accesses:
+            kept = [(o, b) for o, b in live[a.cell] if o == me or not (a.write and a.whole)]
+            live[a.cell] = [*kept, (me, a)]
+
+
+def _conflict(u: _Unrolled, other: int, b: Access, me: int, a: Access) -> bool:
+    if not (a.write or b.write) or not a.window.overlaps(b.window):  # type: ignore[arg-type]
+        return False
+    pair = u.runs[other].instr, u.runs[me].instr
+    return not all(i.op == "mmad" and _fractals(u, i) >= GUARDED_FRACTALS for i in pair)
+
+
+def _fractals(u: _Unrolled, i: Instr) -> int:
+    """16 x 16 pieces of L0C that an mmad covers at least: from 10 on the hardware orders accumulation itself (contract, clause 2)."""
+    loops = {v: (0, 10**6) for e in (i.rows, i.cols) for v in ix.variables(e)}
+    low = [max(1, ix.bounds(e, loops | u.layout.ranges)[0]) for e in (i.rows, i.cols)]
+    return -(-low[0] // 16) * -(-low[1] // 16)
+
+
+def _ordered(u: _Unrolled, order: Order, verdict: Verdict, before: int, after: int) -> bool:
+    run = u.runs[before]
+    return order.knows(verdict.starts[after], (run.core, run.instr.pipe), run.number)
