@@ -82,7 +82,7 @@ def has_cross_flags(kernel_type: str) -> bool:
 
 # ---- addresses and fields (clauses 14-19) -----------------------------------------------------------------------------------
 
-ALIGNMENT: dict[Level, int] = {Level.L1: 32, Level.L0A: 512, Level.L0B: 512, Level.L0C: 64, Level.UB: 32}
+ALIGNMENT: dict[Level, int] = {Level.L1: 32, Level.L0A: 512, Level.L0B: 512, Level.L0C: 1024, Level.UB: 32}
 BLOCK_BYTES = 32
 REPEAT_BYTES = 256
 MAX_REPEAT = 255
