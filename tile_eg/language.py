@@ -9,6 +9,7 @@ Every word raises `TileError` where it is called outside of a kernel, unless it 
 from __future__ import annotations
 
 import inspect
+import linecache
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -36,10 +37,8 @@ class Word:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.number is not None:
             return self.number(*args, **kwargs)
-        span = frame_span(sys._getframe(1))
-        if self.level != "developer":
-            raise missing(self, span)
-        raise TileError(f"T.{self.name} has a meaning only inside a function under @T.prim_func", span)
+        error = TileError(f"T.{self.name} has a meaning only inside a function under @T.prim_func")
+        raise at_frame(error if self.level == "developer" else missing(self, None), sys._getframe(1))
 
 
 def missing(word: Word, span: Span | None) -> TileError:
@@ -53,11 +52,14 @@ def missing(word: Word, span: Span | None) -> TileError:
     return TileError(f"T.{word.name} is not supported yet", span)
 
 
-def frame_span(frame: FrameType) -> Span:
-    """The place in the user's source that a frame is executing."""
-    line, end_line, column, end_column = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+def at_frame(error: TileError, frame: FrameType) -> TileError:
+    """The error with the place in the user's source that a frame is executing."""
+    code = frame.f_code
+    line, end_line, column, end_column = list(code.co_positions())[frame.f_lasti // 2]
     line = line or frame.f_lineno
-    return Span(frame.f_code.co_filename, line, (column or 0) + 1, end_line or line, (end_column or 0) + 1)
+    error.span = Span(code.co_filename, line, (column or 0) + 1, end_line or line, (end_column or 0) + 1)
+    error.source = "".join(linecache.getlines(code.co_filename, frame.f_globals))
+    return error
 
 
 def word(function: Callable[..., Any]) -> Any:
@@ -104,11 +106,9 @@ class PrimFunc:
     names: dict[str, Any] = field(repr=False)
 
     def __call__(self, *args: Any) -> Any:
-        raise TileError(
-            f"{self.function.__name__} is a kernel and has to be compiled first",
-            frame_span(sys._getframe(1)),
-            help="put @tile_eg.jit on it, or on the function that returns it",
-        )
+        message = f"{self.function.__name__} is a kernel and has to be compiled first"
+        help = "put @tile_eg.jit on it, or on the function that returns it"
+        raise at_frame(TileError(message, help=help), sys._getframe(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,8 +118,8 @@ class Macro:
     function: FunctionType
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        name = self.function.__name__
-        raise TileError(f"the macro {name} has a meaning only inside a function under @T.prim_func", frame_span(sys._getframe(1)))
+        message = f"the macro {self.function.__name__} has a meaning only inside a function under @T.prim_func"
+        raise at_frame(TileError(message), sys._getframe(1))
 
 
 def prim_func(function: FunctionType) -> PrimFunc:

@@ -262,9 +262,7 @@ def _check_column(b: Builder, item: Item, buffer: Buffer, node: ast.AST) -> None
 def _item(b: Builder, node: ast.expr, size: int) -> Item:
     if not isinstance(node, ast.Slice):
         value = evaluate(b, node)
-        if not is_index(value):
-            raise b.error(f"an index is needed here, not {describe(value)}", node)
-        return index.wrap(value)
+        return as_index(b, value, node)
     if node.step is not None and evaluate(b, node.step) != 1:
         raise b.error("slices with a step are not supported yet", node)
     start = _bound(b, node.lower, 0)
@@ -279,8 +277,14 @@ def _item(b: Builder, node: ast.expr, size: int) -> Item:
 
 
 def _bound(b: Builder, node: ast.expr | None, default: int) -> Expr:
-    value = default if node is None else evaluate(b, node)
-    if node is not None and not is_index(value):
+    return index.const(default) if node is None else as_index(b, evaluate(b, node), node)
+
+
+def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
+    """An integer known now or at run time, as an index expression."""
+    if isinstance(value, Window) and value.is_point:
+        raise b.error("an index read from a buffer is not supported yet", node)
+    if not is_index(value):
         raise b.error(f"an index is needed here, not {describe(value)}", node)
     return index.wrap(value)
 

@@ -127,9 +127,11 @@ def _grid(b: Builder, span: Span, *extents: Any) -> Loop:
 
 @handles("copy")
 def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
-    for name in ("transpose", "pad_value"):
-        if options[name] not in (None, False):
-            raise TileError(f"T.copy with {name} is not supported yet", span)
+    if options["transpose"]:
+        raise TileError("T.copy with transpose is not supported yet", span, help="T.gemm takes transposed operands")
+    if options["pad_value"] is not None:
+        help = "leave it away: what lies beyond the end of a tensor takes no part in reductions, products and stores"
+        raise TileError("T.copy with pad_value is not supported", span, help=help)
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
 
@@ -165,14 +167,13 @@ def _side(value: Any, size: tuple[int, ...] | None, other: tuple[int, ...] | Non
 
 
 def resized(r: Region, size: Sequence[int], span: Span | None) -> Region:
-    """The first `size` elements of a region in each dimension."""
+    """The first `size` elements of a region in each dimension; sizes of 1 may stand for dimensions that it lacks."""
     kept = with_rank(r, len(size))
-    wanted = iter([n for n in size if n != 1] if len(kept.shape) < len(size) else size)
-    try:
-        extents = tuple(None if e is None else next(wanted) for e in kept.extents)
-    except StopIteration:
-        raise TileError(f"an extent of {list(size)} does not fit {r.name}, whose shape is {r.shape}", span) from None
-    return Region(kept.name, kept.starts, extents, kept.span)
+    wanted = list(size) if len(kept.shape) == len(size) else [n for n in size if n != 1]
+    if len(wanted) != len(kept.shape):
+        raise TileError(f"an extent of {list(size)} does not fit {r.name}, whose shape is {r.shape}", span)
+    rest = iter(wanted)
+    return Region(kept.name, kept.starts, tuple(None if e is None else next(rest) for e in kept.extents), kept.span)
 
 
 @handles("fill", "tile.fill", "clear", "tile.clear")
@@ -260,7 +261,8 @@ def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, cl
     if out is None:
         return value
     to = with_rank(as_region(out, span), len(shape) - 1)
-    return b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
+    b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
+    return None
 
 
 def _axis(dim: Any, shape: tuple[int, ...], buffer: Any, span: Span) -> int:
@@ -326,7 +328,8 @@ def _vector_unary(op: str, b: Builder, span: Span, src: Any, dst: Any) -> None:
 def _unary(op: str, b: Builder, span: Span, x: Any, dst: Any) -> TileExpr | None:
     if dst is None:
         return apply(op, as_tile(x, span), span)
-    return _tile_unary(op, b, span, dst, x)  # type: ignore[func-returns-value]
+    _tile_unary(op, b, span, dst, x)
+    return None
 
 
 def _tile_binary(op: str, b: Builder, span: Span, dst: Any, x: Any, y: Any) -> None:
