@@ -12,13 +12,19 @@ from tile_eg.extract.schedule import LoopStep, Schedule, Step, Storage
 __all__ = ["Extraction", "Extractor", "LoopStep", "Overflow", "Refused", "Schedule", "Step", "Storage", "extract"]
 
 
-def extract(graph: Graph, chip: Chip, *, k: int = 3, model: str = "analytic") -> Extraction:
-    """Up to `k` legal schedules with different decisions, cheapest first. TileError where the kernel has none."""
+def extract(graph: Graph, chip: Chip, *, k: int = 3, model: str = "analytic", extractor: str = "exact") -> Extraction:
+    """Up to `k` legal schedules with different decisions, cheapest first. TileError where the kernel has none.
+
+    Where the solver finds nothing in its time, the beam takes over.
+    """
+    from tile_eg.extract.beam import Beam
     from tile_eg.extract.exact import Exact
     from tile_eg.extract.failure import no_schedule
 
     pricer = Pricer(graph, chip, search_model(model, chip))
-    found = Exact().extract(graph, chip, pricer, k)
+    found = Exact().extract(graph, chip, pricer, k) if extractor == "exact" else Beam().extract(graph, chip, pricer, k)
+    if not found.schedules and extractor == "exact" and found.gave_up:
+        found = Beam().extract(graph, chip, pricer, k)
     if not found.schedules:
         raise no_schedule(graph, chip, pricer, found)
     return found

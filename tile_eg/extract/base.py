@@ -46,6 +46,7 @@ class Extraction:
     refused: list[tuple[float, Refused]] = field(default_factory=list)
     extractor: str = ""
     solves: int = 0
+    gave_up: bool = False  # out of time before any choice was found
 
     @property
     def best(self) -> Schedule:

@@ -7,21 +7,9 @@ from collections.abc import Iterable
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, Refused, decisions
-from tile_eg.extract.build import Builder
-from tile_eg.extract.legality import check
-from tile_eg.extract.memory import assign
 from tile_eg.extract.model import Model
-from tile_eg.extract.pricing import Price, Pricer
-from tile_eg.extract.schedule import Schedule
-
-
-def realise(graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, enforce_capacity: bool = True) -> Schedule:
-    """A choice in order, legal and with addresses, or Refused."""
-    builder = Builder(graph, nodes, prices)
-    schedule = builder.build()
-    check(schedule, builder.chosen)
-    assign(schedule, chip, enforce_capacity)
-    return schedule
+from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.realise import realise
 
 
 class Exact:
@@ -63,7 +51,9 @@ class Exact:
         solver.parameters.max_time_in_seconds = self.seconds
         solver.parameters.random_seed = 0
         out.solves += 1
-        if solver.solve(model.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        status = solver.solve(model.cp)
+        if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            out.gave_up = status == cp_model.UNKNOWN
             return None
         nodes = [n for n in model.graph.nodes if solver.boolean_value(model.chosen[n.index])]
         return solver.objective_value / 64, nodes

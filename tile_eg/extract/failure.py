@@ -6,9 +6,9 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph
 from tile_eg.errors import TileError
 from tile_eg.extract.base import Extraction, Overflow, Refused
-from tile_eg.extract.exact import realise
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.realise import realise
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.types import Level
 

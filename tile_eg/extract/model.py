@@ -8,6 +8,7 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
+from tile_eg.extract.makespan import REFILL
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.types import Level
 
@@ -173,8 +174,7 @@ class Model:
             elif crossing and not skew:
                 bound = trips * (slowest["AIC"] + slowest["AIV"] + inner + 2 * hop)
             else:
-                slack = 60 if stages == 2 else 10
-                bound = trips * (overall + inner + slack) + (total - overall)
+                bound = trips * (overall + inner + REFILL[stages]) + (total - overall)
             self.cp.add(time >= bound).only_enforce_if(on)
         return time
 

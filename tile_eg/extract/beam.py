@@ -1,0 +1,143 @@
+"""The fallback extractor: a beam over decisions, from the cheapest additive choice, by the same makespan as the exact one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Graph, Node
+from tile_eg.extract.base import Extraction, Refused, decisions
+from tile_eg.extract.makespan import makespan
+from tile_eg.extract.pricing import Price, Pricer
+from tile_eg.extract.realise import realise
+
+FAR = 1 << 60
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Overrides of the additive choice by class, the nodes that follow, and their time."""
+
+    overrides: tuple[tuple[int, int], ...]
+    nodes: tuple[Node, ...]
+    cost: int
+
+
+class Beam:
+    """Keeps the `width` best choices; a round changes one decision of each; ends when a round brings nothing better."""
+
+    name = "beam"
+
+    def __init__(self, width: int = 6, rounds: int = 12) -> None:
+        self.width, self.rounds = width, rounds
+
+    def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction:
+        search = _Search(graph, chip, [pricer.price(n) for n in graph.nodes])
+        out = Extraction([], extractor=self.name)
+        seen: set[frozenset[Node]] = set()
+        for choice in search.run(self.width, self.rounds):
+            key = decisions(choice.nodes)
+            if len(out.schedules) == k or key in seen:
+                continue
+            try:
+                schedule = realise(graph, list(choice.nodes), search.prices, chip)
+                schedule.cost = choice.cost
+                out.schedules.append(schedule)
+                seen.add(key)
+            except Refused as r:
+                out.refused.append((choice.cost, r))
+        return out
+
+
+class _Search:
+    def __init__(self, graph: Graph, chip: Chip, prices: list[Price]) -> None:
+        self.graph, self.chip, self.prices = graph, chip, prices
+        self.weight = [p.total * graph.total_trips(n.region) + 1 for n, p in zip(graph.nodes, prices, strict=True)]
+
+    def run(self, width: int, rounds: int) -> list[Choice]:
+        """Every choice that was met, best first."""
+        start = self.choice(())
+        met = {start.overrides: start} if start else {}
+        beam = list(met.values())
+        for _ in range(rounds):
+            fresh = [c for b in beam for c in self._neighbours(b) if c.overrides not in met]
+            met |= {c.overrides: c for c in fresh}
+            best = sorted({*beam, *fresh}, key=_rank)[:width]
+            if best == beam:
+                break
+            beam = best
+        return sorted(met.values(), key=_rank)
+
+    def _neighbours(self, at: Choice) -> list[Choice]:
+        out = []
+        fixed = dict(at.overrides)
+        for n in at.nodes:
+            for other in self.graph.classes[n.cls]:
+                if other is not n:
+                    changed = self.choice(tuple(sorted({**fixed, n.cls: other.index}.items())))
+                    out += [changed] if changed else []
+        return out
+
+    def choice(self, overrides: tuple[tuple[int, int], ...]) -> Choice | None:
+        """The additive choice under overrides; None where it has a cycle or a state would lie in two places."""
+        allowed = self._allowed(dict(overrides))
+        cheapest = self._cheapest(allowed)
+        nodes = self._descend(cheapest)
+        if nodes is None:
+            return None
+        return Choice(overrides, tuple(nodes), makespan(self.graph, self.chip, nodes, self.prices))
+
+    def _allowed(self, fixed: dict[int, int]) -> dict[int, list[Node]]:
+        """The nodes of each class: an override's own, and reads of a state only where it was placed."""
+        place = {}
+        for cls, nodes in self.graph.classes.items():
+            if nodes[0].op == "State":
+                chosen = self.graph.nodes[fixed[cls]] if cls in fixed else min(nodes, key=self._place_cost)
+                place[chosen.payload[:2]] = chosen
+        out = {}
+        for cls, nodes in self.graph.classes.items():
+            keep = [self.graph.nodes[fixed[cls]]] if cls in fixed else nodes
+            out[cls] = [n for n in keep if self._fits(n, place)]
+        return out
+
+    def _place_cost(self, state: Node) -> tuple[bool, bool, int]:
+        """In L0C before UB, halved before whole."""
+        where = self.graph.where[state.children[0]]
+        return where.level != "L0C", where.share is None, state.index
+
+    @staticmethod
+    def _fits(n: Node, place: dict[tuple, Node]) -> bool:
+        if n.op == "State":
+            return place[n.payload[:2]] is n
+        return n.op not in ("PArg", "PProj") or place[n.payload[:2]].payload == n.payload
+
+    def _cheapest(self, allowed: dict[int, list[Node]]) -> dict[int, Node]:
+        """For each class its node of least additive cost, by relaxation from the leaves."""
+        cost = dict.fromkeys(allowed, FAR)
+        best: dict[int, Node] = {}
+        changed = True
+        while changed:
+            changed = False
+            for cls, nodes in allowed.items():
+                for n in nodes:
+                    c = self.weight[n.index] + sum(cost[k] for k in set(n.children))
+                    if c < cost[cls]:
+                        cost[cls], best[cls], changed = c, n, True
+        return best
+
+    def _descend(self, best: dict[int, Node]) -> list[Node] | None:
+        out: dict[int, Node] = {}
+        stack = [self.graph.root]
+        while stack:
+            cls = stack.pop()
+            if cls in out:
+                continue
+            if cls not in best:
+                return None
+            out[cls] = best[cls]
+            stack.extend(best[cls].children)
+        return sorted(out.values(), key=lambda n: n.index)
+
+
+def _rank(c: Choice) -> tuple[int, int, tuple]:
+    return c.cost, len(c.nodes), c.overrides
