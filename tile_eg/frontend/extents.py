@@ -32,5 +32,7 @@ def smaller(a: Expr, b: Expr, ranges: Ranges) -> Expr:
     """min(a, b), simplified where one is always the smaller."""
     if a == b:
         return a
-    low, high = extremes(a - b, ranges)
+    low, high = ix.bounds(a - b, ranges)
+    if low < 0 < high:
+        low, high = extremes(a - b, ranges)
     return a if high <= 0 else b if low >= 0 else ix.minimum(a, b)

@@ -13,16 +13,19 @@ Ranges = Mapping[str, Interval]
 
 
 def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
-    """The least and the greatest value of e where `where` holds; an interval around them where there are too many points."""
+    """The least and the greatest value of e where `where` holds; an interval around them where there are too many points, and
+    the empty one (0, -1) where `where` never holds."""
+    if e.value is not None and where == ix.ONE:
+        return e.value, e.value
     names = sorted(ix.variables(e) | ix.variables(where))
     counts = [ranges[n][1] - ranges[n][0] + 1 for n in names]
-    if not names or prod(counts) > MAX_POINTS:
+    if prod(counts) > MAX_POINTS:
         return ix.bounds(e, ranges)
     import numpy as np
 
     values, holds = np.broadcast_arrays(_all_values(e, ranges, names), _all_values(where, ranges, names))
     chosen = values[holds != 0]
-    return (int(chosen.min()), int(chosen.max())) if chosen.size else ix.bounds(e, ranges)
+    return (int(chosen.min()), int(chosen.max())) if chosen.size else (0, -1)
 
 
 def at_most(e: Expr, limit: int, ranges: Ranges) -> bool:

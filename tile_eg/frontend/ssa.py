@@ -6,7 +6,6 @@ The kernel has to have passed `check`. What has a meaning but no term yet raises
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from tile_eg.errors import TileError, in_source
 from tile_eg.frontend import elements, fold
@@ -131,9 +130,8 @@ class Converter:
         t, w = self.tiles, self.window(s.target)
         value = t.cast(value, tensor.dtype, s.span)
         rows, cols = smaller(valid_rows(value), w.vrows, t.ranges), smaller(valid_cols(value), w.vcols, t.ranges)
-        value = t.narrowed(value, rows, cols)
-        shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "vrows": rows, "vcols": cols}
-        return t.make(s.span, "store", env[tensor.name], w.offset, w.stride, value, dtype=tensor.dtype, **shape)
+        value = t.narrowed(value, rows, cols, s.span)
+        return t.make(s.span, "store", env[tensor.name], w.offset, w.stride, value)
 
     def window(self, r: kn.Region) -> Window:
         return self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
@@ -291,7 +289,7 @@ class Converter:
             return self.tiles.make(None, "fill", bound or 0.0, like=arg)
         value = bound if isinstance(bound, Term) else before
         assert value is not None
-        return self.tiles.narrowed(value, arg.vrows, arg.vcols) if value.op == "fill" else value
+        return self.tiles.narrowed(value, arg.vrows, arg.vcols, None) if value.op == "fill" else value
 
 
 def _buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:

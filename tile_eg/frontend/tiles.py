@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tile_eg.errors import TileError
 from tile_eg.frontend.extents import inside, meet
 from tile_eg.frontend.ranges import Ranges
 from tile_eg.ir import index as ix
@@ -121,23 +122,35 @@ class Tiles:
         depth = a.rows if ta else a.cols
         ka, kb = (valid_rows(a) if ta else valid_cols(a)), (valid_cols(b) if tb else valid_rows(b))
         k = meet(ka, kb, depth, self.ranges, "inner extents of this product", span)
-        a = self.narrowed(a, *((k, None) if ta else (None, k)))
-        b = self.narrowed(b, *((None, k) if tb else (k, None)))
+        a = self.narrowed(a, k if ta else None, None if ta else k, span)
+        b = self.narrowed(b, None if tb else k, k if tb else None, span)
         m, vm = (a.cols, a.vcols) if ta else (a.rows, a.vrows)
         n, vn = (b.rows, b.vrows) if tb else (b.cols, b.vcols)
         return self.make(span, "matmul", a, b, ta, tb, rows=m, cols=n, dtype=F32, vrows=vm, vcols=vn)
 
-    def narrowed(self, x: Term, vrows: Expr | None, vcols: Expr | None) -> Term:
-        """x with fewer valid rows or columns, as far as its own operations allow; else x itself."""
-        vr, vc = vrows or valid_rows(x), vcols or valid_cols(x)
-        if (vr, vc) == (x.vrows, x.vcols):
+    def narrowed(self, x: Term, vrows: Expr | None, vcols: Expr | None, span: Span | None) -> Term:
+        """x with fewer valid rows or columns (None: as they are), made of operands that are valid no further themselves."""
+        rows, cols = vrows or valid_rows(x), vcols or valid_cols(x)
+        if (rows, cols) == (x.vrows, x.vcols):
             return x
-        if x.op in ("load", "fill"):
-            return self.make(self.spans.get(x), x.op, *x.args, like=x, vrows=vr, vcols=vc)
-        if x.op in ("unary", "binary", "cast"):
-            args = [self.narrowed(a, vr, vc) if isinstance(a, Term) else a for a in x.args]
-            return self.make(self.spans.get(x), x.op, *args, like=x, vrows=vr, vcols=vc)
-        return x
+        again = lambda *args: self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)  # noqa: E731
+        match x.op, x.args:
+            case ("load" | "fill" | "nest", _):
+                return again(*x.args)
+            case ("unary" | "binary" | "cast", _):
+                return again(*(self.narrowed(a, rows, cols, span) if isinstance(a, Term) else a for a in x.args))
+            case "bcast", (axis, v):
+                return again(axis, self.narrowed(v, None, rows if axis == 1 else cols, span))
+            case "reduce", (axis, name, v):
+                kept = (cols, None) if axis == 1 else (None, cols)
+                return again(axis, name, self.narrowed(v, kept[0], kept[1], span))
+            case "matmul", (a, b, ta, tb):
+                a = self.narrowed(a, None if ta else rows, rows if ta else None, span)
+                return again(a, self.narrowed(b, cols if tb else None, None if tb else cols, span), ta, tb)
+        raise TileError(
+            f"{valid_rows(x)} x {valid_cols(x)} valid elements meet a window of {rows} x {cols}: not supported yet", span,
+            help="a value that a loop has accumulated ends where its tensors end; give them the same sizes",
+        )  # fmt: skip
 
 
 def valid_rows(x: Term) -> Expr:

@@ -217,7 +217,7 @@ def _reduced(op: str, x: Tile, axis: int) -> Tile:
     if x.valid is None:
         return Tile(ar.reduce(op, x.data, axis))
     neutral = np.asarray(ar.REDUCE[op][1], x.data.dtype)
-    return Tile(ar.reduce(op, np.where(x.valid, x.data, neutral), axis), x.valid.any(axis=axis))
+    return Tile(ar.reduce(op, np.where(x.valid, x.data, neutral), axis), np.asarray(np.any(x.valid, axis=axis)))
 
 
 def _product(a: Tile, b: Tile, e: kn.MatMul) -> Tile:
@@ -228,11 +228,11 @@ def _product(a: Tile, b: Tile, e: kn.MatMul) -> Tile:
         return Tile(ar.matmul(a.data, b.data))
     va = np.ones(a.data.shape, bool) if a.valid is None else a.valid
     vb = np.ones(b.data.shape, bool) if b.valid is None else b.valid
-    inner = va.any(axis=0) & vb.any(axis=1)
+    inner = np.logical_and(np.any(va, axis=0), np.any(vb, axis=1))
     va, vb = va & inner, vb & inner[:, None]
     zero = np.asarray(0, a.data.dtype)
     data = ar.matmul(np.where(va, a.data, zero), np.where(vb, b.data, zero))
-    return Tile(data, va.any(axis=1)[:, None] & vb.any(axis=0))
+    return Tile(data, np.logical_and.outer(np.any(va, axis=1), np.any(vb, axis=0)))
 
 
 def _flipped(x: Tile) -> Tile:

@@ -76,7 +76,7 @@ class Run:
         known = self.results.setdefault(self.dependences.home(t), {})
         if t not in known:
             result = getattr(self, "_" + t.op)(t)
-            known[t] = self.masked(t, result) if t.vrows is not None and t.op not in ("store",) else result
+            known[t] = self.masked(t, result) if t.vrows is not None else result
         return known[t]
 
     def at(self, e: ix.Expr) -> int:
@@ -190,7 +190,7 @@ class Run:
 
     def _store(self, t: Term) -> Array:
         version, offset, stride, value = t.args
-        rows, cols = self.valid(t)
+        rows, cols = self.valid(value)
         x = self.term(value)
         out = self.term(version).copy()
         places = self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)
