@@ -118,7 +118,9 @@ def run_file(
     if save:
         options.save_arrays(save, inputs | done.outputs)
     comparisons = compare(held, done.outputs, meaning(held, inputs)) if isinstance(held, Kernel) else None
-    report = RunReport(planned.program, planned.cost, planned.memory, done.findings, comparisons)
+    text = held.source if isinstance(held, Kernel) else ""
+    views = planned.program, planned.cost, planned.memory
+    report = RunReport(*views, done.findings, done.counts, comparisons, planned.source, text)
     show(json.dumps(report.data(), indent=2) if as_json else str(report))
     return GOOD if report.good else OUR_ERROR
 

@@ -6,13 +6,21 @@ from collections import Counter
 from collections.abc import Sequence
 
 from tile_eg.chips import DEFAULT_CHIP, known_chips, load_chip
+from tile_eg.errors import TileError
 from tile_eg.ir.types import Level
 from tile_eg.report.text import indent, size, table
 from tile_eg.rules import LAWS, Theory, theories
 
 
 def rules_text(wanted: Sequence[str] = ()) -> str:
-    """The count of rules by theory and law; then every rule's name, law and line of maths, theory by theory."""
+    """The count of rules by theory and law; then every rule's name, law and line of maths, theory by theory.
+
+    `wanted` names the theories to list; none lists all. TileError for a name that none has.
+    """
+    known = [t.name for t in theories()]
+    for name in wanted:
+        if name not in known:
+            raise TileError(f"there is no theory '{name}'", help="the theories: " + ", ".join(known))
     listed = [_theory(t) for t in theories() if not wanted or t.name in wanted]
     return "\n\n".join([_counts(), *filter(None, listed)])
 

@@ -9,28 +9,41 @@ from typing import Any
 from tile_eg.ir.program import Program
 from tile_eg.report.compare import Comparison
 from tile_eg.report.cost import Cost
+from tile_eg.report.findings import finding_text
 from tile_eg.report.memory import MemoryMap
-from tile_eg.report.text import table
-from tile_eg.simulator.findings import Finding
+from tile_eg.report.text import size, table
+from tile_eg.simulator.findings import Counts, Finding
 
 
 @dataclass(frozen=True)
 class RunReport:
-    """`comparisons` is None where there was no meaning to compare with: a program that was written by hand."""
+    """`ascend_c` and `source` are the texts that findings point into.
+
+    `comparisons` is None where there was no meaning to compare with: a program that was written by hand.
+    """
 
     program: Program
     cost: Cost
     memory: MemoryMap
     findings: Sequence[Finding]
+    counts: Counts
     comparisons: Sequence[Comparison] | None
+    ascend_c: str
+    source: str = ""
 
     @property
     def good(self) -> bool:
         return not self.findings and all(c.good for c in self.comparisons or ())
 
     def __str__(self) -> str:
-        parts = [self._head(), *(str(f) for f in self.findings), self._errors(), str(self.cost), str(self.memory)]
-        return "\n\n".join(filter(None, parts))
+        findings = [finding_text(f, self.ascend_c, self.source) for f in self.findings]
+        cost = [self.cost.headline(), self.cost.pipes(), self._moved()]
+        return "\n\n".join(filter(None, [self._head(), *findings, self._errors(), *cost, str(self.memory)]))
+
+    def _moved(self) -> str:
+        """What the simulator counted on each path, of all blocks."""
+        rows = [(path.replace("->", " -> "), size(n)) for path, n in self.counts.bytes.items() if "->" in path]
+        return table(rows, ("path", "bytes moved"), right=(1,))
 
     def _head(self) -> str:
         p = self.program
@@ -59,6 +72,8 @@ class RunReport:
             "outputs": None if self.comparisons is None else [_comparison(c) for c in self.comparisons],
             "findings": [str(f) for f in self.findings],
             "cost": self.cost.data(),
+            "moved_bytes": {path: n for path, n in self.counts.bytes.items() if "->" in path},
+            "instructions": self.counts.instructions,
             "memory": self.memory.data(),
         }
 
