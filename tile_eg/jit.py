@@ -89,8 +89,8 @@ class CompiledKernel:
     ) -> None:
         self.kernel, self.chip = kernel, chip
         with in_source(kernel.source):
-            self.out_idx = [_written(i, kernel, "out_idx") for i in out_idx]
-            self.workspace_idx = [_written(i, kernel, "workspace_idx") for i in workspace_idx]
+            self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
+            self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
@@ -119,12 +119,22 @@ class CompiledKernel:
         for t in self.kernel.tensors:
             if t.name in arrays:
                 check_argument(t, arrays[t.name])
+        updated = [t for t in self.kernel.tensors if t.output and t.name in arrays]
+        for t in updated:
+            if not arrays[t.name].flags.writeable:
+                raise TileError(f"argument {t.name} is read-only, and {self.kernel.name} writes it", t.span)
         results = run_lowered(self.compile(), arrays)
-        for t in self.kernel.tensors:
-            if t.output and t.name in arrays:
-                arrays[t.name][...] = results[t.name]
+        for t in updated:
+            mask = _written(self.kernel, t.name)
+            arrays[t.name][mask] = results[t.name][mask]
         outputs = [results[self.kernel.tensors[i].name] for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())))
+
+
+def _written(kernel: Kernel, name: str) -> np.ndarray:
+    from tile_eg.frontend.coverage import written
+
+    return written(kernel, name)
 
 
 def run_lowered(lowered: Lowered, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -137,7 +147,7 @@ def run_lowered(lowered: Lowered, arrays: Mapping[str, np.ndarray]) -> dict[str,
     return run.outputs
 
 
-def _written(i: int, kernel: Kernel, what: str) -> int:
+def _output(i: int, kernel: Kernel, what: str) -> int:
     """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
     count = len(kernel.tensors)
     if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
