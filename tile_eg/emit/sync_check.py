@@ -1,7 +1,8 @@
 """A judge of synchronised programs: unrolls both cores in full and looks for what no flag orders.
 
-It knows nothing of how flags were found: it replays the text of the streams under the machine contract (`sync_order`) and compares every
-access with those before it. The two vector cores of a block run one stream; that they work on different halves is taken for granted.
+It knows nothing of how flags were found: it replays the text of the streams under the machine contract (`sync_order`) and
+compares every access with those before it. The two vector cores of a block run one stream; that they work on different halves is
+taken for granted.
 """
 
 from __future__ import annotations
@@ -96,8 +97,11 @@ class _Unrolled:
 
 
 def races(program: Program) -> list[str]:
-    """What is wrong with a synchronised program: conflicting accesses that nothing orders, reads of workspace that nobody filled, flags
-    that are doubled, unmatched or left over, ids out of range, deadlocks. Empty where it is sound."""
+    """What is wrong with a synchronised program; empty where it is sound.
+
+    Conflicting accesses that nothing orders, reads of workspace that nobody filled, flags that are doubled, unmatched or left
+    over, ids out of range, deadlocks.
+    """
     try:
         u = _Unrolled(program)
     except SyncError as error:
@@ -108,7 +112,7 @@ def races(program: Program) -> list[str]:
 
 
 def _unordered(u: _Unrolled, order: Order, verdict: Verdict) -> Iterator[str]:
-    """Walks the runs in an order that the machine may choose; what is not ordered by flags might as well come the other way round."""
+    """Walks the runs in an order that the machine may choose; what no flag orders might as well come the other way round."""
     live: dict[tuple, list[tuple[int, Access]]] = {}
     for me in verdict.starts:
         for a in u.runs[me].accesses:
@@ -131,7 +135,7 @@ def _conflict(u: _Unrolled, other: int, b: Access, me: int, a: Access) -> bool:
 
 
 def _fractals(u: _Unrolled, i: Instr) -> int:
-    """16 x 16 pieces of L0C that an mmad covers at least: from 10 on the hardware orders accumulation itself (contract, clause 2)."""
+    """16 x 16 pieces of L0C that an mmad covers at least: from 10 on the hardware orders accumulation (contract, clause 2)."""
     loops = {v: (0, 10**6) for e in (i.rows, i.cols) for v in ix.variables(e)}
     low = [max(1, ix.bounds(e, loops | u.layout.ranges)[0]) for e in (i.rows, i.cols)]
     return -(-low[0] // 16) * -(-low[1] // 16)

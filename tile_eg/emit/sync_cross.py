@@ -53,7 +53,8 @@ class _Side:
 
 def _accesses(s: Stream, buffer: str) -> list[tuple[int, bool]]:
     """(instance, whether it writes) of everything that touches the buffer, in program order."""
-    return [(n, a.write) for n, i in enumerate(s.trace.instances) for a in i.accesses[:4] if a.buffer == buffer]
+    uses = [(n, [a.write for a in i.accesses if a.buffer == buffer]) for n, i in enumerate(s.trace.instances)]
+    return [(n, any(writes)) for n, writes in uses if writes]
 
 
 def _chain(s: Stream, path: Path) -> dict[int, Path]:

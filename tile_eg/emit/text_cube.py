@@ -7,9 +7,9 @@ and the pages DataCopy, DataCopyPad, LoadData, Mmad and Fixpipe; the L1 -> L0 re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tile_eg.emit.text_index import EmitError, Scope, call, ceil_div, counted, padded_rows, round_up
+from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
@@ -20,6 +20,7 @@ ND2NZ_ROWS = 16384
 BURSTS = 4095
 BURST_BYTES = 2**21 - 1
 MMAD = 4095
+LOAD_3D = 32767
 FIXPIPE_ROWS = 8192
 
 
@@ -89,10 +90,25 @@ def _load(s: Scope, i: Instr, g: _Grid, transpose: bool) -> list[str]:
     return counted(f, s.cpp(g.outer), step(ix.var(f)))
 
 
-def _needs_square(s: Scope, i: Instr) -> None:
-    dtype = s.dtype(i.dst)
-    if dtype.bytes != 2:
-        raise EmitError(f"{i.op}: a transposing load of {dtype} is not supported", i.span)
+def _load_3d(s: Scope, i: Instr, rows: Expr, cols: Expr) -> list[str]:
+    """A transposing load of 32-bit elements: LoadData 2D turns 16-bit fractals only."""
+    src, dst = tile(i, i.srcs[0]), tile(i, i.dst)
+    b = s.buffer(src)
+    if b.dtype is not F32:
+        raise EmitError(f"{i.op}: a transposing load of {b.dtype} is not supported", i.span)
+    wide = -(-b.cols // s.c0(b)) * s.c0(b)
+    fields: dict[str, Expr | int] = {
+        "l1H": ONE, "l1W": padded_rows(b), "channelSize": wide, "kExtension": round_up(cols, 8), "mExtension": round_up(rows, 16),
+        "kStartPt": src.col, "mStartPt": src.row,
+    }  # fmt: skip
+    part = s.fresh("part")
+    assigned = [f"{part}.{name} = {s.field(i, name, e, LOAD_3D)};" for name, e in fields.items()]
+    load = call("LoadData", s.slot(dst), s.slot(replace(src, row=ZERO, col=ZERO)), part)
+    return [
+        "{",
+        *("    " + t for t in [f"AscendC::LoadData3DParamsV2<float> {part};", *assigned, f"{part}.enTranspose = true;", *load]),
+        "}",
+    ]
 
 
 def l1_to_l0a(s: Scope, i: Instr) -> list[str]:
@@ -102,7 +118,8 @@ def l1_to_l0a(s: Scope, i: Instr) -> list[str]:
     m, k = ceil_div(i.rows, 16), ceil_div(i.depth, c0)
     if not i.transpose:
         return _load(s, i, _Grid(m, k, k, ONE, ONE, rows16), False)
-    _needs_square(s, i)
+    if b.dtype.bytes != 2:
+        return _load_3d(s, i, i.depth, i.rows)
     return _load(s, i, _Grid(m, k, k, rows16, ONE, ONE), True)
 
 
@@ -113,7 +130,8 @@ def l1_to_l0b(s: Scope, i: Instr) -> list[str]:
     k, n = ceil_div(i.depth, c0), ceil_div(i.cols, 16)
     if i.transpose:
         return _load(s, i, _Grid(k, n, n, rows16, ONE, ONE), False)
-    _needs_square(s, i)
+    if b.dtype.bytes != 2:
+        return _load_3d(s, i, i.depth, i.cols)
     return _load(s, i, _Grid(k, n, n, ONE, ONE, rows16), True)
 
 
@@ -130,11 +148,40 @@ def mmad(s: Scope, i: Instr) -> list[str]:
         m = "16" if s.high(i.rows) == 1 else f"{m} == 1 ? 16 : {m}"
     n, k = s.field(i, "n", i.cols, MMAD), s.field(i, "k", i.depth, MMAD)
     init = {1: "true", 0: "false"}.get(i.init.value if i.init.value is not None else -1, s.cpp(i.init))
-    params = f"AscendC::MmadParams({m}, {n}, {k}, 0, false, {init})"
-    return call("Mmad", accumulator(s, i, c), s.slot(a), s.slot(b), params)
+    params, operands = f"AscendC::MmadParams({m}, {n}, {k}, 0, false, {init})", (accumulator(s, i, c), s.slot(a), s.slot(b))
+    if not any(load.transpose and s.dtype(load.dst) is F32 for load in s.writers(a.buffer)):
+        return call("Mmad", *operands, params)
+    p = s.fresh("params")
+    body = [f"AscendC::MmadParams {p} = {params};", f"{p}.kDirectionAlign = true;", *call("Mmad", *operands, p)]
+    return ["{", *("    " + line for line in body), "}"]
 
 
 def fixpipe(s: Scope, i: Instr) -> list[str]:
+    """A Fixpipe for each window of rows that mmads packed on its own."""
+    src = tile(i, i.srcs[0])
+    steps = {step for m in s.writers(src.buffer) if (step := _row_step(tile(m, m.dst)))}
+    step = min(steps, default=0)
+    if not step or s.high(i.rows) <= step:
+        return _fixpipe(s, i)
+    r = s.fresh("row")
+    s.ranges[r] = (0, s.high(i.rows) - 1)
+    at = ix.var(r)
+    moved = replace(src, row=src.row + at)
+    part = replace(i, srcs=(moved,), rows=ix.minimum(step, i.rows - at), dst=_below(s, i.dst, at))
+    head = f"for (int32_t {r} = 0; {r} < {s.cpp(i.rows)}; {r} += {step})"
+    return block(head, _fixpipe(s, part))
+
+
+def _row_step(t: Tile) -> int:
+    """How many rows lie between the windows of L0C that a row of loops fills: the factor of the row's index."""
+    return t.row.args[1].args[0] if t.row.op == "mul" else 0
+
+
+def _below(s: Scope, o: Operand, rows: Expr) -> Operand:
+    return replace(o, offset=o.offset + rows * o.stride) if isinstance(o, Gm) else replace(o, row=o.row + rows)
+
+
+def _fixpipe(s: Scope, i: Instr) -> list[str]:
     """NZ -> ND towards GM and the workspace, NZ -> NZ towards L1, cast where the destination has 16 bits."""
     src, dtype = tile(i, i.srcs[0]), s.dtype(i.dst)
     quant = {F32: "NoQuant", F16: "F322F16", BF16: "F322BF16"}.get(dtype)

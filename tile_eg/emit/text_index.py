@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
 from tile_eg.ir.kernel import Span
-from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When
+from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When, walk
 from tile_eg.ir.types import F32, DType, Level
 
 LINE = 120
@@ -114,6 +114,7 @@ class Scope:
     names: dict[str, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     ranges: dict[str, Interval] = field(default_factory=dict)
+    _writers: dict[str, list[Instr]] | None = None
 
     def __post_init__(self) -> None:
         p = self.program
@@ -150,6 +151,15 @@ class Scope:
         return self.cpp(e)
 
     # Windows
+
+    def writers(self, buffer: str) -> list[Instr]:
+        """The instructions of this core that write a buffer."""
+        if self._writers is None:
+            self._writers = {}
+            for n in walk(self.program.core(self.core)):
+                if isinstance(n, Instr) and isinstance(n.dst, Tile):
+                    self._writers.setdefault(n.dst.buffer, []).append(n)
+        return self._writers.get(buffer, [])
 
     def buffer(self, t: Tile) -> Buffer:
         return self.buffers[t.buffer]
