@@ -48,9 +48,19 @@ def build(source: str, kernel: str) -> Path:
     parameters = parameters_of(source, kernel)
     key = _digest(_runtime_key(compiler), " ".join(KERNEL_FLAGS), kernel, source)
     target = cache_directory() / f"kernel-{key}"
-    if not target.exists():
-        _compile_kernel(compiler, source, kernel, len(parameters), _runtime(compiler), target)
+    if target.exists():
+        target.touch()
+        return target
+    _compile_kernel(compiler, source, kernel, len(parameters), _runtime(compiler), target)
+    _forget_oldest(target.parent)
     return target
+
+
+def _forget_oldest(directory: Path, keep: int = 400) -> None:
+    """Bounds the cache: kernels are about 200 KB each, and the ones that ran last stay."""
+    kernels = sorted(directory.glob("kernel-*"), key=lambda file: file.stat().st_mtime, reverse=True)
+    for file in kernels[keep:]:
+        file.unlink(missing_ok=True)
 
 
 def require_compiler() -> str:

@@ -38,28 +38,32 @@ def simulate(
     launch: int,
     workspace: int = 0,
     outputs: Sequence[int] = (),
+    inout: Sequence[int] = (),
     limits: Limits = Limits(),  # noqa: B008
     capacities: Mapping[str, int] = CAPACITIES,
     trace: bool = False,
 ) -> Simulation:
     """Run `kernel` of the Ascend C text `source`, unchanged, as `launch` blocks of `kernel_type`.
 
-    `arguments` are the GM tensors in the kernel's order; those listed in `outputs` start unwritten (their arrays give shape and
-    dtype) and come back in that order. The last parameter of the kernel is a workspace of `workspace` bytes for each block.
-    `launch` counts blocks as the host does: AIV_ONLY counts vector cores. `capacities` are bytes for each on-chip memory.
+    `arguments` are the GM tensors in the kernel's order. Those listed in `outputs` come back in that order; they start unwritten,
+    and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. The last
+    parameter of the kernel is a workspace of `workspace` bytes for each block. `launch` counts blocks as the host does: AIV_ONLY
+    counts vector cores. `capacities` are bytes for each on-chip memory.
 
     Raises TileError for a wrong call or without a C++ compiler, SimulatorError when the text does not compile, or when the run
     crashes or exceeds its limits. What is wrong with the kernel itself comes back as findings.
     """
     names = parameters_of(source, kernel)
-    _check_call(kernel, names, arguments, kernel_type, launch, outputs)
+    _check_call(kernel, names, arguments, kernel_type, launch, (*outputs, *inout))
     arrays = [np.ascontiguousarray(a) for a in arguments]
-    tensors = [f"{name}:{a.nbytes}:{'out' if i in outputs else 'in'}" for i, (name, a) in enumerate(zip(names, arrays, strict=False))]
+    roles = ["inout" if i in inout else "out" if i in outputs else "in" for i in range(len(arrays))]
+    tensors = [f"{name}:{a.nbytes}:{role}" for name, a, role in zip(names, arrays, roles, strict=False)]
     tensors.append(f"{names[-1]}:{workspace * launch}:scratch")
     command = [str(build(source, kernel)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
     command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items()), "--", *tensors]
-    inputs = b"".join(a.tobytes() for i, a in enumerate(arrays) if i not in outputs)
-    return _parse(_execute(command, inputs, limits), arrays, outputs)
+    inputs = b"".join(a.tobytes() for a, role in zip(arrays, roles, strict=True) if role != "out")
+    returned = [i for i, role in enumerate(roles) if role != "in"]
+    return _parse(_execute(command, inputs, limits), arrays, returned, outputs)
 
 
 def _check_call(
@@ -100,12 +104,12 @@ def _failure(code: int, errors: str, limits: Limits) -> str:
     return f"the simulator failed (exit code {code}) {errors.strip()}".rstrip()
 
 
-def _parse(output: bytes, arrays: Sequence[np.ndarray], outputs: Sequence[int]) -> Simulation:
+def _parse(output: bytes, arrays: Sequence[np.ndarray], returned: Sequence[int], outputs: Sequence[int]) -> Simulation:
     length = int.from_bytes(output[:8], "little")
     report = json.loads(output[8 : 8 + length])
     found: dict[int, np.ndarray] = {}
     position = 8 + length
-    for index in sorted(set(outputs)):
+    for index in returned:
         like = arrays[index]
         data = output[position : position + like.nbytes]
         found[index] = np.frombuffer(bytearray(data), dtype=like.dtype).reshape(like.shape)

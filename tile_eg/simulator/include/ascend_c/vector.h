@@ -334,4 +334,42 @@ void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<T>& src, detai
     detail::block("ReduceDataBlock", tile_sim::ReduceOp(type), dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, line);
 }
 
+template <class T, class U>
+void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, CMPMODE mode, int64_t count, int line = __builtin_LINE())
+{
+    static_assert(detail::is_number<T> && sizeof(U) == 1, "the simulator knows Compare of half and float into bytes");
+    tile_sim::vector_compare(dst.operand(), a.operand(), b.operand(), tile_sim::Comparison(mode), count, line);
+}
+
+template <class T, class U>
+void CompareScalar(const LocalTensor<U>& dst, const LocalTensor<T>& a, const T scalar, CMPMODE mode, int64_t count, int line = __builtin_LINE())
+{
+    static_assert(detail::is_number<T> && sizeof(U) == 1, "the simulator knows CompareScalar of half and float into bytes");
+    tile_sim::vector_compare_scalar(dst.operand(), a.operand(), double(scalar), tile_sim::Comparison(mode), count, line);
+}
+
+template <class T, class U>
+void Compares(const LocalTensor<U>& dst, const LocalTensor<T>& a, const T scalar, CMPMODE mode, int64_t count, int line = __builtin_LINE())
+{
+    CompareScalar(dst, a, scalar, mode, count, line);
+}
+
+template <class T, class U>
+void Select(const LocalTensor<T>& dst, const LocalTensor<U>& mask, const LocalTensor<T>& a, const LocalTensor<T>& b, SELMODE mode,
+            int64_t count, int line = __builtin_LINE())
+{
+    static_assert(detail::is_number<T>, "Select takes half and float");
+    if (mode != SELMODE::VSEL_TENSOR_TENSOR_MODE) tile_sim::misuse("unsupported", line, "the simulator knows Select of two tensors in VSEL_TENSOR_TENSOR_MODE only");
+    tile_sim::vector_select(dst.operand(), mask.operand(), a.operand(), b.operand(), count, line);
+}
+
+template <class T, class U>
+void Select(const LocalTensor<T>& dst, const LocalTensor<U>& mask, const LocalTensor<T>& a, T scalar, SELMODE mode, int64_t count,
+            int line = __builtin_LINE())
+{
+    static_assert(detail::is_number<T>, "Select takes half and float");
+    if (mode != SELMODE::VSEL_TENSOR_SCALAR_MODE) tile_sim::misuse("unsupported", line, "Select of a tensor and a scalar is VSEL_TENSOR_SCALAR_MODE");
+    tile_sim::vector_select_scalar(dst.operand(), mask.operand(), a.operand(), double(scalar), count, line);
+}
+
 }  // namespace AscendC

@@ -1,5 +1,6 @@
 // L1 to L0A and L0B: fractals of 512 bytes, 16 rows of 32 bytes. Poison goes along, granule by granule.
 #include <cstring>
+#include <utility>
 
 #include "machine.h"
 
@@ -130,13 +131,16 @@ void load_3d(Operand dst, Operand src, Load3D s, int line)
     const NzSource source{height, c0, size};
     const int64_t rows16 = blocks(s.m_extent, 16) * 16;
     const FractalTarget target{!turned ? cols / c0 : right ? blocks(cols, 16) : rows16 / c0, c0, size};
-    const int64_t written = !turned ? rows16 * cols * size : blocks(cols, 16) * 16 * rows16 * size;
     for (int64_t c = 0; c < cols; c += c0)
         load.reads(src, source.at(s.m_start, s.k_start + c), std::min(rows, height - s.m_start) * 32, Instruction::Poison::carry);
-    load.writes(dst, 0, written);
+    std::vector<std::pair<int64_t, int64_t>> written;  // a transposed matrix leaves the lines beyond its columns as they were
+    for (int64_t row = 0; row < rows16; row += turned ? c0 : 16)
+        for (int64_t col = 0; col < cols; col += turned ? 16 : c0)
+            written.emplace_back(right ? target.zn(row, col) : turned ? target.zz(col, row) : target.zz(row, col), turned ? std::min<int64_t>(16, cols - col) * 32 : fractal);
+    for (const auto& [at, bytes] : written) load.writes(dst, at, bytes);
     load.check();
     load.counts(path(dst), rows16 * cols * size);
-    machine.memory(dst.space).poison(dst.address, dst.address + written, true);  // beyond the matrix there is nothing
+    for (const auto& [at, bytes] : written) machine.memory(dst.space).poison(dst.address + at, dst.address + at + bytes, true);
     Mover mover(dst, src);
     for (int64_t row = 0; row < std::min(rows, height - s.m_start); ++row)
         for (int64_t col = 0; col < cols; ++col) {

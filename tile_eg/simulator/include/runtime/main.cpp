@@ -1,6 +1,6 @@
 // The process that runs one kernel: arguments and inputs come in, findings, counts and outputs go out (simulator/run.py).
 //   argv: kernel type, launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
-//         (L1 UB L0A L0B L0C), `--`, and `name:bytes:in|out|scratch` for each GM tensor.  stdin: the bytes of the inputs, in order.
+//         (L1 UB L0A L0B L0C), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs, in order.
 //   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
 #include <sys/resource.h>
 
@@ -65,7 +65,8 @@ void open_regions(int argc, char** argv, int first)
         const std::string item = argv[i];
         const size_t a = item.find(':'), b = item.rfind(':');
         const int64_t bytes = std::atoll(item.substr(a + 1, b - a - 1).c_str());
-        machine.regions.push_back({item.substr(0, a), end, end + bytes, item.substr(b + 1) == "out", item.substr(b + 1) == "in"});
+        const std::string role = item.substr(b + 1);
+        machine.regions.push_back({item.substr(0, a), end, end + bytes, role == "out" || role == "inout", role == "in" || role == "inout"});
         end = (end + bytes + 511) / 512 * 512 + gap;
     }
     machine.gm.open(Space::GM, end);

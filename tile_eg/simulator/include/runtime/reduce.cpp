@@ -173,6 +173,9 @@ int64_t scratch_elements(int64_t count, int64_t size, bool index)
     return second <= 2 ? aligned + end : aligned + end + up(up(second, round) * 2, block) * block;
 }
 
+// What the instruction leaves in its scratch is nobody's business.
+void leave_scratch(const Operand& scratch, int64_t bytes) { machine.memory(Space::UB).poison(scratch.address, scratch.address + bytes, true); }
+
 }  // namespace
 
 // Rounds are reduced as trees and their results in order.
@@ -190,6 +193,8 @@ void reduce_all(const char* name, ReduceOp op, Operand dst, VectorSide src, Oper
     reduce.check();
     reduce.counts("vector", lanes.count * size);
     for (int64_t i = 0; i < lanes.count; ++i) values[size_t(i)] = load(reduce.data(src.at, i * size), src.at.type);
+    if (op != ReduceOp::sum) leave_scratch(scratch, scratch_elements(lanes.count, size, index) * size);
+    machine.memory(Space::UB).poison(dst.address, dst.address + (index ? 2 : 1) * size, false);
     float total = 0;
     Best best{0, 0};
     for (int64_t start = 0; start < lanes.count; start += round) {
