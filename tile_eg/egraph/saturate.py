@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.chips import Chip
+from tile_eg.egraph import native
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.snapshot import Graph, snapshot
 from tile_eg.errors import TileError
@@ -67,9 +68,7 @@ def _run(egraph: Any, commands: str) -> list:
 def _base_egraph() -> Any:
     global _base
     if _base is None:
-        from egglog import bindings
-
-        _base = bindings.EGraph()
+        _base = native.load().EGraph()
         for theory in theories():
             for i in range(0, len(theory.text), CHUNK):
                 _run(_base, "\n".join(theory.text[i : i + CHUNK]))
