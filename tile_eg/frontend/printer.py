@@ -1,0 +1,158 @@
+"""A concrete kernel as `.tile` text. Parsing the text gives an equal kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isinf
+
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+
+OPERATORS = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
+REDUCTIONS = {(op, axis): f"{side}{op}" for op in ("max", "min", "sum") for axis, side in ((1, "row"), (0, "col"))}
+INDENT = "  "
+
+
+def print_kernel(kernel: kn.Kernel) -> str:
+    """The kernel as text, all sizes as numbers."""
+    return "\n".join(Printer(kernel).lines()) + "\n"
+
+
+def index_text(e: Expr, tight: int = 0) -> str:
+    """An index expression as an author would write it; `tight` is how strongly the text around it binds (0-2)."""
+    if e.op in ("const", "var"):
+        text, strength = str(e.args[0]), 3 if e.op == "var" or e.args[0] >= 0 else 1
+    elif e.op in ("min", "max"):
+        text, strength = f"{e.op}({index_text(e.args[0])}, {index_text(e.args[1])})", 3
+    elif e.op == "add":
+        text, strength = " + ".join(index_text(a, 2 if n else 1) for n, a in enumerate(e.args)).replace("+ -", "- "), 1
+    else:
+        sign, strength = {"mul": ("*", 2), "div": ("//", 2), "mod": ("%", 2), "lt": ("<", 0), "and": ("and", -1)}[e.op]
+        left, right = (0, 1) if e.op == "and" else (1, 1) if e.op == "lt" else (2, 3)
+        space = "" if sign == "*" else " "
+        text = f"{index_text(e.args[0], left)}{space}{sign}{space}{index_text(e.args[1], right)}"
+    return f"({text})" if strength < tight else text
+
+
+def number_text(value: float) -> str:
+    if isinf(value):
+        return "inf" if value > 0 else "-inf"
+    return str(int(value)) if value.is_integer() and abs(value) < 1e15 and str(value) != "-0.0" else repr(value)
+
+
+class Printer:
+    """Prints one kernel. `elements` tells that the statements stand in an element loop."""
+
+    def __init__(self, kernel: kn.Kernel) -> None:
+        self.kernel = kernel
+        self.tensors = {t.name: t for t in kernel.tensors}
+        self.buffers: dict[str, kn.Alloc] = {}
+
+    def lines(self) -> Iterator[str]:
+        k = self.kernel
+        inputs = ", ".join(map(_tensor, (t for t in k.tensors if not t.output)))
+        outputs = ", ".join(map(_tensor, (t for t in k.tensors if t.output)))
+        several = sum(t.output for t in k.tensors) > 1
+        yield f"kernel {k.name}({inputs}) -> {f'({outputs})' if several else outputs} {{"
+        if k.grid:
+            yield f"{INDENT}grid {_tuple([n for n, _ in k.grid])} = {_tuple([str(e) for _, e in k.grid])}"
+        yield from self.block(k.body, INDENT)
+        yield "}"
+
+    def block(self, body: tuple[kn.Stmt, ...], indent: str) -> Iterator[str]:
+        for s in body:
+            yield from self.statement(s, indent)
+
+    def statement(self, s: kn.Stmt, indent: str) -> Iterator[str]:
+        match s:
+            case kn.Alloc():
+                self.buffers[s.name] = s
+                yield f"{indent}{s.scope} {s.name}: {s.dtype}[{', '.join(map(str, s.shape))}]"
+            case kn.Assign():
+                yield f"{indent}{self.region(s.target)} = {self.expression(s.value, 0)}"
+            case kn.For():
+                yield from self.nested(f"for {s.var} in {self.loop_range(s)}", s.body, indent)
+            case kn.Parallel():
+                extents = _tuple([str(e) for e in s.extents])
+                yield from self.nested(f"parallel {_tuple(list(s.vars))} in {extents}", s.body, indent)
+            case kn.If():
+                yield f"{indent}if {index_text(s.condition)} {{"
+                yield from self.block(s.then, indent + INDENT)
+                if s.otherwise:
+                    yield indent + "} else {"
+                    yield from self.block(s.otherwise, indent + INDENT)
+                yield indent + "}"
+
+    def nested(self, head: str, body: tuple[kn.Stmt, ...], indent: str) -> Iterator[str]:
+        yield f"{indent}{head} {{"
+        yield from self.block(body, indent + INDENT)
+        yield indent + "}"
+
+    def loop_range(self, s: kn.For) -> str:
+        ends = f"{s.start}, {s.start + s.extent}" if s.start else str(s.extent)
+        return f"{s.kind}({ends}{f', stages={s.stages}' if s.stages else ''})"
+
+    def region(self, r: kn.Region) -> str:
+        """A buffer by its name where all of it is meant, else with an index or a slice for each dimension."""
+        buffer = self.buffers.get(r.name)
+        if buffer is not None and r.extents == buffer.shape and all(s == ix.ZERO for s in r.starts):
+            return r.name
+        shape = (buffer or self.tensors[r.name]).shape
+        parts = (_slice(s, e, n) for s, e, n in zip(r.starts, r.extents, shape, strict=True))
+        return f"{r.name}[{', '.join(parts)}]"
+
+    def expression(self, e: kn.TileExpr, tight: int) -> str:
+        """An expression; `tight` is how strongly the text around it binds: 0 nothing, 1 a sum, 2 a product, 3 an operand."""
+        match e:
+            case kn.Region():
+                return self.region(e)
+            case kn.Number():
+                text = number_text(e.value)
+                return f"({text})" if text.startswith("-") and tight else text
+            case kn.Binary() if e.op in OPERATORS:
+                sign, strength = OPERATORS[e.op]
+                text = f"{self.expression(e.x, strength)} {sign} {self.expression(e.y, strength + 1)}"
+                return f"({text})" if strength < tight else text
+            case kn.MatMul():
+                text = f"{self.factor(e.a, e.transpose_a, 2)} @ {self.factor(e.b, e.transpose_b, 3)}"
+                return f"({text})" if tight > 2 else text
+            case kn.Unary(op="neg"):
+                return f"({'-' + self.expression(e.x, 3)})" if tight else "-" + self.expression(e.x, 3)
+            case kn.Broadcast():
+                return self.expression(e.x, 4) + ("[:, None]" if e.axis == 1 else "[None, :]")
+        return self.call(e)
+
+    def call(self, e: kn.TileExpr) -> str:
+        match e:
+            case kn.Unary():
+                return f"{e.op}({self.expression(e.x, 0)})"
+            case kn.Binary():
+                return f"{e.op}({self.expression(e.x, 0)}, {self.expression(e.y, 0)})"
+            case kn.Cast():
+                return f"{e.dtype}({self.expression(e.x, 0)})"
+            case kn.Select():
+                parts = (index_text(e.condition), self.expression(e.x, 0), self.expression(e.y, 0))
+                return f"select({', '.join(parts)})"
+            case kn.Reduce():
+                return f"{REDUCTIONS[e.op, e.axis]}({self.expression(e.x, 0)})"
+        raise TypeError(f"{type(e).__name__} has no text")
+
+    def factor(self, e: kn.TileExpr, transposed: bool, tight: int) -> str:
+        return self.expression(e, 4) + ".T" if transposed else self.expression(e, tight)
+
+
+def _tensor(t: kn.Tensor) -> str:
+    return f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]"
+
+
+def _tuple(parts: list[str]) -> str:
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def _slice(start: Expr, extent: int | None, size: int) -> str:
+    if extent is None:
+        return index_text(start)
+    if start == ix.ZERO and extent == size:
+        return ":"
+    return f"{index_text(start)}:{index_text(start + extent)}"
