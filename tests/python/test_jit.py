@@ -1,0 +1,279 @@
+"""Kernels as callables: which arrays go in and come out, what is refused, what is kept."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg.arrays import by_name
+from tile_eg.errors import TileError
+from tile_eg.frontend.coverage import written
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+
+
+@T.prim_func
+def shift(X: T.Tensor((40, 64), "float32"), Y: T.Tensor((40, 64), "float32"), Z: T.Tensor((40, 64), "float32")):
+    """Y = X + 1, Z = X * 2."""
+    with T.Kernel(3) as b:
+        x = T.alloc_shared((16, 64), "float32")
+        y = T.alloc_shared((16, 64), "float32")
+        T.copy(X[b * 16, 0], x)
+        T.tile.add(y, x, 1.0)
+        T.copy(y, Y[b * 16, 0])
+        T.tile.mul(y, x, 2.0)
+        T.copy(y, Z[b * 16, 0])
+
+
+@T.prim_func
+def upper_half(X: T.Tensor((32, 64), "float32"), Y: T.Tensor((32, 64), "float32")):
+    with T.Kernel(1):
+        x = T.alloc_shared((16, 64), "float32")
+        T.copy(X[0, 0], x)
+        T.copy(x, Y[0, 0])
+
+
+@pytest.fixture
+def x() -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((40, 64), np.float32)
+
+
+def test_outputs_come_back_in_the_order_of_out_idx(x: np.ndarray) -> None:
+    z, y = tile_eg.jit(out_idx=[-1, 1])(shift)(x)
+    np.testing.assert_array_equal(y, x + 1)
+    np.testing.assert_array_equal(z, x * 2)
+
+
+def test_without_out_idx_outputs_are_filled_in_place(x: np.ndarray) -> None:
+    y, z = np.zeros_like(x), np.zeros_like(x)
+    assert tile_eg.jit(shift)(x, y, z) is None
+    np.testing.assert_array_equal(y, x + 1)
+
+
+def test_one_output_comes_back_alone_and_others_are_filled(x: np.ndarray) -> None:
+    y = np.zeros_like(x)
+    np.testing.assert_array_equal(tile_eg.jit(out_idx=2)(shift)(x, y), x * 2)
+    np.testing.assert_array_equal(y, x + 1)
+
+
+def test_what_a_kernel_does_not_write_stays_as_it_was() -> None:
+    x, y = np.ones((32, 64), np.float32), np.full((32, 64), 7, np.float32)
+    tile_eg.jit(upper_half)(x, y)
+    assert (y[:16] == 1).all()
+    assert (y[16:] == 7).all()
+
+
+def test_arrays_may_be_given_by_name(x: np.ndarray) -> None:
+    np.testing.assert_array_equal(tile_eg.jit(out_idx=[1, 2])(shift)(X=x)[0], x + 1)
+
+
+def test_an_array_may_be_a_view(x: np.ndarray) -> None:
+    wide = np.repeat(x, 2, axis=1)
+    np.testing.assert_array_equal(tile_eg.jit(out_idx=[1, 2])(shift)(wide[:, ::2])[0], x + 1)
+
+
+def test_a_workspace_is_made_by_the_call(x: np.ndarray) -> None:
+    np.testing.assert_array_equal(tile_eg.jit(out_idx=[2], workspace_idx=[1])(shift)(x), x * 2)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ([], r"expected 1 array \(X\), got 0: X missing"),
+        ([np.zeros((40, 64), np.float32)] * 2, r"expected 1 array \(X\), got 2"),
+        ([np.zeros((40, 65), np.float32)], r"'X' has shape \(40, 65\), not \(40, 64\)"),
+        ([np.zeros((40, 64), np.float64)], "'X' has elements of type float64, not float32"),
+        ([[1.0, 2.0]], "X is no array but of type list"),
+    ],
+    ids=["too few", "too many", "shape", "dtype", "no array"],
+)
+def test_a_wrong_array_is_refused_with_what_was_expected(arrays: list, message: str) -> None:
+    with pytest.raises(TileError, match=message):
+        tile_eg.jit(out_idx=[1, 2])(shift)(*arrays)
+
+
+def test_an_output_that_is_read_only_is_refused(x: np.ndarray) -> None:
+    y = np.zeros_like(x)
+    y.flags.writeable = False
+    with pytest.raises(TileError, match="Y is read-only"):
+        tile_eg.jit(out_idx=[2])(shift)(x, y)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "message"), [({"y": 1}, "no argument y"), ({"X": 1}, "X is given twice")], ids=["unknown", "doubled"]
+)
+def test_a_wrong_name_is_refused(kwargs: dict, message: str) -> None:
+    with pytest.raises(TileError, match=message):
+        by_name(["X"], [0], kwargs)
+
+
+@pytest.mark.parametrize("out_idx", [[3], [-4], ["Y"]])
+def test_a_position_that_is_none_is_refused(out_idx: list) -> None:
+    with pytest.raises(TileError, match="not the position of one of the 3 arguments of shift"):
+        tile_eg.jit(out_idx=out_idx)(shift)
+
+
+def test_an_output_that_is_never_written_is_refused() -> None:
+    with pytest.raises(TileError, match="X is in out_idx, and shift never writes it"):
+        tile_eg.jit(out_idx=[0])(shift)
+
+
+def test_a_function_that_gives_no_kernel_is_refused() -> None:
+    @tile_eg.jit
+    def nothing():
+        return 3
+
+    with pytest.raises(TileError, match="nothing is under @tile_eg.jit and gave int"):
+        nothing()
+
+
+def test_jit_takes_functions_only() -> None:
+    with pytest.raises(TileError, match="stands on a function, not on int"):
+        tile_eg.jit(3)
+
+
+def test_the_sizes_of_a_function_are_its_arguments() -> None:
+    with pytest.raises(TileError, match="M: the sizes of shift are fixed"):
+        tile_eg.jit(shift).compile(M=3)
+
+
+def test_the_source_is_ascend_c() -> None:
+    assert "__global__ __aicore__" in tile_eg.jit(shift).get_kernel_source()
+
+
+def test_a_kernel_that_means_the_same_is_lowered_once() -> None:
+    tile_eg.cache.clear_cache()
+    assert tile_eg.jit(shift).compile() is tile_eg.jit(out_idx=[1])(shift).compile()
+
+
+def test_another_chip_is_another_lowered_kernel() -> None:
+    assert tile_eg.jit(upper_half).compile() is not tile_eg.jit(upper_half, chip="910B1").compile()
+
+
+def test_a_cleared_cache_is_empty() -> None:
+    first = tile_eg.jit(upper_half).compile()
+    tile_eg.cache.clear_cache()
+    assert tile_eg.jit(upper_half).compile() is not first
+
+
+def test_a_disabled_cache_keeps_nothing() -> None:
+    tile_eg.disable_cache()
+    try:
+        assert tile_eg.jit(upper_half).compile() is not tile_eg.jit(upper_half).compile()
+    finally:
+        tile_eg.enable_cache()
+
+
+def test_importing_the_module_leaves_the_decorator_callable() -> None:
+    code = "import tile_eg.jit, tile_eg; print(tile_eg.jit(lambda: 3).function())"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "3\n"
+
+
+def test_a_factory_keeps_its_name_and_documentation() -> None:
+    @tile_eg.jit(out_idx=[1])
+    def copies(n):
+        """Copies n elements."""
+
+    assert (copies.__name__, copies.__doc__) == ("copies", "Copies n elements.")
+
+
+# `.tile` files
+
+
+def test_a_tile_kernel_takes_its_sizes_from_the_arrays() -> None:
+    a = np.ones((20, 36), np.float32)
+    np.testing.assert_array_equal(tile_eg.load(EXAMPLES / "vector_add.tile")(a, a), a + a)
+
+
+def test_a_tile_kernel_takes_sizes_by_name() -> None:
+    a = np.ones((20, 36), np.float32)
+    np.testing.assert_array_equal(tile_eg.load(EXAMPLES / "vector_add.tile")(a, B=a, BM=8), a + a)
+
+
+def test_a_tile_kernel_compiles_for_sizes_and_a_chip() -> None:
+    low = tile_eg.load(EXAMPLES / "vector_add.tile").compile(M=32, N=32, chip="910B1")
+    assert (low.kernel.tensors[0].shape, low.chip.name) == ((32, 32), "910B1")
+
+
+def test_arrays_that_disagree_about_a_size_are_refused() -> None:
+    with pytest.raises(TileError, match="M is 20"):
+        tile_eg.load(EXAMPLES / "vector_add.tile")(np.ones((20, 4), np.float32), np.ones((21, 4), np.float32))
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TileError, match="cannot read .*none.tile: No such file"):
+        tile_eg.load(tmp_path / "none.tile")
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x.tile").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(TileError, match="it is not UTF-8 text"):
+        tile_eg.load(tmp_path / "x.tile")
+
+
+# What a kernel writes
+
+
+def test_windows_beyond_the_end_of_a_tensor_are_cut_off() -> None:
+    assert written(tile_eg.jit(shift).kernel, "Y").all()
+
+
+def test_conditions_and_loops_decide_what_is_written() -> None:
+    @T.prim_func
+    def some(Y: T.Tensor((4, 8), "float32")):
+        with T.Kernel(4) as b:
+            for k in range(4):
+                if k < 2:
+                    T.fill(Y[b : b + 1, k * 2 : k * 2 + 2], 1.0)
+                elif b == 3:
+                    T.fill(Y[b : b + 1, k * 2 : k * 2 + 2], 1.0)
+
+    expected = np.zeros((4, 8), bool)
+    expected[:, :4] = expected[3, 4:] = True
+    np.testing.assert_array_equal(written(tile_eg.jit(some).kernel, "Y"), expected)
+
+
+def test_element_loops_write_their_elements() -> None:
+    @T.prim_func
+    def diagonal(Y: T.Tensor((4, 8), "float32")):
+        with T.Kernel(1):
+            for i in T.Parallel(4):
+                Y[i, i * 2] = 1.0
+
+    np.testing.assert_array_equal(np.argwhere(written(tile_eg.jit(diagonal).kernel, "Y")), [[0, 0], [1, 2], [2, 4], [3, 6]])
+
+
+# torch
+
+
+@needs_torch
+def test_torch_tensors_give_torch_tensors(x: np.ndarray) -> None:
+    torch = pytest.importorskip("torch")
+    y, _ = tile_eg.jit(out_idx=[1, 2])(shift)(torch.from_numpy(x))
+    assert isinstance(y, torch.Tensor)
+    torch.testing.assert_close(y, torch.from_numpy(x + 1))
+
+
+@needs_torch
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_a_tensor_goes_to_numpy_and_back(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    from tile_eg.arrays import to_numpy, to_torch
+
+    tensor = torch.randn(4, 3).to(getattr(torch, dtype))
+    array = to_numpy(tensor, "A")
+    assert array.dtype.name == dtype
+    assert torch.equal(to_torch(array), tensor)
+
+
+def test_torch_is_not_imported_for_numpy_arrays() -> None:
+    code = "import sys, numpy, tile_eg.arrays as a; a.to_numpy(numpy.zeros(3), 'A'); a.is_torch(3); print('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
