@@ -163,6 +163,7 @@ class _Reader:
         i64, string = egraph.value_to_i64, egraph.value_to_string
         self.share = {r.output: WHOLE for r in self.of("Whole")} | {r.output: i64(r.inputs[0]) for r in self.of("Split")}
         self.memory = {r.output: (Level(m), None) for m in ("WS", "L1", "L0C") for r in self.of(m)}
+        self.memory |= {r.output: (Level.WS, None) for r in self.of("WV")}
         self.memory |= {r.output: (Level.UB, self.share[r.inputs[0]]) for r in self.of("UB")}
         self.index = {r.output: const(i64(r.inputs[0])) for r in self.of("IC")}
         self.index |= {r.output: encoder.index[string(r.inputs[0])] for r in self.of("Ix")}

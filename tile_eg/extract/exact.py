@@ -22,7 +22,7 @@ class Exact:
 
     def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction:
         model = Model(graph, chip, pricer)
-        model.minimise_time()
+        self.aim(model)
         out = Extraction([], extractor=self.name)
         while len(out.schedules) < k and len(out.refused) < self.refusals:
             found = self._solve(model, out)
@@ -42,6 +42,10 @@ class Exact:
     @staticmethod
     def _cut(refused: Refused, nodes: list[Node]) -> Iterable[Node]:
         return refused.cut or [n for n in nodes if n.op not in ("Stages", "L0")]
+
+    def aim(self, model: Model) -> None:
+        """Sets what the solver is to minimise."""
+        model.minimise_time()
 
     def _solve(self, model: Model, out: Extraction) -> tuple[float, list[Node]] | None:
         from ortools.sat.python import cp_model

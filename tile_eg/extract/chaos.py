@@ -1,0 +1,38 @@
+"""Extractors that do not want the best: a random choice by a seed, and the worst one. Sound rules give the same numbers."""
+
+from __future__ import annotations
+
+import random
+
+from tile_eg.extract.exact import Exact
+from tile_eg.extract.model import Model
+
+
+class Random(Exact):
+    """A legal choice by random weights; the same seed gives the same choice."""
+
+    name = "random"
+
+    def __init__(self, seed: int, refusals: int = 40) -> None:
+        super().__init__(seconds=5.0, refusals=refusals)
+        self.seed = seed
+
+    def aim(self, model: Model) -> None:
+        weight = random.Random(self.seed)
+        model.cp.minimize(sum(weight.randint(-60, 100) * x for x in model.chosen))
+
+
+class Worst(Exact):
+    """The choice with the most busy cycles."""
+
+    name = "worst"
+
+    def __init__(self, refusals: int = 40) -> None:
+        super().__init__(seconds=5.0, refusals=refusals)
+
+    def aim(self, model: Model) -> None:
+        graph = model.graph
+        busy = (
+            (p.total * graph.total_trips(n.region) + 50) * x for n, p, x in zip(graph.nodes, model.prices, model.chosen, strict=True)
+        )
+        model.cp.maximize(sum(busy))
