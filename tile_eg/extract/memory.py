@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tile_eg.chips import Chip
 from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, shrink
-from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.types import Level
 
 ELEMENTWISE = ("VUn", "VBin", "VBinS", "VBinR", "VBinC")
@@ -138,25 +138,25 @@ def _peak(schedule: Schedule, lives: dict[int, Life], level: Level) -> list[Stor
     return [s for life, s in group if life.first <= at <= life.last]
 
 
-def _shrink(schedule: Schedule, level: Level) -> bool:
-    """A ring deeper than its skew needs is a wish: the largest gives up a slot. False where none can."""
-    able = [s for s in schedule.storages.values() if s.level is level and s.slots > s.least]
-    if not able:
-        return False
-    shrink(schedule, max(able, key=lambda s: (s.slot_bytes, s.slots, -s.id)))
-    return True
+def _spare(schedule: Schedule, level: Level, late: set[StorageId], gently: bool) -> Storage | None:
+    """The ring of a level that misses a slot least: what stands behind a cross-core wait first, then the largest.
+
+    Gently, a load that could run ahead keeps two slots.
+    """
+    able = [
+        s
+        for s in schedule.storages.values()
+        if s.level is level and s.slots > s.least and not (gently and s.id not in late and s.slots <= 2)
+    ]
+    return max(able, key=lambda s: (s.id in late, s.slot_bytes, s.slots, -s.id)) if able else None
 
 
 def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
     """Gives every storage its addresses, rings shrunk where they must be. Refused where a level is too small."""
     fit_ids(schedule)
+    late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
     for level in ON_CHIP:
-        align, limit = max(32, chip.align(level)), chip.level_bytes(level)
-        places, used = _best_fit(schedule, level, align, limit)
-        while enforce and used > limit:
-            if not _shrink(schedule, level):
-                raise _overflow(schedule, lifetimes(schedule), level, limit)
-            places, used = _best_fit(schedule, level, align, limit)
+        places, used = _place(schedule, chip, level, late, enforce)
         schedule.peaks[level] = used
         for sid, at in places.items():
             s = schedule.storages[sid]
@@ -164,10 +164,22 @@ def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
     _workspace(schedule, lifetimes(schedule))
 
 
-def _best_fit(schedule: Schedule, level: Level, align: int, limit: int) -> tuple[dict[int, int], int]:
-    """Places of their own for what crosses pipes where there is room, else as tight as lifetimes allow."""
-    places, used = pack_level(schedule, lifetimes(schedule, roomy=True), level, align)
-    return (places, used) if used <= limit else pack_level(schedule, lifetimes(schedule), level, align)
+def _place(
+    schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], enforce: bool
+) -> tuple[dict[int, int], int]:
+    """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
+    align, limit = max(32, chip.align(level)), chip.level_bytes(level)
+    for roomy in (True, False):
+        while True:
+            lives = lifetimes(schedule, roomy)
+            places, used = pack_level(schedule, lives, level, align)
+            if used <= limit or not enforce:
+                return places, used
+            ring = _spare(schedule, level, late, gently=roomy)
+            if ring is None:
+                break
+            shrink(schedule, ring)
+    raise _overflow(schedule, lifetimes(schedule), level, limit)
 
 
 def _workspace(schedule: Schedule, lives: dict[int, Life]) -> None:
