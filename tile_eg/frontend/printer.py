@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isinf
 
+from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
@@ -61,16 +62,24 @@ class Printer:
         yield "}"
 
     def block(self, body: tuple[kn.Stmt, ...], indent: str) -> Iterator[str]:
-        for s in body:
-            yield from self.statement(s, indent)
+        n = 0
+        while n < len(body):
+            first, second = body[n], body[n + 1] if n + 1 < len(body) else None
+            if isinstance(first, kn.Alloc) and isinstance(second, kn.Assign) and second.target == _whole(first):
+                self.buffers[first.name] = first
+                yield f"{indent}{_buffer(first)} = {self.expression(second.value, 0)}"
+                n += 2
+            else:
+                yield from self.statement(first, indent)
+                n += 1
 
     def statement(self, s: kn.Stmt, indent: str) -> Iterator[str]:
         match s:
             case kn.Alloc():
                 self.buffers[s.name] = s
-                yield f"{indent}{s.scope} {s.name}: {s.dtype}[{', '.join(map(str, s.shape))}]"
+                yield indent + _buffer(s)
             case kn.Assign():
-                yield f"{indent}{self.region(s.target)} = {self.expression(s.value, 0)}"
+                yield f"{indent}{self.assignment(s)}"
             case kn.For():
                 yield from self.nested(f"for {s.var} in {self.loop_range(s)}", s.body, indent)
             case kn.Parallel():
@@ -84,6 +93,20 @@ class Printer:
                     yield from self.block(s.otherwise, indent + INDENT)
                 yield indent + "}"
 
+    def assignment(self, s: kn.Assign) -> str:
+        """A window that takes its extent from the other side is printed as its start."""
+        target, value = s.target, s.value
+        if target.name in self.tensors and _trailing(target, known_shape(value)):
+            return f"{self.start(target)} = {self.expression(value, 0)}"
+        if isinstance(value, kn.Region) and value.name in self.tensors and _trailing(value, target.shape):
+            return f"{self.region(target)} = {self.start(value)}"
+        if isinstance(value, kn.Binary) and value.x == target and value.op in OPERATORS:
+            return f"{self.region(target)} {OPERATORS[value.op][0]}= {self.expression(value.y, 0)}"
+        return f"{self.region(target)} = {self.expression(value, 0)}"
+
+    def start(self, r: kn.Region) -> str:
+        return f"{r.name}[{', '.join(map(index_text, r.starts))}]"
+
     def nested(self, head: str, body: tuple[kn.Stmt, ...], indent: str) -> Iterator[str]:
         yield f"{indent}{head} {{"
         yield from self.block(body, indent + INDENT)
@@ -96,7 +119,7 @@ class Printer:
     def region(self, r: kn.Region) -> str:
         """A buffer by its name where all of it is meant, else with an index or a slice for each dimension."""
         buffer = self.buffers.get(r.name)
-        if buffer is not None and r.extents == buffer.shape and all(s == ix.ZERO for s in r.starts):
+        if buffer is not None and r == _whole(buffer):
             return r.name
         shape = (buffer or self.tensors[r.name]).shape
         parts = (_slice(s, e, n) for s, e, n in zip(r.starts, r.extents, shape, strict=True))
@@ -135,15 +158,29 @@ class Printer:
                 parts = (index_text(e.condition), self.expression(e.x, 0), self.expression(e.y, 0))
                 return f"select({', '.join(parts)})"
             case kn.Reduce():
-                return f"{REDUCTIONS[e.op, e.axis]}({self.expression(e.x, 0)})"
+                name = e.op if e.axis == 1 and len(known_shape(e.x) or ()) == 1 else REDUCTIONS[e.op, e.axis]
+                return f"{name}({self.expression(e.x, 0)})"
         raise TypeError(f"{type(e).__name__} has no text")
 
     def factor(self, e: kn.TileExpr, transposed: bool, tight: int) -> str:
         return self.expression(e, 4) + ".T" if transposed else self.expression(e, tight)
 
 
+def _whole(b: kn.Alloc) -> kn.Region:
+    return kn.Region(b.name, (ix.ZERO,) * len(b.shape), b.shape)
+
+
+def _buffer(b: kn.Alloc) -> str:
+    return f"{b.scope} {b.name}: {b.dtype}[{', '.join(map(str, b.shape))}]"
+
+
 def _tensor(t: kn.Tensor) -> str:
     return f"{t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]"
+
+
+def _trailing(r: kn.Region, shape: tuple[int, ...] | None) -> bool:
+    """Whether a region has this shape in its last dimensions and plain indices before them."""
+    return bool(shape) and r.extents == (None,) * (len(r.starts) - len(shape or ())) + (shape or ())
 
 
 def _tuple(parts: list[str]) -> str:

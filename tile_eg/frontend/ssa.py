@@ -12,6 +12,7 @@ from tile_eg.frontend import elements, fold
 from tile_eg.frontend.dependence import is_row_loop
 from tile_eg.frontend.extents import smaller
 from tile_eg.frontend.liveness import Liveness, Names, assigned
+from tile_eg.frontend.printer import index_text
 from tile_eg.frontend.ranges import decided, surely_equal
 from tile_eg.frontend.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -101,7 +102,7 @@ class Converter:
         truth = decided(self.index(condition), self.tiles.ranges | self.facts)
         if truth is None:
             raise TileError(
-                f"the condition {condition} is neither always true nor true on the first trip alone: not supported yet", span,
+                f"`{index_text(condition)}` is neither always true nor true on the first trip alone: not supported yet", span,
                 help="conditions may single out the first trip of a loop, as `if k == 0` does",
             )  # fmt: skip
         return truth

@@ -163,7 +163,7 @@ CHARACTERS = {
 def explain(error: UnexpectedInput, text: str, file: str) -> TileError:
     """A syntax error as a TileError at its place."""
     if isinstance(error, UnexpectedCharacters):
-        found = text[error.pos_in_stream]
+        found = text[error.pos_in_stream or 0]
         message, help = CHARACTERS.get(found, (f"the character `{found}` has no meaning here", ""))
         return TileError(message, Span(file, error.line, error.column, error.line, error.column + 1), help=help)
     assert isinstance(error, UnexpectedToken)
