@@ -35,6 +35,7 @@ __all__ = ["SyncError", "synchronise"]
 EVENT_IDS = 6
 GUARDED_FRACTALS = 10
 Owner = Edge | CrossEdge
+Key = tuple[str, int] | tuple[str, str, Path]
 
 
 @dataclass
@@ -46,13 +47,13 @@ class _Plan:
     edges: list[Edge]
     cross: list[CrossEdge]
     pairs: list[Pair]
-    dropped: set[Owner] = field(default_factory=set)
     barriers: dict[str, set[Path]] = field(default_factory=lambda: {AIC: set(), AIV: set()})
 
     @property
-    def owners(self) -> list[Owner]:
-        every: list[Owner] = [*self.edges, *self.cross]
-        return [e for e in every if e not in self.dropped]
+    def owners(self) -> dict[Key, Owner]:
+        """Every candidate by a key that is cheap to compare."""
+        out: dict[Key, Owner] = {("edge", n): e for n, e in enumerate(self.edges)}
+        return out | {("cross", n): c for n, c in enumerate(self.cross)}
 
     def instance(self, at: tuple[str, int]) -> Instance:
         return self.streams[at[0]].trace.instances[at[1]]
@@ -90,10 +91,10 @@ def _site_ops(plan: _Plan, core: str) -> dict[Site, list[tuple[int, Flag | Op]]]
     """What stands at each site of a core, ranked."""
     s = plan.streams[core]
     out: dict[Site, list[tuple[int, Flag | Op]]] = {}
-    for f in placed(s, [e for e in plan.edges if e.core == core]):
+    for f in placed(s, {n: e for n, e in enumerate(plan.edges) if e.core == core}):
         out.setdefault(f.site, []).append((f.rank, f))
-    for c in plan.cross:
-        for site, rank, op in _cross_places(plan, c, core):
+    for n, c in enumerate(plan.cross):
+        for site, rank, op in _cross_places(plan, n, c, core):
             out.setdefault(site, []).append((rank, op))
     for path in plan.barriers[core]:
         pipe = next(i.pipe for i in s.trace.instances if i.path == path)
@@ -101,9 +102,9 @@ def _site_ops(plan: _Plan, core: str) -> dict[Site, list[tuple[int, Flag | Op]]]
     return {site: sorted(ops, key=lambda o: o[0]) for site, ops in out.items()}
 
 
-def _cross_places(plan: _Plan, c: CrossEdge, core: str) -> list[tuple[Site, int, Op]]:
-    flag = (c.buffer, c.free)
-    put, take = Op("cross_set", core, c.pipe, flag, c), Op("cross_wait", core, "", flag, c)
+def _cross_places(plan: _Plan, n: int, c: CrossEdge, core: str) -> list[tuple[Site, int, Op]]:
+    key = ("cross", n)
+    put, take = Op("cross_set", core, c.pipe, key, key), Op("cross_wait", core, "", key, key)
     if core == c.src:
         return [(plan.streams[core].start, 0, put)] * c.ahead + [(c.set_at, 2, put)]
     return [(c.wait_at, 3, take)] + [(plan.streams[core].end, 5, take)] * c.ahead
@@ -127,7 +128,8 @@ def _ops(plan: _Plan, core: str) -> list[Op]:
                 out.append(op)
             else:
                 k = ix.evaluate(op.id, env)
-                out.append(Op(op.kind, core, op.edge.src if op.kind == "set" else op.edge.dst, (op.edge, k), op.edge))
+                pipe = op.edge.src if op.kind == "set" else op.edge.dst
+                out.append(Op(op.kind, core, pipe, (op.number, k), ("edge", op.number)))
     return out
 
 
@@ -135,15 +137,24 @@ def _number(at: tuple[str, int]) -> int:
     return at[1] + (0 if at[0] == AIC else 1_000_000)
 
 
-def _open(plan: _Plan, order: Order, verdict: Verdict, pairs: Iterable[Pair]) -> list[Pair]:
+Check = tuple[int, int, int]
+
+
+def _checks(plan: _Plan, order: Order, pairs: Iterable[Pair]) -> list[Check]:
+    """Pairs as (instance after, place in its clock, least value there)."""
+    runs = [(plan.instance(a), a[0], b) for a, b in pairs]
+    return [(_number(b), order.index[core, before.pipe], before.number) for before, core, b in runs]
+
+
+def _open(plan: _Plan, order: Order, verdict: Verdict, pairs: list[Pair]) -> list[Pair]:
     """The pairs that the replay leaves unordered."""
-    out = []
-    for a, b in pairs:
-        before = plan.instance(a)
-        start = verdict.starts.get(_number(b))
-        if start is None or not order.knows(start, (a[0], before.pipe), before.number):
-            out.append((a, b))
-    return out
+    checks = _checks(plan, order, pairs)
+    return [p for p, c in zip(pairs, checks, strict=True) if not _holds(verdict, [c])]
+
+
+def _holds(verdict: Verdict, checks: list[Check]) -> bool:
+    starts = verdict.starts
+    return all(after in starts and starts[after][at] >= number for after, at, number in checks)
 
 
 def _between_pipes(plan: _Plan) -> list[Pair]:
@@ -186,29 +197,33 @@ def _complaint(plan: _Plan, unordered: list[Pair], verdict: Verdict) -> str:
 def _drop_implied(plan: _Plan) -> None:
     """Leaves out every edge that the others imply, cross-core waits and rings first."""
     order, needed = _order(plan), _between_pipes(plan)
-    rank = lambda e: (0, not e.free, 0) if isinstance(e, CrossEdge) else (1, not e.outer and not e.joined, -len(e.before))  # noqa: E731
-    for e in sorted(plan.owners, key=rank):
-        plan.dropped.add(e)
-        verdict = order.replay(plan.dropped)
-        if verdict.faults or _open(plan, order, verdict, needed):
-            plan.dropped.discard(e)
-    plan.edges = [e for e in plan.edges if e not in plan.dropped]
-    plan.cross = [e for e in plan.cross if e not in plan.dropped]
+    owners, dropped, checks = plan.owners, set[Key](), _checks(plan, order, needed)
+    for key in sorted(owners, key=lambda k: _price(owners[k])):
+        verdict = order.replay({*dropped, key})
+        if not verdict.faults and _holds(verdict, checks):
+            dropped.add(key)
+    plan.edges = [e for n, e in enumerate(plan.edges) if ("edge", n) not in dropped]
+    plan.cross = [e for n, e in enumerate(plan.cross) if ("cross", n) not in dropped]
 
 
-def _allocate(plan: _Plan) -> dict[Owner, int]:
+def _price(e: Owner) -> tuple[int, bool, int]:
+    """What to try to do without first: cross-core waits, then fallbacks, then deep rings."""
+    return (0, not e.free, 0) if isinstance(e, CrossEdge) else (1, not e.outer and not e.joined, -len(e.before))
+
+
+def _allocate(plan: _Plan) -> dict[Key, int]:
     """First id of each edge: its own ids for each event, in program order; counters of their own between cores."""
-    out: dict[Owner, int] = {}
+    out: dict[Key, int] = {}
     used: dict[tuple[str, str, str], int] = {}
-    for e in sorted(plan.edges, key=lambda e: (e.core, e.set_at[1], e.wait_at[1])):
+    for n, e in sorted(enumerate(plan.edges), key=lambda p: (p[1].core, p[1].set_at[1], p[1].wait_at[1])):
         event = (e.core, e.src, e.dst)
-        out[e] = used.get(event, 0)
-        used[event] = out[e] + e.ids
+        out["edge", n] = used.get(event, 0)
+        used[event] = out["edge", n] + e.ids
     for (core, src, dst), n in used.items():
         if n > EVENT_IDS:
             raise SyncError(f"{core} needs {n} ids for {src}_{dst}, it has {EVENT_IDS}")
-    for k, c in enumerate(plan.cross):
-        out[c] = k
+    for k in range(len(plan.cross)):
+        out["cross", k] = k
     if len(plan.cross) > CROSS_IDS:
         raise SyncError(f"{len(plan.cross)} cross-core counters are needed, there are {CROSS_IDS}")
     return out
@@ -242,14 +257,11 @@ def _barriers(plan: _Plan) -> None:
         if not unordered:
             break
         _mark(plan, order, unordered)
-    order, dropped = _order(plan), set[object]()
+    checks, dropped = _checks(plan, order, same), set[Key]()
     for core, path in [(c, p) for c in plan.barriers for p in sorted(plan.barriers[c])]:
-        owner = ("barrier", core, path)
-        verdict = order.replay({*dropped, owner})
-        if _open(plan, order, verdict, same):
-            continue
-        dropped.add(owner)
-        plan.barriers[core].discard(path)
+        if _holds(order.replay({*dropped, ("barrier", core, path)}), checks):
+            dropped.add(("barrier", core, path))
+            plan.barriers[core].discard(path)
 
 
 def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:
@@ -262,23 +274,24 @@ def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:
             fence[b[0], after.pipe] = b[1]
 
 
-def _rebuilt(plan: _Plan, ids: Mapping[Owner, int]) -> Program:
+def _rebuilt(plan: _Plan, ids: Mapping[Key, int]) -> Program:
     p = plan.layout.program
     new = {c: _insert(p.core(c), (), _nodes_at(plan, c, ids)) if c in plan.streams else () for c in (AIC, AIV)}
     return replace(p, cube=new[AIC], vector=new[AIV])
 
 
-def _nodes_at(plan: _Plan, core: str, ids: Mapping[Owner, int]) -> dict[Site, list[Node]]:
+def _nodes_at(plan: _Plan, core: str, ids: Mapping[Key, int]) -> dict[Site, list[Node]]:
     return {site: [_node(op, ids) for _, op in ops] for site, ops in _site_ops(plan, core).items()}
 
 
-def _node(op: Flag | Op, ids: Mapping[Owner, int]) -> Node:
+def _node(op: Flag | Op, ids: Mapping[Key, int]) -> Node:
     if isinstance(op, Flag):
         kind = SetFlag if op.kind == "set" else WaitFlag
-        return kind(op.edge.src, op.edge.dst, op.id + ids[op.edge])
+        return kind(op.edge.src, op.edge.dst, op.id + ids["edge", op.number])
     if op.kind == "barrier":
         return PipeBarrier(op.pipe)
-    number = ids[op.owner]  # type: ignore[index]
+    assert isinstance(op.owner, tuple)
+    number = ids[op.owner]
     return CrossSet(op.pipe, number) if op.kind == "cross_set" else CrossWait(number)
 
 

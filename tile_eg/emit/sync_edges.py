@@ -7,7 +7,7 @@ one whose last event is a set is drained at the end. That holds for rings of any
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tile_eg.emit.sync_trace import Env, Instance, Layout, Path, Trace, opaque
@@ -171,16 +171,17 @@ class Flag:
     site: Site
     rank: int
     kind: str
+    number: int
     edge: Edge
     id: Expr
 
 
-def placed(s: Stream, edges: Sequence[Edge]) -> Iterator[Flag]:
-    """Every flag in the text of these edges."""
-    for e in edges:
+def placed(s: Stream, edges: Mapping[int, Edge]) -> Iterator[Flag]:
+    """Every flag in the text of these edges, which keep their numbers."""
+    for n, e in edges.items():
         for k in e.before:
-            yield Flag(s.start, 0, "set", e, ix.const(k))
-        yield Flag(e.set_at, 4 if e.outer else 2, "set", e, e.set_id)
-        yield Flag(e.wait_at, 1 if e.outer else 3, "wait", e, e.wait_id)
+            yield Flag(s.start, 0, "set", n, e, ix.const(k))
+        yield Flag(e.set_at, 4 if e.outer else 2, "set", n, e, e.set_id)
+        yield Flag(e.wait_at, 1 if e.outer else 3, "wait", n, e, e.wait_id)
         for k in e.drain:
-            yield Flag(s.end, 5, "wait", e, ix.const(k))
+            yield Flag(s.end, 5, "wait", n, e, ix.const(k))

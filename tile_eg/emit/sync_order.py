@@ -8,25 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 Clock = tuple[int, ...]
-Pipe = tuple[str, str]  # core, pipe
 CROSS_LIMIT = 15
 
 
-@dataclass(frozen=True)
-class Op:
+class Op(NamedTuple):
     """One step of a core: kind is run, set, wait, barrier, cross_set or cross_wait.
 
-    `pipe` is where it acts (set: the producer's, wait: the consumer's), `flag` which flag it means (a barrier: where it stands),
-    `owner` who put it there, so that it can be left out; None: always there. `instance` is what runs.
+    `pipe` is where it acts (set: the producer's, wait: the consumer's), `flag` which flag it means, `owner` who put it there, so
+    that it can be left out; None: always there. `instance` is what runs.
     """
 
     kind: str
     core: str
     pipe: str = ""
     flag: tuple = ()
-    owner: object = None
+    owner: tuple | None = None
     instance: int = -1
 
 
@@ -50,28 +49,31 @@ class Order:
     """
 
     def __init__(self, streams: Mapping[str, Sequence[Op]]) -> None:
-        self.streams = streams
         pipes = sorted({(o.core, o.pipe) for ops in streams.values() for o in ops if o.pipe})
-        self.index: dict[Pipe, int] = {p: 2 * i for i, p in enumerate(pipes)}
+        self.index = {p: 2 * i for i, p in enumerate(pipes)}
         self.cores = {c: 2 * len(pipes) + i for i, c in enumerate(sorted(streams))}
+        self.pipes_of = {c: [at for (core, _), at in self.index.items() if core == c] for c in streams}
         self.size = 2 * len(pipes) + len(self.cores)
+        self.streams = {c: [(o.kind, self.index.get((c, o.pipe), -1), o) for o in ops] for c, ops in streams.items()}
 
     def replay(self, dropped: frozenset | set = frozenset()) -> Verdict:
         """Runs every step that no member of `dropped` owns."""
         return _Replay(self, dropped).run()
 
-    def knows(self, clock: Clock, pipe: Pipe, number: int) -> bool:
+    def knows(self, clock: Clock, pipe: tuple[str, str], number: int) -> bool:
+        """Whether at this clock instruction `number` of a pipe is known to have finished."""
         return clock[self.index[pipe]] >= number
 
 
 class _Replay:
+    """`know`, `issued` and `waited` are indexed by a pipe's place in the clock."""
+
     def __init__(self, order: Order, dropped: frozenset | set) -> None:
         self.order, self.dropped, self.verdict = order, dropped, Verdict()
-        zero = (0,) * order.size
-        self.know: dict[Pipe, Clock] = dict.fromkeys(order.index, zero)
-        self.issued, self.waited = dict.fromkeys(order.index, 0), dict.fromkeys(order.index, 0)
+        self.know: list[Clock] = [(0,) * order.size] * order.size
+        self.issued, self.waited = [0] * order.size, [0] * order.size
         self.flags: dict[tuple, Clock] = {}
-        self.last_wait: dict[tuple, tuple[Pipe, int]] = {}
+        self.last_wait: dict[tuple, tuple[int, int]] = {}
         self.queues: dict[tuple, list[Clock]] = {}
         self.taken: dict[tuple, list[int]] = {}
         self.cross_waits = dict.fromkeys(order.streams, 0)
@@ -80,57 +82,60 @@ class _Replay:
         walks = {core: self.core(core) for core in self.order.streams}
         blocked: dict[str, Op] = {}
         while walks:
-            before = len(walks), sum(len(q) for q in self.queues.values()), sum(self.cross_waits.values())
-            blocked = {core: op for core, walk in list(walks.items()) if (op := next(walk, None))}
+            before = self.progress(len(walks))
+            blocked = {core: op for core, walk in walks.items() if (op := next(walk, None))}
             walks = {core: walks[core] for core in blocked}
-            if walks and before == (len(walks), sum(len(q) for q in self.queues.values()), sum(self.cross_waits.values())):
+            if walks and before == self.progress(len(walks)):
                 self.fault(*(f"deadlock: {o.core} waits for cross-core flag {o.flag} that nobody sets" for o in blocked.values()))
                 break
         self.fault(*(f"flag {f} is set and never waited for" for f in self.flags))
         self.fault(*(f"cross-core flag {f} is set {len(q)} times too often" for f, q in self.queues.items() if q and not blocked))
         return self.verdict
 
+    def progress(self, running: int) -> tuple[int, int, int]:
+        return running, sum(map(len, self.queues.values())), sum(self.cross_waits.values())
+
     def fault(self, *texts: str) -> None:
         self.verdict.faults += texts
 
     def core(self, core: str) -> Iterator[Op]:
         """Runs one core; yields where it is blocked by a cross-core wait."""
-        steps = {"set": self.set, "wait": self.wait, "cross_set": self.cross_set}
-        for op in self.order.streams[core]:
+        know, issued, starts = self.know, self.issued, self.verdict.starts
+        for kind, pipe, op in self.order.streams[core]:
             if op.owner is not None and op.owner in self.dropped:
                 continue
-            if op.kind == "run":
-                pipe = (core, op.pipe)
-                self.issued[pipe] += 1
-                self.verdict.starts[op.instance] = self.know[pipe]
-            elif op.kind == "barrier":
-                self.know[core, op.pipe] = self.now((core, op.pipe))
-            elif op.kind == "cross_wait":
+            if kind == "run":
+                issued[pipe] += 1
+                starts[op.instance] = know[pipe]
+            elif kind == "set":
+                self.set(pipe, op)
+            elif kind == "wait":
+                self.wait(pipe, op)
+            elif kind == "barrier":
+                know[pipe] = self.now(pipe)
+            elif kind == "cross_set":
+                self.cross_set(pipe, op)
+            else:
                 while not self.queues.get(op.flag):
                     yield op
                 self.cross_wait(core, op)
-            else:
-                steps[op.kind](op)
 
-    def now(self, pipe: Pipe) -> Clock:
-        """What is known once everything that `pipe` was given so far has finished."""
-        at = self.order.index[pipe]
-        clock = list(self.know[pipe])
-        clock[at], clock[at + 1] = self.issued[pipe], self.waited[pipe]
-        return tuple(clock)
+    def now(self, pipe: int) -> Clock:
+        """What is known once everything that a pipe was given so far has finished."""
+        known = self.know[pipe]
+        return (*known[:pipe], self.issued[pipe], self.waited[pipe], *known[pipe + 2 :])
 
-    def set(self, op: Op) -> None:
-        clock = self.now((op.core, op.pipe))
+    def set(self, pipe: int, op: Op) -> None:
+        clock = self.now(pipe)
         if op.flag in self.flags:
             self.fault(f"flag {op.flag} is set twice without a wait between")
         elif op.flag in self.last_wait:
-            pipe, number = self.last_wait[op.flag]
-            if clock[self.order.index[pipe] + 1] < number:
+            waiter, number = self.last_wait[op.flag]
+            if clock[waiter + 1] < number:
                 self.fault(f"flag {op.flag} may be set again before its wait is over")
         self.flags[op.flag] = clock
 
-    def wait(self, op: Op) -> None:
-        pipe = (op.core, op.pipe)
+    def wait(self, pipe: int, op: Op) -> None:
         clock = self.flags.pop(op.flag, None)
         if clock is None:
             self.fault(f"flag {op.flag} is waited for before it is set")
@@ -139,22 +144,22 @@ class _Replay:
         self.waited[pipe] += 1
         self.last_wait[op.flag] = pipe, self.waited[pipe]
 
-    def cross_set(self, op: Op) -> None:
-        clock = self.now((op.core, op.pipe))
+    def cross_set(self, pipe: int, op: Op) -> None:
+        clock = self.now(pipe)
         over = self.taken.get(op.flag, [])
-        other = [c for c in self.order.cores if c != op.core]
-        seen = clock[self.order.cores[other[0]]] if other else 0
+        other = [at for core, at in self.order.cores.items() if core != op.core]
+        seen = clock[other[0]] if other else 0
         sets = len(self.queues.setdefault(op.flag, [])) + len(over) + 1
         if sets - sum(1 for w in over if w <= seen) > CROSS_LIMIT:
             self.fault(f"cross-core flag {op.flag} may count beyond {CROSS_LIMIT}")
         self.queues[op.flag].append(clock)
 
     def cross_wait(self, core: str, op: Op) -> None:
+        """It stops the whole core, so every pipe learns what it brings."""
         clock = self.queues[op.flag].pop(0)
         self.cross_waits[core] += 1
         self.taken.setdefault(op.flag, []).append(self.cross_waits[core])
         at = self.order.cores[core]
         clock = (*clock[:at], self.cross_waits[core], *clock[at + 1 :])
-        for pipe in self.know:
-            if pipe[0] == core:
-                self.know[pipe] = merged(self.know[pipe], clock)
+        for pipe in self.order.pipes_of[core]:
+            self.know[pipe] = merged(self.know[pipe], clock)

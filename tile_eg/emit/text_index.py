@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain, count
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
@@ -129,8 +130,8 @@ class Scope:
 
     def fresh(self, *wishes: str) -> str:
         """The first of these C++ names that is free, else the last one with a number."""
-        numbered = (f"{wishes[-1]}{n}" for n in range(2, 10_000))
-        name = next(n for n in (*wishes, *numbered) if n not in self.taken)
+        numbered = (f"{wishes[-1]}{n}" for n in count(2))
+        name = next(n for n in chain(wishes, numbered) if n not in self.taken)
         self.taken.add(name)
         return name
 
