@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 
 #include "machine.h"
 
@@ -77,9 +78,8 @@ void Instruction::add(std::vector<Span>& spans, const Operand& at, int64_t offse
 
 void Instruction::bounds(const Operand& at, int64_t begin, int64_t end) const
 {
-    if (begin >= 0 && begin >= at.address - 0 && end <= at.end && end <= machine.memory(at.space).bytes()) {
-        if (at.space != Space::GM || end <= gm_end(begin)) return;
-    }
+    const bool inside = begin >= 0 && end <= at.end && end <= machine.memory(at.space).bytes();
+    if (inside && (at.space != Space::GM || end <= gm_end(begin))) return;
     if (at.space != Space::GM)
         misuse("out_of_bounds", line(), "%s touches bytes [%lld, %lld) of %s; its tensor ends at byte %lld, the memory at %lld", event_.name,
                (long long)begin, (long long)end, name_of(at.space), (long long)at.end, (long long)machine.memory(at.space).bytes());
@@ -103,28 +103,32 @@ bool Instruction::ordered(const Event& earlier, Space space) const
     return earlier.atomic && event_.atomic;
 }
 
-void Instruction::check_writers(const Span& span, const char* kind)
+// Looks through one row of the shadow for instructions that this one is not ordered after.
+bool Instruction::check_row(uint32_t* row, const Span& span, const char* kind)
 {
     uint32_t fine = 0;
-    for (int64_t i = span.begin / granule, end = (span.end + granule - 1) / granule; i < end; ++i) {
-        const uint32_t id = span.memory->writer[i];
+    const int64_t end = (span.end + granule - 1) / granule;
+    for (int64_t i = span.begin / granule; i < end; ++i) {
+        const uint32_t id = row[i];
         if (id == fine || id == 0) continue;
-        if (!ordered(machine.events[id], span.memory->space())) return race(kind, span, machine.events[id], i);
-        fine = id;
+        if (ordered(machine.events[id], span.memory->space())) {
+            fine = id;
+            continue;
+        }
+        int64_t last = i;
+        while (last < end && row[last] == id) ++last;
+        race(kind, *span.memory, std::max(span.begin, i * granule), std::min(span.end, last * granule), machine.events[id]);
+        return false;
     }
+    return true;
 }
 
-void Instruction::check_readers(const Span& span)
+// A write that is ordered after the readers is ordered after what they waited for.
+void Instruction::check_write(const Span& span)
 {
-    for (auto& slot : span.memory->reader) {
-        uint32_t fine = 0;
-        for (int64_t i = span.begin / granule, end = (span.end + granule - 1) / granule; i < end; ++i) {
-            const uint32_t id = slot[i];
-            if (id == fine || id == 0) continue;
-            if (!ordered(machine.events[id], span.memory->space())) return race("WAR", span, machine.events[id], i);
-            fine = id;
-        }
-    }
+    bool fine = true;
+    for (auto& slot : span.memory->reader) fine = check_row(slot.get(), span, "WAR") && fine;
+    if (fine) check_row(span.memory->writer.get(), span, "WAW");
 }
 
 void Instruction::check_poison(const Span& span)
@@ -142,8 +146,8 @@ void Instruction::check_poison(const Span& span)
 
 void Instruction::check()
 {
-    for (const Span& span : reads_) check_writers(span, "RAW");
-    for (const Span& span : writes_) check_writers(span, "WAW"), check_readers(span);
+    for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW");
+    for (const Span& span : writes_) check_write(span);
     for (const Span& span : reads_) check_poison(span);
     record();
 }
@@ -191,18 +195,16 @@ std::string remedy(const Event& earlier, const Event& later)
 
 }  // namespace
 
-void Instruction::race(const char* kind, const Span& span, const Event& earlier, int64_t first)
+void Instruction::race(const char* kind, Memory& memory, int64_t begin, int64_t end, const Event& earlier)
 {
-    const int64_t begin = std::max(span.begin, first * granule);
     const bool blocks = earlier.block != event_.block;
-    const char* verb = kind[0] == 'R' ? "reads" : "writes";
-    const char* before = kind[2] == 'R' ? "reads" : "writes";
-    std::string message = text("%s: %s (%s %s) %s %s while %s at line %d (%s %s%s) may not have finished with it: it %s it; ",
-                               blocks && kind[0] == 'W' && kind[2] == 'W' ? "written by two blocks" : kind, event_.name,
-                               core_name(event_.core), name_of(event_.pipe), verb, range_name(*span.memory, begin, span.end).c_str(),
-                               earlier.name, earlier.line, core_name(earlier.core), name_of(earlier.pipe),
-                               blocks ? text(" of block %u", earlier.block).c_str() : "", before);
-    machine.report(blocks ? "block_race" : "race", name_of(event_.pipe), event_.line, earlier.line, message + remedy(earlier, event_));
+    const std::string where = range_name(memory, begin, end);
+    const std::string what = text("%s: %s (%s, %s) %s %s, and %s at line %d (%s, %s%s), which %s them, may not have finished; ",
+                                  blocks && !std::strcmp(kind, "WAW") ? "written by two blocks" : kind, event_.name, core_name(event_.core),
+                                  name_of(event_.pipe), kind[0] == 'R' ? "reads" : "writes", where.c_str(), earlier.name, earlier.line,
+                                  core_name(earlier.core), name_of(earlier.pipe), blocks ? text(", block %u", earlier.block).c_str() : "",
+                                  kind[2] == 'R' ? "reads" : "writes");
+    machine.report(blocks ? "block_race" : "race", name_of(event_.pipe), event_.line, earlier.line, what + remedy(earlier, event_));
 }
 
 }  // namespace tile_sim

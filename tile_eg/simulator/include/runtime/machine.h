@@ -187,14 +187,13 @@ private:
     void add(std::vector<Span>& spans, const Operand& at, int64_t offset, int64_t bytes, Poison poison) const;
     void bounds(const Operand& at, int64_t begin, int64_t end) const;
     bool ordered(const Event& earlier, Space space) const;
-    void check_writers(const Span& span, const char* kind);
-    void check_readers(const Span& span);
+    bool check_row(uint32_t* row, const Span& span, const char* kind);
+    void check_write(const Span& span);
     void check_poison(const Span& span);
     void record();
-    void race(const char* kind, const Span& span, const Event& earlier, int64_t first);
+    void race(const char* kind, Memory& memory, int64_t begin, int64_t end, const Event& earlier);
 
     Event event_;
-    uint32_t id_;
     static std::vector<Span> reads_, writes_;  // one instruction is on its way at a time
 };
 
