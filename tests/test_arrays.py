@@ -24,16 +24,12 @@ def test_arrays_that_fit_are_taken_and_outputs_need_none() -> None:
     check_arguments((A, B, C), GOOD)
 
 
-def test_an_output_may_be_given_what_it_holds_at_first() -> None:
-    check_arguments((A, B, C), GOOD | {"C": np.ones(4, np.float32)})
-
-
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
         ({"A": GOOD["A"]}, "no array for input 'B'"),
-        (GOOD | {"D": np.zeros(4)}, "no tensor 'D'.*A: f16\\[4, 2\\]"),
-        (GOOD | {"C": np.zeros(4)}, "'C' has elements of type float64, not float32"),
+        (GOOD | {"D": np.zeros(4)}, "no input 'D'.*A: f16\\[4, 2\\]"),
+        (GOOD | {"C": np.zeros(4, np.float32)}, "no input 'C'"),
         (GOOD | {"A": GOOD["A"].T}, "shape \\(2, 4\\), not \\(4, 2\\)"),
         (GOOD | {"A": GOOD["A"].astype(np.float64)}, "type float64, not float16.*astype\\('float16'\\)"),
         (GOOD | {"B": np.zeros(2, np.float16)}, "not bfloat16.*ml_dtypes"),

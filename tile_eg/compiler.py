@@ -118,7 +118,7 @@ class Planned:
         return MemoryMap(self.program, self.chip)
 
     def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True) -> Run:
-        """The emitted text, run in the simulator on arrays by tensor name; an output may have one too, what it holds at first.
+        """The emitted text, run in the simulator on an array for every input, by tensor name.
 
         TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
         unless `strict` is off: then the findings are in the result.
@@ -142,7 +142,7 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray]) -> Run:
     done = simulate(
         planned.source,
         p.name,
-        [arrays[t.name] if t.name in arrays else np.zeros(t.shape, numpy_dtype(t.dtype)) for t in p.tensors],
+        [np.empty(t.shape, numpy_dtype(t.dtype)) if t.output else arrays[t.name] for t in p.tensors],
         kernel_type=p.kernel_type,
         launch=launch_blocks(p),
         workspace=p.workspace,
@@ -193,12 +193,13 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
 
     The search keeps a few schedules; the rank model (its name, or "module:Class") decides among them once they are planned.
     """
-    target = load_chip(chip)
     from tile_eg.cost_models import rank_model
     from tile_eg.egraph import saturate
     from tile_eg.extract import extract
     from tile_eg.frontend.ssa import to_values
 
+    target = load_chip(chip)
+    model = rank_model(rank, target)
     timings: dict[str, float] = {}
 
     def step(name: str, do: Callable[..., Any], *arguments: Any) -> Any:
@@ -210,7 +211,7 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
     graph = step("saturate", saturate, values, target)
     extraction = step("extract", extract, graph, target)
     planned, dropped = step("plan", _plan_all, (extraction.best, *extraction.alternatives), target)
-    candidates = step("rank", _ranked, planned, rank_model(rank, target))
+    candidates = step("rank", _ranked, planned, model)
     program = candidates[0].planned.program
     low = Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings)
     step("write", lambda: low.source)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
+import runpy
+import sys
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tile_eg.compiler import Planned, lower, plan
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
+
+if TYPE_CHECKING:
+    from tile_eg.jit import CompiledKernel, Factory
 
 KINDS = {".tile": "tile text", ".py": "a Python module", ".program": "an instruction stream"}
 
@@ -70,4 +78,44 @@ def _from_program(text: str, path: Path, sizes: Mapping[str, int]) -> Program:
 
 
 def _from_python(path: Path, sizes: Mapping[str, int]) -> Kernel:
-    raise TileError(f"'{path}': Python files are not read yet", help="call .compile(...) on the kernel from Python")
+    from tile_eg.jit import CompiledKernel, Factory
+
+    found = {n: v for n, v in _module(path).items() if isinstance(v, CompiledKernel | Factory)}
+    kernels = dict(zip(map(id, found.values()), found.items(), strict=True)).values()
+    if len(kernels) != 1:
+        what = "no kernel" if not kernels else "several kernels (" + ", ".join(n for n, _ in kernels) + ")"
+        raise TileError(f"'{path}' holds {what}", help="one function of the module stands under @tile_eg.jit")
+    name, kernel = next(iter(kernels))
+    if isinstance(kernel, Factory):
+        return _made(name, kernel, sizes).kernel
+    if sizes:
+        raise TileError(f"--set has no meaning for '{name}': it has no parameters")
+    return kernel.kernel
+
+
+def _module(path: Path) -> dict[str, Any]:
+    """What a Python file defines. A fault in it is the user's: told with its line."""
+    sys.path.insert(0, str(path.parent))
+    try:
+        return runpy.run_path(str(path), run_name=path.stem)
+    except TileError:
+        raise
+    except Exception as error:
+        line = next((f.lineno for f in reversed(traceback.extract_tb(error.__traceback__)) if f.filename == str(path)), None)
+        place = f"{path}:{line}" if line else str(path)
+        raise TileError(f"running {place} failed: {type(error).__name__}: {error}") from error
+    finally:
+        sys.path.remove(str(path.parent))
+
+
+def _made(name: str, factory: Factory, sizes: Mapping[str, int]) -> CompiledKernel:
+    """The kernel for these sizes: the parameters of the function under @tile_eg.jit."""
+    parameters = inspect.signature(factory.function).parameters
+    for size in sizes:
+        if size not in parameters:
+            raise TileError(f"`{name}` has no parameter called `{size}`", help=did_you_mean(size, parameters))
+    missing = [n for n, p in parameters.items() if p.default is p.empty and n not in sizes]
+    if missing:
+        values = " ".join(f"--set {n}=512" for n in missing)
+        raise TileError(f"`{name}` needs a value for {', '.join(missing)}", help=f"give it: {values}")
+    return factory(**sizes)

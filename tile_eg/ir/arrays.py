@@ -25,19 +25,15 @@ def numpy_dtype(dtype: DType) -> np.dtype:
 
 
 def check_arguments(tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray]) -> None:
-    """TileError unless every input tensor has an array, and every array given is of its tensor's shape and element type.
-
-    An output may have one too: what it holds before the kernel runs.
-    """
-    known = {t.name: t for t in tensors}
+    """TileError unless there is exactly one array for every input tensor, of its shape and element type."""
+    inputs = {t.name: t for t in tensors if not t.output}
     for name in arrays:
-        if name not in known:
-            raise TileError(f"the kernel has no tensor '{name}'", help="its tensors: " + signature(tensors))
-    for name, tensor in known.items():
-        if name in arrays:
-            check_argument(tensor, arrays[name])
-        elif not tensor.output:
-            raise TileError(f"no array for input '{name}'", tensor.span, help="the tensors: " + signature(tensors))
+        if name not in inputs:
+            raise TileError(f"the kernel has no input '{name}'", help="its inputs: " + signature(inputs.values()))
+    for name, tensor in inputs.items():
+        if name not in arrays:
+            raise TileError(f"no array for input '{name}'", tensor.span, help="the inputs: " + signature(inputs.values()))
+        check_argument(tensor, arrays[name])
 
 
 def check_argument(tensor: Tensor, array: np.ndarray) -> None:
