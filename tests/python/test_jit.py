@@ -234,7 +234,7 @@ def test_conditions_and_loops_decide_what_is_written() -> None:
                 if k < 2:
                     T.fill(Y[b : b + 1, k * 2 : k * 2 + 2], 1.0)
                 elif b == 3:
-                    T.fill(Y[b : b + 1, k * 2 : k * 2 + 2], 1.0)
+                    T.fill(Y[b : b + 1, k * 2 : k * 2 + 2], 2.0)
 
     expected = np.zeros((4, 8), bool)
     expected[:, :4] = expected[3, 4:] = True
