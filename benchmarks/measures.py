@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -36,9 +38,9 @@ def measures() -> Iterator[Measure]:
     yield Measure("flash attention to Ascend C, cold", 3.0, lambda: _cold(FLASH))
     yield Measure("GEMM to Ascend C, warm", 0.25, lambda: _warm(GEMM))
     yield Measure("flash attention to Ascend C, warm", 0.8, lambda: _warm(FLASH))
-    yield Measure("simulator: GEMM, first compile and run", None, lambda: _simulate(GEMM), 1)
+    yield Measure("simulator: first compile and run of GEMM", None, lambda: _with_empty_cache(GEMM), 1)
     yield Measure("simulator: GEMM 512 x 512 x 512", 3.0, lambda: _simulate(GEMM))
-    yield Measure("simulator: flash attention, first compile and run", None, lambda: _simulate(FLASH), 1)
+    yield Measure("simulator: first compile and run of flash attention", None, lambda: _with_empty_cache(FLASH), 1)
     yield Measure("simulator: flash attention (1, 1, 256, 64)", 3.0, lambda: _simulate(FLASH))
 
 
@@ -86,3 +88,9 @@ def _simulate(file: Path) -> float:
     start = perf_counter()
     planned.run(inputs).raise_findings()
     return perf_counter() - start
+
+
+def _with_empty_cache(file: Path) -> float:
+    """Of a first run on a machine: the simulator's own runtime is compiled too. Later runs find what it compiled."""
+    os.environ["TILE_EG_CACHE"] = tempfile.mkdtemp(prefix="tile_eg_benchmark_")
+    return _simulate(file)

@@ -78,7 +78,8 @@ def test_a_program_is_taken_as_it_stands(tmp_path: Path) -> None:
 
 
 def test_a_program_with_a_fault_shows_its_line(tmp_path: Path) -> None:
-    (tmp_path / "add.program").write_text("program p on 910B2 as AIV_ONLY, blocks 1, workspace 0\ncube {\n  gargle x\n}\nvector {\n}\n")
+    head = "program p on 910B2 as AIV_ONLY, blocks 1, workspace 0\n"
+    (tmp_path / "add.program").write_text(head + "cube {\n  gargle x\n}\nvector {\n}\n")
     with pytest.raises(TileError) as caught:
         sources.read(tmp_path / "add.program", {})
     assert "gargle x" in str(caught.value)

@@ -1,0 +1,30 @@
+// Host part of kernel gemm_transposed: launch, shapes and workspace. Written by tile_eg.
+#include <cstddef>
+#include <cstdint>
+#include "acl/acl.h"
+#ifdef TILE_EG_ASC  // one .asc file, CANN 8.5 and newer
+#include "gemm_transposed.cpp"
+#else  // kernel built by the CMake macros of CANN 8.3
+#include "aclrtlaunch_gemm_transposed.h"
+#endif
+
+namespace gemm_transposed_host {
+
+constexpr int64_t A_shape[] = {512, 512};  // f16, input
+constexpr int64_t B_shape[] = {512, 512};  // f16, input
+constexpr int64_t C_shape[] = {512, 512};  // f16, output
+constexpr uint32_t blocks = 8;
+constexpr size_t workspaceBytes = 0;
+
+// Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
+inline aclError launch(aclrtStream stream, void* A, void* B, void* C, void* workspace)
+{
+#ifdef TILE_EG_ASC
+    ::gemm_transposed<<<blocks, nullptr, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(B), static_cast<uint8_t*>(C), static_cast<uint8_t*>(workspace));
+    return ACL_SUCCESS;
+#else
+    return ACLRT_LAUNCH_KERNEL(gemm_transposed)(blocks, stream, A, B, C, workspace);
+#endif
+}
+
+}  // namespace gemm_transposed_host

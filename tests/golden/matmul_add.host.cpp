@@ -1,0 +1,31 @@
+// Host part of kernel matmul_add: launch, shapes and workspace. Written by tile_eg.
+#include <cstddef>
+#include <cstdint>
+#include "acl/acl.h"
+#ifdef TILE_EG_ASC  // one .asc file, CANN 8.5 and newer
+#include "matmul_add.cpp"
+#else  // kernel built by the CMake macros of CANN 8.3
+#include "aclrtlaunch_matmul_add.h"
+#endif
+
+namespace matmul_add_host {
+
+constexpr int64_t A_shape[] = {512, 512};  // f16, input
+constexpr int64_t B_shape[] = {512, 512};  // f16, input
+constexpr int64_t D_shape[] = {512, 512};  // f16, input
+constexpr int64_t E_shape[] = {512, 512};  // f16, output
+constexpr uint32_t blocks = 16;
+constexpr size_t workspaceBytes = 1048576;
+
+// Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
+inline aclError launch(aclrtStream stream, void* A, void* B, void* D, void* E, void* workspace)
+{
+#ifdef TILE_EG_ASC
+    ::matmul_add<<<blocks, nullptr, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(B), static_cast<uint8_t*>(D), static_cast<uint8_t*>(E), static_cast<uint8_t*>(workspace));
+    return ACL_SUCCESS;
+#else
+    return ACLRT_LAUNCH_KERNEL(matmul_add)(blocks, stream, A, B, D, E, workspace);
+#endif
+}
+
+}  // namespace matmul_add_host
