@@ -58,9 +58,19 @@ FAULTS = {
     "a name that changes in a loop": ("n = 0\nfor i in range(4):\n    n = n + 1", "n = n + 1", "n changes inside a loop"),
     "a buffer's name bound anew": ("x = T.exp(y)", "x = T.exp", "x is a buffer"),
     "a value from before a write": ("s = x * 2.0\nT.clear(x)\nT.copy(s, y)", "s, y", "s was computed from x"),
-    "a value from before a loop": (
+    "a value that its loop changes": (
         "s = v[0]\nfor i in range(4):\n    T.tile.mul(x, x, s)\n    v[0] = 2.0", "s)", "s was computed from v",
     ),
+    "a value that an inner loop changes": (
+        "for i in range(4):\n    s = v[i]\n    for j in range(4):\n        v[j] = s", "s", "s was computed from v",
+    ),
+    "a value that a loop has changed": (
+        "s = v[0]\nfor i in range(4):\n    v[i] = 2.0\nT.tile.mul(x, x, s)", "s)", "s was computed from v",
+    ),
+    "a value that a branch may have changed": (
+        "s = v[0]\nif c < 1:\n    v[0] = 2.0\nT.tile.mul(x, x, s)", "s)", "s was computed from v",
+    ),
+    "a value that a macro has changed": ("s = x * 2.0\ndouble(x, y)\nT.copy(s, f)", "s, f", "s was computed from x"),
     "a value that is not used": ("T.exp(x)", "T.exp(x)", "is not used"),
     "Python that fails": ("n = 1 // 0", "1 // 0", "ZeroDivisionError"),
     "an assertion that fails": ("assert SIZE == 32, 'size'", "assert", "assertion failed: size"),

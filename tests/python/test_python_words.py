@@ -119,6 +119,12 @@ WORDS = {
     ),
     "a macro": ("double(y, x)", "y = x + x"),
     "a function of tiles": ("T.copy(scaled(x, 3), y)", "y = x * 3"),
+    "a name for an element": (
+        "for i in range(16):\n    s = v[i]\n    for j in T.Parallel(128):\n        x[i, j] = x[i, j] * s",
+        "for i in serial(16) { parallel j in 128 { x[i, j] = x[i, j] * v[i] } }",
+    ),
+    "a name for a tile": ("s = x * 2.0\nfor i in range(4):\n    T.copy(s, y)", "for i in serial(4) { y = x * 2 }"),
+    "a name for a part": ("s = x[0:8, :]\nT.clear(x)\nT.copy(s, y[0:8, :])", "x = 0\ny[0:8, :] = x[0:8, :]"),
     "whole-buffer arithmetic": ("y[:, :] = (x - v[:, None]) / 2 + -x", "y[:, :] = (x - v[:, None]) / 2 + -x"),
     "a square": ("y[:, :] = x**2", "y[:, :] = x * x"),
     "an augmented whole buffer": ("f += h @ p", "f += h @ p"),

@@ -52,8 +52,8 @@ def _kernel(r: Reader, found: FunctionSource) -> Kernel:
             help="write the whole tile and name the half `_`; the halves share the rows by themselves",
         )
     if r.half_used is not None and r.half is not None:
-        grid = (*grid, (r.half, HALVES))
-    outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.written, t.span) for t in tensors)
+        grid = (*grid, (index.text(r.half), HALVES))
+    outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
     return Kernel(found.node.name, outputs, grid, tuple(r.statements), found.source.text, found.source.file)
 
 
@@ -92,24 +92,22 @@ def _grid(r: Reader, node: ast.With) -> tuple[tuple[str, int], ...]:
     launch = evaluate(r, node.items[0].context_expr)
     if not isinstance(launch, Launch):
         raise r.error("a kernel's body is `with T.Kernel(...)`", node.items[0].context_expr)
-    names = _grid_names(r, node.items[0].optional_vars, len(launch.extents))
-    unique = [r.unique("block" if n == "_" else n) for n in names]
+    names, half = _grid_names(r, node.items[0].optional_vars, len(launch.extents))
+    unique = [r.unique("cid" if n == "_" else n) for n in names]
     r.local.update({n: index.var(u) for n, u in zip(names, unique, strict=True)})
-    if r.half is not None:
-        r.taken.add(r.half)
-        r.local[r.half] = index.var(r.half)
+    if half is not None:
+        r.half = r.local[half] = index.var(r.unique(half))
     return tuple(zip(unique, launch.extents, strict=True))
 
 
-def _grid_names(r: Reader, target: ast.expr | None, count: int) -> list[str]:
-    """The names of the grid's dimensions; a second name for one extent is kept in `r.half`."""
+def _grid_names(r: Reader, target: ast.expr | None, count: int) -> tuple[list[str], str | None]:
+    """The names of the grid's dimensions, and a second name for one extent unless it is `_`."""
     if target is None:
-        return ["_"] * count
+        return ["_"] * count, None
     targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
     names = [t.id for t in targets if isinstance(t, ast.Name)]
     if len(names) == 2 and count == 1:
-        r.half = names[1] if names[1] != "_" else None
-        return names[:1]
+        return names[:1], names[1] if names[1] != "_" else None
     if len(names) != count or len(names) != len(targets):
         raise r.error(f"this grid has {count} dimension{'s' * (count > 1)}, got {ast.unparse(target)}", target)
-    return names
+    return names, None

@@ -13,6 +13,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.frontend.python_source import Source
 from tile_eg.frontend.python_values import Buffer, NewBuffer, nodes, reads
+from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Region, Span, Stmt, TileExpr
 
 
@@ -26,8 +27,10 @@ class Stale:
 class Builder(ABC):
     """Collects a kernel's statements.
 
-    `local` holds the names that the kernel binds, `names` those around it (closure, globals). `depth` counts the loops and
-    branches around the current statement; `outer` are the bindings that those may not change.
+    `local` holds the names that the kernel binds, `names` those around it (closure, globals), `outer` the bindings from
+    outside of the current loop or branch, which it may not change. A name may stand for a tile expression, which is read
+    where the name is used: `writes` (every buffer written so far) and `uses` (such names used inside of loops) tell where
+    that would not be the value that the author bound.
     """
 
     def __init__(self, source: Source, names: Mapping[str, Any]) -> None:
@@ -36,9 +39,10 @@ class Builder(ABC):
         self.outer: dict[str, Any] = {}
         self.statements: list[Stmt] = []
         self.taken: set[str] = set()
-        self.written: set[str] = set()
+        self.writes: list[str] = []
+        self.uses: list[tuple[str, set[str], Span]] = []
         self.in_parallel = False
-        self.half: str | None = None
+        self.half: Expr | None = None
         self.half_used: Span | None = None
         self.has_product = False
 
@@ -62,14 +66,28 @@ class Builder(ABC):
         if self.in_parallel and any(e is not None for e in target.extents):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
         self.statements.append(Assign(target, value, span))
-        self.written.add(target.name)
-        self._forget(lambda buffers: target.name in buffers)
+        self.writes.append(target.name)
+        self._forget({target.name})
 
-    def _forget(self, changed: Any) -> None:
+    def _forget(self, written: set[str]) -> None:
+        """Names whose values were read from these buffers cannot be used any more."""
         for name, value in self.local.items():
-            buffers = reads(value)
-            if buffers and changed(buffers):
-                self.local[name] = Stale(min(buffers))
+            if changed := reads(value) & written:
+                self.local[name] = Stale(min(changed))
+
+    def use(self, name: str, value: Any, node: ast.AST) -> Any:
+        """The value of a name at one place; TileError where what it was read from has been written since."""
+        if isinstance(value, Stale):
+            raise self._stale(name, value.buffer, self.span(node))
+        if isinstance(value, Expr) and value == self.half and self.half_used is None:
+            self.half_used = self.span(node)
+        if name in self.outer and (buffers := reads(value)):
+            self.uses.append((name, buffers, self.span(node)))
+        return value
+
+    def _stale(self, name: str, buffer: str, span: Span) -> TileError:
+        message = f"{name} was computed from {buffer}, which may have changed since"
+        return TileError(message, span, help="keep the value in a buffer of its own")
 
     def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
         column = len(new.shape) == 2 and new.shape[1] == 1
@@ -94,15 +112,26 @@ class Builder(ABC):
         return None
 
     @contextmanager
-    def block(self) -> Iterator[list[Stmt]]:
-        """The body of a loop or of a branch: its statements, and names that end with it."""
-        statements, local, outer = self.statements, self.local, self.outer
-        self._forget(bool)
-        self.statements, self.local, self.outer = [], dict(local), {**outer, **local}
-        try:
-            yield self.statements
-        finally:
-            self.statements, self.local, self.outer = statements, local, outer
+    def block(self, repeats: bool) -> Iterator[list[Stmt]]:
+        """The body of a branch, or of a loop (it repeats): its statements, and names that end with it."""
+        statements, local, outer, first_use = self.statements, self.local, self.outer, len(self.uses)
+        with self._writing() as written:
+            self.statements, self.local, self.outer = [], dict(local), {**outer, **local}
+            try:
+                yield self.statements
+            finally:
+                self.statements, self.local, self.outer = statements, local, outer
+        for name, buffers, span in self.uses[first_use:] if repeats else ():
+            if name in local and (changed := buffers & written):
+                raise self._stale(name, min(changed), span)
+
+    @contextmanager
+    def _writing(self) -> Iterator[set[str]]:
+        """Collects what is written inside; names outside that were read from it are forgotten at the end."""
+        first, written = len(self.writes), set[str]()
+        yield written
+        written.update(self.writes[first:])
+        self._forget(written)
 
     @abstractmethod
     def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
@@ -112,8 +141,9 @@ class Builder(ABC):
     def inlined(self, source: Source, names: Mapping[str, Any], local: dict[str, Any]) -> Iterator[None]:
         """The body of a macro: names of its own, the statements go on."""
         saved = self.source, self.names, self.local, self.outer
-        self.source, self.names, self.local, self.outer = source, names, local, {}
-        try:
-            yield
-        finally:
-            self.source, self.names, self.local, self.outer = saved
+        with self._writing():
+            self.source, self.names, self.local, self.outer = source, names, local, {}
+            try:
+                yield
+            finally:
+                self.source, self.names, self.local, self.outer = saved

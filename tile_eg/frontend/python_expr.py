@@ -12,7 +12,7 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import TileError
-from tile_eg.frontend.python_build import Builder, Stale
+from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_values import (
     Buffer,
     Item,
@@ -60,23 +60,11 @@ def evaluate(b: Builder, node: ast.expr) -> Any:
 
 
 def _name(b: Builder, node: ast.Name) -> Any:
-    if node.id == b.half:
-        b.half_used = b.half_used or b.span(node)
     for scope in (b.local, b.names, vars(builtins)):
         if node.id in scope:
-            return _fresh(b, node, scope[node.id])
+            return b.use(node.id, scope[node.id], node)
     close = get_close_matches(node.id, [*b.local, *b.names], 1)
     raise b.error(f"unknown name {node.id}", node, f"did you mean {close[0]}?" if close else "")
-
-
-def _fresh(b: Builder, node: ast.Name, value: Any) -> Any:
-    if isinstance(value, Stale):
-        raise b.error(
-            f"{node.id} was computed from {value.buffer}, which may have changed since",
-            node,
-            "keep the value in a buffer of its own",
-        )
-    return value
 
 
 def _attribute(b: Builder, node: ast.Attribute) -> Any:

@@ -161,7 +161,7 @@ def _if(r: Reader, node: ast.If) -> None:
 
 
 def _block(r: Reader, body: Sequence[ast.stmt]) -> tuple[Stmt, ...]:
-    with r.block() as statements:
+    with r.block(repeats=False) as statements:
         r.run(body)
     return tuple(statements)
 
@@ -208,7 +208,7 @@ def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> 
     if axis == len(names):
         return r.run(node.body)
     var, start = r.unique(names[axis]), loop.starts[axis]
-    with r.block() as body:
+    with r.block(repeats=True) as body:
         stepped = index.var(var) if loop.step == 1 else start + index.var(var) * loop.step
         r.local[names[axis]] = stepped
         _nest(r, node, loop, names, axis + 1)
@@ -224,7 +224,7 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
     variables = tuple(r.unique(n) for n in names)
     r.in_parallel = True
     try:
-        with r.block() as body:
+        with r.block(repeats=True) as body:
             r.local.update({n: index.var(v) for n, v in zip(names, variables, strict=True)})
             r.run(node.body)
     finally:
