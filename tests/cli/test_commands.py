@@ -81,6 +81,30 @@ def test_run_takes_inputs_and_keeps_what_it_used(tmp_path: Path, capsys: Capture
     assert (kept["C"] == a + kept["B"]).all()
 
 
+def test_run_takes_open_sizes_from_the_arrays(tmp_path: Path, capsys: Captured) -> None:
+    np.save(tmp_path / "a.npy", np.ones((24, 40), np.float32))
+    printed(capsys, "run", ADD, "--input", f"A={tmp_path / 'a.npy'}", "--save", tmp_path)
+    assert np.load(tmp_path / "C.npy").shape == (24, 40)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sizes", "words"),
+    [
+        ({"A": (24, 40)}, ("--set", "M=32"), "'A' has shape (24, 40), not (32, 40)"),
+        ({"A": (24, 40), "B": (24, 48)}, (), "N is 40 in `A` and 48 in `B`"),
+        ({"A": (24,)}, (), "`A` has 2 dimensions"),
+    ],
+)
+def test_arrays_and_sizes_that_disagree_are_refused(
+    arrays: dict[str, tuple[int, ...]], sizes: tuple[str, ...], words: str, tmp_path: Path, capsys: Captured
+) -> None:
+    for name, shape in arrays.items():
+        np.save(tmp_path / f"{name}.npy", np.ones(shape, np.float32))
+    inputs = [part for name in arrays for part in ("--input", f"{name}={tmp_path / name}.npy")]
+    assert run(["run", ADD, *sizes, *inputs]) == 1
+    assert words in capsys.readouterr().err
+
+
 def test_run_draws_other_inputs_from_another_seed(tmp_path: Path, capsys: Captured) -> None:
     for seed in "12":
         printed(capsys, "run", ADD, *SMALL, "--seed", seed, "--save", tmp_path / seed)

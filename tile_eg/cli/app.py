@@ -111,7 +111,7 @@ def run_file(
     from tile_eg.report.compare import compare
     from tile_eg.report.run import RunReport
 
-    held = sources.read(file, options.sizes(sizes or []))
+    held = sources.read(file, options.sizes(sizes or []), options.shapes(given or []))
     planned = sources.compile_held(held, chip)
     inputs = options.arrays(held.tensors, given or [], seed)
     done = planned.run(inputs, strict=False)

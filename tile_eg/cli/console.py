@@ -52,5 +52,6 @@ _STYLES = {
     r"\bBAD\b": "bold red",
     r"\^+": "red",
     r"[│├└─]+": "dim",
-    r"\b\d[\d.]*(e[-+]\d+)?( ?([KMG]i)?B| [num]?s| %)?(?!\w)": "cyan",
+    r"\b\d[\d.]* (([KMG]i)?B|[num]?s|%)(?!\w)": "cyan",
+    r"(?m)^(schedule|decisions|alternatives|refused|search)$": "bold",
 }

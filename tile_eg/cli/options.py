@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,17 @@ def _size(name: str, value: str) -> int:
     if number <= 0:
         raise TileError(f"--set {name}={value}: a size is at least 1")
     return number
+
+
+def shapes(given: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the arrays of `--input`, as far as the files can be read; `arrays` says what is wrong with the others."""
+    import numpy as np
+
+    out = {}
+    for name, file in pairs("--input", given).items():
+        with suppress(OSError, ValueError, EOFError, AttributeError):
+            out[name] = np.load(file, mmap_mode="r", allow_pickle=False).shape
+    return out
 
 
 def arrays(tensors: Sequence[Tensor], given: Sequence[str], seed: int) -> dict[str, np.ndarray]:

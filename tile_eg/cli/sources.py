@@ -8,6 +8,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.compiler import Planned, lower, plan
@@ -18,18 +19,22 @@ from tile_eg.ir.program import Program
 if TYPE_CHECKING:
     from tile_eg.jit import CompiledKernel, Factory
 
+NOTHING: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 KINDS = {".tile": "tile text", ".py": "a Python module", ".program": "an instruction stream"}
 
 
-def read(path: Path, sizes: Mapping[str, int]) -> Kernel | Program:
-    """The kernel, or the program, in a file, at the given sizes. TileError where the file cannot be read or holds neither."""
+def read(path: Path, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]] = NOTHING) -> Kernel | Program:
+    """The kernel, or the program, in a file, at the given sizes. TileError where the file cannot be read or holds neither.
+
+    Sizes of a `.tile` kernel that are not given follow from the `shapes` of arrays by tensor name, then from the text's defaults.
+    """
     if path.is_file() and path.suffix not in KINDS:
         kinds = ", ".join(f"{suffix} ({what})" for suffix, what in KINDS.items())
         raise TileError(f"'{path}' is no kernel file", help=f"a kernel file ends in {kinds}")
     text = read_text(path)
     if path.suffix == ".py":
         return _from_python(path, sizes)
-    return _from_tile(text, path, sizes) if path.suffix == ".tile" else _from_program(text, path, sizes)
+    return _from_tile(text, path, sizes, shapes) if path.suffix == ".tile" else _from_program(text, path, sizes)
 
 
 def read_text(path: Path) -> str:
@@ -63,10 +68,11 @@ def compile_held(held: Kernel | Program, chip: str | None) -> Planned:
     return lower(held, chip) if chip else lower(held)
 
 
-def _from_tile(text: str, path: Path, sizes: Mapping[str, int]) -> Kernel:
+def _from_tile(text: str, path: Path, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]) -> Kernel:
     from tile_eg.frontend.text import load_text
 
-    return load_text(text, str(path)).instantiate(dict(sizes))
+    template = load_text(text, str(path))
+    return template.instantiate({**template.sizes_of(shapes), **sizes})
 
 
 def _from_program(text: str, path: Path, sizes: Mapping[str, int]) -> Program:

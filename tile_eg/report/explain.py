@@ -41,7 +41,8 @@ class Explanation(Printed):
 
     def _alternatives(self) -> str:
         best = self.ranked[0][0]
-        return "\n".join(f"{_cost(s, us)}\n{indent(difference(s, best))}" for s, us in self.ranked[1:])
+        others = [f"{_cost(s, us)}\n{indent(difference(s, best))}" for s, us in self.ranked[1:]]
+        return "\n".join([f"{_cost(*self.ranked[0])}: chosen", *others])
 
     def _refused(self) -> str:
         illegal = [f"{cost:.0f} cycles: {r.kind}: {r.what}" for cost, r in self.extraction.refused]
