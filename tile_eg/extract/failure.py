@@ -20,16 +20,13 @@ ROLE = {
 
 
 def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> TileError:
-    """The error for a graph without a legal schedule: the smallest overflow among what was tried."""
-    overflows = [r.overflow for _, r in found.refused if r.overflow]
-    if not overflows and (one := _without_bounds(graph, chip, pricer)):
-        overflows = [one]
-    if not overflows:
-        reasons = sorted({str(r) for _, r in found.refused})
-        return TileError(
-            "no legal schedule was found", help="; ".join(reasons[:3]) or "this is a limit of the rules; please report it"
-        )
-    return _too_large(min(overflows, key=lambda o: o.bytes - o.capacity), chip)
+    """The error for a graph without a legal schedule: what overflows in the one that would be best if memories were larger."""
+    first = _without_bounds(graph, chip, pricer)
+    overflows = [first] if first else [r.overflow for _, r in found.refused if r.overflow]
+    if overflows:
+        return _too_large(overflows[0], chip)
+    reasons = sorted({str(r) for _, r in found.refused})
+    return TileError("no legal schedule was found", help="; ".join(reasons[:3]) or "this is a limit of the rules; please report it")
 
 
 def _without_bounds(graph: Graph, chip: Chip, pricer: Pricer) -> Overflow | None:
@@ -58,7 +55,11 @@ def _without_bounds(graph: Graph, chip: Chip, pricer: Pricer) -> Overflow | None
 
 def _too_large(over: Overflow, chip: Chip) -> TileError:
     storages = [s for _, _, s in over.live if isinstance(s, Storage)]
-    notes = tuple((f"{s.name}: {_size(s)}", s.span) for s in storages)
+    large = [s for s in storages if s.bytes * 50 >= over.bytes]
+    small = over.bytes - sum(s.bytes for s in large)
+    notes = tuple((f"{s.name}: {_size(s)}", s.span) for s in large)
+    if small:
+        notes += ((f"and {len(storages) - len(large)} small ones: {small:,} bytes", None),)
     largest = storages[0]
     what = ROLE[Level(over.level)]
     return TileError(
@@ -76,12 +77,23 @@ def _size(s: Storage) -> str:
 
 
 def _advice(over: Overflow, largest: Storage) -> str:
-    """Halves the larger side of the largest tile until everything would fit."""
-    rows, cols, spare = largest.rows, largest.cols, over.capacity - (over.bytes - largest.bytes)
+    """Sizes of the largest tile at which everything would fit: fewer rows, or fewer of both."""
+    spare = over.capacity - (over.bytes - largest.bytes)
     each = largest.dtype.bytes * largest.slots
-    while rows * cols * each > spare and max(rows, cols) > 16:
-        rows, cols = (rows // 2, cols) if rows >= cols else (rows, cols // 2)
-    if rows * cols * each > spare:
+    fits = [s for s in (_halved(largest, each, spare, only_rows=True), _halved(largest, each, spare, only_rows=False)) if s]
+    if not fits:
         return "make the tiles smaller"
-    whole = rows * 2 if largest.share == 0 else rows
-    return f"make the tiles smaller: with '{largest.name}' at {whole}x{cols}, for example, they would fit"
+    sizes = " or ".join(dict.fromkeys(f"{r * 2 if largest.share == 0 else r}x{c}" for r, c in fits))
+    return f"make the tiles smaller: with '{largest.name}' at {sizes}, for example, they would fit"
+
+
+def _halved(tile: Storage, each: int, spare: int, only_rows: bool) -> tuple[int, int] | None:
+    rows, cols = tile.rows, tile.cols
+    while rows * cols * each > spare:
+        if rows > 8 and (only_rows or rows >= cols):
+            rows //= 2
+        elif cols > 16 and not only_rows:
+            cols //= 2
+        else:
+            return None
+    return rows, cols

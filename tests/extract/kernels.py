@@ -1,0 +1,129 @@
+"""Small kernels whose schedules are easy to get wrong, as `.tile` text."""
+
+from __future__ import annotations
+
+from tile_eg.chips import load_chip
+from tile_eg.cost_models import search_model
+from tile_eg.egraph import Graph, saturate
+from tile_eg.extract.pricing import Pricer
+from tile_eg.frontend.ssa import to_values
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.kernel import Kernel
+
+CHIP = load_chip("910B2")
+
+GATED = """
+kernel gated[M=64, N=64, K=128, BK=32](A: f16[M, K], G: f16[K, N], U: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, BK], g: f16[BK, N], u: f16[BK, N]
+  fragment x: f32[M, N] = 0, y: f32[M, N] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[0, k*BK]
+    g = G[k*BK, 0]
+    u = U[k*BK, 0]
+    x += a @ g
+    y += a @ u
+  }
+  C[0, 0] = x * y
+}
+"""
+
+SWAP = """
+kernel swap[M=32, N=64](A: f32[M, N], B: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared a: f32[M, N], b: f32[M, N], t: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  for i in serial(5) {
+    t = a
+    a = b
+    b = t
+  }
+  C[0, 0] = a
+  D[0, 0] = b
+}
+"""
+
+FIBONACCI = """
+kernel fibonacci[M=32, N=64](A: f32[M, N], B: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared a: f32[M, N], b: f32[M, N], t: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  for i in serial(6) {
+    t = a + b
+    a = b
+    b = t
+  }
+  C[0, 0] = a
+  D[0, 0] = b
+}
+"""
+
+ONE_VALUE_TWO_TENSORS = """
+kernel both[M=64, N=128](X: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared x: f32[M, N]
+  x = X[0, 0]
+  x = exp(x)
+  C[0, 0] = x
+  D[0, 0] = x
+}
+"""
+
+OPERAND_LIVES_ON = """
+kernel lives[M=64, N=128](X: f32[M, N], Y: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N], a: f32[M, N]
+  x = X[0, 0]
+  y = Y[0, 0]
+  y = exp(y)
+  a = x * 2.0 + y
+  C[0, 0] = a
+  D[0, 0] = a * y
+}
+"""
+
+RELU_CAST = """
+kernel relu_gemm[M=64, N=64, K=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid bx = 1
+  shared a: f16[M, K], b: f16[K, N]
+  fragment c: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  c = a @ b
+  C[0, 0] = relu(c)
+}
+"""
+
+CHAIN = """
+kernel chain[M=64, N=64, K=64](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: f32[M, M] {
+  grid bx = 1
+  shared a: f16[M, K], b: f16[K, N], d: f16[N, M], p: f16[M, N]
+  fragment c: f32[M, N], e: f32[M, M]
+  a = A[0, 0]
+  b = B[0, 0]
+  d = D[0, 0]
+  c = a @ b
+  p = c
+  e = p @ d
+  C[0, 0] = e
+}
+"""
+
+TRICKY = {
+    "gated": GATED, "swap": SWAP, "fibonacci": FIBONACCI, "one_value_two_tensors": ONE_VALUE_TWO_TENSORS,
+    "operand_lives_on": OPERAND_LIVES_ON, "relu_cast": RELU_CAST, "chain": CHAIN,
+}  # fmt: skip
+
+
+def kernel(text: str, **sizes: int) -> Kernel:
+    return load_text(text, "test.tile").instantiate(sizes)
+
+
+def graph_of(text: str, **sizes: int) -> Graph:
+    return saturate(to_values(kernel(text, **sizes)), CHIP)
+
+
+def pricer(graph: Graph) -> Pricer:
+    return Pricer(graph, CHIP, search_model("analytic", CHIP))

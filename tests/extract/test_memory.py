@@ -1,0 +1,61 @@
+"""Addresses from lifetimes: what is live together never overlaps, and rings give way before a kernel is refused."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.extract.kernels import CHIP, TRICKY, graph_of
+from tile_eg.extract import extract
+from tile_eg.extract.memory import ON_CHIP, Life, _pack, lifetimes
+from tile_eg.extract.schedule import Storage
+from tile_eg.ir.types import F32, Level
+
+lives = st.tuples(st.integers(0, 40), st.integers(0, 12), st.integers(1, 30)).map(lambda t: (t[0], t[0] + t[1], 32 * t[2]))
+
+
+def storage(i: int, size: int) -> Storage:
+    return Storage(i, f"s{i}", Level.UB, 1, size // 4, F32, None, slot_bytes=size)
+
+
+@given(st.lists(lives, min_size=1, max_size=12))
+def test_storages_that_live_together_lie_apart(given_lives):
+    group = [(i, Life(a, b), storage(i, n)) for i, (a, b, n) in enumerate(given_lives)]
+    places, _ = _pack(group, 32)
+    for i, a, s in group:
+        for j, b, t in group:
+            if i < j and a.first <= b.last and b.first <= a.last:
+                assert places[i] + s.bytes <= places[j] or places[j] + t.bytes <= places[i]
+
+
+@given(st.lists(lives, min_size=1, max_size=12))
+def test_no_packing_is_smaller_than_what_is_live_at_once(given_lives):
+    group = [(i, Life(a, b), storage(i, n)) for i, (a, b, n) in enumerate(given_lives)]
+    _, used = _pack(group, 32)
+    assert used >= max(sum(n for a, b, n in given_lives if a <= t <= b) for t in range(60))
+
+
+def test_an_elementwise_result_takes_the_place_of_an_operand_that_dies():
+    a, b = Life(0, 2), Life(3, 9, in_place_of={0})
+    places, used = _pack([(0, a, storage(0, 64)), (1, b, storage(1, 64))], 32)
+    assert places == {0: 0, 1: 0} and used == 64
+
+
+def test_a_result_never_takes_a_shifted_part_of_its_operand():
+    a, b = Life(0, 2), Life(3, 9, in_place_of={0})
+    places, _ = _pack([(0, a, storage(0, 64)), (1, b, storage(1, 96))], 32)
+    assert places[1] >= 64
+
+
+def test_every_example_stays_within_its_memories():
+    for text in TRICKY.values():
+        best = extract(graph_of(text), CHIP).best
+        assert all(best.peaks[level] <= CHIP.level_bytes(level) for level in ON_CHIP)
+
+
+def test_a_state_lives_through_its_whole_loop():
+    best = extract(graph_of(TRICKY["gated"]), CHIP).best
+    lives_of = lifetimes(best)
+    accumulators = [s.id for s in best.storages.values() if s.level is Level.L0C]
+    loads = [s.id for s in best.storages.values() if s.level is Level.L1]
+    assert all(lives_of[c].first <= lives_of[a].first and lives_of[a].last <= lives_of[c].last for c in accumulators for a in loads)

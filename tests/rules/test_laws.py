@@ -1,0 +1,164 @@
+"""Every rewrite between values holds by its law: both sides are evaluated on random tensors, straight from the rule's text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from tile_eg.rules import LAWS, registry, theories
+from tile_eg.rules.sexpr import parse
+
+ROWS, COLS = 4, 6
+BINARY: dict[str, Callable] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
+}  # fmt: skip
+UNARY: dict[str, Callable] = {
+    "exp": np.exp, "ln": lambda x: np.log(np.abs(x)), "sqrt": lambda x: np.sqrt(np.abs(x)), "abs": np.abs,
+    "relu": lambda x: np.maximum(x, np.float32(0)), "neg": np.negative, "reciprocal": lambda x: np.float32(1) / x,
+    "rsqrt": lambda x: np.float32(1) / np.sqrt(np.abs(x)), "sigmoid": lambda x: 1 / (1 + np.exp(-x.astype(np.float64))),
+    "tanh": lambda x: np.tanh(x.astype(np.float64)),
+}  # fmt: skip
+REDUCE: dict[str, Callable] = {"max": np.max, "min": np.min, "sum": np.sum}
+
+
+class Meaning:
+    """NumPy's meaning of the value constructors; pattern variables are bound to random arrays when they are first met."""
+
+    def __init__(self, seed: int, op: str) -> None:
+        self.random, self.env = np.random.default_rng(seed), {"op": op, "d": "f16", "f": 1.5, "r": ROWS, "c": COLS, "n": COLS}
+
+    def tile(self, name: str, shape: tuple[int, int] = (ROWS, COLS)) -> np.ndarray:
+        if name not in self.env:
+            self.env[name] = self.random.uniform(0.5, 2, shape).astype(np.float32) * self.random.choice([-1, 1], shape).astype(np.float32)
+        return self.env[name]
+
+    def value(self, form: object, shape: tuple[int, int] = (ROWS, COLS)) -> np.ndarray:
+        if isinstance(form, str):
+            return self.tile(form, shape)
+        head, *args = form
+        return getattr(self, f"_{head.lower()}")(shape, *args)
+
+    def text(self, atom: str) -> str:
+        return atom.strip('"') if atom.startswith('"') else self.env[atom]
+
+    def number(self, form: object) -> np.float32:
+        if isinstance(form, tuple):
+            head, *args = form
+            return -self.number(args[0]) if head == "neg" else np.float32(self.number(args[0]) / self.number(args[1]))
+        return np.float32(self.env[form] if form in self.env else form)
+
+    def _bin(self, shape, op, x, y):
+        return BINARY[self.text(op)](self.value(x, shape), self.value(y, shape))
+
+    def _bins(self, shape, op, x, f):
+        return BINARY[self.text(op)](self.value(x, shape), self.number(f))
+
+    def _binr(self, shape, op, swap, x, v):
+        a, b = self.value(x, shape), self.value(v, (1, shape[0])).T
+        return BINARY[self.text(op)](b, a) if swap == "1" else BINARY[self.text(op)](a, b)
+
+    def _binc(self, shape, op, swap, x, v):
+        a, b = self.value(x, shape), self.value(v, (1, shape[1]))
+        return BINARY[self.text(op)](b, a) if swap == "1" else BINARY[self.text(op)](a, b)
+
+    def _bcast(self, shape, axis, v, n):
+        return np.broadcast_to(self.value(v, (1, shape[0])).T if axis == "1" else self.value(v, (1, shape[1])), shape)
+
+    def _un(self, shape, op, x):
+        return UNARY[self.text(op)](self.value(x, shape))
+
+    def _cast(self, shape, d, x):
+        return self.value(x, shape).astype(np.float16).astype(np.float32)
+
+    def _fill(self, shape, f, *_):
+        return np.full(shape, self.number(f), np.float32)
+
+    def _matmul(self, shape, a, b, ta, tb):
+        return self.value(a, (shape[0], shape[0])) @ self.value(b, shape)
+
+    def _red(self, shape, axis, op, x):
+        return REDUCE[self.text(op)](self.value(x, (shape[1], COLS)), axis=1)[None, :]
+
+    def _par(self, shape, r, c, s):
+        if r == "1":
+            return self.scalar(s, (1, ROWS))
+        return self.scalar(s, shape)
+
+    def scalar(self, form, shape):
+        if isinstance(form, str):
+            return self.tile(f"s:{form}", shape)
+        head, *args = form
+        if head == "Ld":
+            return self.value(args[0], shape)
+        if head in ("LdR", "LdC"):
+            return self._bcast(shape, "1" if head == "LdR" else "0", args[0], None)
+        if head == "K":
+            return np.full(shape, self.number(args[0]), np.float32)
+        if head == "SUn":
+            return UNARY[self.text(args[0])](self.scalar(args[1], shape))
+        if head == "SCast":
+            return self.scalar(args[1], shape).astype(np.float16).astype(np.float32)
+        if head == "SBin":
+            return BINARY[self.text(args[0])](self.scalar(args[1], shape), self.scalar(args[2], shape))
+        reduced = REDUCE[self.text(args[0])](self.scalar(args[1], (ROWS, COLS)), axis=1)
+        return reduced[None, :] if shape[0] == 1 else np.broadcast_to(reduced[:, None], shape)
+
+
+def equalities() -> list:
+    """(name, left, right, operators to try) of each rewrite in the value theories."""
+    out = []
+    for theory in ("10_nest", "20_algebra"):
+        for form in parse((files("tile_eg.rules") / f"{theory}.egg").read_text()):
+            if form[0] == "rewrite":
+                left, right = form[1], form[2]
+            elif form[0] == "rule":
+                bound = {c[1]: c[2] for c in form[1] if c[0] == "="}
+                (_, name, right), left = form[2][0], bound[form[2][0][1]]
+            else:
+                continue
+            rule = str(form[form.index(":name") + 1]).strip('"')
+            out.append(pytest.param(left, right, registry()[rule].law, id=rule))
+    return out
+
+
+@pytest.mark.parametrize(("left", "right", "law"), equalities())
+def test_both_sides_of_a_rule_are_equal(left, right, law):
+    for seed in range(5):
+        for op in UNARY if "op" in str(left) and ("'Un', 'op'" in str(left) or "'SUn', 'op'" in str(left)) else _operators(left):
+            meaning = Meaning(seed, op)
+            shape = (1, ROWS) if "nest-reduce" in str(left) or (left[0] == "Par" and left[1] == "1") else (ROWS, COLS)
+            a, b = meaning.value(left, shape), meaning.value(right, shape)
+            if law == "equal":
+                np.testing.assert_array_equal(a, b)
+            else:
+                np.testing.assert_allclose(a, b, rtol=2e-5, atol=1e-6)
+
+
+def _operators(left: object) -> list[str]:
+    return ["max", "min", "sum"] if "SRed" in str(left) else list(BINARY)
+
+
+def test_rules_have_names_of_their_own():
+    names = [r.name for t in theories() for r in t.rules]
+    assert len(names) == len(set(names))
+
+
+def test_every_rule_has_a_known_law():
+    assert {r.law for r in registry().values()} <= set(LAWS)
+
+
+def test_rules_that_build_instructions_state_their_law():
+    assert not [r.name for r in registry().values() if r.ruleset not in ("facts", "loops") and r.law == "fact" and "union" in r.maths]
+
+
+def test_a_line_of_maths_is_made_from_the_rule():
+    assert registry()["div-rows"].maths.startswith("BinR(div, 0, x, l) = BinR(mul, 0, x, ")
+
+
+def test_a_wrong_rule_is_seen():
+    left, right = parse('(Bin "sub" x (Fill f r c d)) (BinS "add" x f)')
+    meaning = Meaning(0, "add")
+    assert not np.array_equal(meaning.value(left), meaning.value(right))
