@@ -9,6 +9,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.dependence import Step, steps, temporaries
 from tile_eg.frontend.extents import meet
 from tile_eg.frontend.liveness import Names, regions
+from tile_eg.frontend.rounding import rounded
 from tile_eg.frontend.tiles import computing, promoted, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -168,15 +169,15 @@ class Statement:
         if s.term.dtype == dtype or dtype is None:
             return s
         if s.term.op == "number":
-            return replace(s, term=self.tiles.make(None, "number", *s.term.args, dtype=dtype))
+            return replace(s, term=self.tiles.make(None, "number", rounded(s.term.args[0], s.term.dtype), dtype=dtype))
         return replace(s, term=self.tiles.make(None, "s_cast", s.term, dtype=dtype))
 
     def binary(self, e: kn.Binary, axes: Axes, dtype: DType) -> Scalar:
         x, y = self.scalar(e.x, axes, dtype), self.scalar(e.y, axes, dtype)
         if isinstance(e.x, kn.Number):
-            x = self.to(x, y.term.dtype)
+            x = self.scalar(e.x, axes, y.term.dtype or dtype)
         elif isinstance(e.y, kn.Number):
-            y = self.to(y, x.term.dtype)
+            y = self.scalar(e.y, axes, x.term.dtype or dtype)
         wide = promoted(x.term.dtype, y.term.dtype)
         x, y = self.to(x, computing(wide)), self.to(y, computing(wide))
         term = self.make(e, "s_binary", e.op, x.term, y.term)

@@ -7,6 +7,7 @@ and `k == 0` taken as false. Matching the two gives every state's initial value,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -26,7 +27,7 @@ class Matcher:
     def __init__(self, loop: int, variable: str) -> None:
         self.loop, self.variable = loop, variable
         self.bindings: dict[Term, Term | float] = {}
-        self.seen: set[tuple[Term, Term, bool]] = set()
+        self.matched: dict[tuple[Term, Term, bool], None] = {}
 
     def match(self, later: Any, first: Any, strict: bool) -> bool:
         """Whether the two are the same but for the states; with `strict`, equally far valid."""
@@ -36,12 +37,25 @@ class Matcher:
             return len(later) == len(first) and all(self.match(a, b, strict) for a, b in zip(later, first, strict=True))
         if not (isinstance(later, Term) and isinstance(first, Term)):
             return later == first
-        if (later, first, strict) in self.seen:
-            return True
-        self.seen.add((later, first, strict))
         if strict and (later.vrows, later.vcols) != (first.vrows, first.vcols) and not self.is_state(later):
             return False
-        return self.bind(later, first, strict) or self.identity(later, first) or self.inside(later, first)
+        if (later, first, strict) in self.matched:
+            return True
+        ways = (self.bind, self.inside, self.constant, self.identity)
+        found = any(self.attempt(way, later, first, strict) for way in ways)
+        if found:
+            self.matched[later, first, strict] = None
+        return found
+
+    def attempt(self, way: Callable[[Term, Term, bool], bool], later: Term, first: Term, strict: bool) -> bool:
+        """One way to match; what it has bound is forgotten where it fails."""
+        bound, matched = len(self.bindings), len(self.matched)
+        if way(later, first, strict):
+            return True
+        for known, count in ((self.bindings, bound), (self.matched, matched)):
+            while len(known) > count:
+                known.popitem()
+        return False
 
     def is_state(self, t: Term) -> bool:
         return t.op in ("arg", "targ") and t.args[0] == self.loop
@@ -51,21 +65,28 @@ class Matcher:
             return False
         if strict and (state.vrows, state.vcols) != (value.vrows, value.vcols):
             return False
-        return self.bindings.setdefault(state, value) is value and self.invariant(value)
+        known = value.args[0] if value.op == "fill" else value
+        return self.bindings.setdefault(state, known) == known and self.invariant(value)
 
-    def identity(self, later: Term, first: Term) -> bool:
+    def constant(self, later: Term, first: Term, strict: bool) -> bool:
+        """A cast of a state that begins as a constant, which was cast while the term was made."""
+        if later.op != "cast" or first.op != "fill" or not self.is_state(later.args[0]):
+            return False
+        return self.bindings.setdefault(later.args[0], first.args[0]) == first.args[0]
+
+    def identity(self, later: Term, first: Term, strict: bool) -> bool:
         """`state + t` later and `t` on the first trip: the state begins as 0 (for max: -inf, ...)."""
         if later.op != "binary" or later.args[0] not in IDENTITY:
             return False
         name, *pair = later.args
-        for state, other in (pair, pair[::-1]):
-            value = self.bindings.get(state)
-            if self.is_state(state) and value in (None, IDENTITY[name]) and self.match(other, first, False):
-                self.bindings[state] = IDENTITY[name]
-                return True
-        return False
+        return any(self.vanishes(IDENTITY[name], state, other, first) for state, other in (pair, pair[::-1]))
 
-    def inside(self, later: Term, first: Term) -> bool:
+    def vanishes(self, neutral: float, state: Term, other: Term, first: Term) -> bool:
+        if not self.is_state(state) or not self.match(other, first, False):
+            return False
+        return self.bindings.setdefault(state, neutral) == neutral
+
+    def inside(self, later: Term, first: Term, _: bool) -> bool:
         if later.op != first.op or len(later.args) != len(first.args):
             return False
         if (later.rows, later.cols, later.dtype) != (first.rows, first.cols, first.dtype):

@@ -8,6 +8,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.frontend.extents import inside, meet
 from tile_eg.frontend.ranges import Ranges
+from tile_eg.frontend.rounding import rounded
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, Span, Tensor
@@ -82,7 +83,7 @@ class Tiles:
         if x.dtype == dtype:
             return x
         if x.op == "fill":
-            return self.make(span, "fill", *x.args, like=x, dtype=dtype)
+            return self.make(span, "fill", rounded(x.args[0], x.dtype), like=x, dtype=dtype)
         if x.op == "bcast":
             return self.make(span, "bcast", x.args[0], self.cast(x.args[1], dtype, span), like=x, dtype=dtype)
         return self.make(span, "cast", x, like=x, dtype=dtype)
