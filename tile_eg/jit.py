@@ -142,9 +142,7 @@ def run_lowered(lowered: Lowered, arrays: Mapping[str, np.ndarray]) -> dict[str,
     import numpy as np
 
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in lowered.kernel.tensors if not t.output}
-    run = lowered.run(inputs)
-    run.raise_findings()
-    return run.outputs
+    return lowered.run(inputs).outputs
 
 
 def _output(i: int, kernel: Kernel, what: str) -> int:
