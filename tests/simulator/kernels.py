@@ -15,10 +15,11 @@ def up(n: int, to: int) -> int:
 
 
 def kernel(parameters: str, kernel_type: str, body: str) -> str:
-    """A kernel `k` with GM parameters `parameters` and a workspace; the first line of `body` is line 5 of the file."""
+    """A kernel `k` with GM parameters `parameters` and a workspace. ORDER(MTE2_V) in the body is a set and its wait on flag 0."""
     arguments = ", ".join(f"GM_ADDR {name}" for name in [*parameters.split(), "workspace"])
     return (
         '#include "kernel_operator.h"\n'
+        "#define ORDER(pipes) SetFlag<HardEvent::pipes>(0); WaitFlag<HardEvent::pipes>(0)\n"
         f'extern "C" __global__ __aicore__ void k({arguments})\n'
         f"{{ {SHORT}\n"
         f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_{kernel_type});\n{body}\n}}\n"
@@ -40,7 +41,7 @@ CUBE = (
 
 
 def vector(names: str, body: str, dtype: str = "float", elements: int = 256) -> str:
-    """A kernel for one vector core: gmX for the parameters X, x, y, z in UB 64 KB apart; `body` starts at line 6."""
+    """A kernel for one vector core: gmX for the parameters X, x, y, z in UB 64 KB apart."""
     tensors = " ".join(f"auto {t} = ub.GetWithOffset<{dtype}>({elements}, {i * 65536});" for i, t in enumerate("xyz"))
     return kernel(names, "AIV_ONLY", f"{gm(names, dtype, elements)} {UB} {tensors}\n{body}")
 
@@ -49,11 +50,6 @@ def run_vector(source: str, *arrays: np.ndarray, outputs: int = 1) -> Simulation
     """Run on one vector core; the last `outputs` arrays are outputs."""
     last = range(len(arrays) - outputs, len(arrays))
     return simulate(source, "k", arrays, kernel_type="AIV_ONLY", launch=1, outputs=list(last))
-
-
-def handover(pipes: str, flag: int = 0) -> str:
-    """A set and its wait."""
-    return f"SetFlag<HardEvent::{pipes}>({flag}); WaitFlag<HardEvent::{pipes}>({flag});"
 
 
 VECTOR_ADD = kernel(
@@ -102,14 +98,14 @@ auto a1 = l1.GetWithOffset<{dtype}>({a_size}, 0); auto b1 = l1.GetWithOffset<{dt
 auto a2 = l0a.Get<{dtype}>(); auto b2 = l0b.Get<{dtype}>(); auto c = l0c.Get<float>();
 DataCopy(a1, gmA, Nd2NzParams(1, {a_rows}, {a_cols}, 0, {a_cols}, {up(a_rows, 16)}, 1, 0));
 DataCopy(b1, gmB, Nd2NzParams(1, {b_rows}, {b_cols}, 0, {b_cols}, {up(b_rows, 16)}, 1, 0));
-{handover("MTE2_MTE1")}
+ORDER(MTE2_MTE1);
 {load_a(m, k, dtype, a_turned)}
 {load_b(n, k, dtype, b_turned)}
-{handover("MTE1_M")}
+ORDER(MTE1_M);
 MmadParams product({pad_m or m}, {n}, {k}, 0, false, true);
 product.kDirectionAlign = {str(a_turned and dtype == "float").lower()};
 Mmad(c, a2, b2, product);
-{handover("M_FIX")}
+ORDER(M_FIX);
 FixpipeParamsV220 way({n}, {m}, {up(m, 16)}, {n}, {str(relu).lower()}, QuantMode_t::{quant}, 0, 1, 0, 0, 0);
 Fixpipe<{out}, float, CFG_ROW_MAJOR>(gmC, c, way);
 """,
@@ -178,7 +174,7 @@ for (int i = 0; i < {k // bk}; ++i) {{
   SetFlag<HardEvent::M_MTE1>(s);
 }}
 for (int s = 0; s < 2; ++s) {{ WaitFlag<HardEvent::MTE1_MTE2>(s); WaitFlag<HardEvent::M_MTE1>(s); }}
-{handover("M_FIX")}
+ORDER(M_FIX);
 Fixpipe(gmC[by * {bm * n} + bx * {bn}], l0c.Get<float>(), FixpipeParamsV220({bn}, {bm}, {bm}, {n}, false));
 """,
     )

@@ -1,7 +1,7 @@
 """What is wrong with a kernel is found, named at both of its lines, and gone when it is repaired.
 
-Each case is a broken body and a repaired one. `/*1*/` marks the line that the finding names, `/*2*/` its other line. The cases of one
-kernel type are one kernel, so that they compile once; GM tensor `which` selects the case.
+Each case is a broken body and a repaired one. `/*1*/` marks the line that the finding names, `/*2*/` its other line. The
+cases of one kernel type are one kernel, so that they compile once; GM tensor `which` selects the case.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Case:
 
 
 IN = "DataCopy(a, gmX, 64);"
-IN_TO_V = "SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);"
-OUT = "SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0); DataCopy(gmY, b, 64);"
+IN_TO_V = "ORDER(MTE2_V);"
+OUT = "ORDER(V_MTE3); DataCopy(gmY, b, 64);"
 
 VECTOR = {
     "a copy in is read before it has finished": Case(
@@ -43,7 +43,7 @@ VECTOR = {
     "a buffer is filled again while it is read": Case(
         "race",
         f"{IN}\n{IN_TO_V}\nExp(b, a, 64); /*2*/\nDataCopy(a, gmX[64], 64); /*1*/",
-        f"{IN}\n{IN_TO_V}\nExp(b, a, 64);\nSetFlag<HardEvent::V_MTE2>(0); WaitFlag<HardEvent::V_MTE2>(0);\nDataCopy(a, gmX[64], 64);",
+        f"{IN}\n{IN_TO_V}\nExp(b, a, 64);\nORDER(V_MTE2);\nDataCopy(a, gmX[64], 64);",
     ),
     "a dependent vector instruction has no barrier before it": Case(
         "race",
@@ -63,25 +63,23 @@ VECTOR = {
     "what was stored is loaded again without an order": Case(
         "race",
         f"Duplicate(b, 1.0f, 64); {OUT} /*2*/\nDataCopy(a, gmY, 64); /*1*/",
-        f"Duplicate(b, 1.0f, 64); {OUT}\nSetFlag<HardEvent::MTE3_MTE2>(0); WaitFlag<HardEvent::MTE3_MTE2>(0);\nDataCopy(a, gmY, 64);",
+        f"Duplicate(b, 1.0f, 64); {OUT}\nORDER(MTE3_MTE2);\nDataCopy(a, gmY, 64);",
     ),
     "the scalar unit reads a result too early": Case(
         "race",
         "Duplicate(a, 1.0f, 64); /*2*/\nif (a.GetValue(3) > 0) Duplicate(b, 1.0f, 64); /*1*/",
-        "Duplicate(a, 1.0f, 64);\nSetFlag<HardEvent::V_S>(0); WaitFlag<HardEvent::V_S>(0);\nif (a.GetValue(3) > 0) Duplicate(b, 1.0f, 64);",
+        "Duplicate(a, 1.0f, 64);\nORDER(V_S);\nif (a.GetValue(3) > 0) Duplicate(b, 1.0f, 64);",
     ),
     "a flag is set twice": Case(
         "double_set",
         "SetFlag<HardEvent::MTE2_V>(0); /*2*/\nSetFlag<HardEvent::MTE2_V>(0); /*1*/\nWaitFlag<HardEvent::MTE2_V>(0);",
-        "SetFlag<HardEvent::MTE2_V>(0); SetFlag<HardEvent::MTE2_V>(1);\nWaitFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(1);",
+        "SetFlag<HardEvent::MTE2_V>(0); SetFlag<HardEvent::MTE2_V>(1);\n"
+        "WaitFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(1);",
     ),
     "a flag may be set again before its wait has run": Case(
         "double_set",
-        "SetFlag<HardEvent::MTE2_V>(0);\nWaitFlag<HardEvent::MTE2_V>(0); /*2*/\n"
-        "SetFlag<HardEvent::MTE2_V>(0); /*1*/\nWaitFlag<HardEvent::MTE2_V>(0);",
-        "SetFlag<HardEvent::MTE2_V>(0);\nWaitFlag<HardEvent::MTE2_V>(0);\n"
-        "SetFlag<HardEvent::V_MTE2>(0); WaitFlag<HardEvent::V_MTE2>(0);\n"
-        "SetFlag<HardEvent::MTE2_V>(0);\nWaitFlag<HardEvent::MTE2_V>(0);",
+        "ORDER(MTE2_V); /*2*/\nSetFlag<HardEvent::MTE2_V>(0); /*1*/\nWaitFlag<HardEvent::MTE2_V>(0);",
+        "ORDER(MTE2_V);\nORDER(V_MTE2);\nORDER(MTE2_V);",
     ),
     "a flag is left over": Case(
         "leftover_flag",
@@ -91,7 +89,7 @@ VECTOR = {
     "a wait has no set": Case(
         "deadlock",
         "WaitFlag<HardEvent::MTE2_V>(0); /*1*/",
-        "SetFlag<HardEvent::MTE2_V>(0); WaitFlag<HardEvent::MTE2_V>(0);",
+        "ORDER(MTE2_V);",
     ),
     "an id belongs to the framework": Case(
         "flag_id",
@@ -145,7 +143,8 @@ VECTOR = {
     ),
     "a round reads what an earlier one has written": Case(
         "overlap",
-        "Duplicate(a, 0.0f, 256); PipeBarrier<PIPE_V>();\nAdds(a[64], a, 1.0f, uint64_t(64), 2, UnaryRepeatParams(1, 1, 8, 8)); /*1*/",
+        "Duplicate(a, 0.0f, 256); PipeBarrier<PIPE_V>();\n"
+        "Adds(a[64], a, 1.0f, uint64_t(64), 2, UnaryRepeatParams(1, 1, 8, 8)); /*1*/",
         "Duplicate(a, 0.0f, 256); PipeBarrier<PIPE_V>();\nAdds(a, a, 1.0f, uint64_t(64), 2, UnaryRepeatParams(1, 1, 8, 8));",
     ),
     "flags between cores in a kernel of one kind of core": Case(
@@ -156,28 +155,29 @@ VECTOR = {
 }
 
 TO_L0 = (
-    "DataCopy(p, gmX, Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0)); SetFlag<HardEvent::MTE2_MTE1>(0); WaitFlag<HardEvent::MTE2_MTE1>(0);\n"
+    "DataCopy(p, gmX, Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0)); ORDER(MTE2_MTE1);\n"
     "LoadData(l, p, LoadData2DParams(0, 1, 1, 0, 0, false, 0)); LoadData(r, p, LoadData2DParams(0, 1, 1, 0, 0, true, 0));\n"
-    "SetFlag<HardEvent::MTE1_M>(0); WaitFlag<HardEvent::MTE1_M>(0);\n"
+    "ORDER(MTE1_M);\n"
 )
 BIG = (
-    "DataCopy(p, gmX, Nd2NzParams(1, 64, 16, 0, 16, 64, 1, 0)); SetFlag<HardEvent::MTE2_MTE1>(0); WaitFlag<HardEvent::MTE2_MTE1>(0);\n"
+    "DataCopy(p, gmX, Nd2NzParams(1, 64, 16, 0, 16, 64, 1, 0)); ORDER(MTE2_MTE1);\n"
     "LoadData(l, p, LoadData2DParams(0, 4, 1, 0, 0, false, 0)); LoadData(r, p, LoadData2DParams(0, 4, 1, 0, 0, false, 0));\n"
-    "SetFlag<HardEvent::MTE1_M>(0); WaitFlag<HardEvent::MTE1_M>(0);\n"
+    "ORDER(MTE1_M);\n"
 )
 FIXPIPE = "Fixpipe(gmY, c, FixpipeParamsV220(16, 16, 16, 16, false));"
 
 CUBE_CASES = {
     "small products accumulate without a barrier": Case(
         "race",
-        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, true)); /*2*/\nMmad(c, l, r, MmadParams(16, 16, 16, 0, false, false)); /*1*/",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, true)); /*2*/\n"
+        "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, false)); /*1*/",
         BIG + "Mmad(c, l, r, MmadParams(64, 64, 16, 0, false, true));\nMmad(c, l, r, MmadParams(64, 64, 16, 0, false, false));",
     ),
     "an operand is loaded anew while the cube reads it": Case(
         "race",
         TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, true)); /*2*/\n"
         "LoadData(l, p, LoadData2DParams(0, 1, 1, 0, 0, false, 0)); /*1*/",
-        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, true));\nSetFlag<HardEvent::M_MTE1>(0); WaitFlag<HardEvent::M_MTE1>(0);\n"
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, true));\nORDER(M_MTE1);\n"
         "LoadData(l, p, LoadData2DParams(0, 1, 1, 0, 0, false, 0));",
     ),
     "a product leaves before it is done": Case(
@@ -188,15 +188,17 @@ CUBE_CASES = {
     ),
     "a product adds to nothing": Case(
         "uninitialised",
-        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, false));\nSetFlag<HardEvent::M_FIX>(0); WaitFlag<HardEvent::M_FIX>(0);\n"
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, false));\nORDER(M_FIX);\n"
         + FIXPIPE + " /*1*/",
-        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, true));\nSetFlag<HardEvent::M_FIX>(0); WaitFlag<HardEvent::M_FIX>(0);\n"
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, true));\nORDER(M_FIX);\n"
         + FIXPIPE,
     ),
     "a transposing load of a size that it does not know": Case(
         "field",
-        "auto f = l.ReinterpretCast<float>();\nLoadData(f, p.ReinterpretCast<float>(), LoadData2DParams(0, 1, 1, 0, 0, true, 0)); /*1*/",
-        "auto f = l.ReinterpretCast<float>();\nLoadData(f, p.ReinterpretCast<float>(), LoadData2DParams(0, 1, 1, 0, 0, false, 0));",
+        "auto f = l.ReinterpretCast<float>();\n"
+        "LoadData(f, p.ReinterpretCast<float>(), LoadData2DParams(0, 1, 1, 0, 0, true, 0)); /*1*/",
+        "auto f = l.ReinterpretCast<float>();\n"
+        "LoadData(f, p.ReinterpretCast<float>(), LoadData2DParams(0, 1, 1, 0, 0, false, 0));",
     ),
     "the rows of a matrix lie too far apart": Case(
         "field",

@@ -120,4 +120,3 @@ def _parse(output: bytes, arrays: Sequence[np.ndarray], returned: Sequence[int],
         counts=Counts(report["instructions"], report["bytes"]),
         trace=tuple(TraceRow(*row) for row in report["trace"]),
     )
-

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <thread>
@@ -19,6 +20,7 @@ std::mutex mutex;
 std::condition_variable changed;
 int turn = scheduler;
 bool stopped = false;
+std::exception_ptr failure;  // what ended a core's thread other than a finding
 
 void pass_turn(int to)
 {
@@ -39,6 +41,9 @@ void run_core(Core& core, void (*kernel)(uint8_t**), uint8_t** arguments)
     try {
         if (!stopped) kernel(arguments);
     } catch (const Stop&) {
+        stopped = true;
+    } catch (...) {
+        failure = std::current_exception();
         stopped = true;
     }
     core.finished = true;
@@ -120,6 +125,7 @@ void run_block(void (*kernel)(uint8_t**), uint8_t** arguments)
     while (!all_finished())
         if (!run_round()) report_deadlock();
     for (std::thread& thread : threads) thread.join();
+    if (failure) std::rethrow_exception(failure);
     if (!stopped) check_leftovers();
 }
 

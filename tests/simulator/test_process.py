@@ -1,0 +1,120 @@
+"""The process around a simulated kernel: what is compiled and kept, and how it ends."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.simulator.kernels import VECTOR_ADD, kernel, run_vector
+from tile_eg.errors import TileError
+from tile_eg.simulator import build
+from tile_eg.simulator.run import Limits, Simulation, SimulatorError, find_compiler, simulate
+
+A = np.zeros(8192, np.float32)
+
+
+def run(body: str, limits: Limits = Limits(seconds=20)) -> Simulation:  # noqa: B008
+    return simulate(kernel("A", "AIV_ONLY", body), "k", [A], kernel_type="AIV_ONLY", launch=1, outputs=[0], limits=limits)
+
+
+def test_a_text_that_does_not_compile_is_an_error_at_its_line() -> None:
+    with pytest.raises(SimulatorError, match=r"kernel\.asc:7:.*Nonsense"):
+        run("\nNonsense();")
+
+
+def test_a_scalar_of_another_type_than_the_tensor_does_not_compile() -> None:
+    with pytest.raises(SimulatorError, match="error"):
+        run("LocalTensor<half> x(TPosition::VECCALC, 0, 64);\nAdds(x, x, 1.0f, 64);")
+
+
+def test_an_endless_loop_ends_with_the_time_limit() -> None:
+    with pytest.raises(SimulatorError, match="did not end within 0.5 seconds"):
+        run("for (volatile int i = 0;; ++i) {}", Limits(seconds=0.5))
+
+
+def test_a_crash_is_an_error_with_its_signal() -> None:
+    with pytest.raises(SimulatorError, match="SIGSEGV"):
+        run("*(volatile int*)8 = 1;")
+
+
+def test_memory_is_limited() -> None:
+    with pytest.raises(SimulatorError, match="bytes of memory"):
+        run("*(new volatile char[1ull << 32]) = 1;", Limits(bytes=1 << 30, seconds=20))
+
+
+def test_an_output_that_is_not_written_is_nan_and_an_inout_keeps_its_values() -> None:
+    source = kernel("A", "AIV_ONLY", "")
+    fresh = simulate(source, "k", [A], kernel_type="AIV_ONLY", launch=1, outputs=[0])
+    assert np.isnan(fresh.outputs[0]).all()
+    kept = simulate(source, "k", [A + 3], kernel_type="AIV_ONLY", launch=1, outputs=[0], inout=[0])
+    np.testing.assert_array_equal(kept.outputs[0], A + 3)
+
+
+def test_outputs_come_back_in_the_order_that_was_asked_for() -> None:
+    source = kernel("A B", "AIV_ONLY", "")
+    done = simulate(source, "k", [A, A[:8] + 1], kernel_type="AIV_ONLY", launch=1, outputs=[1, 0], inout=[0, 1])
+    assert [o.size for o in done.outputs] == [8, 8192]
+
+
+def test_a_kernel_may_be_called_like_a_function_of_the_c_library() -> None:
+    source = kernel("A", "AIV_ONLY", "").replace("void k(", "void exp(")
+    assert simulate(source, "exp", [A], kernel_type="AIV_ONLY", launch=1).ok
+
+
+def test_a_text_compiles_once_and_leaves_nothing_else_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
+    assert run_vector(VECTOR_ADD, A, A, A).ok
+    files = sorted(tmp_path.iterdir())
+    assert [f.name.split("-")[0] for f in files] == ["kernel", "runtime"]
+    monkeypatch.setattr(build, "_compile_kernel", lambda *_: pytest.fail("compiled again"))
+    assert run_vector(VECTOR_ADD, A, A, A).ok
+    assert sorted(tmp_path.iterdir()) == files
+
+
+def test_the_oldest_kernels_leave_the_cache(tmp_path: Path) -> None:
+    for i in range(5):
+        (tmp_path / f"kernel-{i}").touch()
+        os.utime(tmp_path / f"kernel-{i}", (i, i))
+    build._forget_oldest(tmp_path, keep=2)
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["kernel-3", "kernel-4"]
+
+
+def test_without_a_compiler_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CXX", raising=False)
+    assert find_compiler() is None
+    with pytest.raises(TileError, match="C\\+\\+ compiler") as error:
+        run("")
+    assert "install g++" in error.value.help
+    assert "without it" in error.value.help
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kernel": "other"}, "no kernel called 'other'"),
+        ({"kernel_type": "MIX"}, "unknown kernel type"),
+        ({"arguments": []}, "takes 1 tensors"),
+        ({"launch": 0}, "at least one block"),
+        ({"outputs": [1]}, "output 1 is none"),
+    ],
+)
+def test_a_wrong_call_says_what_is_wrong(change: dict[str, object], message: str) -> None:
+    call: dict[str, object] = {"kernel": "k", "arguments": [A], "kernel_type": "AIV_ONLY", "launch": 1, **change}
+    with pytest.raises(TileError, match=message):
+        simulate(kernel("A", "AIV_ONLY", ""), **call)  # type: ignore[arg-type]
+
+
+def test_a_trace_lists_instructions_and_flags_as_they_are_issued() -> None:
+    done = simulate(VECTOR_ADD, "k", [A, A, A], kernel_type="AIV_ONLY", launch=1, outputs=[2], trace=True)
+    first = [(row.pipe, row.name, row.bytes) for row in done.trace[:5]]
+    assert first == [
+        ("MTE2", "DataCopy", 4096),
+        ("MTE2", "DataCopy", 4096),
+        ("MTE2", "SetFlag MTE2_V, 0", 0),
+        ("V", "WaitFlag MTE2_V, 0", 0),
+        ("V", "Add", 4096),
+    ]
