@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, Pair, cross_edges
 from tile_eg.emit.sync_edges import Edge, Flag, Site, Stream, candidates, join, placed, reverse
+from tile_eg.emit.sync_ids import allocate
 from tile_eg.emit.sync_order import Op, Order, Verdict
 from tile_eg.emit.sync_trace import Instance, Layout, Path, SyncError, shortened, trace
 from tile_eg.ir import index as ix
@@ -32,7 +33,6 @@ from tile_eg.ir.program import (
 )
 
 __all__ = ["SyncError", "synchronise"]
-EVENT_IDS = 6
 GUARDED_FRACTALS = 10
 Owner = Edge | CrossEdge
 Key = tuple[str, int] | tuple[str, str, Path]
@@ -212,21 +212,17 @@ def _price(e: Owner) -> tuple[int, bool, int]:
 
 
 def _allocate(plan: _Plan) -> dict[Key, int]:
-    """First id of each edge: its own ids for each event, in program order; counters of their own between cores."""
-    out: dict[Key, int] = {}
-    used: dict[tuple[str, str, str], int] = {}
-    for n, e in sorted(enumerate(plan.edges), key=lambda p: (p[1].core, p[1].set_at[1], p[1].wait_at[1])):
-        event = (e.core, e.src, e.dst)
-        out["edge", n] = used.get(event, 0)
-        used[event] = out["edge", n] + e.ids
-    for (core, src, dst), n in used.items():
-        if n > EVENT_IDS:
-            raise SyncError(f"{core} needs {n} ids for {src}_{dst}, it has {EVENT_IDS}")
-    for k in range(len(plan.cross)):
-        out["cross", k] = k
+    """First id of each edge, and a counter for each edge between cores."""
+
+    def replayed() -> tuple[Order, Verdict]:
+        order = _order(plan)
+        return order, order.replay()
+
+    plan.edges, bases = allocate(plan.streams, plan.edges, replayed)
     if len(plan.cross) > CROSS_IDS:
         raise SyncError(f"{len(plan.cross)} cross-core counters are needed, there are {CROSS_IDS}")
-    return out
+    out: dict[Key, int] = {("edge", n): base for n, base in enumerate(bases)}
+    return out | {("cross", n): n for n in range(len(plan.cross))}
 
 
 def _fractals(layout: Layout, i: Instr) -> int:

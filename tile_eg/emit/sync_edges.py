@@ -23,7 +23,8 @@ class Edge:
     """A directed flag: set on pipe `src` at one site, waited for by pipe `dst` at another, with `ids` ids.
 
     `before` and `drain` list the ids that are set ahead of the stream and waited for at its end, where they delay nothing. An
-    `outer` edge guards the flags of another one: at a shared site it waits first and sets last.
+    `outer` edge guards the flags of another one: at a shared site it waits first and sets last. A `local` edge sets ahead and
+    drains around its own items, so that others can have its ids before and after.
     """
 
     core: str
@@ -37,6 +38,7 @@ class Edge:
     before: tuple[int, ...] = ()
     drain: tuple[int, ...] = ()
     outer: bool = False
+    local: bool = False
 
     @property
     def joined(self) -> bool:
@@ -122,6 +124,17 @@ class Stream:
     def end(self) -> Site:
         return ("post", (len(self.nodes) - 1,))
 
+    def ahead_of(self, e: Edge) -> Site:
+        return ("pre", (min(e.set_at[1][0], e.wait_at[1][0]),)) if e.local else self.start
+
+    def behind(self, e: Edge) -> Site:
+        return ("post", (max(e.set_at[1][0], e.wait_at[1][0]),)) if e.local else self.end
+
+    def sites(self, e: Edge) -> list[Site]:
+        """Every place where a flag of the edge stands, in program order."""
+        ends = ([self.ahead_of(e)] if e.before else [], [self.behind(e)] if e.drain else [])
+        return [*ends[0], *sorted((e.set_at, e.wait_at), key=lambda site: self.visits[site][0][0]), *ends[1]]
+
 
 def forward(s: Stream, before: Instance, after: Instance, buffer: str) -> Edge | None:
     """The tightest edge for a dependence: one id a slot where both ends know the slot, else a single id."""
@@ -180,8 +193,8 @@ def placed(s: Stream, edges: Mapping[int, Edge]) -> Iterator[Flag]:
     """Every flag in the text of these edges, which keep their numbers."""
     for n, e in edges.items():
         for k in e.before:
-            yield Flag(s.start, 0, "set", n, e, ix.const(k))
+            yield Flag(s.ahead_of(e), 0, "set", n, e, ix.const(k))
         yield Flag(e.set_at, 4 if e.outer else 2, "set", n, e, e.set_id)
         yield Flag(e.wait_at, 1 if e.outer else 3, "wait", n, e, e.wait_id)
         for k in e.drain:
-            yield Flag(s.end, 5, "wait", n, e, ix.const(k))
+            yield Flag(s.behind(e), 5, "wait", n, e, ix.const(k))

@@ -31,10 +31,15 @@ class Op(NamedTuple):
 
 @dataclass
 class Verdict:
-    """What a replay found: the clock at which each instance started, and everything wrong with the flags."""
+    """What a replay found: the clock at which each instance started, and everything wrong with the flags.
+
+    Of each flag, the clock of its first set and the number (on its pipe) of its last wait.
+    """
 
     starts: dict[int, Clock] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    first_set: dict[tuple, Clock] = field(default_factory=dict)
+    last_wait: dict[tuple, int] = field(default_factory=dict)
 
 
 def merged(a: Clock, b: Clock) -> Clock:
@@ -133,6 +138,8 @@ class _Replay:
             waiter, number = self.last_wait[op.flag]
             if clock[waiter + 1] < number:
                 self.fault(f"flag {op.flag} may be set again before its wait is over")
+        else:
+            self.verdict.first_set[op.flag] = clock
         self.flags[op.flag] = clock
 
     def wait(self, pipe: int, op: Op) -> None:
@@ -143,6 +150,7 @@ class _Replay:
         self.know[pipe] = merged(self.know[pipe], clock)
         self.waited[pipe] += 1
         self.last_wait[op.flag] = pipe, self.waited[pipe]
+        self.verdict.last_wait[op.flag] = self.waited[pipe]
 
     def cross_set(self, pipe: int, op: Op) -> None:
         clock = self.now(pipe)

@@ -269,11 +269,10 @@ def duplicate(s: Scope, i: Instr) -> list[str]:
 def brcb(s: Scope, i: Instr) -> list[str]:
     """Each element becomes a block of 32 bytes, eight elements a repeat: the destination holds whole groups of eight rows."""
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
-    count = i.cols if i.rows == ONE and i.cols != ONE else i.rows
     room = s.buffer(dst).slot_bytes // (8 * BLOCK_BYTES)
-    if s.high(ceil_div(count, 8)) > max(1, room):
+    if s.high(ceil_div(i.rows, 8)) > room:
         raise EmitError(f"vbrcb: {s.buffer(dst).name} must hold whole groups of 8 rows of 32 bytes", i.span)
-    repeat = s.field(i, "repeat", ceil_div(count, 8), REPEATS)
+    repeat = s.field(i, "repeat", ceil_div(i.rows, 8), REPEATS)
     return call("Brcb", s.at(dst), s.at(src), repeat, "AscendC::BrcbRepeatParams(1, 8)")
 
 

@@ -1,0 +1,65 @@
+"""Every vector instruction's Ascend C computes what the instruction means: any shape, tail, pitch and type."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tile_eg.ir.types import BF16, F16, F32
+
+from .vector_cases import OPS, Case, check
+
+CASTS = [(F32, F16), (F16, F32), (F32, BF16), (BF16, F32)]
+
+
+def typed(op: str, n: int, **fields: object) -> Case:
+    dtype, target = CASTS[n % 4] if op == "vcast" else ((F32, F16)[n % 2], F32)
+    return Case(op, dtype, target=target, **fields)  # type: ignore[arg-type]
+
+
+SHAPES = {
+    "a tile that fills whole blocks": dict(rows=16, cols=64),
+    "one row": dict(rows=1, cols=37),
+    "one element": dict(rows=1, cols=1),
+    "one column": dict(rows=9, cols=1),
+    "rows that end inside a block": dict(rows=7, cols=19),
+    "many chunks of columns": dict(rows=3, cols=300),
+    "a pitch wider than the columns": dict(rows=8, cols=40, gap=2),
+    "more rows than a repeat holds": dict(rows=300, cols=8),
+    "rows too far apart for a repeat stride": dict(rows=2, cols=2100, gap=150),
+}
+TAILS = {
+    "fewer rows in the last block": dict(rows=16, cols=40, tail=5),
+    "fewer columns in the last block": dict(rows=6, cols=150, tail=70, by_cols=True),
+    "one column in the last block": dict(rows=6, cols=16, tail=1, by_cols=True),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [*SHAPES.values(), *TAILS.values()], ids=[*SHAPES, *TAILS])
+def test_every_instruction_computes_its_meaning_on(shape: dict[str, int]) -> None:
+    check([typed(op, n, **shape) for n in range(2) for op in OPS if shape["rows"] * shape["cols"] < 5000 or op != "vcast"])
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    op = draw(st.sampled_from(OPS))
+    rows, cols = draw(st.integers(1, 40)), draw(st.integers(1, 200))
+    by_cols = draw(st.booleans())
+    tail = draw(st.integers(0, (cols if by_cols else rows) - 1)) if draw(st.booleans()) else 0
+    more = {"gap": draw(st.integers(0, 3)), "swap": draw(st.booleans()), "scalar": draw(st.sampled_from([0.25, 1.5, -2.0]))}
+    if not op.endswith(("_rows", "_cols")):
+        more["swap"] = False
+    return typed(op, draw(st.integers(0, 3)), rows=rows, cols=cols, tail=tail, by_cols=by_cols and tail > 0, **more)
+
+
+@pytest.mark.slow
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(cases(), min_size=12, max_size=24))
+def test_random_instructions_on_random_tiles_compute_their_meaning(drawn: list[Case]) -> None:
+    check(drawn)
+
+
+def test_both_ends_of_a_reduction_stay_inside_the_valid_columns() -> None:
+    check([Case(f"vrow{r}", F32, 4, 70, tail=3) for r in ("max", "sum", "min")] + [Case("vdiv_rows", F32, 9, 70, swap=True)])

@@ -1,0 +1,133 @@
+"""Ids for edges: their own while there are enough of them, else shared by edges that follow one another.
+
+A flag is one bit. Two edges may share an id where the first one's last wait is known to be over before the second one's first
+set; where that is not known, an edge back is added that makes it so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tile_eg.emit.sync_edges import Edge, Site, Stream
+from tile_eg.emit.sync_order import Order, Verdict
+from tile_eg.emit.sync_trace import SyncError
+from tile_eg.ir.kernel import Span
+
+EVENT_IDS = 6
+Event = tuple[str, str, str]  # core, source pipe, waiting pipe
+
+
+def event(e: Edge) -> Event:
+    return e.core, e.src, e.dst
+
+
+def allocate(
+    streams: Mapping[str, Stream], edges: list[Edge], replayed: Callable[[], tuple[Order, Verdict]]
+) -> tuple[list[Edge], list[int]]:
+    """The edges (perhaps changed, perhaps more of them) with the first id of each.
+
+    `replayed` runs the program with `edges` as they are then. SyncError names the event that needs too many ids.
+    """
+    for _ in range(4 * len(edges) + 4):
+        crowded = _crowded(edges)
+        if not crowded:
+            return edges, _separate(edges)
+        for n, e in enumerate(edges):
+            if event(e) in crowded:
+                edges[n] = replace(e, local=True)
+        back = _share(streams, edges, crowded, *replayed())
+        if isinstance(back, list):
+            return edges, back
+        edges.append(back)
+    raise SyncError("flag ids run out: no sharing was found")
+
+
+def _crowded(edges: Sequence[Edge]) -> set[Event]:
+    need: dict[Event, int] = {}
+    for e in edges:
+        need[event(e)] = need.get(event(e), 0) + e.ids
+    return {at for at, n in need.items() if n > EVENT_IDS}
+
+
+def _separate(edges: Sequence[Edge], only: Callable[[Edge], bool] = lambda e: True) -> list[int]:
+    """Ids in program order, none shared."""
+    out, used = [0] * len(edges), dict[Event, int]()
+    for n, e in sorted(enumerate(edges), key=lambda p: (p[1].core, p[1].set_at[1], p[1].wait_at[1])):
+        if only(e):
+            out[n] = used.get(event(e), 0)
+            used[event(e)] = out[n] + e.ids
+    return out
+
+
+@dataclass(frozen=True)
+class _Life:
+    """When an edge holds its ids: from step `first` to step `last`.
+
+    `last_wait` is the number of its last wait, `known` how many waits are known to be over when it is set first.
+    """
+
+    number: int
+    first: int
+    last: int
+    last_wait: int
+    known: int
+
+
+def _life(streams: Mapping[str, Stream], n: int, e: Edge, order: Order, verdict: Verdict) -> _Life:
+    s = streams[e.core]
+    steps = [at for site in s.sites(e) for at, _ in s.visits[site]]
+    at = order.index[e.core, e.dst] + 1
+    flags = [(n, k) for k in range(e.ids)]
+    known = min((verdict.first_set[f][at] for f in flags if f in verdict.first_set), default=0)
+    return _Life(
+        n, min(steps), max(steps), max((verdict.last_wait[f] for f in flags if f in verdict.last_wait), default=0), known
+    )
+
+
+def _share(
+    streams: Mapping[str, Stream], edges: Sequence[Edge], crowded: set[Event], order: Order, verdict: Verdict
+) -> list[int] | Edge:
+    """First ids, or an edge that would make sharing safe where it is not yet."""
+    out = _separate(edges, lambda e: event(e) not in crowded)
+    for at in sorted(crowded):
+        lives = [_life(streams, n, e, order, verdict) for n, e in enumerate(edges) if event(e) == at]
+        holders: list[list[_Life]] = [[] for _ in range(EVENT_IDS)]
+        for life in sorted(lives, key=lambda x: (x.first, x.last)):
+            e = edges[life.number]
+            free = [base for base in range(EVENT_IDS - e.ids + 1) if _over(holders[base : base + e.ids], life)]
+            if not free:
+                raise SyncError(f"{at[0]} needs more than {EVENT_IDS} ids for {at[1]}_{at[2]} at a time", _span(streams, e))
+            safe = [base for base in free if _known(holders[base : base + e.ids], life)]
+            base = min(safe or free, key=lambda b: max((h[-1].last for h in holders[b : b + e.ids] if h), default=-1))
+            if not safe:
+                late = max((h[-1] for h in holders[base : base + e.ids] if h), key=lambda x: x.last_wait)
+                return _back(streams[e.core], edges[late.number], e)
+            for h in holders[base : base + e.ids]:
+                h.append(life)
+            out[life.number] = base
+    return out
+
+
+def _over(held: Sequence[list[_Life]], life: _Life) -> bool:
+    return all(not h or h[-1].last < life.first for h in held)
+
+
+def _known(held: Sequence[list[_Life]], life: _Life) -> bool:
+    return all(not h or h[-1].last_wait <= life.known for h in held)
+
+
+def _back(s: Stream, earlier: Edge, later: Edge) -> Edge:
+    """From the earlier edge's last wait to the later one's first set."""
+    first, last = s.sites(later)[0][1], s.sites(earlier)[-1][1]
+    source, target = s.lift(last, first), s.lift(first, last)
+    set_at: Site = earlier.wait_at if source == earlier.wait_at[1] and not earlier.drain else ("post", source)
+    wait_at: Site = later.set_at if target == later.set_at[1] and not later.before else ("pre", target)
+    made = s.completed(Edge(s.core, later.dst, later.src, set_at, wait_at, outer=True))
+    if made is None:
+        raise SyncError(f"flag ids run out for {later.src}_{later.dst}", _span({s.core: s}, later))
+    return made
+
+
+def _span(streams: Mapping[str, Stream], e: Edge) -> Span | None:
+    return getattr(streams[e.core].along(e.wait_at[1])[-1], "span", None)
