@@ -58,4 +58,6 @@ def test_a_state_lives_through_its_whole_loop():
     lives_of = lifetimes(best)
     accumulators = [s.id for s in best.storages.values() if s.level is Level.L0C]
     loads = [s.id for s in best.storages.values() if s.level is Level.L1]
-    assert all(lives_of[c].first <= lives_of[a].first and lives_of[a].last <= lives_of[c].last for c in accumulators for a in loads)
+    assert all(
+        lives_of[c].first <= lives_of[a].first and lives_of[a].last <= lives_of[c].last for c in accumulators for a in loads
+    )

@@ -32,7 +32,9 @@ class Meaning:
 
     def tile(self, name: str, shape: tuple[int, int] = (ROWS, COLS)) -> np.ndarray:
         if name not in self.env:
-            self.env[name] = self.random.uniform(0.5, 2, shape).astype(np.float32) * self.random.choice([-1, 1], shape).astype(np.float32)
+            self.env[name] = self.random.uniform(0.5, 2, shape).astype(np.float32) * self.random.choice([-1, 1], shape).astype(
+                np.float32
+            )
         return self.env[name]
 
     def value(self, form: object, shape: tuple[int, int] = (ROWS, COLS)) -> np.ndarray:
@@ -151,7 +153,9 @@ def test_every_rule_has_a_known_law():
 
 
 def test_rules_that_build_instructions_state_their_law():
-    assert not [r.name for r in registry().values() if r.ruleset not in ("facts", "loops") and r.law == "fact" and "union" in r.maths]
+    assert not [
+        r.name for r in registry().values() if r.ruleset not in ("facts", "loops") and r.law == "fact" and "union" in r.maths
+    ]
 
 
 def test_a_line_of_maths_is_made_from_the_rule():

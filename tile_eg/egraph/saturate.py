@@ -11,6 +11,7 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import native
+from tile_eg.egraph.blame import blame
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.snapshot import Graph, snapshot
 from tile_eg.errors import TileError
@@ -79,13 +80,16 @@ def _base_egraph() -> Any:
 @contextmanager
 def _scratch() -> Iterator[Any]:
     """The e-graph with all rules loaded and nothing else; what is added is gone afterwards."""
+    global _base
     with _lock:
         egraph = _base_egraph()
         _run(egraph, "(push)")
         try:
             yield egraph
-        finally:
-            _run(egraph, "(pop)")
+        except BaseException:
+            _base = None  # a panic leaves it in an unknown state
+            raise
+        _run(egraph, "(pop)")
 
 
 def _rows(egraph: Any) -> int:
@@ -126,15 +130,27 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None) -> Graph:
     commands = encoder.encode()
     commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
     commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
-    with _scratch() as egraph:
-        for i in range(0, len(commands), CHUNK):
-            _run(egraph, "\n".join(commands[i : i + CHUNK]))
-        phases = [_run_phase(egraph, name, budget or Budget()) for name in PHASES]
-        graph = snapshot(egraph, encoder, values)
+    try:
+        with _scratch() as egraph:
+            for i in range(0, len(commands), CHUNK):
+                _run(egraph, "\n".join(commands[i : i + CHUNK]))
+            phases = [_run_phase(egraph, name, budget or Budget()) for name in PHASES]
+            graph = snapshot(egraph, encoder, values)
+    except RuntimeError as e:
+        raise _explained(e, commands) from e
     graph.phases = phases
     if graph.root not in graph.classes:
         raise TileError("no instruction sequence computes this kernel", help=_missing(graph))
     return graph
+
+
+def _explained(error: RuntimeError, commands: list[str]) -> RuntimeError:
+    """Names the rule where two facts disagreed; any other error as it is."""
+    _, disagreed, fact = str(error).partition("Illegal merge attempted for function ")
+    if not disagreed:
+        return error
+    rule = blame(lambda: native.load().EGraph(), commands, theories())
+    return RuntimeError(f"rule '{rule}' joined two values of different '{fact.strip()}'" if rule else str(error))
 
 
 def _missing(graph: Graph) -> str:

@@ -1,0 +1,64 @@
+"""Saturation: phases with budgets, facts that agree, a rule to blame where they do not."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from tests.extract.kernels import CHIP, GATED, ONE_VALUE_TWO_TENSORS, TRICKY, graph_of, kernel
+from tile_eg.egraph import Budget, saturate
+from tile_eg.frontend.ssa import to_values
+from tile_eg.rules import Theory, read_theory, theories
+
+
+saturation = sys.modules["tile_eg.egraph.saturate"]
+
+
+def with_rule(text: str) -> tuple[Theory, ...]:
+    sorts: dict[str, str] = {"BinS": "V"}
+    return (*theories(), read_theory("99_mine", text, sorts))
+
+
+@pytest.fixture
+def wrong_rule(monkeypatch):
+    """A rule whose sides differ in shape, loaded beside the others."""
+    text = '(rewrite (Un "exp" x) (Red 1 "sum" x) :ruleset algebra :name "shrink" :law equal)'
+    mine = with_rule(text)
+    monkeypatch.setattr(saturation, "theories", lambda: mine)
+    monkeypatch.setattr(saturation, "_base", None)
+    yield
+    saturation._base = None
+
+
+def test_two_values_of_different_shape_stop_the_compilation_with_the_rules_name(wrong_rule):
+    with pytest.raises(RuntimeError, match="rule 'shrink' joined two values of different"):
+        graph_of(ONE_VALUE_TWO_TENSORS)
+
+
+def test_the_next_kernel_is_not_harmed_by_a_rule_that_failed(wrong_rule, monkeypatch):
+    with pytest.raises(RuntimeError):
+        graph_of(ONE_VALUE_TWO_TENSORS)
+    monkeypatch.setattr(saturation, "theories", theories)
+    assert graph_of(ONE_VALUE_TWO_TENSORS).nodes
+
+
+@pytest.mark.parametrize("name", sorted(TRICKY))
+def test_every_phase_ends_by_itself(name):
+    assert [p.name for p in graph_of(TRICKY[name]).phases if p.stopped_by] == []
+
+
+def test_a_budget_that_is_reached_is_reported():
+    graph = saturate(to_values(kernel(ONE_VALUE_TWO_TENSORS)), CHIP, Budget(rounds=3))
+    assert any(p.stopped_by == "3 rounds" for p in graph.phases)
+
+
+def test_matches_are_counted_by_rule():
+    phase = graph_of(GATED).phases[-1]
+    assert phase.matches["mmad-accumulate"] >= 2
+
+
+def test_a_snapshot_does_not_depend_on_what_was_compiled_before():
+    first = [(n.op, n.children) for n in graph_of(GATED).nodes]
+    graph_of(ONE_VALUE_TWO_TENSORS)
+    assert [(n.op, n.children) for n in graph_of(GATED).nodes] == first

@@ -1,0 +1,51 @@
+"""Which rule joined two values that differ in shape, dtype or extent: the run is repeated with one rule at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tile_eg.rules import Theory
+
+VALUE_RULES = ("nest", "algebra")
+ROUNDS = 3
+
+
+def blame(new_egraph: Callable[[], Any], commands: Sequence[str], theories: Sequence[Theory]) -> str | None:
+    """The name of the rule after which the facts of two joined values disagree, or None where no single rule does it.
+
+    The commands build the kernel's values; every value rule runs alone, and the facts are brought up to date behind it.
+    """
+    egraph = new_egraph()
+    names = [r.name for t in theories for r in t.rules if r.ruleset in VALUE_RULES]
+    for theory in theories:
+        for text in theory.text:
+            _run(egraph, _alone(text, names))
+    _run(egraph, "(relation Source (V i64))")
+    for command in commands:
+        _run(egraph, command)
+    for name in names * ROUNDS:
+        try:
+            _run(egraph, f"(run-schedule (seq (run {_ruleset(name)}) (saturate (run facts))))")
+        except BaseException as e:  # egglog's errors can be Rust panics
+            if isinstance(e, KeyboardInterrupt):
+                raise
+            return name
+    return None
+
+
+def _run(egraph: Any, command: str) -> None:
+    egraph.run_program(*egraph.parse_program(command))
+
+
+def _ruleset(name: str) -> str:
+    return f"only-{name}"
+
+
+def _alone(text: str, names: list[str]) -> str:
+    """The command with a value rule moved to a ruleset of its own."""
+    for name in names:
+        if f':name "{name}"' in text:
+            head, _, _ = text.rpartition(" :ruleset ")
+            return f'(ruleset {_ruleset(name)})\n{head} :ruleset {_ruleset(name)} :name "{name}")'
+    return text
