@@ -145,6 +145,11 @@ def func_attr(attrs: dict[str, Any]) -> None:
     """Attributes of the function; synchronisation is always automatic, so that they change nothing."""
 
 
+@word
+def use_swizzle(panel_size: Any = None, *window: Any, order: str = "row", enable: bool = True) -> None:
+    """The order in which blocks run, as a hint: it changes nothing here. The form that gives an index back is Expert level."""
+
+
 # Buffers
 
 
@@ -343,7 +348,7 @@ _LATER = """alloc_var if_then_else If Then Else Select Persistent view reshape r
     erf pow sin cos floor ceil round bitwise_and bitwise_or cumsum any_of all_of call_extern contiguous shmem_put_nbi
     shmem_get_nbi shmem_ub_put_nbi shmem_ub_get_nbi c2d_im2col Then alloc_local wait_wgmma And Or Not"""
 _EXPERT = """Scope alloc_ub alloc_L1 alloc_L0A alloc_L0B alloc_L0C mma set_flag wait_flag barrier_all pipe_barrier sync_all
-    set_cross_flag wait_cross_flag init_flag clear_flag annotate_address annotate_layout use_swizzle sync_threads"""
+    set_cross_flag wait_cross_flag init_flag clear_flag annotate_address annotate_layout sync_threads"""
 
 tile = SimpleNamespace(
     **_missing("tile.", "later", _TILE_LATER),

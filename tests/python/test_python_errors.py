@@ -13,6 +13,7 @@ FAULTS = {
     "an Expert allocation": ("u = T.alloc_ub((16, 16), 'float32')", "T.alloc_ub", "T.alloc_ub is Expert level"),
     "an Expert flag": ("T.set_flag('mte2', 'v', 0)", "T.set_flag", "Expert level, not supported yet"),
     "an Expert scope": ("with T.Scope('V'):\n    T.clear(x)", "T.Scope", "T.Scope is Expert level"),
+    "an Expert block order": ("d = T.use_swizzle(c, 64, 64, 16, 16, 16)", "T.use_swizzle", "T.use_swizzle of an index is Expert"),
     "a later word": ("T.copy(T.if_then_else(c < 1, x, y), f)", "T.if_then_else", "T.if_then_else is not supported yet"),
     "a later tile word": ("T.tile.sort(x, y, 128)", "T.tile.sort", "T.tile.sort is not supported yet"),
     "a misspelt word": ("T.coppy(x, y)", "T.coppy", "T has no word coppy"),

@@ -117,6 +117,7 @@ WORDS = {
         "for k in range(4):\n    if k == 3:\n        T.clear(f)",
         "for k in serial(4) { if k == 3 { f = 0 } }",
     ),
+    "a block order as a hint": ("T.use_swizzle(panel_size=10, enable=True)\nT.clear(x)", "x = 0"),
     "a macro": ("double(y, x)", "y = x + x"),
     "a function of tiles": ("T.copy(scaled(x, 3), y)", "y = x * 3"),
     "a name for an element": (

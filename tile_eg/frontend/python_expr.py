@@ -12,6 +12,7 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import TileError
+from tile_eg.frontend import scalars
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_values import (
     Buffer,
@@ -43,6 +44,7 @@ COMPARE: dict[type[Any], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
+SIGNS: dict[type[Any], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
 def evaluate(b: Builder, node: ast.expr) -> Any:
@@ -129,7 +131,7 @@ def _tile_arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -
 def _unary(b: Builder, node: ast.UnaryOp) -> Any:
     x = evaluate(b, node.operand)
     if isinstance(node.op, ast.Not):
-        return index.less(x, 1) if isinstance(x, Expr) else not x
+        return _not(x)
     if is_tile(x):
         if not isinstance(node.op, ast.USub):
             raise b.error("tiles have -x; other signs are not supported", node)
@@ -140,20 +142,6 @@ def _unary(b: Builder, node: ast.UnaryOp) -> Any:
 
 
 # Conditions: index expressions that are 0 or 1
-
-
-def condition(op: type[Any], x: Expr, y: Expr) -> Expr:
-    """A comparison of indices, made of `less` alone. An index is never negative, so that `k == 0` is `k < 1`."""
-    less = index.less
-    if op is ast.Lt:
-        return less(x, y)
-    if op is ast.LtE:
-        return less(x, y + 1)
-    if op in (ast.Gt, ast.GtE):
-        return condition(ast.Lt if op is ast.Gt else ast.LtE, y, x)
-    if op is ast.Eq:
-        return less(x, 1) if y == index.ZERO else index.both(less(x, y + 1), less(y, x + 1))
-    return less(0, x) if y == index.ZERO else less(condition(ast.Eq, x, y), 1)
 
 
 def _compare(b: Builder, node: ast.Compare) -> Any:
@@ -170,7 +158,9 @@ def _compare_two(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> An
     if isinstance(x, Expr) or isinstance(y, Expr):
         if not (is_index(x) and is_index(y)):
             raise b.error("an index can be compared with integers only", node)
-        return plain(condition(op, index.wrap(x), index.wrap(y)))
+        if op not in SIGNS:
+            raise b.error("indices have <, <=, >, >=, == and !=", node)
+        return plain(scalars.COMPARE[SIGNS[op]](index.wrap(x), index.wrap(y)))
     return COMPARE[op](x, y)
 
 
@@ -186,7 +176,7 @@ def _and(x: Any, y: Any) -> Any:
 
 
 def _not(x: Any) -> Any:
-    return index.less(x, 1) if isinstance(x, Expr) else not x
+    return scalars.negation(x) if isinstance(x, Expr) else not x
 
 
 def _boolean(b: Builder, node: ast.BoolOp) -> Any:

@@ -77,6 +77,12 @@ def _nothing(b: Builder, span: Span, *_: Any) -> None:
     return None
 
 
+@handles("use_swizzle")
+def _swizzle(b: Builder, span: Span, panel_size: Any, *window: Any, **_: Any) -> None:
+    if window or isinstance(panel_size, Expr):
+        raise TileError("T.use_swizzle of an index is Expert level, not supported yet", span, help="the order of blocks is found")
+
+
 @handles("symbolic")
 def _symbolic(b: Builder, span: Span, name: str, dtype: Any) -> None:
     raise TileError(f"{name}: sizes known only at run time are not supported yet", span)
