@@ -31,5 +31,5 @@ def simulated(program: Program, arrays: Mapping[str, np.ndarray]) -> dict[str, n
     run = simulate(
         text, p.name, given, kernel_type=p.kernel_type, launch=launch_blocks(p), workspace=p.workspace, outputs=outputs
     )
-    assert run.ok, f"{run}\n{text}"
+    assert run.ok, "\n".join(f"{f}\n    {text.splitlines()[f.line - 1].strip()}" for f in run.findings)
     return {p.tensors[n].name: a for n, a in zip(outputs, run.outputs, strict=True)}
