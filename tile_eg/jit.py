@@ -34,11 +34,17 @@ class PassConfigKey(StrEnum):
 
     TL_ASCEND_AUTO_SYNC = "tl.ascend_auto_sync"
     TL_ASCEND_AUTO_CV_COMBINE = "tl.ascend_auto_cv_combine"
-    TL_ASCEND_AUTO_CV_SYNC = "tl.ascend_auto_cv_sync"
+    TL_ASCEND_AUTO_CV_SYNC = "tl.ascend_auto_cross_core_sync"
     TL_ASCEND_MEMORY_PLANNING = "tl.ascend_memory_planning"
-    TL_DISABLE_TMA_LOWER = "tl.disable_tma_lower"
+    TL_SIMPLIFY = "tl.Simplify"
+    TL_DYNAMIC_ALIGNMENT = "tl.dynamic_alignment"
+    TL_DISABLE_DYNAMIC_TAIL_SPLIT = "tl.disable_dynamic_tail_split"
     TL_DISABLE_WARP_SPECIALIZED = "tl.disable_warp_specialized"
-    TL_SIMPLIFY = "tl.simplify"
+    TL_CONFIG_INDEX_BITWIDTH = "tl.config_index_bitwidth"
+    TL_DISABLE_TMA_LOWER = "tl.disable_tma_lower"
+    TL_DISABLE_SAFE_MEMORY_ACCESS = "tl.disable_safe_memory_legalize"
+    TL_DEBUG_MERGE_SHARED_MEMORY_ALLOCATIONS = "tl.debug_merge_shared_memory_allocations"
+    TIR_MERGE_STATIC_SMEM = "tir.merge_static_smem"
 
 
 @dataclass
