@@ -16,6 +16,7 @@ from tile_eg.emit.sync_ids import allocate
 from tile_eg.emit.sync_order import Op, Order, Verdict
 from tile_eg.emit.sync_trace import Instance, Layout, Path, SyncError, shortened, trace
 from tile_eg.ir import index as ix
+from tile_eg.ir.machine import needs_barrier
 from tile_eg.ir.program import (
     AIC,
     AIV,
@@ -33,7 +34,6 @@ from tile_eg.ir.program import (
 )
 
 __all__ = ["SyncError", "synchronise"]
-GUARDED_FRACTALS = 10
 Owner = Edge | CrossEdge
 Key = tuple[str, int] | tuple[str, str, Path]
 
@@ -225,11 +225,11 @@ def _allocate(plan: _Plan) -> dict[Key, int]:
     return out | {("cross", n): n for n in range(len(plan.cross))}
 
 
-def _fractals(layout: Layout, i: Instr) -> int:
-    """How many 16 x 16 pieces of L0C an mmad covers at least."""
+def _least(layout: Layout, i: Instr) -> tuple[int, int]:
+    """The fewest rows and cols that an mmad covers."""
     env = {n.var: (0, n.trips - 1) for n in _loops(layout.program.cube)}
-    low = [max(1, ix.bounds(e, layout.ranges | env)[0]) for e in (i.rows, i.cols)]
-    return -(-low[0] // 16) * -(-low[1] // 16)
+    rows, cols = (max(1, ix.bounds(e, layout.ranges | env)[0]) for e in (i.rows, i.cols))
+    return rows, cols
 
 
 def _loops(nodes: tuple[Node, ...]) -> list[Loop]:
@@ -240,7 +240,7 @@ def _guarded(plan: _Plan, a: Instance, b: Instance) -> bool:
     """True where the hardware itself orders two mmads on one accumulator (contract, clause 2)."""
     if a.instr.op != "mmad" or b.instr.op != "mmad":
         return False
-    return min(_fractals(plan.layout, a.instr), _fractals(plan.layout, b.instr)) >= GUARDED_FRACTALS
+    return not any(needs_barrier("M", *_least(plan.layout, x.instr)) for x in (a, b))
 
 
 def _barriers(plan: _Plan) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tile_eg.emit.sync_order import Op, Order, Verdict
 from tile_eg.emit.sync_trace import Access, Env, Layout, SyncError
 from tile_eg.ir import index as ix
+from tile_eg.ir.machine import CROSS_IDS, USABLE_EVENT_IDS, needs_barrier
 from tile_eg.ir.program import (
     AIC,
     AIV,
@@ -29,7 +30,7 @@ from tile_eg.ir.program import (
 )
 from tile_eg.ir.types import Level
 
-EVENT_IDS, CROSS_IDS, GUARDED_FRACTALS = 6, 11, 10
+EVENT_IDS, CROSS_COUNT = len(USABLE_EVENT_IDS), len(CROSS_IDS)
 
 
 @dataclass
@@ -85,7 +86,7 @@ class _Unrolled:
                 flag, kind = (core, n.src, n.dst, k), "set" if isinstance(n, SetFlag) else "wait"
                 return Op(kind, core, n.src if kind == "set" else n.dst, flag)
             case CrossSet():
-                return Op("cross_set", core, n.pipe, (core, self.within(n.id, CROSS_IDS, f"{core} cross-core")))
+                return Op("cross_set", core, n.pipe, (core, self.within(n.id, CROSS_COUNT, f"{core} cross-core")))
             case CrossWait():
                 return Op("cross_wait", core, "", (AIV if core == AIC else AIC, n.id))
         raise TypeError(n)
@@ -131,14 +132,14 @@ def _conflict(u: _Unrolled, other: int, b: Access, me: int, a: Access) -> bool:
     if not (a.write or b.write) or not a.window.overlaps(b.window):  # type: ignore[arg-type]
         return False
     pair = u.runs[other].instr, u.runs[me].instr
-    return not all(i.op == "mmad" and _fractals(u, i) >= GUARDED_FRACTALS for i in pair)
+    return not all(i.op == "mmad" and not needs_barrier("M", *_least(u, i)) for i in pair)
 
 
-def _fractals(u: _Unrolled, i: Instr) -> int:
-    """16 x 16 pieces of L0C that an mmad covers at least: from 10 on the hardware orders accumulation (contract, clause 2)."""
+def _least(u: _Unrolled, i: Instr) -> tuple[int, int]:
+    """The fewest rows and cols that an mmad covers."""
     loops = {v: (0, 10**6) for e in (i.rows, i.cols) for v in ix.variables(e)}
-    low = [max(1, ix.bounds(e, loops | u.layout.ranges)[0]) for e in (i.rows, i.cols)]
-    return -(-low[0] // 16) * -(-low[1] // 16)
+    rows, cols = (max(1, ix.bounds(e, loops | u.layout.ranges)[0]) for e in (i.rows, i.cols))
+    return rows, cols
 
 
 def _ordered(u: _Unrolled, order: Order, verdict: Verdict, before: int, after: int) -> bool:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from tile_eg.emit.sync_edges import Site, Stream
 from tile_eg.emit.sync_trace import Path, SyncError
+from tile_eg.ir import machine
 from tile_eg.ir.program import AIC, AIV, Loop
 from tile_eg.ir.types import Level
 
-CROSS_IDS = 11
+CROSS_IDS = len(machine.CROSS_IDS)
 
 
 @dataclass(frozen=True)

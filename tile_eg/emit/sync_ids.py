@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from tile_eg.emit.sync_edges import Edge, Site, Stream
 from tile_eg.emit.sync_order import Order, Verdict
 from tile_eg.emit.sync_trace import SyncError
+from tile_eg.ir import machine
 from tile_eg.ir.kernel import Span
 
-EVENT_IDS = 6
+EVENT_IDS = len(machine.USABLE_EVENT_IDS)
 Event = tuple[str, str, str]  # core, source pipe, waiting pipe
 
 
