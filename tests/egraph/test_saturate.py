@@ -11,7 +11,6 @@ from tile_eg.egraph import Budget, saturate
 from tile_eg.frontend.ssa import to_values
 from tile_eg.rules import Theory, read_theory, theories
 
-
 saturation = sys.modules["tile_eg.egraph.saturate"]
 
 

@@ -19,7 +19,8 @@ from tile_eg.ir.kernel import Kernel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {
-    "gemm": {"M": 130, "N": 140, "K": 100, "BM": 64, "BN": 64}, "flash_attention": {"S": 100, "H": 1, "D": 32, "BM": 32, "BN": 32},
+    "gemm": {"M": 130, "N": 140, "K": 100, "BM": 64, "BN": 64},
+    "flash_attention": {"S": 100, "H": 1, "D": 32, "BM": 32, "BN": 32},
     "flash_attention_rows": {"S": 64, "H": 1, "D": 32, "BM": 32, "BN": 32}, "softmax": {"M": 40, "N": 72},
     "matmul_add": {"M": 130, "N": 70, "K": 100}, "gemm_exp": {"M": 70, "N": 140, "K": 64}, "vector_add": {"M": 70, "N": 130},
 }  # fmt: skip

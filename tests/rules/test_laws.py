@@ -50,7 +50,7 @@ class Meaning:
         if isinstance(form, tuple):
             head, *args = form
             return -self.number(args[0]) if head == "neg" else np.float32(self.number(args[0]) / self.number(args[1]))
-        return np.float32(self.env[form] if form in self.env else form)
+        return np.float32(self.env.get(form, form))
 
     def _bin(self, shape, op, x, y):
         return BINARY[self.text(op)](self.value(x, shape), self.value(y, shape))
@@ -118,7 +118,8 @@ def equalities() -> list:
                 left, right = form[1], form[2]
             elif form[0] == "rule":
                 bound = {c[1]: c[2] for c in form[1] if c[0] == "="}
-                (_, name, right), left = form[2][0], bound[form[2][0][1]]
+                (_, root, right) = form[2][0]
+                left = bound[root]
             else:
                 continue
             rule = str(form[form.index(":name") + 1]).strip('"')

@@ -31,8 +31,5 @@ class Worst(Exact):
         super().__init__(seconds=5.0, refusals=refusals)
 
     def aim(self, model: Model) -> None:
-        graph = model.graph
-        busy = (
-            (p.total * graph.total_trips(n.region) + 50) * x for n, p, x in zip(graph.nodes, model.prices, model.chosen, strict=True)
-        )
-        model.cp.maximize(sum(busy))
+        trips = [model.graph.total_trips(n.region) for n in model.graph.nodes]
+        model.cp.maximize(sum((p.total * t + 50) * x for p, t, x in zip(model.prices, trips, model.chosen, strict=True)))

@@ -26,7 +26,8 @@ def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> 
     if overflows:
         return _too_large(overflows[0], chip)
     reasons = sorted({str(r) for _, r in found.refused})
-    return TileError("no legal schedule was found", help="; ".join(reasons[:3]) or "this is a limit of the rules; please report it")
+    why = "; ".join(reasons[:3]) or "this is a limit of the rules; please report it"
+    return TileError("no legal schedule was found", help=why)
 
 
 def _without_bounds(graph: Graph, chip: Chip, pricer: Pricer) -> Overflow | None:
