@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -48,19 +49,35 @@ def build(source: str, kernel: str) -> Path:
     parameters = parameters_of(source, kernel)
     key = _digest(_runtime_key(compiler), " ".join(KERNEL_FLAGS), kernel, source)
     target = cache_directory() / f"kernel-{key}"
-    if target.exists():
-        target.touch()
-        return target
-    _compile_kernel(compiler, source, kernel, len(parameters), _runtime(compiler), target)
-    _forget_oldest(target.parent)
+    if not _used_now(target):
+        _compile_kernel(compiler, source, kernel, len(parameters), _runtime(compiler), target)
+        _forget_oldest(target.parent)
     return target
 
 
-def _forget_oldest(directory: Path, keep: int = 400) -> None:
-    """Bounds the cache: kernels are about 200 KB each, and the ones that ran last stay."""
-    kernels = sorted(directory.glob("kernel-*"), key=lambda file: file.stat().st_mtime, reverse=True)
-    for file in kernels[keep:]:
-        file.unlink(missing_ok=True)
+def _used_now(file: Path) -> bool:
+    """Marks a file of the cache as used; False when it is not there."""
+    try:
+        os.utime(file)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _forget_oldest(directory: Path, keep: int = 400, rest: float = 600) -> None:
+    """Bounds the cache: kernels are about 200 KB each; the ones that ran last, or within `rest` seconds, stay."""
+    aged = sorted(((_age(file), file) for file in directory.glob("kernel-*")), key=lambda pair: pair[0])
+    for age, file in aged[keep:]:
+        if age > rest:
+            file.unlink(missing_ok=True)
+
+
+def _age(file: Path) -> float:
+    """Seconds since a file was used; 0 for one that another process has just removed."""
+    try:
+        return time.time() - file.stat().st_mtime
+    except FileNotFoundError:
+        return 0
 
 
 def require_compiler() -> str:
@@ -108,7 +125,7 @@ def _compile_kernel(compiler: str, source: str, kernel: str, arguments: int, run
 def _runtime(compiler: str) -> Path:
     """The directory with the compiled runtime; other processes see it whole or not at all."""
     target = cache_directory() / f"runtime-{_runtime_key(compiler)}"
-    if target.exists():
+    if _used_now(target):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:

@@ -152,6 +152,16 @@ void Instruction::check()
     record();
 }
 
+void Instruction::keeps_apart() const
+{
+    for (const Span& out : writes_)
+        for (const Span& in : reads_)
+            if (out.memory == in.memory && out.begin < in.end && in.begin < out.end)
+                return machine.report("overlap", name_of(event_.pipe), event_.line, 0,
+                                      text("the source and the destination of %s overlap at byte %lld of %s", event_.name,
+                                           (long long)std::max(out.begin, in.begin), name_of(out.memory->space())));
+}
+
 void Instruction::record()
 {
     const uint32_t id = uint32_t(machine.events.size());

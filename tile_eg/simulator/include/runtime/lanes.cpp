@@ -29,6 +29,14 @@ void append(std::vector<Run>& runs, const Run& next, int operands)
     else runs.push_back(next);
 }
 
+// The very same elements, and no round meets another.
+bool in_place(const VectorSide& dst, const VectorSide& src, int64_t last_round)
+{
+    const bool same = dst.at.address == src.at.address && size_of(dst.at.type) == size_of(src.at.type) &&
+                      dst.stride.block == src.stride.block && dst.stride.repeat == src.stride.repeat;
+    return same && (last_round == 0 || dst.stride.repeat >= 8 * dst.stride.block);
+}
+
 }  // namespace
 
 std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operands)
@@ -77,7 +85,8 @@ void VectorInstruction::check_overlap(int operand) const
 {
     const VectorSide &dst = sides_[0], &src = sides_[operand];
     const int64_t out = size_of(dst.at.type), in = size_of(src.at.type);
-    if (operand == 2 && (dst.stride.repeat == 0 || src.stride.repeat == 0)) return;
+    const bool sum_over_rounds = operand == 2 && (dst.stride.repeat == 0 || src.stride.repeat == 0);
+    if (sum_over_rounds || in_place(dst, src, runs_.empty() ? 0 : runs_.back().repeat)) return;
     int64_t first = INT64_MAX, last = 0;
     for (const Run& run : runs_) first = std::min(first, dst.at.address + run.at[0] * out), last = std::max(last, dst.at.address + (run.at[0] + run.count) * out);
     for (const Run& run : runs_) {

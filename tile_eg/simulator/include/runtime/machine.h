@@ -173,6 +173,7 @@ public:
     void guarded(bool value) { event_.guarded = value; }
     void atomic(bool value) { event_.atomic = value; }
     void counts(const char* path, int64_t bytes);
+    void keeps_apart() const;  // reports a source and a destination that overlap
     void check();  // bounds, order, initialisation; afterwards all that it writes counts as initialised
 
     uint8_t* data(const Operand& at, int64_t offset = 0) const { return machine.memory(at.space).at(at.address + offset); }

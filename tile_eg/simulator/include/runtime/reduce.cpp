@@ -87,6 +87,7 @@ void access(Instruction& reduce, const Operand& dst, const VectorSide& src, cons
             if (lane_active(lanes, i)) reduce.reads(src.at, lane_offset(src, r, i, size), size);
         results(r);
     }
+    reduce.keeps_apart();
     reduce.check();
     reduce.counts("vector", lanes.repeat * 256);
 }

@@ -177,6 +177,7 @@ void vector_brcb(Operand dst, Operand src, int64_t repeat, Stride stride, int li
     spread.reads(src, 0, repeat * 8 * size, Instruction::Poison::carry);
     for (int64_t r = 0; r < repeat; ++r)
         for (int64_t i = 0; i < 8; ++i) spread.writes(dst, block(r, i), 32);
+    spread.keeps_apart();
     spread.check();
     spread.counts("vector", repeat * 256);
     Memory& ub = machine.memory(Space::UB);
