@@ -56,7 +56,7 @@ class Products:
     def _buffers(self, step: Step, i: int, in_turn: bool) -> tuple[Buffer, Buffer]:
         """Two slots for each operand; two single-step products that alternate have one slot each instead."""
         cut, dtype = self.cuts[step.node.cls], self._operand(step)
-        name = self.low.names[step.dst]  # type: ignore[index]
+        name = self._name(step)
         halves = {level: self.low.chip.level_bytes(level) // 2 for level in (Level.L0A, Level.L0B)}
 
         def buffer(level: Level, rows: int, cols: int, layout: str) -> Buffer:
@@ -93,7 +93,10 @@ class Products:
         ]
 
     def _index(self, step: Step, dimension: str, count: int) -> Expr:
-        return var(f"{self.low.names[step.dst]}_{dimension}") if count > 1 else ZERO  # type: ignore[index]
+        return var(f"{self._name(step)}_{dimension}") if count > 1 else ZERO
+
+    def _name(self, step: Step) -> str:
+        return self.low.names[step.dst].removesuffix("_l0c")  # type: ignore[index]
 
     def _turn(self, cut: Cut, m: Expr, n: Expr, k: Expr, around: tuple[LoopStep, ...], slots: int) -> Expr:
         """Which slot: the steps of all trips, counted."""

@@ -39,6 +39,7 @@ class Builder:
         self.lag: dict[int, int] = defaultdict(int)
         self.storages: dict[int, Storage] = {}
         self.ids: dict[object, int] = {}
+        self.targets = self._targets()
 
     def build(self) -> Schedule:
         for loop in self.chosen.loops:
@@ -77,17 +78,35 @@ class Builder:
         old = self.storages.setdefault(sid, new)
         if (old.level, old.rows, old.cols, old.dtype, old.share) != (new.level, r, c, new.dtype, new.share):
             raise Refused("cell", f"one cell as {old.rows}x{old.cols} {old.dtype} and {r}x{c} {new.dtype}", self._cell_nodes(sid))
-        if old.name.startswith("t"):
-            old.name = new.name
         return sid
 
     def _cell_nodes(self, sid: int) -> list[Node]:
         return [n for n in self.chosen.nodes if n.cls in self.graph.where and self.storage(n.cls) == sid]
 
     def _name(self, node: Node) -> str:
+        """The buffer that a value is assigned to, or that the statement which computes it assigns to."""
         term = self.graph.where[node.cls].tile.term
         named = self.graph.values.buffers.get(term) if term else None
-        return named[0] if named else f"t{node.cls}"
+        if named:
+            return named[0]
+        span = self.graph.values.spans.get(term) if term else None
+        if span and (span.file, span.line) in self.targets:
+            return self.targets[span.file, span.line]
+        if node.op == "VBrcb":
+            return f"{self._source_name(node)}_blocks"
+        return "constant" if node.op in ("VDup", "VDupIn") else self._source_name(node)
+
+    def _source_name(self, node: Node) -> str:
+        """The name of the first value that a node reads, constants aside."""
+        ids = [self.storage(self.chosen.base(c)) for c in self.chosen.sources(node)]
+        names = [self.storages[i].name for i in ids if i in self.storages]
+        return next((n for n in names if n != "constant"), f"t{node.cls}")
+
+    def _targets(self) -> dict[tuple[str, int], str]:
+        """The buffer that the statement on each line of the source assigns to."""
+        values = self.graph.values
+        spans = ((values.spans.get(term), name) for term, (name, _) in values.buffers.items())
+        return {(span.file, span.line): name for span, name in spans if span}
 
     # ---- steps ----
 
