@@ -65,7 +65,7 @@ class Maker:
         return [kn.Assign(self.window("O"), whole(tile, self.shape(tile))), kn.Assign(place, whole(vector, self.shape(vector)))]
 
     def statement(self) -> list[kn.Stmt]:
-        whole_tiles = [self.load_y, self.tile_arithmetic, self.vector_arithmetic, self.reduce]
+        whole_tiles = [self.load_y, self.tile_arithmetic, self.vector_arithmetic, self.reduce, self.product]
         return self.draw(st.sampled_from([*whole_tiles, self.element_loop, self.row_loop, self.fold]))()
 
     def load_y(self) -> list[kn.Stmt]:
@@ -78,6 +78,13 @@ class Maker:
 
     def reduce(self) -> list[kn.Stmt]:
         return [self.reduction(self.pick(VECTORS))]
+
+    def product(self) -> list[kn.Stmt]:
+        """A product of tiles, x @ y.T, reduced to a vector."""
+        x, y = (kn.Cast(self.dtypes["X"], self.tile(0)) for _ in range(2))
+        target = self.pick(VECTORS)
+        self.written.add(target)
+        return [kn.Assign(whole(target, (self.rows,)), kn.Reduce("max", kn.MatMul(x, y, False, True), 1))]
 
     def tile_arithmetic(self) -> list[kn.Stmt]:
         value, target = self.tile(2), self.pick(TILES)
