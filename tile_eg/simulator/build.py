@@ -20,7 +20,10 @@ from tile_eg.simulator.findings import SimulatorError
 INCLUDE = Path(__file__).parent / "include"
 CACHE_VARIABLE = "TILE_EG_CACHE"
 RUNTIME_FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off")
-KERNEL_FLAGS = ("-std=c++17", "-O1", "-w")
+LINK_FLAGS = ("-rdynamic", "-pthread", *(("-ldl",) if sys.platform.startswith("linux") else ()))
+KERNEL_FLAGS = ("-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden")
+if sys.platform == "darwin":
+    KERNEL_FLAGS += ("-undefined", "dynamic_lookup")
 
 
 def find_compiler() -> str | None:
@@ -40,19 +43,20 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "tile_eg"
 
 
-def build(source: str, kernel: str) -> Path:
-    """The executable that runs `kernel` of the Ascend C text `source`; compiled if the cache has it not.
+def build(source: str, kernel: str) -> tuple[Path, Path]:
+    """The simulator's executable, and the library with `kernel` of the text `source`, compiled unless the cache has them.
 
     Raises TileError without a compiler or when the text has no such kernel, SimulatorError when it does not compile.
     """
     compiler = require_compiler()
     parameters = parameters_of(source, kernel)
+    runtime = _runtime(compiler)
     key = _digest(_runtime_key(compiler), " ".join(KERNEL_FLAGS), kernel, source)
-    target = cache_directory() / f"kernel-{key}"
-    if not _used_now(target):
-        _compile_kernel(compiler, source, kernel, len(parameters), _runtime(compiler), target)
-        _forget_oldest(target.parent)
-    return target
+    library = cache_directory() / f"kernel-{key}"
+    if not _used_now(library):
+        _compile_kernel(compiler, source, kernel, len(parameters), library)
+        _forget_oldest(library.parent)
+    return runtime, library
 
 
 def _used_now(file: Path) -> bool:
@@ -65,7 +69,7 @@ def _used_now(file: Path) -> bool:
 
 
 def _forget_oldest(directory: Path, keep: int = 400, rest: float = 600) -> None:
-    """Bounds the cache: kernels are about 200 KB each; the ones that ran last, or within `rest` seconds, stay."""
+    """Bounds the cache: the kernels that ran last, or within `rest` seconds, stay."""
     aged = sorted(((_age(file), file) for file in directory.glob("kernel-*")), key=lambda pair: pair[0])
     for age, file in aged[keep:]:
         if age > rest:
@@ -104,40 +108,33 @@ def parameters_of(source: str, kernel: str) -> list[str]:
 
 
 def _launcher(kernel: str, arguments: int) -> str:
-    """The file that includes the kernel's text, unchanged. The new name keeps kernels called `exp` apart from the C library."""
+    """The file that includes the kernel's text, unchanged, and lets the simulator call it."""
     passed = ", ".join(f"arguments[{i}]" for i in range(arguments))
-    return (
-        f'#include "kernel_operator.h"\n#define {kernel} tile_sim_kernel_{kernel}\n#include "kernel.asc"\n'
-        f'extern "C" void tile_sim_launch(uint8_t** arguments) {{ {kernel}({passed}); }}\n'
-    )
+    visible = '__attribute__((visibility("default")))'
+    return f'#include "kernel.asc"\nextern "C" {visible} void tile_sim_launch(uint8_t** arguments) {{ {kernel}({passed}); }}\n'
 
 
-def _compile_kernel(compiler: str, source: str, kernel: str, arguments: int, runtime: Path, target: Path) -> None:
+def _compile_kernel(compiler: str, source: str, kernel: str, arguments: int, target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
         work = Path(directory)
         (work / "kernel.asc").write_text(source)
         (work / "launch.cpp").write_text(_launcher(kernel, arguments))
-        objects = sorted(map(str, runtime.glob("*.o")))
-        _run([compiler, *KERNEL_FLAGS, f"-I{INCLUDE}", "launch.cpp", *objects, "-pthread", "-o", "kernel"], work)
+        _run([compiler, *KERNEL_FLAGS, f"-I{INCLUDE}", "launch.cpp", "-o", "kernel"], work)
         os.replace(work / "kernel", target)
 
 
 def _runtime(compiler: str) -> Path:
-    """The directory with the compiled runtime; other processes see it whole or not at all."""
-    target = cache_directory() / f"runtime-{_runtime_key(compiler)}"
+    """The executable that loads and runs kernels; other processes see it whole or not at all."""
+    target = cache_directory() / f"simulator-{_runtime_key(compiler)}"
     if _used_now(target):
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
-        objects = Path(directory) / "objects"
-        objects.mkdir()
+        work = Path(directory)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            list(pool.map(lambda file: _run([compiler, *RUNTIME_FLAGS, "-c", str(file)], objects), _runtime_files()))
-        try:
-            os.replace(objects, target)
-        except OSError:
-            if not target.exists():
-                raise
+            list(pool.map(lambda file: _run([compiler, *RUNTIME_FLAGS, "-c", str(file)], work), _runtime_files()))
+        _run([compiler, *(file.name for file in work.glob("*.o")), *LINK_FLAGS, "-o", "simulator"], work)
+        os.replace(work / "simulator", target)
     return target
 
 

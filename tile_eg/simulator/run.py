@@ -59,7 +59,7 @@ def simulate(
     roles = ["inout" if i in inout else "out" if i in outputs else "in" for i in range(len(arrays))]
     tensors = [f"{name}:{a.nbytes}:{role}" for name, a, role in zip(names, arrays, roles, strict=False)]
     tensors.append(f"{names[-1]}:{workspace * launch}:scratch")
-    command = [str(build(source, kernel)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
+    command = [*map(str, build(source, kernel)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
     command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items()), "--", *tensors]
     inputs = b"".join(a.tobytes() for a, role in zip(arrays, roles, strict=True) if role != "out")
     returned = [i for i, role in enumerate(roles) if role != "in"]

@@ -1,7 +1,8 @@
 // The process that runs one kernel: arguments and inputs come in, findings, counts and outputs go out (simulator/run.py).
-//   argv: kernel type, launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
+//   argv: the kernel's library, kernel type, launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
 //         (L1 UB L0A L0B L0C), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs, in order.
 //   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
+#include <dlfcn.h>
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -9,10 +10,9 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <stdexcept>
 
 #include "machine.h"
-
-extern "C" void tile_sim_launch(uint8_t** arguments);
 
 namespace tile_sim {
 namespace {
@@ -85,12 +85,12 @@ int configure(int argc, char** argv)
 {
     static const char* types[] = {"AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2"};
     for (int i = 0; i < 4; ++i)
-        if (!std::strcmp(argv[1], types[i])) machine.settings.type = KernelType(i);
-    machine.settings.launch = std::atoll(argv[2]);
-    machine.settings.trace = std::atoi(argv[3]) != 0;
-    const rlimit limit{rlim_t(std::atoll(argv[4])), rlim_t(std::atoll(argv[4]))};
+        if (!std::strcmp(argv[2], types[i])) machine.settings.type = KernelType(i);
+    machine.settings.launch = std::atoll(argv[3]);
+    machine.settings.trace = std::atoi(argv[4]) != 0;
+    const rlimit limit{rlim_t(std::atoll(argv[5])), rlim_t(std::atoll(argv[5]))};
     setrlimit(RLIMIT_AS, &limit);
-    int i = 5;
+    int i = 6;
     for (; i < argc && std::strcmp(argv[i], "--"); ++i)
         for (int space = 1; space < spaces; ++space)
             if (!std::strncmp(argv[i], (std::string(name_of(Space(space))) + "=").c_str(), std::strlen(name_of(Space(space))) + 1))
@@ -109,14 +109,25 @@ int write_report()
     return std::fflush(stdout) ? 3 : 0;
 }
 
+using Kernel = void (*)(uint8_t**);
+
+Kernel load(const char* library)
+{
+    void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    void* symbol = handle ? dlsym(handle, "tile_sim_launch") : nullptr;
+    if (!symbol) throw std::runtime_error(dlerror());
+    return reinterpret_cast<Kernel>(symbol);
+}
+
 int run(int argc, char** argv)
 {
+    const Kernel kernel = load(argv[1]);
     const int first = configure(argc, argv);
     open_regions(argc, argv, first);
     if (!fill_regions()) return 3;
     std::vector<uint8_t*> arguments;
     for (const Region& region : machine.regions) arguments.push_back(machine.gm.at(region.begin));
-    run_blocks(tile_sim_launch, arguments.data());
+    run_blocks(kernel, arguments.data());
     return write_report();
 }
 

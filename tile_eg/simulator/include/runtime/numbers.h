@@ -1,6 +1,6 @@
-// Conversions between the number formats, rounded as IEEE 754 says.
+// Conversions between the number formats, rounded as IEEE 754 says. Kernels see this file too, so it brings in no C function
+// that a kernel could be called after (exp).
 #pragma once
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -36,22 +36,12 @@ inline uint16_t float_to_half(float value)
     if (magnitude > 0x7f800000) return uint16_t(sign | 0x7e00);
     if (magnitude >= 0x477ff000) return uint16_t(sign | 0x7c00);
     if (magnitude < 0x38800000) {
-        const float scaled = bits_float(magnitude) * 16777216.0f;  // exact: below 2^10 units of 2^-24
-        return uint16_t(sign | uint32_t(std::nearbyint(scaled)));
+        const float units = bits_float(magnitude) * 16777216.0f;  // of 2^-24: exact, and below 2^10
+        constexpr float whole = 8388608.0f;                       // floats of this size have no fraction
+        return uint16_t(sign | uint32_t((units + whole) - whole));
     }
     const uint32_t odd = (magnitude >> 13) & 1;
     return uint16_t(sign | ((magnitude - 0x38000000 + 0xfff + odd) >> 13));
-}
-
-// Rounds once: through float, whose last bit is made odd where something was cut off, so that no tie is made up.
-inline uint16_t double_to_half(double value)
-{
-    float near = float(value);
-    if (double(near) != value && std::isfinite(near)) {
-        if (std::fabs(double(near)) > std::fabs(value)) near = bits_float(float_bits(near) - 1);
-        near = bits_float(float_bits(near) | 1);
-    }
-    return float_to_half(near);
 }
 
 inline float bf16_to_float(uint16_t value) { return bits_float(uint32_t(value) << 16); }

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "lanes.h"
-#include "numbers.h"
+#include "rounding.h"
 
 namespace tile_sim {
 namespace {

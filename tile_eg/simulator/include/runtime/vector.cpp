@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "lanes.h"
-#include "numbers.h"
+#include "rounding.h"
 
 namespace tile_sim {
 namespace {
