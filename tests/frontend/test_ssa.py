@@ -189,6 +189,13 @@ def test_an_initial_value_is_as_valid_as_the_state():
     assert (init.vrows, following.vrows) == (ix.const(4), ix.const(4))
 
 
+@pytest.mark.parametrize("use", ["v += rowsum(b)", "for i in serial(8) { v[i] = v[i] + sum(b[i, :]) }", "v += rowsum(b @ b.T)"])
+def test_a_first_trip_that_sees_more_than_the_later_ones_is_refused(use):
+    body = f"b = 1 v = 0 for k in serial(3) {{ {use}  b += Q[0, k, 0:8, 8:24] }} C[0, 0] = b + v[:, None]"
+    with pytest.raises(TileError, match="the first trip of this loop does something else"):
+        values_of(body)
+
+
 def test_one_trip_is_no_loop():
     v = values_of("b = 0 for k in serial(2, 3) { b += Q[0, k, 0:8, :] } C[0, 0] = b")
     assert "loop" not in {t.op for t in terms(v.outputs)}

@@ -17,8 +17,10 @@ from tile_eg.ir.kernel import Span
 from tile_eg.ir.values import Term
 
 IDENTITY = {"add": 0.0, "max": -inf, "min": inf, "mul": 1.0}
-STRICT = ("reduce", "matmul", "store", "loop", "s_reduce")
+STRICT = ("reduce", "matmul", "store", "loop")
 """Operations whose result depends on how far their operands are valid, in a way that the result's own extents do not show."""
+EXACT = ("load", "fill", "s_reduce")
+"""Operations that have to be equally far valid themselves."""
 
 
 class Matcher:
@@ -91,7 +93,7 @@ class Matcher:
             return False
         if (later.rows, later.cols, later.dtype) != (first.rows, first.cols, first.dtype):
             return False
-        if later.op in ("load", "fill", "given") and (later.vrows, later.vcols) != (first.vrows, first.vcols):
+        if later.op in EXACT and (later.vrows, later.vcols) != (first.vrows, first.vcols):
             return False
         strict = later.op in STRICT
         return all(self.match(a, b, strict) for a, b in zip(later.args, first.args, strict=True))
