@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, Refused, decisions
+from tile_eg.extract.makespan import MEETING
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
@@ -33,11 +34,18 @@ class Exact:
                 schedule = realise(graph, nodes, model.prices, chip)
                 schedule.cost = cost
                 out.schedules.append(schedule)
-                model.forbid(decisions(nodes) or nodes)
+                model.forbid(self._settled(graph, nodes))
             except Refused as r:
                 out.refused.append((cost, r))
                 model.forbid(self._cut(r, nodes))
         return out
+
+    @staticmethod
+    def _settled(graph: Graph, nodes: list[Node]) -> Iterable[Node]:
+        """What the next schedule must not repeat: the skew where there is a choice, which only a rank model can judge."""
+        meets = {n.region for n in nodes if n.op in MEETING}
+        skews = [n for n in nodes if n.op == "Skew" and n.payload[0] in meets]
+        return skews or decisions(nodes) or nodes
 
     @staticmethod
     def _cut(refused: Refused, nodes: list[Node]) -> Iterable[Node]:

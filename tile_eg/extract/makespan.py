@@ -9,13 +9,16 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.pricing import Price
 
+HOPS = 3  # handovers on the way through a trip: cube to vector, back, and to vector again
+MEETING = ("FixToWS", "UBToWS")  # where the cores meet in the workspace
 REFILL = {2: 60, 3: 10}  # cycles a trip that a ring of this depth leaves uncovered; small against any transfer
 
 
 def loop_time(trips: int, stages: int, skew: int, pipes: dict[str, int], inner: int, crossing: bool, hop: int) -> int:
     """Cycles of a loop: fill + trips * slowest pipe + drain where trips overlap, trips * sum where they do not.
 
-    `hop` is the latency of one handover between cores; without skew both cores take turns.
+    `hop` is the latency of one handover between cores; without skew both cores take turns. The way through one trip is filled and
+    drained once for each half trip of skew; whether one is enough to hide it is left to a model that sees the order.
     """
     total, slowest = sum(pipes.values()), max(pipes.values(), default=0)
     if stages == 1:
@@ -23,6 +26,9 @@ def loop_time(trips: int, stages: int, skew: int, pipes: dict[str, int], inner: 
     if crossing and not skew:
         turns = sum(max((c for p, c in pipes.items() if p.startswith(core)), default=0) for core in ("AIC", "AIV"))
         return trips * (turns + inner + 2 * hop)
+    if crossing:
+        way = total + HOPS * hop
+        return trips * (slowest + inner + REFILL[stages]) + skew * (way - slowest)
     return trips * (slowest + inner + REFILL[stages]) + total - slowest
 
 
@@ -38,7 +44,7 @@ def makespan(graph: Graph, chip: Chip, nodes: Iterable[Node], prices: list[Price
             option[n.op, n.payload[0]] = n.payload[1]
         elif n.op == "PLoop":
             loops.add(n.payload[0])
-        elif n.op in ("FixToWS", "UBToWS"):
+        elif n.op in MEETING:
             meets.add(n.region)
 
     def inside(region: int) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
-from tile_eg.extract.makespan import REFILL
+from tile_eg.extract.makespan import HOPS, MEETING, REFILL
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.types import Level
 
@@ -40,6 +40,7 @@ class Model:
         self._choices()
         self._no_cycles()
         self._states()
+        self._skews()
         self._storage()
         self.depth = self._loop_options()
         if capacity:
@@ -89,6 +90,13 @@ class Model:
         for n in self.graph.nodes:
             if n.op in ("PArg", "PProj"):
                 self.cp.add_bool_or([*placed[n.payload], self.chosen[n.index].Not()])
+
+    def _skews(self) -> None:
+        """Only a loop in which the cores meet is skewed."""
+        for n in self.graph.nodes:
+            if n.op == "Skew" and n.payload[1]:
+                meeting = [self.chosen[m.index] for m in self.graph.nodes if m.op in MEETING and m.region == n.payload[0]]
+                self.cp.add_bool_or([*meeting, self.chosen[n.index].Not()])
 
     def _storage(self) -> None:
         """Laws of storage cells that need no order: a buffer is handed over once, a kept one never, a state only to itself."""
@@ -167,16 +175,26 @@ class Model:
         overall = self._max(list(slowest.values()))
         hop = round(self.chip.sync.cross_latency)
         time = self.cp.new_int_var(0, HORIZON, f"time{loop}")
-        crossing = len({k for _, k, _ in self.depth[loop]}) > 1
+        meets = self._meets(loop)
         for stages, skew, on in self.depth[loop]:
             if stages == 1:
-                bound = trips * (total + inner + (2 * hop if crossing else 0))
-            elif crossing and not skew:
-                bound = trips * (slowest["AIC"] + slowest["AIV"] + inner + 2 * hop)
-            else:
-                bound = trips * (overall + inner + REFILL[stages]) + (total - overall)
-            self.cp.add(time >= bound).only_enforce_if(on)
+                self.cp.add(time >= trips * (total + inner)).only_enforce_if(on)
+                self.cp.add(time >= trips * (total + inner + 2 * hop)).only_enforce_if(on, meets)
+                continue
+            once = max(1, skew) * (total + (HOPS * hop if skew else 0) - overall)
+            self.cp.add(time >= trips * (overall + inner + REFILL[stages]) + once).only_enforce_if(on)
+            if not skew:
+                turns = slowest["AIC"] + slowest["AIV"] + inner + 2 * hop
+                self.cp.add(time >= trips * turns).only_enforce_if(on, meets)
         return time
+
+    def _meets(self, loop: int) -> Any:
+        """True where cube and vector cores meet in the loop."""
+        meets = self.cp.new_bool_var(f"meets{loop}")
+        for n in self.graph.nodes:
+            if n.op in MEETING and n.region == loop:
+                self.cp.add_implication(self.chosen[n.index], meets)
+        return meets
 
     def _max(self, terms: list) -> Any:
         top = self.cp.new_int_var(0, HORIZON, "")

@@ -1,7 +1,7 @@
 """How many trips later each instruction of a cube-vector loop is issued, so that work stands before every cross-core wait.
 
-Each core crossing on the way from a trip's start counts half a trip; an instruction is issued `halves // 2` trips later. All
-readers and the writer of a state, and destructive chains, share one lag.
+Each core crossing on the way from a trip's start counts as many half trips as the skew says; an instruction is issued
+`halves // 2` trips later. All readers and the writer of a state, and destructive chains, share one lag.
 """
 
 from __future__ import annotations
@@ -14,22 +14,25 @@ LIMIT = 8
 def lags(chosen: Selection, loop: int, items: list[int], edges: set[tuple[int, int]], core: dict[int, str]) -> dict[int, int]:
     """Lag by item, all zero where the loop has no skew or cannot have any."""
     none = dict.fromkeys(items, 0)
-    if not chosen.skews.get(loop) or any(x < 0 for x in items) or _permuted(chosen, loop):
+    skew = chosen.skews.get(loop, 0)
+    if not skew or any(x < 0 for x in items) or _permuted(chosen, loop):
         return none
     groups = [g for g in (*_state_groups(chosen, loop), *_tensor_groups(chosen, loop), *_chains(chosen, loop, none)) if g]
     halves = dict(none)
     for _ in range(200):
-        if not _push(halves, edges, core, groups):
+        if not _push(halves, edges, core, groups, skew):
             return {x: h // 2 for x, h in halves.items()}
         if max(halves.values()) > LIMIT:
             break
     return none
 
 
-def _push(halves: dict[int, int], edges: set[tuple[int, int]], core: dict[int, str], groups: list[set[int]]) -> bool:
+def _push(
+    halves: dict[int, int], edges: set[tuple[int, int]], core: dict[int, str], groups: list[set[int]], skew: int
+) -> bool:
     changed = False
     for a, b in edges:
-        least = halves[a] + (core[a] != core[b])
+        least = halves[a] + skew * (core[a] != core[b])
         if halves[b] < least:
             halves[b], changed = least, True
     for group in groups:
