@@ -1,4 +1,4 @@
-"""Programs without flags, drawn at random: any nest of loops and guards over any buffers, and rings with lags across two cores."""
+"""Programs without flags, drawn at random: any nest of loops and guards over any buffers, and rings with lags between cores."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def fused_programs(draw: st.DrawFn) -> Program:
     ]
     vector: list[Node] = [
         Instr("gm_to_ub", ring("u"), (ring("s"),), *shape),
-        Instr("vexp", Tile("v"), (ring("u"),), *shape),
+        Instr("vcast", Tile("v"), (ring("u"),), *shape),
         *([Instr("ub_to_gm", ring("p"), (Tile("v"),), *shape)] if back else []),
     ]
     cube = [When(ix.less(ix.var("i"), trips), tuple(first)), When(ix.less(lag - 1, ix.var("i")), tuple(second))]

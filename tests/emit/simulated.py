@@ -1,4 +1,4 @@
-"""Runs a hand-built program: synchronised, printed as Ascend C, simulated, its outputs by name. Anything the simulator minds fails."""
+"""Runs a hand-built program: synchronised, printed as Ascend C, simulated. Anything that the simulator minds is a failure."""
 
 from __future__ import annotations
 

@@ -19,20 +19,20 @@ def typed(op: str, n: int, **fields: object) -> Case:
 
 
 SHAPES = {
-    "a tile that fills whole blocks": dict(rows=16, cols=64),
-    "one row": dict(rows=1, cols=37),
-    "one element": dict(rows=1, cols=1),
-    "one column": dict(rows=9, cols=1),
-    "rows that end inside a block": dict(rows=7, cols=19),
-    "many chunks of columns": dict(rows=3, cols=300),
-    "a pitch wider than the columns": dict(rows=8, cols=40, gap=2),
-    "more rows than a repeat holds": dict(rows=300, cols=8),
-    "rows too far apart for a repeat stride": dict(rows=2, cols=2100, gap=150),
+    "a tile that fills whole blocks": {"rows": 16, "cols": 64},
+    "one row": {"rows": 1, "cols": 37},
+    "one element": {"rows": 1, "cols": 1},
+    "one column": {"rows": 9, "cols": 1},
+    "rows that end inside a block": {"rows": 7, "cols": 19},
+    "many chunks of columns": {"rows": 3, "cols": 300},
+    "a pitch wider than the columns": {"rows": 8, "cols": 40, "gap": 2},
+    "more rows than a repeat holds": {"rows": 300, "cols": 8},
+    "rows too far apart for a repeat stride": {"rows": 2, "cols": 2100, "gap": 150},
 }
 TAILS = {
-    "fewer rows in the last block": dict(rows=16, cols=40, tail=5),
-    "fewer columns in the last block": dict(rows=6, cols=150, tail=70, by_cols=True),
-    "one column in the last block": dict(rows=6, cols=16, tail=1, by_cols=True),
+    "fewer rows in the last block": {"rows": 16, "cols": 40, "tail": 5},
+    "fewer columns in the last block": {"rows": 6, "cols": 150, "tail": 70, "by_cols": True},
+    "one column in the last block": {"rows": 6, "cols": 16, "tail": 1, "by_cols": True},
 }
 
 

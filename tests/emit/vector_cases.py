@@ -1,7 +1,7 @@
 """Vector instructions with their meaning in NumPy, packed many to a kernel, since compiling a kernel is what costs time.
 
-Each case loads its operands from tensors of its own, runs one instruction on a tile and stores the result. Two blocks share the rows
-(or the columns), so that the second one sees a tail whose size only run time knows, and which may be empty.
+Each case loads its operands from tensors of its own, runs one instruction on a tile and stores the result. Two blocks share the
+rows (or the columns), so that the second one sees a tail whose size only run time knows.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ APPROXIMATE = ("vrsqrt", "vreciprocal")
 
 @dataclass(frozen=True)
 class Case:
-    """One instruction on a tile of rows x cols; `tail` more rows (or columns) belong to the second block, fewer than the tile has.
+    """One instruction on a tile of rows x cols; `tail` more rows (or columns), fewer than the tile has, belong to a second block.
 
     `gap` widens the pitch of the tile in UB by so many 32-byte blocks. `target` is the type that vcast makes.
     """

@@ -291,20 +291,28 @@ def row_reduce(s: Scope, i: Instr) -> list[str]:
 
 
 def _fold(s: Scope, i: Instr, op: str, partial: View, src: View, lanes: int) -> list[str]:
-    """scratch = the first chunk, then op= each further chunk."""
+    """scratch = the first two chunks folded (or the first alone, where the second is not full), then op= each further chunk."""
+    if s.low(i.cols) >= 2 * lanes:
+        pair = binary_job(s, i, FOLDS[op], (partial, src, src), lanes)
+        return [*_row_calls(s, pair, (ZERO, ZERO, ix.const(lanes)), str(lanes)), *_fold_from(s, i, op, partial, src, 2 * lanes)]
     zero = number(0.0, s.buffer(src.tile).dtype)
 
     def copied(o: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
         return call("Adds", *o, zero, mask, repeat, f"AscendC::UnaryRepeatParams({', '.join(strides)})")
 
     first = Job(i, (partial, src), lanes, lambda o, n: call("Adds", *o, zero, n), copied, i.rows, i.cols)
-    step = binary_job(s, i, FOLDS[op], (partial, partial, src), lanes)
+    start = _row_calls(s, first, (ZERO, ZERO), s.cpp(ix.minimum(ix.const(lanes), i.cols)))
+    return [*start, *_fold_from(s, i, op, partial, src, lanes)]
+
+
+def _fold_from(s: Scope, i: Instr, op: str, partial: View, src: View, start: int) -> list[str]:
+    """scratch op= each chunk from column `start` on, a barrier before each."""
+    step = binary_job(s, i, FOLDS[op], (partial, partial, src), src.chunk)
 
     def fold(at: Expr, mask: Expr) -> list[str]:
         return [BARRIER, *_row_calls(s, step, (ZERO, ZERO, at), s.cpp(mask))]
 
-    start = _row_calls(s, first, (ZERO, ZERO), s.cpp(ix.minimum(ix.const(lanes), i.cols)))
-    return [*start, *_chunks(s, i.cols, lanes, ix.const(lanes), fold)]
+    return _chunks(s, i.cols, src.chunk, ix.const(start), fold)
 
 
 def _row_calls(s: Scope, j: Job, columns: tuple[Expr, ...], mask: str) -> list[str]:

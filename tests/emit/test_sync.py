@@ -1,0 +1,255 @@
+"""Flags and barriers: where a dependence needs one and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from tile_eg.emit.sync import SyncError, synchronise
+from tile_eg.emit.sync_check import races
+from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, Program, SetFlag, WaitFlag, When, walk
+from tile_eg.ir.program_text import node_text, parse_program
+
+from .random_programs import fused_programs, vector_programs
+
+FLAGS = (SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait)
+RELAXED = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def example(name: str) -> Program:
+    return parse_program((Path(__file__).parent / "programs" / f"{name}.program").read_text(), f"{name}.program")
+
+
+def vector(body: str, buffers: str = "") -> Program:
+    """A vector kernel over buffers a, b, c of 8 x 8 f32 at addresses of their own."""
+    text = "program k on 910B2 as AIV_ONLY, blocks 1, workspace 0\ntensor A: f32[64, 8]\ntensor C: f32[64, 8] output\n"
+    for n, name in enumerate("abc"):
+        text += f"buffer {name}: UB f32 8 x 8 nd, pitch 8, slots 1 at {n * 256}\n"
+    return parse_program(f"{text}{buffers}\ncube {{ }}\nvector {{ {body} }}", "k.program")
+
+
+def cube(body: str, m: int, n: int) -> Program:
+    text = f"""program k on 910B2 as AIC_ONLY, blocks 1, workspace 0
+buffer a: L0A f16 {m} x 16 zz, pitch 16, slots 1 at 0
+buffer b: L0B f16 16 x {n} zn, pitch {n}, slots 1 at 0
+buffer c: L0C f32 {m} x {n} nz, pitch {n}, slots 1 at 0
+"""
+    return parse_program(f"{text}cube {{ {body} }}\nvector {{ }}", "k.program")
+
+
+def shown(p: Program, core: str = "vector") -> list[str]:
+    """The flags, barriers and ops of a stream, one short text each."""
+    return [n.op if isinstance(n, Instr) else node_text(n) for n in walk(getattr(p, core)) if not isinstance(n, Loop | When)]
+
+
+def without_one(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+    """The stream with one flag or barrier left out, for each of them."""
+    for k, n in enumerate(nodes):
+        if isinstance(n, Loop | When):
+            yield from ((*nodes[:k], replace(n, body=b), *nodes[k + 1 :]) for b in without_one(n.body))
+        elif isinstance(n, FLAGS):
+            yield (*nodes[:k], *nodes[k + 1 :])
+
+
+NAMES = ["gemm", "vector_add_exp", "flash_attention", "softmax_rows"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_example_has_no_race(name: str) -> None:
+    assert races(example(name)) != []
+    assert races(synchronise(example(name))) == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_flag_and_barrier_of_an_example_is_needed(name: str) -> None:
+    p = synchronise(example(name))
+    for core in ("cube", "vector"):
+        for nodes in without_one(getattr(p, core)):
+            assert races(replace(p, **{core: nodes})) != []
+
+
+@RELAXED
+@given(vector_programs())
+def test_any_program_of_one_core_can_be_ordered(p: Program) -> None:
+    try:
+        made = synchronise(p)
+    except SyncError as error:
+        assume("ids" not in str(error))
+        raise
+    assert races(made) == []
+
+
+@RELAXED
+@given(fused_programs())
+def test_any_ring_between_the_cores_can_be_ordered(p: Program) -> None:
+    assert races(synchronise(p)) == []
+
+
+@RELAXED
+@given(fused_programs(), st.data())
+def test_no_flag_of_a_ring_between_the_cores_is_left_over(p: Program, data: st.DataObject) -> None:
+    made = synchronise(p)
+    core = data.draw(st.sampled_from(["cube", "vector"]))
+    rest = list(without_one(getattr(made, core)))
+    assume(rest)
+    assert races(replace(made, **{core: data.draw(st.sampled_from(rest))})) != []
+
+
+def test_synchronising_keeps_the_instructions_and_their_order() -> None:
+    p = example("flash_attention")
+    kept = [n for n in walk(synchronise(p).vector) if isinstance(n, Instr)]
+    assert kept == [n for n in walk(p.vector) if isinstance(n, Instr)]
+
+
+def test_a_flag_stands_behind_the_producer_and_before_the_consumer() -> None:
+    p = synchronise(
+        vector("gm_to_ub a <- A{0 : 8} : 8 x 8 gm_to_ub b <- A{64 : 8} : 8 x 8 vexp c <- a : 8 x 8 vexp c <- b : 8 x 8")
+    )
+    assert shown(p) == [
+        "gm_to_ub", "set MTE2 -> V id 0", "gm_to_ub", "set MTE2 -> V id 1",
+        "wait MTE2 -> V id 0", "vexp", "wait MTE2 -> V id 1", "barrier V", "vexp",
+    ]  # fmt: skip
+
+
+def test_a_later_flag_serves_an_earlier_producer_where_the_consumer_needs_both() -> None:
+    p = synchronise(vector("gm_to_ub a <- A{0 : 8} : 8 x 8 gm_to_ub b <- A{64 : 8} : 8 x 8 vadd c <- a, b : 8 x 8"))
+    assert shown(p) == ["gm_to_ub", "gm_to_ub", "set MTE2 -> V id 0", "wait MTE2 -> V id 0", "vadd"]
+
+
+def test_independent_vector_instructions_have_no_barrier() -> None:
+    p = synchronise(vector("vdup a : 8 x 8 vdup b : 8 x 8 vdup c : 8 x 8"))
+    assert shown(p) == ["vdup", "vdup", "vdup"]
+
+
+def test_one_barrier_serves_several_dependences() -> None:
+    p = synchronise(vector("vdup a : 8 x 8 vdup b : 8 x 8 vadd c <- a, b : 8 x 8"))
+    assert shown(p) == ["vdup", "vdup", "barrier V", "vadd"]
+
+
+def test_a_dependence_round_the_back_edge_has_its_barrier_in_the_loop() -> None:
+    p = synchronise(vector("vdup a : 8 x 8 for i in 4 { vexp a <- a : 8 x 8 }"))
+    assert shown(p) == ["vdup", "barrier V", "vexp"]
+
+
+def test_a_ring_lets_the_loads_run_ahead_by_its_slots() -> None:
+    ring = "buffer r: UB f32 8 x 8 nd, pitch 8, slots 3 at 1024, 1280, 1536"
+    body = "for i in 9 { gm_to_ub r[i % 3] <- A{i * 64 : 8} : 8 x 8 vexp a <- r[i % 3] : 8 x 8 }"
+    p = synchronise(vector(body, ring))
+    assert [n.id.value for n in p.vector if isinstance(n, SetFlag)] == [0, 1, 2]
+    assert [n.id.value for n in p.vector if isinstance(n, WaitFlag)] == [0, 1, 2]
+    assert "wait V -> MTE2 id (i % 3)" in shown(p)
+
+
+def test_a_ring_that_never_comes_round_needs_no_flag_back() -> None:
+    ring = "buffer r: UB f32 8 x 8 nd, pitch 8, slots 3 at 1024, 1280, 1536"
+    body = "for i in 3 { gm_to_ub r[i % 3] <- A{i * 64 : 8} : 8 x 8 vexp a <- r[i % 3] : 8 x 8 }"
+    assert not [n for n in walk(synchronise(vector(body, ring)).vector) if isinstance(n, SetFlag) and n.src == "V"]
+
+
+def test_buffers_that_share_addresses_are_ordered_like_one() -> None:
+    p = synchronise(
+        vector("vexp b <- a : 8 x 8 gm_to_ub r <- A{0 : 8} : 8 x 8", "buffer r: UB f32 8 x 8 nd, pitch 8, slots 1 at 128")
+    )
+    assert shown(p) == ["vexp", "set V -> MTE2 id 0", "wait V -> MTE2 id 0", "gm_to_ub"]
+
+
+def test_stores_to_different_rows_need_no_order_and_stores_to_the_same_do() -> None:
+    apart = vector("for i in 4 { ub_to_gm C{i * 64 : 8} <- a : 8 x 8 }")
+    same = vector("for i in 4 { ub_to_gm C{0 : 8} <- a : 8 x 8 }")
+    assert shown(synchronise(apart)) == ["ub_to_gm"]
+    assert shown(synchronise(same)) == ["barrier MTE3", "ub_to_gm"]
+
+
+def test_a_load_waits_for_the_store_to_the_same_tensor() -> None:
+    p = synchronise(vector("ub_to_gm C{0 : 8} <- a : 8 x 8 gm_to_ub b <- C{0 : 8} : 8 x 8"))
+    assert shown(p) == ["ub_to_gm", "set MTE3 -> MTE2 id 0", "wait MTE3 -> MTE2 id 0", "gm_to_ub"]
+
+
+ACCUMULATE = "for k in 4 { mmad c <- a, b : %s x %s x 16 init k < 1 }"
+
+
+def test_small_accumulating_products_need_a_barrier_and_large_ones_do_not() -> None:
+    assert shown(synchronise(cube(ACCUMULATE % (16, 64), 16, 64)), "cube") == ["barrier M", "mmad"]
+    assert shown(synchronise(cube(ACCUMULATE % (160, 16), 160, 16)), "cube") == ["mmad"]
+
+
+def test_a_tail_that_may_be_small_counts_as_small() -> None:
+    assert shown(synchronise(cube(ACCUMULATE % ("min(160, 200 - k * 160)", 16), 160, 16)), "cube") == ["barrier M", "mmad"]
+
+
+def test_products_into_different_windows_of_an_accumulator_are_independent() -> None:
+    p = cube("mmad c <- a, b : 16 x 16 x 16 mmad c[0; 0, 16] <- a, b : 16 x 16 x 16", 16, 32)
+    assert shown(synchronise(p), "cube") == ["mmad", "mmad"]
+
+
+def test_flags_of_a_guarded_instruction_stand_in_its_guard() -> None:
+    ring = "buffer r: UB f32 8 x 8 nd, pitch 8, slots 2 at 1024, 1280"
+    body = """for i in 6 { if i < 5 { gm_to_ub r[i % 2] <- A{i * 64 : 8} : 8 x 8 }
+                           if 0 < i { vexp a <- r[(i - 1) % 2] : 8 x 8 } }"""
+    loop = next(n for n in synchronise(vector(body, ring)).vector if isinstance(n, Loop))
+    load, use = loop.body
+    assert isinstance(load, When)
+    assert isinstance(use, When)
+    assert [type(n) for n in load.body] == [WaitFlag, Instr, SetFlag]
+    assert [type(n) for n in use.body] == [WaitFlag, PipeBarrier, Instr, SetFlag]
+
+
+def test_a_guard_that_only_the_block_decides_keeps_its_flags_outside() -> None:
+    p = synchronise(vector("if block < 1 { gm_to_ub a <- A{0 : 8} : 8 x 8 } vexp b <- a : 8 x 8"))
+    assert [type(n) for n in p.vector] == [When, SetFlag, WaitFlag, Instr]
+
+
+def test_no_barrier_stops_all_pipes() -> None:
+    for name in NAMES:
+        p = synchronise(example(name))
+        assert all(n.pipe != "ALL" for n in (*walk(p.cube), *walk(p.vector)) if isinstance(n, PipeBarrier))
+
+
+def test_attention_needs_no_flag_for_a_free_slot_between_the_cores() -> None:
+    """The vector core read S before it made P, and the cube core waits for P before it writes that slot of S again."""
+    p = synchronise(example("flash_attention"))
+    counts = [sum(isinstance(n, kind) for n in (*walk(p.cube), *walk(p.vector))) for kind in (CrossSet, CrossWait)]
+    assert counts == [3, 3]
+
+
+def test_a_ring_that_nothing_else_orders_has_a_flag_for_free_slots() -> None:
+    text = """program k on 910B2 as MIX_AIC_1_2, blocks 1, workspace 4096
+buffer c: L0C f32 16 x 16 nz, pitch 16, slots 1 at 0
+buffer w: WS f32 16 x 16 nd, pitch 16, slots 2 at 0, 1024
+buffer u: UB f32 16 x 16 nd, pitch 16, slots 2 at 0, 1024
+cube { for i in 6 { fixpipe w[i % 2] <- c : 16 x 16 } }
+vector { for i in 6 { gm_to_ub u[i % 2] <- w[i % 2] : 16 x 16 } }"""
+    p = synchronise(parse_program(text, "k"))
+    assert [node_text(n) for n in p.vector if isinstance(n, CrossSet)] == ["cross_set MTE2 1"] * 2
+    assert [node_text(n) for n in p.cube if isinstance(n, CrossWait)] == ["cross_wait 1"] * 2
+    assert races(p) == []
+
+
+def test_uses_of_a_ring_that_do_not_pair_off_meet_around_the_whole_loop() -> None:
+    text = """program k on 910B2 as MIX_AIC_1_2, blocks 1, workspace 4096
+buffer c: L0C f32 16 x 16 nz, pitch 16, slots 1 at 0
+buffer w: WS f32 16 x 16 nd, pitch 16, slots 2 at 0, 1024
+buffer u: UB f32 16 x 16 nd, pitch 16, slots 1 at 0
+cube { for i in 2 { fixpipe w[i % 2] <- c : 16 x 16 } }
+vector { gm_to_ub u <- w[0] : 16 x 16 gm_to_ub u <- w[1] : 16 x 16 gm_to_ub u <- w[0] : 16 x 16 }"""
+    assert races(synchronise(parse_program(text, "k"))) == []
+
+
+def test_more_edges_than_ids_share_ids() -> None:
+    body = " ".join(f"gm_to_ub a <- A{{{n} : 8}} : 8 x 8 vexp b <- a : 8 x 8" for n in range(10))
+    p = synchronise(vector(body))
+    assert {n.id.value for n in p.vector if isinstance(n, SetFlag) and n.dst == "V"} <= set(range(6))
+    assert races(p) == []
+
+
+def test_ids_that_are_shared_while_nothing_orders_their_uses_get_an_edge_back() -> None:
+    buffers = "".join(f"buffer r{n}: UB f32 8 x 8 nd, pitch 8, slots 1 at {1024 + 512 * n}\n" for n in range(20))
+    body = " ".join(f"gm_to_ub r{n} <- A{{{n} : 8}} : 8 x 8 vexp r{n} <- r{n} : 8 x 8" for n in range(20))
+    p = synchronise(vector(body, buffers))
+    assert races(p) == []
+    assert any(isinstance(n, SetFlag) and n.src == "V" for n in p.vector)
