@@ -3,8 +3,10 @@
 #include "params.h"
 #include "tensor.h"
 
-namespace AscendC {
-namespace detail {
+namespace AscendC
+{
+namespace detail
+{
 
 inline tile_sim::Rows block_rows(const DataCopyParams& p, int line)
 {
@@ -19,7 +21,8 @@ tile_sim::Rows one_row(int64_t count, int line)
 {
     const int64_t bytes = count * int64_t(sizeof(T));
     if (bytes % 32)
-        tile_sim::misuse("misaligned", line, "DataCopy moves whole 32-byte blocks, and %lld elements are %lld bytes: use DataCopyPad",
+        tile_sim::misuse("misaligned", line,
+                         "DataCopy moves whole 32-byte blocks, and %lld elements are %lld bytes: use DataCopyPad",
                          (long long)count, (long long)bytes);
     return {1, bytes, bytes, bytes};
 }
@@ -33,9 +36,11 @@ tile_sim::Rows byte_rows(const DataCopyExtParams& p, bool into_ub, int64_t paddi
     const int64_t src = tile_sim::checked(p.srcStride, 0, 4294967295, "DataCopyExtParams.srcStride", line);
     const int64_t dst = tile_sim::checked(p.dstStride, 0, 4294967295, "DataCopyExtParams.dstStride", line);
     if (bytes % int64_t(sizeof(T)))
-        tile_sim::misuse("field", line, "DataCopyExtParams.blockLen (%lld bytes) is no multiple of the element's size", (long long)bytes);
+        tile_sim::misuse("field", line, "DataCopyExtParams.blockLen (%lld bytes) is no multiple of the element's size",
+                         (long long)bytes);
     const int64_t row = (bytes + padding + 31) / 32 * 32;
-    return into_ub ? tile_sim::Rows{count, bytes, bytes + src, row + 32 * dst} : tile_sim::Rows{count, bytes, row + 32 * src, bytes + dst};
+    return into_ub ? tile_sim::Rows{count, bytes, bytes + src, row + 32 * dst}
+                   : tile_sim::Rows{count, bytes, row + 32 * src, bytes + dst};
 }
 
 }  // namespace detail
@@ -80,23 +85,25 @@ template <class T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p, int line = __builtin_LINE())
 {
     using tile_sim::checked;
-    tile_sim::copy_nd2nz(dst.operand(), src.operand(),
-                         {checked(p.ndNum, 0, 4095, "Nd2NzParams.ndNum", line), checked(p.nValue, 0, 16384, "Nd2NzParams.nValue", line),
-                          checked(p.dValue, 0, 65535, "Nd2NzParams.dValue", line),
-                          checked(p.srcNdMatrixStride, 0, 65535, "Nd2NzParams.srcNdMatrixStride", line),
-                          checked(p.srcDValue, 1, 65535, "Nd2NzParams.srcDValue", line),
-                          checked(p.dstNzC0Stride, 1, 16384, "Nd2NzParams.dstNzC0Stride", line),
-                          checked(p.dstNzNStride, 1, 16384, "Nd2NzParams.dstNzNStride", line),
-                          checked(p.dstNzMatrixStride, 0, 16384, "Nd2NzParams.dstNzMatrixStride", line)},
-                         line);
+    tile_sim::copy_nd2nz(
+        dst.operand(), src.operand(),
+        {checked(p.ndNum, 0, 4095, "Nd2NzParams.ndNum", line), checked(p.nValue, 0, 16384, "Nd2NzParams.nValue", line),
+         checked(p.dValue, 0, 65535, "Nd2NzParams.dValue", line),
+         checked(p.srcNdMatrixStride, 0, 65535, "Nd2NzParams.srcNdMatrixStride", line),
+         checked(p.srcDValue, 1, 65535, "Nd2NzParams.srcDValue", line),
+         checked(p.dstNzC0Stride, 1, 16384, "Nd2NzParams.dstNzC0Stride", line),
+         checked(p.dstNzNStride, 1, 16384, "Nd2NzParams.dstNzNStride", line),
+         checked(p.dstNzMatrixStride, 0, 16384, "Nd2NzParams.dstNzMatrixStride", line)},
+        line);
 }
 
 template <class T>
-void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& p, const DataCopyPadExtParams<T>& pad,
-                 int line = __builtin_LINE())
+void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& p,
+                 const DataCopyPadExtParams<T>& pad, int line = __builtin_LINE())
 {
     const int64_t most = 32 / int64_t(sizeof(T));
-    const tile_sim::Padding padding{pad.isPad, tile_sim::checked(pad.leftPadding, 0, most, "DataCopyPadExtParams.leftPadding", line),
+    const tile_sim::Padding padding{pad.isPad,
+                                    tile_sim::checked(pad.leftPadding, 0, most, "DataCopyPadExtParams.leftPadding", line),
                                     tile_sim::checked(pad.rightPadding, 0, most, "DataCopyPadExtParams.rightPadding", line),
                                     tile_sim::to_bits(pad.paddingValue)};
     const int64_t extra = (padding.left + padding.right) * int64_t(sizeof(T));

@@ -3,7 +3,8 @@
 #include "params.h"
 #include "tensor.h"
 
-namespace AscendC {
+namespace AscendC
+{
 
 template <class T>
 void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& p, int line = __builtin_LINE())
@@ -41,19 +42,22 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
                        p.dilationFilterH == 1 && !p.filterSizeW && !p.filterSizeH && !p.enSmallK && !p.fMatrixCtrl &&
                        !(p.padList[0] | p.padList[1] | p.padList[2] | p.padList[3]);
     if (!plain)
-        tile_sim::misuse("unsupported", line, "the simulator knows LoadData3DParamsV2 for matrices only: a 1 x 1 filter, stride 1, no padding");
-    tile_sim::load_3d(dst.operand(), src.operand(),
-                      {checked(p.l1H, 0, 32767, "LoadData3DParamsV2.l1H", line), checked(p.l1W, 0, 32767, "LoadData3DParamsV2.l1W", line),
-                       checked(p.channelSize, 0, 65535, "LoadData3DParamsV2.channelSize", line),
-                       checked(p.kExtension, 0, 65535, "LoadData3DParamsV2.kExtension", line),
-                       checked(p.mExtension, 0, 65535, "LoadData3DParamsV2.mExtension", line),
-                       checked(p.kStartPt, 0, 65535, "LoadData3DParamsV2.kStartPt", line),
-                       checked(p.mStartPt, 0, 32767, "LoadData3DParamsV2.mStartPt", line), p.enTranspose},
-                      line);
+        tile_sim::misuse("unsupported", line,
+                         "the simulator knows LoadData3DParamsV2 for matrices only: a 1 x 1 filter, stride 1, no padding");
+    tile_sim::load_3d(
+        dst.operand(), src.operand(),
+        {checked(p.l1H, 0, 32767, "LoadData3DParamsV2.l1H", line), checked(p.l1W, 0, 32767, "LoadData3DParamsV2.l1W", line),
+         checked(p.channelSize, 0, 65535, "LoadData3DParamsV2.channelSize", line),
+         checked(p.kExtension, 0, 65535, "LoadData3DParamsV2.kExtension", line),
+         checked(p.mExtension, 0, 65535, "LoadData3DParamsV2.mExtension", line),
+         checked(p.kStartPt, 0, 65535, "LoadData3DParamsV2.kStartPt", line),
+         checked(p.mStartPt, 0, 32767, "LoadData3DParamsV2.mStartPt", line), p.enTranspose},
+        line);
 }
 
 template <class T, class U, class S>
-void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<S>& b, const MmadParams& p, int line = __builtin_LINE())
+void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<S>& b, const MmadParams& p,
+          int line = __builtin_LINE())
 {
     using tile_sim::checked;
     tile_sim::mmad(dst.operand(), a.operand(), b.operand(),
@@ -63,7 +67,8 @@ void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<
                    line);
 }
 
-namespace detail {
+namespace detail
+{
 
 inline tile_sim::FixpipeShape fixpipe_shape(const FixpipeParamsV220& p, bool row_major, int line)
 {
@@ -75,7 +80,11 @@ inline tile_sim::FixpipeShape fixpipe_shape(const FixpipeParamsV220& p, bool row
             checked(p.ndNum, 0, 65535, "FixpipeParamsV220.ndNum", line),
             checked(p.srcNdStride, 0, 512, "FixpipeParamsV220.srcNdStride", line),
             checked(p.dstNdStride, 0, 65535, "FixpipeParamsV220.dstNdStride", line),
-            checked(p.unitFlag, 0, 3, "FixpipeParamsV220.unitFlag", line), int64_t(p.quantPre), p.reluEn, row_major, p.isChannelSplit};
+            checked(p.unitFlag, 0, 3, "FixpipeParamsV220.unitFlag", line),
+            int64_t(p.quantPre),
+            p.reluEn,
+            row_major,
+            p.isChannelSplit};
 }
 
 }  // namespace detail

@@ -2,23 +2,33 @@
 #pragma once
 #include "types.h"
 
-namespace AscendC {
+namespace AscendC
+{
 
 using tile_sim::Field;
 
 struct DataCopyParams {
     Field blockCount = 1, blockLen;
-    union { Field srcGap, srcStride; };
-    union { Field dstGap, dstStride; };
+    union {
+        Field srcGap, srcStride;
+    };
+    union {
+        Field dstGap, dstStride;
+    };
     DataCopyParams() : srcGap(0), dstGap(0) {}
-    DataCopyParams(Field count, Field length, Field src, Field dst) : blockCount(count), blockLen(length), srcGap(src), dstGap(dst) {}
+    DataCopyParams(Field count, Field length, Field src, Field dst)
+        : blockCount(count), blockLen(length), srcGap(src), dstGap(dst)
+    {
+    }
 };
 
 struct DataCopyExtParams {
     Field blockCount = 1, blockLen, srcStride, dstStride, rsv;
     DataCopyExtParams() = default;
     DataCopyExtParams(Field count, Field length, Field src, Field dst, Field reserved)
-        : blockCount(count), blockLen(length), srcStride(src), dstStride(dst), rsv(reserved) {}
+        : blockCount(count), blockLen(length), srcStride(src), dstStride(dst), rsv(reserved)
+    {
+    }
 };
 
 template <class T>
@@ -28,37 +38,57 @@ struct DataCopyPadExtParams {
     T paddingValue = 0;
     DataCopyPadExtParams() = default;
     DataCopyPadExtParams(bool pad, Field left, Field right, T value)
-        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value) {}
+        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value)
+    {
+    }
 };
 
 struct Nd2NzParams {
     Field ndNum, nValue, dValue, srcNdMatrixStride, srcDValue, dstNzC0Stride, dstNzNStride, dstNzMatrixStride;
     Nd2NzParams() = default;
     Nd2NzParams(Field matrices, Field n, Field d, Field srcMatrix, Field srcRow, Field dstC0, Field dstRow, Field dstMatrix)
-        : ndNum(matrices), nValue(n), dValue(d), srcNdMatrixStride(srcMatrix), srcDValue(srcRow), dstNzC0Stride(dstC0),
-          dstNzNStride(dstRow), dstNzMatrixStride(dstMatrix) {}
+        : ndNum(matrices),
+          nValue(n),
+          dValue(d),
+          srcNdMatrixStride(srcMatrix),
+          srcDValue(srcRow),
+          dstNzC0Stride(dstC0),
+          dstNzNStride(dstRow),
+          dstNzMatrixStride(dstMatrix)
+    {
+    }
 };
 
 struct CopyRepeatParams {
     Field dstStride, srcStride, dstRepeatSize = 8, srcRepeatSize = 8;
     CopyRepeatParams() = default;
     CopyRepeatParams(Field dst, Field src, Field dstRepeat, Field srcRepeat)
-        : dstStride(dst), srcStride(src), dstRepeatSize(dstRepeat), srcRepeatSize(srcRepeat) {}
+        : dstStride(dst), srcStride(src), dstRepeatSize(dstRepeat), srcRepeatSize(srcRepeat)
+    {
+    }
 };
 
 struct UnaryRepeatParams {
     Field dstBlkStride = 1, srcBlkStride = 1, dstRepStride = 8, srcRepStride = 8;
     UnaryRepeatParams() = default;
     UnaryRepeatParams(Field dstBlk, Field srcBlk, Field dstRep, Field srcRep)
-        : dstBlkStride(dstBlk), srcBlkStride(srcBlk), dstRepStride(dstRep), srcRepStride(srcRep) {}
+        : dstBlkStride(dstBlk), srcBlkStride(srcBlk), dstRepStride(dstRep), srcRepStride(srcRep)
+    {
+    }
 };
 
 struct BinaryRepeatParams {
     Field dstBlkStride = 1, src0BlkStride = 1, src1BlkStride = 1, dstRepStride = 8, src0RepStride = 8, src1RepStride = 8;
     BinaryRepeatParams() = default;
     BinaryRepeatParams(Field dstBlk, Field src0Blk, Field src1Blk, Field dstRep, Field src0Rep, Field src1Rep)
-        : dstBlkStride(dstBlk), src0BlkStride(src0Blk), src1BlkStride(src1Blk), dstRepStride(dstRep), src0RepStride(src0Rep),
-          src1RepStride(src1Rep) {}
+        : dstBlkStride(dstBlk),
+          src0BlkStride(src0Blk),
+          src1BlkStride(src1Blk),
+          dstRepStride(dstRep),
+          src0RepStride(src0Rep),
+          src1RepStride(src1Rep)
+    {
+    }
 };
 
 struct BrcbRepeatParams {
@@ -73,7 +103,9 @@ struct LoadData2DParams {
     Field addrMode;
     LoadData2DParams() = default;
     LoadData2DParams(Field start, Field repeat, Field src, Field id, Field gap, bool transpose, Field mode)
-        : startIndex(start), repeatTimes(repeat), srcStride(src), sid(id), dstGap(gap), ifTranspose(transpose), addrMode(mode) {}
+        : startIndex(start), repeatTimes(repeat), srcStride(src), sid(id), dstGap(gap), ifTranspose(transpose), addrMode(mode)
+    {
+    }
 };
 using LoadData2dParams = LoadData2DParams;
 
@@ -81,7 +113,9 @@ struct LoadData2dTransposeParams {
     Field startIndex, repeatTimes, srcStride, dstGap, dstFracGap, addrMode;
     LoadData2dTransposeParams() = default;
     LoadData2dTransposeParams(Field start, Field repeat, Field src, Field gap, Field fractalGap, Field mode = 0)
-        : startIndex(start), repeatTimes(repeat), srcStride(src), dstGap(gap), dstFracGap(fractalGap), addrMode(mode) {}
+        : startIndex(start), repeatTimes(repeat), srcStride(src), dstGap(gap), dstFracGap(fractalGap), addrMode(mode)
+    {
+    }
 };
 
 template <class T>
@@ -93,13 +127,31 @@ struct LoadData3DParamsV2 {
     T padValue = 0;
     bool filterSizeW = false, filterSizeH = false, fMatrixCtrl = false;
     LoadData3DParamsV2() = default;
-    LoadData3DParamsV2(const uint8_t (&pads)[4], Field height, Field width, Field channels, Field k, Field m, Field kStart, Field mStart,
-                       Field stepW, Field stepH, Field kernelW, Field kernelH, Field dilationW, Field dilationH, bool transpose,
-                       bool smallK, T pad, bool wideW = false, bool wideH = false, bool right = false)
-        : padList{pads[0], pads[1], pads[2], pads[3]}, l1H(height), l1W(width), channelSize(channels), kExtension(k), mExtension(m),
-          kStartPt(kStart), mStartPt(mStart), strideW(stepW), strideH(stepH), filterW(kernelW), filterH(kernelH),
-          dilationFilterW(dilationW), dilationFilterH(dilationH), enTranspose(transpose), enSmallK(smallK), padValue(pad),
-          filterSizeW(wideW), filterSizeH(wideH), fMatrixCtrl(right) {}
+    LoadData3DParamsV2(const uint8_t (&pads)[4], Field height, Field width, Field channels, Field k, Field m, Field kStart,
+                       Field mStart, Field stepW, Field stepH, Field kernelW, Field kernelH, Field dilationW, Field dilationH,
+                       bool transpose, bool smallK, T pad, bool wideW = false, bool wideH = false, bool right = false)
+        : padList{pads[0], pads[1], pads[2], pads[3]},
+          l1H(height),
+          l1W(width),
+          channelSize(channels),
+          kExtension(k),
+          mExtension(m),
+          kStartPt(kStart),
+          mStartPt(mStart),
+          strideW(stepW),
+          strideH(stepH),
+          filterW(kernelW),
+          filterH(kernelH),
+          dilationFilterW(dilationW),
+          dilationFilterH(dilationH),
+          enTranspose(transpose),
+          enSmallK(smallK),
+          padValue(pad),
+          filterSizeW(wideW),
+          filterSizeH(wideH),
+          fMatrixCtrl(right)
+    {
+    }
 };
 
 struct MmadParams {
@@ -108,7 +160,9 @@ struct MmadParams {
     Field unitFlag;
     MmadParams() = default;
     MmadParams(Field rows, Field cols, Field depth, Field unit, bool bias, bool init)
-        : m(rows), n(cols), k(depth), cmatrixSource(bias), cmatrixInitVal(init), unitFlag(unit) {}
+        : m(rows), n(cols), k(depth), cmatrixSource(bias), cmatrixInitVal(init), unitFlag(unit)
+    {
+    }
 };
 
 struct FixpipeConfig {
@@ -126,11 +180,26 @@ struct FixpipeParamsV220 {
     Field unitFlag;
     bool isChannelSplit = false;
     FixpipeParamsV220() = default;
-    FixpipeParamsV220(Field n, Field m, Field src, Field dst, bool relu) : nSize(n), mSize(m), srcStride(src), dstStride(dst), reluEn(relu) {}
+    FixpipeParamsV220(Field n, Field m, Field src, Field dst, bool relu)
+        : nSize(n), mSize(m), srcStride(src), dstStride(dst), reluEn(relu)
+    {
+    }
     FixpipeParamsV220(Field n, Field m, Field src, Field dst, bool relu, QuantMode_t quant, int64_t scale, Field matrices,
                       Field srcMatrix, Field dstMatrix, Field unit, bool split = false)
-        : nSize(n), mSize(m), srcStride(src), dstStride(dst), quantPre(quant), deqScalar(scale), ndNum(matrices),
-          srcNdStride(srcMatrix), dstNdStride(dstMatrix), reluEn(relu), unitFlag(unit), isChannelSplit(split) {}
+        : nSize(n),
+          mSize(m),
+          srcStride(src),
+          dstStride(dst),
+          quantPre(quant),
+          deqScalar(scale),
+          ndNum(matrices),
+          srcNdStride(srcMatrix),
+          dstNdStride(dstMatrix),
+          reluEn(relu),
+          unitFlag(unit),
+          isChannelSplit(split)
+    {
+    }
 };
 
 }  // namespace AscendC

@@ -2,13 +2,15 @@
 #pragma once
 #include "types.h"
 
-namespace AscendC {
+namespace AscendC
+{
 
-#define TILE_SIM_EVENTS(X) \
-    X(MTE2, MTE1) X(MTE1, MTE2) X(MTE1, M) X(M, MTE1) X(MTE2, V) X(V, MTE2) X(MTE3, V) X(V, MTE3) X(M, V) X(V, M) X(V, V) \
-    X(MTE3, MTE1) X(MTE1, MTE3) X(MTE1, V) X(MTE2, M) X(M, MTE2) X(V, MTE1) X(M, FIX) X(FIX, M) X(MTE3, MTE2) X(MTE2, MTE3) \
-    X(S, V) X(V, S) X(S, MTE2) X(MTE2, S) X(S, MTE3) X(MTE3, S) X(MTE2, FIX) X(FIX, MTE2) X(FIX, S) X(M, S) X(FIX, MTE3) \
-    X(MTE1, FIX) X(FIX, MTE1) X(FIX, FIX)
+#define TILE_SIM_EVENTS(X)                                                                                                \
+    X(MTE2, MTE1)                                                                                                         \
+    X(MTE1, MTE2) X(MTE1, M) X(M, MTE1) X(MTE2, V) X(V, MTE2) X(MTE3, V) X(V, MTE3) X(M, V) X(V, M) X(V, V) X(MTE3, MTE1) \
+        X(MTE1, MTE3) X(MTE1, V) X(MTE2, M) X(M, MTE2) X(V, MTE1) X(M, FIX) X(FIX, M) X(MTE3, MTE2) X(MTE2, MTE3) X(S, V) \
+            X(V, S) X(S, MTE2) X(MTE2, S) X(S, MTE3) X(MTE3, S) X(MTE2, FIX) X(FIX, MTE2) X(FIX, S) X(M, S) X(FIX, MTE3)  \
+                X(MTE1, FIX) X(FIX, MTE1) X(FIX, FIX)
 
 enum class HardEvent : uint8_t {
 #define X(a, b) a##_##b,
@@ -16,7 +18,8 @@ enum class HardEvent : uint8_t {
 #undef X
 };
 
-namespace detail {
+namespace detail
+{
 struct PipePair {
     tile_sim::Pipe src, dst;
 };
@@ -60,13 +63,24 @@ void CrossCoreWaitFlag(uint16_t id, int line = __builtin_LINE())
 }
 
 inline void InitSocState() {}
+
+// What DataCopyPad fills beside its rows when it is told of no value of its own.
+template <class T>
+void SetPadValue(T value)
+{
+    tile_sim::set_pad_value(tile_sim::to_bits(value));
+}
+
 inline int64_t GetBlockIdx() { return tile_sim::block_index(); }
 inline int64_t GetBlockNum() { return tile_sim::block_count(); }
 inline int64_t GetSubBlockIdx() { return tile_sim::sub_block_index(); }
 inline int64_t GetSubBlockNum() { return tile_sim::sub_block_count(); }
 
 template <class T>
-void SetAtomicAdd(int line = __builtin_LINE()) { tile_sim::set_atomic(true, tile_sim::TypeOf<T>::value, line); }
+void SetAtomicAdd(int line = __builtin_LINE())
+{
+    tile_sim::set_atomic(true, tile_sim::TypeOf<T>::value, line);
+}
 inline void SetAtomicNone(int line = __builtin_LINE()) { tile_sim::set_atomic(false, tile_sim::DType::f32, line); }
 
 }  // namespace AscendC

@@ -2,16 +2,21 @@
 #pragma once
 #include "types.h"
 
-namespace AscendC {
+namespace AscendC
+{
 
 template <class T>
-class LocalTensor {
+class LocalTensor
+{
 public:
     using PrimType = T;
 
     LocalTensor() = default;
     LocalTensor(TPosition position, uint32_t address, uint32_t size)
-        : at_{space_of(position), tile_sim::TypeOf<T>::value, address, address + int64_t(size) * int64_t(sizeof(T))}, position_(position) {}
+        : at_{space_of(position), tile_sim::TypeOf<T>::value, address, address + int64_t(size) * int64_t(sizeof(T))},
+          position_(position)
+    {
+    }
     LocalTensor(TPosition position, tile_sim::Operand at) : at_(at), position_(position) {}
 
     LocalTensor operator[](int64_t offset) const
@@ -51,7 +56,8 @@ private:
 };
 
 template <class T>
-class GlobalTensor {
+class GlobalTensor
+{
 public:
     using PrimType = T;
 
@@ -86,18 +92,26 @@ private:
 };
 
 template <TPosition position = TPosition::LCM>
-class TBuf {
+class TBuf
+{
 public:
     template <class T>
-    LocalTensor<T> Get() const { return GetWithOffset<T>(uint32_t(bytes_ / int64_t(sizeof(T))), 0); }
+    LocalTensor<T> Get() const
+    {
+        return GetWithOffset<T>(uint32_t(bytes_ / int64_t(sizeof(T))), 0);
+    }
     template <class T>
-    LocalTensor<T> Get(uint32_t size, int line = __builtin_LINE()) const { return GetWithOffset<T>(size, 0, line); }
+    LocalTensor<T> Get(uint32_t size, int line = __builtin_LINE()) const
+    {
+        return GetWithOffset<T>(size, 0, line);
+    }
     template <class T>
     LocalTensor<T> GetWithOffset(uint32_t size, uint32_t offset, int line = __builtin_LINE()) const
     {
         const int64_t end = int64_t(offset) + int64_t(size) * int64_t(sizeof(T));
         if (end > bytes_)
-            tile_sim::misuse("out_of_bounds", line, "the tensor ends at byte %lld of a TBuf of %lld bytes", (long long)end, (long long)bytes_);
+            tile_sim::misuse("out_of_bounds", line, "the tensor ends at byte %lld of a TBuf of %lld bytes", (long long)end,
+                             (long long)bytes_);
         return LocalTensor<T>(position, {space_of(position), tile_sim::TypeOf<T>::value, start_ + offset, start_ + end});
     }
     void place(int64_t start, int64_t bytes) { start_ = start, bytes_ = bytes; }
@@ -106,7 +120,8 @@ private:
     int64_t start_ = 0, bytes_ = 0;
 };
 
-class TPipe {
+class TPipe
+{
 public:
     TPipe() { tile_sim::reset_allocation(); }
     template <TPosition position>
@@ -120,9 +135,15 @@ public:
 enum class Hardware : uint8_t { UB, L1, L0A, L0B, L0C };
 
 template <Hardware hardware = Hardware::UB>
-class LocalMemAllocator {
+class LocalMemAllocator
+{
 public:
-    LocalMemAllocator() = default;
+    template <class T, uint32_t size>
+    LocalTensor<T> Alloc(int line = __builtin_LINE())
+    {
+        constexpr TPosition positions[] = {TPosition::VECCALC, TPosition::A1, TPosition::A2, TPosition::B2, TPosition::CO1};
+        return Alloc<positions[int(hardware)], T>(size, line);
+    }
     template <TPosition position, class T>
     LocalTensor<T> Alloc(uint32_t size, int line = __builtin_LINE())
     {

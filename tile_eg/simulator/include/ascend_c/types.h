@@ -30,7 +30,8 @@ enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_ALL,
 enum event_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };
 enum class QuantMode_t : uint8_t { NoQuant, F322F16, F322BF16, DEQF16, VDEQF16, QF322B8_PRE, VQF322B8_PRE, REQ8, VREQ8 };
 
-namespace tile_sim {
+namespace tile_sim
+{
 
 template <uint16_t (*encode)(float), float (*decode)(uint16_t)>
 struct Float16 {
@@ -38,7 +39,9 @@ struct Float16 {
 
     Float16() = default;
     template <class N, class = std::enable_if_t<std::is_arithmetic_v<N>>>
-    Float16(N value) : bits(encode(static_cast<float>(value))) {}
+    Float16(N value) : bits(encode(static_cast<float>(value)))
+    {
+    }
     operator float() const { return decode(bits); }
     Float16& operator+=(float other) { return *this = Float16(float(*this) + other); }
     Float16& operator-=(float other) { return *this = Float16(float(*this) - other); }
@@ -48,25 +51,65 @@ struct Float16 {
 
 }  // namespace tile_sim
 
-struct half : tile_sim::Float16<tile_sim::float_to_half, tile_sim::half_to_float> { using Float16::Float16; };
-struct bfloat16_t : tile_sim::Float16<tile_sim::float_to_bf16, tile_sim::bf16_to_float> { using Float16::Float16; };
+struct half : tile_sim::Float16<tile_sim::float_to_half, tile_sim::half_to_float> {
+    using Float16::Float16;
+};
+struct bfloat16_t : tile_sim::Float16<tile_sim::float_to_bf16, tile_sim::bf16_to_float> {
+    using Float16::Float16;
+};
 
-namespace tile_sim {
+namespace tile_sim
+{
 
-template <class T> struct TypeOf;
-template <> struct TypeOf<half> { static constexpr DType value = DType::f16; };
-template <> struct TypeOf<bfloat16_t> { static constexpr DType value = DType::bf16; };
-template <> struct TypeOf<float> { static constexpr DType value = DType::f32; };
-template <> struct TypeOf<int8_t> { static constexpr DType value = DType::i8; };
-template <> struct TypeOf<uint8_t> { static constexpr DType value = DType::u8; };
-template <> struct TypeOf<int16_t> { static constexpr DType value = DType::i16; };
-template <> struct TypeOf<uint16_t> { static constexpr DType value = DType::u16; };
-template <> struct TypeOf<int32_t> { static constexpr DType value = DType::i32; };
-template <> struct TypeOf<uint32_t> { static constexpr DType value = DType::u32; };
-template <> struct TypeOf<int64_t> { static constexpr DType value = DType::i64; };
-template <> struct TypeOf<uint64_t> { static constexpr DType value = DType::u64; };
+template <class T>
+struct TypeOf;
+template <>
+struct TypeOf<half> {
+    static constexpr DType value = DType::f16;
+};
+template <>
+struct TypeOf<bfloat16_t> {
+    static constexpr DType value = DType::bf16;
+};
+template <>
+struct TypeOf<float> {
+    static constexpr DType value = DType::f32;
+};
+template <>
+struct TypeOf<int8_t> {
+    static constexpr DType value = DType::i8;
+};
+template <>
+struct TypeOf<uint8_t> {
+    static constexpr DType value = DType::u8;
+};
+template <>
+struct TypeOf<int16_t> {
+    static constexpr DType value = DType::i16;
+};
+template <>
+struct TypeOf<uint16_t> {
+    static constexpr DType value = DType::u16;
+};
+template <>
+struct TypeOf<int32_t> {
+    static constexpr DType value = DType::i32;
+};
+template <>
+struct TypeOf<uint32_t> {
+    static constexpr DType value = DType::u32;
+};
+template <>
+struct TypeOf<int64_t> {
+    static constexpr DType value = DType::i64;
+};
+template <>
+struct TypeOf<uint64_t> {
+    static constexpr DType value = DType::u64;
+};
 
-template <class T> uint64_t to_bits(T value)
+template <class T>
+uint64_t to_bits(T value)
 {
     uint64_t bits = 0;
     std::memcpy(&bits, &value, sizeof(T));
@@ -88,11 +131,14 @@ constexpr Pipe pipe_of(pipe_t pipe)
 }
 
 // A field of a parameter structure. It keeps what was given, so that a value the hardware's field cannot hold is seen.
-class Field {
+class Field
+{
 public:
     Field() = default;
     template <class N, class = std::enable_if_t<std::is_integral_v<N> || std::is_enum_v<N>>>
-    Field(N value) : value_(static_cast<int64_t>(value)) {}
+    Field(N value) : value_(static_cast<int64_t>(value))
+    {
+    }
     operator int64_t() const { return value_; }
 
 private:
@@ -101,7 +147,8 @@ private:
 
 }  // namespace tile_sim
 
-namespace AscendC {
+namespace AscendC
+{
 
 enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, TSCM };
 using QuePosition = TPosition;
@@ -115,17 +162,28 @@ enum class CO2Layout : uint8_t { NZ, ROW_MAJOR, COLUMN_MAJOR };
 constexpr int32_t ONE_BLK_SIZE = 32;
 constexpr int32_t DEFAULT_C0_SIZE = 32;
 
-template <class A, class B> struct IsSameType { static constexpr bool value = std::is_same_v<A, B>; };
-template <class N> constexpr N CeilDivision(N a, N b) { return b == 0 ? a : (a + b - 1) / b; }
+template <class A, class B>
+struct IsSameType {
+    static constexpr bool value = std::is_same_v<A, B>;
+};
+template <class N>
+constexpr N CeilDivision(N a, N b)
+{
+    return b == 0 ? a : (a + b - 1) / b;
+}
 
 constexpr tile_sim::Space space_of(TPosition position)
 {
     switch (position) {
-        case TPosition::A1: case TPosition::B1: case TPosition::C1: case TPosition::TSCM: return tile_sim::Space::L1;
+        case TPosition::A1:
+        case TPosition::B1:
+        case TPosition::C1:
+        case TPosition::TSCM: return tile_sim::Space::L1;
         case TPosition::A2: return tile_sim::Space::L0A;
         case TPosition::B2: return tile_sim::Space::L0B;
         case TPosition::CO1: return tile_sim::Space::L0C;
-        case TPosition::GM: case TPosition::CO2: return tile_sim::Space::GM;
+        case TPosition::GM:
+        case TPosition::CO2: return tile_sim::Space::GM;
         default: return tile_sim::Space::UB;
     }
 }

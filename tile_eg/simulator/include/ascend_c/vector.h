@@ -3,14 +3,19 @@
 #include "params.h"
 #include "tensor.h"
 
-namespace AscendC {
-namespace detail {
+namespace AscendC
+{
+namespace detail
+{
 
 // The mask argument: a number of lanes, or an array of bits.
-class Mask {
+class Mask
+{
 public:
     template <class N, class = std::enable_if_t<std::is_integral_v<N>>>
-    Mask(N lanes) : lanes_(int64_t(lanes)) {}
+    Mask(N lanes) : lanes_(int64_t(lanes))
+    {
+    }
     Mask(const uint64_t* bits) : low_(bits[0]), high_(bits[1]) {}
 
     // Lanes of a round: 256 bytes of the widest operand, `width` bytes an element.
@@ -62,22 +67,22 @@ constexpr bool is_arithmetic = is_number<T> || std::is_same_v<T, int16_t> || std
 
 }  // namespace detail
 
-#define TILE_SIM_UNARY(NAME, OP, ALLOWED)                                                                                      \
-    template <class T>                                                                                                         \
-    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t count, int line = __builtin_LINE())                \
-    {                                                                                                                          \
-        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                              \
-        tile_sim::vector_unary(#NAME, tile_sim::UnaryOp::OP, {dst.operand(), {}}, {src.operand(), {}},                         \
-                               detail::first(count, line), line);                                                              \
-    }                                                                                                                          \
-    template <class T, bool isSetMask = true>                                                                                  \
-    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeat,                         \
-              const UnaryRepeatParams& p, int line = __builtin_LINE())                                                         \
-    {                                                                                                                          \
-        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                              \
-        static_assert(isSetMask, "the simulator knows no mask that is set outside of the instruction");                        \
-        const auto s = detail::sides(dst, src, p, line);                                                                       \
-        tile_sim::vector_unary(#NAME, tile_sim::UnaryOp::OP, s.dst, s.src, mask.lanes(repeat, sizeof(T), 255, line), line);    \
+#define TILE_SIM_UNARY(NAME, OP, ALLOWED)                                                                                   \
+    template <class T>                                                                                                      \
+    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t count, int line = __builtin_LINE())             \
+    {                                                                                                                       \
+        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                           \
+        tile_sim::vector_unary(#NAME, tile_sim::UnaryOp::OP, {dst.operand(), {}}, {src.operand(), {}},                      \
+                               detail::first(count, line), line);                                                           \
+    }                                                                                                                       \
+    template <class T, bool isSetMask = true>                                                                               \
+    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeat,                      \
+              const UnaryRepeatParams& p, int line = __builtin_LINE())                                                      \
+    {                                                                                                                       \
+        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                           \
+        static_assert(isSetMask, "the simulator knows no mask that is set outside of the instruction");                     \
+        const auto s = detail::sides(dst, src, p, line);                                                                    \
+        tile_sim::vector_unary(#NAME, tile_sim::UnaryOp::OP, s.dst, s.src, mask.lanes(repeat, sizeof(T), 255, line), line); \
     }
 
 TILE_SIM_UNARY(Exp, exp, detail::is_number<T>)
@@ -90,27 +95,27 @@ TILE_SIM_UNARY(Relu, relu, (detail::is_number<T> || std::is_same_v<T, int32_t>))
 TILE_SIM_UNARY(Not, bit_not, (std::is_same_v<T, int16_t> || std::is_same_v<T, uint16_t>))
 #undef TILE_SIM_UNARY
 
-#define TILE_SIM_BINARY(NAME, OP, ALLOWED)                                                                                     \
-    template <class T>                                                                                                         \
-    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, int64_t count,                      \
-              int line = __builtin_LINE())                                                                                     \
-    {                                                                                                                          \
-        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                              \
-        tile_sim::vector_binary(#NAME, tile_sim::BinaryOp::OP, {dst.operand(), {}}, {a.operand(), {}}, {b.operand(), {}},      \
-                                detail::first(count, line), line);                                                             \
-    }                                                                                                                          \
-    template <class T, bool isSetMask = true>                                                                                  \
-    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, detail::Mask mask, int64_t repeat,  \
-              const BinaryRepeatParams& p, int line = __builtin_LINE())                                                        \
-    {                                                                                                                          \
-        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                              \
-        static_assert(isSetMask, "the simulator knows no mask that is set outside of the instruction");                        \
-        tile_sim::vector_binary(                                                                                               \
-            #NAME, tile_sim::BinaryOp::OP,                                                                                     \
-            {dst.operand(), detail::stride(p.dstBlkStride, p.dstRepStride, 255, "BinaryRepeatParams.dst*Stride", line)},       \
-            {a.operand(), detail::stride(p.src0BlkStride, p.src0RepStride, 255, "BinaryRepeatParams.src0*Stride", line)},      \
-            {b.operand(), detail::stride(p.src1BlkStride, p.src1RepStride, 255, "BinaryRepeatParams.src1*Stride", line)},      \
-            mask.lanes(repeat, sizeof(T), 255, line), line);                                                                   \
+#define TILE_SIM_BINARY(NAME, OP, ALLOWED)                                                                                    \
+    template <class T>                                                                                                        \
+    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, int64_t count,                     \
+              int line = __builtin_LINE())                                                                                    \
+    {                                                                                                                         \
+        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                             \
+        tile_sim::vector_binary(#NAME, tile_sim::BinaryOp::OP, {dst.operand(), {}}, {a.operand(), {}}, {b.operand(), {}},     \
+                                detail::first(count, line), line);                                                            \
+    }                                                                                                                         \
+    template <class T, bool isSetMask = true>                                                                                 \
+    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, detail::Mask mask, int64_t repeat, \
+              const BinaryRepeatParams& p, int line = __builtin_LINE())                                                       \
+    {                                                                                                                         \
+        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                             \
+        static_assert(isSetMask, "the simulator knows no mask that is set outside of the instruction");                       \
+        tile_sim::vector_binary(                                                                                              \
+            #NAME, tile_sim::BinaryOp::OP,                                                                                    \
+            {dst.operand(), detail::stride(p.dstBlkStride, p.dstRepStride, 255, "BinaryRepeatParams.dst*Stride", line)},      \
+            {a.operand(), detail::stride(p.src0BlkStride, p.src0RepStride, 255, "BinaryRepeatParams.src0*Stride", line)},     \
+            {b.operand(), detail::stride(p.src1BlkStride, p.src1RepStride, 255, "BinaryRepeatParams.src1*Stride", line)},     \
+            mask.lanes(repeat, sizeof(T), 255, line), line);                                                                  \
     }
 
 TILE_SIM_BINARY(Add, add, detail::is_arithmetic<T>)
@@ -124,24 +129,23 @@ TILE_SIM_BINARY(Or, bit_or, (std::is_same_v<T, int16_t> || std::is_same_v<T, uin
 TILE_SIM_BINARY(MulAddDst, mul_add_dst, detail::is_number<T>)
 #undef TILE_SIM_BINARY
 
-#define TILE_SIM_SCALAR(NAME, OP, ALLOWED)                                                                                     \
-    template <class T, bool isSetMask = true>                                                                                  \
-    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, int64_t count,                            \
-              int line = __builtin_LINE())                                                                                     \
-    {                                                                                                                          \
-        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                              \
-        tile_sim::vector_scalar(#NAME, tile_sim::ScalarOp::OP, {dst.operand(), {}}, {src.operand(), {}}, double(scalar),       \
-                                detail::first(count, line), line);                                                             \
-    }                                                                                                                          \
-    template <class T, bool isSetMask = true>                                                                                  \
-    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, detail::Mask mask, int64_t repeat,        \
-              const UnaryRepeatParams& p, int line = __builtin_LINE())                                                         \
-    {                                                                                                                          \
-        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                              \
-        static_assert(isSetMask, "the simulator knows no mask that is set outside of the instruction");                        \
-        const auto s = detail::sides(dst, src, p, line);                                                                       \
-        tile_sim::vector_scalar(#NAME, tile_sim::ScalarOp::OP, s.dst, s.src, double(scalar),                                   \
-                                mask.lanes(repeat, sizeof(T), 255, line), line);                                               \
+#define TILE_SIM_SCALAR(NAME, OP, ALLOWED)                                                                                       \
+    template <class T, bool isSetMask = true>                                                                                    \
+    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, int64_t count, int line = __builtin_LINE()) \
+    {                                                                                                                            \
+        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                                \
+        tile_sim::vector_scalar(#NAME, tile_sim::ScalarOp::OP, {dst.operand(), {}}, {src.operand(), {}}, double(scalar),         \
+                                detail::first(count, line), line);                                                               \
+    }                                                                                                                            \
+    template <class T, bool isSetMask = true>                                                                                    \
+    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, detail::Mask mask, int64_t repeat,          \
+              const UnaryRepeatParams& p, int line = __builtin_LINE())                                                           \
+    {                                                                                                                            \
+        static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                                \
+        static_assert(isSetMask, "the simulator knows no mask that is set outside of the instruction");                          \
+        const auto s = detail::sides(dst, src, p, line);                                                                         \
+        tile_sim::vector_scalar(#NAME, tile_sim::ScalarOp::OP, s.dst, s.src, double(scalar),                                     \
+                                mask.lanes(repeat, sizeof(T), 255, line), line);                                                 \
     }
 
 TILE_SIM_SCALAR(Adds, adds, detail::is_arithmetic<T>)
@@ -154,7 +158,8 @@ TILE_SIM_SCALAR(LeakyRelu, leaky_relu, detail::is_number<T>)
 template <class T, class U>
 void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, int64_t count, int line = __builtin_LINE())
 {
-    static_assert(detail::is_number<T> && (std::is_same_v<T, U> || std::is_same_v<U, half>), "Axpy does not take these element types");
+    static_assert(detail::is_number<T> && (std::is_same_v<T, U> || std::is_same_v<U, half>),
+                  "Axpy does not take these element types");
     tile_sim::vector_scalar("Axpy", tile_sim::ScalarOp::axpy, {dst.operand(), {}}, {src.operand(), {}}, double(scalar),
                             detail::first(count, line), line);
 }
@@ -163,9 +168,11 @@ template <class T, class U, bool isSetMask = true>
 void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, detail::Mask mask, int64_t repeat,
           const UnaryRepeatParams& p, int line = __builtin_LINE())
 {
-    static_assert(detail::is_number<T> && (std::is_same_v<T, U> || std::is_same_v<U, half>), "Axpy does not take these element types");
+    static_assert(detail::is_number<T> && (std::is_same_v<T, U> || std::is_same_v<U, half>),
+                  "Axpy does not take these element types");
     const auto s = detail::sides(dst, src, p, line);
-    tile_sim::vector_scalar("Axpy", tile_sim::ScalarOp::axpy, s.dst, s.src, double(scalar), mask.lanes(repeat, sizeof(T), 255, line), line);
+    tile_sim::vector_scalar("Axpy", tile_sim::ScalarOp::axpy, s.dst, s.src, double(scalar),
+                            mask.lanes(repeat, sizeof(T), 255, line), line);
 }
 
 template <class T>
@@ -178,18 +185,21 @@ template <class T, bool isSetMask = true>
 void Duplicate(const LocalTensor<T>& dst, const T& scalar, detail::Mask mask, int64_t repeat, int64_t dstBlockStride,
                int64_t dstRepeatStride, int line = __builtin_LINE())
 {
-    tile_sim::vector_duplicate({dst.operand(), detail::stride(dstBlockStride, dstRepeatStride, 65535, "Duplicate dst*Stride", line)},
-                               tile_sim::to_bits(scalar), mask.lanes(repeat, sizeof(T), 255, line), line);
+    tile_sim::vector_duplicate(
+        {dst.operand(), detail::stride(dstBlockStride, dstRepeatStride, 65535, "Duplicate dst*Stride", line)},
+        tile_sim::to_bits(scalar), mask.lanes(repeat, sizeof(T), 255, line), line);
 }
 
-namespace detail {
+namespace detail
+{
 
 template <class T, class U>
 constexpr bool castable()
 {
     using std::is_same_v;
     if (is_same_v<U, float>)
-        return is_same_v<T, float> || is_same_v<T, half> || is_same_v<T, bfloat16_t> || is_same_v<T, int32_t> || is_same_v<T, int16_t>;
+        return is_same_v<T, float> || is_same_v<T, half> || is_same_v<T, bfloat16_t> || is_same_v<T, int32_t> ||
+               is_same_v<T, int16_t>;
     if (is_same_v<U, half>) return is_same_v<T, float> || is_same_v<T, int32_t> || is_same_v<T, int16_t> || is_same_v<T, int8_t>;
     if (is_same_v<U, bfloat16_t>) return is_same_v<T, float> || is_same_v<T, int32_t>;
     if (is_same_v<U, int32_t>) return is_same_v<T, float> || is_same_v<T, int16_t>;
@@ -217,7 +227,8 @@ void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode&
 }
 
 template <class T>
-void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t repeat, const BrcbRepeatParams& p, int line = __builtin_LINE())
+void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t repeat, const BrcbRepeatParams& p,
+          int line = __builtin_LINE())
 {
     using tile_sim::checked;
     tile_sim::vector_brcb(dst.operand(), src.operand(), checked(repeat, 0, 255, "repeatTime", line),
@@ -232,72 +243,80 @@ void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mas
 {
     using tile_sim::checked;
     tile_sim::vector_unary("Copy", tile_sim::UnaryOp::copy,
-                           {dst.operand(), {checked(p.dstStride, 0, 65535, "CopyRepeatParams.dstStride", line),
-                                            checked(p.dstRepeatSize, 0, 4095, "CopyRepeatParams.dstRepeatSize", line)}},
-                           {src.operand(), {checked(p.srcStride, 0, 65535, "CopyRepeatParams.srcStride", line),
-                                            checked(p.srcRepeatSize, 0, 4095, "CopyRepeatParams.srcRepeatSize", line)}},
+                           {dst.operand(),
+                            {checked(p.dstStride, 0, 65535, "CopyRepeatParams.dstStride", line),
+                             checked(p.dstRepeatSize, 0, 4095, "CopyRepeatParams.dstRepeatSize", line)}},
+                           {src.operand(),
+                            {checked(p.srcStride, 0, 65535, "CopyRepeatParams.srcStride", line),
+                             checked(p.srcRepeatSize, 0, 4095, "CopyRepeatParams.srcRepeatSize", line)}},
                            mask.lanes(repeat, sizeof(T), 255, line), line);
 }
 
-namespace detail {
+namespace detail
+{
 
 template <class T>
 tile_sim::VectorSide reduce_source(const LocalTensor<T>& src, int64_t block, int64_t repeat, int line)
 {
-    return {src.operand(), {tile_sim::checked(block, 0, 65535, "srcBlkStride", line), tile_sim::checked(repeat, 0, 65535, "srcRepStride", line)}};
+    return {
+        src.operand(),
+        {tile_sim::checked(block, 0, 65535, "srcBlkStride", line), tile_sim::checked(repeat, 0, 65535, "srcRepStride", line)}};
 }
 
 template <class T>
-void whole(const char* name, tile_sim::ReduceOp op, const LocalTensor<T>& dst, const LocalTensor<T>& src, Mask mask, int64_t repeat,
-           int64_t dstRep, int64_t srcBlk, int64_t srcRep, tile_sim::Order order, int line)
+void whole(const char* name, tile_sim::ReduceOp op, const LocalTensor<T>& dst, const LocalTensor<T>& src, Mask mask,
+           int64_t repeat, int64_t dstRep, int64_t srcBlk, int64_t srcRep, tile_sim::Order order, int line)
 {
     static_assert(is_number<T>, "reductions take half and float");
     tile_sim::reduce_whole(name, op, dst.operand(), reduce_source(src, srcBlk, srcRep, line),
-                           tile_sim::checked(dstRep, 0, 65535, "dstRepStride", line), mask.lanes(repeat, sizeof(T), 255, line), order, line);
+                           tile_sim::checked(dstRep, 0, 65535, "dstRepStride", line), mask.lanes(repeat, sizeof(T), 255, line),
+                           order, line);
 }
 
 template <class T>
-void block(const char* name, tile_sim::ReduceOp op, const LocalTensor<T>& dst, const LocalTensor<T>& src, Mask mask, int64_t repeat,
-           int64_t dstRep, int64_t srcBlk, int64_t srcRep, int line)
+void block(const char* name, tile_sim::ReduceOp op, const LocalTensor<T>& dst, const LocalTensor<T>& src, Mask mask,
+           int64_t repeat, int64_t dstRep, int64_t srcBlk, int64_t srcRep, int line)
 {
     static_assert(is_number<T>, "reductions take half and float");
     tile_sim::reduce_block(name, op, dst.operand(), reduce_source(src, srcBlk, srcRep, line),
-                           tile_sim::checked(dstRep, 0, 65535, "dstRepStride", line), mask.lanes(repeat, sizeof(T), 255, line), line);
+                           tile_sim::checked(dstRep, 0, 65535, "dstRepStride", line), mask.lanes(repeat, sizeof(T), 255, line),
+                           line);
 }
 
 }  // namespace detail
 
 template <class T, bool isSetMask = true>
-void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime, int64_t dstRepStride,
-                    int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE())
+void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime,
+                    int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE())
 {
     detail::whole("WholeReduceSum", tile_sim::ReduceOp::sum, dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride,
                   tile_sim::Order::only_value, line);
 }
 
-#define TILE_SIM_REDUCE(NAME, OP)                                                                                              \
-    template <class T, bool isSetMask = true>                                                                                  \
-    void WholeReduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime,        \
-                           int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride,                                   \
-                           ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, int line = __builtin_LINE())                    \
-    {                                                                                                                          \
-        detail::whole("WholeReduce" #NAME, tile_sim::ReduceOp::OP, dst, src, mask, repeatTime, dstRepStride, srcBlkStride,     \
-                      srcRepStride, tile_sim::Order(order), line);                                                             \
-    }                                                                                                                          \
-    template <class T>                                                                                                         \
-    void Reduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& scratch, int64_t count,      \
-                      bool index = false, int line = __builtin_LINE())                                                         \
-    {                                                                                                                          \
-        static_assert(detail::is_number<T>, "reductions take half and float");                                                 \
-        tile_sim::reduce_all("Reduce" #NAME, tile_sim::ReduceOp::OP, dst.operand(), {src.operand(), {}}, scratch.operand(),    \
-                             index, detail::first(count, line), line);                                                         \
+#define TILE_SIM_REDUCE(NAME, OP)                                                                                           \
+    template <class T, bool isSetMask = true>                                                                               \
+    void WholeReduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime,     \
+                           int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride,                                \
+                           ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, int line = __builtin_LINE())                 \
+    {                                                                                                                       \
+        detail::whole("WholeReduce" #NAME, tile_sim::ReduceOp::OP, dst, src, mask, repeatTime, dstRepStride, srcBlkStride,  \
+                      srcRepStride, tile_sim::Order(order), line);                                                          \
+    }                                                                                                                       \
+    template <class T>                                                                                                      \
+    void Reduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& scratch, int64_t count,   \
+                      bool index = false, int line = __builtin_LINE())                                                      \
+    {                                                                                                                       \
+        static_assert(detail::is_number<T>, "reductions take half and float");                                              \
+        tile_sim::reduce_all("Reduce" #NAME, tile_sim::ReduceOp::OP, dst.operand(), {src.operand(), {}}, scratch.operand(), \
+                             index, detail::first(count, line), line);                                                      \
     }
 TILE_SIM_REDUCE(Max, max)
 TILE_SIM_REDUCE(Min, min)
 #undef TILE_SIM_REDUCE
 
 template <class T, bool isSetMask = true>
-void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& scratch, int64_t count, int line = __builtin_LINE())
+void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& scratch, int64_t count,
+               int line = __builtin_LINE())
 {
     static_assert(detail::is_number<T>, "reductions take half and float");
     tile_sim::reduce_all("ReduceSum", tile_sim::ReduceOp::sum, dst.operand(), {src.operand(), {}}, scratch.operand(), false,
@@ -305,13 +324,13 @@ void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Local
 }
 
 // The older names take the repeat before the mask; the newer ones (ReduceRepeat, ReduceDataBlock) after it.
-#define TILE_SIM_BLOCK_REDUCE(NAME, OP)                                                                                        \
-    template <class T, bool isSetMask = true>                                                                                  \
-    void BlockReduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t repeat, detail::Mask mask,            \
-                           int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE())      \
-    {                                                                                                                          \
-        detail::block("BlockReduce" #NAME, tile_sim::ReduceOp::OP, dst, src, mask, repeat, dstRepStride, srcBlkStride,         \
-                      srcRepStride, line);                                                                                     \
+#define TILE_SIM_BLOCK_REDUCE(NAME, OP)                                                                                   \
+    template <class T, bool isSetMask = true>                                                                             \
+    void BlockReduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t repeat, detail::Mask mask,       \
+                           int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE()) \
+    {                                                                                                                     \
+        detail::block("BlockReduce" #NAME, tile_sim::ReduceOp::OP, dst, src, mask, repeat, dstRepStride, srcBlkStride,    \
+                      srcRepStride, line);                                                                                \
     }
 TILE_SIM_BLOCK_REDUCE(Sum, sum)
 TILE_SIM_BLOCK_REDUCE(Max, max)
@@ -319,37 +338,41 @@ TILE_SIM_BLOCK_REDUCE(Min, min)
 #undef TILE_SIM_BLOCK_REDUCE
 
 template <ReduceType type, class T, bool isSetMask = true>
-void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime, int64_t dstRepStride,
-                  int64_t srcBlkStride, int64_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,
-                  int line = __builtin_LINE())
+void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime,
+                  int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride,
+                  ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, int line = __builtin_LINE())
 {
     detail::whole("ReduceRepeat", tile_sim::ReduceOp(type), dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride,
                   type == ReduceType::SUM ? tile_sim::Order::only_value : tile_sim::Order(order), line);
 }
 
 template <ReduceType type, class T, bool isSetMask = true>
-void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime, int64_t dstRepStride,
-                     int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE())
+void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime,
+                     int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE())
 {
-    detail::block("ReduceDataBlock", tile_sim::ReduceOp(type), dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, line);
+    detail::block("ReduceDataBlock", tile_sim::ReduceOp(type), dst, src, mask, repeatTime, dstRepStride, srcBlkStride,
+                  srcRepStride, line);
 }
 
 template <class T, class U>
-void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, CMPMODE mode, int64_t count, int line = __builtin_LINE())
+void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, CMPMODE mode, int64_t count,
+             int line = __builtin_LINE())
 {
     static_assert(detail::is_number<T> && sizeof(U) == 1, "the simulator knows Compare of half and float into bytes");
     tile_sim::vector_compare(dst.operand(), a.operand(), b.operand(), tile_sim::Comparison(mode), count, line);
 }
 
 template <class T, class U>
-void CompareScalar(const LocalTensor<U>& dst, const LocalTensor<T>& a, const T scalar, CMPMODE mode, int64_t count, int line = __builtin_LINE())
+void CompareScalar(const LocalTensor<U>& dst, const LocalTensor<T>& a, const T scalar, CMPMODE mode, int64_t count,
+                   int line = __builtin_LINE())
 {
     static_assert(detail::is_number<T> && sizeof(U) == 1, "the simulator knows CompareScalar of half and float into bytes");
     tile_sim::vector_compare_scalar(dst.operand(), a.operand(), double(scalar), tile_sim::Comparison(mode), count, line);
 }
 
 template <class T, class U>
-void Compares(const LocalTensor<U>& dst, const LocalTensor<T>& a, const T scalar, CMPMODE mode, int64_t count, int line = __builtin_LINE())
+void Compares(const LocalTensor<U>& dst, const LocalTensor<T>& a, const T scalar, CMPMODE mode, int64_t count,
+              int line = __builtin_LINE())
 {
     CompareScalar(dst, a, scalar, mode, count, line);
 }
@@ -359,7 +382,8 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<U>& mask, const LocalTe
             int64_t count, int line = __builtin_LINE())
 {
     static_assert(detail::is_number<T>, "Select takes half and float");
-    if (mode != SELMODE::VSEL_TENSOR_TENSOR_MODE) tile_sim::misuse("unsupported", line, "the simulator knows Select of two tensors in VSEL_TENSOR_TENSOR_MODE only");
+    if (mode != SELMODE::VSEL_TENSOR_TENSOR_MODE)
+        tile_sim::misuse("unsupported", line, "the simulator knows Select of two tensors in VSEL_TENSOR_TENSOR_MODE only");
     tile_sim::vector_select(dst.operand(), mask.operand(), a.operand(), b.operand(), count, line);
 }
 
@@ -368,7 +392,8 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<U>& mask, const LocalTe
             int line = __builtin_LINE())
 {
     static_assert(detail::is_number<T>, "Select takes half and float");
-    if (mode != SELMODE::VSEL_TENSOR_SCALAR_MODE) tile_sim::misuse("unsupported", line, "Select of a tensor and a scalar is VSEL_TENSOR_SCALAR_MODE");
+    if (mode != SELMODE::VSEL_TENSOR_SCALAR_MODE)
+        tile_sim::misuse("unsupported", line, "Select of a tensor and a scalar is VSEL_TENSOR_SCALAR_MODE");
     tile_sim::vector_select_scalar(dst.operand(), mask.operand(), a.operand(), double(scalar), count, line);
 }
 

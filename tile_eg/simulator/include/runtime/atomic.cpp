@@ -4,8 +4,10 @@
 #include "machine.h"
 #include "numbers.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 template <class T, class Load, class Store>
 void add_each(uint8_t* dst, const uint8_t* src, int64_t bytes, Load load, Store store)
@@ -23,7 +25,8 @@ void add_each(uint8_t* dst, const uint8_t* src, int64_t bytes, Load load, Store 
 void atomic_add(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line)
 {
     const auto same = [](auto x) { return x; };
-    if (type != machine.core->atomic_type) misuse("field", line, "SetAtomicAdd names another element type than the tensor that is written");
+    if (type != machine.core->atomic_type)
+        misuse("field", line, "SetAtomicAdd names another element type than the tensor that is written");
     switch (type) {
         case DType::f32: return add_each<float>(dst, src, bytes, same, same);
         case DType::f16: return add_each<uint16_t>(dst, src, bytes, half_to_float, float_to_half);

@@ -7,8 +7,10 @@
 #include "lanes.h"
 #include "numbers.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 double load(const uint8_t* p, DType type)
 {
@@ -63,9 +65,18 @@ void store(uint8_t* p, double x, DType type, Rounding rounding)
     uint16_t half;
     float single;
     switch (type) {
-        case DType::f16: half = float_to_half(float(to_precision(x, 11, -14, rounding))); std::memcpy(p, &half, 2); return;
-        case DType::bf16: half = float_to_bf16(float(to_precision(x, 8, -126, rounding))); std::memcpy(p, &half, 2); return;
-        case DType::f32: single = float(to_precision(x, 24, -126, rounding)); std::memcpy(p, &single, 4); return;
+        case DType::f16:
+            half = float_to_half(float(to_precision(x, 11, -14, rounding)));
+            std::memcpy(p, &half, 2);
+            return;
+        case DType::bf16:
+            half = float_to_bf16(float(to_precision(x, 8, -126, rounding)));
+            std::memcpy(p, &half, 2);
+            return;
+        case DType::f32:
+            single = float(to_precision(x, 24, -126, rounding));
+            std::memcpy(p, &single, 4);
+            return;
         case DType::i32: return store_integer<int32_t>(p, x, rounding);
         case DType::i16: return store_integer<int16_t>(p, x, rounding);
         default: return store_integer<int8_t>(p, x, rounding);
@@ -78,10 +89,14 @@ bool is_float(DType type) { return type == DType::f16 || type == DType::bf16 || 
 void check_mode(DType dst, DType src, Rounding rounding, int line)
 {
     const bool exact = dst == DType::f32 && src != DType::f32 && src != DType::i32;
-    if (exact && rounding != Rounding::none) misuse("field", line, "this Cast loses nothing, and takes RoundMode::CAST_NONE only");
-    const bool needs = (is_float(src) && !is_float(dst) && dst != DType::i8) || dst == DType::bf16 || (dst == DType::f32 && src == DType::f32);
-    if (needs && rounding == Rounding::none) misuse("field", line, "this Cast needs a rounding mode (CAST_RINT, FLOOR, CEIL, ROUND or TRUNC)");
-    if (rounding == Rounding::odd && !(src == DType::f32 && dst == DType::f16)) misuse("field", line, "CAST_ODD is for float to half only");
+    if (exact && rounding != Rounding::none)
+        misuse("field", line, "this Cast loses nothing, and takes RoundMode::CAST_NONE only");
+    const bool needs =
+        (is_float(src) && !is_float(dst) && dst != DType::i8) || dst == DType::bf16 || (dst == DType::f32 && src == DType::f32);
+    if (needs && rounding == Rounding::none)
+        misuse("field", line, "this Cast needs a rounding mode (CAST_RINT, FLOOR, CEIL, ROUND or TRUNC)");
+    if (rounding == Rounding::odd && !(src == DType::f32 && dst == DType::f16))
+        misuse("field", line, "CAST_ODD is for float to half only");
 }
 
 }  // namespace
@@ -97,7 +112,8 @@ void vector_cast(VectorSide dst, VectorSide src, Rounding rounding, Lanes lanes,
     for (const Run& run : v.runs()) {
         values.resize(size_t(run.count));
         for (int64_t i = 0; i < run.count; ++i) values[size_t(i)] = load(v.at<uint8_t>(1, (run.at[1] + i) * from), src.at.type);
-        for (int64_t i = 0; i < run.count; ++i) store(v.at<uint8_t>(0, (run.at[0] + i) * to), values[size_t(i)], dst.at.type, rounding);
+        for (int64_t i = 0; i < run.count; ++i)
+            store(v.at<uint8_t>(0, (run.at[0] + i) * to), values[size_t(i)], dst.at.type, rounding);
     }
 }
 

@@ -3,8 +3,10 @@
 
 #include "machine.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 struct Path {
     Pipe pipe;
@@ -53,20 +55,25 @@ void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line)
     copy.check();
     copy.counts(path.name, rows.count * rows.bytes);
     for (int64_t i = 0; i < rows.count; ++i) {
-        if (add) atomic_add(copy.data(dst, i * rows.dst_stride), copy.data(src, i * rows.src_stride), rows.bytes, dst.type, line);
-        else move(copy, dst, i * rows.dst_stride, src, i * rows.src_stride, rows.bytes);
+        if (add)
+            atomic_add(copy.data(dst, i * rows.dst_stride), copy.data(src, i * rows.src_stride), rows.bytes, dst.type, line);
+        else
+            move(copy, dst, i * rows.dst_stride, src, i * rows.src_stride, rows.bytes);
     }
 }
 
-namespace {
+namespace
+{
 
 // What stands beside a row in UB. The vendor: with isPad the given value; without it, and with left or right padding,
 // anything; without any padding, the tail up to 32 bytes repeats the row's first element.
-void fill_side(const Instruction& copy, const Operand& dst, int64_t begin, int64_t end, const Padding& padding, const uint8_t* first)
+void fill_side(const Instruction& copy, const Operand& dst, int64_t begin, int64_t end, const Padding& padding,
+               const uint8_t* first)
 {
     const int64_t size = size_of(dst.type);
     const bool repeats = !padding.left && !padding.right;
-    for (int64_t i = begin; i < end; i += size) std::memcpy(copy.data(dst, i), repeats ? first : reinterpret_cast<const uint8_t*>(&padding.value), size_t(size));
+    for (int64_t i = begin; i < end; i += size)
+        std::memcpy(copy.data(dst, i), repeats ? first : reinterpret_cast<const uint8_t*>(&padding.value), size_t(size));
     if (!repeats && !padding.given) machine.memory(dst.space).poison(dst.address + begin, dst.address + end, true);
 }
 
@@ -75,6 +82,7 @@ void fill_side(const Instruction& copy, const Operand& dst, int64_t begin, int64
 void copy_pad_in(Operand dst, Operand src, Rows rows, Padding padding, int line)
 {
     Instruction copy("DataCopyPad", Pipe::MTE2, line);
+    if (!padding.given && machine.core->pad_given) padding.given = true, padding.value = machine.core->pad_value;
     copy.needs(dst, Space::UB, "destination");
     if (!rows.count || !rows.bytes) return;
     copy.align(dst, 32, "destination");
@@ -102,7 +110,9 @@ void copy_nd2nz(Operand dst, Operand src, Nd2Nz s, int line)
     if (!s.matrices || !s.rows || !s.cols) return;
     copy.align(dst, 32, "destination");
     const int64_t size = size_of(dst.type), c0 = 32 / size, columns = (s.cols + c0 - 1) / c0;
-    const auto row_at = [&](int64_t matrix, int64_t row) { return (matrix * s.src_matrix_stride + row * s.src_row_stride) * size; };
+    const auto row_at = [&](int64_t matrix, int64_t row) {
+        return (matrix * s.src_matrix_stride + row * s.src_row_stride) * size;
+    };
     const auto block_at = [&](int64_t matrix, int64_t row, int64_t column) {
         return matrix * s.dst_matrix_stride * size + (column * s.dst_c0_stride + row * s.dst_row_stride) * 32;
     };

@@ -6,8 +6,10 @@
 #include "machine.h"
 #include "numbers.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 int64_t blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
 
@@ -46,9 +48,11 @@ Unpacked unpack(const Operand& at, int64_t lines, int64_t k, Place place)
 
 void check_mmad(const Operand& dst, const Operand& a, const Operand& b, const MmadShape& s, const Instruction& product)
 {
-    product.needs(dst, Space::L0C, "destination"), product.needs(a, Space::L0A, "left operand"), product.needs(b, Space::L0B, "right operand");
+    product.needs(dst, Space::L0C, "destination"), product.needs(a, Space::L0A, "left operand"),
+        product.needs(b, Space::L0B, "right operand");
     product.align(dst, 1024, "destination"), product.align(a, 512, "left operand"), product.align(b, 512, "right operand");
-    const bool known = dst.type == DType::f32 && a.type == b.type && (a.type == DType::f16 || a.type == DType::bf16 || a.type == DType::f32);
+    const bool known =
+        dst.type == DType::f32 && a.type == b.type && (a.type == DType::f16 || a.type == DType::bf16 || a.type == DType::f32);
     if (!known) misuse("unsupported", product.line(), "the simulator knows Mmad of half, bfloat16_t or float into float");
     if (s.from_bias) misuse("unsupported", product.line(), "the simulator knows no bias table");
 }
@@ -77,8 +81,10 @@ void fill_result(const Operand& dst, const MmadShape& s, const Unpacked& a, cons
         for (int64_t p = 0; p < s.k; ++p) right[size_t(p * s.n + j)] = b.values[size_t(j * s.k + p)];
     for (int64_t i = 0; i < s.m; ++i) {
         for (int64_t j = 0; j < s.n; j += 16)
-            if (s.init) std::fill_n(row.begin() + j, std::min<int64_t>(16, s.n - j), 0.0f);
-            else std::memcpy(row.data() + j, memory.at(dst.address + place(i, j)), size_t(std::min<int64_t>(16, s.n - j)) * 4);
+            if (s.init)
+                std::fill_n(row.begin() + j, std::min<int64_t>(16, s.n - j), 0.0f);
+            else
+                std::memcpy(row.data() + j, memory.at(dst.address + place(i, j)), size_t(std::min<int64_t>(16, s.n - j)) * 4);
         multiply(row.data(), a.values.data() + i * s.k, right.data(), s.n, s.k);
         for (int64_t j = 0; j < s.n; j += 16)
             std::memcpy(memory.at(dst.address + place(i, j)), row.data() + j, size_t(std::min<int64_t>(16, s.n - j)) * 4);
@@ -121,7 +127,8 @@ void mmad(Operand dst, Operand a, Operand b, MmadShape s, int line)
     const int64_t n16 = blocks(s.n, 16), result = blocks(s.m, 16) * 16 * n16 * 16 * 4;
     product.unit_flag(s.unit_flag);
     product.guarded((s.m / 16) * (s.n / 16) >= 10);
-    product.reads(a, 0, s.m == 1 ? s.k * size : blocks(s.m, 16) * across * 512 - (across - blocks(s.k, c0)) * 512, Instruction::Poison::carry);
+    product.reads(a, 0, s.m == 1 ? s.k * size : blocks(s.m, 16) * across * 512 - (across - blocks(s.k, c0)) * 512,
+                  Instruction::Poison::carry);
     product.reads(b, 0, blocks(s.k, c0) * n16 * 512, Instruction::Poison::carry);
     if (!s.init) product.reads(dst, 0, result, Instruction::Poison::carry);
     product.writes(dst, 0, result);
@@ -132,12 +139,14 @@ void mmad(Operand dst, Operand a, Operand b, MmadShape s, int line)
     const Unpacked left = unpack(a, s.m, s.k, [&](int64_t i, int64_t p) {
         return vector_mode ? p : (i / 16 * across + p / c0) * 16 * c0 + i % 16 * c0 + p % c0;
     });
-    const Unpacked right = unpack(b, s.n, s.k, [&](int64_t j, int64_t p) { return (p / c0 * n16 + j / 16) * 16 * c0 + j % 16 * c0 + p % c0; });
+    const Unpacked right =
+        unpack(b, s.n, s.k, [&](int64_t j, int64_t p) { return (p / c0 * n16 + j / 16) * 16 * c0 + j % 16 * c0 + p % c0; });
     fill_result(dst, s, left, right);
     poison_result(dst, s, left, right, before);
 }
 
-namespace {
+namespace
+{
 
 enum Quantisation { no_quant, f32_to_f16, f32_to_bf16 };
 
@@ -153,9 +162,13 @@ void check_fixpipe(const Operand& dst, const Operand& src, const FixpipeShape& s
     if (dst.type != DType::f16 && dst.type != DType::bf16 && dst.type != DType::f32)
         misuse("unsupported", line, "the simulator knows Fixpipe to half, bfloat16_t and float");
     if (s.quantisation != wanted)
-        misuse("field", line, "FixpipeParamsV220.quantPre does not fit the destination: NoQuant for float, F322F16 for half, F322BF16 for bfloat16_t");
-    if (dst.space == Space::L1 && wanted == no_quant) misuse("field", line, "Fixpipe to L1 takes no unconverted float on this architecture");
-    if (!s.row_major && s.n % 16) misuse("field", line, "FixpipeParamsV220.nSize is %lld, and must be a multiple of 16 for NZ", (long long)s.n);
+        misuse("field", line,
+               "FixpipeParamsV220.quantPre does not fit the destination: NoQuant for float, F322F16 for half, F322BF16 for "
+               "bfloat16_t");
+    if (dst.space == Space::L1 && wanted == no_quant)
+        misuse("field", line, "Fixpipe to L1 takes no unconverted float on this architecture");
+    if (!s.row_major && s.n % 16)
+        misuse("field", line, "FixpipeParamsV220.nSize is %lld, and must be a multiple of 16 for NZ", (long long)s.n);
     if (!s.dst_stride) misuse("field", line, "FixpipeParamsV220.dstStride is 0");
 }
 
@@ -166,8 +179,10 @@ void convert_run(uint8_t* dst, const uint8_t* src, int64_t count, DType type, bo
         std::memcpy(&value, src + i * 4, 4);
         if (relu) value = value < 0 ? 0.0f : value;
         const uint16_t narrow = type == DType::f16 ? float_to_half(value) : float_to_bf16(value);
-        if (type == DType::f32) std::memcpy(dst + i * 4, &value, 4);
-        else std::memcpy(dst + i * 2, &narrow, 2);
+        if (type == DType::f32)
+            std::memcpy(dst + i * 4, &value, 4);
+        else
+            std::memcpy(dst + i * 2, &narrow, 2);
     }
 }
 
@@ -185,7 +200,8 @@ void fixpipe(Operand dst, Operand src, FixpipeShape s, int line)
             for (int64_t j = 0; j < s.n; j += 16)
                 for (int64_t i = 0; i < s.m; ++i) {
                     const int64_t from = matrix * s.src_matrix_stride * 1024 + (j / 16 * s.src_stride + i) * 64;
-                    const int64_t to = s.row_major ? (matrix * s.dst_matrix_stride + i * s.dst_stride + j) * size : j / 16 * s.dst_stride * 32 + i * 16 * size;
+                    const int64_t to = s.row_major ? (matrix * s.dst_matrix_stride + i * s.dst_stride + j) * size
+                                                   : j / 16 * s.dst_stride * 32 + i * 16 * size;
                     visit(to, from, std::min<int64_t>(16, s.n - j));
                 }
     };

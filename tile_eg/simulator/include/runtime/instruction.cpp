@@ -6,7 +6,8 @@
 
 #include "machine.h"
 
-namespace tile_sim {
+namespace tile_sim
+{
 
 std::vector<Instruction::Span> Instruction::reads_, Instruction::writes_;
 
@@ -34,7 +35,8 @@ void misuse(const char* kind, int line, const char* format, ...)
 Instruction::Instruction(const char* name, Pipe pipe, int line)
 {
     Core& core = *machine.core;
-    if (!core.has(pipe)) misuse("wrong_core", line, "%s runs on pipe %s, which %s has not", name, name_of(pipe), core_name(core.index));
+    if (!core.has(pipe))
+        misuse("wrong_core", line, "%s runs on pipe %s, which %s has not", name, name_of(pipe), core_name(core.index));
     reads_.clear(), writes_.clear();
     event_.name = name, event_.line = line, event_.pipe = pipe;
     event_.core = uint8_t(core.index), event_.block = machine.block, event_.epoch = ++core.issued[int(pipe)];
@@ -43,7 +45,8 @@ Instruction::Instruction(const char* name, Pipe pipe, int line)
 void Instruction::needs(const Operand& at, Space space, const char* what) const
 {
     if (at.space != space)
-        misuse("wrong_memory", line(), "the %s of %s lies in %s, and must lie in %s", what, event_.name, name_of(at.space), name_of(space));
+        misuse("wrong_memory", line(), "the %s of %s lies in %s, and must lie in %s", what, event_.name, name_of(at.space),
+               name_of(space));
 }
 
 void Instruction::align(const Operand& at, int64_t to, const char* what) const
@@ -61,7 +64,10 @@ void Instruction::counts(const char* path, int64_t bytes)
         machine.rows.push_back({machine.block, event_.core, name_of(event_.pipe), event_.name, event_.line, bytes});
 }
 
-void Instruction::reads(const Operand& at, int64_t offset, int64_t bytes, Poison poison) { add(reads_, at, offset, bytes, poison); }
+void Instruction::reads(const Operand& at, int64_t offset, int64_t bytes, Poison poison)
+{
+    add(reads_, at, offset, bytes, poison);
+}
 void Instruction::writes(const Operand& at, int64_t offset, int64_t bytes) { add(writes_, at, offset, bytes, Poison::carry); }
 
 void Instruction::add(std::vector<Span>& spans, const Operand& at, int64_t offset, int64_t bytes, Poison poison) const
@@ -81,12 +87,14 @@ void Instruction::bounds(const Operand& at, int64_t begin, int64_t end) const
     const bool inside = begin >= 0 && end <= at.end && end <= machine.memory(at.space).bytes();
     if (inside && (at.space != Space::GM || end <= gm_end(begin))) return;
     if (at.space != Space::GM)
-        misuse("out_of_bounds", line(), "%s touches bytes [%lld, %lld) of %s; its tensor ends at byte %lld, the memory at %lld", event_.name,
-               (long long)begin, (long long)end, name_of(at.space), (long long)at.end, (long long)machine.memory(at.space).bytes());
+        misuse("out_of_bounds", line(), "%s touches bytes [%lld, %lld) of %s; its tensor ends at byte %lld, the memory at %lld",
+               event_.name, (long long)begin, (long long)end, name_of(at.space), (long long)at.end,
+               (long long)machine.memory(at.space).bytes());
     for (const Region& region : machine.regions)
         if (begin >= region.begin - 512 && begin < region.end + 512)
-            misuse("out_of_bounds", line(), "%s touches bytes [%lld, %lld) of %s, which has %lld bytes (its GlobalTensor ends at %lld)",
-                   event_.name, (long long)(begin - region.begin), (long long)(end - region.begin), region.name.c_str(),
+            misuse("out_of_bounds", line(),
+                   "%s touches bytes [%lld, %lld) of %s, which has %lld bytes (its GlobalTensor ends at %lld)", event_.name,
+                   (long long)(begin - region.begin), (long long)(end - region.begin), region.name.c_str(),
                    (long long)(region.end - region.begin), (long long)(at.end - region.begin));
     misuse("out_of_bounds", line(), "%s touches GM outside of every tensor", event_.name);
 }
@@ -180,14 +188,16 @@ void Instruction::record()
     }
 }
 
-namespace {
+namespace
+{
 
 std::string range_name(Memory& memory, int64_t begin, int64_t end)
 {
     if (memory.space() == Space::GM)
         for (const Region& region : machine.regions)
             if (begin >= region.begin && begin < region.end)
-                return text("bytes [%lld, %lld) of %s", (long long)(begin - region.begin), (long long)(end - region.begin), region.name.c_str());
+                return text("bytes [%lld, %lld) of %s", (long long)(begin - region.begin), (long long)(end - region.begin),
+                            region.name.c_str());
     return text("bytes [%lld, %lld) of %s", (long long)begin, (long long)end, name_of(memory.space()));
 }
 
@@ -196,11 +206,13 @@ std::string remedy(const Event& earlier, const Event& later)
     const char *a = name_of(earlier.pipe), *b = name_of(later.pipe);
     if (earlier.block != later.block) return "blocks run in no promised order, and must not meet";
     if (earlier.core != later.core)
-        return text("CrossCoreSetFlag<2, PIPE_%s> after line %d on %s and CrossCoreWaitFlag before line %d on %s would order them", a,
-                    earlier.line, core_name(earlier.core), later.line, core_name(later.core));
-    if (earlier.pipe == later.pipe) return text("PipeBarrier<PIPE_%s> between line %d and line %d would order them", a, earlier.line, later.line);
-    return text("SetFlag<HardEvent::%s_%s> after line %d and WaitFlag<HardEvent::%s_%s> before line %d would order them", a, b, earlier.line, a, b,
-                later.line);
+        return text(
+            "CrossCoreSetFlag<2, PIPE_%s> after line %d on %s and CrossCoreWaitFlag before line %d on %s would order them", a,
+            earlier.line, core_name(earlier.core), later.line, core_name(later.core));
+    if (earlier.pipe == later.pipe)
+        return text("PipeBarrier<PIPE_%s> between line %d and line %d would order them", a, earlier.line, later.line);
+    return text("SetFlag<HardEvent::%s_%s> after line %d and WaitFlag<HardEvent::%s_%s> before line %d would order them", a, b,
+                earlier.line, a, b, later.line);
 }
 
 }  // namespace
@@ -210,11 +222,12 @@ void Instruction::race(const char* kind, Memory& memory, int64_t begin, int64_t 
     const bool blocks = earlier.block != event_.block;
     const std::string where = range_name(memory, begin, end);
     const std::string what = text("%s: %s (%s, %s) %s %s, and %s at line %d (%s, %s%s), which %s them, may not have finished; ",
-                                  blocks && !std::strcmp(kind, "WAW") ? "written by two blocks" : kind, event_.name, core_name(event_.core),
-                                  name_of(event_.pipe), kind[0] == 'R' ? "reads" : "writes", where.c_str(), earlier.name, earlier.line,
-                                  core_name(earlier.core), name_of(earlier.pipe), blocks ? text(", block %u", earlier.block).c_str() : "",
-                                  kind[2] == 'R' ? "reads" : "writes");
-    machine.report(blocks ? "block_race" : "race", name_of(event_.pipe), event_.line, earlier.line, what + remedy(earlier, event_));
+                                  blocks && !std::strcmp(kind, "WAW") ? "written by two blocks" : kind, event_.name,
+                                  core_name(event_.core), name_of(event_.pipe), kind[0] == 'R' ? "reads" : "writes",
+                                  where.c_str(), earlier.name, earlier.line, core_name(earlier.core), name_of(earlier.pipe),
+                                  blocks ? text(", block %u", earlier.block).c_str() : "", kind[2] == 'R' ? "reads" : "writes");
+    machine.report(blocks ? "block_race" : "race", name_of(event_.pipe), event_.line, earlier.line,
+                   what + remedy(earlier, event_));
 }
 
 }  // namespace tile_sim

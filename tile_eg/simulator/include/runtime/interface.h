@@ -3,7 +3,8 @@
 #pragma once
 #include <cstdint>
 
-namespace tile_sim {
+namespace tile_sim
+{
 
 enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, count };
 enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, count, ALL };
@@ -13,9 +14,15 @@ enum class KernelType : uint8_t { AIC_ONLY, AIV_ONLY, MIX_AIC_1_1, MIX_AIC_1_2 }
 constexpr int64_t size_of(DType type)
 {
     switch (type) {
-        case DType::i8: case DType::u8: return 1;
-        case DType::f16: case DType::bf16: case DType::i16: case DType::u16: return 2;
-        case DType::f32: case DType::i32: case DType::u32: return 4;
+        case DType::i8:
+        case DType::u8: return 1;
+        case DType::f16:
+        case DType::bf16:
+        case DType::i16:
+        case DType::u16: return 2;
+        case DType::f32:
+        case DType::i32:
+        case DType::u32: return 4;
         default: return 8;
     }
 }
@@ -65,7 +72,8 @@ void vector_compare(Operand dst, Operand a, Operand b, Comparison how, int64_t c
 void vector_compare_scalar(Operand dst, Operand a, double scalar, Comparison how, int64_t count, int line);
 void vector_select(Operand dst, Operand mask, Operand a, Operand b, int64_t count, int line);
 void vector_select_scalar(Operand dst, Operand mask, Operand a, double scalar, int64_t count, int line);
-void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, Order order, int line);
+void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, Order order,
+                  int line);
 void reduce_block(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, int line);
 void reduce_all(const char* name, ReduceOp op, Operand dst, VectorSide src, Operand scratch, bool index, Lanes lanes, int line);
 
@@ -128,6 +136,7 @@ int64_t sub_block_index();
 int64_t sub_block_count();
 void declare_type(KernelType type, int line);
 void set_atomic(bool add, DType type, int line);
+void set_pad_value(uint64_t bits);
 int64_t allocate(Space space, int64_t bytes, int line);  // the address of the piece
 void reset_allocation();
 int64_t gm_address(const void* pointer, int line);
@@ -140,7 +149,8 @@ void scalar_write(Operand at, int64_t index, uint64_t bits, int line);
 inline int64_t checked(int64_t value, int64_t low, int64_t high, const char* name, int line)
 {
     if (value < low || value > high)
-        misuse("field", line, "%s is %lld, and must lie in [%lld, %lld]", name, (long long)value, (long long)low, (long long)high);
+        misuse("field", line, "%s is %lld, and must lie in [%lld, %lld]", name, (long long)value, (long long)low,
+               (long long)high);
     return value;
 }
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 bool active(const Lanes& lanes, int64_t i) { return i < 128 && (lanes.mask[i / 64] >> (i % 64) & 1); }
 
@@ -25,8 +27,10 @@ bool continues(const Run& run, const Run& next, int operands)
 
 void append(std::vector<Run>& runs, const Run& next, int operands)
 {
-    if (!runs.empty() && continues(runs.back(), next, operands)) runs.back().count += next.count;
-    else runs.push_back(next);
+    if (!runs.empty() && continues(runs.back(), next, operands))
+        runs.back().count += next.count;
+    else
+        runs.push_back(next);
 }
 
 // The very same elements, and no round meets another.
@@ -58,8 +62,8 @@ std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operan
     return runs;
 }
 
-VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& lanes, const VectorSide* sides, int operands, bool reads_dst,
-                                     Instruction::Poison poison)
+VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& lanes, const VectorSide* sides, int operands,
+                                     bool reads_dst, Instruction::Poison poison)
     : instruction_(name, Pipe::V, line), sides_(sides), runs_(runs_of(lanes, sides, operands))
 {
     static const char* what[] = {"destination", "source", "second source"};
@@ -88,7 +92,9 @@ void VectorInstruction::check_overlap(int operand) const
     const bool sum_over_rounds = operand == 2 && (dst.stride.repeat == 0 || src.stride.repeat == 0);
     if (sum_over_rounds || in_place(dst, src, runs_.empty() ? 0 : runs_.back().repeat)) return;
     int64_t first = INT64_MAX, last = 0;
-    for (const Run& run : runs_) first = std::min(first, dst.at.address + run.at[0] * out), last = std::max(last, dst.at.address + (run.at[0] + run.count) * out);
+    for (const Run& run : runs_)
+        first = std::min(first, dst.at.address + run.at[0] * out),
+        last = std::max(last, dst.at.address + (run.at[0] + run.count) * out);
     for (const Run& run : runs_) {
         const int64_t begin = src.at.address + run.at[size_t(operand)] * in, end = begin + run.count * in;
         if (end <= first || begin >= last) continue;
@@ -98,9 +104,10 @@ void VectorInstruction::check_overlap(int operand) const
             if (other.repeat == run.repeat && begin == written && in == out) continue;
             if (other.repeat > run.repeat) continue;
             if (other.repeat == run.repeat && begin == written && runs_.size() == 1 && in > out) continue;
-            machine.report("overlap", "V", instruction_.line(), 0,
-                           text("the source and the destination of this instruction overlap at byte %lld of UB, and not element for element",
-                                (long long)std::max(begin, written)));
+            machine.report(
+                "overlap", "V", instruction_.line(), 0,
+                text("the source and the destination of this instruction overlap at byte %lld of UB, and not element for element",
+                     (long long)std::max(begin, written)));
             return;
         }
     }

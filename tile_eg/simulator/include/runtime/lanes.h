@@ -5,7 +5,8 @@
 
 #include "machine.h"
 
-namespace tile_sim {
+namespace tile_sim
+{
 
 struct Run {
     std::array<int64_t, 3> at;  // first element at each operand
@@ -17,7 +18,8 @@ struct Run {
 std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operands);
 
 // The common frame of a vector instruction: places, alignment, accesses, checks. sides[0] is written.
-class VectorInstruction {
+class VectorInstruction
+{
 public:
     VectorInstruction(const char* name, int line, const Lanes& lanes, const VectorSide* sides, int operands, bool reads_dst,
                       Instruction::Poison poison = Instruction::Poison::error);

@@ -4,16 +4,21 @@
 
 #include "machine.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 constexpr int64_t fractal = 512;
 
 // Where the bytes of one element go, from operand to operand.
-class Mover {
+class Mover
+{
 public:
     Mover(const Operand& dst, const Operand& src)
-        : dst_(machine.memory(dst.space)), src_(machine.memory(src.space)), to_(dst.address), from_(src.address) {}
+        : dst_(machine.memory(dst.space)), src_(machine.memory(src.space)), to_(dst.address), from_(src.address)
+    {
+    }
     void move(int64_t to, int64_t from, int64_t bytes)
     {
         std::memcpy(dst_.at(to_ + to), src_.at(from_ + from), size_t(bytes));
@@ -58,7 +63,8 @@ void load_2d(Operand dst, Operand src, Load2D s, int line)
     load.counts(path(dst), s.repeat * fractal);
     Mover mover(dst, src);
     for (int64_t i = 0; i < s.repeat; ++i) {
-        if (!s.transpose) mover.move(to(i), from(i), fractal);
+        if (!s.transpose)
+            mover.move(to(i), from(i), fractal);
         else
             for (int64_t e = 0; e < 256; ++e) mover.move(to(i) + e * 2, from(i) + (e % 16 * 16 + e / 16) * 2, 2);
     }
@@ -70,7 +76,8 @@ void load_square(Operand dst, Operand src, LoadSquare s, int line)
     Instruction load("LoadDataWithTranspose", Pipe::MTE1, line);
     check_places(load, dst, src);
     const int64_t size = size_of(dst.type), halves = size == 4 ? 2 : 1, c0 = 32 / size;
-    if (size != 2 && size != 4) misuse("unsupported", line, "the simulator knows LoadDataWithTranspose for 16-bit and 32-bit elements");
+    if (size != 2 && size != 4)
+        misuse("unsupported", line, "the simulator knows LoadDataWithTranspose for 16-bit and 32-bit elements");
     const auto from = [&](int64_t i) { return (s.start + (s.descending ? -i : i) * s.src_stride) * fractal * halves; };
     const auto to = [&](int64_t i, int64_t half) { return (i * (s.dst_gap + 1) + half * (s.dst_fractal_gap + 1)) * fractal; };
     for (int64_t i = 0; i < s.repeat; ++i) {
@@ -83,10 +90,12 @@ void load_square(Operand dst, Operand src, LoadSquare s, int line)
     for (int64_t i = 0; i < s.repeat; ++i)
         for (int64_t row = 0; row < 16; ++row)
             for (int64_t col = 0; col < 16; ++col)
-                mover.move(to(i, col / c0) + (row * c0 + col % c0) * size, from(i) + row / c0 * fractal + (col * c0 + row % c0) * size, size);
+                mover.move(to(i, col / c0) + (row * c0 + col % c0) * size,
+                           from(i) + row / c0 * fractal + (col * c0 + row % c0) * size, size);
 }
 
-namespace {
+namespace
+{
 
 // A row-major matrix of `height` rows in L1's NZ layout: column blocks of 32 bytes, each `height` rows long.
 struct NzSource {
@@ -97,8 +106,14 @@ struct NzSource {
 // zZ of L0A, and zN of L0B (its transpose, block by block): `across` blocks of c0 elements lie side by side.
 struct FractalTarget {
     int64_t across, c0, size;
-    int64_t zz(int64_t row, int64_t col) const { return (row / 16 * across + col / c0) * fractal + (row % 16 * c0 + col % c0) * size; }
-    int64_t zn(int64_t row, int64_t col) const { return (row / c0 * across + col / 16) * fractal + (col % 16 * c0 + row % c0) * size; }
+    int64_t zz(int64_t row, int64_t col) const
+    {
+        return (row / 16 * across + col / c0) * fractal + (row % 16 * c0 + col % c0) * size;
+    }
+    int64_t zn(int64_t row, int64_t col) const
+    {
+        return (row / c0 * across + col / 16) * fractal + (col % 16 * c0 + row % c0) * size;
+    }
 };
 
 int64_t blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
@@ -108,11 +123,13 @@ void check_3d(const Operand& dst, const Load3D& s, int64_t c0, int line)
     if (size_of(dst.type) != 2 && size_of(dst.type) != 4)
         misuse("unsupported", line, "the simulator knows LoadData3DParamsV2 for 16-bit and 32-bit elements");
     if (s.channels % c0 && s.channels % c0 != 4 && (c0 != 16 || s.channels % c0 != 8))
-        misuse("field", line, "LoadData3DParamsV2.channelSize is %lld, and must be a multiple of %lld (or 4, or for 16 bits 8, more)",
+        misuse("field", line,
+               "LoadData3DParamsV2.channelSize is %lld, and must be a multiple of %lld (or 4, or for 16 bits 8, more)",
                (long long)s.channels, (long long)c0);
     if (s.k_start % c0) misuse("field", line, "LoadData3DParamsV2.kStartPt must be a multiple of %lld", (long long)c0);
     if (s.k_start + s.k_extent > blocks(s.channels, c0) * c0)
-        misuse("field", line, "LoadData3DParamsV2 takes columns up to %lld of %lld channels", (long long)(s.k_start + s.k_extent), (long long)s.channels);
+        misuse("field", line, "LoadData3DParamsV2 takes columns up to %lld of %lld channels", (long long)(s.k_start + s.k_extent),
+               (long long)s.channels);
 }
 
 }  // namespace
@@ -136,7 +153,10 @@ void load_3d(Operand dst, Operand src, Load3D s, int line)
     std::vector<std::pair<int64_t, int64_t>> written;  // a transposed matrix leaves the lines beyond its columns as they were
     for (int64_t row = 0; row < rows16; row += turned ? c0 : 16)
         for (int64_t col = 0; col < cols; col += turned ? 16 : c0)
-            written.emplace_back(right ? target.zn(row, col) : turned ? target.zz(col, row) : target.zz(row, col), turned ? std::min<int64_t>(16, cols - col) * 32 : fractal);
+            written.emplace_back(right    ? target.zn(row, col)
+                                 : turned ? target.zz(col, row)
+                                          : target.zz(row, col),
+                                 turned ? std::min<int64_t>(16, cols - col) * 32 : fractal);
     for (const auto& [at, bytes] : written) load.writes(dst, at, bytes);
     load.check();
     load.counts(path(dst), rows16 * cols * size);

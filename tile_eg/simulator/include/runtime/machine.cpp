@@ -9,11 +9,13 @@
 #include <new>
 #include <thread>
 
-namespace tile_sim {
+namespace tile_sim
+{
 
 Machine machine;
 
-namespace {
+namespace
+{
 
 constexpr int scheduler = -1;
 std::mutex mutex;
@@ -55,7 +57,9 @@ bool can_go_on(const Core& core)
     if (!core.present || core.finished) return false;
     if (core.waiting_for < 0 || stopped) return true;
     for (const Core& other : machine.cores)
-        if (other.present && (core.index == AIC) != (other.index == AIC) && core.cross[other.index][core.waiting_for].pending.empty()) return false;
+        if (other.present && (core.index == AIC) != (other.index == AIC) &&
+            core.cross[other.index][core.waiting_for].pending.empty())
+            return false;
     return true;
 }
 
@@ -65,7 +69,8 @@ void report_deadlock()
         if (!core.present || core.finished) continue;
         std::string missing;
         for (const Core& other : machine.cores)
-            if (other.present && (core.index == AIC) != (other.index == AIC) && core.cross[other.index][core.waiting_for].pending.empty())
+            if (other.present && (core.index == AIC) != (other.index == AIC) &&
+                core.cross[other.index][core.waiting_for].pending.empty())
                 missing += std::string(missing.empty() ? "" : " and ") + core_name(other.index) +
                            (other.finished ? " (which has ended)" : text(" (which waits at line %d)", other.waiting_line));
         machine.core = &core;
@@ -104,14 +109,15 @@ void check_leftovers()
             for (int dst = 0; dst < pipes; ++dst)
                 for (int id = 0; id < 8; ++id)
                     if (core.flags[src][dst][id].set)
-                        machine.report("leftover_flag", name_of(Pipe(src)), core.flags[src][dst][id].set_line, 0,
-                                       text("flag %s_%s, %d is still set when the kernel ends", name_of(Pipe(src)), name_of(Pipe(dst)), id));
+                        machine.report(
+                            "leftover_flag", name_of(Pipe(src)), core.flags[src][dst][id].set_line, 0,
+                            text("flag %s_%s, %d is still set when the kernel ends", name_of(Pipe(src)), name_of(Pipe(dst)), id));
         for (auto& from : core.cross)
             for (int id = 0; id < 16; ++id)
                 if (!from[id].pending.empty())
                     machine.report("leftover_flag", "", from[id].line, 0,
-                                   text("cross-core flag %d of %s still counts %zu when the kernel ends", id, core_name(core.index),
-                                        from[id].pending.size()));
+                                   text("cross-core flag %d of %s still counts %zu when the kernel ends", id,
+                                        core_name(core.index), from[id].pending.size()));
     }
 }
 
@@ -163,7 +169,7 @@ void Core::reset()
     for (auto& from : cross)
         for (CrossFlag& flag : from) flag = CrossFlag{};
     for (int64_t& bytes : allocated) bytes = 0;
-    waiting_for = -1, finished = false, atomic = false;
+    waiting_for = -1, finished = false, atomic = false, pad_given = false;
     for (Memory& m : memory)
         if (m.bytes()) m.forget();
 }
@@ -181,7 +187,8 @@ void Machine::report(const char* kind, const char* pipe, int line, int other_lin
     constexpr size_t most = 20;
     for (const Finding& f : findings)
         if (f.kind == kind && f.line == line && f.other_line == other_line) return;
-    if (findings.size() < most) findings.push_back({kind, std::move(message), core ? core_name(core->index) : "", pipe, line, other_line, block});
+    if (findings.size() < most)
+        findings.push_back({kind, std::move(message), core ? core_name(core->index) : "", pipe, line, other_line, block});
 }
 
 const char* name_of(Pipe pipe)
@@ -221,13 +228,20 @@ void declare_type(KernelType type, int line)
 {
     static const char* names[] = {"AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2"};
     if (type != machine.settings.type)
-        misuse("kernel_type", line, "the kernel says KERNEL_TYPE_%s, and is launched as %s", names[int(type)], names[int(machine.settings.type)]);
+        misuse("kernel_type", line, "the kernel says KERNEL_TYPE_%s, and is launched as %s", names[int(type)],
+               names[int(machine.settings.type)]);
 }
 
 void set_atomic(bool add, DType type, int)
 {
     machine.core->atomic = add;
     machine.core->atomic_type = type;
+}
+
+void set_pad_value(uint64_t bits)
+{
+    machine.core->pad_given = true;
+    machine.core->pad_value = bits;
 }
 
 int64_t allocate(Space space, int64_t bytes, int line)
@@ -269,7 +283,8 @@ uint64_t scalar_read(Operand at, int64_t index, int line)
     read.check();
     read.counts("scalar", size);
     Core& core = *machine.core;  // the value is there before the scalar unit goes on
-    for (Clock& clock : core.clock) clock[core.index * pipes + int(Pipe::S)] = std::max(clock[core.index * pipes + int(Pipe::S)], core.issued[int(Pipe::S)]);
+    for (Clock& clock : core.clock)
+        clock[core.index * pipes + int(Pipe::S)] = std::max(clock[core.index * pipes + int(Pipe::S)], core.issued[int(Pipe::S)]);
     uint64_t bits = 0;
     std::memcpy(&bits, read.data(at, index * size), size_t(size));
     return bits;

@@ -11,7 +11,8 @@
 
 #include "interface.h"
 
-namespace tile_sim {
+namespace tile_sim
+{
 
 constexpr int pipes = int(Pipe::count), spaces = int(Space::count), most_cores = 3;
 constexpr int64_t granule = 2;  // bytes that share one shadow entry
@@ -39,19 +40,27 @@ struct Event {
 
 // A zeroed array whose untouched pages cost nothing.
 template <class T>
-class Lazy {
+class Lazy
+{
 public:
-    void resize(int64_t count) { data_.reset(static_cast<T*>(std::calloc(size_t(count) + 1, sizeof(T)))); check(); }
+    void resize(int64_t count)
+    {
+        data_.reset(static_cast<T*>(std::calloc(size_t(count) + 1, sizeof(T))));
+        check();
+    }
     T& operator[](int64_t i) { return data_.get()[i]; }
     T* get() { return data_.get(); }
 
 private:
-    struct Free { void operator()(T* p) const { std::free(p); } };
+    struct Free {
+        void operator()(T* p) const { std::free(p); }
+    };
     void check() const;
     std::unique_ptr<T, Free> data_;
 };
 
-class Memory {
+class Memory
+{
 public:
     void open(Space space, int64_t bytes);
     void forget();  // everything poisoned and free of history again (a new block)
@@ -101,8 +110,9 @@ struct Core {
     int64_t waiting_for = -1;
     int waiting_line = 0;
     bool present = false, finished = false;
-    bool atomic = false;
+    bool atomic = false, pad_given = false;
     DType atomic_type = DType::f32;
+    uint64_t pad_value = 0;
 
     void reset();
     bool has(Pipe pipe) const;
@@ -145,7 +155,10 @@ struct Machine {
     std::vector<TraceRow> rows;
     std::map<std::string, int64_t> instructions, bytes;
 
-    int vector_cores() const { return settings.type == KernelType::MIX_AIC_1_2 ? 2 : settings.type == KernelType::AIC_ONLY ? 0 : 1; }
+    int vector_cores() const
+    {
+        return settings.type == KernelType::MIX_AIC_1_2 ? 2 : settings.type == KernelType::AIC_ONLY ? 0 : 1;
+    }
     bool mixed() const { return settings.type == KernelType::MIX_AIC_1_1 || settings.type == KernelType::MIX_AIC_1_2; }
     Memory& memory(Space space) { return space == Space::GM ? gm : core->memory[int(space)]; }
     void report(const char* kind, const char* pipe, int line, int other_line, std::string message);
@@ -160,7 +173,8 @@ void wait_for_turn();  // gives the turn to another core; comes back when this o
 void atomic_add(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line);
 
 // One instruction on its way: says what it reads and writes, is checked, then takes effect.
-class Instruction {
+class Instruction
+{
 public:
     Instruction(const char* name, Pipe pipe, int line);
     enum class Poison { error, carry };
@@ -174,7 +188,7 @@ public:
     void atomic(bool value) { event_.atomic = value; }
     void counts(const char* path, int64_t bytes);
     void keeps_apart() const;  // reports a source and a destination that overlap
-    void check();  // bounds, order, initialisation; afterwards all that it writes counts as initialised
+    void check();              // bounds, order, initialisation; afterwards all that it writes counts as initialised
 
     uint8_t* data(const Operand& at, int64_t offset = 0) const { return machine.memory(at.space).at(at.address + offset); }
     int line() const { return event_.line; }

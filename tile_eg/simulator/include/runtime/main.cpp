@@ -1,6 +1,7 @@
 // The process that runs one kernel: arguments and inputs come in, findings, counts and outputs go out (simulator/run.py).
 //   argv: the kernel's library, kernel type, launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
-//         (L1 UB L0A L0B L0C), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs, in order.
+//         (L1 UB L0A L0B L0C), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
+//         in order.
 //   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
 #include <dlfcn.h>
 #include <sys/resource.h>
@@ -14,8 +15,10 @@
 
 #include "machine.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 constexpr int64_t gap = 4096;  // bytes between two tensors, so that an overrun is not another tensor
 
@@ -24,8 +27,10 @@ std::string quoted(const std::string& s)
     std::string out = "\"";
     for (char c : s) {
         if (c == '"' || c == '\\') out += '\\';
-        if (c == '\n') out += "\\n";
-        else out += c;
+        if (c == '\n')
+            out += "\\n";
+        else
+            out += c;
     }
     return out + "\"";
 }
@@ -38,7 +43,8 @@ std::string finding_json(const Finding& f)
 
 std::string row_json(const TraceRow& r)
 {
-    return text("[%u,\"%s\",\"%s\",", r.block, core_name(r.core), r.pipe) + quoted(r.name) + text(",%d,%lld]", r.line, (long long)r.bytes);
+    return text("[%u,\"%s\",\"%s\",", r.block, core_name(r.core), r.pipe) + quoted(r.name) +
+           text(",%d,%lld]", r.line, (long long)r.bytes);
 }
 
 template <class Items, class Print>
@@ -52,8 +58,9 @@ std::string joined(const Items& items, Print print)
 std::string report_json()
 {
     const auto pair = [](const auto& p) { return quoted(p.first) + ":" + std::to_string(p.second); };
-    return "{\"findings\":[" + joined(machine.findings, finding_json) + "],\"instructions\":{" + joined(machine.instructions, pair) +
-           "},\"bytes\":{" + joined(machine.bytes, pair) + "},\"trace\":[" + joined(machine.rows, row_json) + "]}";
+    return "{\"findings\":[" + joined(machine.findings, finding_json) + "],\"instructions\":{" +
+           joined(machine.instructions, pair) + "},\"bytes\":{" + joined(machine.bytes, pair) + "},\"trace\":[" +
+           joined(machine.rows, row_json) + "]}";
 }
 
 bool read_all(void* into, int64_t bytes) { return std::fread(into, 1, size_t(bytes), stdin) == size_t(bytes); }
@@ -66,7 +73,8 @@ void open_regions(int argc, char** argv, int first)
         const size_t a = item.find(':'), b = item.rfind(':');
         const int64_t bytes = std::atoll(item.substr(a + 1, b - a - 1).c_str());
         const std::string role = item.substr(b + 1);
-        machine.regions.push_back({item.substr(0, a), end, end + bytes, role == "out" || role == "inout", role == "in" || role == "inout"});
+        machine.regions.push_back(
+            {item.substr(0, a), end, end + bytes, role == "out" || role == "inout", role == "in" || role == "inout"});
         end = (end + bytes + 511) / 512 * 512 + gap;
     }
     machine.gm.open(Space::GM, end);
@@ -75,8 +83,10 @@ void open_regions(int argc, char** argv, int first)
 bool fill_regions()
 {
     for (const Region& region : machine.regions) {
-        if (!region.input) machine.gm.poison(region.begin, region.end, true);
-        else if (!read_all(machine.gm.at(region.begin), region.end - region.begin)) return false;
+        if (!region.input)
+            machine.gm.poison(region.begin, region.end, true);
+        else if (!read_all(machine.gm.at(region.begin), region.end - region.begin))
+            return false;
     }
     return true;
 }
@@ -93,7 +103,8 @@ int configure(int argc, char** argv)
     int i = 6;
     for (; i < argc && std::strcmp(argv[i], "--"); ++i)
         for (int space = 1; space < spaces; ++space)
-            if (!std::strncmp(argv[i], (std::string(name_of(Space(space))) + "=").c_str(), std::strlen(name_of(Space(space))) + 1))
+            if (!std::strncmp(argv[i], (std::string(name_of(Space(space))) + "=").c_str(),
+                              std::strlen(name_of(Space(space))) + 1))
                 machine.settings.capacity[space] = std::atoll(std::strchr(argv[i], '=') + 1);
     return i + 1;
 }

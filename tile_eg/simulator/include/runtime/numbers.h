@@ -4,7 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-namespace tile_sim {
+namespace tile_sim
+{
 
 inline uint32_t float_bits(float value)
 {

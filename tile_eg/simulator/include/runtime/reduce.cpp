@@ -6,8 +6,10 @@
 #include "lanes.h"
 #include "rounding.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 float round_to(double x, DType type) { return type == DType::f16 ? half_to_float(double_to_half(x)) : float(x); }
 
@@ -26,8 +28,10 @@ float load(const uint8_t* p, DType type)
 void store(uint8_t* p, float x, DType type)
 {
     const uint16_t bits = float_to_half(x);
-    if (type == DType::f16) std::memcpy(p, &bits, 2);
-    else std::memcpy(p, &x, 4);
+    if (type == DType::f16)
+        std::memcpy(p, &bits, 2);
+    else
+        std::memcpy(p, &x, 4);
 }
 
 struct Best {
@@ -116,7 +120,8 @@ void store_index(uint8_t* p, uint32_t index, int64_t size) { std::memcpy(p, &ind
 
 }  // namespace
 
-void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, Order order, int line)
+void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, Order order,
+                  int line)
 {
     Instruction reduce(name, Pipe::V, line);
     if (empty(lanes)) return;
@@ -135,9 +140,13 @@ void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, in
             continue;
         }
         const Best best = extreme(rounds[size_t(r)], op);
-        if (only_index) store_index(out, best.index, 4);
-        else if (pair) store(out + (order == Order::index_value ? size : 0), best.value, src.at.type), store_index(out + (order == Order::index_value ? 0 : size), best.index, size);
-        else store(out, best.value, src.at.type);
+        if (only_index)
+            store_index(out, best.index, 4);
+        else if (pair)
+            store(out + (order == Order::index_value ? size : 0), best.value, src.at.type),
+                store_index(out + (order == Order::index_value ? 0 : size), best.index, size);
+        else
+            store(out, best.value, src.at.type);
     }
 }
 
@@ -157,11 +166,13 @@ void reduce_block(const char* name, ReduceOp op, Operand dst, VectorSide src, in
         for (int64_t b = 0; b < 8; ++b) {
             if (!block_active(lanes, b * block, (b + 1) * block)) continue;
             const Gathered g = gather(reduce, src, lanes, r, b * block, (b + 1) * block);
-            store(reduce.data(dst, place(r, b)), op == ReduceOp::sum ? tree_sum(g, src.at.type) : extreme(g, op).value, src.at.type);
+            store(reduce.data(dst, place(r, b)), op == ReduceOp::sum ? tree_sum(g, src.at.type) : extreme(g, op).value,
+                  src.at.type);
         }
 }
 
-namespace {
+namespace
+{
 
 // Scratch elements that the vendor's page asks for (ReduceMax.md); the sum over the first `count` uses none.
 int64_t scratch_elements(int64_t count, int64_t size, bool index)
@@ -175,7 +186,10 @@ int64_t scratch_elements(int64_t count, int64_t size, bool index)
 }
 
 // What the instruction leaves in its scratch is nobody's business.
-void leave_scratch(const Operand& scratch, int64_t bytes) { machine.memory(Space::UB).poison(scratch.address, scratch.address + bytes, true); }
+void leave_scratch(const Operand& scratch, int64_t bytes)
+{
+    machine.memory(Space::UB).poison(scratch.address, scratch.address + bytes, true);
+}
 
 }  // namespace
 
@@ -185,8 +199,10 @@ void reduce_all(const char* name, ReduceOp op, Operand dst, VectorSide src, Oper
     Instruction reduce(name, Pipe::V, line);
     const int64_t size = size_of(src.at.type), round = 256 / size;
     if (!lanes.count) return;
-    reduce.needs(dst, Space::UB, "destination"), reduce.needs(src.at, Space::UB, "source"), reduce.needs(scratch, Space::UB, "scratch");
-    reduce.align(src.at, 32, "source"), reduce.align(scratch, 32, "scratch"), reduce.align(dst, index ? 2 * size : size, "destination");
+    reduce.needs(dst, Space::UB, "destination"), reduce.needs(src.at, Space::UB, "source"),
+        reduce.needs(scratch, Space::UB, "scratch");
+    reduce.align(src.at, 32, "source"), reduce.align(scratch, 32, "scratch"),
+        reduce.align(dst, index ? 2 * size : size, "destination");
     reduce.reads(src.at, 0, lanes.count * size);
     if (op != ReduceOp::sum) reduce.writes(scratch, 0, scratch_elements(lanes.count, size, index) * size);
     reduce.writes(dst, 0, index ? 2 * size : size);
@@ -207,7 +223,8 @@ void reduce_all(const char* name, ReduceOp op, Operand dst, VectorSide src, Oper
             continue;
         }
         const Best next = extreme(g, op);
-        if (!start || (op == ReduceOp::max ? next.value > best.value : next.value < best.value) || std::isnan(next.value)) best = {next.value, next.index + uint32_t(start)};
+        if (!start || (op == ReduceOp::max ? next.value > best.value : next.value < best.value) || std::isnan(next.value))
+            best = {next.value, next.index + uint32_t(start)};
     }
     store(reduce.data(dst), op == ReduceOp::sum ? total : best.value, src.at.type);
     if (index) store_index(reduce.data(dst, size), best.index, size);

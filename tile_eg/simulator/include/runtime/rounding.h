@@ -4,7 +4,8 @@
 
 #include "numbers.h"
 
-namespace tile_sim {
+namespace tile_sim
+{
 
 // Rounds once: through float, whose last bit is made odd where something was cut off, so that no tie is made up.
 inline uint16_t double_to_half(double value)

@@ -4,8 +4,10 @@
 #include "lanes.h"
 #include "numbers.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 constexpr int64_t reserved = 8192;  // bytes at the end of UB that Select uses itself
 
@@ -33,7 +35,8 @@ bool holds(Comparison how, double a, double b)
 
 void check_count(const char* name, int64_t count, int64_t size, int line)
 {
-    if (count * size % 256) misuse("misaligned", line, "%s works on whole 256-byte rounds, and %lld elements are none", name, (long long)count);
+    if (count * size % 256)
+        misuse("misaligned", line, "%s works on whole 256-byte rounds, and %lld elements are none", name, (long long)count);
 }
 
 void compare(Operand dst, Operand a, const Operand* b, double scalar, Comparison how, int64_t count, int line)
@@ -61,7 +64,8 @@ void select(Operand dst, Operand mask, Operand a, const Operand* b, double scala
     Instruction pick("Select", Pipe::V, line);
     const int64_t size = size_of(a.type), most = machine.settings.capacity[int(Space::UB)] - reserved;
     if (machine.core->allocated[int(Space::UB)] > most)
-        misuse("capacity", line, "Select keeps the last %lld bytes of UB for itself: buffers may end at byte %lld", (long long)reserved, (long long)most);
+        misuse("capacity", line, "Select keeps the last %lld bytes of UB for itself: buffers may end at byte %lld",
+               (long long)reserved, (long long)most);
     for (const Operand* o : {&dst, &mask, &a}) pick.needs(*o, Space::UB, "operand"), pick.align(*o, 32, "operand");
     pick.reads(mask, 0, (count + 7) / 8), pick.reads(a, 0, count * size);
     if (b) pick.needs(*b, Space::UB, "second source"), pick.align(*b, 32, "second source"), pick.reads(*b, 0, count * size);
@@ -70,21 +74,32 @@ void select(Operand dst, Operand mask, Operand a, const Operand* b, double scala
     pick.counts("vector", count * size);
     const float single = float(scalar);
     const uint16_t half = float_to_half(single);
-    const uint8_t* other = a.type == DType::f16 ? reinterpret_cast<const uint8_t*>(&half) : reinterpret_cast<const uint8_t*>(&single);
+    const uint8_t* other =
+        a.type == DType::f16 ? reinterpret_cast<const uint8_t*>(&half) : reinterpret_cast<const uint8_t*>(&single);
     for (int64_t i = 0; i < count; ++i) {
         const bool first = *pick.data(mask, i / 8) >> (i % 8) & 1;
-        std::memmove(pick.data(dst, i * size), first ? pick.data(a, i * size) : b ? pick.data(*b, i * size) : other, size_t(size));
+        std::memmove(pick.data(dst, i * size),
+                     first ? pick.data(a, i * size)
+                     : b   ? pick.data(*b, i * size)
+                           : other,
+                     size_t(size));
     }
 }
 
 }  // namespace
 
-void vector_compare(Operand dst, Operand a, Operand b, Comparison how, int64_t count, int line) { compare(dst, a, &b, 0, how, count, line); }
+void vector_compare(Operand dst, Operand a, Operand b, Comparison how, int64_t count, int line)
+{
+    compare(dst, a, &b, 0, how, count, line);
+}
 void vector_compare_scalar(Operand dst, Operand a, double scalar, Comparison how, int64_t count, int line)
 {
     compare(dst, a, nullptr, scalar, how, count, line);
 }
-void vector_select(Operand dst, Operand mask, Operand a, Operand b, int64_t count, int line) { select(dst, mask, a, &b, 0, count, line); }
+void vector_select(Operand dst, Operand mask, Operand a, Operand b, int64_t count, int line)
+{
+    select(dst, mask, a, &b, 0, count, line);
+}
 void vector_select_scalar(Operand dst, Operand mask, Operand a, double scalar, int64_t count, int line)
 {
     select(dst, mask, a, nullptr, scalar, count, line);

@@ -4,8 +4,10 @@
 
 #include "machine.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 constexpr uint8_t poison_byte = 0xff;  // NaN in every float format
 

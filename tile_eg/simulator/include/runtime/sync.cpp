@@ -3,8 +3,10 @@
 
 #include "machine.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 void trace(const char* pipe, const std::string& name, int line)
 {
@@ -33,7 +35,8 @@ void check_flag(Pipe src, Pipe dst, int64_t id, int line)
 void check_cross(int64_t id, int line)
 {
     if (!machine.mixed()) misuse("cross_flag", line, "kernels of type AIC_ONLY and AIV_ONLY have no flags between cores");
-    if (id < 0 || id > 10) misuse("flag_id", line, "cross-core flag id %lld: 0 to 10 are free (11 to 14 are SyncAll's)", (long long)id);
+    if (id < 0 || id > 10)
+        misuse("flag_id", line, "cross-core flag id %lld: 0 to 10 are free (11 to 14 are SyncAll's)", (long long)id);
 }
 
 Clock least(const std::deque<Clock>& clocks)
@@ -76,11 +79,13 @@ void set_flag(Pipe src, Pipe dst, int64_t id, int line)
     const std::string name = event_name(src, dst, id);
     trace(name_of(src), "SetFlag " + name, line);
     if (flag.set)
-        machine.report("double_set", name_of(src), line, flag.set_line,
-                       text("flag %s is set again before its wait: it was set at line %d, and holds one bit", name.c_str(), flag.set_line));
+        machine.report(
+            "double_set", name_of(src), line, flag.set_line,
+            text("flag %s is set again before its wait: it was set at line %d, and holds one bit", name.c_str(), flag.set_line));
     else if (core.clock[int(src)][core.index * pipes + int(dst)] < flag.wait_epoch)
         machine.report("double_set", name_of(src), line, flag.wait_line,
-                       text("flag %s may be set again before its wait at line %d has run: nothing makes %s wait for %s in between; use another "
+                       text("flag %s may be set again before its wait at line %d has run: nothing makes %s wait for %s in "
+                            "between; use another "
                             "id, or a flag back",
                             name.c_str(), flag.wait_line, name_of(src), name_of(dst)));
     flag.set = true, flag.set_line = line, flag.payload = finished(core, src);
@@ -93,7 +98,9 @@ void wait_flag(Pipe src, Pipe dst, int64_t id, int line)
     Flag& flag = core.flags[int(src)][int(dst)][id];
     const std::string name = event_name(src, dst, id);
     trace(name_of(dst), "WaitFlag " + name, line);
-    if (!flag.set) misuse("deadlock", line, "deadlock: %s waits for flag %s, and no set of it comes before", core_name(core.index), name.c_str());
+    if (!flag.set)
+        misuse("deadlock", line, "deadlock: %s waits for flag %s, and no set of it comes before", core_name(core.index),
+               name.c_str());
     flag.set = false, flag.wait_line = line, flag.wait_epoch = ++core.issued[int(dst)];
     join(core.clock[int(dst)], flag.payload);
     if (dst == Pipe::S)  // the scalar unit issues everything, so all that it issues later comes after

@@ -6,8 +6,10 @@
 #include "lanes.h"
 #include "rounding.h"
 
-namespace tile_sim {
-namespace {
+namespace tile_sim
+{
+namespace
+{
 
 struct HalfIo {
     using Stored = uint16_t;
@@ -49,8 +51,14 @@ double approximate(double exact, double operand, DType type)
     return exact * (1.0 + bound * (double(bits >> 8) / (1 << 23) - 1.0));
 }
 
-double larger(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : a > b ? a : b; }
-double smaller(double a, double b) { return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : a < b ? a : b; }
+double larger(double a, double b)
+{
+    return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : a > b ? a : b;
+}
+double smaller(double a, double b)
+{
+    return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : a < b ? a : b;
+}
 
 double unary(UnaryOp op, double x, DType type)
 {
@@ -122,7 +130,8 @@ void vector_binary(const char* name, BinaryOp op, VectorSide dst, VectorSide a, 
         for (const Run& run : v.runs()) {
             T* out = v.at<T>(0, run.at[0]);
             const T *left = v.at<T>(1, run.at[1]), *right = v.at<T>(2, run.at[2]);
-            for (int64_t i = 0; i < run.count; ++i) out[i] = io.store(binary(op, io.load(out[i]), io.load(left[i]), io.load(right[i])));
+            for (int64_t i = 0; i < run.count; ++i)
+                out[i] = io.store(binary(op, io.load(out[i]), io.load(left[i]), io.load(right[i])));
         }
     });
 }
@@ -138,7 +147,8 @@ void vector_scalar(const char* name, ScalarOp op, VectorSide dst, VectorSide src
             for (const Run& run : v.runs()) {
                 T* out = v.at<T>(0, run.at[0]);
                 const U* in = v.at<U>(1, run.at[1]);
-                for (int64_t i = 0; i < run.count; ++i) out[i] = io.store(scalar_op(op, io.load(out[i]), from.load(in[i]), scalar));
+                for (int64_t i = 0; i < run.count; ++i)
+                    out[i] = io.store(scalar_op(op, io.load(out[i]), from.load(in[i]), scalar));
             }
         });
     });
@@ -184,8 +194,10 @@ void vector_brcb(Operand dst, Operand src, int64_t repeat, Stride stride, int li
     for (int64_t r = 0; r < repeat; ++r)
         for (int64_t i = 0; i < 8; ++i) {
             const int64_t from = (r * 8 + i) * size;
-            for (int64_t e = 0; e < 32; e += size) std::memcpy(spread.data(dst, block(r, i) + e), spread.data(src, from), size_t(size));
-            if (ub.poisoned(src.address + from, src.address + from + size)) ub.poison(dst.address + block(r, i), dst.address + block(r, i) + 32, true);
+            for (int64_t e = 0; e < 32; e += size)
+                std::memcpy(spread.data(dst, block(r, i) + e), spread.data(src, from), size_t(size));
+            if (ub.poisoned(src.address + from, src.address + from + size))
+                ub.poison(dst.address + block(r, i), dst.address + block(r, i) + 32, true);
         }
 }
 
