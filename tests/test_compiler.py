@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from tile_eg.compiler import InternalError, stage
+from tile_eg.compiler import InternalError, Lowered, lower, stage
+from tile_eg.emit import sync
 from tile_eg.errors import TileError
-from tile_eg.ir.kernel import Span
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.kernel import Kernel, Span
+from tile_eg.ir.program import Program
 
 
 def test_a_users_error_learns_the_source_that_it_points_into() -> None:
@@ -48,3 +54,44 @@ def test_seconds_add_up_by_stage() -> None:
     with stage("a", timings=timings), stage("b", timings=timings):
         pass
     assert timings["a"] > 100 > timings["b"] > 0
+
+
+# ---- schedules that cannot be planned --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def kernel() -> Kernel:
+    file = Path(__file__).parent.parent / "examples" / "vector_add.tile"
+    return load_text(file.read_text(), file.name).instantiate({"M": 64, "N": 64})
+
+
+def failing(times: int) -> Callable[[Program], Program]:
+    """A `synchronise` that finds no flag ids for the first few programs."""
+    left, real = [times], sync.synchronise
+
+    def synchronise(program: Program) -> Program:
+        if left[0]:
+            left[0] -= 1
+            raise RuntimeError("flag ids run out")
+        return real(program)
+
+    return synchronise
+
+
+def test_a_schedule_that_cannot_be_planned_makes_room_for_the_next(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual: Lowered = lower(kernel)
+    monkeypatch.setattr(sync, "synchronise", failing(1))
+    low = lower(kernel)
+    assert len(low.candidates) == len(usual.candidates) - 1
+    assert "refused\n  " in str(low.explanation)
+    assert "flag ids run out" in str(low.explanation)
+
+
+def test_where_no_schedule_can_be_planned_the_fault_is_ours(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "synchronise", failing(99))
+    with pytest.raises(InternalError, match="'plan'.*flag ids run out"):
+        lower(kernel)
+
+
+def test_one_kernel_gives_one_text(kernel: Kernel) -> None:
+    assert lower(kernel).source == lower(kernel).source

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from tile_eg.timeline.engine import Timeline
 
 
+Dropped = tuple[tuple["Schedule", Exception], ...]
+
+
 class InternalError(Exception):
     """A fault of tile_eg itself: the user's kernel is not to blame. `stage` says where on the way it happened."""
 
@@ -171,9 +174,14 @@ class Lowered(Planned):
     kernel: Kernel
     extraction: Extraction
     candidates: tuple[Candidate, ...]
-    dropped: tuple[tuple[Schedule, TileError], ...]
+    dropped: Dropped
     phases: Sequence[Phase]
     timings: dict[str, float]
+
+    @cached_property
+    def source(self) -> Text:
+        """The Ascend C of the kernel, written when the schedules were planned."""
+        return self.candidates[0].planned.source
 
     @property
     def schedule(self) -> ScheduleView:
@@ -213,9 +221,7 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
     planned, dropped = step("plan", _plan_all, (extraction.best, *extraction.alternatives), target)
     candidates = step("rank", _ranked, planned, model)
     program = candidates[0].planned.program
-    low = Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings)
-    step("write", lambda: low.source)
-    return low
+    return Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings)
 
 
 def check_kernel(kernel: Kernel) -> None:
@@ -240,14 +246,17 @@ def plan(program: Program, chip: str | None = None) -> Planned:
     return Planned(program, load_chip(chip or program.chip))
 
 
-def _plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], tuple]:
-    """The schedules with their plans, and those that cannot be planned with the reason; TileError where none can."""
+def _plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
+    """The schedules with their plans, and those that cannot be planned or written with the reason; an error where none can.
+
+    A schedule may need more flag ids or wider fields than there are: then the next one is as good as the search knows.
+    """
     planned: list[tuple[Schedule, Planned]] = []
-    dropped: list[tuple[Schedule, TileError]] = []
+    dropped: list[tuple[Schedule, Exception]] = []
     for schedule in schedules:
         try:
             planned.append((schedule, _plan(schedule, chip)))
-        except TileError as error:
+        except Exception as error:
             dropped.append((schedule, error))
     if not planned:
         raise dropped[0][1]
@@ -258,7 +267,9 @@ def _plan(schedule: Schedule, chip: Chip) -> Planned:
     from tile_eg.emit import lower as lowering
     from tile_eg.emit.sync import synchronise
 
-    return Planned(synchronise(lowering.plan(schedule, chip)), chip)
+    planned = Planned(synchronise(lowering.plan(schedule, chip)), chip)
+    _ = planned.source
+    return planned
 
 
 def _ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tuple[Candidate, ...]:

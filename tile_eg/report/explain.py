@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from tile_eg.egraph import Graph, Node, Phase, Where
-from tile_eg.errors import TileError
 from tile_eg.extract.base import DECISIONS, Extraction
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.printed import Printed
@@ -22,7 +21,7 @@ class Explanation(Printed):
     signature: str
     cost: Cost
     ranked: Sequence[tuple[Schedule, float]]
-    dropped: Sequence[tuple[Schedule, TileError]]
+    dropped: Sequence[tuple[Schedule, Exception]]
     extraction: Extraction
     phases: Sequence[Phase]
 
@@ -46,7 +45,7 @@ class Explanation(Printed):
 
     def _refused(self) -> str:
         illegal = [f"{cost:.0f} cycles: {r.kind}: {r.what}" for cost, r in self.extraction.refused]
-        return "\n".join(illegal + [f"{s.cost:.0f} cycles: {error.message}" for s, error in self.dropped])
+        return "\n".join(illegal + [f"{s.cost:.0f} cycles: {error}" for s, error in self.dropped])
 
     def _search(self) -> str:
         rows = [(p.name, p.rounds, p.rows, sum(p.matches.values()), _stopped(p)) for p in self.phases]
