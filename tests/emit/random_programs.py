@@ -15,7 +15,7 @@ SIZE = 8 * 16 * 4
 
 
 def program(buffers: tuple[Buffer, ...], cube: tuple[Node, ...], vector: tuple[Node, ...]) -> Program:
-    kind = "MIX_AIC_1_2" if cube and vector else "AIC_ONLY" if cube else "AIV_ONLY"
+    kind = "MIX_AIC_1_1" if cube and vector else "AIC_ONLY" if cube else "AIV_ONLY"
     return Program("k", "910B2", kind, TENSORS, 2, False, 1 << 20, buffers, cube, vector)
 
 

@@ -6,7 +6,7 @@ source line and the rules that it comes from.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tile_eg.emit.text_cube import CUBE_AND_COPIES
 from tile_eg.emit.text_index import EmitError, Scope, block
@@ -34,6 +34,8 @@ from tile_eg.ir.types import Level
 OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS}
 POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
 SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}
+
+Path = tuple[int, ...]
 
 HEAD = """\
 // {title}
@@ -67,7 +69,7 @@ def _core(p: Program, core: str) -> list[str]:
     s = Scope(p, core)
     head = [*_place(p, core, s), *_tensors(s), *_memory(s)]
     hoisted = _hoisted(s)
-    return [*head, *hoisted.get(None, []), "", *_nodes(s, p.core(core), hoisted)]
+    return [*head, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
 
 
 def _place(p: Program, core: str, s: Scope) -> list[str]:
@@ -152,40 +154,44 @@ def _memory(s: Scope) -> list[str]:
     return out
 
 
-def _hoisted(s: Scope) -> dict[str | None, list[str]]:
-    """Run-time sizes as locals: loop variable (None: the whole core) -> declarations that follow its start."""
-    out: dict[str | None, list[str]] = {}
-    for n, path in _with_loops(s.program.core(s.core), ()):
-        if not isinstance(n, Instr):
-            continue
+def _hoisted(s: Scope) -> dict[Path, list[str]]:
+    """Run-time sizes as locals: path of a loop (the whole core: ()) -> declarations that follow its start."""
+    out: dict[Path, list[str]] = {}
+    for i, loops in _instructions(s.program.core(s.core), (), {}):
         for role, wish in SIZES.items():
-            e = getattr(n, role)
-            if e.op in ("const", "var") or e in s.cpp.named:
+            e = getattr(i, role)
+            if e.op in ("const", "var"):
                 continue
-            inside = [v for v in path if v in ix.variables(e)]
-            name = s.fresh(wish)
-            out.setdefault(inside[-1] if inside else None, []).append(f"const int32_t {name} = {s.cpp(e)};")
-            s.cpp.named[e] = name
+            where = max((path for var, path in loops.items() if var in ix.variables(e)), default=())
+            if e not in s.cpp.named:
+                value = s.cpp(e)
+                s.cpp.named[e] = s.fresh(wish)
+                s.values[e] = value
+            line = f"const int32_t {s.cpp.named[e]} = {s.values[e]};"
+            if line not in out.setdefault(where, []):
+                out[where].append(line)
     return out
 
 
-def _with_loops(nodes: tuple[Node, ...], path: tuple[str, ...]) -> list[tuple[Node, tuple[str, ...]]]:
-    out: list[tuple[Node, tuple[str, ...]]] = []
-    for n in nodes:
-        out.append((n, path))
-        if isinstance(n, Loop | When):
-            out += _with_loops(n.body, (*path, n.var) if isinstance(n, Loop) else path)
-    return out
+def _instructions(nodes: tuple[Node, ...], at: Path, loops: dict[str, Path]) -> Iterator[tuple[Instr, dict[str, Path]]]:
+    """Every instruction with the loops around it: variable -> path."""
+    for k, n in enumerate(nodes):
+        here = (*at, k)
+        if isinstance(n, Instr):
+            yield n, loops
+        elif isinstance(n, Loop | When):
+            yield from _instructions(n.body, here, loops | ({n.var: here} if isinstance(n, Loop) else {}))
 
 
-def _nodes(s: Scope, nodes: tuple[Node, ...], hoisted: dict[str | None, list[str]]) -> list[str]:
+def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list[str]]) -> list[str]:
     out = []
-    for n in nodes:
+    for k, n in enumerate(nodes):
+        here = (*at, k)
         if isinstance(n, Loop):
-            body = [*hoisted.get(n.var, []), *_nodes(s, n.body, hoisted)]
+            body = [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)]
             out += block(f"for (int32_t {n.var} = 0; {n.var} < {n.trips}; ++{n.var})", body)
         elif isinstance(n, When):
-            out += block(f"if ({s.cpp(n.condition)})", _nodes(s, n.body, hoisted))
+            out += block(f"if ({s.cpp(n.condition)})", _nodes(s, n.body, here, hoisted))
         else:
             out += node_lines(s, n)
     return out

@@ -123,6 +123,9 @@ def _ops(plan: _Plan, core: str) -> list[Op]:
         if kind == "run":
             out.append(Op("run", core, instances[n].pipe, instance=base + n))
             continue
+        if kind in ("enter", "leave"):
+            out.append(Op(kind, core))
+            continue
         for _, op in sites.get((kind, path), ()):
             if isinstance(op, Op):
                 out.append(op)

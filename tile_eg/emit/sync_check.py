@@ -40,6 +40,7 @@ class _Run:
     env: Env
     number: int
     accesses: tuple[Access, ...]
+    guarded: bool
 
     def __str__(self) -> str:
         place = f" ({self.instr.span.file}:{self.instr.span.line})" if self.instr.span else ""
@@ -48,13 +49,17 @@ class _Run:
 
 
 class _Unrolled:
-    """Every step of both cores, loops written out; conditions that only the block index decides are taken to hold."""
+    """Every step of both cores, loops written out.
+
+    Guards that only the block index decides are entered, but nothing is learnt from them: they may not hold.
+    """
 
     def __init__(self, program: Program) -> None:
         self.layout = Layout(program)
         self.runs: list[_Run] = []
         self.faults: list[str] = []
         self.counts: dict[tuple[str, str], int] = {}
+        self.guards = 0
         self.streams = {c: list(self.steps(program.core(c), c, {})) for c in (AIC, AIV) if program.core(c)}
 
     def steps(self, nodes: tuple[Node, ...], core: str, env: Env) -> Iterator[Op]:
@@ -62,9 +67,14 @@ class _Unrolled:
             if isinstance(n, Loop):
                 for k in range(n.trips):
                     yield from self.steps(n.body, core, env | {n.var: k})
+            elif isinstance(n, When) and not ix.variables(n.condition) <= env.keys():
+                self.guards += 1
+                yield Op("enter", core)
+                yield from self.steps(n.body, core, env)
+                yield Op("leave", core)
+                self.guards -= 1
             elif isinstance(n, When):
-                known = ix.variables(n.condition) <= env.keys()
-                if not known or ix.evaluate(n.condition, env):
+                if ix.evaluate(n.condition, env):
                     yield from self.steps(n.body, core, env)
             elif isinstance(n, Instr):
                 yield self.run(n, core, env)
@@ -74,7 +84,7 @@ class _Unrolled:
     def run(self, i: Instr, core: str, env: Env) -> Op:
         pipe = (core, i.pipe)
         self.counts[pipe] = self.counts.get(pipe, 0) + 1
-        self.runs.append(_Run(core, i, env, self.counts[pipe], tuple(self.layout.accesses(i, env))))
+        self.runs.append(_Run(core, i, env, self.counts[pipe], tuple(self.layout.accesses(i, env)), self.guards > 0))
         return Op("run", core, i.pipe, instance=len(self.runs) - 1)
 
     def flag(self, n: Node, core: str, env: Env) -> Op:
@@ -124,7 +134,7 @@ def _unordered(u: _Unrolled, order: Order, verdict: Verdict) -> Iterator[str]:
             if not a.write and not seen and u.layout.buffers.get(a.buffer) and u.layout.buffers[a.buffer].level is Level.WS:
                 yield f"{u.runs[me]} reads {a.buffer} before anything is in it"
         for a in u.runs[me].accesses:
-            kept = [(o, b) for o, b in live[a.cell] if o == me or not (a.write and a.whole)]
+            kept = [(o, b) for o, b in live[a.cell] if o == me or u.runs[me].guarded or not (a.write and a.whole)]
             live[a.cell] = [*kept, (me, a)]
 
 

@@ -54,7 +54,7 @@ class Stream:
         self.nodes = layout.program.core(core)
         self.visits: dict[Site, list[tuple[int, Env]]] = {}
         for at, (kind, path, env, _) in enumerate(trace.steps):
-            if kind != "run":
+            if kind in ("pre", "post"):
                 self.visits.setdefault((kind, path), []).append((at, env))
 
     def along(self, path: Path) -> list[Node]:

@@ -15,7 +15,7 @@ CROSS_LIMIT = 15
 
 
 class Op(NamedTuple):
-    """One step of a core: kind is run, set, wait, barrier, cross_set or cross_wait.
+    """One step of a core: kind is run, set, wait, barrier, cross_set, cross_wait, or enter or leave a guard that may not hold.
 
     `pipe` is where it acts (set: the producer's, wait: the consumer's), `flag` which flag it means, `owner` who put it there, so
     that it can be left out; None: always there. `instance` is what runs.
@@ -82,6 +82,7 @@ class _Replay:
         self.queues: dict[tuple, list[Clock]] = {}
         self.taken: dict[tuple, list[int]] = {}
         self.cross_waits = dict.fromkeys(order.streams, 0)
+        self.outside: dict[str, list[list[Clock]]] = {core: [] for core in order.streams}
 
     def run(self) -> Verdict:
         walks = {core: self.core(core) for core in self.order.streams}
@@ -120,10 +121,19 @@ class _Replay:
                 know[pipe] = self.now(pipe)
             elif kind == "cross_set":
                 self.cross_set(pipe, op)
+            elif kind == "enter":
+                self.outside[core].append([know[at] for at in self.order.pipes_of[core]])
+            elif kind == "leave":
+                self.leave(core)
             else:
                 while not self.queues.get(op.flag):
                     yield op
                 self.cross_wait(core, op)
+
+    def leave(self, core: str) -> None:
+        """What was learnt under a guard that may not hold is not known behind it."""
+        for at, clock in zip(self.order.pipes_of[core], self.outside[core].pop(), strict=True):
+            self.know[at] = clock
 
     def now(self, pipe: int) -> Clock:
         """What is known once everything that a pipe was given so far has finished."""

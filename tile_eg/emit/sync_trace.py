@@ -102,7 +102,11 @@ class Dependence:
 
 @dataclass
 class Trace:
-    """`steps` are in program order: ("pre", path), ("post", path), or an index into `instances`, each with its loop variables."""
+    """`steps` are in program order: kind, path, loop variables, index into `instances` (or -1).
+
+    Kinds: pre and post (an item begins, ends), run (an instruction), enter and leave (the body of a guard that only run time
+    decides).
+    """
 
     steps: list[tuple[str, Path, Env, int]] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
@@ -266,6 +270,7 @@ class _Walker:
         self.layout, self.skips = layout, skips
         self.trace, self.counts = Trace(), dict[str, int]()
         self.live: dict[tuple, list[tuple[int, Access]]] = {}
+        self.guards = 0
 
     def nodes(self, nodes: tuple[Node, ...], path: Path, env: Env) -> None:
         for at, n in enumerate(nodes):
@@ -275,13 +280,22 @@ class _Walker:
                 for k in _kept(n, self.skips.get(n.var, 0)):
                     self.nodes(n.body, here, env | {n.var: k})
             elif isinstance(n, When):
-                if opaque(n.condition, env) or ix.evaluate(n.condition, env):
-                    self.nodes(n.body, here, env)
+                self.guarded(n, here, env)
             elif isinstance(n, Instr):
                 self.instr(n, here, env)
             self.trace.steps.append(("post", here, env, -1))
             if len(self.trace.steps) > MAX_TRACE:
                 raise SyncError("the loops are too irregular to be analysed")
+
+    def guarded(self, n: When, here: Path, env: Env) -> None:
+        if opaque(n.condition, env):
+            self.guards += 1
+            self.trace.steps.append(("enter", here, env, -1))
+            self.nodes(n.body, here, env)
+            self.trace.steps.append(("leave", here, env, -1))
+            self.guards -= 1
+        elif ix.evaluate(n.condition, env):
+            self.nodes(n.body, here, env)
 
     def instr(self, n: Instr, path: Path, env: Env) -> None:
         self.counts[n.pipe] = self.counts.get(n.pipe, 0) + 1
@@ -304,13 +318,16 @@ class _Walker:
         return out
 
     def remember(self, me: int, a: Access) -> None:
-        """Forget what the new access stands for: everything that a write covers, and earlier reads on the same pipe."""
+        """Forget what the new access stands for: everything that a write covers, and earlier reads on the same pipe.
+
+        An access that may not happen stands for nothing.
+        """
         pipe = self.trace.instances[me].pipe
         keep = []
         for other, b in self.live.get(a.cell, ()):
             covered = a.whole or (type(a.window) is type(b.window) and a.window.covers(b.window))  # type: ignore[arg-type]
             same_read = not a.write and not b.write and self.trace.instances[other].pipe == pipe and a.buffer == b.buffer
-            if other == me or not (covered and (a.write or same_read)):
+            if other == me or self.guards or not (covered and (a.write or same_read)):
                 keep.append((other, b))
         self.live[a.cell] = [*keep, (me, a)]
 

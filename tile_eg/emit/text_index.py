@@ -107,7 +107,10 @@ def loops_of(nodes: Iterable[Node]) -> dict[str, Interval]:
 
 @dataclass
 class Scope:
-    """What the text of one core may refer to: C++ names, ranges of variables, the buffers of the program."""
+    """What the text of one core may refer to: C++ names, ranges of variables, the buffers of the program.
+
+    `values` is how the hoisted sizes (named in `cpp`) are computed.
+    """
 
     program: Program
     core: str
@@ -115,6 +118,7 @@ class Scope:
     names: dict[str, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     ranges: dict[str, Interval] = field(default_factory=dict)
+    values: dict[Expr, str] = field(default_factory=dict)
     _writers: dict[str, list[Instr]] | None = None
 
     def __post_init__(self) -> None:
