@@ -186,6 +186,23 @@ CUBE_CASES = {
         TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, true));\n"
         "Fixpipe(gmY, c, FixpipeParamsV220(16, 16, 16, 16, false, QuantMode_t::NoQuant, 0, 1, 0, 0, 3)); // unit flags",
     ),
+    "unit flags do not order small products among themselves": Case(
+        "race",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 2, false, true)); /*2*/\n"
+        "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, false)); /*1*/",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 2, false, true));\nPipeBarrier<PIPE_M>();\n"
+        "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, false));",
+    ),
+    "the column blocks of a matrix overlap in L1": Case(
+        "overlap",
+        "DataCopy(p, gmX, Nd2NzParams(1, 20, 32, 0, 32, 16, 1, 0)); /*1*/",
+        "DataCopy(p, gmX, Nd2NzParams(1, 20, 32, 0, 32, 32, 1, 0));",
+    ),
+    "the rows of a result overlap": Case(
+        "overlap",
+        "Fixpipe(gmY, c, FixpipeParamsV220(32, 16, 16, 16, false)); /*1*/",
+        "",
+    ),
     "a product adds to nothing": Case(
         "uninitialised",
         TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, false));\nORDER(M_FIX);\n"

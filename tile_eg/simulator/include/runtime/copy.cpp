@@ -110,6 +110,9 @@ void copy_nd2nz(Operand dst, Operand src, Nd2Nz s, int line)
     if (!s.matrices || !s.rows || !s.cols) return;
     copy.align(dst, 32, "destination");
     const int64_t size = size_of(dst.type), c0 = 32 / size, columns = (s.cols + c0 - 1) / c0;
+    if (columns > 1 && s.dst_row_stride == 1 && s.dst_c0_stride < s.rows)
+        misuse("overlap", line, "column blocks overlap in L1: %lld rows, and %lld from one block to the next", (long long)s.rows,
+               (long long)s.dst_c0_stride);
     const auto row_at = [&](int64_t matrix, int64_t row) {
         return (matrix * s.src_matrix_stride + row * s.src_row_stride) * size;
     };

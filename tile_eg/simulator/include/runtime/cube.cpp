@@ -169,6 +169,9 @@ void check_fixpipe(const Operand& dst, const Operand& src, const FixpipeShape& s
         misuse("field", line, "Fixpipe to L1 takes no unconverted float on this architecture");
     if (!s.row_major && s.n % 16)
         misuse("field", line, "FixpipeParamsV220.nSize is %lld, and must be a multiple of 16 for NZ", (long long)s.n);
+    if (s.row_major && s.m > 1 && s.dst_stride < s.n)
+        misuse("overlap", line, "the rows of Fixpipe overlap: %lld columns, and %lld elements from row to row", (long long)s.n,
+               (long long)s.dst_stride);
     if (!s.dst_stride) misuse("field", line, "FixpipeParamsV220.dstStride is 0");
 }
 

@@ -104,10 +104,8 @@ bool Instruction::ordered(const Event& earlier, Space space) const
     if (earlier.block != event_.block) return earlier.atomic && event_.atomic;
     const Core& core = *machine.core;
     if (core.clock[int(event_.pipe)][earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch) return true;
-    if (space == Space::L0C) {
-        if (earlier.guarded && event_.guarded) return true;
-        return earlier.unit_flag && event_.unit_flag && (earlier.unit_flag == 3 || earlier.pipe == event_.pipe);
-    }
+    if (space == Space::L0C && earlier.guarded && event_.guarded) return true;
+    if (space == Space::L0C && earlier.pipe != event_.pipe && earlier.unit_flag == 3 && event_.unit_flag) return true;
     return earlier.atomic && event_.atomic;
 }
 
