@@ -8,6 +8,7 @@ from typing import Any
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.expressions import Expressions
+from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scope import Scope
 from tile_eg.frontend.syntax import Node, span_of
 from tile_eg.frontend.windows import OpenWindow, close, known_shape
@@ -150,7 +151,7 @@ class Builder:
     def bound(self, node: Node) -> int:
         e = self.expressions.index(node)
         if e.value is None or e.value < 0:
-            raise TileError(f"the range of a loop has to be a constant of at least 0, not {e}", self.span(node))
+            raise TileError(f"the range of a loop has to be a constant of at least 0, not {index_text(e)}", self.span(node))
         return e.value
 
     def stages(self, kind: str, node: Node) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tile_eg.errors import TileError, did_you_mean, in_source
 from tile_eg.frontend.definite import Definite
+from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.types import Typing, supported
@@ -130,7 +131,7 @@ class Checker:
     def outside(self, r: kn.Region, d: int, start: Expr, value: int, tensor: bool) -> TileError:
         size = self.arrays[r.name].shape[d]
         extent = r.extents[d]
-        what = f"{start}" if start.value is not None else f"{start} takes the value {value}"
+        what = index_text(start) if start.value is not None else f"{index_text(start)} takes the value {value}"
         if tensor:
             message = f"a window of `{r.name}` lies outside: {what}, dimension {d} has {size} elements"
         else:

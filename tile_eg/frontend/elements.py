@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError
 from tile_eg.frontend.dependence import Step, steps, temporaries
 from tile_eg.frontend.extents import meet
+from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
 from tile_eg.frontend.rounding import rounded
 from tile_eg.frontend.tiles import computing, promoted, valid_cols, valid_rows
@@ -108,7 +109,7 @@ class Statement:
         if not inside and (tensor or size == 1):
             return None
         if len(inside) != 1 or not self.plain(start, inside[0], tensor):
-            raise self.unsupported(r, f"the index {start}")
+            raise self.unsupported(r, f"the index {index_text(start)}")
         if not tensor and self.step.extents[inside[0]] != size:
             what = f"`{inside[0]}` takes {self.step.extents[inside[0]]} values and `{r.name}` has {size} there"
             raise TileError(f"{what}: not supported yet", r.span, help="loop over all of the buffer")

@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend import scalars as sc
+from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.scope import Scope
 from tile_eg.frontend.syntax import Node, span_of
@@ -177,7 +178,8 @@ class Expressions:
         high = self.index(item.children[1]) if item.children[1] is not None else ix.const(size)
         extent = high - low
         if extent.value is None:
-            raise TileError(f"the length of this slice varies: {extent}", self.span(item), help="write it as i:i + 64")
+            length = index_text(extent)
+            raise TileError(f"the length of this slice varies: {length}", self.span(item), help="write it as i:i + 64")
         if extent.value < 1:
             raise TileError(f"this slice is empty: its length is {extent.value}", self.span(item))
         return low, extent.value

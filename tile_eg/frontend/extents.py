@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges, at_most, extremes, surely_equal
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
@@ -23,7 +24,7 @@ def meet(a: Expr, b: Expr, full: int, ranges: Ranges, what: str, span: Span | No
     if a.value == full or surely_equal(a, b, ranges):
         return b
     raise TileError(
-        f"the operands have different valid {what}: {a} and {b}", span,
+        f"the operands have different valid {what}: {index_text(a)} and {index_text(b)}", span,
         help="both come from the edge of a tensor; tiles that meet must end at the same place",
     )  # fmt: skip
 

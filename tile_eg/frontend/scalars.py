@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.index_text import index_text
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Span
@@ -120,7 +121,7 @@ def as_size(x: object, what: str, span: Span | None) -> int:
     """x as a positive constant; `what` names it in the error."""
     e = as_index(x, span)
     if e.value is None:
-        raise TileError(f"{what} has to be a constant, not {e}", span)
+        raise TileError(f"{what} has to be a constant, not {index_text(e)}", span)
     if e.value < 1:
         raise TileError(f"{what} has to be at least 1, not {e.value}", span)
     return e.value

@@ -9,8 +9,6 @@ from tile_eg.frontend.scalars import CONSTANTS, Scalar
 from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import Alloc, Span, Tensor
 
-KEYWORDS = frozenset(("kernel", "grid", "shared", "fragment", "let", "for", "in", "parallel", "if", "else", "and", "None"))
-
 
 def fresh(name: str, taken: set[str]) -> str:
     """`name`, or the first of name_1, name_2, ... that is free; it is taken from now on."""

@@ -11,8 +11,8 @@ from tile_eg.errors import TileError, in_source
 from tile_eg.frontend import elements, fold
 from tile_eg.frontend.dependence import is_row_loop
 from tile_eg.frontend.extents import smaller
+from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
-from tile_eg.frontend.printer import index_text
 from tile_eg.frontend.ranges import decided, surely_equal
 from tile_eg.frontend.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -279,8 +279,9 @@ class Converter:
         for a, b, what in ((first.vrows, later.vrows, "rows"), (first.vcols, later.vcols, "columns")):
             assert a is not None and b is not None
             if variable in ix.variables(b) or not surely_equal(a, b, self.tiles.ranges):
+                change = f"{index_text(a)}, then {index_text(b)}"
                 raise TileError(
-                    f"the valid {what} of `{name}` change from trip to trip of this loop: {a}, then {b}", s.span,
+                    f"the valid {what} of `{name}` change from trip to trip of this loop: {change}", s.span,
                     help="tiles whose tail differs cannot be combined element by element: choose a tile that divides the tensor",
                 )  # fmt: skip
 

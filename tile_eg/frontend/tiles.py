@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.extents import inside, meet
+from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges
 from tile_eg.frontend.rounding import rounded
 from tile_eg.ir import index as ix
@@ -148,8 +149,9 @@ class Tiles:
             case "matmul", (a, b, ta, tb):
                 a = self.narrowed(a, None if ta else rows, rows if ta else None, span)
                 return again(a, self.narrowed(b, cols if tb else None, None if tb else cols, span), ta, tb)
+        have, want = (" x ".join(map(index_text, pair)) for pair in ((valid_rows(x), valid_cols(x)), (rows, cols)))
         raise TileError(
-            f"{valid_rows(x)} x {valid_cols(x)} valid elements meet a window of {rows} x {cols}: not supported yet", span,
+            f"{have} valid elements meet a window of {want}: not supported yet", span,
             help="a value that a loop has accumulated ends where its tensors end; give them the same sizes",
         )  # fmt: skip
 
