@@ -7,10 +7,11 @@ PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 .PHONY: demo test quick lint bench golden readme clean
 
 $(VENV)/.ready: pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
-	touch $@
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
+	@echo "setting up $(VENV) (once)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
 
 demo: $(VENV)/.ready
 	$(BIN)/tile-eg run examples/gemm.tile

@@ -1,0 +1,44 @@
+"""No size is special: at random sizes and tiles every schedule that the search keeps computes what the kernel means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tile_eg.chips import known_chips
+from tile_eg.cli.options import random_arrays
+from tile_eg.compiler import lower, meaning
+from tile_eg.frontend.text import load_text
+from tile_eg.report.compare import compare
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+size = st.integers(1, 200)
+tile = st.sampled_from([16, 32, 40, 64, 128])
+GEMM = {"M": size, "N": size, "K": size, "BM": tile, "BN": tile, "BK": tile}
+SIZES = {
+    "vector_add": {"M": size, "N": size, "BM": st.integers(1, 64), "BN": st.integers(1, 128)},
+    "gemm": GEMM,
+    "gemm_transposed": GEMM,
+    "gemm_exp": {k: GEMM[k] for k in ("M", "N", "K", "BM", "BN")},
+    "matmul_add": GEMM,
+    "softmax": {"M": size, "N": st.integers(1, 600), "BM": st.integers(1, 32)},
+    "flash_attention": {"B": st.just(1), "H": st.integers(1, 2), "S": size, "D": st.sampled_from([7, 16, 64, 80]), "BM": tile},
+    "flash_attention_rows": {"B": st.just(1), "H": st.just(1), "S": size, "D": st.sampled_from([16, 64, 80]), "BN": tile},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SIZES)
+@settings(max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_every_schedule_kept_computes_the_meaning(name: str, data: st.DataObject) -> None:
+    sizes = {n: data.draw(s, n) for n, s in SIZES[name].items()}
+    kernel = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate(sizes)
+    inputs = random_arrays({t.name: t for t in kernel.tensors if not t.output}, seed=0)
+    want = meaning(kernel, inputs)
+    for candidate in lower(kernel, data.draw(st.sampled_from(known_chips()), "chip")).candidates:
+        got = candidate.planned.run(inputs).outputs
+        assert [c for c in compare(kernel, got, want) if not c.good] == []
