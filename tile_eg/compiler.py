@@ -204,6 +204,7 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
     from tile_eg.cost_models import rank_model
     from tile_eg.egraph import saturate
     from tile_eg.extract import extract
+    from tile_eg.frontend.check import check
     from tile_eg.frontend.ssa import to_values
 
     target = load_chip(chip)
@@ -214,7 +215,7 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
         with stage(name, kernel.source, timings):
             return do(*arguments)
 
-    step("check", check_kernel, kernel)
+    step("check", check, kernel)
     values = step("values", to_values, kernel)
     graph = step("saturate", saturate, values, target)
     extraction = step("extract", extract, graph, target)
@@ -225,11 +226,13 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
 
 
 def check_kernel(kernel: Kernel) -> None:
-    """TileError unless names, types, shapes and bounds fit, and every buffer is written before it is read."""
+    """TileError unless names, types, shapes and bounds fit, buffers are written before they are read, and loops have a meaning."""
     from tile_eg.frontend.check import check
+    from tile_eg.frontend.ssa import to_values
 
     with stage("check", kernel.source):
         check(kernel)
+        to_values(kernel)
 
 
 def meaning(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
