@@ -71,7 +71,8 @@ CUBE = """
         Fixpipe<float, float, CFG_ROW_MAJOR>(y, acc, FixpipeParamsV220(n, n, n, n, false, QuantMode_t::NoQuant, 0, 1, 0, 0, 0));
     };
     auto row = [&] {
-        Fixpipe<float, float, CFG_ROW_MAJOR>(y, acc, FixpipeParamsV220(32, 1, 16, 32, false, QuantMode_t::NoQuant, 0, 1, 0, 0, 0));
+        const FixpipeParamsV220 params(32, 1, 16, 32, false, QuantMode_t::NoQuant, 0, 1, 0, 0, 0);
+        Fixpipe<float, float, CFG_ROW_MAJOR>(y, acc, params);
     };
     auto give = [&] {
         const FixpipeParamsV220 params(16, 16, 16, 16, false, QuantMode_t::NoQuant, 0, 1, 0, 0, 0);
@@ -88,13 +89,13 @@ class Litmus:
     kernel_type: str
     cases: Mapping[str, str]
 
-    def run(self, name: str, x: np.ndarray | None = None) -> Simulation:
-        """Runs one case on one block; x and y have 16384 floats."""
+    def run(self, name: str, x: np.ndarray | None = None, *, launch: int = 1, kernel_type: str = "") -> Simulation:
+        """Runs one case; x and y have 16384 floats. `kernel_type` launches the kernel as another type than it says."""
         data = np.arange(16384, dtype=np.float32) if x is None else x
         which = np.array([list(self.cases).index(name)] * 8, dtype=np.int32)
         arguments = (data, which, np.empty(16384, dtype=np.float32))
         return simulate(_source(self.kernel_type, tuple(self.cases.values())), "litmus", arguments,
-                        kernel_type=self.kernel_type, launch=1, workspace=65536, outputs=(2,))  # fmt: skip
+                        kernel_type=kernel_type or self.kernel_type, launch=launch, workspace=65536, outputs=(2,))  # fmt: skip
 
     def kinds(self, name: str) -> set[str]:
         return {finding.kind for finding in self.run(name).findings}

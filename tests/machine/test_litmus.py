@@ -22,6 +22,8 @@ VECTOR_CASES = {
     "stores overlap, no barrier": "Duplicate(a, 1.0f, 64); ORDER(V, MTE3); DataCopy(y, a, 64); DataCopy(y[32], a, 64);",
     "stores overlap, barrier":
         "Duplicate(a, 1.0f, 64); ORDER(V, MTE3); DataCopy(y, a, 64); PipeBarrier<PIPE_MTE3>(); DataCopy(y[32], a, 64);",
+    "stores apart": "Duplicate(a, 1.0f, 64); ORDER(V, MTE3); DataCopy(y, a, 64);",
+    "stores by block": "Duplicate(a, 1.0f, 64); ORDER(V, MTE3); DataCopy(y[64 * GetBlockIdx()], a, 64);",
     "other pipe, no flag": "DataCopy(a, x, 64); Exp(b, a, 64);",
     "other pipe, barrier instead of a flag": "DataCopy(a, x, 64); PipeBarrier<PIPE_V>(); Exp(b, a, 64);",
     "other pipe, flag of other pipes": "DataCopy(a, x, 64); ORDER(MTE3, V); Exp(b, a, 64);",
@@ -378,3 +380,18 @@ def test_reciprocal_and_rsqrt_are_approximations(case: str, exact: object) -> No
 def test_division_is_exact_to_the_last_bit() -> None:
     x = np.linspace(0.7, 90, 16384, dtype=np.float32)
     assert np.array_equal(VECTOR.run("division", x).outputs[0][:256], np.float32(1) / x[:256])
+
+
+# ---- launch (clauses 23 and 24) ---------------------------------------------------------------------------------------------
+
+
+def test_a_kernel_is_launched_as_what_it_says() -> None:
+    assert {finding.kind for finding in VECTOR.run("independent", kernel_type="AIC_ONLY").findings} == {"kernel_type"}
+
+
+def test_blocks_must_not_meet_in_memory() -> None:
+    assert {finding.kind for finding in VECTOR.run("stores apart", launch=2).findings} == {"block_race"}
+
+
+def test_blocks_apart_need_no_order() -> None:
+    assert not VECTOR.run("stores by block", launch=3).findings

@@ -107,7 +107,7 @@ FIELD_LIMITS: dict[str, tuple[int, int]] = {
     "FixpipeParamsV220.mSize": (0, 65535),
     "FixpipeParamsV220.srcStride": (0, 65535),
     "FixpipeParamsV220.dstStride": (1, 2**32 - 1),
-    "FixpipeParamsV220.ndNum": (1, 65535),
+    "FixpipeParamsV220.ndNum": (0, 65535),
     "FixpipeParamsV220.srcNdStride": (0, 512),
     "FixpipeParamsV220.dstNdStride": (0, 65535),
     "DataCopyParams.blockCount": (0, 4095),
