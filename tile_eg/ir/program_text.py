@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields
 
+from tile_eg.errors import TileError
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import (
@@ -39,6 +40,7 @@ from tile_eg.ir.program import (
     WaitFlag,
     When,
 )
+from tile_eg.ir.program_check import check_program
 from tile_eg.ir.program_tokens import Tokens
 from tile_eg.ir.types import DTYPES, Level
 
@@ -293,6 +295,16 @@ class _Parser(Tokens):
         return self._window(self.name("a buffer"))
 
 
-def parse_program(text: str, file: str = "<program>") -> Program:
-    """The Program that `text` describes; its spans point into `text`. TileError (with a caret) where it is not one."""
-    return _Parser(text, file).program()
+def parse_program(text: str, file: str = "<program>", *, check: bool = True) -> Program:
+    """The Program that `text` describes; its spans point into `text`.
+
+    TileError (with a caret) where it is not one, or where `check_program` finds that it makes no sense.
+    """
+    p = _Parser(text, file).program()
+    try:
+        if check:
+            check_program(p)
+    except TileError as error:
+        error.source = text
+        raise
+    return p
