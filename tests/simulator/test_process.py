@@ -83,6 +83,14 @@ def test_the_oldest_kernels_leave_the_cache(tmp_path: Path) -> None:
     assert sorted(f.name for f in tmp_path.iterdir()) == ["kernel-3", "kernel-4"]
 
 
+def test_a_cache_that_cannot_be_written_says_which_variable_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path / "file" / "cache"))
+    with pytest.raises(TileError, match="cannot be kept in") as error:
+        run("")
+    assert build.CACHE_VARIABLE in error.value.help
+
+
 def test_without_a_compiler_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CXX", raising=False)

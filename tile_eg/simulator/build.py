@@ -63,7 +63,7 @@ def _used_now(file: Path) -> bool:
     """Marks a file of the cache as used; False when it is not there."""
     try:
         os.utime(file)
-    except FileNotFoundError:
+    except OSError:
         return False
     return True
 
@@ -128,7 +128,7 @@ def _runtime(compiler: str) -> Path:
     target = cache_directory() / f"simulator-{_runtime_key(compiler)}"
     if _used_now(target):
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make(target.parent)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
         work = Path(directory)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -136,6 +136,16 @@ def _runtime(compiler: str) -> Path:
         _run([compiler, *(file.name for file in work.glob("*.o")), *LINK_FLAGS, "-o", "simulator"], work)
         os.replace(work / "simulator", target)
     return target
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        help = f"name a directory that can be written in {CACHE_VARIABLE}"
+        raise TileError(f"compiled kernels cannot be kept in {directory}: {error.strerror}", help=help) from None
 
 
 def _runtime_files() -> list[Path]:
