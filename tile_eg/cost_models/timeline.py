@@ -10,7 +10,7 @@ from pathlib import Path
 from tile_eg.chips import Chip
 from tile_eg.errors import TileError
 from tile_eg.ir.program import Program
-from tile_eg.timeline import engine
+from tile_eg.timeline.engine import run
 
 
 class TimelineModel:
@@ -24,11 +24,11 @@ class TimelineModel:
 
     def predict(self, programs: Sequence[Program]) -> list[float]:
         """Microseconds of each program, launch included."""
-        return [self.scale * engine.run(p, self.chip).microseconds for p in programs]
+        return [self.scale * run(p, self.chip).microseconds for p in programs]
 
     def update(self, measurements: Sequence[tuple[Program, float]]) -> None:
         """Fits `scale` to (program, measured microseconds) pairs; none leaves it as it is."""
-        ratios = [log(measured / engine.run(p, self.chip).microseconds) for p, measured in measurements]
+        ratios = [log(measured / run(p, self.chip).microseconds) for p, measured in measurements]
         if ratios:
             self.scale = exp(sum(ratios) / len(ratios))
 
