@@ -1,0 +1,92 @@
+"""An explanation shows what was chosen, where it lies, which rule made it, and what else there was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tile_eg.compiler import Lowered, lower
+from tile_eg.extract.base import Refused
+from tile_eg.frontend.text import load_text
+from tile_eg.report.explain import decisions_text, difference, open_choices, option, schedule_text
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def lowered(name: str) -> Lowered:
+    return lower(load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate())
+
+
+@pytest.fixture(scope="module")
+def gemm() -> Lowered:
+    return lowered("gemm")
+
+
+@pytest.fixture(scope="module")
+def attention() -> Lowered:
+    return lowered("flash_attention")
+
+
+def lines(text: str, part: str) -> list[str]:
+    return [line for line in text.splitlines() if part in line]
+
+
+def test_every_step_of_the_schedule_has_its_line(attention: Lowered) -> None:
+    steps = [step for step, _ in attention.schedule.schedule.walk()]
+    assert len(lines(str(attention.schedule), "─ ")) == len(steps) + 1
+
+
+def test_a_step_says_what_it_computes_where_it_lies_and_who_made_it(gemm: Lowered) -> None:
+    (line,) = lines(str(gemm.schedule), "GmToL1(A)")
+    for part in ("─ a = GmToL1(A)", "AIC.MTE2", "L1 f16[128, 64]", "gm-l1", " 7 "):
+        assert part in line
+
+
+def test_a_product_is_made_by_its_own_rule_and_by_its_cut_for_l0(gemm: Lowered) -> None:
+    (line,) = lines(str(gemm.schedule), "MmadAcc")
+    assert "mmad-accumulate, l0-" in line
+
+
+def test_a_loop_says_how_often_it_runs_and_how_deep_its_rings_are(gemm: Lowered) -> None:
+    assert lines(str(gemm.schedule), "for k in 8, rings of 3")
+
+
+def test_shares_of_the_vector_cores_are_explained_where_there_are_some(gemm: Lowered, attention: Lowered) -> None:
+    assert "half of the rows" not in str(gemm.schedule)
+    assert "half of the rows" in str(attention.schedule)
+
+
+def test_a_decision_names_what_else_was_offered(gemm: Lowered) -> None:
+    (line,) = lines(decisions_text(gemm.schedule.schedule), "3 slots")
+    assert line.split("  ")[-1].strip() == "1 slot, 2 slots"
+
+
+def test_what_was_chosen_is_never_among_the_other_offers(attention: Lowered) -> None:
+    for node, others in open_choices(attention.schedule.schedule):
+        assert others
+        assert option(node) not in others
+
+
+def test_alternatives_differ_and_say_in_what(gemm: Lowered) -> None:
+    best, *others = [c.schedule for c in gemm.candidates]
+    assert others
+    for schedule in others:
+        assert ", not " in difference(schedule, best)
+
+
+def test_each_alternative_has_its_times(gemm: Lowered) -> None:
+    shown = lines(str(gemm.explanation), "cycles by the search model")
+    assert len(shown) == len(gemm.candidates)
+    assert shown[0].endswith(": chosen")
+
+
+def test_a_refusal_is_shown_with_its_reason(gemm: Lowered, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "refused\n" not in str(gemm.explanation)
+    monkeypatch.setattr(gemm.extraction, "refused", [(123.0, Refused("capacity", "UB is too small"))])
+    assert "refused\n  123 cycles: capacity: UB is too small" in str(gemm.explanation)
+
+
+def test_the_tree_reads_in_the_order_of_issue(gemm: Lowered) -> None:
+    text = schedule_text(gemm.schedule.schedule)
+    assert text.index("ZeroL0C") < text.index("for k") < text.index("MmadAcc") < text.index("FixToGM")

@@ -1,0 +1,71 @@
+"""A report of a run says good only where the numbers are right and no rule of the machine was broken."""
+
+from __future__ import annotations
+
+import pytest
+
+from tile_eg.chips import load_chip
+from tile_eg.ir.program import Program
+from tile_eg.report.compare import Comparison
+from tile_eg.report.cost import Cost
+from tile_eg.report.memory import MemoryMap
+from tile_eg.report.run import RunReport
+from tile_eg.simulator.findings import Counts, Finding
+from tile_eg.timeline.engine import Timeline
+
+PROGRAM = Program("k", "910B2", "AIV_ONLY", (), 50, False, 0, (), (), ())
+TIMELINE = Timeline(
+    "k", "910B2", "AIV_ONLY", 50, 2, 1800.0, 11.0, 10.0, 1800.0, 900.0, 0.0, {("AIV", "V"): 450.0, ("AIV", "MTE3"): 0.0},
+    {"GM->UB": 4096.0}, "AIV.V", (), False,
+)  # fmt: skip
+RIGHT, WRONG = Comparison("C", 1e-4, 1e-3, (2, 3)), Comparison("C", 0.5, 1e-3, (2, 3))
+RACE = Finding("race", "two writes", 1)
+
+
+def report(findings: list[Finding], comparisons: list[Comparison] | None) -> RunReport:
+    memory = MemoryMap(PROGRAM, load_chip("910B2"))
+    counts = Counts({"Add": 3}, {"GM->UB": 4096})
+    return RunReport(PROGRAM, Cost(TIMELINE), memory, findings, counts, comparisons, "Add(c, a, b);\n")
+
+
+@pytest.mark.parametrize(
+    ("findings", "comparisons", "good", "words"),
+    [
+        ([], [RIGHT], True, "simulator: good"),
+        ([], [RIGHT, WRONG], False, "BAD, the numbers differ"),
+        ([RACE], [RIGHT], False, "BAD, 1 finding"),
+        ([RACE, RACE], None, False, "BAD, 2 findings"),
+        ([], None, True, "compared with nothing"),
+    ],
+)
+def test_the_verdict(findings: list[Finding], comparisons: list[Comparison] | None, good: bool, words: str) -> None:
+    shown = report(findings, comparisons)
+    assert shown.good is good
+    assert words in str(shown).splitlines()[0]
+
+
+def test_the_largest_error_is_shown_with_its_place() -> None:
+    assert "C 5.00e-01 1.00e-03 C[2, 3] BAD" in " ".join(str(report([], [WRONG])).split())
+
+
+def test_a_finding_is_shown_with_its_statement() -> None:
+    assert "1 | Add(c, a, b);" in str(report([RACE], [RIGHT]))
+
+
+def test_bytes_are_those_that_the_simulator_counted() -> None:
+    assert "GM -> UB 4 KiB" in " ".join(str(report([], [RIGHT])).split())
+
+
+def test_plain_values_say_the_same() -> None:
+    data = report([RACE], [RIGHT]).data()
+    assert (data["good"], data["moved_bytes"], data["instructions"]) == (False, {"GM->UB": 4096}, {"Add": 3})
+    assert data["outputs"] == [{"name": "C", "error": 1e-4, "tolerance": 1e-3, "where": [2, 3], "good": True}]
+
+
+def test_the_predicted_time_says_what_it_consists_of() -> None:
+    assert Cost(TIMELINE).headline() == "predicted 11 us on 910B2 (10 us of it launch; 50 blocks in 2 waves; bound by AIV.V)"
+
+
+def test_pipes_that_did_nothing_are_left_out() -> None:
+    assert "MTE3" not in Cost(TIMELINE).pipes()
+    assert "AIV V 450 50 %" in " ".join(Cost(TIMELINE).pipes().split())
