@@ -7,6 +7,7 @@ source line and the rules that it comes from.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import PurePath
 
 from tile_eg.emit.text_cube import CUBE_AND_COPIES
 from tile_eg.emit.text_index import EmitError, Scope, block
@@ -225,7 +226,8 @@ def _instr(s: Scope, i: Instr) -> list[str]:
     taken = set(s.taken)
     lines = OPS[i.op](s, i)
     s.taken = taken
-    remark = "  ".join(part for part in (f"{i.span.file}:{i.span.line}" if i.span else "", ", ".join(i.rules)) if part)
+    line = f"{PurePath(i.span.file).name}:{i.span.line}" if i.span else ""
+    remark = "  ".join(part for part in (line, ", ".join(i.rules)) if part)
     if remark:
         at = next(k for k, line in enumerate(lines) if line.endswith(";"))
         lines[at] += f"  // {remark}"

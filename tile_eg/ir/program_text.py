@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import PurePath
 
 from tile_eg.errors import TileError
 from tile_eg.ir.index import ONE, ZERO, Expr
@@ -116,7 +117,7 @@ def _instr(i: Instr) -> str:
     parts += [f"{w} {getattr(i, w)}" for w in ("scalar", "init", "form", "when") if getattr(i, w) != DEFAULTS[w]]
     parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
     parts += [f"by {', '.join(i.rules)}"] if i.rules else []
-    parts += [f" # {i.span.file}:{i.span.line}"] if i.span else []
+    parts += [f" # {PurePath(i.span.file).name}:{i.span.line}"] if i.span else []
     return " ".join(parts)
 
 
