@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import tile_eg
 from tile_eg.cli.app import run
 from tile_eg.simulator import build
 
@@ -181,6 +182,14 @@ def test_chips_lists_what_there_is_and_the_default(capsys: Captured) -> None:
 def test_help_is_good(capsys: Captured) -> None:
     for arguments in ([], ["--help"], ["run", "--help"]):
         assert "Usage: tile-eg" in printed(capsys, *arguments)
+
+
+def test_no_line_of_the_help_is_cut_short(capsys: Captured) -> None:
+    assert "..." not in printed(capsys, "--help").replace("[ARGS]...", "")
+
+
+def test_the_version_is_that_of_the_package(capsys: Captured) -> None:
+    assert printed(capsys, "--version") == f"tile-eg {tile_eg.__version__}\n"
 
 
 def test_piped_output_is_plain_text() -> None:

@@ -12,7 +12,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.check import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
-from tile_eg.ir.arithmetic import numpy_dtype
+from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference import run_kernel, run_values
 from tile_eg.ir.types import BF16

@@ -66,6 +66,19 @@ def _unreadable(error: Any) -> TileError:
     return TileError(error.format_message(), help=f"see {command} --help")
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from tile_eg import __version__
+
+        show(f"tile-eg {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _any(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False) -> None:
+    pass
+
+
 @app.command()
 def check(file: File, sizes: Set = None) -> None:
     """Parses a kernel and checks its names, types and shapes."""
@@ -107,7 +120,10 @@ def run_file(
     save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep inputs and outputs there, as .npy files.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Compiles a kernel, runs what came out in the simulator, and compares it with the kernel's own meaning."""
+    """Runs what a kernel becomes, and checks its numbers.
+
+    The emitted Ascend C runs in the simulator; its outputs are compared with the kernel's own sequential meaning.
+    """
     from tile_eg.report.compare import compare
     from tile_eg.report.run import RunReport
 
@@ -127,7 +143,7 @@ def run_file(
 
 @app.command()
 def explain(file: File, chip: OnChip = None, sizes: Set = None) -> None:
-    """Shows the chosen schedule as a tree, why it was chosen, and what else there was."""
+    """Shows the schedule, its decisions, and what lost."""
     planned = sources.compiled(file, options.sizes(sizes or []), chip)
     if not isinstance(planned, Lowered):
         raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
@@ -136,7 +152,7 @@ def explain(file: File, chip: OnChip = None, sizes: Set = None) -> None:
 
 @app.command()
 def rules(theory: Annotated[list[str] | None, typer.Argument(metavar="[THEORY]...", help="Only these.")] = None) -> None:
-    """Lists the rewrite rules: how many by theory, and each one's name, law and line of maths."""
+    """Lists the rewrite rules: name, law, line of maths."""
     from tile_eg.report.inventory import rules_text
 
     show(rules_text(theory or []))

@@ -6,18 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from tile_eg.ir.types import DType
-
 Array = np.ndarray
-
-
-def numpy_dtype(dtype: DType) -> np.dtype:
-    """The NumPy dtype of an element type."""
-    if dtype.numpy == "bfloat16":
-        import ml_dtypes
-
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(dtype.numpy)
 
 
 def sigmoid(x: Array) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.reference_values import run_values
 
 __all__ = ["run_kernel", "run_values"]
@@ -48,7 +49,7 @@ def run_kernel(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Arra
 
 
 def _initial(t: kn.Tensor, inputs: Mapping[str, Array]) -> Array:
-    dtype = ar.numpy_dtype(t.dtype)
+    dtype = numpy_dtype(t.dtype)
     if t.name in inputs or not t.output:
         return np.array(inputs[t.name], dtype).reshape(t.shape)
     return np.full(t.shape, np.nan, dtype)
@@ -76,7 +77,7 @@ class Block:
     def statement(self, s: kn.Stmt, env: Env) -> None:
         match s:
             case kn.Alloc():
-                dtype = ar.numpy_dtype(s.dtype)
+                dtype = numpy_dtype(s.dtype)
                 self.buffers[s.name] = Tile(np.full(s.shape, np.nan, dtype), np.zeros(s.shape, bool))
             case kn.Assign():
                 self.assign(s, env)
@@ -155,7 +156,7 @@ class Block:
                 return self.binary(e, env)
             case kn.Cast():
                 x = self.value(e.x, env)
-                return Tile(x.data.astype(ar.numpy_dtype(e.dtype)), x.valid)
+                return Tile(x.data.astype(numpy_dtype(e.dtype)), x.valid)
             case kn.Broadcast():
                 return self.value(e.x, env).taken((slice(None), None) if e.axis == 1 else (None, slice(None)))
             case kn.Reduce():

@@ -12,6 +12,7 @@ import numpy as np
 
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
+from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.values import Term, Values
 
 Array = np.ndarray
@@ -22,7 +23,7 @@ def run_values(values: Values, inputs: Mapping[str, Array]) -> dict[str, Array]:
     outputs = [t for t in values.tensors if t.output]
     arrays = {}
     for t in values.tensors:
-        dtype = ar.numpy_dtype(t.dtype)
+        dtype = numpy_dtype(t.dtype)
         given = np.array(inputs[t.name], dtype) if t.name in inputs or not t.output else np.full(t.shape, np.nan, dtype)
         arrays[t.name] = given.reshape(t.shape)
     loops = Dependences(values)
@@ -108,7 +109,7 @@ class Run:
         return out
 
     def _fill(self, t: Term) -> Array:
-        return np.full((t.rows, t.cols), t.args[0], ar.numpy_dtype(_dtype(t)))
+        return np.full((t.rows, t.cols), t.args[0], numpy_dtype(_dtype(t)))
 
     def _matmul(self, t: Term) -> Array:
         a, b, ta, tb = t.args
@@ -136,13 +137,13 @@ class Run:
 
     def _reduce(self, t: Term) -> Array:
         axis, name, x = t.args
-        out = np.full((t.rows, t.cols), np.nan, ar.numpy_dtype(_dtype(t)))
+        out = np.full((t.rows, t.cols), np.nan, numpy_dtype(_dtype(t)))
         found = ar.reduce(name, self.inner(x), axis)
         out[0, : found.size] = found
         return out
 
     def _cast(self, t: Term) -> Array:
-        return self.term(t.args[0]).astype(ar.numpy_dtype(_dtype(t)))
+        return self.term(t.args[0]).astype(numpy_dtype(_dtype(t)))
 
     def _arg(self, t: Term) -> Array:
         return self.states[t.args[0]][t.args[1]]
@@ -163,13 +164,13 @@ class Run:
             case "elem_row":
                 return self.term(s.args[0]).T
             case "number":
-                return np.full((1, 1), s.args[0], ar.numpy_dtype(_dtype(s)))
+                return np.full((1, 1), s.args[0], numpy_dtype(_dtype(s)))
             case "s_unary":
                 return ar.unary(s.args[0], self.scalar(s.args[1], rows))
             case "s_binary":
                 return ar.binary(s.args[0], self.scalar(s.args[1], rows), self.scalar(s.args[2], rows))
             case "s_cast":
-                return self.scalar(s.args[0], rows).astype(ar.numpy_dtype(_dtype(s)))
+                return self.scalar(s.args[0], rows).astype(numpy_dtype(_dtype(s)))
             case "s_reduce":
                 return self.row_reduction(s, rows)
         raise AssertionError(f"{s.op} is not a scalar expression")
@@ -179,7 +180,7 @@ class Run:
         name, x = s.args
         tile = np.broadcast_to(self.scalar(x, s.rows), (s.rows, s.cols))
         valid_rows, valid_cols = self.valid(s)
-        out = np.full((s.rows, 1), np.nan, ar.numpy_dtype(_dtype(s)))
+        out = np.full((s.rows, 1), np.nan, numpy_dtype(_dtype(s)))
         out[:valid_rows, 0] = ar.reduce(name, tile[:valid_rows, :valid_cols], 1)
         return out if rows == s.rows else out.T
 
