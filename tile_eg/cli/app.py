@@ -75,7 +75,9 @@ def _version(wanted: bool) -> None:
 
 
 @app.callback()
-def _any(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False) -> None:
+def _any(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:
     pass
 
 
