@@ -226,7 +226,7 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
 
 
 def check_kernel(kernel: Kernel) -> None:
-    """TileError unless names, types, shapes and bounds fit, buffers are written before they are read, and every loop is a fold."""
+    """TileError unless names, types, shapes and bounds fit, every read follows a write, and every loop is a fold."""
     from tile_eg.frontend.check import check
     from tile_eg.frontend.ssa import to_values
 
