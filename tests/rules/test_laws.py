@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib.resources import files
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -24,17 +25,22 @@ UNARY: dict[str, Callable] = {
 REDUCE: dict[str, Callable] = {"max": np.max, "min": np.min, "sum": np.sum}
 
 
+def rounded(x: np.ndarray, dtype: str) -> np.ndarray:
+    """The float32 values nearest to x that an element type can hold."""
+    return x.astype({"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32}[dtype]).astype(np.float32)
+
+
 class Meaning:
     """NumPy's meaning of the value constructors; pattern variables are bound to random arrays when they are first met."""
 
-    def __init__(self, seed: int, op: str) -> None:
+    def __init__(self, seed: int, op: str, holds: str = "f32") -> None:
+        self.holds = holds
         self.random, self.env = np.random.default_rng(seed), {"op": op, "d": "f16", "f": 1.5, "r": ROWS, "c": COLS, "n": COLS}
 
     def tile(self, name: str, shape: tuple[int, int] = (ROWS, COLS)) -> np.ndarray:
         if name not in self.env:
-            self.env[name] = self.random.uniform(0.5, 2, shape).astype(np.float32) * self.random.choice([-1, 1], shape).astype(
-                np.float32
-            )
+            drawn = self.random.uniform(0.5, 2, shape) * self.random.choice([-1, 1], shape)
+            self.env[name] = rounded(drawn.astype(np.float32), self.holds)
         return self.env[name]
 
     def value(self, form: object, shape: tuple[int, int] = (ROWS, COLS)) -> np.ndarray:
@@ -73,7 +79,7 @@ class Meaning:
         return UNARY[self.text(op)](self.value(x, shape))
 
     def _cast(self, shape, d, x):
-        return self.value(x, shape).astype(np.float16).astype(np.float32)
+        return rounded(self.value(x, shape), self.text(d))
 
     def _fill(self, shape, f, *_):
         return np.full(shape, self.number(f), np.float32)
@@ -102,7 +108,7 @@ class Meaning:
         if head == "SUn":
             return UNARY[self.text(args[0])](self.scalar(args[1], shape))
         if head == "SCast":
-            return self.scalar(args[1], shape).astype(np.float16).astype(np.float32)
+            return rounded(self.scalar(args[1], shape), self.text(args[0]))
         if head == "SBin":
             return BINARY[self.text(args[0])](self.scalar(args[1], shape), self.scalar(args[2], shape))
         reduced = REDUCE[self.text(args[0])](self.scalar(args[1], (ROWS, COLS)), axis=1)
@@ -110,7 +116,7 @@ class Meaning:
 
 
 def equalities() -> list:
-    """(name, left, right, operators to try) of each rewrite in the value theories."""
+    """(left, right, law, element type of its variables) of each equality in the value theories."""
     out = []
     for theory in ("10_nest", "20_algebra"):
         for form in parse((files("tile_eg.rules") / f"{theory}.egg").read_text()):
@@ -123,15 +129,16 @@ def equalities() -> list:
             else:
                 continue
             rule = str(form[form.index(":name") + 1]).strip('"')
-            out.append(pytest.param(left, right, registry()[rule].law, id=rule))
+            holds = "bf16" if ("=", '"bf16"', ("dt", "b")) in form[1] else "f32"
+            out.append(pytest.param(left, right, registry()[rule].law, holds, id=rule))
     return out
 
 
-@pytest.mark.parametrize(("left", "right", "law"), equalities())
-def test_both_sides_of_a_rule_are_equal(left, right, law):
+@pytest.mark.parametrize(("left", "right", "law", "holds"), equalities())
+def test_both_sides_of_a_rule_are_equal(left, right, law, holds):
     for seed in range(5):
         for op in UNARY if "op" in str(left) and ("'Un', 'op'" in str(left) or "'SUn', 'op'" in str(left)) else _operators(left):
-            meaning = Meaning(seed, op)
+            meaning = Meaning(seed, op, holds)
             shape = (1, ROWS) if "nest-reduce" in str(left) or (left[0] == "Par" and left[1] == "1") else (ROWS, COLS)
             a, b = meaning.value(left, shape), meaning.value(right, shape)
             if law == "equal":

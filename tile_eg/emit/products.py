@@ -40,6 +40,7 @@ class Products:
         self.cuts = {s.node.cls: self._cut(s) for s in steps}
         self.l0: dict[int, tuple[Buffer, Buffer]] = {}
         in_turn = len(steps) == 2 and all(c.steps == 1 for c in self.cuts.values())
+        self.names = self._unique_names(steps)
         for i, s in enumerate(steps):
             self.l0[s.node.cls] = self._buffers(s, i, in_turn)
         self.buffers = tuple(b for pair in self.l0.values() for b in pair)
@@ -53,10 +54,23 @@ class Products:
         assert dtype is not None
         return dtype
 
+    def _unique_names(self, steps: list[Step]) -> dict[int, str]:
+        """A name for each product: its result's buffer, numbered where several add to one, so that its step counters are new."""
+        taken = set(self.low.values.variables.values())
+        out: dict[int, str] = {}
+        for s in steps:
+            base = name = self.low.names[s.dst].removesuffix("_l0c")  # type: ignore[index]
+            i = 2
+            while not taken.isdisjoint((name, *(f"{name}_{d}" for d in "mnk"))):
+                name, i = f"{base}{i}", i + 1
+            taken.add(name)
+            out[s.node.cls] = name
+        return out
+
     def _buffers(self, step: Step, i: int, in_turn: bool) -> tuple[Buffer, Buffer]:
         """Two slots for each operand; two single-step products that alternate have one slot each instead."""
         cut, dtype = self.cuts[step.node.cls], self._operand(step)
-        name = self._name(step)
+        name = self.names[step.node.cls]
         halves = {level: self.low.chip.level_bytes(level) // 2 for level in (Level.L0A, Level.L0B)}
 
         def buffer(level: Level, rows: int, cols: int, layout: str) -> Buffer:
@@ -93,10 +107,7 @@ class Products:
         ]
 
     def _index(self, step: Step, dimension: str, count: int) -> Expr:
-        return var(f"{self._name(step)}_{dimension}") if count > 1 else ZERO
-
-    def _name(self, step: Step) -> str:
-        return self.low.names[step.dst].removesuffix("_l0c")  # type: ignore[index]
+        return var(f"{self.names[step.node.cls]}_{dimension}") if count > 1 else ZERO
 
     def _turn(self, cut: Cut, m: Expr, n: Expr, k: Expr, around: tuple[LoopStep, ...], slots: int) -> Expr:
         """Which slot: the steps of all trips, counted."""

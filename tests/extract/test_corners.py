@@ -1,0 +1,123 @@
+"""Kernels at the corners of what the rules know compute what they mean: the best choice, and one at random."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.extract.checked import check_numbers
+from tests.extract.kernels import kernel
+from tile_eg.compiler import lower
+from tile_eg.extract.chaos import Random
+from tile_eg.extract.exact import Exact
+
+TWO_PRODUCTS_ONE_SUM = """
+kernel t[M=64, N=64](A: f16[M, 96], B: f16[96, N], D: f16[M, 40], E: f16[40, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, 96], b: f16[96, N], d: f16[M, 40], e: f16[40, N]
+  fragment c: f32[M, N] = 0
+  a = A[0, 0]
+  b = B[0, 0]
+  d = D[0, 0]
+  e = E[0, 0]
+  c += a @ b
+  c += d @ e
+  C[0, 0] = c
+}
+"""
+
+SMALL_AND_DEEP = """
+kernel t[M=16, N=16, K=1024](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, K], b: f16[K, N]
+  fragment c: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  c = a @ b
+  C[0, 0] = c
+}
+"""
+
+NAMES_OF_COUNTERS = """
+kernel t[M=16, N=16, K=2048](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, 1024], b: f16[1024, N]
+  fragment c: f32[M, N] = 0
+  for c_k in serial(2) {
+    a = A[0, c_k*1024]
+    b = B[c_k*1024, 0]
+    c += a @ b
+  }
+  C[0, 0] = c
+}
+"""
+
+BF16_RELU = """
+kernel t[M=64, N=64](A: bf16[M, N], B: bf16[M, N]) -> C: bf16[M, N] {
+  grid bx = 1
+  shared a: bf16[M, N], b: bf16[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  C[0, 0] = bf16(relu(f32(a) + f32(b)))
+}
+"""
+
+BF16_BROADCAST = """
+kernel t[M=64, N=64](A: bf16[M]) -> C: bf16[M, N] {
+  grid bx = 1
+  shared a: bf16[M], c: bf16[M, N]
+  a = A[0]
+  parallel (i, j) in (M, N) { c[i, j] = a[i] }
+  C[0, 0] = c
+}
+"""
+
+F16_TO_BF16 = """
+kernel t[M=64, N=64](A: f16[M, N]) -> C: bf16[M, N] {
+  grid bx = 1
+  shared a: f16[M, N]
+  a = A[0, 0]
+  C[0, 0] = bf16(a)
+}
+"""
+
+F32_PRODUCT_OF_PRODUCTS = """
+kernel t[M=32, N=64, K=64](A: f32[M, K], B: f32[K, N], D: f32[N, M]) -> C: f32[M, M] {
+  grid bx = 1
+  shared a: f32[M, K], b: f32[K, N], d: f32[N, M], p: f32[M, N]
+  fragment e: f32[M, M]
+  a = A[0, 0]
+  b = B[0, 0]
+  d = D[0, 0]
+  p = a @ b
+  e = p @ d
+  C[0, 0] = e
+}
+"""
+
+CORNERS = {
+    "two_products_one_sum": TWO_PRODUCTS_ONE_SUM, "small_and_deep": SMALL_AND_DEEP, "names_of_counters": NAMES_OF_COUNTERS,
+    "bf16_relu": BF16_RELU, "bf16_broadcast": BF16_BROADCAST, "f16_to_bf16": F16_TO_BF16,
+    "f32_product_of_products": F32_PRODUCT_OF_PRODUCTS,
+}  # fmt: skip
+
+QUOTIENT = """
+kernel t[M=16, N=64](A: f16[M, N]) -> C: f16[M, N] {
+  grid bx = 1
+  shared a: f16[M, N]
+  a = A[0, 0]
+  C[0, 0] = a / 0.00001
+}
+"""
+
+
+@pytest.mark.parametrize("extractor", [Exact(), Random(1)], ids=["exact", "random"])
+@pytest.mark.parametrize("name", sorted(CORNERS))
+def test_a_corner_computes_what_it_means(name, extractor):
+    check_numbers(kernel(CORNERS[name]), extractor)
+
+
+def test_a_division_stays_one_where_the_reciprocal_would_overflow():
+    a = np.array([[0.0, 0.25] * 32] * 16, np.float16)
+    got = lower(kernel(QUOTIENT)).run({"A": a}).outputs["C"]
+    np.testing.assert_allclose(got.astype(np.float32), a.astype(np.float32) / np.float16(1e-5), rtol=2e-3)
