@@ -17,6 +17,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 GEMM, FLASH = EXAMPLES / "gemm.tile", EXAMPLES / "flash_attention.tile"
 SIMULATED = {GEMM: {"M": 512, "N": 512, "K": 512}, FLASH: {"B": 1, "H": 1, "S": 256, "D": 64}}
 REPEATS = 3
+CACHES: list[tempfile.TemporaryDirectory] = []  # gone when the process ends
 
 
 @dataclass(frozen=True)
@@ -92,5 +93,6 @@ def _simulate(file: Path) -> float:
 
 def _with_empty_cache(file: Path) -> float:
     """Of a first run on a machine: the simulator's own runtime is compiled too. Later runs find what it compiled."""
-    os.environ["TILE_EG_CACHE"] = tempfile.mkdtemp(prefix="tile_eg_benchmark_")
+    CACHES.append(tempfile.TemporaryDirectory(prefix="tile_eg_benchmark_"))
+    os.environ["TILE_EG_CACHE"] = CACHES[-1].name
     return _simulate(file)
