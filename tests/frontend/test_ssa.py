@@ -247,3 +247,23 @@ def test_a_products_operands_end_at_the_same_inner_index():
 def test_a_store_writes_no_more_than_the_tensor_holds():
     v = values_of("shared w: f32[16, 16] w = 1  C[0, 0] = w")
     assert (stored(v).vrows, stored(v).vcols) == (ix.const(8), ix.const(16))
+
+
+def test_a_value_that_each_trip_makes_anew_and_the_same_is_no_state():
+    v = values_of("a = A[0:8, 0:16]  for k in serial(3) { b = exp(a)  v = rowmax(b) } C[0, 0] = b + v[:, None]")
+    assert not [t for t in terms(v.outputs) if t.op == "loop"]
+
+
+def test_a_value_that_no_trip_changes_is_no_state():
+    v = values_of("a = A[0:8, 0:16]  b = a  for k in serial(3) { if k == 0 { b = a + a }  a = a } C[0, 0] = a + b")
+    assert not [t for t in terms(v.outputs) if t.op == "loop"]
+
+
+def test_a_value_that_a_later_trip_reads_before_it_is_made_anew_is_a_state():
+    v = values_of("a = A[0:8, 0:16]  b = a + a  t = a  for k in serial(3) { t = b  b = exp(a) } C[0, 0] = t + f32(t)")
+    assert [len(t.args[2]) for t in set(terms(v.outputs)) if t.op == "loop"] == [2]
+
+
+def test_what_a_loop_in_a_loop_makes_stays_where_it_is():
+    v = values_of("a = A[0:8, 0:16]  for k in serial(3) { b = 0  for j in serial(2) { b += a } } C[0, 0] = b")
+    assert v.parents == {1: 0, 2: 1}

@@ -8,6 +8,7 @@ and `k == 0` taken as false. Matching the two gives every state's initial value,
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
@@ -23,11 +24,20 @@ EXACT = ("load", "fill", "s_reduce")
 """Operations that have to be equally far valid themselves."""
 
 
+@dataclass(frozen=True)
+class Varying:
+    """A loop, its variable, and the ids of the loops inside it and of itself."""
+
+    loop: int
+    variable: str
+    inside: frozenset[int]
+
+
 class Matcher:
     """Matches terms of later trips of one loop with those of its first trip; `bindings` collects what the states were."""
 
-    def __init__(self, loop: int, variable: str) -> None:
-        self.loop, self.variable = loop, variable
+    def __init__(self, scope: Varying) -> None:
+        self.scope, self.loop = scope, scope.loop
         self.bindings: dict[Term, Term | float] = {}
         self.matched: dict[tuple[Term, Term, bool], None] = {}
 
@@ -99,28 +109,28 @@ class Matcher:
         return all(self.match(a, b, strict) for a, b in zip(later.args, first.args, strict=True))
 
     def invariant(self, value: Term) -> bool:
-        return not depends(value, self.loop, self.variable, {})
+        return not depends(value, self.scope, {})
 
 
-def depends(t: Any, loop: int, variable: str, known: dict[Term, bool]) -> bool:
-    """Whether a term reads the loop's variable or its states."""
+def depends(t: Any, scope: Varying, known: dict[Term, bool]) -> bool:
+    """Whether a term reads the loop's variable or its states, or is made by a loop inside it."""
     if isinstance(t, tuple):
-        return any(depends(x, loop, variable, known) for x in t)
+        return any(depends(x, scope, known) for x in t)
     if isinstance(t, ix.Expr):
-        return variable in ix.variables(t)
+        return scope.variable in ix.variables(t)
     if not isinstance(t, Term):
         return False
     if t not in known:
-        mine = t.op in ("arg", "targ") and t.args[0] == loop
-        known[t] = mine or depends((t.args, t.vrows, t.vcols), loop, variable, known)
+        mine = (t.op in ("arg", "targ") and t.args[0] == scope.loop) or (t.op == "loop" and t.args[0] in scope.inside)
+        known[t] = mine or depends((t.args, t.vrows, t.vcols), scope, known)
     return known[t]
 
 
 def initial_values(
-    loop: int, variable: str, later: dict[str, Term], first: dict[str, Term], span: Span | None
+    scope: Varying, later: dict[str, Term], first: dict[str, Term], span: Span | None
 ) -> dict[Term, Term | float]:
     """What each state's arg is on the first trip: a term, or the constant that a fill of it holds. Raises TileError."""
-    matcher = Matcher(loop, variable)
+    matcher = Matcher(scope)
     for name, term in later.items():
         if not matcher.match(term, first[name], False):
             raise TileError(
@@ -128,3 +138,27 @@ def initial_values(
                 help="not supported yet: give the state its initial value before the loop",
             )  # fmt: skip
     return matcher.bindings
+
+
+def settled(scope: Varying, args: dict[str, Term], inits: dict[str, Term], later: dict[str, Term]) -> dict[str, Term]:
+    """Names that need no state, with the value that they have: what no trip changes, and what every trip makes anew, the same,
+    without a look at what was there."""
+    kept = {n: inits[n] for n, a in args.items() if later[n] is a}
+    known: dict[Term, bool] = {}
+    same = {n: t for n, t in later.items() if not depends(t, scope, known)}
+    read = _below(tuple(later.values()))
+    return kept or {n: t for n, t in same.items() if args[n] not in read}
+
+
+def _below(t: Any) -> set[Term]:
+    """Every term that these are made of."""
+    seen: set[Term] = set()
+    todo = [t]
+    while todo:
+        t = todo.pop()
+        if isinstance(t, tuple):
+            todo += t
+        elif isinstance(t, Term) and t not in seen:
+            seen.add(t)
+            todo += t.args
+    return seen

@@ -11,6 +11,7 @@ from tile_eg.errors import TileError, in_source
 from tile_eg.frontend import elements, fold
 from tile_eg.frontend.dependence import is_row_loop
 from tile_eg.frontend.extents import smaller
+from tile_eg.frontend.fold import Varying
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
 from tile_eg.frontend.ranges import decided, surely_equal
@@ -223,23 +224,45 @@ class Converter:
         return result
 
     def fold(self, s: kn.For, env: Env, after: Names) -> Env:
-        """A loop of two or more trips as one fold over its states."""
+        """A loop of two or more trips as one fold over its states. What turns out not to be a state is taken for what it is."""
         loop, variable = self.enter(s)
         exposed = self.liveness.before(s.body, after)
-        states = sorted(n for n in assigned(s.body) if n in self.tensors or n in exposed | after)
-        tail = after | exposed
-        first = self.trip(s, (0, 0), dict(env), tail, variable)
-        args = {n: self.state(loop, k, first[n]) for k, n in enumerate(states)}
-        self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
-        later = self.trip(s, (1, s.extent - 1), env | args, tail, variable)
-        for n in states:
-            self.check_invariant(n, first[n], later[n], variable, s)
-        inits = fold.initial_values(loop, variable, {n: later[n] for n in states}, first, s.span)
-        pairs = tuple((self.initial(args[n], inits.get(args[n]), env.get(n)), later[n]) for n in states)
+        names = sorted(n for n in assigned(s.body) if n in self.tensors or n in exposed | after)
+        settled: Env = {}
+        while True:
+            states = [n for n in names if n not in settled]
+            args, inits, later = self.states(s, states, env | settled, after | exposed)
+            new = fold.settled(self.scope(loop), args, inits, later)
+            if not new:
+                break
+            settled |= new
         self.inside.pop()
         del self.tiles.ranges[variable]
-        term = self.tiles.make(s.span, "loop", loop, s.extent, pairs, s.stages)
-        return env | {n: self.result(term, k, later[n]) for k, n in enumerate(states)}
+        if not states:
+            return env | settled
+        term = self.tiles.make(s.span, "loop", loop, s.extent, tuple((inits[n], later[n]) for n in states), s.stages)
+        return env | settled | {n: self.result(term, k, later[n]) for k, n in enumerate(states)}
+
+    def states(self, s: kn.For, names: list[str], env: Env, after: Names) -> tuple[Env, Env, Env]:
+        """Each state as the loop's trips read it, its initial value, and its next one."""
+        loop, variable = self.inside[-1], self.variables[self.inside[-1]]
+        first = self.trip(s, (0, 0), env, after, variable)
+        args = {n: self.state(loop, k, first[n]) for k, n in enumerate(names)}
+        self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
+        later = self.trip(s, (1, s.extent - 1), env | args, after, variable)
+        for n in names:
+            self.check_invariant(n, first[n], later[n], variable, s)
+        later = {n: later[n] for n in names}
+        found = fold.initial_values(self.scope(loop), later, first, s.span)
+        return args, {n: self.initial(args[n], found.get(args[n]), env.get(n)) for n in names}, later
+
+    def scope(self, loop: int) -> Varying:
+        """What varies with a loop: its variable, its states, and the loops in it."""
+        inside = {loop}
+        for i, around in sorted(self.parents.items()):  # a loop has a larger id than the one around it
+            if around in inside:
+                inside.add(i)
+        return Varying(loop, self.variables[loop], frozenset(inside))
 
     def enter(self, s: kn.For) -> tuple[int, str]:
         loop = self.ids.setdefault(id(s), len(self.ids) + 1)
