@@ -55,6 +55,18 @@ class Counts:
 
 
 @dataclass(frozen=True)
+class Delays:
+    """What a run with an `order` did: how many instructions took effect later than they were issued, and which write each access
+    met, as a number. Two runs with the same fingerprint differ in the order of independent instructions only. `mutated` counts
+    how often the mutations of a run applied.
+    """
+
+    instructions: int = 0
+    fingerprint: str = ""
+    mutated: int = 0
+
+
+@dataclass(frozen=True)
 class Simulation:
     """The outputs in the order in which they were asked for, the findings (at most 20), the counts, and the trace if wanted."""
 
@@ -62,6 +74,7 @@ class Simulation:
     findings: Sequence[Finding]
     counts: Counts
     trace: Sequence[TraceRow] = ()
+    delays: Delays = Delays()
 
     @property
     def ok(self) -> bool:

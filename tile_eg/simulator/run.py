@@ -13,9 +13,9 @@ import numpy as np
 
 from tile_eg.errors import TileError
 from tile_eg.simulator.build import build, find_compiler, parameters_of
-from tile_eg.simulator.findings import Counts, Finding, Simulation, SimulatorError, TraceRow
+from tile_eg.simulator.findings import Counts, Delays, Finding, Simulation, SimulatorError, TraceRow
 
-__all__ = ["Counts", "Finding", "Limits", "Simulation", "SimulatorError", "TraceRow", "find_compiler", "simulate"]
+__all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorError", "TraceRow", "find_compiler", "simulate"]
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
 CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
@@ -42,6 +42,8 @@ def simulate(
     limits: Limits = Limits(),  # noqa: B008
     capacities: Mapping[str, int] = CAPACITIES,
     trace: bool = False,
+    order: int | None = None,
+    mutations: Sequence[str] = (),
 ) -> Simulation:
     """Run `kernel` of the Ascend C text `source`, unchanged, as `launch` blocks of `kernel_type`.
 
@@ -49,6 +51,10 @@ def simulate(
     and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. The last
     parameter of the kernel is a workspace of `workspace` bytes for each block. `launch` counts blocks as the host does: AIV_ONLY
     counts vector cores. `capacities` are bytes for each on-chip memory.
+
+    Data moves in program order, unless `order` is a seed: then instructions take effect in an order that flags and barriers
+    allow, chosen by the seed to be unfavourable (-n: the nth instruction waits as long as it may, everything else runs at once).
+    `mutations` are changes of the kernel while it runs (include/runtime/mutation.h).
 
     Raises TileError for a wrong call or without a C++ compiler, SimulatorError when the text does not compile, or when the run
     crashes or exceeds its limits. What is wrong with the kernel itself comes back as findings.
@@ -60,7 +66,8 @@ def simulate(
     tensors = [f"{name}:{a.nbytes}:{role}" for name, a, role in zip(names, arrays, roles, strict=False)]
     tensors.append(f"{names[-1]}:{workspace * launch}:scratch")
     command = [*map(str, build(source, kernel)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
-    command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items()), "--", *tensors]
+    command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items())]
+    command += [*([] if order is None else [f"order={order}"]), *(f"mutate={m}" for m in mutations), "--", *tensors]
     inputs = b"".join(a.tobytes() for a, role in zip(arrays, roles, strict=True) if role != "out")
     returned = [i for i, role in enumerate(roles) if role != "in"]
     return _parse(_execute(command, inputs, limits), arrays, returned, outputs)
@@ -119,4 +126,5 @@ def _parse(output: bytes, arrays: Sequence[np.ndarray], returned: Sequence[int],
         findings=tuple(Finding(**f) for f in report["findings"]),
         counts=Counts(report["instructions"], report["bytes"]),
         trace=tuple(TraceRow(*row) for row in report["trace"]),
+        delays=Delays(*report["schedule"]),
     )

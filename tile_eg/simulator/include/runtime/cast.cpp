@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "lanes.h"
+#include "schedule.h"
 #include "numbers.h"
 
 namespace tile_sim
@@ -103,6 +104,7 @@ void check_mode(DType dst, DType src, Rounding rounding, int line)
 
 void vector_cast(VectorSide dst, VectorSide src, Rounding rounding, Lanes lanes, int line)
 {
+    if (queued(line, [=] { vector_cast(dst, src, rounding, lanes, line); }, dst, src)) return;
     check_mode(dst.at.type, src.at.type, rounding, line);
     const VectorSide sides[] = {dst, src};
     const VectorInstruction v("Cast", line, lanes, sides, 2, false);

@@ -1,7 +1,7 @@
 // Copies between GM, L1 and UB. A copy carries what it copies, the poison of unwritten bytes included.
 #include <cstring>
 
-#include "machine.h"
+#include "schedule.h"
 
 namespace tile_sim
 {
@@ -39,6 +39,7 @@ void move(const Instruction& copy, const Operand& dst, int64_t to, const Operand
 
 void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line)
 {
+    if (queued(line, [=] { copy_rows(name, dst, src, rows, line); }, dst, src)) return;
     const Path path = path_of(dst.space, src.space, name, line);
     Instruction copy(name, path.pipe, line);
     if (!rows.count || !rows.bytes) return;
@@ -81,6 +82,7 @@ void fill_side(const Instruction& copy, const Operand& dst, int64_t begin, int64
 
 void copy_pad_in(Operand dst, Operand src, Rows rows, Padding padding, int line)
 {
+    if (queued(line, [=] { copy_pad_in(dst, src, rows, padding, line); }, dst, src)) return;
     Instruction copy("DataCopyPad", Pipe::MTE2, line);
     if (!padding.given && machine.core->pad_given) padding.given = true, padding.value = machine.core->pad_value;
     copy.needs(dst, Space::UB, "destination");
@@ -105,6 +107,7 @@ void copy_pad_in(Operand dst, Operand src, Rows rows, Padding padding, int line)
 
 void copy_nd2nz(Operand dst, Operand src, Nd2Nz s, int line)
 {
+    if (queued(line, [=] { copy_nd2nz(dst, src, s, line); }, dst, src)) return;
     Instruction copy("DataCopy", Pipe::MTE2, line);
     copy.needs(dst, Space::L1, "destination");
     if (!s.matrices || !s.rows || !s.cols) return;

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "machine.h"
+#include "schedule.h"
 #include "numbers.h"
 
 namespace tile_sim
@@ -119,6 +119,7 @@ std::vector<char> poison_before(const Operand& dst, int64_t bytes, bool needed)
 
 void mmad(Operand dst, Operand a, Operand b, MmadShape s, int line)
 {
+    if (queued(line, [=] { mmad(dst, a, b, s, line); }, dst, a, b)) return;
     Instruction product("Mmad", Pipe::M, line);
     check_mmad(dst, a, b, s, product);
     if (!s.m || !s.n || !s.k) return;
@@ -193,6 +194,7 @@ void convert_run(uint8_t* dst, const uint8_t* src, int64_t count, DType type, bo
 
 void fixpipe(Operand dst, Operand src, FixpipeShape s, int line)
 {
+    if (queued(line, [=] { fixpipe(dst, src, s, line); }, dst, src)) return;
     Instruction out("Fixpipe", Pipe::FIX, line);
     check_fixpipe(dst, src, s, out);
     const bool to_gm = dst.space == Space::GM, add = to_gm && machine.core->atomic;

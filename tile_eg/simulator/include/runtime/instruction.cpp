@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "machine.h"
+#include "schedule.h"
 
 namespace tile_sim
 {
@@ -37,9 +37,11 @@ Instruction::Instruction(const char* name, Pipe pipe, int line)
     Core& core = *machine.core;
     if (!core.has(pipe))
         misuse("wrong_core", line, "%s runs on pipe %s, which %s has not", name, name_of(pipe), core_name(core.index));
+    if (schedule.direct() && pipe != Pipe::S) schedule.drain();
     reads_.clear(), writes_.clear();
     event_.name = name, event_.line = line, event_.pipe = pipe;
-    event_.core = uint8_t(core.index), event_.block = machine.block, event_.epoch = ++core.issued[int(pipe)];
+    event_.core = uint8_t(core.index), event_.block = machine.block;
+    if (!schedule.executing()) event_.epoch = core.last[int(pipe)] = ++core.issued[int(pipe)];
 }
 
 void Instruction::needs(const Operand& at, Space space, const char* what) const
@@ -99,13 +101,19 @@ void Instruction::bounds(const Operand& at, int64_t begin, int64_t end) const
     misuse("out_of_bounds", line(), "%s touches GM outside of every tensor", event_.name);
 }
 
+// Whether the hardware orders this instruction after an earlier one on the same tile of L0C by itself.
+bool Instruction::guards(const Event& earlier) const
+{
+    if (earlier.guarded && event_.guarded) return true;
+    return earlier.pipe != event_.pipe && earlier.unit_flag == 3 && event_.unit_flag;
+}
+
 bool Instruction::ordered(const Event& earlier, Space space) const
 {
     if (earlier.block != event_.block) return earlier.atomic && event_.atomic;
     const Core& core = *machine.core;
     if (core.clock[int(event_.pipe)][earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch) return true;
-    if (space == Space::L0C && earlier.guarded && event_.guarded) return true;
-    if (space == Space::L0C && earlier.pipe != event_.pipe && earlier.unit_flag == 3 && event_.unit_flag) return true;
+    if (space == Space::L0C && guards(earlier)) return schedule.follows(earlier.item), true;
     return earlier.atomic && event_.atomic;
 }
 
@@ -152,10 +160,25 @@ void Instruction::check_poison(const Span& span)
 
 void Instruction::check()
 {
+    if (!schedule.executing()) check_order();
+    if (schedule.probing()) schedule.issued(event_.pipe);
+    take_effect();
+}
+
+void Instruction::check_order()
+{
     for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW");
     for (const Span& span : writes_) check_write(span);
-    for (const Span& span : reads_) check_poison(span);
     record();
+}
+
+void Instruction::take_effect()
+{
+    for (const Span& span : reads_) check_poison(span);
+    for (const Span& span : writes_) span.memory->poison(span.begin, span.end, false);
+    if (!schedule.on()) return;
+    for (const Span& span : reads_) schedule.touched(*span.memory, span.begin, span.end, false);
+    for (const Span& span : writes_) schedule.touched(*span.memory, span.begin, span.end, true);
 }
 
 void Instruction::keeps_apart() const
@@ -171,6 +194,7 @@ void Instruction::keeps_apart() const
 void Instruction::record()
 {
     const uint32_t id = uint32_t(machine.events.size());
+    event_.item = schedule.next();
     machine.events.push_back(event_);
     for (const Span& span : reads_) {
         auto& slot = span.memory->reader[span.memory->slot(event_.core, event_.pipe)];
@@ -181,7 +205,6 @@ void Instruction::record()
         const int64_t first = span.begin / granule, last = (span.end + granule - 1) / granule;
         std::fill(span.memory->writer.get() + first, span.memory->writer.get() + last, id);
         for (auto& slot : span.memory->reader) std::fill(slot.get() + first, slot.get() + last, 0);
-        span.memory->poison(span.begin, span.end, false);
         span.memory->touch(span.end);
     }
 }

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <utility>
 
-#include "machine.h"
+#include "schedule.h"
 
 namespace tile_sim
 {
@@ -50,6 +50,7 @@ const char* path(const Operand& dst) { return dst.space == Space::L0A ? "L1->L0A
 
 void load_2d(Operand dst, Operand src, Load2D s, int line)
 {
+    if (queued(line, [=] { load_2d(dst, src, s, line); }, dst, src)) return;
     Instruction load("LoadData", Pipe::MTE1, line);
     check_places(load, dst, src);
     if (s.transpose && size_of(dst.type) != 2) misuse("field", line, "LoadData2DParams.ifTranspose takes 16-bit elements only");
@@ -73,6 +74,7 @@ void load_2d(Operand dst, Operand src, Load2D s, int line)
 // Squares: one fractal of 16-bit elements, two of 32-bit ones; each is transposed as a whole.
 void load_square(Operand dst, Operand src, LoadSquare s, int line)
 {
+    if (queued(line, [=] { load_square(dst, src, s, line); }, dst, src)) return;
     Instruction load("LoadDataWithTranspose", Pipe::MTE1, line);
     check_places(load, dst, src);
     const int64_t size = size_of(dst.type), halves = size == 4 ? 2 : 1, c0 = 32 / size;
@@ -138,6 +140,7 @@ void check_3d(const Operand& dst, const Load3D& s, int64_t c0, int line)
 // into L0B it goes as a right operand (rows are k). 32-bit transposes come in squares of 16: pairs of k blocks lie together.
 void load_3d(Operand dst, Operand src, Load3D s, int line)
 {
+    if (queued(line, [=] { load_3d(dst, src, s, line); }, dst, src)) return;
     Instruction load("LoadData", Pipe::MTE1, line);
     check_places(load, dst, src);
     const int64_t size = size_of(dst.type), c0 = 32 / size, height = s.height * s.width;

@@ -1,5 +1,6 @@
 // The run of the blocks: each core is a thread of control, and one of them runs at a time, until it waits for another.
 #include "machine.h"
+#include "schedule.h"
 
 #include <condition_variable>
 #include <cstdlib>
@@ -84,7 +85,8 @@ void report_deadlock()
 bool run_round()
 {
     bool ran = false;
-    for (Core& core : machine.cores) {
+    for (int index : schedule.cores()) {
+        Core& core = machine.cores[index];
         if (!can_go_on(core)) continue;
         machine.core = &core;
         pass_turn(core.index);
@@ -121,9 +123,19 @@ void check_leftovers()
     }
 }
 
+void finish_block()
+{
+    try {
+        if (!stopped) schedule.finish_block();
+    } catch (const Stop&) {
+        stopped = true;
+    }
+}
+
 void run_block(void (*kernel)(uint8_t**), uint8_t** arguments)
 {
     std::vector<std::thread> threads;
+    schedule.begin_block();
     for (Core& core : machine.cores) {
         core.reset();
         if (core.present) threads.emplace_back(run_core, std::ref(core), kernel, arguments);
@@ -132,6 +144,7 @@ void run_block(void (*kernel)(uint8_t**), uint8_t** arguments)
         if (!run_round()) report_deadlock();
     for (std::thread& thread : threads) thread.join();
     if (failure) std::rethrow_exception(failure);
+    finish_block();
     if (!stopped) check_leftovers();
 }
 
@@ -156,20 +169,24 @@ void run_blocks(void (*kernel)(uint8_t**), uint8_t** arguments)
         for (int space = 1; space < spaces; ++space)
             if (core.present && core.has(Space(space))) core.memory[space].open(Space(space), machine.settings.capacity[space]);
     }
-    for (machine.block = 0; machine.block < machine.settings.launch && !stopped; ++machine.block) run_block(kernel, arguments);
+    for (uint32_t nth = 0; nth < machine.settings.launch && !stopped; ++nth) {
+        machine.block = schedule.block(nth, machine.settings.launch);
+        run_block(kernel, arguments);
+    }
 }
 
 void Core::reset()
 {
     for (Clock& c : clock) c.fill(0);
-    issued.fill(0);
+    issued.fill(0), last.fill(0);
     for (auto& from : flags)
         for (auto& to : from)
             for (Flag& flag : to) flag = Flag{};
     for (auto& from : cross)
         for (CrossFlag& flag : from) flag = CrossFlag{};
     for (int64_t& bytes : allocated) bytes = 0;
-    waiting_for = -1, finished = false, atomic = false, pad_given = false;
+    waiting_for = -1, finished = false;
+    static_cast<Control&>(*this) = Control{};
     for (Memory& m : memory)
         if (m.bytes()) m.forget();
 }

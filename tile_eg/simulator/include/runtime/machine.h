@@ -33,6 +33,7 @@ struct Event {
     uint32_t epoch = 0, block = 0;
     uint8_t core = 0;
     Pipe pipe = Pipe::S;
+    uint32_t item = 0;  // where it stands in the order of a run that delays instructions
     uint8_t unit_flag = 0;
     bool atomic = false;
     bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
@@ -74,6 +75,7 @@ public:
 
     static constexpr int slots = 3;
     Lazy<uint32_t> writer, reader[slots];
+    Lazy<uint32_t> met;  // the write that came last, where instructions are delayed
 
 private:
     Space space_ = Space::UB;
@@ -99,10 +101,17 @@ struct CrossFlag {
     int line = 0;
 };
 
-struct Core {
+// What instructions take from registers: as it is when they are issued.
+struct Control {
+    bool atomic = false, pad_given = false;
+    DType atomic_type = DType::f32;
+    uint64_t pad_value = 0;
+};
+
+struct Core : Control {
     int index = 0;
     std::array<Clock, pipes> clock{};
-    std::array<uint32_t, pipes> issued{};
+    std::array<uint32_t, pipes> issued{}, last{};  // of all, and of the last instruction
     Flag flags[pipes][pipes][8];
     CrossFlag cross[most_cores][16];  // [who set it][id]
     Memory memory[spaces];
@@ -110,9 +119,6 @@ struct Core {
     int64_t waiting_for = -1;
     int waiting_line = 0;
     bool present = false, finished = false;
-    bool atomic = false, pad_given = false;
-    DType atomic_type = DType::f32;
-    uint64_t pad_value = 0;
 
     void reset();
     bool has(Pipe pipe) const;
@@ -202,6 +208,9 @@ private:
     void add(std::vector<Span>& spans, const Operand& at, int64_t offset, int64_t bytes, Poison poison) const;
     void bounds(const Operand& at, int64_t begin, int64_t end) const;
     bool ordered(const Event& earlier, Space space) const;
+    bool guards(const Event& earlier) const;
+    void check_order();
+    void take_effect();
     bool check_row(uint32_t* row, const Span& span, const char* kind);
     void check_write(const Span& span);
     void check_poison(const Span& span);

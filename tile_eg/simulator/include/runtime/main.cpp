@@ -1,6 +1,6 @@
 // The process that runs one kernel: arguments and inputs come in, findings, counts and outputs go out (simulator/run.py).
 //   argv: the kernel's library, kernel type, launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
-//         (L1 UB L0A L0B L0C), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
+//         (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
 //         in order.
 //   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "machine.h"
+#include "schedule.h"
 
 namespace tile_sim
 {
@@ -60,7 +60,9 @@ std::string report_json()
     const auto pair = [](const auto& p) { return quoted(p.first) + ":" + std::to_string(p.second); };
     return "{\"findings\":[" + joined(machine.findings, finding_json) + "],\"instructions\":{" +
            joined(machine.instructions, pair) + "},\"bytes\":{" + joined(machine.bytes, pair) + "},\"trace\":[" +
-           joined(machine.rows, row_json) + "]}";
+           joined(machine.rows, row_json) + "],\"schedule\":" +
+           text("[%lld,\"%016llx\",%lld]}", (long long)schedule.instructions(), (unsigned long long)schedule.fingerprint(),
+                (long long)mutations_applied());
 }
 
 bool read_all(void* into, int64_t bytes) { return std::fread(into, 1, size_t(bytes), stdin) == size_t(bytes); }
@@ -101,11 +103,13 @@ int configure(int argc, char** argv)
     const rlimit limit{rlim_t(std::atoll(argv[5])), rlim_t(std::atoll(argv[5]))};
     setrlimit(RLIMIT_AS, &limit);
     int i = 6;
-    for (; i < argc && std::strcmp(argv[i], "--"); ++i)
+    for (; i < argc && std::strcmp(argv[i], "--"); ++i) {
+        if (schedule.configure(argv[i]) || add_mutation(argv[i])) continue;
         for (int space = 1; space < spaces; ++space)
             if (!std::strncmp(argv[i], (std::string(name_of(Space(space))) + "=").c_str(),
                               std::strlen(name_of(Space(space))) + 1))
                 machine.settings.capacity[space] = std::atoll(std::strchr(argv[i], '=') + 1);
+    }
     return i + 1;
 }
 

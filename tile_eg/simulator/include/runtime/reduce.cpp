@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "lanes.h"
+#include "schedule.h"
 #include "rounding.h"
 
 namespace tile_sim
@@ -123,6 +124,7 @@ void store_index(uint8_t* p, uint32_t index, int64_t size) { std::memcpy(p, &ind
 void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, Order order,
                   int line)
 {
+    if (queued(line, [=] { reduce_whole(name, op, dst, src, dst_stride, lanes, order, line); }, dst, src)) return;
     Instruction reduce(name, Pipe::V, line);
     if (empty(lanes)) return;
     const int64_t size = size_of(src.at.type);
@@ -153,6 +155,7 @@ void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, in
 // Eight results a round, one for each block; a block without an active lane leaves its result as it was.
 void reduce_block(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, int line)
 {
+    if (queued(line, [=] { reduce_block(name, op, dst, src, dst_stride, lanes, line); }, dst, src)) return;
     Instruction reduce(name, Pipe::V, line);
     if (empty(lanes)) return;
     const int64_t size = size_of(src.at.type), block = 32 / size;
@@ -196,6 +199,7 @@ void leave_scratch(const Operand& scratch, int64_t bytes)
 // Rounds are reduced as trees and their results in order.
 void reduce_all(const char* name, ReduceOp op, Operand dst, VectorSide src, Operand scratch, bool index, Lanes lanes, int line)
 {
+    if (queued(line, [=] { reduce_all(name, op, dst, src, scratch, index, lanes, line); }, dst, src, scratch)) return;
     Instruction reduce(name, Pipe::V, line);
     const int64_t size = size_of(src.at.type), round = 256 / size;
     if (!lanes.count) return;

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "lanes.h"
+#include "schedule.h"
 #include "numbers.h"
 
 namespace tile_sim
@@ -90,18 +91,22 @@ void select(Operand dst, Operand mask, Operand a, const Operand* b, double scala
 
 void vector_compare(Operand dst, Operand a, Operand b, Comparison how, int64_t count, int line)
 {
+    if (queued(line, [=] { vector_compare(dst, a, b, how, count, line); }, dst, a, b)) return;
     compare(dst, a, &b, 0, how, count, line);
 }
 void vector_compare_scalar(Operand dst, Operand a, double scalar, Comparison how, int64_t count, int line)
 {
+    if (queued(line, [=] { vector_compare_scalar(dst, a, scalar, how, count, line); }, dst, a)) return;
     compare(dst, a, nullptr, scalar, how, count, line);
 }
 void vector_select(Operand dst, Operand mask, Operand a, Operand b, int64_t count, int line)
 {
+    if (queued(line, [=] { vector_select(dst, mask, a, b, count, line); }, dst, mask, a, b)) return;
     select(dst, mask, a, &b, 0, count, line);
 }
 void vector_select_scalar(Operand dst, Operand mask, Operand a, double scalar, int64_t count, int line)
 {
+    if (queued(line, [=] { vector_select_scalar(dst, mask, a, scalar, count, line); }, dst, mask, a)) return;
     select(dst, mask, a, nullptr, scalar, count, line);
 }
 

@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "machine.h"
+#include "schedule.h"
 
 namespace tile_sim
 {
@@ -22,6 +22,7 @@ void Memory::open(Space space, int64_t bytes)
     poison_.resize(count);
     writer.resize(count);
     for (auto& slot : reader) slot.resize(count);
+    if (schedule.on()) met.resize(count);
 }
 
 void Memory::forget()
@@ -29,6 +30,7 @@ void Memory::forget()
     const int64_t count = touched_ / granule + 1;
     std::memset(writer.get(), 0, size_t(count) * sizeof(uint32_t));
     for (auto& slot : reader) std::memset(slot.get(), 0, size_t(count) * sizeof(uint32_t));
+    if (schedule.on()) std::memset(met.get(), 0, size_t(count) * sizeof(uint32_t));
     poison(0, touched_ ? touched_ : bytes_, true);
     touched_ = 0;
 }

@@ -1,7 +1,7 @@
 // Flags and barriers, as vector clocks: a set carries what its pipe has finished and knows, a wait takes it over.
 #include <algorithm>
 
-#include "machine.h"
+#include "schedule.h"
 
 namespace tile_sim
 {
@@ -13,11 +13,12 @@ void trace(const char* pipe, const std::string& name, int line)
     if (machine.settings.trace) machine.rows.push_back({machine.block, machine.core->index, pipe, name, line, 0});
 }
 
-// What pipe `pipe` has finished and knows, as a set carries it.
-Clock finished(const Core& core, Pipe pipe)
+// What pipe `pipe` has finished and knows, as a set carries it; `early`: without the last instruction.
+Clock finished(const Core& core, Pipe pipe, bool early = false)
 {
     Clock clock = core.clock[int(pipe)];
-    clock[core.index * pipes + int(pipe)] = core.issued[int(pipe)];
+    uint32_t& own = clock[core.index * pipes + int(pipe)];
+    own = std::max(own, early && core.last[int(pipe)] ? core.last[int(pipe)] - 1 : core.issued[int(pipe)]);
     return clock;
 }
 
@@ -73,6 +74,8 @@ void join(Clock& into, const Clock& other)
 
 void set_flag(Pipe src, Pipe dst, int64_t id, int line)
 {
+    if (dropped(line)) return;
+    id = mutated_id(line, id);
     check_flag(src, dst, id, line);
     Core& core = *machine.core;
     Flag& flag = core.flags[int(src)][int(dst)][id];
@@ -88,11 +91,15 @@ void set_flag(Pipe src, Pipe dst, int64_t id, int line)
                             "between; use another "
                             "id, or a flag back",
                             name.c_str(), flag.wait_line, name_of(src), name_of(dst)));
-    flag.set = true, flag.set_line = line, flag.payload = finished(core, src);
+    const bool early = set_early(line);
+    flag.set = true, flag.set_line = line, flag.payload = finished(core, src, early);
+    if (schedule.on()) schedule.set(src, dst, id, early);
 }
 
 void wait_flag(Pipe src, Pipe dst, int64_t id, int line)
 {
+    if (dropped(line)) return;
+    id = mutated_id(line, id);
     check_flag(src, dst, id, line);
     Core& core = *machine.core;
     Flag& flag = core.flags[int(src)][int(dst)][id];
@@ -103,19 +110,23 @@ void wait_flag(Pipe src, Pipe dst, int64_t id, int line)
                name.c_str());
     flag.set = false, flag.wait_line = line, flag.wait_epoch = ++core.issued[int(dst)];
     join(core.clock[int(dst)], flag.payload);
+    if (schedule.on()) schedule.wait(src, dst, id);
     if (dst == Pipe::S)  // the scalar unit issues everything, so all that it issues later comes after
         for (Clock& clock : core.clock) join(clock, flag.payload);
 }
 
 void pipe_barrier(Pipe pipe, int line)
 {
+    if (dropped(line)) return;
     Core& core = *machine.core;
     trace(pipe == Pipe::ALL ? "ALL" : name_of(pipe), "PipeBarrier", line);
     if (pipe != Pipe::ALL) {
         if (!core.has(pipe)) misuse("wrong_core", line, "%s has no pipe %s", core_name(core.index), name_of(pipe));
         core.clock[int(pipe)][core.index * pipes + int(pipe)] = core.issued[int(pipe)];
+        if (schedule.on()) schedule.barrier(pipe);
         return;
     }
+    if (schedule.on()) schedule.drain();
     Clock all{};
     for (int p = 0; p < pipes; ++p) join(all, finished(core, Pipe(p)));
     for (Clock& clock : core.clock) clock = all;
@@ -123,28 +134,35 @@ void pipe_barrier(Pipe pipe, int line)
 
 void cross_set(int mode, Pipe pipe, int64_t id, int line)
 {
+    if (dropped(line)) return;
+    id = mutated_id(line, id);
     check_cross(id, line);
     Core& core = *machine.core;
     if (mode != 2) misuse("unsupported", line, "the simulator knows CrossCoreSetFlag in mode 2 only");
     if (!core.has(pipe)) misuse("wrong_core", line, "%s has no pipe %s", core_name(core.index), name_of(pipe));
     trace(name_of(pipe), text("CrossCoreSetFlag %lld", (long long)id), line);
+    const bool early = set_early(line);
     for (Core& other : machine.cores) {
         if (!other.present || (core.index == AIC) == (other.index == AIC)) continue;
         CrossFlag& flag = other.cross[core.index][id];
-        flag.pending.push_back(finished(core, pipe));
+        flag.pending.push_back(finished(core, pipe, early));
         flag.line = line;
         if (flag.pending.size() > 15)
             misuse("cross_flag", line, "cross-core flag %lld of %s counts beyond 15", (long long)id, core_name(other.index));
     }
+    if (schedule.on()) schedule.cross_set(pipe, id, early);
 }
 
 void cross_wait(int64_t id, int line)
 {
+    if (dropped(line)) return;
+    id = mutated_id(line, id);
     check_cross(id, line);
     Core& core = *machine.core;
     core.waiting_for = id, core.waiting_line = line;
     while (!ready(core, id)) wait_for_turn();
     core.waiting_for = -1;
+    if (schedule.on()) schedule.cross_wait(id);
     trace("S", text("CrossCoreWaitFlag %lld", (long long)id), line);
     Clock known{};
     for (Core& other : machine.cores)

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "lanes.h"
+#include "schedule.h"
 #include "rounding.h"
 
 namespace tile_sim
@@ -107,6 +108,7 @@ double scalar_op(ScalarOp op, double dst, double x, double s)
 
 void vector_unary(const char* name, UnaryOp op, VectorSide dst, VectorSide src, Lanes lanes, int line)
 {
+    if (queued(line, [=] { vector_unary(name, op, dst, src, lanes, line); }, dst, src)) return;
     const VectorSide sides[] = {dst, src};
     const bool copy = op == UnaryOp::copy;
     const VectorInstruction v(name, line, lanes, sides, 2, false, copy ? Instruction::Poison::carry : Instruction::Poison::error);
@@ -123,6 +125,7 @@ void vector_unary(const char* name, UnaryOp op, VectorSide dst, VectorSide src, 
 
 void vector_binary(const char* name, BinaryOp op, VectorSide dst, VectorSide a, VectorSide b, Lanes lanes, int line)
 {
+    if (queued(line, [=] { vector_binary(name, op, dst, a, b, lanes, line); }, dst, a, b)) return;
     const VectorSide sides[] = {dst, a, b};
     const VectorInstruction v(name, line, lanes, sides, 3, op == BinaryOp::mul_add_dst);
     with_type(dst.at.type, [&](auto io) {
@@ -138,6 +141,7 @@ void vector_binary(const char* name, BinaryOp op, VectorSide dst, VectorSide a, 
 
 void vector_scalar(const char* name, ScalarOp op, VectorSide dst, VectorSide src, double scalar, Lanes lanes, int line)
 {
+    if (queued(line, [=] { vector_scalar(name, op, dst, src, scalar, lanes, line); }, dst, src)) return;
     const VectorSide sides[] = {dst, src};
     const VectorInstruction v(name, line, lanes, sides, 2, op == ScalarOp::axpy);
     with_type(dst.at.type, [&](auto io) {
@@ -156,6 +160,7 @@ void vector_scalar(const char* name, ScalarOp op, VectorSide dst, VectorSide src
 
 void vector_duplicate(VectorSide dst, uint64_t bits, Lanes lanes, int line)
 {
+    if (queued(line, [=] { vector_duplicate(dst, bits, lanes, line); }, dst)) return;
     const VectorInstruction v("Duplicate", line, lanes, &dst, 1, false);
     const int64_t size = size_of(dst.at.type);
     for (const Run& run : v.runs())
@@ -177,6 +182,7 @@ void vector_move(const VectorInstruction& v, const Operand& dst, const Operand& 
 // Element i of the source fills block i of the destination.
 void vector_brcb(Operand dst, Operand src, int64_t repeat, Stride stride, int line)
 {
+    if (queued(line, [=] { vector_brcb(dst, src, repeat, stride, line); }, dst, src)) return;
     Instruction spread("Brcb", Pipe::V, line);
     const int64_t size = size_of(dst.type);
     spread.needs(dst, Space::UB, "destination"), spread.needs(src, Space::UB, "source");
