@@ -258,7 +258,7 @@ def _plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Sch
     dropped: list[tuple[Schedule, Exception]] = []
     for schedule in schedules:
         try:
-            planned.append((schedule, _plan(schedule, chip)))
+            planned.append((schedule, plan_schedule(schedule, chip)))
         except Exception as error:
             dropped.append((schedule, error))
     if not planned:
@@ -266,13 +266,23 @@ def _plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Sch
     return planned, tuple(dropped)
 
 
-def _plan(schedule: Schedule, chip: Chip) -> Planned:
+def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
+    """A schedule with its flags and text; its rings are made shallower where flag ids would run out."""
     from tile_eg.emit import lower as lowering
-    from tile_eg.emit.sync import synchronise
+    from tile_eg.emit.sync import SyncError, synchronise
+    from tile_eg.extract.flags import shallower
+    from tile_eg.extract.memory import assign
 
-    planned = Planned(synchronise(lowering.plan(schedule, chip)), chip)
-    _ = planned.source
-    return planned
+    while True:
+        try:
+            planned = Planned(synchronise(lowering.plan(schedule, chip)), chip)
+        except SyncError:
+            if not shallower(schedule):
+                raise
+            assign(schedule, chip)
+        else:
+            _ = planned.source
+            return planned
 
 
 def _ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tuple[Candidate, ...]:

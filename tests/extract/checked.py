@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tests.extract.kernels import CHIP, pricer
-from tile_eg.compiler import meaning, plan
+from tile_eg.compiler import meaning, plan_schedule
 from tile_eg.egraph import saturate
-from tile_eg.emit import lower
-from tile_eg.emit.sync import synchronise
 from tile_eg.extract.base import Extractor
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.arrays import numpy_dtype
@@ -26,7 +24,7 @@ def check_numbers(k: Kernel, extractor: Extractor) -> None:
     found = extractor.extract(graph, CHIP, pricer(graph), 1)
     assert found.schedules, [str(r) for _, r in found.refused]
     arrays = arrays_for(k)
-    run = plan(synchronise(lower.plan(found.best, CHIP))).run(arrays, strict=False)
+    run = plan_schedule(found.best, CHIP).run(arrays, strict=False)
     assert not run.findings, [str(f) for f in run.findings]
     for name, want in meaning(k, arrays).items():
         np.testing.assert_allclose(run[name].astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)

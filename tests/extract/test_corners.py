@@ -95,10 +95,26 @@ kernel t[M=32, N=64, K=64](A: f32[M, K], B: f32[K, N], D: f32[N, M]) -> C: f32[M
 }
 """
 
+TWO_PASSES = """
+kernel t[M=64, N=200, BN=64](A: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f32[M, BN]
+  fragment m: f32[M] = -inf
+  for j in pipelined(ceildiv(N, BN)) {
+    a = A[0, j*BN]
+    m = max(m, rowmax(a))
+  }
+  for j in pipelined(ceildiv(N, BN)) {
+    a = A[0, j*BN]
+    C[0, j*BN] = exp(a - m[:, None])
+  }
+}
+"""
+
 CORNERS = {
     "two_products_one_sum": TWO_PRODUCTS_ONE_SUM, "small_and_deep": SMALL_AND_DEEP, "names_of_counters": NAMES_OF_COUNTERS,
     "bf16_relu": BF16_RELU, "bf16_broadcast": BF16_BROADCAST, "f16_to_bf16": F16_TO_BF16,
-    "f32_product_of_products": F32_PRODUCT_OF_PRODUCTS,
+    "f32_product_of_products": F32_PRODUCT_OF_PRODUCTS, "two_passes": TWO_PASSES,
 }  # fmt: skip
 
 QUOTIENT = """

@@ -77,8 +77,12 @@ class Stream:
         return out
 
     def lift(self, path: Path, other: Path) -> Path:
-        """The item that stands for `path` in the innermost region that it shares with `other`: no loop of its own around it."""
-        common = next(i for i, (a, b) in enumerate(zip(path, other, strict=False)) if a != b)
+        """The item that stands for `path` in the innermost region that it shares with `other`: no loop of its own around it.
+
+        Where one contains the other, that is the one that contains.
+        """
+        inside = min(len(path), len(other)) - 1
+        common = next((i for i, (a, b) in enumerate(zip(path, other, strict=False)) if a != b), inside)
         nodes, hidden = self.along(path), self.hidden(path)
         for depth in range(common, len(path)):
             if isinstance(nodes[depth], Loop) or hidden[depth]:

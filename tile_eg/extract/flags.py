@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from tile_eg.extract.schedule import Schedule, Storage
 from tile_eg.ir.machine import USABLE_EVENT_IDS
@@ -14,12 +15,28 @@ def fit_ids(schedule: Schedule) -> None:
     What comes through the workspace goes first: its load stands behind a cross-core wait and cannot run ahead anyway.
     """
     for group in _crossings(schedule).values():
-        while sum(s.slots for s in group) > len(USABLE_EVENT_IDS):
-            able = [s for s in group if s.slots > s.least]
-            if not able:
-                break
-            late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
-            shrink(schedule, max(able, key=lambda s: (s.slots, s.id in late, s.slot_bytes, -s.id)))
+        while _ids(group) > len(USABLE_EVENT_IDS) and (ring := _deepest(schedule, group)):
+            shrink(schedule, ring)
+
+
+def shallower(schedule: Schedule) -> bool:
+    """Takes one slot from the deepest ring that can miss it; False where there is none."""
+    ring = _deepest(schedule, schedule.storages.values())
+    if ring:
+        shrink(schedule, ring)
+    return ring is not None
+
+
+def _ids(group: list[Storage]) -> int:
+    """One a slot, and one to hand places over from each loop's rings to the next loop's."""
+    loops = {s.ring for s in group if s.slots > 1}
+    return sum(s.slots for s in group) + max(0, len(loops) - 1)
+
+
+def _deepest(schedule: Schedule, group: Iterable[Storage]) -> Storage | None:
+    able = [s for s in group if s.slots > s.least]
+    late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
+    return max(able, key=lambda s: (s.slots, s.id in late, s.slot_bytes, -s.id), default=None)
 
 
 def shrink(schedule: Schedule, ring: Storage) -> None:
@@ -42,8 +59,8 @@ def _crossings(schedule: Schedule) -> dict[tuple[str, str], list[Storage]]:
                 looped |= {sid} if around else set()
     out: dict[tuple[str, str], list[Storage]] = defaultdict(list)
     for sid in sorted(looped):
-        for w in writers[sid]:
-            for r in readers[sid]:
+        for w in sorted(writers[sid]):
+            for r in sorted(readers[sid]):
                 if w != r and w[:3] == r[:3]:
                     out[w, r].append(schedule.storages[sid])
     return out
