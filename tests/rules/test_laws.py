@@ -84,6 +84,22 @@ class Meaning:
     def _fill(self, shape, f, *_):
         return np.full(shape, self.number(f), np.float32)
 
+    def _load(self, shape, version, offset, stride, *_):
+        return self.tensor(version)[self.places(shape, offset, stride)]
+
+    def tensor(self, version: object) -> np.ndarray:
+        """The elements of a tensor, one behind the other, as of a version."""
+        if isinstance(version, str):
+            return self.tile(version, (1, 100))[0]
+        _, before, offset, stride, value = version
+        out = self.tensor(before).copy()
+        out[self.places((ROWS, COLS), offset, stride)] = self.value(value)
+        return out
+
+    def places(self, shape: tuple[int, int], offset: str, stride: str) -> np.ndarray:
+        start, step = ({"o": 3, "st": 10}[x] for x in (offset, stride))
+        return start + step * np.arange(shape[0])[:, None] + np.arange(shape[1])
+
     def _matmul(self, shape, a, b, ta, tb):
         return self.value(a, (shape[0], shape[0])) @ self.value(b, shape)
 
@@ -125,7 +141,7 @@ def equalities() -> list:
             elif form[0] == "rule":
                 bound = {c[1]: c[2] for c in form[1] if c[0] == "="}
                 (_, root, right) = form[2][0]
-                left = bound[root]
+                left = tuple(bound[x] if bound.get(x, " ")[0] == "Store" else x for x in bound[root])
             else:
                 continue
             rule = str(form[form.index(":name") + 1]).strip('"')

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from tile_eg.egraph.meeting import accesses, meetings
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.types import DType
 from tile_eg.ir.values import Term, Values
 
 
 class Encoder:
-    """Writes a kernel's values as egglog commands. `index` maps the text of an index expression back to it."""
+    """Writes a kernel's values as egglog commands.
+
+    `index` maps the text of an index expression back to it; `met` tells where the vector cores would meet (`egraph.meeting`).
+    """
 
     def __init__(self, values: Values) -> None:
         self.values = values
+        self.met = meetings(values)
         self.loop_of = {name: loop for loop, name in values.variables.items()}
         self.lines: list[str] = []
         self.names: dict[Term, str] = {}
@@ -26,11 +31,21 @@ class Encoder:
         for t in self.values.tensors:
             self.lines.append(f'(set (tdt (Given "{t.name}")) "{t.dtype}")')
             self.lines.append(f'(set (treg (Given "{t.name}")) 0)')
+            self.lines.append(f'(set (tname (Given "{t.name}")) "{t.name}")')
+        self._sharing()
         outs = "(ONil)"
         for name in reversed([self.term(t) for t in self.values.outputs]):
             outs = f"(OCons (gm {name}) {outs})"
         self.lines.append(f"(let $root {outs})")
         return self.lines
+
+    def _sharing(self) -> None:
+        """Whether both vector cores may work, and which tensors are stored to and loaded from."""
+        if all(self.met.values()):
+            self.lines.append("(Halves)")
+        for tensor, found in accesses(self.values).items():
+            if {a.store for a in found} == {True, False}:
+                self.lines.append(f'(ReadBack "{tensor}")')
 
     def expr(self, e: Expr) -> str:
         if e.value is not None:

@@ -66,7 +66,7 @@ WHOLE = None
 
 @dataclass(frozen=True)
 class Tile:
-    """A value's shape and valid extents. `load` is (tensor, offset, row stride) and `fill` a constant where it is one.
+    """A value's shape and valid extents. `fill` is its constant where it has one.
 
     Of a product, `matmul` tells which operands are transposed, `depth` and `operand` are its k and its operands' dtype.
     """
@@ -76,7 +76,6 @@ class Tile:
     dtype: DType
     vrows: Expr
     vcols: Expr
-    load: tuple[str, Expr, int] | None = None
     fill: float | None = None
     matmul: tuple[bool, bool] | None = None
     depth: int = 0
@@ -118,7 +117,7 @@ class Node:
 
 @dataclass(eq=False)
 class Graph:
-    """A snapshot. `where` tells what a class of P is for, `stores` what a version of a tensor is: (tensor, offset, stride)."""
+    """A snapshot. `where` tells what a class of P is for; in the tensors `met` the two vector cores would meet."""
 
     values: Values
     nodes: list[Node]
@@ -126,6 +125,7 @@ class Graph:
     root: int
     where: dict[int, Where]
     rows: int
+    met: frozenset[str] = frozenset()
     unanswered: list[str] = field(default_factory=list)
     phases: list = field(default_factory=list)
 
@@ -177,6 +177,7 @@ class _Reader:
             "Mem": self.memory.get,
             "Sh": self.share.get,
             "V": self.tile.get,
+            "I": self.index.get,
             "T": self.version.get,
         }
 
@@ -204,7 +205,6 @@ class _Reader:
         rows, cols = self.table("rows", i64), self.table("cols", i64)
         dtypes = self.table("dt", lambda v: DTYPES[self.egraph.value_to_string(v)])
         vr, vc = self.table("vr", self.index.get), self.table("vc", self.index.get)
-        loads = {r.output: (self.tensor[r.inputs[0]], self.index[r.inputs[1]], i64(r.inputs[2])) for r in self.of("Load")}
         fills = {r.output: self.egraph.value_to_f64(r.inputs[0]) for r in self.of("Fill")}
         products = {r.output: (bool(i64(r.inputs[2])), bool(i64(r.inputs[3]))) for r in self.of("MatMul")}
         operands = {r.output: dtypes[r.inputs[0]] for r in self.of("MatMul")}
@@ -212,7 +212,7 @@ class _Reader:
         return {
             v: Tile(
                 rows[v], cols[v], dtypes[v], vr[v], vc[v],
-                loads.get(v), fills.get(v), products.get(v), depth.get(v, 0), operands.get(v), terms.get(v),
+                fills.get(v), products.get(v), depth.get(v, 0), operands.get(v), terms.get(v),
             )
             for v in rows
             if v in cols and v in dtypes and v in vr and v in vc
@@ -314,7 +314,7 @@ def snapshot(egraph: Any, encoder: Encoder, values: Values) -> Graph:
     root = next(r.output for r in reader.of("OCons") if r.output not in inner)
     kept = _reachable(root, by_class, answerable) if root in answerable else []
     unanswered = [f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}" for c, w in where.items() if c not in answerable]
-    return _numbered(kept, root, where, Graph(values, [], {}, 0, {}, reader.total, unanswered))
+    return _numbered(kept, root, where, Graph(values, [], {}, 0, {}, reader.total, frozenset(encoder.met), unanswered))
 
 
 def _numbered(kept: list[Node], root: Any, where: dict[Any, Where], graph: Graph) -> Graph:

@@ -182,7 +182,7 @@ def _window(share: int | None, tile: Tile, rows: int, cols: int) -> Tile:
 def _from_gm(op: str) -> Callable[[Lowering, Step], Instr]:
     def lower(low: Lowering, step: Step) -> Instr:
         where = low.schedule.graph.where[step.node.cls]
-        tensor, offset, stride = where.tile.load  # type: ignore[misc]
+        tensor, offset, stride = step.node.payload[-5:-2]
         source = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
         rows, cols = low.valid(step)
         return Instr(op, low.tile(step.dst), (source,), rows, cols)

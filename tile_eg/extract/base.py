@@ -18,7 +18,10 @@ DECISIONS = {
 
 
 class Refused(Exception):
-    """A choice that no order or storage makes legal. `kind`: cycle, clobber, cell or capacity; `cut` is what must not recur."""
+    """A choice that no order or storage makes legal: `cut` is what must not recur.
+
+    `kind` is cycle, clobber, cell, meeting or capacity.
+    """
 
     def __init__(self, kind: str, what: str, cut: Iterable[Node] = (), overflow: Overflow | None = None) -> None:
         super().__init__(f"{kind}: {what}")

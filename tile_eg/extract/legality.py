@@ -6,11 +6,12 @@ This is exact for clobbering, and the one home of what is judged on a whole sche
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Union
 
 from tile_eg.extract.base import Refused
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, StorageId
-from tile_eg.extract.selection import Selection
+from tile_eg.extract.selection import STORES, TOUCHES, Selection, is_half, tensor_of, touches_whole
 
 TRIPS = 3  # enough for a first, a middle and a last trip
 Tag = Union[tuple[int, tuple[tuple[int, int], ...]], tuple[str, str], None]
@@ -117,6 +118,19 @@ class _Run:
             node = self.chosen.pick[node.children[1]]
 
 
+def _tensors(chosen: Selection) -> None:
+    """No flag orders accesses to a tensor on two cores: see `Model`, which keeps the same law."""
+    touching = [n for n in chosen.nodes if n.op in TOUCHES]
+    for store, other in product([n for n in touching if n.op in STORES], touching):
+        if tensor_of(other) == tensor_of(store) and TOUCHES[other.op] != TOUCHES[store.op]:
+            raise Refused("meeting", f"cube and vector cores touch {tensor_of(store)}, which one stores to", (store, other))
+    half = next((n for n in chosen.nodes if is_half(chosen.graph, n)), None)
+    whole = next((n for n in touching if touches_whole(chosen.graph, n)), None)
+    if half and whole:
+        raise Refused("meeting", f"both vector cores touch all of {tensor_of(whole)}", (half, whole))
+
+
 def check(schedule: Schedule, chosen: Selection) -> None:
     """Refused where some read finds another value than it names; an AssertionError where it finds none at all."""
+    _tensors(chosen)
     _Run(schedule, chosen).run()

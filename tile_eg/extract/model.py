@@ -10,6 +10,8 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.makespan import HOPS, MEETING, REFILL
 from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.selection import STORES, TOUCHES, is_half, tensor_of, touches_whole
+from tile_eg.ir.program import AIC
 from tile_eg.ir.types import Level
 
 HORIZON = 10**10
@@ -42,6 +44,7 @@ class Model:
         self._states()
         self._skews()
         self._storage()
+        self._tensors()
         self.depth = self._loop_options()
         if capacity:
             self._capacity()
@@ -99,7 +102,10 @@ class Model:
                 self.cp.add_bool_or([*meeting, self.chosen[n.index].Not()])
 
     def _storage(self) -> None:
-        """Laws of storage cells that need no order: a buffer is handed over once, a kept one never, a state only to itself."""
+        """Laws of storage cells that need no order: a buffer is handed over once, a kept one never, a state only to itself.
+
+        What is kept is made before the loop, so that it may not be a state's next value in place either.
+        """
         given: dict[int, list] = defaultdict(list)
         for n in self.graph.nodes:
             if n.op == "Give":
@@ -107,10 +113,27 @@ class Model:
             if n.op in ("Give", "NextIn"):
                 for q in self.graph.classes[n.children[0]]:
                     other_state = n.op == "NextIn" and q.op == "PArg" and q.payload[:2] != n.payload
-                    if other_state or (n.op == "Give" and q.op == "Keep"):
+                    if other_state or q.op == "Keep":
                         self.forbid((n, q))
         for group in given.values():
             self.cp.add_at_most_one(group)
+
+    def _tensors(self) -> None:
+        """A tensor that is stored to belongs to one kind of core: only the workspace has flags between cores.
+
+        Where both vector cores work, each has its own half of the tensors in which they would meet.
+        """
+        stored = {tensor_of(n) for n in self.graph.nodes if n.op in STORES}
+        cube = {tensor: self.cp.new_bool_var(f"cube {tensor}") for tensor in sorted(stored)}
+        halves = self.cp.new_bool_var("halves")
+        for n in self.graph.nodes:
+            on = self.chosen[n.index]
+            if n.op in TOUCHES and (tensor := tensor_of(n)) in stored:
+                self.cp.add_implication(on, cube[tensor] if TOUCHES[n.op] == AIC else cube[tensor].Not())
+            if self.graph.met and is_half(self.graph, n):
+                self.cp.add_implication(on, halves)
+            elif touches_whole(self.graph, n):
+                self.cp.add_implication(on, halves.Not())
 
     # ---- loops ----
 

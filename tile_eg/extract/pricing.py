@@ -75,7 +75,7 @@ def _gm_move(op: str) -> Callable[[Pricer, Node], list[Work]]:
     def works(p: Pricer, n: Node) -> list[Work]:
         here = p.where(n.cls)
         r, c = here.shape
-        stride = here.tile.load[2] * here.tile.dtype.bytes if here.tile.load else 0
+        stride = n.payload[-3] * here.tile.dtype.bytes
         return [
             Work(op, r, c, dtype=here.tile.dtype, src_dtype=here.tile.dtype, stride_bytes=stride, cores=p.cores[PIPES[op][0]])
         ]

@@ -6,14 +6,32 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from tile_eg.egraph import Graph, Node
+from tile_eg.ir.program import AIC, AIV
 
 ALIAS = {"Give", "Keep", "NextIn"}
 OVERWRITES = {"VAxpy": 1, "VMulAdd": 2, "MmadAcc": 1}
 STORES = {"FixToGM", "UBToGM"}
+TOUCHES = {"FixToGM": AIC, "GmToL1": AIC, "UBToGM": AIV, "GmToUB": AIV}  # which core touches a tensor in GM
 STRUCTURE = {
     "State", "PNil", "PCons", "PTCons", "Stages", "Skew", "L0", "PLoop", "PProj", "PArg", "GM0", "PTArg", "PTProj", "ONil",
     "OCons", "NextCp",
 }  # fmt: skip
+
+
+def tensor_of(node: Node) -> str:
+    """The name of the tensor that a node of TOUCHES stores to or loads from."""
+    return node.payload[-1][0] if node.op in STORES else node.payload[-5]
+
+
+def is_half(graph: Graph, node: Node) -> bool:
+    """Whether each vector core does one half of what the node does."""
+    where = graph.where.get(node.cls)
+    return node.payload[0] is not None if node.op == "UBToGM" else where is not None and where.share is not None
+
+
+def touches_whole(graph: Graph, node: Node) -> bool:
+    """Whether a vector core touches all of a window in a tensor in which the two would meet."""
+    return TOUCHES.get(node.op) == AIV and tensor_of(node) in graph.met and not is_half(graph, node)
 
 
 class Selection:

@@ -68,18 +68,18 @@ def wrap(x: Expr | int) -> Expr:
 ZERO, ONE = const(0), const(1)
 
 
-def _terms(e: Expr) -> dict[Expr, int]:
+def terms_of(e: Expr) -> dict[Expr, int]:
     """e as a sum: atom -> coefficient; the constant part stands under ONE."""
     if e.op == "const":
         return {ONE: e.args[0]}
     if e.op == "add":
         out: dict[Expr, int] = {}
         for a in e.args:
-            for k, c in _terms(a).items():
+            for k, c in terms_of(a).items():
                 out[k] = out.get(k, 0) + c
         return out
     if e.op == "mul" and e.args[1].op == "const":
-        return {k: c * e.args[1].args[0] for k, c in _terms(e.args[0]).items()}
+        return {k: c * e.args[1].args[0] for k, c in terms_of(e.args[0]).items()}
     return {e: 1}
 
 
@@ -93,8 +93,8 @@ def _from_terms(terms: Mapping[Expr, int]) -> Expr:
 
 
 def add(a: Expr, b: Expr) -> Expr:
-    out = dict(_terms(a))
-    for k, c in _terms(b).items():
+    out = dict(terms_of(a))
+    for k, c in terms_of(b).items():
         out[k] = out.get(k, 0) + c
     return _from_terms(out)
 
@@ -103,7 +103,7 @@ def mul(a: Expr, b: Expr) -> Expr:
     if a.op == "const":
         a, b = b, a
     if b.op == "const":
-        return _from_terms({k: c * b.args[0] for k, c in _terms(a).items()})
+        return _from_terms({k: c * b.args[0] for k, c in terms_of(a).items()})
     return Expr("mul", (a, b))
 
 
@@ -113,8 +113,8 @@ def div(a: Expr, b: Expr) -> Expr:
         return a
     if a.value is not None and b.value:
         return const(a.value // b.value)
-    if b.value and all(c % b.value == 0 for c in _terms(a).values()):
-        return _from_terms({k: c // b.value for k, c in _terms(a).items()})
+    if b.value and all(c % b.value == 0 for c in terms_of(a).values()):
+        return _from_terms({k: c // b.value for k, c in terms_of(a).items()})
     return Expr("div", (a, b))
 
 
@@ -123,7 +123,7 @@ def mod(a: Expr, b: Expr) -> Expr:
         return ZERO
     if a.value is not None and b.value:
         return const(a.value % b.value)
-    if b.value and all(c % b.value == 0 for c in _terms(a).values()):
+    if b.value and all(c % b.value == 0 for c in terms_of(a).values()):
         return ZERO
     return Expr("mod", (a, b))
 
