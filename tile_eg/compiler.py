@@ -14,6 +14,7 @@ from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype, signature
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
+from tile_eg.ir.types import Level
 from tile_eg.report.cost import Cost
 from tile_eg.report.explain import Explanation, ScheduleView
 from tile_eg.report.memory import MemoryMap
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.cost_models import RankModel
-    from tile_eg.egraph import Phase
+    from tile_eg.egraph import Graph, Phase
     from tile_eg.extract.base import Extraction
     from tile_eg.extract.schedule import Schedule
+    from tile_eg.ir.values import Values
     from tile_eg.simulator.findings import Counts, Finding
     from tile_eg.timeline.engine import Timeline
 
@@ -202,8 +204,6 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
     The search keeps a few schedules; the rank model (its name, or "module:Class") decides among them once they are planned.
     """
     from tile_eg.cost_models import rank_model
-    from tile_eg.egraph import saturate
-    from tile_eg.extract import extract
     from tile_eg.frontend.check import check
     from tile_eg.frontend.ssa import to_values
 
@@ -217,12 +217,33 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
 
     step("check", check, kernel)
     values = step("values", to_values, kernel)
-    graph = step("saturate", saturate, values, target)
-    extraction = step("extract", extract, graph, target)
+    graph, extraction = _search(values, target, step)
     planned, dropped = step("plan", _plan_all, (extraction.best, *extraction.alternatives), target)
     candidates = step("rank", _ranked, planned, model)
     program = candidates[0].planned.program
     return Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings)
+
+
+def _search(values: Values, chip: Chip, step: Callable[..., Any]) -> tuple[Graph, Extraction]:
+    """The schedules of a kernel. Where results of its products do not fit L0C, its rows go through in panels, as few as fit."""
+    from tile_eg.egraph import saturate
+    from tile_eg.egraph.panels import PANELS, in_panels
+    from tile_eg.extract import TooLarge, extract
+
+    whole: TileError | None = None
+    for panels in (1, *PANELS):
+        parted = in_panels(values, panels) if panels > 1 else values
+        if parted is None:
+            continue
+        graph = step("saturate", saturate, parted, chip)
+        try:
+            return graph, step("extract", extract, graph, chip)
+        except TooLarge as error:
+            whole = whole or error
+            if error.level != Level.L0C:
+                break
+    assert whole is not None
+    raise whole
 
 
 def check_kernel(kernel: Kernel) -> None:

@@ -6,10 +6,11 @@ from tile_eg.chips import Chip
 from tile_eg.cost_models import search_model
 from tile_eg.egraph import Graph
 from tile_eg.extract.base import Extraction, Extractor, Overflow, Refused
+from tile_eg.extract.failure import TooLarge
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import LoopStep, Schedule, Step, Storage
 
-__all__ = ["Extraction", "Extractor", "LoopStep", "Overflow", "Refused", "Schedule", "Step", "Storage", "extract"]
+__all__ = ["Extraction", "Extractor", "LoopStep", "Overflow", "Refused", "Schedule", "Step", "Storage", "TooLarge", "extract"]
 
 
 def extract(graph: Graph, chip: Chip, *, k: int = 3, model: str = "analytic", extractor: str = "exact") -> Extraction:

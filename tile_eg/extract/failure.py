@@ -19,6 +19,12 @@ ROLE = {
 }
 
 
+class TooLarge(TileError):
+    """The tiles of a kernel do not fit `level` together."""
+
+    level = Level.UB
+
+
 def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> TileError:
     """The error for a graph without a legal schedule: what overflows in the one that would be best if memories were larger."""
     first = _without_bounds(graph, chip, pricer)
@@ -63,12 +69,14 @@ def _too_large(over: Overflow, chip: Chip) -> TileError:
         notes += ((f"and {len(storages) - len(large)} small ones: {small:,} bytes", None),)
     largest = storages[0]
     what = ROLE[Level(over.level)]
-    return TileError(
+    error = TooLarge(
         f"the tiles need {over.bytes:,} bytes of {over.level} at once; {chip.name} has {over.capacity:,} for {what}",
         next((s.span for s in storages if s.span), None),
         help=_advice(over, largest),
         notes=notes,
     )
+    error.level = Level(over.level)
+    return error
 
 
 def _size(s: Storage) -> str:

@@ -12,7 +12,7 @@ from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, St
 from tile_eg.ir.types import Level
 
 ELEMENTWISE = ("VUn", "VBin", "VBinS", "VBinR", "VBinC")
-ON_CHIP = (Level.L1, Level.UB, Level.L0C)
+ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 
 
 @dataclass
