@@ -82,19 +82,22 @@ void report_deadlock()
     stopped = true;
 }
 
-bool run_round()
+bool run_cores(bool behind)
 {
     bool ran = false;
     for (int index : schedule.cores()) {
         Core& core = machine.cores[index];
-        if (!can_go_on(core)) continue;
+        if (!can_go_on(core) || core.behind != behind) continue;
         machine.core = &core;
         pass_turn(core.index);
         await_turn(scheduler);
         ran = true;
+        if (behind) break;
     }
     return ran;
 }
+
+bool run_round() { return run_cores(false) || run_cores(true); }
 
 bool all_finished()
 {
@@ -158,6 +161,13 @@ void wait_for_turn()
     if (stopped) throw Stop{};
 }
 
+void let_others_go_first()
+{
+    machine.core->behind = true;
+    wait_for_turn();
+    machine.core->behind = false;
+}
+
 void run_blocks(void (*kernel)(uint8_t**), uint8_t** arguments)
 {
     const bool cube = machine.settings.type != KernelType::AIV_ONLY;
@@ -185,7 +195,7 @@ void Core::reset()
     for (auto& from : cross)
         for (CrossFlag& flag : from) flag = CrossFlag{};
     for (int64_t& bytes : allocated) bytes = 0;
-    waiting_for = -1, finished = false;
+    waiting_for = -1, finished = false, behind = false;
     static_cast<Control&>(*this) = Control{};
     for (Memory& m : memory)
         if (m.bytes()) m.forget();

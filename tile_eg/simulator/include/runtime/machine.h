@@ -119,6 +119,7 @@ struct Core : Control {
     int64_t waiting_for = -1;
     int waiting_line = 0;
     bool present = false, finished = false;
+    bool behind = false;  // goes on when no other core can
 
     void reset();
     bool has(Pipe pipe) const;
@@ -174,7 +175,8 @@ extern Machine machine;
 
 std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void run_blocks(void (*kernel)(uint8_t**), uint8_t** arguments);
-void wait_for_turn();  // gives the turn to another core; comes back when this one may go on
+void wait_for_turn();        // gives the turn to another core; comes back when this one may go on
+void let_others_go_first();  // comes back when the other cores have issued all that they can
 
 void atomic_add(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line);
 

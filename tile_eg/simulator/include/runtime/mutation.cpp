@@ -40,10 +40,21 @@ const Entry* find(const char* kind, int line)
     return nullptr;
 }
 
+bool lies_in(const Entry& entry, const Operand& operand)
+{
+    const auto within = [&](int64_t start) {
+        return operand.address >= start + entry.begin && operand.address < start + entry.end;
+    };
+    if (operand.space != Space::GM) return entry.space == name_of(operand.space) && within(0);
+    for (const Region& region : machine.regions)
+        if (region.name == entry.space) return operand.address < region.end && within(region.begin);
+    return false;
+}
+
 bool shifts(const Entry& entry, int line, int index, const Operand& operand)
 {
     return entry.kind == "shift" && (entry.line == 0 || entry.line == line) && (entry.operand < 0 || entry.operand == index) &&
-           entry.space == name_of(operand.space) && operand.address >= entry.begin && operand.address < entry.end;
+           (entry.space == "*" || lies_in(entry, operand));
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 //   swap:LINE:A:B                  the flag of this line takes id B for A, and A for B
 //   shift:LINE:OPERAND:SPACE:BEGIN:END:BYTES
 //                                  operand OPERAND (-1: each) of the instruction of line LINE (0: each) lies BYTES further on,
-//                                  where it starts in [BEGIN, END) of SPACE
+//                                  where it starts in bytes [BEGIN, END) of SPACE: UB, L1, .., the name of a tensor in GM, or *
 #pragma once
 #include <string>
 

@@ -115,8 +115,8 @@ void Schedule::issue(std::function<void()> run)
         Item item;
         item.run = std::move(run), item.late = is_late(issued.pipe, line), item.after = extra_;
         item.after.push_back(queue.gate);
-        queue.last = add(std::move(item));
-        queue.open.push_back(queue.last);
+        queue.before = queue.open;
+        queue.open.push_back(add(std::move(item)));
         settle();
     } catch (...) {
         phase_ = Phase::program;
@@ -201,9 +201,8 @@ uint32_t Schedule::add_set(Pipe pipe, bool early, std::function<void()> run)
     Queue& queue = side().queue[size_t(pipe)];
     drop_done(queue.open, [&](uint32_t id) { return items_[id].done; });
     Item item;
-    item.run = std::move(run), item.after = queue.open;
+    item.run = std::move(run), item.after = early ? queue.before : queue.open;
     item.after.push_back(queue.gate);
-    if (early) drop_done(item.after, [&](uint32_t id) { return id == queue.last; });
     const uint32_t id = add(std::move(item));
     if (!early) queue.open.clear();  // the set stands for what it waits for
     queue.open.push_back(id);
@@ -216,7 +215,10 @@ void Schedule::set(Pipe src, Pipe dst, int64_t id, bool early) { side().flag[int
 void Schedule::wait(Pipe src, Pipe dst, int64_t id)
 {
     const uint32_t set = side().flag[int(src)][int(dst)][id];
-    if (dst == Pipe::S) return force(set);  // the scalar unit stands still
+    if (dst == Pipe::S) {  // the scalar unit stands still
+        if (!items_[set].done) let_others_go_first();
+        return force(set);
+    }
     Queue& queue = side().queue[size_t(dst)];
     Item item;
     item.after = {queue.gate, set};
@@ -252,6 +254,7 @@ void Schedule::cross_wait(int64_t id)
         if (!machine.cores[from].present || (from == AIC) == (machine.core->index == AIC)) continue;
         auto& arrived = side().arrived[from][id];
         auto& sets = sides_[size_t(from)].cross[id];
+        if (!arrived) let_others_go_first();
         while (!arrived) {
             sets.erase(std::remove_if(sets.begin(), sets.end(), [&](uint32_t set) { return items_[set].done; }), sets.end());
             force(sets[random() % sets.size()]);

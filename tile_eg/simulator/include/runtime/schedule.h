@@ -52,9 +52,9 @@ private:
         int core = 0;
         bool late = false, done = false;
     };
-    struct Queue {                    // of one pipe
-        std::vector<uint32_t> open;   // what a set or a barrier has to wait for
-        uint32_t gate = 0, last = 0;  // the last wait or barrier; the last instruction
+    struct Queue {  // of one pipe
+        std::vector<uint32_t> open, before;  // what a set or a barrier has to wait for: now, and before the last instruction
+        uint32_t gate = 0;                   // the last wait or barrier
     };
     struct Side {  // of one core
         std::array<Queue, pipes> queue;

@@ -126,7 +126,7 @@ void pipe_barrier(Pipe pipe, int line)
         if (schedule.on()) schedule.barrier(pipe);
         return;
     }
-    if (schedule.on()) schedule.drain();
+    if (schedule.on()) let_others_go_first(), schedule.drain();
     Clock all{};
     for (int p = 0; p < pipes; ++p) join(all, finished(core, Pipe(p)));
     for (Clock& clock : core.clock) clock = all;
