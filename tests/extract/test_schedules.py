@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from ortools.sat.python import cp_model
 
 from tests.extract.kernels import CHIP, GATED, ONE_VALUE_TWO_TENSORS, RELU_CAST, TRICKY, graph_of, pricer
 from tile_eg.errors import TileError
@@ -13,6 +14,7 @@ from tile_eg.extract.base import Refused, decisions
 from tile_eg.extract.beam import Beam
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.makespan import makespan
+from tile_eg.extract.model import Model
 from tile_eg.extract.realise import realise
 from tile_eg.ir.types import Level
 
@@ -81,6 +83,76 @@ def test_alternatives_differ_in_decisions(name):
 def test_schedules_come_cheapest_first(name):
     costs = [s.cost for s in extract(graph_of(TRICKY[name]), CHIP).schedules]
     assert costs == sorted(costs)
+
+
+NESTED = """
+kernel nested[M=128, N=256, K=256](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, 32], b: f16[32, N]
+  fragment c: f32[M, N] = 0
+  for i in serial(4) {
+    for k in pipelined(2) {
+      a = A[0, i*64 + k*32]
+      b = B[i*64 + k*32, 0]
+      c += a @ b
+    }
+  }
+  C[0, 0] = c
+}
+"""
+
+PANEL = """
+kernel panel[M=128, N=64, D=1280](Q: f16[M, D], A: f16[256, D]) -> C: f32[M, 256] {
+  grid bx = 1
+  shared q: f16[M, D], a: f16[N, D]
+  fragment c: f32[M, N]
+  q = Q[0, 0]
+  for i in serial(2) {
+    for k in serial(2) {
+      a = A[i*128 + k*64, 0]
+      c = q @ a.T
+      C[0, i*128 + k*64] = c
+    }
+  }
+}
+"""
+
+
+def test_an_accumulator_that_fills_l0c_stays_there_over_two_loops():
+    best = extract(graph_of(NESTED), CHIP).best
+    assert {s.level for s in best.storages.values()} == {Level.L1, Level.L0C}
+
+
+def test_what_fits_once_is_kept_over_two_loops():
+    best = extract(graph_of(PANEL), CHIP).best
+    assert [s.region for s, _ in best.walk() if s.node.op == "GmToL1"] == [0, 2]
+
+
+@pytest.mark.parametrize("text", [*TRICKY.values(), GEMM, NESTED], ids=[*TRICKY, "gemm", "nested"])
+def test_the_solver_and_the_makespan_measure_the_same_time(text):
+    graph = graph_of(text)
+    model = Model(graph, CHIP, pricer(graph))
+    model.cp.minimize(model.time)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    assert solver.solve(model.cp) == cp_model.OPTIMAL
+    nodes = [n for n in graph.nodes if solver.boolean_value(model.chosen[n.index])]
+    assert makespan(graph, CHIP, nodes, model.prices) == solver.objective_value
+
+
+def test_an_operand_that_lives_on_is_never_overwritten():
+    graph = graph_of(TRICKY["operand_lives_on"])
+    model = Model(graph, CHIP, pricer(graph))
+    axpy = next(n for n in graph.nodes if n.op == "VAxpy" and graph.where[n.cls].share is None)
+    give = next(n for n in graph.classes[axpy.children[1]] if n.op == "Give")
+    model.cp.add(model.chosen[axpy.index] == 1)
+    model.cp.add(model.chosen[give.index] == 1)
+    model.minimise_time()
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    assert solver.solve(model.cp) == cp_model.OPTIMAL
+    with pytest.raises(Refused, match="cycle|clobber"):
+        realise(graph, [n for n in graph.nodes if solver.boolean_value(model.chosen[n.index])], model.prices, CHIP)
 
 
 def test_one_input_gives_one_output():

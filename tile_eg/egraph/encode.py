@@ -21,7 +21,6 @@ class Encoder:
         self.lines: list[str] = []
         self.names: dict[Term, str] = {}
         self.index: dict[str, Expr] = {}
-        self.states: set[tuple[int, int]] = set()
         self.numbered: list[Term] = []
 
     def encode(self) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, Refused, decisions
-from tile_eg.extract.makespan import MEETING
+from tile_eg.extract.makespan import MEETING, makespan
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
@@ -38,6 +38,7 @@ class Exact:
             except Refused as r:
                 out.refused.append((cost, r))
                 model.forbid(self._cut(r, nodes))
+        out.schedules.sort(key=lambda s: s.cost)
         return out
 
     @staticmethod
@@ -68,4 +69,4 @@ class Exact:
             out.gave_up = status == cp_model.UNKNOWN
             return None
         nodes = [n for n in model.graph.nodes if solver.boolean_value(model.chosen[n.index])]
-        return solver.objective_value / 64, nodes
+        return makespan(model.graph, model.chip, nodes, model.prices), nodes

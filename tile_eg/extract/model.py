@@ -60,7 +60,7 @@ class Model:
 
     def forbid(self, nodes: Iterable[Node]) -> None:
         """Not all of these together."""
-        self.cp.add_bool_or([self.chosen[n.index].Not() for n in nodes])
+        self.cp.add_bool_or([self.chosen[i].Not() for i in sorted({n.index for n in nodes})])
 
     # ---- what a choice is ----
 
@@ -158,12 +158,9 @@ class Model:
         resident: dict[tuple[int, Level], list] = defaultdict(list)
         staged: dict[tuple[int, Level], list] = defaultdict(list)
         for n in self.graph.nodes:
-            if n.op == "State":
+            if n.op in ("State", "Keep"):
                 place = self.graph.where[n.children[0]]
-                resident[n.payload[0], place.level].append(slot_bytes(place) * self.chosen[n.index])
-            elif n.op == "Keep":
-                place = self.graph.where[n.cls]
-                resident[n.payload[0], place.level].append(slot_bytes(place) * self.chosen[n.index])
+                resident[n.payload[0], place.level].append(slot_bytes(place) * self._new_place(n))
             elif n.op in STAGED and n.region:
                 place = self.graph.where[n.cls]
                 staged[n.region, place.level].append(slot_bytes(place) * self.chosen[n.index])
@@ -177,6 +174,22 @@ class Model:
                     rings = [min(stages, 2) * x for x in staged[loop, level]] if stages > 1 else []
                     if rings:
                         self.cp.add(sum(around) + sum(rings) <= limit).only_enforce_if(on)
+
+    def _new_place(self, n: Node) -> Any:
+        """True where a state or a kept value has a place of its own, not one that an outer loop holds already."""
+        held = []
+        for q in self.graph.classes[n.children[0]]:
+            on = self.chosen[q.index]
+            if n.op == "Keep" and q.op in ("Keep", "PArg"):
+                held.append(on)
+            elif n.op == "State" and q.op == "Give":
+                outer = [x for x in self.graph.classes[q.children[0]] if x.op == "PArg"]
+                held += [self._both(on, self.chosen[x.index]) for x in outer]
+        if not held:
+            return self.chosen[n.index]
+        own = self.cp.new_bool_var("")
+        self.cp.add_bool_or([own, self.chosen[n.index].Not(), *held])
+        return own
 
     # ---- time ----
 

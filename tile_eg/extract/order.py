@@ -200,7 +200,7 @@ def _cycle(chosen: Selection, needs: Dependences, region: int, items: list[int])
                 path.pop()
             elif step == start:
                 edges = list(zip(path, [*path[1:], start], strict=True))
-                cut = {n for e in edges for n in needs.why.get(e, ())}
+                cut = sorted({n for e in edges for n in needs.why.get(e, ())}, key=lambda n: n.index)
                 names = " -> ".join("loop" if x < 0 else chosen.pick[x].op for x in path)
                 return Refused("cycle", names, cut)
             elif step not in seen:
