@@ -122,21 +122,22 @@ class Planned:
         """Where every buffer lies, and how full each memory is."""
         return MemoryMap(self.program, self.chip)
 
-    def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True) -> Run:
+    def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True, order: int | None = None) -> Run:
         """The emitted text, run in the simulator on an array for every input, by tensor name.
 
         TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
-        unless `strict` is off: then the findings are in the result.
+        unless `strict` is off: then the findings are in the result. `order` is a seed: instructions then take effect in an
+        unfavourable order among those that the flags allow, not in that of the program.
         """
         check_arguments(self.program.tensors, arrays)
         with stage("simulate"):
-            run = _simulated(self, arrays)
+            run = _simulated(self, arrays, order)
         if strict:
             run.raise_findings()
         return run
 
 
-def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray]) -> Run:
+def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None) -> Run:
     import numpy as np
 
     from tile_eg.emit.host import launch_blocks
@@ -153,6 +154,7 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray]) -> Run:
         workspace=p.workspace,
         outputs=written,
         capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
+        order=order,
     )
     return Run({p.tensors[i].name: a for i, a in zip(written, done.outputs, strict=True)}, done.findings, done.counts)
 

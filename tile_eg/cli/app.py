@@ -120,6 +120,7 @@ def run_file(
     seed: Annotated[int, typer.Option(min=0, metavar="NUMBER", help="Random inputs follow from it.")] = 0,
     given: Annotated[list[str] | None, typer.Option("--input", metavar="NAME=FILE", help="An input, a .npy.")] = None,
     save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep inputs and outputs there, as .npy files.")] = None,
+    order: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="Let pipes run in an unfavourable order.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Runs what a kernel becomes, and checks its numbers.
@@ -132,7 +133,7 @@ def run_file(
     held = sources.read(file, options.sizes(sizes or []), options.shapes(given or []))
     planned = sources.compile_held(held, chip)
     inputs = options.arrays(held.tensors, given or [], seed)
-    done = planned.run(inputs, strict=False)
+    done = planned.run(inputs, strict=False, order=order)
     if save:
         options.save_arrays(save, inputs | done.outputs)
     comparisons = compare(held, done.outputs, meaning(held, inputs)) if isinstance(held, Kernel) else None

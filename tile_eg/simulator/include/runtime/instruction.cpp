@@ -226,6 +226,8 @@ std::string remedy(const Event& earlier, const Event& later)
 {
     const char *a = name_of(earlier.pipe), *b = name_of(later.pipe);
     if (earlier.block != later.block) return "blocks run in no promised order, and must not meet";
+    if (earlier.core != later.core && earlier.core != AIC && later.core != AIC)
+        return "no flag of mode 2 orders two vector cores: let both set a flag that AIC waits for, and AIC set one for both";
     if (earlier.core != later.core)
         return text(
             "CrossCoreSetFlag<2, PIPE_%s> after line %d on %s and CrossCoreWaitFlag before line %d on %s would order them", a,
@@ -246,7 +248,10 @@ void Instruction::race(const char* kind, Memory& memory, int64_t begin, int64_t 
                                   blocks && !std::strcmp(kind, "WAW") ? "written by two blocks" : kind, event_.name,
                                   core_name(event_.core), name_of(event_.pipe), kind[0] == 'R' ? "reads" : "writes",
                                   where.c_str(), earlier.name, earlier.line, core_name(earlier.core), name_of(earlier.pipe),
-                                  blocks ? text(", block %u", earlier.block).c_str() : "", kind[2] == 'R' ? "reads" : "writes");
+                                  blocks                                                      ? text(", block %u", earlier.block).c_str()
+                                  : earlier.line >= event_.line && earlier.core == event_.core ? ", an earlier pass"
+                                                                                               : "",
+                                  kind[2] == 'R' ? "reads" : "writes");
     machine.report(blocks ? "block_race" : "race", name_of(event_.pipe), event_.line, earlier.line,
                    what + remedy(earlier, event_));
 }

@@ -75,8 +75,9 @@ void report_deadlock()
                 missing += std::string(missing.empty() ? "" : " and ") + core_name(other.index) +
                            (other.finished ? " (which has ended)" : text(" (which waits at line %d)", other.waiting_line));
         machine.core = &core;
-        machine.report("deadlock", "", core.waiting_line, 0,
-                       text("deadlock: %s waits for cross-core flag %lld, and no set of it comes from %s", core_name(core.index),
+        machine.report("deadlock", "S", core.waiting_line, 0,
+                       text("deadlock: %s waits, with all its pipes, for cross-core flag %lld, and no set of it comes from %s",
+                            core_name(core.index),
                             (long long)core.waiting_for, missing.c_str()));
     }
     stopped = true;

@@ -105,9 +105,12 @@ void wait_flag(Pipe src, Pipe dst, int64_t id, int line)
     Flag& flag = core.flags[int(src)][int(dst)][id];
     const std::string name = event_name(src, dst, id);
     trace(name_of(dst), "WaitFlag " + name, line);
-    if (!flag.set)
-        misuse("deadlock", line, "deadlock: %s waits for flag %s, and no set of it comes before", core_name(core.index),
-               name.c_str());
+    if (!flag.set) {
+        machine.report("deadlock", name_of(dst), line, 0,
+                       text("deadlock: pipe %s of %s waits for flag %s, and no set of it by %s comes before", name_of(dst),
+                            core_name(core.index), name.c_str(), name_of(src)));
+        throw Stop{};
+    }
     flag.set = false, flag.wait_line = line, flag.wait_epoch = ++core.issued[int(dst)];
     join(core.clock[int(dst)], flag.payload);
     if (schedule.on()) schedule.wait(src, dst, id);
