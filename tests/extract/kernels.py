@@ -60,6 +60,39 @@ kernel fibonacci[M=32, N=64](A: f32[M, N], B: f32[M, N]) -> (C: f32[M, N], D: f3
 }
 """
 
+SHIFT = """
+kernel shift[M=32, N=64](A: f32[M, N], B: f32[M, N], C: f32[M, N]) -> (D: f32[M, N], E: f32[M, N]) {
+  grid bx = 1
+  shared a: f32[M, N], b: f32[M, N], c: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  c = C[0, 0]
+  for i in serial(3) {
+    a = a + b
+    b = c
+  }
+  D[0, 0] = a
+  E[0, 0] = b
+}
+"""
+
+COPIED_LATE = """
+kernel copied_late[M=32, N=64](A: f32[M, N], B: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared a: f32[M, N], b: f32[M, N], t: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  for i in serial(4) {
+    t = a
+    a = b * 0.5 + a
+    b = abs(t)
+    a = a * 0.25 + b
+  }
+  C[0, 0] = a
+  D[0, 0] = b
+}
+"""
+
 ONE_VALUE_TWO_TENSORS = """
 kernel both[M=64, N=128](X: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
   grid bx = 1
@@ -112,8 +145,8 @@ kernel chain[M=64, N=64, K=64](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: f
 """
 
 TRICKY = {
-    "gated": GATED, "swap": SWAP, "fibonacci": FIBONACCI, "one_value_two_tensors": ONE_VALUE_TWO_TENSORS,
-    "operand_lives_on": OPERAND_LIVES_ON, "relu_cast": RELU_CAST, "chain": CHAIN,
+    "gated": GATED, "swap": SWAP, "fibonacci": FIBONACCI, "shift": SHIFT, "copied_late": COPIED_LATE,
+    "one_value_two_tensors": ONE_VALUE_TWO_TENSORS, "operand_lives_on": OPERAND_LIVES_ON, "relu_cast": RELU_CAST, "chain": CHAIN,
 }  # fmt: skip
 
 

@@ -102,21 +102,33 @@ class Model:
                 self.cp.add_bool_or([*meeting, self.chosen[n.index].Not()])
 
     def _storage(self) -> None:
-        """Laws of storage cells that need no order: a buffer is handed over once, a kept one never, a state only to itself.
-
-        What is kept is made before the loop, so that it may not be a state's next value in place either.
-        """
-        given: dict[int, list] = defaultdict(list)
+        """Laws of storage cells that need no order: a buffer is handed over once, a kept one never, a state only to itself."""
+        taken: dict[int, list[Node]] = defaultdict(list)
+        copied: dict[int, list[Node]] = defaultdict(list)
         for n in self.graph.nodes:
-            if n.op == "Give":
-                given[n.children[0]].append(self.chosen[n.index])
             if n.op in ("Give", "NextIn"):
+                taken[n.children[0]].append(n)
                 for q in self.graph.classes[n.children[0]]:
                     other_state = n.op == "NextIn" and q.op == "PArg" and q.payload[:2] != n.payload
-                    if other_state or q.op == "Keep":
+                    if other_state or q.op == "Keep":  # what is kept was made before the loop
                         self.forbid((n, q))
-        for group in given.values():
-            self.cp.add_at_most_one(group)
+            elif n.op == "NextCp":
+                copied[n.children[0]].append(n)
+        for group in taken.values():
+            self.cp.add_at_most_one([self.chosen[n.index] for n in group])
+        self._copied_late(copied, taken)
+
+    def _copied_late(self, copied: dict[int, list[Node]], taken: dict[int, list[Node]]) -> None:
+        """What is copied at the back edge is still there then: not handed over, no state that is written in place."""
+        in_place: dict[tuple, list[Node]] = defaultdict(list)
+        for n in (n for group in taken.values() for n in group if n.op == "NextIn"):
+            in_place[n.payload].append(n)
+        for c, copies in copied.items():
+            gives = [(n,) for n in taken.get(c, ()) if n.op == "Give"]
+            states = [(q, n) for q in self.graph.classes[c] if q.op == "PArg" for n in in_place[q.payload[:2]]]
+            for other in (*gives, *states):
+                for copy in copies:
+                    self.forbid((copy, *other))
 
     def _tensors(self) -> None:
         """A tensor that is stored to belongs to one kind of core: only the workspace has flags between cores.

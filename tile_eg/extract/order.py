@@ -40,8 +40,9 @@ class Dependences:
             for c in self.chosen.sources(n):
                 self._before(self.chosen.producer(c), n.cls, n.region, [n, *self.chosen.chain(c)])
         for (loop, _), n in self.chosen.states.items():
-            c = n.children[0]
-            self._before(self.chosen.producer(c), -loop, self.graph.parents[loop], [n, *self.chosen.chain(c)])
+            copied = [c for c in self.chosen.after(n).children if self.chosen.after(n).op == "NextCp"]
+            for c in (n.children[0], *copied):
+                self._before(self.chosen.producer(c), -loop, self.graph.parents[loop], [n, *self.chosen.chain(c)])
         for loop, states in self.chosen.tensor_states.items():
             for n in states.values():
                 c = n.children[0]
