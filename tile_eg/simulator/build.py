@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -22,8 +23,18 @@ CACHE_VARIABLE = "TILE_EG_CACHE"
 RUNTIME_FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off")
 LINK_FLAGS = ("-rdynamic", "-pthread", *(("-ldl",) if sys.platform.startswith("linux") else ()))
 KERNEL_FLAGS = ("-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden")
+PROGRAM_FLAGS = ("-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fdiagnostics-color=never")
 if sys.platform == "darwin":
+    PROGRAM_FLAGS += ("-undefined", "dynamic_lookup")
     KERNEL_FLAGS += ("-undefined", "dynamic_lookup")
+
+
+class CompileError(SimulatorError):
+    """A text that does not compile; `output` is all that the compiler said."""
+
+    def __init__(self, message: str, output: str) -> None:
+        super().__init__(message)
+        self.output = output
 
 
 def find_compiler() -> str | None:
@@ -41,6 +52,28 @@ def cache_directory() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "tile_eg" / "cache"
     return Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "tile_eg"
+
+
+def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequence[str] = ()) -> tuple[Path, Path]:
+    """The simulator's executable, and the library made of the file `launch.cpp` of `texts`, which maps names to texts.
+
+    `key` names what else the library depends on. Raises TileError without a compiler, CompileError for a text with mistakes.
+    """
+    compiler = require_compiler()
+    runtime = _runtime(compiler)
+    parts = (part for item in sorted(texts.items()) for part in item)
+    library = cache_directory() / f"kernel-{_digest(_runtime_key(compiler), *flags, *key, *parts)}"
+    if not _used_now(library):
+        with tempfile.TemporaryDirectory(dir=library.parent, prefix="build-") as directory:
+            work = Path(directory)
+            for name, text in texts.items():
+                (work / name).parent.mkdir(parents=True, exist_ok=True)
+                (work / name).write_text(text, encoding="utf-8")
+            command = [compiler, *PROGRAM_FLAGS, f"-I{INCLUDE}", *flags, "launch.cpp", "-o", "kernel"]
+            _run(command, work)
+            os.replace(work / "kernel", library)
+        _forget_oldest(library.parent)
+    return runtime, library
 
 
 def build(source: str, kernel: str) -> tuple[Path, Path]:
@@ -164,9 +197,9 @@ def _digest(*parts: str) -> str:
 
 
 def _run(command: list[str], directory: Path) -> None:
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
     if done.returncode:
-        raise SimulatorError(f"the Ascend C text does not compile:\n{_first_errors(done.stderr)}")
+        raise CompileError(f"the Ascend C text does not compile:\n{_first_errors(done.stderr)}", done.stderr)
 
 
 def _first_errors(output: str, most: int = 12) -> str:

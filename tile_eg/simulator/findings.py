@@ -17,7 +17,7 @@ class Finding:
     """One thing that is wrong with a kernel, at a line of its Ascend C.
 
     `kind` is one of race, block_race, uninitialised, deadlock, double_set, leftover_flag, flag_id, cross_flag, out_of_bounds,
-    misaligned, capacity, field, overlap, wrong_memory, wrong_core, kernel_type, unsupported. `other_line` is the other
+    misaligned, capacity, field, overlap, wrong_memory, wrong_core, kernel_type, queue, assert, launch, unsupported. `other_line` is the other
     instruction of a race or of a doubled flag (0: none).
     """
 
@@ -68,13 +68,18 @@ class Delays:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The outputs in the order in which they were asked for, the findings (at most 20), the counts, and the trace if wanted."""
+    """The outputs in the order in which they were asked for, the findings (at most 20), the counts, and the trace if wanted.
+
+    `printed` is what the kernel, or a file with a main, printed; `returned` what that main returned.
+    """
 
     outputs: Sequence[np.ndarray]
     findings: Sequence[Finding]
     counts: Counts
     trace: Sequence[TraceRow] = ()
     delays: Delays = Delays()
+    printed: str = ""
+    returned: int = 0
 
     @property
     def ok(self) -> bool:

@@ -70,7 +70,8 @@ def simulate(
     command += [*([] if order is None else [f"order={order}"]), *(f"mutate={m}" for m in mutations), "--", *tensors]
     inputs = b"".join(a.tobytes() for a, role in zip(arrays, roles, strict=True) if role != "out")
     returned = [i for i, role in enumerate(roles) if role != "in"]
-    return _parse(_execute(command, inputs, limits), arrays, returned, outputs)
+    output, printed, _ = execute(command, inputs, limits)
+    return parse(output, printed, arrays, returned, outputs)
 
 
 def _check_call(
@@ -87,7 +88,8 @@ def _check_call(
             raise TileError(f"output {index} is none of the {len(arguments)} arguments")
 
 
-def _execute(command: Sequence[str], inputs: bytes, limits: Limits) -> bytes:
+def execute(command: Sequence[str], inputs: bytes, limits: Limits) -> tuple[bytes, str, int]:
+    """Runs the simulator's executable: its report and outputs, what the kernel printed, and the exit code (0 unless a main exits)."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             output, errors = process.communicate(inputs, timeout=limits.seconds)
@@ -98,9 +100,10 @@ def _execute(command: Sequence[str], inputs: bytes, limits: Limits) -> bytes:
         except BaseException:
             process.kill()
             raise
-    if process.returncode:
-        raise SimulatorError(_failure(process.returncode, errors.decode(errors="replace"), limits))
-    return output
+    printed = errors.decode(errors="replace")
+    if process.returncode < 0 or (process.returncode and not output):
+        raise SimulatorError(_failure(process.returncode, printed, limits))
+    return output, printed, process.returncode
 
 
 def _failure(code: int, errors: str, limits: Limits) -> str:
@@ -111,7 +114,10 @@ def _failure(code: int, errors: str, limits: Limits) -> str:
     return f"the simulator failed (exit code {code}) {errors.strip()}".rstrip()
 
 
-def _parse(output: bytes, arrays: Sequence[np.ndarray], returned: Sequence[int], outputs: Sequence[int]) -> Simulation:
+def parse(
+    output: bytes, printed: str, arrays: Sequence[np.ndarray] = (), returned: Sequence[int] = (), outputs: Sequence[int] = ()
+) -> Simulation:
+    """The results in what the executable wrote: a report, then the arrays numbered `returned`; `outputs` are those asked for."""
     length = int.from_bytes(output[:8], "little")
     report = json.loads(output[8 : 8 + length])
     found: dict[int, np.ndarray] = {}
@@ -127,4 +133,6 @@ def _parse(output: bytes, arrays: Sequence[np.ndarray], returned: Sequence[int],
         counts=Counts(report["instructions"], report["bytes"]),
         trace=tuple(TraceRow(*row) for row in report["trace"]),
         delays=Delays(*report["schedule"]),
+        printed=printed,
+        returned=report["returned"],
     )

@@ -2,7 +2,9 @@
 #pragma once
 #include "ascend_c/copy.h"
 #include "ascend_c/cube.h"
+#include "ascend_c/debug.h"
 #include "ascend_c/params.h"
+#include "ascend_c/queue.h"
 #include "ascend_c/sync.h"
 #include "ascend_c/tensor.h"
 #include "ascend_c/types.h"

@@ -20,10 +20,7 @@ enum class HardEvent : uint8_t {
 
 namespace detail
 {
-struct PipePair {
-    tile_sim::Pipe src, dst;
-};
-constexpr PipePair event_pipes[] = {
+constexpr tile_sim::PipePair event_pipes[] = {
 #define X(a, b) {tile_sim::Pipe::a, tile_sim::Pipe::b},
     TILE_SIM_EVENTS(X)
 #undef X
@@ -84,3 +81,11 @@ void SetAtomicAdd(int line = __builtin_LINE())
 inline void SetAtomicNone(int line = __builtin_LINE()) { tile_sim::set_atomic(false, tile_sim::DType::f32, line); }
 
 }  // namespace AscendC
+
+// The built-in names of the block's index and of how many there are.
+inline constexpr struct {
+    operator int64_t() const { return tile_sim::block_index(); }
+} block_idx;
+inline constexpr struct {
+    operator int64_t() const { return tile_sim::block_count(); }
+} block_num;

@@ -1,4 +1,4 @@
-// Tensors, and where they come from: TPipe and TBuf (planned addresses), or the static allocator.
+// Tensors, and the static allocator (queue.h has TPipe and its queues and buffers).
 #pragma once
 #include "types.h"
 
@@ -46,7 +46,9 @@ public:
     }
     uint32_t GetSize() const { return uint32_t((at_.end - at_.address) / int64_t(sizeof(T))); }
     void SetSize(uint32_t size) { at_.end = at_.address + int64_t(size) * int64_t(sizeof(T)); }
-    uint64_t GetPhyAddr() const { return at_.address; }
+    uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(at_.address) + offset * sizeof(T); }
+    uint32_t GetLength() const { return uint32_t(at_.end - at_.address); }
+    void SetUserTag(int32_t) {}
     TPosition GetPosition() const { return position_; }
     const tile_sim::Operand& operand() const { return at_; }
 
@@ -76,6 +78,17 @@ public:
         std::memcpy(&value, &bits, sizeof(T));
         return value;
     }
+    template <class S>
+    void SetValue(uint64_t index, S value, int line = __builtin_LINE()) const
+    {
+        tile_sim::scalar_write(at_, int64_t(index), tile_sim::to_bits(static_cast<T>(value)), line);
+    }
+    T operator()(uint64_t index) const { return GetValue(index); }
+    T* GetPhyAddr(uint64_t offset = 0) const { return reinterpret_cast<T*>(tile_sim::gm_pointer(at_.address)) + offset; }
+    template <CacheRwMode rw = CacheRwMode::RW>
+    void SetL2CacheHint(CacheMode) const
+    {
+    }
     uint64_t GetSize() const { return uint64_t(at_.end - at_.address) / sizeof(T); }
     const tile_sim::Operand& operand() const { return at_; }
 
@@ -91,58 +104,29 @@ private:
     tile_sim::Operand at_;
 };
 
-template <TPosition position = TPosition::LCM>
-class TBuf
-{
-public:
-    template <class T>
-    LocalTensor<T> Get() const
-    {
-        return GetWithOffset<T>(uint32_t(bytes_ / int64_t(sizeof(T))), 0);
-    }
-    template <class T>
-    LocalTensor<T> Get(uint32_t size, int line = __builtin_LINE()) const
-    {
-        return GetWithOffset<T>(size, 0, line);
-    }
-    template <class T>
-    LocalTensor<T> GetWithOffset(uint32_t size, uint32_t offset, int line = __builtin_LINE()) const
-    {
-        const int64_t end = int64_t(offset) + int64_t(size) * int64_t(sizeof(T));
-        if (end > bytes_)
-            tile_sim::misuse("out_of_bounds", line, "the tensor ends at byte %lld of a TBuf of %lld bytes", (long long)end,
-                             (long long)bytes_);
-        return LocalTensor<T>(position, {space_of(position), tile_sim::TypeOf<T>::value, start_ + offset, start_ + end});
-    }
-    void place(int64_t start, int64_t bytes) { start_ = start, bytes_ = bytes; }
-
-private:
-    int64_t start_ = 0, bytes_ = 0;
-};
-
-class TPipe
-{
-public:
-    TPipe() { tile_sim::reset_allocation(); }
-    template <TPosition position>
-    bool InitBuffer(TBuf<position>& buffer, uint32_t bytes, int line = __builtin_LINE())
-    {
-        buffer.place(tile_sim::allocate(space_of(position), bytes, line), bytes);
-        return true;
-    }
-};
-
 enum class Hardware : uint8_t { UB, L1, L0A, L0B, L0C };
 
 template <Hardware hardware = Hardware::UB>
 class LocalMemAllocator
 {
+    static constexpr TPosition positions[] = {TPosition::VECCALC, TPosition::A1, TPosition::A2, TPosition::B2, TPosition::CO1};
+    static constexpr TPosition home = positions[int(hardware)];
+
 public:
     template <class T, uint32_t size>
     LocalTensor<T> Alloc(int line = __builtin_LINE())
     {
-        constexpr TPosition positions[] = {TPosition::VECCALC, TPosition::A1, TPosition::A2, TPosition::B2, TPosition::CO1};
-        return Alloc<positions[int(hardware)], T>(size, line);
+        return Alloc<home, T>(size, line);
+    }
+    template <class T>
+    LocalTensor<T> Alloc(uint32_t size, int line = __builtin_LINE())
+    {
+        return Alloc<home, T>(size, line);
+    }
+    template <TPosition position, class T, uint32_t size>
+    LocalTensor<T> Alloc(int line = __builtin_LINE())
+    {
+        return Alloc<position, T>(size, line);
     }
     template <TPosition position, class T>
     LocalTensor<T> Alloc(uint32_t size, int line = __builtin_LINE())

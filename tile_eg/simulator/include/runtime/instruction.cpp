@@ -108,11 +108,26 @@ bool Instruction::guards(const Event& earlier) const
     return earlier.pipe != event_.pipe && earlier.unit_flag == 3 && event_.unit_flag;
 }
 
+// What the compiler orders on a vector core when it may (--cce-auto-sync): V with V, and the scalar unit with every pipe.
+bool Instruction::compiler_orders(const Event& earlier) const
+{
+    Core& core = *machine.core;
+    const bool scalar = earlier.pipe == Pipe::S || event_.pipe == Pipe::S, vector = earlier.pipe == Pipe::V && event_.pipe == Pipe::V;
+    if (!machine.settings.auto_sync || core.index == AIC || earlier.core != core.index || !(scalar || vector)) return false;
+    for (int pipe = 0; pipe < pipes; ++pipe)
+        if (event_.pipe == Pipe::S || pipe == int(event_.pipe)) {
+            uint32_t& known = core.clock[pipe][earlier.core * pipes + int(earlier.pipe)];
+            known = std::max(known, earlier.epoch);
+        }
+    return true;
+}
+
 bool Instruction::ordered(const Event& earlier, Space space) const
 {
     if (earlier.block != event_.block) return earlier.atomic && event_.atomic;
     const Core& core = *machine.core;
     if (core.clock[int(event_.pipe)][earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch) return true;
+    if (compiler_orders(earlier)) return true;
     if (space == Space::L0C && guards(earlier)) return schedule.follows(earlier.item), true;
     return earlier.atomic && event_.atomic;
 }

@@ -27,6 +27,10 @@ constexpr int64_t size_of(DType type)
     }
 }
 
+struct PipePair {
+    Pipe src, dst;
+};
+
 // A tensor as an instruction sees it: where it starts (bytes from the start of its memory) and where it ends.
 struct Operand {
     Space space = Space::UB;
@@ -141,7 +145,10 @@ int64_t allocate(Space space, int64_t bytes, int line);  // the address of the p
 void reset_allocation();
 int64_t gm_address(const void* pointer, int line);
 int64_t gm_end(int64_t address);
+uint8_t* gm_pointer(int64_t address);
 uint64_t scalar_read(Operand at, int64_t index, int line);
+uint64_t peek(Operand at, int64_t index, int line);  // for printing: no instruction, and no order
+
 void scalar_write(Operand at, int64_t index, uint64_t bits, int line);
 [[noreturn]] void misuse(const char* kind, int line, const char* format, ...);
 

@@ -38,11 +38,11 @@ void await_turn(int mine)
     changed.wait(lock, [&] { return turn == mine; });
 }
 
-void run_core(Core& core, void (*kernel)(uint8_t**), uint8_t** arguments)
+void run_core(Core& core, const Kernel& kernel)
 {
     await_turn(core.index);
     try {
-        if (!stopped) kernel(arguments);
+        if (!stopped) kernel();
     } catch (const Stop&) {
         stopped = true;
     } catch (...) {
@@ -136,13 +136,13 @@ void finish_block()
     }
 }
 
-void run_block(void (*kernel)(uint8_t**), uint8_t** arguments)
+void run_block(const Kernel& kernel)
 {
     std::vector<std::thread> threads;
     schedule.begin_block();
     for (Core& core : machine.cores) {
         core.reset();
-        if (core.present) threads.emplace_back(run_core, std::ref(core), kernel, arguments);
+        if (core.present) threads.emplace_back(run_core, std::ref(core), std::cref(kernel));
     }
     while (!all_finished())
         if (!run_round()) report_deadlock();
@@ -169,21 +169,22 @@ void let_others_go_first()
     machine.core->behind = false;
 }
 
-void run_blocks(void (*kernel)(uint8_t**), uint8_t** arguments)
+bool run_blocks(const Kernel& kernel)
 {
-    const bool cube = machine.settings.type != KernelType::AIV_ONLY;
-    machine.cores[AIC].present = cube;
-    for (int aiv = 0; aiv < machine.vector_cores(); ++aiv) machine.cores[AIV0 + aiv].present = true;
+    machine.cores[AIC].present = machine.settings.type != KernelType::AIV_ONLY;
+    for (int aiv = 0; aiv < 2; ++aiv) machine.cores[AIV0 + aiv].present = aiv < machine.vector_cores();
     for (int c = 0; c < most_cores; ++c) {
         Core& core = machine.cores[c];
         core.index = c;
         for (int space = 1; space < spaces; ++space)
-            if (core.present && core.has(Space(space))) core.memory[space].open(Space(space), machine.settings.capacity[space]);
+            if (core.present && core.has(Space(space)) && !core.memory[space].bytes())
+                core.memory[space].open(Space(space), machine.settings.capacity[space]);
     }
     for (uint32_t nth = 0; nth < machine.settings.launch && !stopped; ++nth) {
         machine.block = schedule.block(nth, machine.settings.launch);
-        run_block(kernel, arguments);
+        run_block(kernel);
     }
+    return !stopped;
 }
 
 void Core::reset()
@@ -301,6 +302,18 @@ int64_t gm_end(int64_t address)
     for (const Region& region : machine.regions)
         if (address >= region.begin && address < region.end) return region.end;
     return address;
+}
+
+uint8_t* gm_pointer(int64_t address) { return machine.gm.at(address); }
+
+uint64_t peek(Operand at, int64_t index, int line)
+{
+    const int64_t size = size_of(at.type), begin = at.address + index * size;
+    if (begin < 0 || begin + size > at.end)
+        misuse("out_of_bounds", line, "element %lld lies outside of the tensor", (long long)index);
+    uint64_t bits = 0;
+    std::memcpy(&bits, machine.memory(at.space).at(begin), size_t(size));
+    return bits;
 }
 
 uint64_t scalar_read(Operand at, int64_t index, int line)

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@ namespace tile_sim
 
 constexpr int pipes = int(Pipe::count), spaces = int(Space::count), most_cores = 3;
 constexpr int64_t granule = 2;  // bytes that share one shadow entry
+constexpr int first_event = 8, event_ids = 16;  // a kernel's flags have the ids below, the events of queues those from there
 enum { AIC = 0, AIV0 = 1, AIV1 = 2 };
 
 const char* name_of(Pipe pipe);
@@ -65,6 +67,7 @@ class Memory
 public:
     void open(Space space, int64_t bytes);
     void forget();  // everything poisoned and free of history again (a new block)
+    void forget_order();  // free of history, and holding what it held (a new launch)
     uint8_t* at(int64_t address) { return data_.get() + address; }
     int64_t bytes() const { return bytes_; }
     Space space() const { return space_; }
@@ -112,7 +115,7 @@ struct Core : Control {
     int index = 0;
     std::array<Clock, pipes> clock{};
     std::array<uint32_t, pipes> issued{}, last{};  // of all, and of the last instruction
-    Flag flags[pipes][pipes][8];
+    Flag flags[pipes][pipes][event_ids];
     CrossFlag cross[most_cores][16];  // [who set it][id]
     Memory memory[spaces];
     int64_t allocated[spaces] = {};
@@ -145,6 +148,8 @@ struct Settings {
     KernelType type = KernelType::AIV_ONLY;
     int64_t launch = 1;
     bool trace = false;
+    bool auto_sync = false;  // the compiler orders what meets on V and S of a vector core
+    int64_t cores = 24;      // that the chip has: AICs
     int64_t capacity[spaces] = {};
 };
 
@@ -174,9 +179,12 @@ struct Machine {
 extern Machine machine;
 
 std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
-void run_blocks(void (*kernel)(uint8_t**), uint8_t** arguments);
 void wait_for_turn();        // gives the turn to another core; comes back when this one may go on
 void let_others_go_first();  // comes back when the other cores have issued all that they can
+using Kernel = std::function<void()>;
+bool run_blocks(const Kernel& kernel);  // false: an error ended the run
+void raise_flag(Pipe src, Pipe dst, int64_t id, int line);  // a set and a wait without the checks of a kernel's own flags
+void lower_flag(Pipe src, Pipe dst, int64_t id, int line);
 
 void atomic_add(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line);
 
@@ -211,6 +219,7 @@ private:
     void bounds(const Operand& at, int64_t begin, int64_t end) const;
     bool ordered(const Event& earlier, Space space) const;
     bool guards(const Event& earlier) const;
+    bool compiler_orders(const Event& earlier) const;
     void check_order();
     void take_effect();
     bool check_row(uint32_t* row, const Span& span, const char* kind);

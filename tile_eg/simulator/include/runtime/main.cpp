@@ -1,10 +1,12 @@
-// The process that runs one kernel: arguments and inputs come in, findings, counts and outputs go out (simulator/run.py).
-//   argv: the kernel's library, kernel type, launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
+// The process that runs one kernel, or one file with a main of its own (host.h): arguments and inputs come in, findings, counts
+// and outputs go out (simulator/run.py, simulator/program.py). What the kernel or the file prints goes to stderr.
+//   argv: the library, kernel type (HOST: it has a main; what follows `--` are its arguments), launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
 //         (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
 //         in order.
 //   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
 #include <dlfcn.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +21,10 @@ namespace tile_sim
 {
 namespace
 {
+
+FILE* report_file = nullptr;
+bool host = false;
+int64_t gm_bytes = int64_t(512) << 20;  // of a file with a main; address space, used as far as it is touched
 
 constexpr int64_t gap = 4096;  // bytes between two tensors, so that an overrun is not another tensor
 
@@ -55,14 +61,17 @@ std::string joined(const Items& items, Print print)
     return out;
 }
 
+int returned = 0;  // by the main of a file
+
 std::string report_json()
 {
     const auto pair = [](const auto& p) { return quoted(p.first) + ":" + std::to_string(p.second); };
     return "{\"findings\":[" + joined(machine.findings, finding_json) + "],\"instructions\":{" +
            joined(machine.instructions, pair) + "},\"bytes\":{" + joined(machine.bytes, pair) + "},\"trace\":[" +
            joined(machine.rows, row_json) + "],\"schedule\":" +
-           text("[%lld,\"%016llx\",%lld]}", (long long)schedule.instructions(), (unsigned long long)schedule.fingerprint(),
-                (long long)mutations_applied());
+           text("[%lld,\"%016llx\",%lld]", (long long)schedule.instructions(), (unsigned long long)schedule.fingerprint(),
+                (long long)mutations_applied()) +
+           ",\"returned\":" + std::to_string(returned) + "}";
 }
 
 bool read_all(void* into, int64_t bytes) { return std::fread(into, 1, size_t(bytes), stdin) == size_t(bytes); }
@@ -93,6 +102,13 @@ bool fill_regions()
     return true;
 }
 
+bool configure_host(const char* option)
+{
+    if (!std::strcmp(option, "auto_sync")) return machine.settings.auto_sync = true;
+    if (std::sscanf(option, "cores=%ld", &machine.settings.cores) == 1) return true;
+    return std::sscanf(option, "gm=%ld", &gm_bytes) == 1;
+}
+
 int configure(int argc, char** argv)
 {
     static const char* types[] = {"AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2"};
@@ -104,7 +120,7 @@ int configure(int argc, char** argv)
     setrlimit(RLIMIT_AS, &limit);
     int i = 6;
     for (; i < argc && std::strcmp(argv[i], "--"); ++i) {
-        if (schedule.configure(argv[i]) || add_mutation(argv[i])) continue;
+        if (schedule.configure(argv[i]) || add_mutation(argv[i]) || configure_host(argv[i])) continue;
         for (int space = 1; space < spaces; ++space)
             if (!std::strncmp(argv[i], (std::string(name_of(Space(space))) + "=").c_str(),
                               std::strlen(name_of(Space(space))) + 1))
@@ -117,37 +133,67 @@ int write_report()
 {
     const std::string report = report_json();
     const uint64_t length = report.size();
-    std::fwrite(&length, sizeof length, 1, stdout);
-    std::fwrite(report.data(), 1, report.size(), stdout);
+    std::fwrite(&length, sizeof length, 1, report_file);
+    std::fwrite(report.data(), 1, report.size(), report_file);
     for (const Region& region : machine.regions)
-        if (region.output) std::fwrite(machine.gm.at(region.begin), 1, size_t(region.end - region.begin), stdout);
-    return std::fflush(stdout) ? 3 : 0;
+        if (region.output) std::fwrite(machine.gm.at(region.begin), 1, size_t(region.end - region.begin), report_file);
+    return std::fflush(report_file) ? 3 : 0;
 }
 
-using Kernel = void (*)(uint8_t**);
-
-Kernel load(const char* library)
+void* load(const char* library, const char* name)
 {
     void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    void* symbol = handle ? dlsym(handle, "tile_sim_launch") : nullptr;
+    void* symbol = handle ? dlsym(handle, name) : nullptr;
     if (!symbol) throw std::runtime_error(dlerror());
-    return reinterpret_cast<Kernel>(symbol);
+    return symbol;
+}
+
+void run_kernel(void* kernel)
+{
+    std::vector<uint8_t*> arguments;
+    for (const Region& region : machine.regions) arguments.push_back(machine.gm.at(region.begin));
+    run_blocks([&] { reinterpret_cast<void (*)(uint8_t**)>(kernel)(arguments.data()); });
+}
+
+int run_program(void* main, int argc, char** argv)
+{
+    machine.gm.open(Space::GM, gm_bytes);
+    std::atexit([] { write_report(); });  // also where the program ends by exit()
+    try {
+        returned = reinterpret_cast<int (*)(int, char**)>(main)(argc, argv);
+    } catch (const Stop&) {
+    }
+    return 0;
 }
 
 int run(int argc, char** argv)
 {
-    const Kernel kernel = load(argv[1]);
+    report_file = fdopen(dup(1), "wb");
+    dup2(2, 1);
+    host = !std::strcmp(argv[2], "HOST");
+    void* const symbol = load(argv[1], host ? "main" : "tile_sim_launch");
     const int first = configure(argc, argv);
+    if (host) return run_program(symbol, argc - first + 1, argv + first - 1);
     open_regions(argc, argv, first);
     if (!fill_regions()) return 3;
-    std::vector<uint8_t*> arguments;
-    for (const Region& region : machine.regions) arguments.push_back(machine.gm.at(region.begin));
-    run_blocks(kernel, arguments.data());
+    run_kernel(symbol);
     return write_report();
 }
 
 }  // namespace
 }  // namespace tile_sim
+
+// A failed assert, of a kernel or of its host side, is a finding.
+#ifdef __APPLE__
+extern "C" void __assert_rtn(const char*, const char*, int line, const char* condition)
+#else
+extern "C" void __assert_fail(const char* condition, const char*, unsigned line, const char*) noexcept
+#endif
+{
+    tile_sim::machine.report("assert", "", int(line), 0, tile_sim::text("the assertion %s does not hold", condition));
+    tile_sim::write_report();
+    _exit(0);
+}
 
 int main(int argc, char** argv)
 {

@@ -58,7 +58,7 @@ private:
     };
     struct Side {  // of one core
         std::array<Queue, pipes> queue;
-        uint32_t flag[pipes][pipes][8] = {};
+        uint32_t flag[pipes][pipes][event_ids] = {};
         std::deque<uint32_t> cross[16];           // sets of this core that nothing has waited for yet
         int64_t arrived[most_cores][16] = {};     // from which core, by id
         std::vector<uint32_t> issued;  // and not known to have run

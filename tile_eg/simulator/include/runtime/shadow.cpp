@@ -25,12 +25,17 @@ void Memory::open(Space space, int64_t bytes)
     if (schedule.on()) met.resize(count);
 }
 
-void Memory::forget()
+void Memory::forget_order()
 {
     const int64_t count = touched_ / granule + 1;
     std::memset(writer.get(), 0, size_t(count) * sizeof(uint32_t));
     for (auto& slot : reader) std::memset(slot.get(), 0, size_t(count) * sizeof(uint32_t));
     if (schedule.on()) std::memset(met.get(), 0, size_t(count) * sizeof(uint32_t));
+}
+
+void Memory::forget()
+{
+    forget_order();
     poison(0, touched_ ? touched_ : bytes_, true);
     touched_ = 0;
 }

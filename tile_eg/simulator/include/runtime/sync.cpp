@@ -91,6 +91,13 @@ void set_flag(Pipe src, Pipe dst, int64_t id, int line)
                             "between; use another "
                             "id, or a flag back",
                             name.c_str(), flag.wait_line, name_of(src), name_of(dst)));
+    raise_flag(src, dst, id, line);
+}
+
+void raise_flag(Pipe src, Pipe dst, int64_t id, int line)
+{
+    Core& core = *machine.core;
+    Flag& flag = core.flags[int(src)][int(dst)][id];
     const bool early = set_early(line);
     flag.set = true, flag.set_line = line, flag.payload = finished(core, src, early);
     if (schedule.on()) schedule.set(src, dst, id, early);
@@ -111,6 +118,13 @@ void wait_flag(Pipe src, Pipe dst, int64_t id, int line)
                             core_name(core.index), name.c_str(), name_of(src)));
         throw Stop{};
     }
+    lower_flag(src, dst, id, line);
+}
+
+void lower_flag(Pipe src, Pipe dst, int64_t id, int line)
+{
+    Core& core = *machine.core;
+    Flag& flag = core.flags[int(src)][int(dst)][id];
     flag.set = false, flag.wait_line = line, flag.wait_epoch = ++core.issued[int(dst)];
     join(core.clock[int(dst)], flag.payload);
     if (schedule.on()) schedule.wait(src, dst, id);

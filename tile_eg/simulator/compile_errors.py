@@ -1,0 +1,80 @@
+"""What a C++ compiler says of a kernel, told at the author's own line, without the insides of our headers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.ir.kernel import Span
+from tile_eg.simulator.build import INCLUDE
+
+_PLACE = re.compile(r"(?:In file included from |\s+from )?(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?[:,]\s*(?P<text>.*)")
+_UNKNOWN = (
+    re.compile(r"'(\w+)' is not a member of '(?:AscendC|platform_ascendc)"),
+    re.compile(r"no member named '(\w+)' in (?:namespace )?'AscendC"),
+    re.compile(r"has no member named '(\w+)'"),
+    re.compile(r"'([A-Z]\w+)' (?:was not declared|has not been declared|does not name a type)"),
+    re.compile(r"(?:use of undeclared identifier|unknown type name) '([A-Z]\w+)'"),
+    re.compile(r"fatal error: '?([\w./]+\.h)'?(?:: No such file| file not found)"),
+)
+
+
+def explained(output: str, path: Path, source: str, unit: str) -> TileError:
+    """The first mistake as an error at its line of the file; the next ones (at most 4) as notes."""
+    found = list(dict.fromkeys(_mistakes(output, path, unit)))[:5]
+    if not found:
+        return TileError(f"'{path}' does not compile: {output.strip().splitlines()[-1] if output.strip() else 'no message'}")
+    (span, message), *rest = found
+    unknown = next((m.group(1) for pattern in _UNKNOWN if (m := pattern.search(message))), "")
+    error = TileError(_told(message, unknown), span, help=_help(unknown), notes=tuple((text, at) for at, text in rest))
+    error.source = source
+    return error
+
+
+def _told(message: str, unknown: str) -> str:
+    if not unknown:
+        return message
+    return f"'{unknown}' is not simulated" + ("" if unknown.endswith(".h") else f" ({message})")
+
+
+def _help(unknown: str) -> str:
+    if not unknown or unknown.endswith(".h"):
+        return "docs/simulator.md lists what the simulator knows" if unknown else ""
+    hint = did_you_mean(unknown, known_names())
+    return hint if hint.startswith("did you mean") else "docs/simulator.md lists what the simulator knows"
+
+
+def _mistakes(output: str, path: Path, unit: str) -> Iterator[tuple[Span | None, str]]:
+    """Each error at the last place in the author's text that the compiler named for it."""
+    here: Span | None = None
+    for line in output.splitlines():
+        place = _PLACE.match(line)
+        if not place:
+            if line.startswith("In file included"):
+                here = None
+            continue
+        at = _span(place, path, unit)
+        text = place["text"]
+        if re.match(r"(fatal )?error:", text):
+            yield at or here, text if text.startswith("fatal") else text.partition("error:")[2].strip()
+            here = None
+        elif at is not None:
+            here = at
+
+
+def _span(place: re.Match[str], path: Path, unit: str) -> Span | None:
+    if Path(place["file"]).name != unit:
+        return None
+    line, column = int(place["line"]), int(place["column"] or 1)
+    return Span(str(path), line, column, line, column + 1)
+
+
+@cache
+def known_names() -> frozenset[str]:
+    """The names that the headers give a kernel: functions, classes, constants."""
+    text = "\n".join(file.read_text(encoding="utf-8") for file in sorted((INCLUDE / "ascend_c").glob("*.h")))
+    names = re.findall(r"(?m)\b([A-Z]\w+)\s*\(", text) + re.findall(r"\b(?:class|struct|using)\s+([A-Z]\w+)", text)
+    return frozenset(n for n in names if not n.startswith("TILE_SIM"))

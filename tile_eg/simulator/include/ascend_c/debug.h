@@ -1,0 +1,60 @@
+// What a kernel prints.
+#pragma once
+#include <cstdio>
+
+#include "tensor.h"
+
+namespace AscendC
+{
+namespace detail
+{
+
+template <class T>
+auto printable(T value)
+{
+    if constexpr (std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t>)
+        return double(float(value));
+    else
+        return value;
+}
+
+template <class T>
+void print_elements(const char* where, const tile_sim::Operand& at, uint32_t id, uint32_t size, int line)
+{
+    std::printf("DumpTensor: desc=%u, line=%d, %s, %u elements: [", id, line, where, size);
+    for (uint32_t i = 0; i < size; ++i) {
+        const uint64_t bits = tile_sim::peek(at, i, line);
+        T value;
+        std::memcpy(&value, &bits, sizeof(T));
+        std::printf("%s%g", i ? ", " : "", double(printable(value)));
+    }
+    std::printf("]\n");
+}
+
+}  // namespace detail
+
+template <class... Arguments>
+void printf(const char* format, Arguments... arguments)
+{
+    std::printf(format, detail::printable(arguments)...);
+}
+template <class... Arguments>
+void PRINTF(const char* format, Arguments... arguments)
+{
+    std::printf(format, detail::printable(arguments)...);
+}
+
+template <class T>
+void DumpTensor(const LocalTensor<T>& tensor, uint32_t id, uint32_t size, int line = __builtin_LINE())
+{
+    detail::print_elements<T>("local", tensor.operand(), id, size, line);
+}
+template <class T>
+void DumpTensor(const GlobalTensor<T>& tensor, uint32_t id, uint32_t size, int line = __builtin_LINE())
+{
+    detail::print_elements<T>("GM", tensor.operand(), id, size, line);
+}
+
+}  // namespace AscendC
+
+#define ascendc_assert(condition, ...) ((condition) ? void(0) : ::tile_sim::misuse("assert", __LINE__, "the assertion %s does not hold", #condition))

@@ -1,0 +1,102 @@
+// A device for the host side of a file: tensors are pieces of GM, and a launch runs all its blocks.
+#include "host.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+
+#include "machine.h"
+
+namespace tile_sim
+{
+namespace
+{
+
+constexpr int64_t gap = 4096;  // bytes between two tensors, so that an overrun is not another tensor
+
+Region* region_of(const void* pointer)
+{
+    const int64_t address = static_cast<const uint8_t*>(pointer) - machine.gm.at(0);
+    for (Region& region : machine.regions)
+        if (address >= region.begin && address < region.end) return &region;
+    return nullptr;
+}
+
+bool fits(const void* pointer, size_t bytes)
+{
+    const Region* region = region_of(pointer);
+    return !region || static_cast<const uint8_t*>(pointer) + bytes <= machine.gm.at(region->end);
+}
+
+void written(void* pointer, size_t bytes)
+{
+    if (!region_of(pointer)) return;
+    const int64_t begin = static_cast<uint8_t*>(pointer) - machine.gm.at(0);
+    machine.gm.poison(begin, begin + int64_t(bytes), false);
+}
+
+// The name in `(void**)&name` or `(void**)(&name)`.
+std::string last_name(const char* expression)
+{
+    std::string name;
+    for (const char* c = expression; *c; ++c)
+        if (std::isalnum(uint8_t(*c)) || *c == '_' || *c == '[' || *c == ']')
+            name += *c;
+        else if (*c != ')')
+            name.clear();
+    return name.empty() ? "a tensor" : name;
+}
+
+}  // namespace
+
+void* device_malloc(size_t bytes, const char* name)
+{
+    int64_t begin = gap;
+    for (const Region& region : machine.regions) begin = std::max(begin, (region.end + 511) / 512 * 512 + gap);
+    if (begin + int64_t(bytes) + gap > machine.gm.bytes()) return nullptr;
+    machine.regions.push_back({last_name(name), begin, begin + int64_t(bytes), false, false});
+    machine.gm.poison(begin, begin + int64_t(bytes), true);
+    return machine.gm.at(begin);
+}
+
+bool device_free(void* pointer)
+{
+    for (size_t i = 0; i < machine.regions.size(); ++i)
+        if (machine.gm.at(machine.regions[i].begin) == pointer) {
+            machine.regions.erase(machine.regions.begin() + std::ptrdiff_t(i));
+            return true;
+        }
+    return pointer == nullptr;
+}
+
+bool copy(void* dst, size_t room, const void* src, size_t bytes)
+{
+    if (bytes > room || !fits(dst, bytes) || !fits(src, bytes)) return false;
+    std::memmove(dst, src, bytes);
+    written(dst, bytes);
+    return true;
+}
+
+bool fill(void* dst, size_t room, int value, size_t bytes)
+{
+    if (bytes > room || !fits(dst, bytes)) return false;
+    std::memset(dst, value, bytes);
+    written(dst, bytes);
+    return true;
+}
+
+int64_t cube_cores() { return machine.settings.cores; }
+int64_t capacity(Space space) { return machine.settings.capacity[int(space)]; }
+
+void launch(const char* kernel, KernelType type, int64_t blocks, int line, const std::function<void()>& call)
+{
+    if (blocks < 1) misuse("launch", line, "%s is launched with %lld blocks", kernel, (long long)blocks);
+    machine.settings.type = type, machine.settings.launch = blocks;
+    machine.gm.forget_order();
+    machine.events.resize(1);
+    const bool ended = run_blocks(call);
+    machine.core = nullptr;
+    if (!ended) throw Stop{};
+}
+
+}  // namespace tile_sim

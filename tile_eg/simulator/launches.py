@@ -1,0 +1,158 @@
+"""Finds the kernels of an Ascend C file, and rewrites their launches, `kernel<<<blocks, memory, stream>>>(...)`, into calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Span
+
+TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
+_HEAD = re.compile(r'((?:(?:__(?:vector|cube|aicore|global)__|__mix__\s*\([^)]*\)|extern\s*" *"|void|inline|static)\s*)+)\b(\w+)\s*\(')
+_NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.S)
+_LOCAL = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
+
+
+@dataclass(frozen=True)
+class KernelText:
+    """One `__global__` function: its name, its parameters as they are written, its type, and where it starts (line, 1-based)."""
+
+    name: str
+    parameters: tuple[str, ...]
+    type: str
+    line: int
+
+
+def blanked(source: str) -> str:
+    """The text with its comments and the insides of its strings as spaces, every other character where it was."""
+
+    def blank(found: re.Match[str]) -> str:
+        text = found.group()
+        inside = re.sub(r"[^\n]", " ", text[1:-1])
+        return text[0] + inside + text[-1] if text[0] in "\"'" else " " + inside + " " if "\n" not in text[-1] else inside
+
+    return _NOISE.sub(lambda m: blank(m) if len(m.group()) > 1 else m.group(), source)
+
+
+def kernels(source: str) -> list[KernelText]:
+    """The kernels that a text defines, in its order."""
+    text = blanked(source)
+    return [_kernel(text, found) for found in _HEAD.finditer(text) if "__global__" in found.group(1)]
+
+
+def _kernel(text: str, found: re.Match[str]) -> KernelText:
+    open_, close = found.end() - 1, closing(text, found.end() - 1)
+    parameters = tuple(p for p in split(text[open_ + 1 : close]) if p != "void")
+    body = text.find("{", close)
+    inside = text[body : closing(text, body) + 1] if body >= 0 else ""
+    line = text.count("\n", 0, found.start(2)) + 1
+    return KernelText(found.group(2), parameters, _type(found.group(1), inside), line)
+
+
+def _type(head: str, body: str) -> str:
+    """From the attribute, else from KERNEL_TASK_TYPE_DEFAULT, else from what the body calls; vector cores otherwise."""
+    if mix := re.search(r"__mix__\s*\(\s*\d+\s*,\s*(\d+)", head):
+        return {"0": "AIC_ONLY", "1": "MIX_AIC_1_1"}.get(mix.group(1), "MIX_AIC_1_2")
+    if "__cube__" in head or "__vector__" in head:
+        return "AIC_ONLY" if "__cube__" in head else "AIV_ONLY"
+    if said := re.search(r"KERNEL_TASK_TYPE_DEFAULT\s*\(\s*KERNEL_TYPE_(\w+)", body):
+        return said.group(1) if said.group(1) in TYPES else "MIX_AIC_1_2"
+    if "ASCEND_IS_AI" in body:
+        return "MIX_AIC_1_2"
+    return "AIC_ONLY" if re.search(r"\b(Mmad|LoadData|Fixpipe)\b", body) else "AIV_ONLY"
+
+
+def has_main(source: str) -> bool:
+    return re.search(r"\bmain\s*\(", blanked(source)) is not None
+
+
+def rewrite(source: str, types: Mapping[str, str], file: str = "") -> str:
+    """The text with its launches as calls of the runtime; every line stays where it was.
+
+    `types` maps kernel names to kernel types. TileError for a launch that cannot be read.
+    """
+    text = blanked(source)
+    out, end = [], 0
+    for start, at in _launches(text):
+        call, stop = _rewritten(source, text, start, at, types, file)
+        out += [source[end:start], call]
+        end = stop
+    return "".join(out) + source[end:]
+
+
+def _launches(text: str) -> Iterator[tuple[int, int]]:
+    """Where the name of a launched kernel starts, and where its `<<<` is."""
+    for found in re.finditer("<<<", text):
+        head = text[: found.start()].rstrip()
+        if head.endswith(">"):
+            head = head[: _opening(head)].rstrip()
+        name = re.search(r"[\w:]+$", head)
+        if name:
+            yield name.start(), found.start()
+
+
+def _rewritten(source: str, text: str, start: int, at: int, types: Mapping[str, str], file: str) -> tuple[str, int]:
+    line = text.count("\n", 0, start) + 1
+    close = text.find(">>>", at)
+    open_ = text.find("(", close)
+    stop = closing(text, open_) + 1 if open_ >= 0 else 0
+    if close < 0 or stop <= 0 or text[close + 3 : open_].strip():
+        column = start - text.rfind("\n", 0, start)
+        raise TileError("this launch cannot be read", Span(file, line, column, line, column + 1))
+    function = source[start:at].strip()
+    name = re.match(r"[\w:]+", function)
+    base = name.group().split("::")[-1] if name else function
+    type_ = types.get(base) or next(iter(types.values()), "AIV_ONLY")
+    blocks = split(text[at + 3 : close])[0]
+    call = f"{function}{source[open_:stop]}"
+    replaced = f'::tile_sim::launch("{base}", ::tile_sim::KernelType::{type_}, ({blocks}), {line}, [=]() mutable {{ {call}; }})'
+    return replaced + "\n" * (source.count("\n", start, stop) - replaced.count("\n")), stop
+
+
+def closing(text: str, open_: int) -> int:
+    """The place of the bracket that closes the one at `open_`; -1 where none does."""
+    pairs = {"(": ")", "{": "}", "[": "]"}
+    want = pairs[text[open_]]
+    depth = 0
+    for i in range(open_, len(text)):
+        depth += (text[i] == text[open_]) - (text[i] == want)
+        if not depth:
+            return i
+    return -1
+
+
+def _opening(text: str) -> int:
+    """The place of the `<` that the last character of the text closes."""
+    depth = 0
+    for i in range(len(text) - 1, -1, -1):
+        depth += (text[i] == ">") - (text[i] == "<")
+        if not depth:
+            return i
+    return 0
+
+
+def split(text: str) -> list[str]:
+    """The parts between the commas of the outermost level."""
+    parts, depth, last = [], 0, 0
+    for i, c in enumerate(text):
+        depth += (c in "([{<") - (c in ")]}>")
+        if c == "," and not depth:
+            parts.append(text[last:i].strip())
+            last = i + 1
+    return [*parts, text[last:].strip()] if text.strip() else []
+
+
+def local_files(path: Path, source: str) -> dict[str, str]:
+    """The files that a text includes from its own folder, also by way of one another: name as included -> text."""
+    found: dict[str, str] = {}
+    open_: Sequence[str] = [source]
+    while open_:
+        names = [n for text in open_ for n in _LOCAL.findall(text) if n not in found and (path.parent / n).is_file()]
+        open_ = []
+        for name in names:
+            found[name] = (path.parent / name).read_text(encoding="utf-8", errors="replace")
+            open_.append(found[name])
+    return found

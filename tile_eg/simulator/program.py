@@ -1,0 +1,36 @@
+"""Runs an Ascend C file that carries a main of its own: its launches go to the simulated device, all else runs as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from tile_eg.simulator.asc_file import AscFile
+from tile_eg.simulator.findings import Simulation
+from tile_eg.simulator.run import CAPACITIES, Limits, execute, parse
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a file is compiled and run: macros, whether the compiler orders V and S (`--cce-auto-sync`), cube cores, capacities."""
+
+    defines: Mapping[str, str] = field(default_factory=dict)
+    arguments: Sequence[str] = ()
+    auto_sync: bool = True
+    cores: int = 24
+    capacities: Mapping[str, int] = field(default_factory=lambda: CAPACITIES)
+    limits: Limits = Limits()
+    trace: bool = False
+
+
+def run_program(file: AscFile, options: Options) -> Simulation:
+    """Compiles and runs a file with a main, in the current folder. `returned` of the result is what main returned.
+
+    Raises TileError for a text that does not compile, SimulatorError when it crashes or exceeds its limits.
+    """
+    library = file.compile("", options.defines)
+    command = [*map(str, library), "HOST", "1", str(int(options.trace)), str(options.limits.bytes)]
+    command += [*(f"{level}={size}" for level, size in options.capacities.items()), f"cores={options.cores}"]
+    command += [*(["auto_sync"] if options.auto_sync else []), "--", *options.arguments]
+    output, printed, code = execute(command, b"", options.limits)
+    done = parse(output, printed)
+    return replace(done, returned=done.returned or code)
