@@ -13,11 +13,14 @@ public:
 
     LocalTensor() = default;
     LocalTensor(TPosition position, uint32_t address, uint32_t size)
-        : at_{space_of(position), tile_sim::TypeOf<T>::value, address, address + int64_t(size) * int64_t(sizeof(T))},
+        : at_{space_of(position), tile_sim::TypeOf<T>::value, address, address + int64_t(size) * int64_t(sizeof(T)), address},
           position_(position)
     {
     }
-    LocalTensor(TPosition position, tile_sim::Operand at) : at_(at), position_(position) {}
+    LocalTensor(TPosition position, tile_sim::Operand at) : at_(at), position_(position)
+    {
+        if (at_.begin < 0) at_.begin = at_.address;
+    }
 
     LocalTensor operator[](int64_t offset) const
     {

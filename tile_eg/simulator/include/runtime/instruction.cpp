@@ -70,7 +70,11 @@ void Instruction::reads(const Operand& at, int64_t offset, int64_t bytes, Poison
 {
     add(reads_, at, offset, bytes, poison);
 }
-void Instruction::writes(const Operand& at, int64_t offset, int64_t bytes) { add(writes_, at, offset, bytes, Poison::carry); }
+void Instruction::writes(const Operand& at, int64_t offset, int64_t bytes)
+{
+    if (at.space != Space::GM && at.begin >= 0) event_.written = {at.begin, at.end};
+    add(writes_, at, offset, bytes, Poison::carry);
+}
 
 void Instruction::add(std::vector<Span>& spans, const Operand& at, int64_t offset, int64_t bytes, Poison poison) const
 {
@@ -81,7 +85,7 @@ void Instruction::add(std::vector<Span>& spans, const Operand& at, int64_t offse
     if (!spans.empty() && spans.back().memory == memory && spans.back().end == begin && spans.back().poison == poison)
         spans.back().end = end;
     else
-        spans.push_back({memory, begin, end, poison});
+        spans.push_back({memory, begin, end, poison, {at.begin, at.end}});
 }
 
 void Instruction::bounds(const Operand& at, int64_t begin, int64_t end) const
@@ -182,7 +186,7 @@ void Instruction::check()
 
 void Instruction::check_order()
 {
-    for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW");
+    for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW"), check_live(span);
     for (const Span& span : writes_) check_write(span);
     record();
 }

@@ -31,12 +31,14 @@ struct PipePair {
     Pipe src, dst;
 };
 
-// A tensor as an instruction sees it: where it starts (bytes from the start of its memory) and where it ends.
+// A tensor as an instruction sees it: where it starts (bytes from the start of its memory) and where it ends. `begin` is where
+// the tensor starts that it is a part of (-1: not known).
 struct Operand {
     Space space = Space::UB;
     DType type = DType::f32;
     int64_t address = 0;
     int64_t end = 0;
+    int64_t begin = -1;
 };
 
 // Which elements of a vector instruction take part. `count` >= 0: the first `count`, contiguous. Otherwise `repeat`

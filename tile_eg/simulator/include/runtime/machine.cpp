@@ -214,10 +214,12 @@ bool Core::has(Space space) const { return (space == Space::UB) == (index != AIC
 void Machine::report(const char* kind, const char* pipe, int line, int other_line, std::string message)
 {
     constexpr size_t most = 20;
+    const std::string where = core ? core_name(core->index) : "";
+    const bool each_core = !std::strcmp(kind, "deadlock");  // otherwise what one vector core does wrong, the other one does too
     for (const Finding& f : findings)
-        if (f.kind == kind && f.line == line && f.other_line == other_line) return;
+        if (f.kind == kind && f.line == line && f.other_line == other_line && (!each_core || f.core == where)) return;
     if (findings.size() < most)
-        findings.push_back({kind, std::move(message), core ? core_name(core->index) : "", pipe, line, other_line, block});
+        findings.push_back({kind, std::move(message), where, pipe, line, other_line, block});
 }
 
 const char* name_of(Pipe pipe)

@@ -28,6 +28,16 @@ const char* core_name(int core);
 using Clock = std::array<uint32_t, most_cores * pipes>;
 void join(Clock& into, const Clock& other);
 
+struct Place {
+    int64_t begin = 0, end = 0;
+    bool same(const Place& other) const { return begin == other.begin && end == other.end; }
+    bool meets_in_part(const Place& other) const
+    {
+        return (begin < other.begin && other.begin < end && end < other.end) ||
+               (other.begin < begin && begin < other.end && other.end < end);
+    }
+};
+
 // An instruction that was issued, as long as some byte remembers it.
 struct Event {
     const char* name = "";
@@ -38,6 +48,7 @@ struct Event {
     uint32_t item = 0;  // where it stands in the order of a run that delays instructions
     uint8_t unit_flag = 0;
     bool atomic = false;
+    Place written;         // the tensor that it writes, where it is on chip
     bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
 };
 
@@ -214,6 +225,7 @@ private:
         Memory* memory;
         int64_t begin, end;
         Poison poison;
+        Place tensor;
     };
     void add(std::vector<Span>& spans, const Operand& at, int64_t offset, int64_t bytes, Poison poison) const;
     void bounds(const Operand& at, int64_t begin, int64_t end) const;
@@ -225,6 +237,7 @@ private:
     bool check_row(uint32_t* row, const Span& span, const char* kind);
     void check_write(const Span& span);
     void check_poison(const Span& span);
+    void check_live(const Span& span) const;
     void record();
     void race(const char* kind, Memory& memory, int64_t begin, int64_t end, const Event& earlier);
 

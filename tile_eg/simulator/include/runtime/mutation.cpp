@@ -95,6 +95,7 @@ void shift_operand(int line, int index, Operand& operand)
         if (shifts(entry, line, index, operand)) {
             ++applied;
             operand.address += entry.bytes, operand.end += entry.bytes;
+            if (operand.begin >= 0) operand.begin += entry.bytes;
             return;
         }
 }
