@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tile_eg.chips import load_chip
 from tile_eg.ir.program import PIPES, VECTOR
 from tile_eg.ir.types import BF16, F16, F32
-from tile_eg.timeline.instruction import Work, burst_bytes, cycles, gm_bytes, mmad_fractals, moved_bytes, pitch_factor
+from tile_eg.timeline.instruction import Work, burst_bytes, cycles, gm_bytes, line_bytes, mmad_fractals, moved_bytes
 
 CHIP = load_chip("910B2")
 OPS = sorted({*PIPES, *VECTOR})
@@ -50,9 +50,21 @@ def test_rows_are_rounded_up_to_bursts(row: int, moved: int) -> None:
     assert burst_bytes(CHIP, row) == moved
 
 
-@pytest.mark.parametrize(("pitch", "factor"), [(1024, 1.0), (640, 1.25), (96, 1.8)])
-def test_rows_off_512_bytes_are_slower(pitch: int, factor: float) -> None:
-    assert pitch_factor(CHIP, pitch) == factor
+@pytest.mark.parametrize(
+    ("row", "align", "moved"), [(512, 512, 512), (512, 2, 1022), (2048, 2, 2558), (640, 128, 1024), (64, 2, 128)]
+)
+def test_rows_off_512_bytes_touch_more_lines(row: int, align: int, moved: int) -> None:
+    assert line_bytes(CHIP, row, align) == moved
+
+
+def test_rows_off_512_bytes_are_slower() -> None:
+    straight = Work("gm_to_l1", 64, 256, dtype=F16, stride_bytes=1024, cores=24, miss=1.0)
+    assert cycles(CHIP, replace(straight, stride_bytes=1022)) > 1.4 * cycles(CHIP, straight)
+
+
+def test_a_first_row_off_512_bytes_puts_the_others_off() -> None:
+    straight = Work("gm_to_l1", 64, 256, dtype=F16, stride_bytes=1024, miss=1.0)
+    assert cycles(CHIP, replace(straight, align_bytes=64)) == cycles(CHIP, replace(straight, stride_bytes=1024 + 64))
 
 
 def test_rows_that_follow_each_other_are_one_burst() -> None:
@@ -64,19 +76,32 @@ def test_spread_rows_are_rounded_one_by_one() -> None:
 
 
 def test_nd2nz_copies_go_row_by_row_even_where_rows_follow_each_other() -> None:
-    assert gm_bytes(CHIP, Work("gm_to_l1", 64, 48, dtype=F16)) == 64 * 128 * 1.8
+    assert gm_bytes(CHIP, Work("gm_to_l1", 64, 48, dtype=F16)) == 64 * 128
 
 
 def test_a_load_of_the_vector_core_back_to_back() -> None:
-    assert cycles(CHIP, Work("gm_to_ub", 64, 128)) == pytest.approx(27 + 64 * 512 / 46.8)
+    assert cycles(CHIP, Work("gm_to_ub", 64, 128)) == pytest.approx(13 + 64 * 512 / 126)
 
 
 def test_a_small_isolated_load_takes_its_latency() -> None:
-    assert cycles(CHIP, Work("gm_to_ub", 1, 8), cold=True) == 240
+    assert cycles(CHIP, Work("gm_to_ub", 1, 8), cold=True) == pytest.approx(192 + 128 / 126)
+
+
+def test_short_rows_of_an_nd2nz_copy_take_3_4_cycles_each() -> None:
+    assert cycles(CHIP, Work("gm_to_l1", 64, 64, dtype=F16)) == pytest.approx(40 + 64 * 3.4)
+
+
+def test_long_rows_of_an_nd2nz_copy_take_two_cycles_and_their_bytes() -> None:
+    assert cycles(CHIP, Work("gm_to_l1", 64, 512, dtype=F16)) == pytest.approx(40 + 64 * (2 + 1024 / 127))
+
+
+def test_what_is_not_in_l2_comes_at_the_pace_of_hbm() -> None:
+    load = Work("gm_to_ub", 64, 1024, dtype=F16, stride_bytes=4096, cores=48, miss=1.0)
+    assert cycles(CHIP, load) == pytest.approx(13 + 64 * 2048 * 48 / CHIP.shared.hbm_read * 1.8e9)
 
 
 def test_more_cores_get_less_each() -> None:
-    one = Work("gm_to_l1", 128, 256, dtype=F16)
+    one = Work("fixpipe", 128, 256, dtype=F16)
     assert cycles(CHIP, replace(one, cores=24)) > cycles(CHIP, one)
 
 

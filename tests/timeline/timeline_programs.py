@@ -47,8 +47,8 @@ def vector_program(*nodes: Node, blocks: int = 1, halves: bool = False, size: in
     return Program("p", "910B2", "AIV_ONLY", tensors, blocks, halves, 0, buffers, (), nodes)
 
 
-def load(buffer: str = "a", slot: Expr | int = 0) -> Instr:
-    return Instr("gm_to_ub", Tile(buffer, expr(slot)), (Gm("x", const(0), 64),), *TILE)
+def load(buffer: str = "a", slot: Expr | int = 0, at: Expr | int = 0) -> Instr:
+    return Instr("gm_to_ub", Tile(buffer, expr(slot)), (Gm("x", expr(at), 64),), *TILE)
 
 
 def vexp(dst: str = "b", src: str = "a", slot: Expr | int = 0) -> Instr:
@@ -62,8 +62,9 @@ def store(buffer: str = "b", slot: Expr | int = 0) -> Instr:
 def stream_loop(trips: int, slots: int) -> tuple[Node, ...]:
     """load, exp, store over `trips` tiles with a ring of `slots` slots and one flag id for each."""
     s = K % slots
+    at = (var(BLOCK) * trips + K) * 4096
     body: tuple[Node, ...] = (
-        wait("V", "MTE2", s), load(slot=s), set_("MTE2", "V", s),
+        wait("V", "MTE2", s), load(slot=s, at=at), set_("MTE2", "V", s),
         wait("MTE2", "V", s), wait("MTE3", "V", s), vexp(slot=s), set_("V", "MTE2", s), set_("V", "MTE3", s),
         wait("V", "MTE3", s), store(slot=s), set_("MTE3", "V", s),
     )  # fmt: skip

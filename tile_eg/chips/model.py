@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 
 from tile_eg.ir.types import DType, Level
 
@@ -30,11 +31,12 @@ class Memory:
 
 @dataclass(frozen=True)
 class Path:
-    """A way between two memories: cycles = startup (isolated) or issue (back to back) + bytes / rate(cores).
+    """A way between two memories: cycles = startup (isolated) or issue (back to back) + the time that the bytes take.
 
-    Where `overlaps`, an isolated copy takes max(startup, issue + bytes / rate) instead. `shared` is what all cores together
-    may draw, in bytes per cycle (infinite where the path is a core's own); `curve` holds measured (bytes of a transfer, bytes
-    per cycle) pairs of isolated transfers.
+    Where `overlaps`, an isolated copy takes max(startup, its time back to back) instead. The bytes take what the core itself
+    needs, `row` + bytes / `peak` for each row and at least `row_least`, or what the memories behind it need if that is more:
+    all cores together draw `shared` bytes per cycle (infinite where the path is a core's own). `miss_peak` is what one core gets
+    of what is not in L2. `curve` holds measured (bytes of a transfer, bytes per cycle) pairs of isolated transfers.
     """
 
     name: str
@@ -45,27 +47,35 @@ class Path:
     curve: tuple[tuple[int, float], ...]
     source: str
     overlaps: bool = False
+    row: float = 0.0
+    row_least: float = 0.0
+    miss_peak: float = inf
 
-    def rate(self, cores: int) -> float:
-        """Bytes per cycle that one of `cores` active cores gets."""
+    def rate(self, cores: float) -> float:
+        """Bytes per cycle that one of `cores` active cores gets of what L2 holds."""
         return min(self.peak, self.shared / cores)
 
-    def cycles(self, size: float, cores: int, cold: bool) -> float:
-        """Cycles of a copy of `size` bytes: alone (`cold`), or behind another one."""
-        moving = size / self.rate(cores)
+    def cycles(self, size: float, cores: float, cold: bool, *, rows: int = 0, missed: float = 0.0, hbm: float = inf) -> float:
+        """Cycles of a copy of `size` bytes out of L2: alone (`cold`), or behind another one.
+
+        `rows` is how many rows it consists of (0: one run of bytes), `missed` the bytes that come from HBM besides, and `hbm` the
+        bytes per cycle that HBM gives each core.
+        """
+        whole = size + missed
+        own = rows * max(self.row_least, self.row + whole / rows / self.peak) if rows else whole / self.peak
+        served = size / self.rate(cores) + missed / min(self.peak, self.miss_peak, hbm)
+        queued = self.issue + max(own, served)
         if not cold:
-            return self.issue + moving
-        return max(self.startup, self.issue + moving) if self.overlaps else self.startup + moving
+            return queued
+        return max(self.startup, queued) if self.overlaps else self.startup - self.issue + queued
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What row-wise GM copies cost: burst sizes in bytes, and factors by the alignment of the row pitch."""
+    """How the memory system cuts rows, in bytes: the bursts of short rows, and the lines of rows that start anywhere."""
 
     bursts: tuple[int, ...]
-    pitch_512: float
-    pitch_128: float
-    pitch_32: float
+    line: int
     source: str
 
 
@@ -155,12 +165,16 @@ class Launch:
 
 @dataclass(frozen=True)
 class Shared:
-    """What all cores draw from together, in bytes per second. `hbm_mixed` counts reads and writes of a kernel that does both."""
+    """What all cores draw from together, in bytes per second. `hbm_mixed` counts reads and writes of a kernel that does both.
+
+    `hbm_bypass` is the same for a kernel whose copies leave L2 out.
+    """
 
     l2_read: float
     l2_write: float
     hbm_read: float
     hbm_mixed: float
+    hbm_bypass: float
     source: str
 
 
@@ -198,6 +212,10 @@ class Chip:
 
     def path(self, name: str) -> Path:
         return self.paths[name]
+
+    def hbm_share(self, cores: float) -> float:
+        """Bytes per cycle that HBM gives each of `cores` cores that read."""
+        return self.shared.hbm_read / (self.clock_mhz * 1e6) / cores
 
     def microseconds(self, cycles: float) -> float:
         return cycles / self.clock_mhz

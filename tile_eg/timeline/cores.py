@@ -62,7 +62,7 @@ class Core:
         self.arrivals: dict[int, deque[float]] = {}
         self.other: Core | None = None
         self.bytes: dict[str, int] = {}
-        self.tensors: dict[tuple[str, bool], int] = {}
+        self.tensors: dict[tuple[str, bool], float] = {}
 
     # ---- the scalar unit --------------------------------------------------------------------------------------------------
 
@@ -165,7 +165,7 @@ class Core:
             self.bytes[price.path] = self.bytes.get(price.path, 0) + price.bytes
         if price.tensor:
             key = (price.tensor, price.writes)
-            self.tensors[key] = self.tensors.get(key, 0) + price.bytes
+            self.tensors[key] = self.tensors.get(key, 0) + price.bytes * (1 if price.writes else price.miss)
         if self.spans is not None:
             self.spans.append(Span(self.name, pipe.name, node, start, pipe.ready, pipe.ready + price.fill))
 

@@ -9,25 +9,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import product
+from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.machine import cores as cores_of
 from tile_eg.ir.program import AIC, AIV, Program
 from tile_eg.timeline.cores import Core, Span, StreamError, run_cores
-from tile_eg.timeline.expand import count, guards_on, loops, steps
-from tile_eg.timeline.works import Pricer, launched
+from tile_eg.timeline.expand import count, guards_on, loops, nests, steps
+from tile_eg.timeline.reuse import mean_cores, misses, read_share
+from tile_eg.timeline.works import Pricer, blocks_at_once
 
 __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]
 
 STEPS = 4000
-PERIOD = 12
-SHORT = 24
+INNER = (24, 12)
+OUTER = (4, 2)
+HBM_BOUND = 0.9
 
 
 @dataclass(frozen=True)
 class Block:
-    """One block in cycles: its length, what each (core, pipe) was busy, bytes by path, bytes by (tensor, written)."""
+    """One block in cycles: its length, what each (core, pipe) was busy, bytes by path, bytes of HBM by (tensor, written)."""
 
     cycles: float
     busy: dict[tuple[str, str], float]
@@ -74,11 +77,17 @@ class Timeline:
 
 def run(program: Program, chip: Chip, *, exact: bool = False) -> Timeline:
     """The timeline of `program` on `chip`; `exact` runs every trip of every loop. StreamError where the streams cannot end."""
-    pricer = Pricer(program, chip)
-    block, extrapolated = _slowest_block(program, pricer, exact)
+    at_once = blocks_at_once(program, chip)
+    missed = misses(program, chip.l2_bytes, at_once)
+    chip = _with_reads(chip, read_share(program, missed))
+    side_by_side = mean_cores(program, at_once) if _guarded(program) else min(program.blocks, at_once)
+    block, extrapolated = _slowest_block(program, Pricer(program, chip, side_by_side, missed), exact)
     waves = wave_count(program, chip)
-    hbm = _hbm_cycles(program, chip, block)
-    total = max(waves * block.cycles, hbm)
+    total, hbm = waves * block.cycles, _hbm_cycles(program, chip, block)
+    rest = program.blocks % at_once
+    if waves > 1 and rest:
+        last, _ = _slowest_block(program, Pricer(program, chip, rest, missed), exact)
+        total -= block.cycles - last.cycles
     launch = launch_microseconds(program, chip)
     return Timeline(
         program=program.name,
@@ -86,24 +95,36 @@ def run(program: Program, chip: Chip, *, exact: bool = False) -> Timeline:
         kernel_type=program.kernel_type,
         blocks=program.blocks,
         waves=waves,
-        cycles=total,
-        microseconds=launch + chip.microseconds(total),
+        cycles=max(total, hbm),
+        microseconds=launch + chip.microseconds(max(total, hbm)),
         launch_us=launch,
         clock_mhz=chip.clock_mhz,
         block_cycles=block.cycles,
         hbm_cycles=hbm,
         busy=block.busy,
         bytes=_launch_bytes(program, block),
-        bound=_bound(block, waves, hbm),
+        bound="HBM" if hbm > HBM_BOUND * total else _bound(block),
         spans=block.spans,
         extrapolated=extrapolated,
     )
 
 
+def _with_reads(chip: Chip, share: float) -> Chip:
+    """The chip as a kernel meets it whose reads are this share of what HBM moves."""
+    shared = chip.shared
+    return (
+        replace(chip, shared=replace(shared, hbm_read=min(shared.hbm_read, shared.hbm_mixed * share))) if 0 < share < 1 else chip
+    )
+
+
 def wave_count(program: Program, chip: Chip) -> int:
     """How many blocks a core takes one after the other."""
-    aic, aiv = launched(program)
-    return max(-(-aic // chip.cube_cores), -(-aiv // chip.vector_cores), 1)
+    return -(-program.blocks // blocks_at_once(program, chip))
+
+
+def _guarded(program: Program) -> bool:
+    """Whether some guard depends on the block."""
+    return program.blocks > 1 and any(guards_on(nodes, BLOCK) for nodes in (program.cube, program.vector))
 
 
 def launch_microseconds(program: Program, chip: Chip) -> float:
@@ -115,7 +136,7 @@ def launch_microseconds(program: Program, chip: Chip) -> float:
 def _slowest_block(program: Program, pricer: Pricer, exact: bool) -> tuple[Block, bool]:
     """Block 0 has whole tiles; where guards depend on the block, the last one is run too and the slower one counts."""
     first = _block(program, pricer, 0, exact)
-    if program.blocks == 1 or not any(guards_on(nodes, BLOCK) for nodes in (program.cube, program.vector)):
+    if not _guarded(program):
         return first
     return max(first, _block(program, pricer, program.blocks - 1, exact), key=lambda b: b[0].cycles)
 
@@ -144,8 +165,8 @@ def _simulate(program: Program, pricer: Pricer, block: int, skip: Mapping[str, i
     for core in cores:
         for path, n in core.bytes.items():
             moved[path] = moved.get(path, 0) + n * weight[core.name]
-        for key, n in core.tensors.items():
-            tensors[key] = tensors.get(key, 0) + n * weight[core.name]
+        for key, missed in core.tensors.items():
+            tensors[key] = tensors.get(key, 0) + missed * weight[core.name]
     busy = {(c.name, p.name): p.busy for c in cores for p in c.pipes.values() if p.busy}
     return Block(max((c.end for c in cores), default=0.0), busy, moved, tensors, tuple(spans))
 
@@ -153,29 +174,36 @@ def _simulate(program: Program, pricer: Pricer, block: int, skip: Mapping[str, i
 # ---- long loops -------------------------------------------------------------------------------------------------------------
 
 
-def _skips(program: Program) -> dict[str, int]:
-    """Trips to leave out, by loop variable: whole periods, of the two loops that save the most; none in a short program."""
+def _skips(program: Program) -> dict[str, tuple[int, int]]:
+    """Trips to leave out and the period, by loop variable: of the three loops that save the most; none in a short program.
+
+    A loop that holds other loops is cut shorter: what its trips hand to each other is settled by then.
+    """
     total = count(program.cube, {}) + count(program.vector, {})
     if total <= STEPS:
         return {}
     trips = {**loops(program.vector), **loops(program.cube)}
     for var, n in loops(program.vector).items():
         trips[var] = min(trips[var], n)
-    long = {var: (n - SHORT) // PERIOD * PERIOD for var, n in trips.items() if n >= SHORT + 3 * PERIOD}
-    best = sorted(long, key=lambda var: long[var] / trips[var], reverse=True)[:2]
-    return {var: long[var] for var in best}
+    outer = nests(program.cube) | nests(program.vector)
+    out = {}
+    for var, n in trips.items():
+        short, period = OUTER if var in outer else INNER
+        if n >= short + 3 * period:
+            out[var] = ((n - short) // period * period, period)
+    best = sorted(out, key=lambda var: out[var][0] / trips[var], reverse=True)[:3]
+    return {var: out[var] for var in best}
 
 
-def _extrapolated(program: Program, pricer: Pricer, block: int, skips: Mapping[str, int]) -> Block:
+def _extrapolated(program: Program, pricer: Pricer, block: int, skips: Mapping[str, tuple[int, int]]) -> Block:
     """Multilinear: every chosen loop is run short and one period longer; the slope between carries to its whole length."""
     at: Block | None = None
     out: dict[str, float] = {}
     for corner in product((0, 1), repeat=len(skips)):
-        skip = {var: n - PERIOD * longer for (var, n), longer in zip(skips.items(), corner, strict=True)}
+        skip = {var: n - period * longer for (var, (n, period)), longer in zip(skips.items(), corner, strict=True)}
         weight = 1.0
-        for (_, n), longer in zip(skips.items(), corner, strict=True):
-            periods = n / PERIOD
-            weight *= periods if longer else 1 - periods
+        for (n, period), longer in zip(skips.values(), corner, strict=True):
+            weight *= n / period if longer else 1 - n / period
         one = _simulate(program, pricer, block, skip)
         at = one if at is None else at
         for key, value in _flat(one).items():
@@ -201,28 +229,19 @@ def _flat(block: Block) -> dict[str, float]:
 
 
 def _hbm_cycles(program: Program, chip: Chip, block: Block) -> float:
-    """Cycles that HBM needs for the tensors: each byte once, as L2 holds what is read again (the workspace included)."""
-    sizes = {t.name: t.dtype.bytes * _product(t.shape) for t in program.tensors}
-    touched = {key: min(n * program.blocks, sizes[key[0]]) for key, n in block.tensors.items()}
-    writes = any(written for _, written in touched)
-    rate = chip.shared.hbm_mixed if writes else chip.shared.hbm_read
-    return sum(touched.values()) / rate * chip.clock_mhz * 1e6
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    out = 1
-    for n in shape:
-        out *= n
-    return out
+    """Cycles that HBM needs: for what loads did not find in L2, and for each written byte once."""
+    sizes = {t.name: t.dtype.bytes * prod(t.shape) for t in program.tensors}
+    moved = {key: n * program.blocks for key, n in block.tensors.items()}
+    total = sum(min(n, sizes[tensor]) if written else n for (tensor, written), n in moved.items())
+    rate = chip.shared.hbm_mixed if any(written for _, written in moved) else chip.shared.hbm_read
+    return total / rate * chip.clock_mhz * 1e6
 
 
 def _launch_bytes(program: Program, block: Block) -> dict[str, float]:
     return {path: n * program.blocks for path, n in block.bytes.items()}
 
 
-def _bound(block: Block, waves: int, hbm: float) -> str:
-    if hbm > waves * block.cycles:
-        return "HBM"
+def _bound(block: Block) -> str:
     if not block.busy:
         return "latency"
     (core, pipe), most = max(block.busy.items(), key=lambda item: item[1])

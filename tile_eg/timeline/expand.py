@@ -63,6 +63,18 @@ def loops(nodes: tuple[Node, ...]) -> dict[str, int]:
     return out
 
 
+def nests(nodes: tuple[Node, ...]) -> set[str]:
+    """The variables of loops that hold other loops of more than one trip."""
+    out: set[str] = set()
+    for node in nodes:
+        if isinstance(node, Loop | When):
+            inner = loops(node.body)
+            out |= nests(node.body)
+            if isinstance(node, Loop) and any(trips > 1 for trips in inner.values()):
+                out.add(node.var)
+    return out
+
+
 def guards_on(nodes: tuple[Node, ...], name: str) -> bool:
     """Whether a guard depends on the variable `name`."""
     for node in nodes:

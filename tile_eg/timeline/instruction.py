@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import gcd
 
 from tile_eg.chips.model import Chip, VectorCost
 from tile_eg.ir.program import AIV, PIPES
@@ -22,9 +23,10 @@ class Work:
     """One instruction by its sizes. `op` is a name of `ir.program.Instr`.
 
     `rows` x `cols` (x `depth`) are the elements processed; `dtype` is the destination's and `src_dtype` the main source's.
-    `form` and `pitch` (elements between rows in UB) are those of vector instructions; `stride_bytes` is the row pitch in GM or
-    in the workspace (0: rows follow each other); `other` is the far end of a move; `cores` share the memory system.
-    `conflict` says that the sources of a vector instruction may lie in one UB bank group.
+    `form` and `pitch` (elements between rows in UB) are those of vector instructions. `stride_bytes` is the row pitch in GM or in
+    the workspace (0: rows follow each other), `align_bytes` what the first row is a multiple of (0: of all), `other` the far end
+    of a move. `cores` share the memory system (a mean where some have less to do); `miss` is the share of a load's bytes that
+    comes from HBM and not from L2. `conflict` says that the sources of a vector instruction may lie in one UB bank group.
     """
 
     op: str
@@ -36,9 +38,11 @@ class Work:
     form: str = "flat"
     pitch: int = 0
     stride_bytes: int = 0
+    align_bytes: int = 0
     other: str = "GM"
-    cores: int = 1
+    cores: float = 1
     conflict: bool = True
+    miss: float = 0.0
 
     @property
     def pipe(self) -> str:
@@ -83,43 +87,59 @@ def burst_bytes(chip: Chip, row_bytes: int) -> int:
     return whole * bursts[-1] + (next(b for b in bursts if b >= tail) if tail else 0)
 
 
-def pitch_factor(chip: Chip, pitch_bytes: int) -> float:
-    """How much longer rows take that start `pitch_bytes` apart: 1 for multiples of 512, more below (fit on public copy rows)."""
-    if pitch_bytes % 512 == 0:
-        return chip.rows.pitch_512
-    return chip.rows.pitch_128 if pitch_bytes % 128 == 0 else chip.rows.pitch_32
+def line_bytes(chip: Chip, row_bytes: int, align_bytes: int) -> int:
+    """Bytes that HBM moves for a row whose start is a multiple of `align_bytes` and no more.
+
+    Rows shorter than a line of 512 bytes are rounded up to bursts. Longer ones that start anywhere in a line touch parts of two
+    more, and whole lines are moved (ASC data_copy: 1.97 times for 512-byte rows, 1.28 for 2048-byte rows).
+    """
+    line = chip.rows.line
+    if row_bytes < line or align_bytes % line == 0:
+        return burst_bytes(chip, row_bytes)
+    step = gcd(line, align_bytes)
+    return _up(row_bytes, step) + line - step
 
 
-def gm_bytes(chip: Chip, work: Work) -> float:
-    """Bytes of a GM copy in terms of full-speed bytes: bursts rounded row by row, times the pitch factor."""
+def gm_bytes(chip: Chip, work: Work, align_bytes: int = 0) -> int:
+    """Bytes that a GM copy moves, its rows rounded up one by one: to bursts, or to lines where only `align_bytes` is sure."""
+    row, rows = work.cols * work.dtype.bytes, line_rows(work)
+    return rows * line_bytes(chip, row, align_bytes) if rows else burst_bytes(chip, work.rows * row)
+
+
+def line_rows(work: Work) -> int:
+    """Rows that are moved one by one; 0 where all of it is one run of bytes."""
     row = work.cols * work.dtype.bytes
-    pitch = work.stride_bytes or row
-    if work.rows == 1 or (pitch == row and work.op != "gm_to_l1"):
-        return burst_bytes(chip, work.rows * row)
-    return work.rows * burst_bytes(chip, row) * pitch_factor(chip, pitch)
+    run = work.rows == 1 or (work.stride_bytes in (0, row) and work.op != "gm_to_l1")
+    return 0 if run else work.rows
+
+
+def _gm(chip: Chip, name: str, work: Work, cold: bool) -> float:
+    align = gcd(work.stride_bytes or work.cols * work.dtype.bytes, work.align_bytes)
+    hit = (1 - work.miss) * gm_bytes(chip, work)
+    missed = work.miss * gm_bytes(chip, work, align) if work.miss else 0.0
+    return chip.paths[name].cycles(hit, work.cores, cold, rows=line_rows(work), missed=missed, hbm=chip.hbm_share(work.cores))
 
 
 def _gm_to_l1(chip: Chip, work: Work, cold: bool) -> float:
-    """ND2NZ copy: at least 785 isolated, 115 + bytes / rate when queued (MSKPP, fit on GEMM rows); a single row needs no NZ."""
-    path = chip.paths["gm_to_l1" if work.rows == 1 else "gm_to_l1_nd2nz"]
-    return path.cycles(gm_bytes(chip, work), work.cores, cold)
+    """ND2NZ copy: 40 + for each row 2 + bytes / 127, at least 3.4 (MSKPP, fit on GEMM rows); a single row needs no NZ."""
+    return _gm(chip, "gm_to_l1" if work.rows == 1 else "gm_to_l1_nd2nz", work, cold)
 
 
 def _gm_to_ub(chip: Chip, work: Work, cold: bool) -> float:
-    """At least 240 isolated, 27 + bytes / 46.8 when queued (MSKPP; GE-ATT for the 27)."""
-    return chip.paths["gm_to_ub"].cycles(gm_bytes(chip, work), work.cores, cold)
+    """192 + bytes / 126 isolated (MSKPP), issue 13 (fit)."""
+    return _gm(chip, "gm_to_ub", work, cold)
 
 
 def _ub_to_gm(chip: Chip, work: Work, cold: bool) -> float:
     """121 + bytes / 66 isolated (MSKPP), issue 12 (GE-ATT)."""
-    return chip.paths["ub_to_gm"].cycles(gm_bytes(chip, work), work.cores, cold)
+    return _gm(chip, "ub_to_gm", work, cold)
 
 
 def _fixpipe(chip: Chip, work: Work, cold: bool) -> float:
-    """To GM at least 82 isolated, bytes / 121 and slower when all cores write (MSKPP, PTO); to L1 64 elements per cycle (ASC)."""
+    """To GM at least 82 isolated, bytes / 121 and slower when all cores write (MSKPP, fit); to L1 64 elements per cycle (ASC)."""
     if work.other == "L1":
         return chip.paths["l0c_to_l1"].cycles(_up(work.rows, 16) * _up(work.cols, 16) * work.dtype.bytes, 1, cold)
-    return chip.paths["l0c_to_gm"].cycles(gm_bytes(chip, work), work.cores, cold)
+    return _gm(chip, "l0c_to_gm", work, cold)
 
 
 def _l1_to_l0(path: str) -> Callable[[Chip, Work, bool], float]:

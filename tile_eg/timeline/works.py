@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import gcd, prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import Expr, evaluate
 from tile_eg.ir.machine import cores
-from tile_eg.ir.program import AIC, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
+from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ir.types import DType, Level
 from tile_eg.timeline.instruction import Work, cycles, moved_bytes
 
@@ -20,15 +21,32 @@ class Price:
     """One instruction with its sizes known: cycles on its pipe, cycles until its result is there, and what it moves.
 
     `busy` is its time back to back; `fill` is what passes between its end on the pipe and the completion that flags and barriers
-    wait for. `path` is "GM->L1" and the like, empty for a computation; `tensor` is the GM tensor it touches, if any.
+    wait for. `path` is "GM->L1" and the like, empty for a computation; `tensor` is the GM tensor it touches, if any, and `miss`
+    the share of the bytes that comes from HBM.
     """
 
     busy: float
     fill: float
     path: str
     bytes: int
+    miss: float
     tensor: str
     writes: bool
+
+
+def align_of(e: Expr) -> int:
+    """What an index expression is always a multiple of; 0 for the constant 0."""
+    if e.op == "const":
+        return abs(e.args[0])
+    if e.op == "add":
+        return gcd(*map(align_of, e.args))
+    return prod(map(align_of, e.args)) if e.op == "mul" else 1
+
+
+def blocks_at_once(program: Program, chip: Chip) -> int:
+    """Blocks that the chip's cores run side by side."""
+    aic, aiv = (n // program.blocks for n in launched(program))
+    return min(chip.cube_cores // aic if aic else chip.vector_cores, chip.vector_cores // aiv if aiv else chip.cube_cores)
 
 
 def launched(program: Program) -> tuple[int, int]:
@@ -40,12 +58,14 @@ def launched(program: Program) -> tuple[int, int]:
 class Pricer:
     """Prices the instructions of one program on one chip; equal sizes of one instruction are priced once."""
 
-    def __init__(self, program: Program, chip: Chip) -> None:
+    def __init__(self, program: Program, chip: Chip, blocks: float, missed: Mapping[int, float]) -> None:
+        """`blocks` of them share the memory system; `missed` are the shares of loads that come from HBM, by id of the Instr."""
         self.chip = chip
         self.buffers = {b.name: b for b in program.buffers}
         self.tensors = {t.name: t for t in program.tensors}
-        aic, aiv = launched(program)
-        self.cores = {AIC: max(1, min(aic, chip.cube_cores)), "AIV": max(1, min(aiv, chip.vector_cores))}
+        self.missed = missed
+        aic, aiv = (n // program.blocks for n in launched(program))
+        self.cores = {AIC: max(1.0, aic * blocks), AIV: max(1.0, aiv * blocks)}
         self.known: dict[tuple[int, int, int, int], Price] = {}
 
     def price(self, instr: Instr, env: Mapping[str, int]) -> Price:
@@ -61,7 +81,7 @@ class Pricer:
         far = instr.dst if instr.op in ("ub_to_gm", "fixpipe") else instr.srcs[0] if instr.srcs else instr.dst
         tensor = far.tensor if isinstance(far, Gm) else ""
         fill = cycles(self.chip, work, cold=True) - busy
-        return Price(busy, fill, _path(instr.op, work.other), moved_bytes(work), tensor, far is instr.dst)
+        return Price(busy, fill, _path(instr.op, work.other), moved_bytes(work), work.miss, tensor, far is instr.dst)
 
     def work(self, instr: Instr, rows: int, cols: int, depth: int) -> Work:
         """The instruction as `Work`, with the given valid sizes."""
@@ -73,7 +93,7 @@ class Pricer:
             dtype=self._dtype(instr.dst), src_dtype=self._dtype(instr.srcs[0] if instr.srcs else instr.dst),
             pitch=self.buffers[near.buffer].pitch if isinstance(near, Tile) else 0,
             stride_bytes=self._stride(far), other=self._level(far), cores=self.cores[instr.core],
-            conflict=self._conflict(instr),
+            align_bytes=self._align(far), conflict=self._conflict(instr), miss=self.missed.get(id(instr), 0.0),
         )  # fmt: skip
 
     def _dtype(self, operand: Operand) -> DType:
@@ -87,6 +107,9 @@ class Pricer:
             return operand.stride * self.tensors[operand.tensor].dtype.bytes
         buffer = self.buffers[operand.buffer]
         return buffer.pitch * buffer.dtype.bytes if buffer.level is Level.WS else 0
+
+    def _align(self, operand: Operand) -> int:
+        return align_of(operand.offset) * self.tensors[operand.tensor].dtype.bytes if isinstance(operand, Gm) else 0
 
     def _conflict(self, instr: Instr) -> bool:
         """Whether two sources start in the same half of a 512-byte stretch of UB; unknown addresses may."""

@@ -1,0 +1,1 @@
+"""Public measurements of kernels whose schedule is stated, against what the timing engine predicts for the same schedule."""

@@ -1,0 +1,46 @@
+"""Copies and additions on vector cores (and copies on cube cores) in the schedules of the vendor's best-practice samples."""
+
+from __future__ import annotations
+
+from benchmarks.validate.parts import both_ways, buffer, expr, matrix, program, put, take
+from tile_eg.ir.index import BLOCK, minimum, var
+from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tile
+from tile_eg.ir.types import F16, Level
+
+
+def copy(rows: int, cols: int, tile: tuple[int, int], cores: int, to: str, again: int = 1, parts: int = 1) -> Program:
+    """Reads a matrix of halves, its rows shared out among `cores`, tile by tile to `to` (UB or L1).
+
+    The columns are cut into `parts`, and each part is read `again` times before the next one.
+    """
+    (tm, tn), wide = tile, cols // parts
+    col = var("part") * wide + var("j") * tn
+    start = (var(BLOCK) * (rows // cores) + var("i") * tm) * cols + col
+    op, level = ("gm_to_ub", Level.UB) if to == "UB" else ("gm_to_l1", Level.L1)
+    load = Instr(op, Tile("t"), (Gm("x", start, cols),), expr(tm), minimum(tn, cols - col))
+    tiles = Loop("i", rows // cores // tm, (Loop("j", -(-wide // tn), (load,)),))
+    nodes: tuple[Node, ...] = (Loop("part", parts, (Loop("again", again, (tiles,)),)),)
+    buffers = (buffer("t", level, F16, tm, tn),)
+    tensors = (matrix("x", F16, rows, cols),)
+    if to == "UB":
+        return program("copy", "AIV_ONLY", tensors, cores, buffers, vector=nodes)
+    return program("copy", "AIC_ONLY", tensors, cores, buffers, cube=nodes)
+
+
+def add(size: int, tile: int, cores: int, slots: int = 1, conflict: bool = True) -> Program:
+    """z = x + y on halves, `tile` elements at a time with rings of `slots`; `conflict`: both operands in one bank group of UB."""
+    each = size // cores
+    start = var(BLOCK) * each + var("i") * tile
+    n = minimum(tile, each - var("i") * tile)
+    s, one = var("i") % slots, expr(1)
+    ins = [Instr("gm_to_ub", Tile(b, s), (Gm(b, start, tile),), one, n) for b in ("x", "y")]
+    body: tuple[Node, ...] = (
+        take("V", "MTE2", s), *ins, put("MTE2", "V", s), take("MTE2", "V", s), take("MTE3", "V", s),
+        Instr("vadd", Tile("z", s), (Tile("x", s), Tile("y", s)), one, n), put("V", "MTE2", s), put("V", "MTE3", s),
+        take("V", "MTE3", s), Instr("ub_to_gm", Gm("z", start, tile), (Tile("z", s),), one, n), put("MTE3", "V", s),
+    )  # fmt: skip
+    rings = [both_ways("V", "MTE2", range(slots)), both_ways("MTE3", "V", range(slots))]
+    nodes = (*(v for r in rings for v in r[0]), Loop("i", -(-each // tile), body), *(v for r in rings for v in r[1]))
+    buffers = tuple(buffer(b, Level.UB, F16, 1, tile, slots, 0 if conflict or b != "y" else 1) for b in "xyz")
+    tensors = tuple(matrix(b, F16, 1, size, b == "z") for b in "xyz")
+    return program("add", "AIV_ONLY", tensors, cores, buffers, vector=nodes)
