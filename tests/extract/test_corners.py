@@ -111,10 +111,32 @@ kernel t[M=64, N=200, BN=64](A: f32[M, N]) -> C: f32[M, N] {
 }
 """
 
+SWAPS_IN_SWAPS = """
+kernel swap[M=32, N=64](A: f32[M, N], B: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared a: f32[M, N], b: f32[M, N], t: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  for i in serial(3) {
+    for j in serial(3) {
+      t = a + b
+      a = b
+      b = t
+    }
+    t = a
+    a = b
+    b = t
+  }
+  C[0, 0] = a
+  D[0, 0] = b * 0.001
+}
+"""
+
 CORNERS = {
     "two_products_one_sum": TWO_PRODUCTS_ONE_SUM, "small_and_deep": SMALL_AND_DEEP, "names_of_counters": NAMES_OF_COUNTERS,
     "bf16_relu": BF16_RELU, "bf16_broadcast": BF16_BROADCAST, "f16_to_bf16": F16_TO_BF16,
     "f32_product_of_products": F32_PRODUCT_OF_PRODUCTS, "two_passes": TWO_PASSES,
+    "swaps_in_swaps": SWAPS_IN_SWAPS,
 }  # fmt: skip
 
 QUOTIENT = """

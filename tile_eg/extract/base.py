@@ -49,7 +49,7 @@ class Extraction:
     refused: list[tuple[float, Refused]] = field(default_factory=list)
     extractor: str = ""
     solves: int = 0
-    gave_up: bool = False  # out of time before any choice was found
+    gave_up: bool = False  # out of time, or of patience with choices that turned out illegal, before all were tried
 
     @property
     def best(self) -> Schedule:
