@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN     := $(VENV)/bin
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test quick lint bench golden readme clean
+.PHONY: demo test quick lint bench validate golden readme clean
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -34,6 +34,9 @@ readme: $(VENV)/.ready
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks
+
+validate: $(VENV)/.ready
+	$(BIN)/python -m benchmarks.validate
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -154,7 +154,8 @@ def _softmax(i: int, tile: int) -> tuple[Node, ...]:
     return (
         take("V", "MTE2", slot), load, put("MTE2", "V", slot), take("MTE2", "V", slot), *_fold("max", rows, tile), *row,
         *_op("vbrcb", "wide", ("row",), rows, 8), *_op("vsub_rows", "s", ("s", "wide"), rows, tile),
-        *_op("vexp", "s", ("s",), rows, tile), take("MTE3", "V", slot), *_op("vcast", "e", ("s",), rows, tile), put("V", "MTE3", slot),
+        *_op("vexp", "s", ("s",), rows, tile), take("MTE3", "V", slot), *_op("vcast", "e", ("s",), rows, tile),
+        put("V", "MTE3", slot),
         *_fold("add", rows, tile),
         put("V", "MTE2", slot), take("V", "MTE3", slot), store, put("MTE3", "V", slot),
     )  # fmt: skip
@@ -166,6 +167,7 @@ def _update() -> tuple[Node, ...]:
     load = Instr("gm_to_ub", Tile("pv"), (Tile("pv_gm", var("t") % 8),), expr(rows), expr(HEAD))
     return (
         CrossWait(PV_READY), take("V", "MTE2", 2), load, put("MTE2", "V", 2), take("MTE2", "V", 2),
-        *_op("vbrcb", "wide", ("row",), rows, 8), *_op("vmul_rows", "o", ("o", "wide"), rows, HEAD), *_op("vadd", "o", ("o", "pv"), rows, HEAD),
+        *_op("vbrcb", "wide", ("row",), rows, 8), *_op("vmul_rows", "o", ("o", "wide"), rows, HEAD),
+        *_op("vadd", "o", ("o", "pv"), rows, HEAD),
         put("V", "MTE2", 2),
     )  # fmt: skip

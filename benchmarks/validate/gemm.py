@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from benchmarks.validate.parts import both_ways, buffer, expr, matrix, program, put, take
 from tile_eg.ir.index import BLOCK, Expr, less, minimum, var
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tile, When
-from tile_eg.ir.types import F16, F32, DType, Level
+from tile_eg.ir.types import F16, F32, Level
 
 DTYPES = {"f16": F16, "f32": F32}
 
@@ -139,7 +139,3 @@ def _step(g: Gemm, tm: Expr, tn: Expr, at: int) -> list[Node]:
     init = less(k, 1) if at == 0 else expr(0)
     mmad = Instr("mmad", Tile("c0"), (Tile("a0", half), Tile("b0", half)), tm, tn, depth, init=init)
     return [*out, put("MTE1", "M", half), take("MTE1", "M", half), mmad, put("M", "MTE1", half)]
-
-
-def dtype_of(name: str) -> DType:
-    return DTYPES[name]

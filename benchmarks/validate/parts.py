@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tile_eg.ir.index import Expr, const, var
+from tile_eg.ir.index import Expr, const
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, Node, Program, SetFlag, WaitFlag
 from tile_eg.ir.types import DType, Level
@@ -41,6 +41,3 @@ def program(
 ) -> Program:  # fmt: skip
     return Program(name, "910B1", kernel_type, tensors, blocks, halves, 0, buffers, cube, vector)
 
-
-def loop_var(name: str) -> Expr:
-    return var(name)

@@ -1,0 +1,83 @@
+"""Reads the measurements, and builds and times the program of each."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from benchmarks.validate.attention import attention
+from benchmarks.validate.gemm import Gemm, gemm
+from benchmarks.validate.vector import add, copy
+from tile_eg.chips import Chip, load_chip
+from tile_eg.ir.program import Program
+from tile_eg.timeline.engine import Timeline, run
+from tile_eg.timeline.summary import handover_range
+
+DATA = Path(__file__).with_name("measured.toml")
+BUILD: dict[str, Callable[..., Program]] = {"gemm": lambda **a: gemm(Gemm(**a)), "copy": copy, "add": add, "attention": attention}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One published time in microseconds, and the program that has its schedule."""
+
+    family: str
+    name: str
+    chip: str
+    measured: float
+    used: str
+    source: str
+    schedule: str
+    build: str
+    args: dict[str, Any]
+
+    @cached_property
+    def machine(self) -> Chip:
+        """The chip; where copies leave L2 out, with what HBM gives then."""
+        chip = load_chip(self.chip)
+        bypass = chip.shared.hbm_bypass
+        past = replace(chip.shared, hbm_read=bypass, hbm_mixed=bypass)
+        return replace(chip, shared=past) if self.args.get("bypass") else chip
+
+    @cached_property
+    def program(self) -> Program:
+        return BUILD[self.build](**{k: _tuple(v) for k, v in self.args.items() if k != "bypass"})
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        return run(self.program, self.machine)
+
+    @cached_property
+    def handover(self) -> tuple[float, float] | None:
+        """Microseconds over the range of the latency between cores; None where no core waits for another."""
+        return handover_range(self.program, self.machine)
+
+    @property
+    def predicted(self) -> float:
+        return self.timeline.microseconds
+
+    @property
+    def error(self) -> float:
+        """(predicted - measured) / measured."""
+        return self.predicted / self.measured - 1
+
+
+def _tuple(v: Any) -> Any:
+    return tuple(v) if isinstance(v, list) else v
+
+
+@lru_cache(maxsize=1)
+def rows() -> tuple[Row, ...]:
+    """Every row of the data file, in its order."""
+    data = tomllib.loads(DATA.read_text("utf-8"))
+    return tuple(Row(**r | {"source": data["sources"][r["source"]]}) for r in data["row"])
+
+
+def pairs() -> list[tuple[Row, Row]]:
+    """(before, after): what their author changed made the second one quicker."""
+    named = {r.name: r for r in rows()}
+    return [(named[a], named[b]) for a, b in tomllib.loads(DATA.read_text("utf-8"))["order"]["pairs"]]
