@@ -144,9 +144,32 @@ kernel chain[M=64, N=64, K=64](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: f
 }
 """
 
+CONSTANT_TAIL = """
+kernel constant_tail(V: f32[20]) -> (C: f32[20, 7], D: f32[20, 7]) {
+  grid bx = 2
+  shared v: f32[16], t: f32[16, 24], z: f32[16, 24]
+  v = V[bx*16]
+  t = v[:, None]
+  z = 3.0
+  C[bx*16, 0] = t
+  D[bx*16, 0] = z
+}
+"""
+
+TANH_HALF = """
+kernel tanh_half(X: f16[16, 64]) -> C: f32[16, 64] {
+  grid bx = 1
+  shared x: f16[16, 64]
+  x = X[0, 0]
+  x = tanh(x * 0.004)
+  C[0, 0] = f32(x) * 100
+}
+"""
+
 TRICKY = {
     "gated": GATED, "swap": SWAP, "fibonacci": FIBONACCI, "shift": SHIFT, "copied_late": COPIED_LATE,
     "one_value_two_tensors": ONE_VALUE_TWO_TENSORS, "operand_lives_on": OPERAND_LIVES_ON, "relu_cast": RELU_CAST, "chain": CHAIN,
+    "constant_tail": CONSTANT_TAIL, "tanh_half": TANH_HALF,
 }  # fmt: skip
 
 

@@ -143,7 +143,8 @@ class Encoder:
 
     def _store(self, t: Term) -> str:
         version, offset, stride, value = t.args
-        return f"(Store {self.term(version)} {self.expr(offset)} {stride} {self.term(value)})"
+        valid = f"{self.expr(value.vrows)} {self.expr(value.vcols)}"  # of a constant, the value alone would not tell
+        return f"(Store {self.term(version)} {self.expr(offset)} {stride} {self.term(value)} {valid})"
 
     def _targ(self, t: Term) -> str:
         return f"(TArg {t.args[0]} {t.args[1]})"

@@ -169,7 +169,11 @@ class _Reader:
         self.index |= {r.output: encoder.index[string(r.inputs[0])] for r in self.of("Ix")}
         self.tensor = self._tensors()
         self.tile = self._tiles()
-        self.version = {r.output: (self.tensor[r.inputs[0]], self.index[r.inputs[1]], i64(r.inputs[2])) for r in self.of("Store")}
+        self.version = {
+            r.output: (self.tensor[t], self.index[offset], i64(stride), self.index[rows], self.index[cols])
+            for r in self.of("Store")
+            for t, offset, stride, _, rows, cols in [r.inputs]
+        }
         self.decode: dict[str, Callable[[Any], Any]] = {
             "i64": i64,
             "String": string,

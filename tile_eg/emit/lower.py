@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tile_eg.chips import Chip
+from tile_eg.egraph import Where
 from tile_eg.emit.products import Products
 from tile_eg.extract import LoopStep, Schedule, Step, Storage
 from tile_eg.extract.schedule import Item, StorageId
@@ -131,10 +132,7 @@ class Lowering:
     def valid(self, step: Step, sid: StorageId | None = None, cls: int | None = None) -> tuple[Expr, Expr]:
         """Valid rows and cols of a class's value, on one core."""
         where = self.schedule.graph.where[cls if cls is not None else step.node.cls]
-        rows, cols = where.tile.vrows, where.tile.vcols
-        if where.share == 0:
-            return half(rows, where.tile.rows), cols
-        return (rows, half(cols, where.tile.cols)) if where.share == 1 else (rows, cols)
+        return shared(where, where.tile.vrows, where.tile.vcols)
 
     def form(self, cls: int) -> str:
         """How a copy of a class's value runs: flat where its rows lie without gaps."""
@@ -145,6 +143,13 @@ class Lowering:
     def only_once(self, share: int | None) -> Expr:
         """A whole value is held by both vector cores: one of them stores it."""
         return less(var(SUB), 1) if self.halves and share is None else ONE
+
+
+def shared(where: Where, rows: Expr, cols: Expr) -> tuple[Expr, Expr]:
+    """What one core has of a tile's valid rows and cols."""
+    if where.share == 0:
+        return half(rows, where.tile.rows), cols
+    return (rows, half(cols, where.tile.cols)) if where.share == 1 else (rows, cols)
 
 
 def half(valid: Expr, size: int) -> Expr:
@@ -205,15 +210,15 @@ def _fixpipe(low: Lowering, step: Step) -> Instr:
     rows, cols = low.valid(step, cls=source)
     relu = next(p for p in step.node.payload if isinstance(p, int)) == 1
     if step.node.op == "FixToGM":
-        tensor, offset, stride = step.node.payload[-1]
+        tensor, offset, stride, rows, cols = step.node.payload[-1]
         return Instr("fixpipe", Gm(tensor, offset, stride), (low.tile(step.srcs[1]),), rows, cols, relu=relu)
     return Instr("fixpipe", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, relu=relu)
 
 
 def _store(low: Lowering, step: Step) -> Instr:
     where = low.schedule.graph.where[step.node.children[1]]
-    tensor, offset, stride = step.node.payload[-1]
-    rows, cols = low.valid(step, cls=step.node.children[1])
+    tensor, offset, stride, rows, cols = step.node.payload[-1]
+    rows, cols = shared(where, rows, cols)
     target = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
     return Instr("ub_to_gm", target, (low.tile(step.srcs[1]),), rows, cols, when=low.only_once(where.share))
 

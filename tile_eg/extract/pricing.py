@@ -99,7 +99,7 @@ def _out(op: str, child: int, other: str) -> Callable[[Pricer, Node], list[Work]
         src = p.where(n.children[child])
         stride, dtype = 0, src.tile.dtype
         if other == "GM":
-            tensor, _, stride = n.payload[-1]
+            tensor, _, stride, *_ = n.payload[-1]
             dtype = next(t.dtype for t in p.graph.values.tensors if t.name == tensor)
         else:
             dtype = p.where(n.cls).tile.dtype
