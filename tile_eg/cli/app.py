@@ -14,6 +14,7 @@ import typer
 
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import complain, show
+from tile_eg.cli.simulate import simulate_file
 from tile_eg.compiler import InternalError, Lowered, check_kernel, meaning, stage
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import signature
@@ -142,6 +143,9 @@ def run_file(
     report = RunReport(*views, done.findings, done.counts, comparisons, planned.source, text)
     show(json.dumps(report.data(), indent=2) if as_json else str(report))
     return GOOD if report.good else OUR_ERROR
+
+
+app.command("simulate")(simulate_file)
 
 
 @app.command()

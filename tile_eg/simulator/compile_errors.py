@@ -11,7 +11,9 @@ from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kernel import Span
 from tile_eg.simulator.build import INCLUDE
 
-_PLACE = re.compile(r"(?:In file included from |\s+from )?(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?[:,]\s*(?P<text>.*)")
+_PLACE = re.compile(
+    r"(?:In file included from |\s+from )?(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?[:,]\s*(?P<text>.*)"
+)
 _UNKNOWN = (
     re.compile(r"'(\w+)' is not a member of '(?:AscendC|platform_ascendc)"),
     re.compile(r"no member named '(\w+)' in (?:namespace )?'AscendC"),
@@ -77,4 +79,5 @@ def known_names() -> frozenset[str]:
     """The names that the headers give a kernel: functions, classes, constants."""
     text = "\n".join(file.read_text(encoding="utf-8") for file in sorted((INCLUDE / "ascend_c").glob("*.h")))
     names = re.findall(r"(?m)\b([A-Z]\w+)\s*\(", text) + re.findall(r"\b(?:class|struct|using)\s+([A-Z]\w+)", text)
+    names += re.findall(r"(?m)^TILE_SIM_\w+\((\w+)", text)
     return frozenset(n for n in names if not n.startswith("TILE_SIM"))

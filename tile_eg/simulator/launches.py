@@ -11,7 +11,9 @@ from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Span
 
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
-_HEAD = re.compile(r'((?:(?:__(?:vector|cube|aicore|global)__|__mix__\s*\([^)]*\)|extern\s*" *"|void|inline|static)\s*)+)\b(\w+)\s*\(')
+_HEAD = re.compile(
+    r'((?:(?:__(?:vector|cube|aicore|global)__|__mix__\s*\([^)]*\)|extern\s*" *"|void|inline|static)\s*)+)\b(\w+)\s*\('
+)
 _NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])\'', re.S)
 _LOCAL = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+
 from tile_eg.simulator.asc_file import AscFile
 from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.run import CAPACITIES, Limits, execute, parse

@@ -354,7 +354,6 @@ private:
     inline static thread_local TPipe* current_ = nullptr;
 };
 
-inline TPipe* GetTPipePtr() { return TPipe::current(); }
 
 // A flag with a name: one direction between two pipes.
 template <pipe_t src, pipe_t dst>
@@ -372,3 +371,5 @@ public:
 };
 
 }  // namespace AscendC
+
+inline AscendC::TPipe* GetTPipePtr() { return AscendC::TPipe::current(); }

@@ -1,5 +1,6 @@
 // Number types, qualifiers and constants of Ascend C.
 #pragma once
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>

@@ -1,0 +1,103 @@
+"""`tile-eg simulate`: runs any Ascend C file in the simulator, ours or hand-written, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tile_eg.chips.loader import load_chip
+from tile_eg.cli import options, sources
+from tile_eg.cli.console import show
+from tile_eg.errors import TileError
+
+if TYPE_CHECKING:
+    from tile_eg.simulator.asc_file import AscFile
+    from tile_eg.simulator.findings import Simulation
+    from tile_eg.simulator.program import Options
+    from tile_eg.simulator.spec import Spec
+
+Define = Annotated[list[str] | None, typer.Option("-D", "--define", metavar="NAME=VALUE", help="A macro. Repeatable.")]
+
+
+def simulate_file(
+    file: Annotated[
+        Path, typer.Argument(metavar="KERNEL.asc", help="Ascend C: a kernel, or a file with a main that launches some.")
+    ],
+    args: Annotated[
+        Path | None, typer.Option(metavar="SPEC", help="The arguments (TOML); a file with a main needs none.")
+    ] = None,
+    chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
+    define: Define = None,
+    trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the order of issue as a Chrome trace.")] = None,
+    seconds: Annotated[float, typer.Option(min=0.1, metavar="NUMBER", help="How long it may run.")] = 60,
+    auto_sync: Annotated[bool, typer.Option(help="The compiler orders V and S of vector cores (--cce-auto-sync).")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Runs hand-written Ascend C in the simulator, and says what is wrong with it.
+
+    Races, deadlocks, misused flags and queues, memory outside of tensors: each with the line of the file.
+    """
+    from tile_eg.report.simulated import SimulatedReport
+    from tile_eg.simulator.asc_file import AscFile
+    from tile_eg.simulator.kernel_run import compare
+    from tile_eg.simulator.spec import read_spec
+
+    text = AscFile(file, sources.read_text(file))
+    how = replace(_options(chip, seconds, trace), defines=_defines(define or []), auto_sync=auto_sync)
+    spec = read_spec(args) if args else None
+    if spec is None and not text.has_main:
+        raise TileError(f"'{file}' has no main: --args says what to launch it with", help="docs/simulator.md shows a spec")
+    done = _run(text, spec, how)
+    report = SimulatedReport(str(file), text.source, done, _names(spec), compare(spec, done) if spec else [])
+    if spec:
+        _save(spec, done.outputs)
+    if trace:
+        with options.writing(trace):
+            trace.write_text(json.dumps(report.trace()), encoding="utf-8")
+    show(json.dumps(report.data(), indent=2) if as_json else str(report))
+    return 0 if report.good else 1
+
+
+def _run(text: AscFile, spec: Spec | None, how: Options) -> Simulation:
+    """The run; a file that crashes, loops for ever or eats memory is the user's error."""
+    from tile_eg.simulator.findings import SimulatorError
+    from tile_eg.simulator.kernel_run import run_kernel
+    from tile_eg.simulator.program import run_program
+
+    try:
+        return run_kernel(text, spec, how) if spec else run_program(text, how)
+    except SimulatorError as error:
+        raise TileError(str(error), help="--seconds gives it longer" if "seconds" in str(error) else "") from None
+
+
+def _options(chip: str | None, seconds: float, trace: Path | None) -> Options:
+    from tile_eg.ir.types import Level
+    from tile_eg.simulator.program import Options
+    from tile_eg.simulator.run import CAPACITIES, Limits
+
+    tables = load_chip(chip) if chip else load_chip()
+    sizes = {name: tables.memories[Level(name)].bytes for name in CAPACITIES}
+    return Options(cores=tables.cube_cores, capacities=sizes, limits=Limits(seconds=seconds), trace=trace is not None)
+
+
+def _defines(given: Sequence[str]) -> dict[str, str]:
+    parts = (text.partition("=") for text in given)
+    return {name: value if sign else "1" for name, sign, value in parts}
+
+
+def _names(spec: Spec | None) -> list[str]:
+    return [a.name for a in spec.arguments if a.output] if spec else []
+
+
+def _save(spec: Spec, outputs: Sequence[Any]) -> None:
+    import numpy as np
+
+    for argument, array in zip([a for a in spec.arguments if a.output], outputs, strict=True):
+        if argument.save:
+            with options.writing(argument.save):
+                np.save(argument.save, array)

@@ -1,0 +1,103 @@
+"""What the simulation of a hand-written file says: outputs, findings at their lines, what moved, and the order of issue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Span
+from tile_eg.simulator.findings import Finding, Simulation
+from tile_eg.simulator.kernel_run import Comparison
+
+
+@dataclass(frozen=True)
+class SimulatedReport:
+    """The views of one run of a file, as text and as plain data for JSON."""
+
+    file: str
+    source: str
+    done: Simulation
+    names: Sequence[str]
+    comparisons: Sequence[Comparison]
+
+    @property
+    def good(self) -> bool:
+        return self.done.ok and not self.done.returned and all(c.good for c in self.comparisons)
+
+    def __str__(self) -> str:
+        parts = [self.done.printed.rstrip(), *map(self._output, self.names, self.done.outputs), *map(_compared, self.comparisons)]
+        parts += [self._finding(f) for f in self.done.findings]
+        parts += [_table("instructions", self.done.counts.instructions, ""), _table("moved", self.done.counts.bytes, " B")]
+        if self.done.returned:
+            parts.append(f"main returned {self.done.returned}")
+        parts.append(f"{self.file}: {'good' if self.good else 'BAD'}, {len(self.done.findings)} findings")
+        return "\n".join(p for p in parts if p)
+
+    def _output(self, name: str, array: np.ndarray) -> str:
+        return f"{name}: {_summary(array)}"
+
+    def _finding(self, finding: Finding) -> str:
+        where = f" ({finding.core}, block {finding.block})" if finding.core else ""
+        notes = (("the other instruction", self._span(finding.other_line)),) if finding.other_line else ()
+        shown = TileError(f"{finding.kind}: {finding.message}{where}", self._span(finding.line), notes=notes)
+        shown.source = self.source
+        return shown.render()
+
+    def _span(self, line: int) -> Span | None:
+        lines = self.source.splitlines()
+        if not 0 < line <= len(lines):
+            return None
+        text = lines[line - 1]
+        start = len(text) - len(text.lstrip()) + 1
+        return Span(self.file, line, start, line, max(start + 1, len(text.rstrip()) + 1))
+
+    def data(self) -> dict[str, Any]:
+        outputs = [{"name": n, **_numbers(a)} for n, a in zip(self.names, self.done.outputs, strict=True)]
+        return {
+            "good": self.good,
+            "outputs": outputs,
+            "comparisons": [{**asdict(c), "good": c.good} for c in self.comparisons],
+            "findings": [asdict(f) for f in self.done.findings],
+            "instructions": self.done.counts.instructions,
+            "bytes": self.done.counts.bytes,
+            "printed": self.done.printed,
+            "returned": self.done.returned,
+        }
+
+    def trace(self) -> dict[str, Any]:
+        """A Chrome trace: one track for each pipe and core. The time is the place in the order of issue, not a duration."""
+        events = [
+            {"name": row.name, "ph": "X", "ts": i, "dur": 1, "pid": f"block {row.block}", "tid": f"{row.core} {row.pipe}",
+             "args": {"line": row.line, "bytes": row.bytes}}
+            for i, row in enumerate(self.done.trace)
+        ]  # fmt: skip
+        return {"traceEvents": events, "otherData": {"time": "order of issue"}}
+
+
+def _numbers(array: np.ndarray) -> dict[str, Any]:
+    values = array.astype(np.float64)
+    finite = values[np.isfinite(values)]
+    low, high, mean = (float(f(finite)) if finite.size else None for f in (np.min, np.max, np.mean))
+    return {"dtype": str(array.dtype), "shape": list(array.shape), "min": low, "max": high, "mean": mean,
+            "not_finite": int(values.size - finite.size)}  # fmt: skip
+
+
+def _summary(array: np.ndarray) -> str:
+    n = _numbers(array)
+    text = f"{n['dtype']}{n['shape']}"
+    if n["min"] is not None:
+        text += f", min {n['min']:.6g}, max {n['max']:.6g}, mean {n['mean']:.6g}"
+    return text + (f", {n['not_finite']} not finite" if n["not_finite"] else "")
+
+
+def _compared(comparison: Comparison) -> str:
+    verdict = "good" if comparison.good else "BAD"
+    return f"{comparison.name}: {verdict}, error {comparison.error:.3g} (tolerance {comparison.tolerance:g})"
+
+
+def _table(title: str, counts: dict[str, int], unit: str) -> str:
+    return f"{title}: " + ", ".join(f"{name} {count}{unit}" for name, count in counts.items()) if counts else ""
