@@ -14,7 +14,7 @@ from tile_eg.extract.realise import realise
 
 
 class Exact:
-    """CP-SAT to optimality within `seconds` of its deterministic time a solve; at most `refusals` choices that turn out illegal."""
+    """CP-SAT to optimality, within `seconds` of its deterministic time a solve and `refusals` choices that turn out illegal."""
 
     name = "exact"
 
