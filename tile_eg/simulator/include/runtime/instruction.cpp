@@ -217,7 +217,11 @@ void Instruction::record()
     machine.events.push_back(event_);
     for (const Span& span : reads_) {
         auto& slot = span.memory->reader[span.memory->slot(event_.core, event_.pipe)];
-        std::fill(slot.get() + span.begin / granule, slot.get() + (span.end + granule - 1) / granule, id);
+        uint32_t *const first = slot.get() + span.begin / granule, *const last = slot.get() + (span.end + granule - 1) / granule;
+        if (event_.pipe == Pipe::S && span.memory->space() == Space::GM)
+            std::replace(first, last, 0u, id);  // it has finished already: a copy that reads the same may not have
+        else
+            std::fill(first, last, id);
         span.memory->touch(span.end);
     }
     for (const Span& span : writes_) {

@@ -98,7 +98,7 @@ void raise_flag(Pipe src, Pipe dst, int64_t id, int line)
 {
     Core& core = *machine.core;
     Flag& flag = core.flags[int(src)][int(dst)][id];
-    const bool early = set_early(line);
+    const bool early = core.last[int(src)] && set_early(line);
     flag.set = true, flag.set_line = line, flag.payload = finished(core, src, early);
     if (schedule.on()) schedule.set(src, dst, id, early);
 }
@@ -158,7 +158,7 @@ void cross_set(int mode, Pipe pipe, int64_t id, int line)
     if (mode != 2) misuse("unsupported", line, "the simulator knows CrossCoreSetFlag in mode 2 only");
     if (!core.has(pipe)) misuse("wrong_core", line, "%s has no pipe %s", core_name(core.index), name_of(pipe));
     trace(name_of(pipe), text("CrossCoreSetFlag %lld", (long long)id), line);
-    const bool early = set_early(line);
+    const bool early = core.last[int(pipe)] && set_early(line);
     for (Core& other : machine.cores) {
         if (!other.present || (core.index == AIC) == (other.index == AIC)) continue;
         CrossFlag& flag = other.cross[core.index][id];
