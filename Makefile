@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN     := $(VENV)/bin
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test quick lint bench validate golden readme clean
+.PHONY: demo test quick lint bench mutants validate golden readme clean
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -31,6 +31,9 @@ golden: $(VENV)/.ready
 
 readme: $(VENV)/.ready
 	$(BIN)/python docs/update_readme.py
+
+mutants: $(VENV)/.ready
+	$(BIN)/python -m tests.simulator.mutants
 
 bench: $(VENV)/.ready
 	$(BIN)/python -m benchmarks
