@@ -166,10 +166,23 @@ kernel tanh_half(X: f16[16, 64]) -> C: f32[16, 64] {
 }
 """
 
+NARROW_PRODUCT = """
+kernel narrow_product(A: f16[12, 20], B: f16[20, 7], D: f16[7, 30]) -> (C: f32[12, 30]) {
+  grid bx = 1
+  shared a: f16[16, 32], b: f16[32, 16], d: f16[16, 32], p: f16[16, 16]
+  a = A[0, 0]
+  b = B[0, 0]
+  d = D[0, 0]
+  p = a @ b
+  C[0, 0] = p @ d
+}
+"""
+
 TRICKY = {
     "gated": GATED, "swap": SWAP, "fibonacci": FIBONACCI, "shift": SHIFT, "copied_late": COPIED_LATE,
     "one_value_two_tensors": ONE_VALUE_TWO_TENSORS, "operand_lives_on": OPERAND_LIVES_ON, "relu_cast": RELU_CAST, "chain": CHAIN,
     "constant_tail": CONSTANT_TAIL, "tanh_half": TANH_HALF,
+    "narrow_product": NARROW_PRODUCT,
 }  # fmt: skip
 
 

@@ -187,8 +187,9 @@ def _fixpipe(s: Scope, i: Instr) -> list[str]:
     quant = {F32: "NoQuant", F16: "F322F16", BF16: "F322BF16"}.get(dtype)
     if quant is None or s.dtype(src) is not F32:
         raise EmitError(f"fixpipe from {s.dtype(src)} to {dtype} is not supported", i.span)
-    n, m = s.field(i, "nSize", i.cols, MMAD), s.field(i, "mSize", i.rows, FIXPIPE_ROWS)
     to_l1 = isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.L1
+    cols = round_up(i.cols, 16) if to_l1 else i.cols  # NZ has whole fractals
+    n, m = s.field(i, "nSize", cols, MMAD), s.field(i, "mSize", i.rows, FIXPIPE_ROWS)
     if to_l1 and dtype is F32:
         raise EmitError("fixpipe to L1 must convert to a 16-bit type", i.span)
     stride = padded_rows(s.buffer(tile(i, i.dst))) if to_l1 else stride_of(s, i.dst)
