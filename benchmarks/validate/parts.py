@@ -40,4 +40,3 @@ def program(
     *, cube: tuple[Node, ...] = (), vector: tuple[Node, ...] = (), halves: bool = False,
 ) -> Program:  # fmt: skip
     return Program(name, "910B1", kernel_type, tensors, blocks, halves, 0, buffers, cube, vector)
-

@@ -13,9 +13,14 @@ from tile_eg.timeline.engine import Timeline
 
 @dataclass(frozen=True, repr=False)
 class Cost(Printed):
-    """A timeline as its readers ask for it. Prints as a line and two tables."""
+    """A timeline as its readers ask for it. Prints as a line and two tables.
+
+    `handover` is the predicted time in microseconds with the shortest and the longest latency between cores that is taken to be
+    possible; None for a program in which no core waits for another.
+    """
 
     timeline: Timeline
+    handover: tuple[float, float] | None = None
 
     @property
     def microseconds(self) -> float:
@@ -31,7 +36,14 @@ class Cost(Printed):
         waves = f" in {t.waves} waves" if t.waves > 1 else ""
         blocks = f"{t.blocks} block{'s' * (t.blocks > 1)}{waves}"
         launch = f"{duration(t.launch_us * 1e-6)} of it launch"
-        return f"predicted {duration(t.microseconds * 1e-6)} on {t.chip} ({launch}; {blocks}; bound by {t.bound})"
+        return f"predicted {duration(t.microseconds * 1e-6)}{self._range()} on {t.chip} ({launch}; {blocks}; bound by {t.bound})"
+
+    def _range(self) -> str:
+        """The latency between cores is not published: what that leaves open."""
+        if self.handover is None:
+            return ""
+        low, high = (duration(us * 1e-6) for us in self.handover)
+        return f" ({low} to {high} by the latency between cores, which is not published)"
 
     def pipes(self) -> str:
         """How long each pipe of one block is busy."""
@@ -49,6 +61,7 @@ class Cost(Printed):
         t = self.timeline
         return {
             "microseconds": t.microseconds,
+            "microseconds_range": list(self.handover) if self.handover else None,
             "launch_microseconds": t.launch_us,
             "blocks": t.blocks,
             "waves": t.waves,

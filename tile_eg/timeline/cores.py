@@ -27,7 +27,7 @@ class StreamError(Exception):
 
 @dataclass(frozen=True)
 class Span:
-    """When one instruction occupied its pipe; `complete` is when its result was there."""
+    """When one instruction occupied its pipe; `complete` is when its result was there, `env` the loop variables at its time."""
 
     core: str
     pipe: str
@@ -35,6 +35,26 @@ class Span:
     start: float
     end: float
     complete: float
+    env: Env
+
+
+@dataclass(frozen=True)
+class Handover:
+    """A flag from the time it was set to the time its wait was over, by (core, pipe)."""
+
+    name: str
+    source: tuple[str, str]
+    target: tuple[str, str]
+    set: float
+    taken: float
+
+
+@dataclass
+class Record:
+    """What happened, where somebody wants to look at it."""
+
+    spans: list[Span] = field(default_factory=list)
+    handovers: list[Handover] = field(default_factory=list)
 
 
 @dataclass
@@ -52,14 +72,14 @@ class Pipe:
 class Core:
     """The cube core, or a vector core, of one block. `arrivals` are the times at which its counters are raised, by id."""
 
-    def __init__(self, name: str, stream: Iterator[Step], pricer: Pricer, chip: Chip, spans: list[Span] | None) -> None:
-        self.name, self.stream, self.pricer, self.chip, self.spans = name, stream, pricer, chip, spans
+    def __init__(self, name: str, stream: Iterator[Step], pricer: Pricer, chip: Chip, record: Record) -> None:
+        self.name, self.stream, self.pricer, self.chip, self.record = name, stream, pricer, chip, record
         self.pipes = {p: Pipe(p, deque(maxlen=chip.limits.queue_depth)) for p in (*CORE_PIPES[name], SCALAR_PIPE)}
         self.clock = 0.0
         self.held: Step | None = None
         self.finished = False
         self.flags: dict[Event, deque[float]] = {}
-        self.arrivals: dict[int, deque[float]] = {}
+        self.arrivals: dict[int, deque[tuple[float, str]]] = {}
         self.other: Core | None = None
         self.bytes: dict[str, int] = {}
         self.tensors: dict[tuple[str, bool], float] = {}
@@ -117,17 +137,26 @@ class Core:
 
     def _cross_wait(self, node: CrossWait) -> bool:
         times = self.arrivals.get(node.id)
-        if not times:
+        if not times or self.other is None:
             return False
-        self.clock = max(self.clock + self.chip.sync.scalar_issue, times.popleft())
+        there, pipe = times.popleft()
+        self.clock = max(self.clock + self.chip.sync.scalar_issue, there)
+        source, sent = (self.other.name, pipe), there - self.chip.sync.cross_latency
+        self.record.handovers.append(Handover(describe(node), source, (self.name, SCALAR_PIPE), sent, self.clock))
         return True
 
     def _scalar_wait(self, node: WaitFlag, env: Env) -> bool:
         times = self.flags.get(_event(node, env))
         if not times:
             return False
-        self.clock = max(self.clock + self.chip.sync.scalar_issue, times.popleft())
+        there = times.popleft()
+        self.clock = max(self.clock + self.chip.sync.scalar_issue, there)
+        self._taken(node, env, there, self.clock)
         return True
+
+    def _taken(self, node: WaitFlag, env: Env, there: float, time: float) -> None:
+        ends = (self.name, node.src), (self.name, node.dst)
+        self.record.handovers.append(Handover(describe(node, env), *ends, there - self.chip.sync.flag, time))
 
     def _barrier_all(self) -> bool:
         if any(p.waiting for p in self.pipes.values()):
@@ -141,12 +170,14 @@ class Core:
         """Runs an issued node at the head of its pipe; False when it is a wait without its flag."""
         node, env, issued = entry
         if isinstance(node, Instr):
-            self._run(pipe, node, self.pricer.price(node, env), issued)
+            self._run(pipe, entry, self.pricer.price(node, env))
         elif isinstance(node, WaitFlag):
             times = self.flags.get(_event(node, env))
             if not times:
                 return False
-            pipe.ready = max(pipe.ready, issued, times.popleft()) + self.chip.sync.flag
+            there = times.popleft()
+            pipe.ready = max(pipe.ready, issued, there) + self.chip.sync.flag
+            self._taken(node, env, there, pipe.ready)
         elif isinstance(node, SetFlag):
             self._set(node, env, max(pipe.done, pipe.ready, issued))
         elif isinstance(node, PipeBarrier):
@@ -155,7 +186,8 @@ class Core:
             self._cross_set(node, max(pipe.done, pipe.ready, issued))
         return True
 
-    def _run(self, pipe: Pipe, node: Instr, price: Price, issued: float) -> None:
+    def _run(self, pipe: Pipe, entry: Entry, price: Price) -> None:
+        node, env, issued = entry
         start = max(pipe.ready, issued)
         pipe.ready = start + price.busy
         pipe.done = max(pipe.done, pipe.ready + price.fill)
@@ -166,8 +198,8 @@ class Core:
         if price.tensor:
             key = (price.tensor, price.writes)
             self.tensors[key] = self.tensors.get(key, 0) + price.bytes * (1 if price.writes else price.miss)
-        if self.spans is not None:
-            self.spans.append(Span(self.name, pipe.name, node, start, pipe.ready, pipe.ready + price.fill))
+        if isinstance(node, Instr):
+            self.record.spans.append(Span(self.name, pipe.name, node, start, pipe.ready, pipe.ready + price.fill, env))
 
     def _set(self, node: SetFlag, env: Env, time: float) -> None:
         self.flags.setdefault(_event(node, env), deque()).append(time + self.chip.sync.flag)
@@ -177,7 +209,7 @@ class Core:
 
     def _cross_set(self, node: CrossSet, time: float) -> None:
         if self.other is not None:
-            self.other.arrivals.setdefault(node.id, deque()).append(time + self.chip.sync.cross_latency)
+            self.other.arrivals.setdefault(node.id, deque()).append((time + self.chip.sync.cross_latency, node.pipe))
 
     @property
     def end(self) -> float:

@@ -15,7 +15,7 @@ from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.machine import cores as cores_of
 from tile_eg.ir.program import AIC, AIV, Program
-from tile_eg.timeline.cores import Core, Span, StreamError, run_cores
+from tile_eg.timeline.cores import Core, Handover, Record, Span, StreamError, run_cores
 from tile_eg.timeline.expand import count, guards_on, loops, nests, steps
 from tile_eg.timeline.reuse import mean_cores, misses, read_share
 from tile_eg.timeline.works import Pricer, blocks_at_once
@@ -37,6 +37,7 @@ class Block:
     bytes: dict[str, float]
     tensors: dict[tuple[str, bool], float]
     spans: tuple[Span, ...] = ()
+    handovers: tuple[Handover, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Timeline:
 
     `busy` is cycles by (core, pipe) in one block of `block_cycles`; `bytes` is by path ("GM->L1") in the whole launch. `bound` is
     what bounds the kernel: "HBM", a pipe ("AIC.MTE2"), or "latency" where no pipe is busy half of the time. `spans` are the
-    instructions of one block (not all of them when `extrapolated`).
+    instructions and `handovers` the flags of one block (not all of them when `extrapolated`).
     """
 
     program: str
@@ -64,6 +65,7 @@ class Timeline:
     bound: str
     spans: tuple[Span, ...]
     extrapolated: bool
+    handovers: tuple[Handover, ...] = ()
 
     @property
     def core_us(self) -> float:
@@ -105,6 +107,7 @@ def run(program: Program, chip: Chip, *, exact: bool = False) -> Timeline:
         bytes=_launch_bytes(program, block),
         bound="HBM" if hbm > HBM_BOUND * total else _bound(block),
         spans=block.spans,
+        handovers=block.handovers,
         extrapolated=extrapolated,
     )
 
@@ -153,10 +156,10 @@ def _block(program: Program, pricer: Pricer, block: int, exact: bool) -> tuple[B
 
 def _simulate(program: Program, pricer: Pricer, block: int, skip: Mapping[str, int]) -> Block:
     """One block, with `skip` trips left out in the middle of the loops it names."""
-    spans: list[Span] = []
+    record = Record()
     env = {BLOCK: block, SUB: 0}
     sides = [(AIC, program.cube), (AIV, program.vector)]
-    cores = [Core(name, steps(nodes, env, skip), pricer, pricer.chip, spans) for name, nodes in sides if nodes]
+    cores = [Core(name, steps(nodes, env, skip), pricer, pricer.chip, record) for name, nodes in sides if nodes]
     run_cores(cores)
     twice = 2 if program.halves or cores_of(program.kernel_type)[1] == 2 else 1
     weight = {AIC: 1, AIV: twice}
@@ -168,7 +171,7 @@ def _simulate(program: Program, pricer: Pricer, block: int, skip: Mapping[str, i
         for key, missed in core.tensors.items():
             tensors[key] = tensors.get(key, 0) + missed * weight[core.name]
     busy = {(c.name, p.name): p.busy for c in cores for p in c.pipes.values() if p.busy}
-    return Block(max((c.end for c in cores), default=0.0), busy, moved, tensors, tuple(spans))
+    return Block(max((c.end for c in cores), default=0.0), busy, moved, tensors, tuple(record.spans), tuple(record.handovers))
 
 
 # ---- long loops -------------------------------------------------------------------------------------------------------------
