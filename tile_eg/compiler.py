@@ -115,7 +115,19 @@ class Planned:
     @cached_property
     def cost(self) -> Cost:
         """The predicted time, and how it divides over pipes and memory levels."""
-        return Cost(self.timeline)
+        from tile_eg.timeline.summary import handover_range
+
+        timeline = self.timeline
+        with stage("time the program"):
+            return Cost(timeline, handover_range(self.program, self.chip))
+
+    def trace(self) -> dict[str, Any]:
+        """The timeline of one block as a Chrome trace, for `json.dump`: Perfetto opens it."""
+        from tile_eg.timeline import engine
+        from tile_eg.timeline.trace import chrome_trace
+
+        with stage("trace the program"):
+            return chrome_trace(self.program, engine.run(self.program, self.chip, exact=True))
 
     @cached_property
     def memory(self) -> MemoryMap:

@@ -122,6 +122,7 @@ def run_file(
     given: Annotated[list[str] | None, typer.Option("--input", metavar="NAME=FILE", help="An input, a .npy.")] = None,
     save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep inputs and outputs there, as .npy files.")] = None,
     order: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="Let pipes run in an unfavourable order.")] = None,
+    trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the predicted timeline, which Perfetto opens.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Runs what a kernel becomes, and checks its numbers.
@@ -137,6 +138,9 @@ def run_file(
     done = planned.run(inputs, strict=False, order=order)
     if save:
         options.save_arrays(save, inputs | done.outputs)
+    if trace:
+        with options.writing(trace):
+            trace.write_text(json.dumps(planned.trace()), encoding="utf-8")
     comparisons = compare(held, done.outputs, meaning(held, inputs)) if isinstance(held, Kernel) else None
     text = held.source if isinstance(held, Kernel) else ""
     views = planned.program, planned.cost, planned.memory

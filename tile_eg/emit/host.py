@@ -11,6 +11,7 @@ from tile_eg.ir.program import Program
 
 TEXT = """\
 // Host part of kernel {name}: launch, shapes and workspace. Written by tile_eg.
+// Build the kernel with --cce-auto-sync=off: it holds every flag and barrier that it needs, and none should be added.
 #include <cstddef>
 #include <cstdint>
 #include "acl/acl.h"
