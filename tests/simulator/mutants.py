@@ -280,25 +280,33 @@ def census(kernel: Subject) -> dict[Mutant, str]:
     return {mutant: found for mutant in mutants_of(kernel) if (found := fate(kernel, mutant)) != NONE}
 
 
-def rows(fates: dict[str, dict[Mutant, str]]) -> Iterator[str]:
-    """The table of docs/simulator.md, and under it whatever was not caught."""
-    yield "| kernel | kind | mutants | by a finding | by the numbers | harmless | missed |"
-    yield "|---|---|---|---|---|---|---|"
+Fates = dict[str, dict[Mutant, str]]
+
+
+def table(title: str, groups: dict[str, list[str]]) -> Iterator[str]:
+    yield f"| {title} | mutants | by a finding | by the numbers | harmless | missed |"
+    yield "|---|---|---|---|---|---|"
+    everything = [f for group in groups.values() for f in group]
+    for name, group in {**groups, "all": everything}.items():
+        numbers = (len(group), *(group.count(f) for f in (FINDING, NUMBERS, HARMLESS, MISSED)))
+        yield f"| {name} | {' | '.join(map(str, numbers))} |"
+    yield ""
+
+
+def report(fates: Fates) -> Iterator[str]:
+    """The tables of docs/simulator.md, and under them whatever was not caught."""
+    kinds = dict.fromkeys(mutant.kind for found in fates.values() for mutant in found)
+    of_kind = {kind: [f for found in fates.values() for m, f in found.items() if m.kind == kind] for kind in kinds}
+    yield from table("kernel", {name: list(found.values()) for name, found in fates.items()})
+    yield from table("kind", of_kind)
     for name, found in fates.items():
-        for kind in dict.fromkeys(mutant.kind for mutant in found):
-            count = Counter(f for mutant, f in found.items() if mutant.kind == kind)
-            numbers = (count.total(), *(count[f] for f in (FINDING, NUMBERS, HARMLESS, MISSED)))
-            yield f"| {name} | {kind} | {' | '.join(map(str, numbers))} |"
-    for name, found in fates.items():
-        for mutant, f in found.items():
-            if f in (HARMLESS, MISSED):
-                yield f"{f}: {name}, {mutant.kind}: {mutant.where}"
+        yield from (f"{f}: {name}, {m.kind}: {m.where}" for m, f in found.items() if f in (HARMLESS, MISSED))
 
 
 if __name__ == "__main__":
     chosen = sys.argv[1:] or list(SIZES)
-    results = {}
+    results: Fates = {}
     for name in chosen:
         results[name] = census(subject(name))
         print(name, Counter(results[name].values()), file=sys.stderr, flush=True)
-    print("\n".join(rows(results)))
+    print("\n".join(report(results)))

@@ -73,6 +73,14 @@ def test_what_the_scalar_unit_has_read_may_be_overwritten() -> None:
     assert run(ready + "if (x.GetValue(0) > 0) { PipeBarrier<PIPE_V>(); Duplicate(x, 2.0f, 64); }")[1].ok
 
 
+def test_a_scalar_read_does_not_hide_a_copy_that_reads_the_same() -> None:
+    body = "DataCopy(x, gmY, 64); /*2*/\nif (gmY.GetValue(0) > 0) Duplicate(y, 1.0f, 64);\n"
+    source = vector("X Y", body + "SetFlag<HardEvent::V_MTE3>(0); WaitFlag<HardEvent::V_MTE3>(0);\nDataCopy(gmY, y, 64); /*1*/")
+    x = np.ones(256, np.float32)
+    found = only(simulate(source, "k", [x, x], kernel_type="AIV_ONLY", launch=1, outputs=[1], inout=[1]))
+    assert (found.kind, found.line, found.other_line) == ("race", line(source, "/*1*/"), line(source, "/*2*/"))
+
+
 HALVES = kernel(
     "X Y",
     "MIX_AIC_1_2",

@@ -266,7 +266,8 @@ void Schedule::cross_wait(int64_t id)
 // Which write every access meets: two runs with one fingerprint differ in the order of independent instructions only.
 void Schedule::touched(Memory& memory, int64_t begin, int64_t end, bool write)
 {
-    const uint64_t key = current_ ? items_[current_].key : mix(uint64_t(machine.block) << 34 | 1u << 31 | uint64_t(line_));
+    const uint64_t scalar = uint64_t(machine.block) << 34 | uint64_t(machine.core->index) << 32;
+    const uint64_t key = current_ ? items_[current_].key : mix(scalar);
     uint32_t* const met = memory.met.get();
     for (int64_t i = begin / granule; i < (end + granule - 1) / granule; ++i) {
         fingerprint_ += mix(key ^ uint64_t(met[i]) << 1 ^ mix(uint64_t(i) << 3 | uint64_t(memory.space())));
