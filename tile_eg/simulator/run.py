@@ -89,7 +89,7 @@ def _check_call(
 
 
 def execute(command: Sequence[str], inputs: bytes, limits: Limits) -> tuple[bytes, str, int]:
-    """Runs the simulator's executable: its report and outputs, what the kernel printed, and the exit code (0 unless a main exits)."""
+    """Runs the simulator's executable: its report and outputs, what was printed, and the exit code of a main."""
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
             output, errors = process.communicate(inputs, timeout=limits.seconds)

@@ -5,7 +5,7 @@ blocks = 8                # as the host counts them
 type = "AIV_ONLY"         # where the file does not say it
 [defines]                 # macros
 [[arguments]]             # in the kernel's order; one of:
-shape = [8, 2048]         #   a tensor: dtype, and `file` (.npy) or `generator`: uniform, normal, zeros, arange (`seed`, `low`, `high`)
+shape = [8, 2048]         #   a tensor: with `file` (.npy), or `generator`: uniform (`low`, `high`), normal, zeros, arange; `seed`
 dtype = "f32"             #   `output = true`: it comes back; `expect` (.npy) and `tolerance` compare it, `save` keeps it
 value = 2048              #   a scalar
 fields = {total = 2048}   #   a structure by value, its fields in their order
@@ -32,8 +32,12 @@ GENERATORS = ("uniform", "normal", "zeros", "arange")
 TOP = ("kernel", "blocks", "type", "defines", "arguments", "auto_sync")
 KEYS = ("name", "shape", "dtype", "file", "generator", "seed", "low", "high", "output", "expect", "tolerance", "save", "value",
         "fields", "bytes")  # fmt: skip
-_KINDS = {"a tensor (`shape`, or `file`)": ("shape", "file"), "a scalar (`value`)": ("value",), "a structure (`fields`)": ("fields",),
-          "a workspace (`bytes`)": ("bytes",)}  # fmt: skip
+_KINDS = {
+    "a tensor (`shape`, or `file`)": ("shape", "file"),
+    "a scalar (`value`)": ("value",),
+    "a structure (`fields`)": ("fields",),
+    "a workspace (`bytes`)": ("bytes",),
+}
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@
 #include "ascend_c/params.h"
 #include "ascend_c/queue.h"
 #include "ascend_c/sync.h"
+#include "ascend_c/system.h"
 #include "ascend_c/tensor.h"
 #include "ascend_c/types.h"
 #include "ascend_c/vector.h"

@@ -1,0 +1,129 @@
+"""Files with a main of their own run as they are; what is wrong with a file or a spec is told to its author."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.simulator.asc import MAIN, QUEUES, SPEC, file_of, launched, ran
+from tile_eg.cli.app import run
+from tile_eg.errors import TileError
+from tile_eg.simulator.findings import SimulatorError
+from tile_eg.simulator.launches import kernels, rewrite
+from tile_eg.simulator.run import Limits
+
+
+def test_a_template_kernel_is_launched_from_main_and_its_result_reaches_the_host(tmp_path: Path) -> None:
+    done = ran(tmp_path)
+    assert done.ok and done.returned == 0 and done.printed == "last 254\n"
+
+
+def test_a_finding_in_a_file_with_a_main_names_the_device_tensor_and_the_line(tmp_path: Path) -> None:
+    done = ran(tmp_path, MAIN.replace("<<<2, 0,", "<<<3, 0,"))
+    line = MAIN.splitlines().index("    AscendC::DataCopy(a, gx, LENGTH);") + 1
+    assert [(f.kind, f.line) for f in done.findings] == [("out_of_bounds", line)]
+    assert "xDevice" in done.findings[0].message
+
+
+def test_what_main_returns_is_returned(tmp_path: Path) -> None:
+    assert ran(tmp_path, MAIN.replace("host[1] == 2", "host[1] == 7")).returned == 3
+
+
+def test_a_failed_assert_is_a_finding(tmp_path: Path) -> None:
+    source = MAIN.replace("    aclInit(nullptr);", "    assert(argc == 7);")
+    finding = ran(tmp_path, "#include <cassert>\n" + source).findings[0]
+    assert finding.kind == "assert" and "argc == 7" in finding.message
+
+
+def test_macros_reach_the_file(tmp_path: Path) -> None:
+    assert ran(tmp_path, MAIN.replace("last %g", "last of " "SCENARIO %g").replace('"last of SCENARIO %g', 'NAME " %g'),
+               defines={"NAME": '"m"'}).printed == "m 254\n"  # fmt: skip
+
+
+def test_a_file_that_loops_for_ever_is_stopped(tmp_path: Path) -> None:
+    with pytest.raises(SimulatorError, match="did not end within 1 seconds"):
+        ran(tmp_path, MAIN.replace("    aclInit(nullptr);", "    for (volatile int i = 0;; ++i) {}"), limits=Limits(seconds=1))
+
+
+def test_rewriting_keeps_every_line_where_it_was() -> None:
+    text = rewrite(MAIN, {"doubled": "AIV_ONLY"})
+    assert "<<<" not in text and text.count("\n") == MAIN.count("\n")
+    assert text.splitlines()[-3] == MAIN.splitlines()[-3]
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "type_"),
+    [
+        ("__global__ __cube__ void k()", "", "AIC_ONLY"),
+        ("__vector__ __global__ void k()", "", "AIV_ONLY"),
+        ("__global__ __mix__(1, 1) void k()", "", "MIX_AIC_1_1"),
+        ('extern "C" __global__ __aicore__ void k()', "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);", "AIC_ONLY"),
+        ("__global__ __aicore__ void k()", "if ASCEND_IS_AIC {}", "MIX_AIC_1_2"),
+    ],
+)
+def test_a_kernel_says_its_type(head: str, body: str, type_: str) -> None:
+    assert [(k.name, k.type) for k in kernels(f"// __global__ void no()\n{head} {{ {body} }}")] == [("k", type_)]
+
+
+def test_an_unknown_call_is_told_at_its_line_with_the_nearest_that_is_known(tmp_path: Path) -> None:
+    with pytest.raises(TileError) as caught:
+        launched(tmp_path, QUEUES.replace("AscendC::Muls(", "AscendC::Mulz("))
+    assert "'Mulz' is not simulated" in str(caught.value) and "k.asc:20:" in str(caught.value)
+    assert "`Muls`" in caught.value.help
+
+
+def test_a_mistake_inside_a_call_is_told_at_the_authors_line(tmp_path: Path) -> None:
+    with pytest.raises(TileError) as caught:
+        launched(tmp_path, QUEUES.replace("AscendC::Muls(c, a, t.scale, tile)", "AscendC::And(c, a, a, tile)"))
+    assert "And does not take this element type" in str(caught.value) and "k.asc:20:" in str(caught.value)
+    assert "vector.h" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("blocks = = 2", "is not TOML"),
+        (SPEC.replace('name = "x"\n', 'name = "x"\nfile = "gone.npy"\n'), "there is no file"),
+        (SPEC.replace("generator", "generater"), "unknown key `generater`"),
+        (SPEC.replace("fields = {total = 2048, tiles = 4, scale = 0.5}", "value = 3"), None),
+        (SPEC.replace("[[arguments]]\nfields = {total = 2048, tiles = 4, scale = 0.5}\n", ""), "gives 2 arguments"),
+        (
+            SPEC.replace("fields = {total = 2048, tiles = 4, scale = 0.5}", "shape = [4]\noutput = true"),
+            "is a tensor, and `Tiling t`",
+        ),
+        ('kernel = "scale"\n' + SPEC, "no kernel called `scale`"),
+        (SPEC.replace("blocks = 2", "blocks = 0"), "at least 1"),
+        (SPEC.replace('generator = "arange"\n', ""), "an input needs"),
+        (SPEC.replace("[2048]", '["n"]', 1), "a list of whole numbers"),
+        (SPEC.replace("shape = [2048]\n", "shape = [2048]\ndtype = 'f64'\n", 1), "unknown dtype `f64`"),
+    ],
+)
+def test_a_bad_spec_is_the_users_error(spec: str, message: str | None, tmp_path: Path) -> None:
+    with pytest.raises(TileError, match=message):
+        launched(tmp_path, spec=spec)
+
+
+def test_the_command_compares_with_what_the_spec_expects(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "want.npy", np.arange(2048, dtype=np.float32) * 0.5)
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC.replace("output = true", 'output = true\nexpect = "want.npy"'))
+    command = ["simulate", str(file_of(tmp_path, QUEUES).path), "--args", str(spec)]
+    assert run(command) == 0
+    assert "z: good, error 0" in capsys.readouterr().out
+    np.save(tmp_path / "want.npy", np.zeros(2048, np.float32))
+    assert run([*command, "--json"]) == 1
+    assert '"good": false' in capsys.readouterr().out
+
+
+def test_the_command_shows_a_finding_with_its_line_and_a_caret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = file_of(tmp_path, MAIN.replace("<<<2, 0,", "<<<3, 0,")).path
+    assert run(["simulate", str(path)]) == 1
+    shown = capsys.readouterr().out
+    assert "error: out_of_bounds" in shown and "AscendC::DataCopy(a, gx, LENGTH);\n" in shown and "^^^" in shown
+
+
+def test_a_kernel_without_a_main_asks_for_its_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", str(file_of(tmp_path, QUEUES).path)]) == 1
+    assert "--args says what to launch it with" in capsys.readouterr().err
