@@ -153,13 +153,14 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
     import numpy as np
 
     from tile_eg.emit.host import launch_blocks
+    from tile_eg.emit.names import kernel_symbol
     from tile_eg.simulator.run import simulate
 
     p = planned.program
     written = [i for i, t in enumerate(p.tensors) if t.output]
     done = simulate(
         planned.source,
-        p.name,
+        kernel_symbol(p),
         [np.empty(t.shape, numpy_dtype(t.dtype)) if t.output else arrays[t.name] for t in p.tensors],
         kernel_type=p.kernel_type,
         launch=launch_blocks(p),

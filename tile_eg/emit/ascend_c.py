@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
+from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.emit.text_cube import CUBE_AND_COPIES
-from tile_eg.emit.text_index import EmitError, Scope, block
+from tile_eg.emit.text_index import EmitError, Scope, block, counted
 from tile_eg.emit.text_vector import VECTOR_OPS
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, ONE, SUB, Expr
@@ -51,14 +52,14 @@ def kernel_text(program: Program) -> str:
     """The kernel file. EmitError names an instruction that has no text or a field that does not fit."""
     p = program
     mixed = bool(p.cube) and bool(p.vector)
-    arguments = ", ".join([f"GM_ADDR {t.name}" for t in p.tensors] + ["GM_ADDR workspace"])
+    arguments = ", ".join([f"GM_ADDR {name}" for name in argument_names(p).values()] + ["GM_ADDR workspace"])
     body = [f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_{p.kernel_type});"]
     for core in (AIC, AIV):
         if p.core(core):
             lines = _core(p, core)
             body += ["", *(block(f"if ASCEND_IS_{core}", lines) if mixed else lines)]
     title = f"Kernel {p.name} for {p.chip}, written by tile_eg."
-    signature = f'extern "C" __global__ __aicore__ void {p.name}({arguments})'
+    signature = f'extern "C" __global__ __aicore__ void {kernel_symbol(p)}({arguments})'
     return HEAD.format(title=title) + "\n".join(["", signature, "{", *_indented(body), "}"]) + "\n"
 
 
@@ -121,12 +122,12 @@ def _workspace(s: Scope) -> list[Buffer]:
 
 
 def _tensors(s: Scope) -> list[str]:
-    touched, out = _touched(s), []
+    touched, out, arguments = _touched(s), [], argument_names(s.program)
     for t in s.program.tensors:
         if t.name in touched:
             name = s.names[f"GM {t.name}"]
             out += [f"AscendC::GlobalTensor<{t.dtype.ascend}> {name};"]
-            out += [f"{name}.SetGlobalBuffer((__gm__ {t.dtype.ascend}*){t.name});"]
+            out += [f"{name}.SetGlobalBuffer((__gm__ {t.dtype.ascend}*){arguments[t.name]});"]
     for b in _workspace(s):
         name, at = s.names[b.name], min(b.addresses)
         where = f"workspace + static_cast<uint64_t>(block) * {s.program.workspace}" + (f" + {at}" if at else "")
@@ -190,7 +191,7 @@ def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list
         here = (*at, k)
         if isinstance(n, Loop):
             body = [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)]
-            out += block(f"for (int32_t {n.var} = 0; {n.var} < {n.trips}; ++{n.var})", body)
+            out += counted(s.cpp(ix.var(n.var)), str(n.trips), body)
         elif isinstance(n, When):
             out += block(f"if ({s.cpp(n.condition)})", _nodes(s, n.body, here, hoisted))
         else:

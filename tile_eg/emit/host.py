@@ -6,6 +6,7 @@ launches with `<<<>>>`, chosen by defining TILE_EG_ASC.
 
 from __future__ import annotations
 
+from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Program
 
@@ -53,9 +54,9 @@ def workspace_bytes(p: Program) -> int:
 
 def host_text(program: Program) -> str:
     """A C++ header with `launch(stream, tensors.., workspace)`, the shapes and the bytes of the workspace."""
-    p, names = program, [t.name for t in program.tensors]
+    p, names = program, argument_names(program).values()
     return TEXT.format(
-        name=p.name,
+        name=kernel_symbol(p),
         shapes="\n".join(_shape(t) for t in p.tensors),
         launch=launch_blocks(p),
         workspace=workspace_bytes(p),

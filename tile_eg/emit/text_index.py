@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, count
 
+from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
 from tile_eg.ir.kernel import Span
@@ -16,10 +17,6 @@ from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, 
 from tile_eg.ir.types import F32, DType, Level
 
 LINE = 120
-_KEYWORDS = """auto bool break case char class const continue default delete do double else enum extern false float for half if
-int long new register return short signed sizeof static struct switch this true union unsigned void volatile while and or not xor
-main pipe workspace block sub Min Max l1 l0a l0b l0c ub"""
-RESERVED = frozenset(_KEYWORDS.split())
 
 
 class EmitError(Exception):
@@ -123,8 +120,11 @@ class Scope:
 
     def __post_init__(self) -> None:
         p = self.program
-        self.ranges = {**loops_of(p.core(self.core)), BLOCK: (0, max(0, p.blocks - 1)), SUB: (0, 1)}
-        self.taken = {*RESERVED, *(t.name for t in p.tensors), *self.ranges, p.name}
+        loops, arguments = loops_of(p.core(self.core)), argument_names(p)
+        self.ranges = {**loops, BLOCK: (0, max(0, p.blocks - 1)), SUB: (0, 1)}
+        variables = spelled(loops, {*RESERVED, *arguments.values()})
+        self.cpp.named |= {ix.var(name): word for name, word in variables.items()}
+        self.taken = {*RESERVED, *arguments.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
         self.buffers = {b.name: b for b in p.buffers}
         self.tensors = {t.name: t for t in p.tensors}
         for t in p.tensors:
