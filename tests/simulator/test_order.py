@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from tests.simulator.mutants import (
     without_a_barrier,
     without_a_pair,
 )
+from tile_eg import simulator
 from tile_eg.simulator.run import Simulation, simulate
 
 FEW = range(8)
@@ -122,3 +125,15 @@ def test_an_order_finds_what_the_program_order_finds() -> None:
 def test_an_order_is_the_same_each_time() -> None:
     broken = "\n".join(line for line in VECTOR_ADD.splitlines() if "MTE3_MTE2" not in line)
     assert run_vector_add(broken, 2).delays == run_vector_add(broken, 2).delays
+
+
+RUNTIME = Path(simulator.__file__).parent / "include" / "runtime"
+INSTRUCTIONS = re.findall(r"^void (\w+)\((?=[^)]*(?:Operand|VectorSide))", (RUNTIME / "interface.h").read_text(), re.M)
+TEXT = "\n".join(file.read_text() for file in sorted(RUNTIME.glob("*.cpp")))
+
+
+@pytest.mark.parametrize("name", [name for name in INSTRUCTIONS if not name.startswith("scalar_")])
+def test_an_instruction_can_be_delayed(name: str) -> None:
+    body = re.search(rf"^void {name}\([^)]*\)\n\{{\n(.*?)^\}}", TEXT, re.M | re.S)
+    assert body, f"the runtime does not define {name}"
+    assert "if (queued(line, " in body[1], f"{name} must start with `if (queued(line, [=] {{ {name}(..); }}, ..)) return;`"

@@ -37,7 +37,7 @@ Instruction::Instruction(const char* name, Pipe pipe, int line)
     Core& core = *machine.core;
     if (!core.has(pipe))
         misuse("wrong_core", line, "%s runs on pipe %s, which %s has not", name, name_of(pipe), core_name(core.index));
-    if (schedule.direct() && pipe != Pipe::S) schedule.drain();
+    if (schedule.direct() && (pipe != Pipe::S || machine.settings.auto_sync)) schedule.drain();
     reads_.clear(), writes_.clear();
     event_.name = name, event_.line = line, event_.pipe = pipe;
     event_.core = uint8_t(core.index), event_.block = machine.block;

@@ -115,6 +115,8 @@ void Schedule::issue(std::function<void()> run)
         Item item;
         item.run = std::move(run), item.late = is_late(issued.pipe, line), item.after = extra_;
         item.after.push_back(queue.gate);
+        if (machine.settings.auto_sync && issued.pipe == Pipe::V)  // the compiler puts barriers where it has to
+            item.after.insert(item.after.end(), queue.open.begin(), queue.open.end());
         queue.before = queue.open;
         queue.open.push_back(add(std::move(item)));
         settle();
