@@ -46,10 +46,10 @@ def vector(names: str, body: str, dtype: str = "float", elements: int = 256) -> 
     return kernel(names, "AIV_ONLY", f"{gm(names, dtype, elements)} {UB} {tensors}\n{body}")
 
 
-def run_vector(source: str, *arrays: np.ndarray, outputs: int = 1) -> Simulation:
-    """Run on one vector core; the last `outputs` arrays are outputs."""
-    last = range(len(arrays) - outputs, len(arrays))
-    return simulate(source, "k", arrays, kernel_type="AIV_ONLY", launch=1, outputs=list(last))
+def run_vector(source: str, *arrays: np.ndarray, outputs: int = 1, inout: bool = False) -> Simulation:
+    """Run on one vector core; the last `outputs` arrays are outputs, with `inout` also inputs."""
+    last = list(range(len(arrays) - outputs, len(arrays)))
+    return simulate(source, "k", arrays, kernel_type="AIV_ONLY", launch=1, outputs=last, inout=last if inout else ())
 
 
 VECTOR_ADD = kernel(

@@ -13,7 +13,7 @@ public:
 
     LocalTensor() = default;
     LocalTensor(TPosition position, uint32_t address, uint32_t size)
-        : at_{space_of(position), tile_sim::TypeOf<T>::value, address, address + int64_t(size) * int64_t(sizeof(T)), address},
+        : at_{space_of(position), tile_sim::TypeOf<T>::value, address, address + tile_sim::bytes_of<T>(size), address},
           position_(position)
     {
     }
@@ -25,7 +25,7 @@ public:
     LocalTensor operator[](int64_t offset) const
     {
         tile_sim::Operand moved = at_;
-        moved.address += offset * int64_t(sizeof(T));
+        moved.address += tile_sim::bytes_of<T>(offset);
         return LocalTensor(position_, moved);
     }
     template <class U>
@@ -48,8 +48,8 @@ public:
         tile_sim::scalar_write(at_, index, tile_sim::to_bits(static_cast<T>(value)), line);
     }
     uint32_t GetSize() const { return uint32_t((at_.end - at_.address) / int64_t(sizeof(T))); }
-    void SetSize(uint32_t size) { at_.end = at_.address + int64_t(size) * int64_t(sizeof(T)); }
-    uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(at_.address) + offset * sizeof(T); }
+    void SetSize(uint32_t size) { at_.end = at_.address + tile_sim::bytes_of<T>(size); }
+    uint64_t GetPhyAddr(uint32_t offset = 0) const { return uint64_t(at_.address + tile_sim::bytes_of<T>(offset)); }
     uint32_t GetLength() const { return uint32_t(at_.end - at_.address); }
     void SetUserTag(int32_t) {}
     TPosition GetPosition() const { return position_; }
@@ -71,7 +71,7 @@ public:
     GlobalTensor operator[](int64_t offset) const
     {
         GlobalTensor moved = *this;
-        moved.at_.address += offset * int64_t(sizeof(T));
+        moved.at_.address += tile_sim::bytes_of<T>(offset);
         return moved;
     }
     T GetValue(uint64_t index, int line = __builtin_LINE()) const

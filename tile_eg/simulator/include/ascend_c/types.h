@@ -151,6 +151,10 @@ private:
 namespace AscendC
 {
 
+struct int4b_t {  // half a byte in tensors: two elements share the byte that starts with the even one
+    uint8_t storage;
+};
+
 enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, TSCM };
 using QuePosition = TPosition;
 enum class RoundMode { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
@@ -192,3 +196,19 @@ constexpr tile_sim::Space space_of(TPosition position)
 }
 
 }  // namespace AscendC
+
+namespace tile_sim
+{
+
+template <>
+struct TypeOf<AscendC::int4b_t> {
+    static constexpr DType value = DType::i4;
+};
+
+template <class T>
+constexpr int64_t bytes_of(int64_t elements)
+{
+    return bytes_of(TypeOf<T>::value, elements);
+}
+
+}  // namespace tile_sim

@@ -13,19 +13,35 @@ namespace tile_sim
 namespace
 {
 
-double load(const uint8_t* p, DType type)
+// A 64-bit number keeps 53 bits; the last one says whether there was more, which is all that rounding to float asks for.
+double sticky(int64_t x)
 {
-    uint16_t half;
-    float single;
-    int32_t whole;
-    int16_t small;
+    if (x > -(int64_t(1) << 53) && x < int64_t(1) << 53) return double(x);
+    return double((x & ~int64_t(0x7ff)) | (x & 0x7ff ? 0x800 : 0));
+}
+
+template <class T>
+T raw(const uint8_t* p)
+{
+    T value;
+    std::memcpy(&value, p, sizeof value);
+    return value;
+}
+
+// Element `i` of an operand that starts at `p`.
+double load(const uint8_t* p, int64_t i, DType type)
+{
+    if (type == DType::i4) return int8_t(uint8_t(p[i / 2] << (i % 2 ? 0 : 4))) >> 4;
+    p += i * size_of(type);
     switch (type) {
-        case DType::f16: std::memcpy(&half, p, 2); return half_to_float(half);
-        case DType::bf16: std::memcpy(&half, p, 2); return bf16_to_float(half);
-        case DType::f32: std::memcpy(&single, p, 4); return single;
-        case DType::i32: std::memcpy(&whole, p, 4); return whole;
-        case DType::i16: std::memcpy(&small, p, 2); return small;
-        default: return *reinterpret_cast<const int8_t*>(p);
+        case DType::f16: return half_to_float(raw<uint16_t>(p));
+        case DType::bf16: return bf16_to_float(raw<uint16_t>(p));
+        case DType::f32: return raw<float>(p);
+        case DType::i64: return sticky(raw<int64_t>(p));
+        case DType::i32: return raw<int32_t>(p);
+        case DType::i16: return raw<int16_t>(p);
+        case DType::u8: return *p;
+        default: return int8_t(*p);
     }
 }
 
@@ -53,51 +69,76 @@ double to_precision(double x, int bits, int least_exponent, Rounding rounding)
     return std::ldexp(to_integer(scaled, rounding), exponent);
 }
 
+// Whole numbers that do not fit are the nearest that do; NaN is 0.
 template <class T>
-void store_integer(uint8_t* p, double x, Rounding rounding)
+T saturated(double x)
 {
-    const double low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
-    const T value = std::isnan(x) ? T(0) : T(std::min(high, std::max(low, to_integer(x, rounding))));
+    const double low = double(std::numeric_limits<T>::min()), high = double(std::numeric_limits<T>::max());
+    return std::isnan(x) ? T(0) : x <= low ? std::numeric_limits<T>::min() : x >= high ? std::numeric_limits<T>::max() : T(x);
+}
+
+template <class T>
+void store_raw(uint8_t* p, T value)
+{
     std::memcpy(p, &value, sizeof value);
 }
 
-void store(uint8_t* p, double x, DType type, Rounding rounding)
+void store_nibble(uint8_t* byte, int64_t i, double x)
 {
-    uint16_t half;
-    float single;
+    const int value = int(std::min(7.0, std::max(-8.0, std::isnan(x) ? 0.0 : x))) & 15;
+    *byte = uint8_t(i % 2 ? (*byte & 0x0f) | value << 4 : (*byte & 0xf0) | value);
+}
+
+void store(uint8_t* p, int64_t i, double x, DType type, Rounding rounding)
+{
+    if (type == DType::i4) return store_nibble(p + i / 2, i, to_integer(x, rounding));
+    p += i * size_of(type);
     switch (type) {
-        case DType::f16:
-            half = float_to_half(float(to_precision(x, 11, -14, rounding)));
-            std::memcpy(p, &half, 2);
-            return;
-        case DType::bf16:
-            half = float_to_bf16(float(to_precision(x, 8, -126, rounding)));
-            std::memcpy(p, &half, 2);
-            return;
-        case DType::f32:
-            single = float(to_precision(x, 24, -126, rounding));
-            std::memcpy(p, &single, 4);
-            return;
-        case DType::i32: return store_integer<int32_t>(p, x, rounding);
-        case DType::i16: return store_integer<int16_t>(p, x, rounding);
-        default: return store_integer<int8_t>(p, x, rounding);
+        case DType::f16: return store_raw(p, float_to_half(float(to_precision(x, 11, -14, rounding))));
+        case DType::bf16: return store_raw(p, float_to_bf16(float(to_precision(x, 8, -126, rounding))));
+        case DType::f32: return store_raw(p, float(to_precision(x, 24, -126, rounding)));
+        case DType::i64: return store_raw(p, saturated<int64_t>(to_integer(x, rounding)));
+        case DType::i32: return store_raw(p, saturated<int32_t>(to_integer(x, rounding)));
+        case DType::i16: return store_raw(p, saturated<int16_t>(to_integer(x, rounding)));
+        case DType::u8: return store_raw(p, saturated<uint8_t>(to_integer(x, rounding)));
+        default: return store_raw(p, saturated<int8_t>(to_integer(x, rounding)));
     }
 }
 
 bool is_float(DType type) { return type == DType::f16 || type == DType::bf16 || type == DType::f32; }
+bool is_byte(DType type) { return type == DType::i4 || type == DType::i8 || type == DType::u8; }
 
-// What the vendor's table of conversions allows: exact ones take CAST_NONE, float to int and to bfloat16_t need a mode.
+// What the vendor's table for A2 and A3 allows (Cast.md): conversions that lose nothing take CAST_NONE, others need a mode.
 void check_mode(DType dst, DType src, Rounding rounding, int line)
 {
-    const bool exact = dst == DType::f32 && src != DType::f32 && src != DType::i32;
+    if (src == DType::i32 && dst == DType::f16) return;
+    const bool whole = !is_float(src) && !is_float(dst);
+    const bool exact = whole || is_byte(src) || (dst == DType::f32 && (src == DType::f16 || src == DType::bf16 || src == DType::i16));
     if (exact && rounding != Rounding::none)
-        misuse("field", line, "this Cast loses nothing, and takes RoundMode::CAST_NONE only");
-    const bool needs =
-        (is_float(src) && !is_float(dst) && dst != DType::i8) || dst == DType::bf16 || (dst == DType::f32 && src == DType::f32);
+        misuse("field", line, "this Cast takes RoundMode::CAST_NONE only");
+    const bool needs = (is_float(src) && !is_float(dst) && !is_byte(dst)) || dst == DType::bf16 ||
+                       (dst == DType::f32 && (src == DType::f32 || src == DType::i64));
     if (needs && rounding == Rounding::none)
         misuse("field", line, "this Cast needs a rounding mode (CAST_RINT, FLOOR, CEIL, ROUND or TRUNC)");
     if (rounding == Rounding::odd && !(src == DType::f32 && dst == DType::f16))
         misuse("field", line, "CAST_ODD is for float to half only");
+}
+
+// Two int4b_t share a byte, and are written together.
+void check_nibbles(const VectorInstruction& v, DType dst, DType src, int line)
+{
+    if (dst != DType::i4 && src != DType::i4) return;
+    for (const Run& run : v.runs())
+        if (run.count % 2 || run.at[0] % 2 || run.at[1] % 2)
+            misuse("field", line, "a Cast from or to int4b_t takes pairs of elements: an even count, and masks of two equal bits");
+}
+
+// The scale of SetDeqScale(half).
+double half_scale(const char* name, int line)
+{
+    if (!machine.core->deq_given)
+        misuse("uninitialised", line, "%s multiplies by the scale of SetDeqScale, and nothing has set one", name);
+    return half_to_float(uint16_t(machine.core->deq_scale));
 }
 
 }  // namespace
@@ -105,17 +146,52 @@ void check_mode(DType dst, DType src, Rounding rounding, int line)
 void vector_cast(VectorSide dst, VectorSide src, Rounding rounding, Lanes lanes, int line)
 {
     if (queued(line, [=] { vector_cast(dst, src, rounding, lanes, line); }, dst, src)) return;
-    check_mode(dst.at.type, src.at.type, rounding, line);
+    const DType to = dst.at.type, from = src.at.type;
+    check_mode(to, from, rounding, line);
     const VectorSide sides[] = {dst, src};
     const VectorInstruction v("Cast", line, lanes, sides, 2, false);
-    const int64_t to = size_of(dst.at.type), from = size_of(src.at.type);
     if (v.nothing()) return;
+    check_nibbles(v, to, from, line);
+    const bool scaled = from == DType::i32 && to == DType::f16;
+    const double scale = scaled ? half_scale("a Cast of int32_t to half", line) : 1.0;
+    if (scaled) rounding = Rounding::rint;
     std::vector<double> values;
     for (const Run& run : v.runs()) {
         values.resize(size_t(run.count));
-        for (int64_t i = 0; i < run.count; ++i) values[size_t(i)] = load(v.at<uint8_t>(1, (run.at[1] + i) * from), src.at.type);
+        for (int64_t i = 0; i < run.count; ++i) values[size_t(i)] = load(v.data(1), run.at[1] + i, from) * scale;
+        for (int64_t i = 0; i < run.count; ++i) store(v.data(0), run.at[0] + i, values[size_t(i)], to, rounding);
+    }
+}
+
+namespace
+{
+
+// The sum, difference or product as the source's type holds it: whole numbers wrap.
+double combined(BinaryOp op, double a, double b, DType type)
+{
+    const double exact = op == BinaryOp::mul ? a * b : op == BinaryOp::sub_relu ? a - b : a + b;
+    uint8_t bytes[8] = {0};
+    if (type == DType::i16)
+        store_raw(bytes, int16_t(int64_t(exact)));
+    else
+        store(bytes, 0, exact, type, Rounding::rint);
+    const double held = load(bytes, 0, type);
+    return op != BinaryOp::mul && held < 0 ? 0.0 : held;
+}
+
+}  // namespace
+
+void vector_binary_cast(const char* name, BinaryOp op, VectorSide dst, VectorSide a, VectorSide b, Lanes lanes, int line)
+{
+    if (queued(line, [=] { vector_binary_cast(name, op, dst, a, b, lanes, line); }, dst, a, b)) return;
+    const VectorSide sides[] = {dst, a, b};
+    const VectorInstruction v(name, line, lanes, sides, 3, false);
+    for (const Run& run : v.runs()) {
+        std::vector<double> values(static_cast<size_t>(run.count));
         for (int64_t i = 0; i < run.count; ++i)
-            store(v.at<uint8_t>(0, (run.at[0] + i) * to), values[size_t(i)], dst.at.type, rounding);
+            values[size_t(i)] = combined(op, load(v.data(1), run.at[1] + i, a.at.type), load(v.data(2), run.at[2] + i, a.at.type),
+                                         a.at.type);
+        for (int64_t i = 0; i < run.count; ++i) store(v.data(0), run.at[0] + i, values[size_t(i)], dst.at.type, Rounding::rint);
     }
 }
 

@@ -8,12 +8,13 @@ namespace tile_sim
 
 enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, count };
 enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, count, ALL };
-enum class DType : uint8_t { f16, bf16, f32, i8, u8, i16, u16, i32, u32, i64, u64 };
+enum class DType : uint8_t { f16, bf16, f32, i8, u8, i16, u16, i32, u32, i64, u64, i4 };
 enum class KernelType : uint8_t { AIC_ONLY, AIV_ONLY, MIX_AIC_1_1, MIX_AIC_1_2 };
 
 constexpr int64_t size_of(DType type)
 {
     switch (type) {
+        case DType::i4:  // two elements in a byte: see bytes_of
         case DType::i8:
         case DType::u8: return 1;
         case DType::f16:
@@ -26,6 +27,9 @@ constexpr int64_t size_of(DType type)
         default: return 8;
     }
 }
+
+constexpr int64_t bytes_of(DType type, int64_t elements) { return type == DType::i4 ? elements / 2 : elements * size_of(type); }
+constexpr int64_t block_of(DType type) { return type == DType::i4 ? 64 : 32 / size_of(type); }  // elements in 32 bytes
 
 struct PipePair {
     Pipe src, dst;
@@ -41,10 +45,12 @@ struct Operand {
     int64_t begin = -1;
 };
 
-// Which elements of a vector instruction take part. `count` >= 0: the first `count`, contiguous. Otherwise `repeat`
-// times the lanes of `mask` (bits), with strides in 32-byte blocks.
+// Which elements of a vector instruction take part. `count` >= 0: the first `count`, contiguous. Otherwise, with strides in
+// 32-byte blocks, the first `total` lanes of as many rounds as that takes (counter mode), or `repeat` times the lanes of
+// `mask` (bits).
 struct Lanes {
     int64_t count = -1;
+    int64_t total = -1;
     int64_t repeat = 0;
     uint64_t mask[2] = {0, 0};
 };
@@ -55,8 +61,10 @@ struct Stride {
 };
 
 enum class UnaryOp : uint8_t { exp, ln, abs, sqrt, rsqrt, relu, reciprocal, bit_not, neg, copy };
-enum class BinaryOp : uint8_t { add, sub, mul, div, max, min, bit_and, bit_or, mul_add_dst };
-enum class ScalarOp : uint8_t { adds, muls, maxs, mins, leaky_relu, axpy, shift_left, shift_right };
+enum class BinaryOp : uint8_t {
+    add, sub, mul, div, max, min, bit_and, bit_or, mul_add_dst, fused_mul_add, fused_mul_add_relu, add_relu, sub_relu
+};
+enum class ScalarOp : uint8_t { adds, muls, maxs, mins, leaky_relu, axpy };
 enum class ReduceOp : uint8_t { sum, max, min };
 enum class Order : uint8_t { value_index, index_value, only_value, only_index };
 enum class Rounding : uint8_t { none, rint, floor, ceil, round, trunc, odd };
@@ -67,21 +75,72 @@ struct VectorSide {
     Stride stride;
 };
 
-// vector.cpp, reduce.cpp, select.cpp
+// mask.cpp: the mask register of a vector core, and its mode.
+struct MaskArgument {
+    int64_t lanes = -1;  // >= 0: the first lanes; otherwise the bits
+    uint64_t low = 0, high = 0;
+};
+void set_mask_mode(bool counter);
+void set_mask_bits(uint64_t high, uint64_t low);
+void set_mask_length(int64_t lanes, int64_t width, int line);
+Lanes masked(bool set, MaskArgument mask, int64_t repeat, int64_t width, int line);  // `set`: the instruction sets the register
+Lanes counted(bool set, int64_t count, int64_t width, int line);
+
+// vector.cpp, fused.cpp, cast.cpp
 void vector_unary(const char* name, UnaryOp op, VectorSide dst, VectorSide src, Lanes lanes, int line);
 void vector_binary(const char* name, BinaryOp op, VectorSide dst, VectorSide a, VectorSide b, Lanes lanes, int line);
 void vector_scalar(const char* name, ScalarOp op, VectorSide dst, VectorSide src, double scalar, Lanes lanes, int line);
+void vector_shift(const char* name, bool left, VectorSide dst, VectorSide src, int64_t bits, bool round, Lanes lanes, int line);
 void vector_duplicate(VectorSide dst, uint64_t bits, Lanes lanes, int line);
-void vector_cast(VectorSide dst, VectorSide src, Rounding rounding, Lanes lanes, int line);
+void vector_index(VectorSide dst, double first, Lanes lanes, int line);
 void vector_brcb(Operand dst, Operand src, int64_t repeat, Stride dst_stride, int line);
-void vector_compare(Operand dst, Operand a, Operand b, Comparison how, int64_t count, int line);
-void vector_compare_scalar(Operand dst, Operand a, double scalar, Comparison how, int64_t count, int line);
-void vector_select(Operand dst, Operand mask, Operand a, Operand b, int64_t count, int line);
-void vector_select_scalar(Operand dst, Operand mask, Operand a, double scalar, int64_t count, int line);
+void vector_cast(VectorSide dst, VectorSide src, Rounding rounding, Lanes lanes, int line);
+void vector_binary_cast(const char* name, BinaryOp op, VectorSide dst, VectorSide a, VectorSide b, Lanes lanes, int line);
+struct Dequantisation {
+    bool vector = false;  // scale and offset for each of the 16 lanes of a block, from UB at `address`
+    bool high_half = false, accumulate_relu = false;
+};
+void set_deq_scale(uint64_t bits);
+void vector_dequantise(const char* name, VectorSide dst, VectorSide src, VectorSide other, Dequantisation how, Lanes lanes,
+                       int line);
+
+// select.cpp, gather.cpp, sort.cpp, transpose.cpp, reduce.cpp
+void vector_compare(VectorSide dst, VectorSide a, VectorSide b, Comparison how, Lanes lanes, int line);
+void vector_compare_scalar(VectorSide dst, VectorSide a, double scalar, Comparison how, Lanes lanes, int line);
+void vector_compare_register(VectorSide a, VectorSide b, Comparison how, Lanes lanes, int line);
+void get_compare_mask(Operand dst, int line);
+void set_compare_mask(Operand src, int line);
+enum class SelectMode : uint8_t { from_register, tensor_scalar, tensor_tensor };
+void vector_select(VectorSide dst, Operand mask, VectorSide a, VectorSide b, SelectMode mode, Lanes lanes, int line);
+void vector_select_scalar(VectorSide dst, Operand mask, VectorSide a, double scalar, Lanes lanes, int line);
+void vector_gather(VectorSide dst, Operand src, Operand offsets, int64_t base, Lanes lanes, int line);
+void vector_gather_blocks(Operand dst, Operand src, Operand offsets, int64_t repeat, Stride stride, int line);
+struct GatherMaskShape {
+    int64_t block_stride, repeat, src_stride, pattern_stride, fixed, lanes;  // lanes < 0: whole rounds
+};
+uint64_t vector_gather_mask(Operand dst, Operand src, const Operand* pattern, GatherMaskShape shape, int line);
+void vector_sort32(Operand dst, Operand scores, Operand indices, int64_t repeat, int line);
+struct MergeShape {
+    int64_t lengths[4] = {0, 0, 0, 0};
+    int64_t lists = 4, repeat = 1;
+    bool stop_when_exhausted = false;
+};
+void vector_merge(Operand dst, const Operand* lists, MergeShape shape, int line);
+void merge_result(uint16_t* counts);
+void vector_transpose(Operand dst, Operand src, int line);
+struct To5hdShape {
+    int64_t repeat, dst_stride, src_stride;
+    bool dst_high, src_high;
+};
+void vector_to_5hd(const Operand* dst, const Operand* src, To5hdShape shape, int line);
+void vector_transpose_nd(Operand dst, Operand src, Operand scratch, const int64_t* nchw, bool to_nhwc, int line);
 void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, Order order,
                   int line);
 void reduce_block(const char* name, ReduceOp op, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, int line);
+void reduce_pair(const char* name, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, int line);
 void reduce_all(const char* name, ReduceOp op, Operand dst, VectorSide src, Operand scratch, bool index, Lanes lanes, int line);
+uint64_t reduced_extreme(DType type, int line);  // value, and the index in the upper 32 bits
+uint64_t reduced_sum(DType type, int line);
 
 // copy.cpp. Strides of `Rows` are from the start of one row to the start of the next, in bytes.
 struct Rows {
@@ -143,6 +202,7 @@ int64_t sub_block_count();
 void declare_type(KernelType type, int line);
 void set_atomic(bool add, DType type, int line);
 void set_pad_value(uint64_t bits);
+int64_t capacity(Space space);
 int64_t allocate(Space space, int64_t bytes, int line);  // the address of the piece
 void reset_allocation();
 int64_t gm_address(const void* pointer, int line);

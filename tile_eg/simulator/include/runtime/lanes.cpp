@@ -8,12 +8,10 @@ namespace tile_sim
 namespace
 {
 
-bool active(const Lanes& lanes, int64_t i) { return i < 128 && (lanes.mask[i / 64] >> (i % 64) & 1); }
-
 // Where lane `i` of round `r` lies at one operand.
 int64_t place(const VectorSide& side, int64_t r, int64_t i)
 {
-    const int64_t block = 32 / size_of(side.at.type);
+    const int64_t block = block_of(side.at.type);
     return (r * side.stride.repeat + i / block * side.stride.block) * block + i % block;
 }
 
@@ -43,6 +41,12 @@ bool in_place(const VectorSide& dst, const VectorSide& src, int64_t last_round)
 
 }  // namespace
 
+int64_t rounds_of(const Lanes& lanes, int64_t width)
+{
+    const int64_t first = lanes.count >= 0 ? lanes.count : lanes.total;
+    return first >= 0 ? (first + width - 1) / width : lanes.repeat;
+}
+
 std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operands)
 {
     std::vector<Run> runs;
@@ -52,9 +56,10 @@ std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operan
     }
     int64_t width = 1;
     for (int o = 0; o < operands; ++o) width = std::max(width, size_of(sides[o].at.type));
-    for (int64_t r = 0; r < lanes.repeat; ++r)
-        for (int64_t i = 0; i < 256 / width; ++i) {
-            if (!active(lanes, i)) continue;
+    width = std::min<int64_t>(128, 256 / width);
+    for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
+        for (int64_t i = 0; i < width; ++i) {
+            if (!lane_active(lanes, r, i, width)) continue;
             Run run{{0, 0, 0}, 1, r};
             for (int o = 0; o < operands; ++o) run.at[size_t(o)] = place(sides[o], r, i);
             append(runs, run, operands);
@@ -71,10 +76,11 @@ VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& la
     for (int o = 0; o < operands; ++o) {
         instruction_.needs(sides[o].at, Space::UB, what[o]);
         if (!runs_.empty()) instruction_.align(sides[o].at, 32, what[o]);
-        const int64_t size = size_of(sides[o].at.type);
+        const DType type = sides[o].at.type;
         for (const Run& run : runs_) {
-            if (o || reads_dst) instruction_.reads(sides[o].at, run.at[size_t(o)] * size, run.count * size, poison);
-            if (!o) instruction_.writes(sides[o].at, run.at[0] * size, run.count * size), bytes += run.count * size;
+            const int64_t start = bytes_of(type, run.at[size_t(o)]), length = bytes_of(type, run.count);
+            if (o || reads_dst) instruction_.reads(sides[o].at, start, length, poison);
+            if (!o) instruction_.writes(sides[o].at, start, length), bytes += length;
         }
     }
     if (runs_.empty()) return;
@@ -93,13 +99,15 @@ void VectorInstruction::check_overlap(int operand) const
     if (sum_over_rounds || in_place(dst, src, runs_.empty() ? 0 : runs_.back().repeat)) return;
     int64_t first = INT64_MAX, last = 0;
     for (const Run& run : runs_)
-        first = std::min(first, dst.at.address + run.at[0] * out),
-        last = std::max(last, dst.at.address + (run.at[0] + run.count) * out);
+        first = std::min(first, dst.at.address + bytes_of(dst.at.type, run.at[0])),
+        last = std::max(last, dst.at.address + bytes_of(dst.at.type, run.at[0] + run.count));
     for (const Run& run : runs_) {
-        const int64_t begin = src.at.address + run.at[size_t(operand)] * in, end = begin + run.count * in;
+        const int64_t begin = src.at.address + bytes_of(src.at.type, run.at[size_t(operand)]);
+        const int64_t end = begin + bytes_of(src.at.type, run.count);
         if (end <= first || begin >= last) continue;
         for (const Run& other : runs_) {
-            const int64_t written = dst.at.address + other.at[0] * out, until = written + other.count * out;
+            const int64_t written = dst.at.address + bytes_of(dst.at.type, other.at[0]);
+            const int64_t until = written + bytes_of(dst.at.type, other.count);
             if (end <= written || begin >= until) continue;
             if (other.repeat == run.repeat && begin == written && in == out) continue;
             if (other.repeat > run.repeat) continue;

@@ -14,6 +14,15 @@ struct Run {
     int64_t repeat;
 };
 
+// Lanes in a round of the widest operand, and how many rounds there are.
+int64_t rounds_of(const Lanes& lanes, int64_t width);
+inline bool lane_active(const Lanes& lanes, int64_t round, int64_t lane, int64_t width)
+{
+    if (lanes.count >= 0) return round * width + lane < lanes.count;
+    if (lanes.total >= 0) return round * width + lane < lanes.total;
+    return lanes.mask[lane / 64] >> (lane % 64) & 1;
+}
+
 // Runs over up to three operands. Block and repeat strides are in 32-byte blocks of each operand.
 std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operands);
 
@@ -29,6 +38,7 @@ public:
     {
         return reinterpret_cast<T*>(instruction_.data(sides_[operand].at)) + element;
     }
+    uint8_t* data(int operand) const { return instruction_.data(sides_[operand].at); }
     bool nothing() const { return runs_.empty(); }
 
 private:

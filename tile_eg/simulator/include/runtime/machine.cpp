@@ -199,6 +199,9 @@ void Core::reset()
     for (int64_t& bytes : allocated) bytes = 0;
     waiting_for = -1, finished = false, behind = false;
     static_cast<Control&>(*this) = Control{};
+    mask_counts = false, mask[0] = mask[1] = ~uint64_t(0);
+    compare_mask[0] = compare_mask[1] = 0;
+    extreme_type = sum_type = DType::i4;
     for (Memory& m : memory)
         if (m.bytes()) m.forget();
 }

@@ -120,6 +120,8 @@ struct Control {
     bool atomic = false, pad_given = false;
     DType atomic_type = DType::f32;
     uint64_t pad_value = 0;
+    uint64_t deq_scale = 0;
+    bool deq_given = false;
 };
 
 struct Core : Control {
@@ -134,6 +136,12 @@ struct Core : Control {
     int waiting_line = 0;
     bool present = false, finished = false;
     bool behind = false;  // goes on when no other core can
+    bool mask_counts = false;  // the mask register holds a number of elements
+    uint64_t mask[2] = {~uint64_t(0), ~uint64_t(0)};
+    uint64_t compare_mask[2] = {0, 0};
+    uint64_t extreme = 0, sum = 0;  // of the last reduction, and its type (i4: there was none)
+    DType extreme_type = DType::i4, sum_type = DType::i4;
+    uint16_t merged[4] = {0, 0, 0, 0};  // elements that the last merge took from each list
 
     void reset();
     bool has(Pipe pipe) const;

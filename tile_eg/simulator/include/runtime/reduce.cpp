@@ -72,8 +72,6 @@ Best extreme(const Gathered& g, ReduceOp op)
     return best;
 }
 
-bool lane_active(const Lanes& lanes, int64_t i) { return (lanes.mask[i / 64] >> (i % 64)) & 1; }
-
 int64_t lane_offset(const VectorSide& side, int64_t round, int64_t lane, int64_t size)
 {
     const int64_t block = 32 / size;
@@ -87,14 +85,14 @@ void access(Instruction& reduce, const Operand& dst, const VectorSide& src, cons
     const int64_t size = size_of(src.at.type), width = 256 / size;
     reduce.needs(dst, Space::UB, "destination"), reduce.needs(src.at, Space::UB, "source");
     reduce.align(src.at, 32, "source");
-    for (int64_t r = 0; r < lanes.repeat; ++r) {
+    for (int64_t r = 0; r < rounds_of(lanes, width); ++r) {
         for (int64_t i = 0; i < width; ++i)
-            if (lane_active(lanes, i)) reduce.reads(src.at, lane_offset(src, r, i, size), size);
+            if (lane_active(lanes, r, i, width)) reduce.reads(src.at, lane_offset(src, r, i, size), size);
         results(r);
     }
     reduce.keeps_apart();
     reduce.check();
-    reduce.counts("vector", lanes.repeat * 256);
+    reduce.counts("vector", rounds_of(lanes, width) * 256);
 }
 
 Gathered gather(const Instruction& reduce, const VectorSide& src, const Lanes& lanes, int64_t round, int64_t first, int64_t last)
@@ -102,20 +100,38 @@ Gathered gather(const Instruction& reduce, const VectorSide& src, const Lanes& l
     const int64_t size = size_of(src.at.type);
     Gathered g;
     for (int64_t i = first; i < last; ++i) {
-        g.active.push_back(lane_active(lanes, i));
+        g.active.push_back(lane_active(lanes, round, i, 256 / size));
         g.values.push_back(g.active.back() ? load(reduce.data(src.at, lane_offset(src, round, i, size)), src.at.type) : 0.0f);
     }
     return g;
 }
 
-bool block_active(const Lanes& lanes, int64_t first, int64_t last)
+bool any_active(const Lanes& lanes, int64_t round, int64_t first, int64_t last, int64_t width)
 {
     for (int64_t i = first; i < last; ++i)
-        if (lane_active(lanes, i)) return true;
+        if (lane_active(lanes, round, i, width)) return true;
     return false;
 }
 
-bool empty(const Lanes& lanes) { return !lanes.repeat || !(lanes.mask[0] | lanes.mask[1]); }
+bool empty(const Lanes& lanes)
+{
+    return lanes.total >= 0 ? lanes.total == 0 : !lanes.repeat || !(lanes.mask[0] | lanes.mask[1]);
+}
+
+// The register holds the best of all rounds, and where it lies: rounds are taken to lie one after the other.
+void remember_extreme(const Best& best, int64_t index, DType type)
+{
+    uint32_t value = 0;
+    store(reinterpret_cast<uint8_t*>(&value), best.value, type);
+    machine.core->extreme = uint64_t(index) << 32 | value;
+    machine.core->extreme_type = type;
+}
+
+bool beats(const Best& next, const Best& best, ReduceOp op)
+{
+    if (std::isnan(best.value)) return false;
+    return std::isnan(next.value) || (op == ReduceOp::max ? next.value > best.value : next.value < best.value);
+}
 
 void store_index(uint8_t* p, uint32_t index, int64_t size) { std::memcpy(p, &index, size_t(size)); }
 
@@ -127,21 +143,23 @@ void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, in
     if (queued(line, [=] { reduce_whole(name, op, dst, src, dst_stride, lanes, order, line); }, dst, src)) return;
     Instruction reduce(name, Pipe::V, line);
     if (empty(lanes)) return;
-    const int64_t size = size_of(src.at.type);
+    const int64_t size = size_of(src.at.type), width = 256 / size, count = rounds_of(lanes, width);
     const bool pair = op != ReduceOp::sum && (order == Order::value_index || order == Order::index_value);
     const bool only_index = op != ReduceOp::sum && order == Order::only_index;
     const int64_t bytes = pair ? 2 * size : only_index ? 4 : size;
     reduce.align(dst, bytes, "destination");
     access(reduce, dst, src, lanes, [&](int64_t r) { reduce.writes(dst, r * dst_stride * bytes, bytes); });
     std::vector<Gathered> rounds;
-    for (int64_t r = 0; r < lanes.repeat; ++r) rounds.push_back(gather(reduce, src, lanes, r, 0, 256 / size));
-    for (int64_t r = 0; r < lanes.repeat; ++r) {
+    for (int64_t r = 0; r < count; ++r) rounds.push_back(gather(reduce, src, lanes, r, 0, width));
+    Best all{0, 0};
+    for (int64_t r = 0; r < count; ++r) {
         uint8_t* out = reduce.data(dst, r * dst_stride * bytes);
         if (op == ReduceOp::sum) {
             store(out, tree_sum(rounds[size_t(r)], src.at.type), src.at.type);
             continue;
         }
         const Best best = extreme(rounds[size_t(r)], op);
+        if (!r || beats(best, all, op)) all = {best.value, uint32_t(best.index + r * width)};
         if (only_index)
             store_index(out, best.index, 4);
         else if (pair)
@@ -150,6 +168,7 @@ void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, in
         else
             store(out, best.value, src.at.type);
     }
+    if (op != ReduceOp::sum) remember_extreme(all, all.index, src.at.type);
 }
 
 // Eight results a round, one for each block; a block without an active lane leaves its result as it was.
@@ -158,20 +177,42 @@ void reduce_block(const char* name, ReduceOp op, Operand dst, VectorSide src, in
     if (queued(line, [=] { reduce_block(name, op, dst, src, dst_stride, lanes, line); }, dst, src)) return;
     Instruction reduce(name, Pipe::V, line);
     if (empty(lanes)) return;
-    const int64_t size = size_of(src.at.type), block = 32 / size;
+    const int64_t size = size_of(src.at.type), block = 32 / size, width = 256 / size;
     reduce.align(dst, 8 * size, "destination");
     const auto place = [&](int64_t r, int64_t b) { return (r * dst_stride * 8 + b) * size; };
+    const auto active = [&](int64_t r, int64_t b) { return any_active(lanes, r, b * block, (b + 1) * block, width); };
     access(reduce, dst, src, lanes, [&](int64_t r) {
         for (int64_t b = 0; b < 8; ++b)
-            if (block_active(lanes, b * block, (b + 1) * block)) reduce.writes(dst, place(r, b), size);
+            if (active(r, b)) reduce.writes(dst, place(r, b), size);
     });
-    for (int64_t r = 0; r < lanes.repeat; ++r)
+    for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
         for (int64_t b = 0; b < 8; ++b) {
-            if (!block_active(lanes, b * block, (b + 1) * block)) continue;
+            if (!active(r, b)) continue;
             const Gathered g = gather(reduce, src, lanes, r, b * block, (b + 1) * block);
             store(reduce.data(dst, place(r, b)), op == ReduceOp::sum ? tree_sum(g, src.at.type) : extreme(g, op).value,
                   src.at.type);
         }
+}
+
+// The sums of neighbours: half as many results as lanes; a pair without an active lane leaves its result as it was.
+void reduce_pair(const char* name, Operand dst, VectorSide src, int64_t dst_stride, Lanes lanes, int line)
+{
+    if (queued(line, [=] { reduce_pair(name, dst, src, dst_stride, lanes, line); }, dst, src)) return;
+    Instruction reduce(name, Pipe::V, line);
+    if (empty(lanes)) return;
+    const int64_t size = size_of(src.at.type), width = 256 / size;
+    reduce.align(dst, 32, "destination");
+    const auto place = [&](int64_t r, int64_t p) { return r * dst_stride * 128 + p * size; };
+    const auto active = [&](int64_t r, int64_t p) { return any_active(lanes, r, 2 * p, 2 * p + 2, width); };
+    access(reduce, dst, src, lanes, [&](int64_t r) {
+        for (int64_t p = 0; p < width / 2; ++p)
+            if (active(r, p)) reduce.writes(dst, place(r, p), size);
+    });
+    for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
+        for (int64_t p = 0; p < width / 2; ++p)
+            if (active(r, p))
+                store(reduce.data(dst, place(r, p)), tree_sum(gather(reduce, src, lanes, r, 2 * p, 2 * p + 2), src.at.type),
+                      src.at.type);
 }
 
 namespace
@@ -196,42 +237,91 @@ void leave_scratch(const Operand& scratch, int64_t bytes)
 
 }  // namespace
 
-// Rounds are reduced as trees and their results in order.
+namespace
+{
+
+// Sums over the first elements add the rounds one after the other; sums over masked rounds make a tree of them
+// (ReduceSum.md).
+float sum_of(const std::vector<Gathered>& rounds, bool in_order, DType type)
+{
+    Gathered sums;
+    float total = 0;
+    for (size_t r = 0; r < rounds.size(); ++r) {
+        const float sum = tree_sum(rounds[r], type);
+        total = r ? round_to(double(total) + sum, type) : sum;
+        sums.values.push_back(sum), sums.active.push_back(1);
+    }
+    return in_order ? total : tree_sum(sums, type);
+}
+
+int64_t scratch_bytes(ReduceOp op, const Lanes& lanes, int64_t size, bool index)
+{
+    const int64_t block = 32 / size, width = 256 / size;
+    if (op != ReduceOp::sum) return scratch_elements(lanes.count >= 0 ? lanes.count : rounds_of(lanes, width) * width, size, index) * size;
+    return lanes.count >= 0 ? 0 : (rounds_of(lanes, width) + block - 1) / block * block * size;
+}
+
+void check_reduce_all(Instruction& reduce, const Operand& dst, const VectorSide& src, const Operand& scratch, const Lanes& lanes,
+                      int64_t scratched, int64_t result)
+{
+    const int64_t size = size_of(src.at.type), width = 256 / size;
+    reduce.needs(dst, Space::UB, "destination"), reduce.needs(src.at, Space::UB, "source");
+    if (scratched) reduce.needs(scratch, Space::UB, "scratch"), reduce.align(scratch, 32, "scratch");
+    reduce.align(src.at, 32, "source"), reduce.align(dst, result, "destination");
+    for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
+        for (int64_t i = 0; i < width; ++i)
+            if (lane_active(lanes, r, i, width)) reduce.reads(src.at, lane_offset(src, r, i, size), size);
+    if (scratched) reduce.writes(scratch, 0, scratched);
+    reduce.writes(dst, 0, result);
+    reduce.check();
+    reduce.counts("vector", lanes.count >= 0 ? lanes.count * size : rounds_of(lanes, width) * 256);
+}
+
+}  // namespace
+
 void reduce_all(const char* name, ReduceOp op, Operand dst, VectorSide src, Operand scratch, bool index, Lanes lanes, int line)
 {
     if (queued(line, [=] { reduce_all(name, op, dst, src, scratch, index, lanes, line); }, dst, src, scratch)) return;
     Instruction reduce(name, Pipe::V, line);
-    const int64_t size = size_of(src.at.type), round = 256 / size;
-    if (!lanes.count) return;
-    reduce.needs(dst, Space::UB, "destination"), reduce.needs(src.at, Space::UB, "source"),
-        reduce.needs(scratch, Space::UB, "scratch");
-    reduce.align(src.at, 32, "source"), reduce.align(scratch, 32, "scratch"),
-        reduce.align(dst, index ? 2 * size : size, "destination");
-    reduce.reads(src.at, 0, lanes.count * size);
-    if (op != ReduceOp::sum) reduce.writes(scratch, 0, scratch_elements(lanes.count, size, index) * size);
-    reduce.writes(dst, 0, index ? 2 * size : size);
-    std::vector<float> values(size_t(lanes.count));
-    reduce.check();
-    reduce.counts("vector", lanes.count * size);
-    for (int64_t i = 0; i < lanes.count; ++i) values[size_t(i)] = load(reduce.data(src.at, i * size), src.at.type);
-    if (op != ReduceOp::sum) leave_scratch(scratch, scratch_elements(lanes.count, size, index) * size);
-    machine.memory(Space::UB).poison(dst.address, dst.address + (index ? 2 : 1) * size, false);
-    float total = 0;
-    Best best{0, 0};
-    for (int64_t start = 0; start < lanes.count; start += round) {
-        Gathered g;
-        g.values.assign(values.begin() + start, values.begin() + std::min(lanes.count, start + round));
-        g.active.assign(g.values.size(), 1);
-        if (op == ReduceOp::sum) {
-            total = start ? round_to(double(total) + tree_sum(g, src.at.type), src.at.type) : tree_sum(g, src.at.type);
-            continue;
-        }
-        const Best next = extreme(g, op);
-        if (!start || (op == ReduceOp::max ? next.value > best.value : next.value < best.value) || std::isnan(next.value))
-            best = {next.value, next.index + uint32_t(start)};
+    const DType type = src.at.type;
+    const int64_t size = size_of(type), width = 256 / size;
+    if (lanes.count >= 0 ? !lanes.count : empty(lanes)) return;
+    const int64_t scratched = scratch_bytes(op, lanes, size, index), result = (index ? 2 : 1) * size;
+    check_reduce_all(reduce, dst, src, scratch, lanes, scratched, result);
+    std::vector<Gathered> rounds;
+    for (int64_t r = 0; r < rounds_of(lanes, width); ++r) rounds.push_back(gather(reduce, src, lanes, r, 0, width));
+    if (scratched) leave_scratch(scratch, scratched);
+    machine.memory(Space::UB).poison(dst.address, dst.address + result, false);
+    if (op == ReduceOp::sum) {
+        const float total = sum_of(rounds, lanes.count >= 0, type);
+        store(reduce.data(dst), total, type);
+        machine.core->sum = 0, machine.core->sum_type = type;
+        return store(reinterpret_cast<uint8_t*>(&machine.core->sum), total, type);
     }
-    store(reduce.data(dst), op == ReduceOp::sum ? total : best.value, src.at.type);
+    Best best = extreme(rounds[0], op);
+    for (size_t r = 1; r < rounds.size(); ++r) {
+        const Best next = extreme(rounds[r], op);
+        if (beats(next, best, op)) best = {next.value, uint32_t(next.index + int64_t(r) * width)};
+    }
+    store(reduce.data(dst), best.value, type);
     if (index) store_index(reduce.data(dst, size), best.index, size);
+    remember_extreme(best, best.index, type);
+}
+
+uint64_t reduced_extreme(DType type, int line)
+{
+    if (schedule.direct()) schedule.drain();
+    if (machine.core->extreme_type != type)
+        misuse("uninitialised", line, "no ReduceRepeat, ReduceMax or ReduceMin of this element type has run on this core");
+    return machine.core->extreme;
+}
+
+uint64_t reduced_sum(DType type, int line)
+{
+    if (schedule.direct()) schedule.drain();
+    if (machine.core->sum_type != type)
+        misuse("uninitialised", line, "no ReduceSum of this element type has run on this core");
+    return machine.core->sum;
 }
 
 }  // namespace tile_sim

@@ -18,4 +18,7 @@ inline uint16_t double_to_half(double value)
     return float_to_half(near);
 }
 
+// Scales of quantisation are floats with 8 bits of exponent and 10 of mantissa; the rest is cut off.
+inline float ten_bit_mantissa(float value) { return bits_float(float_bits(value) & 0xffffe000); }
+
 }  // namespace tile_sim

@@ -1,7 +1,7 @@
 // Elementwise vector instructions. half and bfloat16_t compute in float and round once.
 #include <cmath>
 #include <cstring>
-#include <limits>
+#include <type_traits>
 
 #include "lanes.h"
 #include "schedule.h"
@@ -12,21 +12,26 @@ namespace tile_sim
 namespace
 {
 
+// Elements of an instruction: how they are stored, and the type they are computed in. Whole numbers that do not fit their
+// type keep their low bits.
 struct HalfIo {
     using Stored = uint16_t;
-    static double load(Stored x) { return half_to_float(x); }
-    static Stored store(double x) { return double_to_half(x); }
+    using Wide = double;
+    static Wide load(Stored x) { return half_to_float(x); }
+    static Stored store(Wide x) { return double_to_half(x); }
 };
 struct FloatIo {
     using Stored = float;
-    static double load(Stored x) { return x; }
-    static Stored store(double x) { return float(x); }
+    using Wide = double;
+    static Wide load(Stored x) { return x; }
+    static Stored store(Wide x) { return float(x); }
 };
 template <class T>
 struct IntIo {
     using Stored = T;
-    static double load(Stored x) { return x; }
-    static Stored store(double x) { return T(int64_t(x)); }
+    using Wide = int64_t;
+    static Wide load(Stored x) { return x; }
+    static Stored store(Wide x) { return T(x); }
 };
 
 // Calls `body` with the reader and writer of an element type.
@@ -52,14 +57,28 @@ double approximate(double exact, double operand, DType type)
     return exact * (1.0 + bound * (double(bits >> 8) / (1 << 23) - 1.0));
 }
 
-double larger(double a, double b)
+template <class Wide>
+bool is_nan(Wide x)
 {
-    return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : a > b ? a : b;
+    return x != x;
 }
-double smaller(double a, double b)
+template <class Wide>
+Wide larger(Wide a, Wide b)
 {
-    return std::isnan(a) || std::isnan(b) ? std::numeric_limits<double>::quiet_NaN() : a < b ? a : b;
+    return is_nan(a) ? a : is_nan(b) ? b : a > b ? a : b;
 }
+template <class Wide>
+Wide smaller(Wide a, Wide b)
+{
+    return is_nan(a) ? a : is_nan(b) ? b : a < b ? a : b;
+}
+template <class Wide>
+Wide relu(Wide x)
+{
+    return x < 0 ? Wide(0) : x;
+}
+double multiply_add(double a, double b, double c) { return std::fma(a, b, c); }
+int64_t multiply_add(int64_t a, int64_t b, int64_t c) { return a * b + c; }
 
 double unary(UnaryOp op, double x, DType type)
 {
@@ -69,30 +88,44 @@ double unary(UnaryOp op, double x, DType type)
         case UnaryOp::abs: return std::fabs(x);
         case UnaryOp::sqrt: return std::sqrt(x);
         case UnaryOp::rsqrt: return approximate(1.0 / std::sqrt(x), x, type);
-        case UnaryOp::relu: return x < 0 ? 0.0 : x;
+        case UnaryOp::relu: return relu(x);
         case UnaryOp::reciprocal: return approximate(1.0 / x, x, type);
         case UnaryOp::neg: return -x;
-        case UnaryOp::bit_not: return double(~int64_t(x));
         default: return x;
     }
 }
 
-double binary(BinaryOp op, double dst, double a, double b)
+int64_t unary(UnaryOp op, int64_t x, DType)
+{
+    return op == UnaryOp::relu ? relu(x) : op == UnaryOp::bit_not ? ~x : x;
+}
+
+int64_t bits(BinaryOp op, int64_t a, int64_t b) { return op == BinaryOp::bit_and ? a & b : a | b; }
+double bits(BinaryOp, double a, double) { return a; }
+double quotient(double a, double b) { return a / b; }
+int64_t quotient(int64_t a, int64_t) { return a; }  // no such instruction: the header refuses it
+
+template <class Wide>
+Wide binary(BinaryOp op, Wide dst, Wide a, Wide b)
 {
     switch (op) {
         case BinaryOp::add: return a + b;
         case BinaryOp::sub: return a - b;
         case BinaryOp::mul: return a * b;
-        case BinaryOp::div: return a / b;
+        case BinaryOp::div: return quotient(a, b);
         case BinaryOp::max: return larger(a, b);
         case BinaryOp::min: return smaller(a, b);
-        case BinaryOp::bit_and: return double(int64_t(a) & int64_t(b));
-        case BinaryOp::bit_or: return double(int64_t(a) | int64_t(b));
-        default: return std::fma(a, b, dst);
+        case BinaryOp::fused_mul_add: return multiply_add(a, dst, b);
+        case BinaryOp::fused_mul_add_relu: return relu(multiply_add(a, dst, b));
+        case BinaryOp::add_relu: return relu(a + b);
+        case BinaryOp::sub_relu: return relu(a - b);
+        case BinaryOp::mul_add_dst: return multiply_add(a, b, dst);
+        default: return bits(op, a, b);
     }
 }
 
-double scalar_op(ScalarOp op, double dst, double x, double s)
+template <class Wide>
+Wide scalar_op(ScalarOp op, Wide dst, Wide x, Wide s)
 {
     switch (op) {
         case ScalarOp::adds: return x + s;
@@ -100,8 +133,21 @@ double scalar_op(ScalarOp op, double dst, double x, double s)
         case ScalarOp::maxs: return larger(x, s);
         case ScalarOp::mins: return smaller(x, s);
         case ScalarOp::leaky_relu: return x >= 0 ? x : x * s;
-        default: return std::fma(x, s, dst);
+        default: return multiply_add(x, s, dst);
     }
+}
+
+bool accumulates(BinaryOp op)
+{
+    return op == BinaryOp::mul_add_dst || op == BinaryOp::fused_mul_add || op == BinaryOp::fused_mul_add_relu;
+}
+
+// Float sums of half products: the one case of two element types.
+template <class Body>
+void with_types(DType dst, DType src, Body body)
+{
+    if (dst == DType::f32 && src == DType::f16) return body(FloatIo{}, HalfIo{});
+    with_type(dst, [&](auto io) { body(io, io); });
 }
 
 }  // namespace
@@ -127,14 +173,15 @@ void vector_binary(const char* name, BinaryOp op, VectorSide dst, VectorSide a, 
 {
     if (queued(line, [=] { vector_binary(name, op, dst, a, b, lanes, line); }, dst, a, b)) return;
     const VectorSide sides[] = {dst, a, b};
-    const VectorInstruction v(name, line, lanes, sides, 3, op == BinaryOp::mul_add_dst);
-    with_type(dst.at.type, [&](auto io) {
+    const VectorInstruction v(name, line, lanes, sides, 3, accumulates(op));
+    with_types(dst.at.type, a.at.type, [&](auto io, auto from) {
         using T = typename decltype(io)::Stored;
+        using U = typename decltype(from)::Stored;
         for (const Run& run : v.runs()) {
             T* out = v.at<T>(0, run.at[0]);
-            const T *left = v.at<T>(1, run.at[1]), *right = v.at<T>(2, run.at[2]);
+            const U *left = v.at<U>(1, run.at[1]), *right = v.at<U>(2, run.at[2]);
             for (int64_t i = 0; i < run.count; ++i)
-                out[i] = io.store(binary(op, io.load(out[i]), io.load(left[i]), io.load(right[i])));
+                out[i] = io.store(binary(op, io.load(out[i]), from.load(left[i]), from.load(right[i])));
         }
     });
 }
@@ -144,17 +191,54 @@ void vector_scalar(const char* name, ScalarOp op, VectorSide dst, VectorSide src
     if (queued(line, [=] { vector_scalar(name, op, dst, src, scalar, lanes, line); }, dst, src)) return;
     const VectorSide sides[] = {dst, src};
     const VectorInstruction v(name, line, lanes, sides, 2, op == ScalarOp::axpy);
+    with_types(dst.at.type, src.at.type, [&](auto io, auto from) {
+        using T = typename decltype(io)::Stored;
+        using U = typename decltype(from)::Stored;
+        const auto s = typename decltype(io)::Wide(scalar);
+        for (const Run& run : v.runs()) {
+            T* out = v.at<T>(0, run.at[0]);
+            const U* in = v.at<U>(1, run.at[1]);
+            for (int64_t i = 0; i < run.count; ++i) out[i] = io.store(scalar_op(op, io.load(out[i]), from.load(in[i]), s));
+        }
+    });
+}
+
+namespace
+{
+
+// A left shift of a signed number keeps its sign bit; a right shift copies it (ShiftLeft.md, ShiftRight.md). Rounding adds
+// the last bit that is shifted out.
+int64_t shifted(int64_t x, bool left, int64_t by, int64_t width, bool is_signed, bool round)
+{
+    if (left) {
+        const int64_t kept = width - (is_signed ? 1 : 0), low = (int64_t(1) << kept) - 1;
+        return (x & ~low) | (by >= kept ? 0 : (x << by) & low);
+    }
+    if (by >= 63) return x < 0 ? -1 : 0;
+    return (x >> by) + (round && by > 0 ? (x >> (by - 1) & 1) : 0);
+}
+
+}  // namespace
+
+void vector_shift(const char* name, bool left, VectorSide dst, VectorSide src, int64_t bits, bool round, Lanes lanes, int line)
+{
+    if (queued(line, [=] { vector_shift(name, left, dst, src, bits, round, lanes, line); }, dst, src)) return;
+    const int64_t width = 8 * size_of(dst.at.type);
+    const bool is_signed = dst.at.type == DType::i16 || dst.at.type == DType::i32;
+    checked(bits, 0, width, "the number of bits of a shift", line);
+    if (round && !is_signed) misuse("field", line, "ShiftRight rounds signed numbers only");
+    const VectorSide sides[] = {dst, src};
+    const VectorInstruction v(name, line, lanes, sides, 2, false);
     with_type(dst.at.type, [&](auto io) {
-        with_type(src.at.type, [&](auto from) {
+        if constexpr (std::is_same_v<typename decltype(io)::Wide, int64_t>) {
             using T = typename decltype(io)::Stored;
-            using U = typename decltype(from)::Stored;
             for (const Run& run : v.runs()) {
                 T* out = v.at<T>(0, run.at[0]);
-                const U* in = v.at<U>(1, run.at[1]);
+                const T* in = v.at<T>(1, run.at[1]);
                 for (int64_t i = 0; i < run.count; ++i)
-                    out[i] = io.store(scalar_op(op, io.load(out[i]), from.load(in[i]), scalar));
+                    out[i] = io.store(shifted(io.load(in[i]), left, bits, width, is_signed, round));
             }
-        });
+        }
     });
 }
 
@@ -165,6 +249,27 @@ void vector_duplicate(VectorSide dst, uint64_t bits, Lanes lanes, int line)
     const int64_t size = size_of(dst.at.type);
     for (const Run& run : v.runs())
         for (int64_t i = 0; i < run.count; ++i) std::memcpy(v.at<uint8_t>(0, (run.at[0] + i) * size), &bits, size_t(size));
+}
+
+// Lane i of round r holds the first value plus r * lanes + i.
+void vector_index(VectorSide dst, double first, Lanes lanes, int line)
+{
+    if (queued(line, [=] { vector_index(dst, first, lanes, line); }, dst)) return;
+    const VectorInstruction v("CreateVecIndex", line, lanes, &dst, 1, false);
+    const int64_t width = 256 / size_of(dst.at.type), block = block_of(dst.at.type);
+    with_type(dst.at.type, [&](auto io) {
+        using T = typename decltype(io)::Stored;
+        using Wide = typename decltype(io)::Wide;
+        if (lanes.count >= 0) {
+            for (int64_t i = 0; i < lanes.count; ++i) *v.at<T>(0, i) = io.store(Wide(first) + Wide(i));
+            return;
+        }
+        for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
+            for (int64_t i = 0; i < width; ++i)
+                if (lane_active(lanes, r, i, width))
+                    *v.at<T>(0, (r * dst.stride.repeat + i / block * dst.stride.block) * block + i % block) =
+                        io.store(Wide(first) + Wide(r * width + i));
+    });
 }
 
 void vector_move(const VectorInstruction& v, const Operand& dst, const Operand& src)
