@@ -101,9 +101,8 @@ uint32_t Schedule::add(Item item)
     return id;
 }
 
-void Schedule::issue(std::function<void()> run)
+void Schedule::issue(int line, std::function<void()> run)
 {
-    const int line = line_;
     extra_.clear();
     phase_ = Phase::probing;
     try {

@@ -25,7 +25,7 @@ public:
     void begin_block();
     void finish_block();  // what is still queued runs
 
-    void issue(std::function<void()> run);
+    void issue(int line, std::function<void()> run);
     [[noreturn]] void issued(Pipe pipe);  // called by the instruction itself, when all about it is known
     uint32_t next() const { return uint32_t(items_.size()); }
     void follows(uint32_t item) { extra_.push_back(item); }  // the hardware orders the instruction after this one
@@ -85,10 +85,6 @@ private:
     std::vector<uint32_t> blocks_;
     int64_t instructions_ = 0;
     uint64_t fingerprint_ = 0;
-    int line_ = 0;
-
-    template <class Run, class... Operands>
-    friend bool queued(int line, Run run, Operands&... operands);
 };
 
 extern Schedule schedule;
@@ -103,8 +99,7 @@ bool queued(int line, Run run, Operands&... operands)
         (shift_operand(line, index++, operands), ...);
     }
     if (!schedule.direct()) return false;
-    schedule.line_ = line;
-    schedule.issue(std::move(run));
+    schedule.issue(line, std::move(run));
     return true;
 }
 
