@@ -130,10 +130,18 @@ def test_an_order_is_the_same_each_time() -> None:
 RUNTIME = Path(simulator.__file__).parent / "include" / "runtime"
 INSTRUCTIONS = re.findall(r"^void (\w+)\((?=[^)]*(?:Operand|VectorSide))", (RUNTIME / "interface.h").read_text(), re.M)
 TEXT = "\n".join(file.read_text() for file in sorted(RUNTIME.glob("*.cpp")))
+# These take addresses from data, keep a register, or get arrays: they run when all that was issued before has run.
+AT_ONCE = {
+    "vector_gather", "vector_gather_blocks", "vector_merge", "vector_to_5hd", "vector_transpose_nd",
+    "vector_compare_register", "get_compare_mask", "set_compare_mask", "scalar_write",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [name for name in INSTRUCTIONS if not name.startswith("scalar_")])
-def test_an_instruction_can_be_delayed(name: str) -> None:
+def can_be_delayed(name: str) -> bool:
     body = re.search(rf"^void {name}\([^)]*\)\n\{{\n(.*?)^\}}", TEXT, re.M | re.S)
     assert body, f"the runtime does not define {name}"
-    assert "if (queued(line, " in body[1], f"{name} must start with `if (queued(line, [=] {{ {name}(..); }}, ..)) return;`"
+    return "if (queued(line, " in body[1]
+
+
+def test_every_instruction_can_be_delayed_but_those_that_are_known() -> None:
+    assert {name for name in INSTRUCTIONS if not can_be_delayed(name)} <= AT_ONCE
