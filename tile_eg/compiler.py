@@ -181,7 +181,7 @@ class Candidate:
     microseconds: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Lowered(Planned):
     """A kernel all the way down. `timings` are seconds by stage; `candidates` are the schedules that were ranked, best first.
 
@@ -194,6 +194,10 @@ class Lowered(Planned):
     dropped: Dropped
     phases: Sequence[Phase]
     timings: dict[str, float]
+
+    def __repr__(self) -> str:
+        title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
+        return f"<{title} for {self.chip.name}, predicted {self.candidates[0].microseconds:.3g} us>"
 
     @cached_property
     def source(self) -> Text:

@@ -203,6 +203,8 @@ def load(path: str | Path, chip: str = DEFAULT_CHIP) -> TileKernel:
     """The kernel of a `.tile` file. TileError where the file cannot be read or is not a kernel."""
     from tile_eg.frontend.text import load_text
 
+    if Path(path).suffix == ".py":
+        raise TileError(f"{path} is Python, and load reads .tile text", help="import the function under @tile_eg.jit from it")
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as e:

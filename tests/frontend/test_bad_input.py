@@ -117,7 +117,14 @@ FAULTS = [
         "the grid names 2 variables for 1 extents", "grid (bx, by) = ceildiv(M, BM)", "",
     ),
     ("BK=64]", "BK=0]", "a size has to be at least 1, not 0", "0", ""),
-    ("BK=64]", "BK=1/2]", "0.5 is not a whole number", "1/2", "write // for division"),
+    ("ceildiv(K, BK)", "K / BK", "a whole number, not 8.0", "K / BK", "write // for"),
+    ("c += a @ b", "c = select(c > 0, c, 0)", "indices and sizes are compared, not tiles", "c", "relu(x)"),
+    ("c += a @ b", "c = np.exp(c)", "functions are called by their name alone", "(", "exp(x), not np.exp(x)"),
+    ("c += a @ b", "c = c.dot(a, b)", "functions are called by their name alone", "(", "exp(x), not np.exp(x)"),
+    ("c += a @ b", "c = c ** 2", "`**` is not an operator", "*", "write x * x"),
+    ("pipelined", "pipeline", "runs over serial(n) or pipelined(n)", "pipeline(ceildiv(K, BK))", "for k in pipelined(...)"),
+    ("pipelined", "range", "runs over serial(n) or pipelined(n)", "range(ceildiv(K, BK))", "for k in serial(...)"),
+    ("BK=64]", "BK=1/2]", "an index or a size is a whole number, not 0.5", "1/2", "write // for"),
     ("BK=64]", "BK=64 // (M - 512)]", "division by zero", "64 // (M - 512)", ""),
     # not yet
     (

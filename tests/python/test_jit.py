@@ -208,6 +208,29 @@ def test_arrays_that_disagree_about_a_size_are_refused() -> None:
         tile_eg.load(EXAMPLES / "vector_add.tile")(np.ones((20, 4), np.float32), np.ones((21, 4), np.float32))
 
 
+def test_sizes_may_be_integers_of_numpy() -> None:
+    low = tile_eg.load(EXAMPLES / "softmax.tile").compile(M=np.int64(7), N=np.int32(33))
+    assert low.kernel.tensors[0].shape == (7, 33)
+
+
+@pytest.mark.parametrize("size", ["5", 5.5, None, [5]])
+def test_a_size_that_is_no_whole_number_is_refused(size: object) -> None:
+    with pytest.raises(TileError, match="the size M is a whole number, not"):
+        tile_eg.load(EXAMPLES / "softmax.tile").compile(M=size)  # type: ignore[arg-type]
+
+
+def test_a_lowered_kernel_shows_what_it_is_in_a_line() -> None:
+    low = tile_eg.load(EXAMPLES / "softmax.tile").compile(M=7, N=33)
+    assert repr(low).startswith("<softmax(X: f32[7, 33], Y: f32[7, 33]) for 910B2, predicted ")
+    assert "\n" not in repr(low)
+
+
+def test_a_python_file_is_imported_not_loaded() -> None:
+    with pytest.raises(TileError, match="is Python, and load reads .tile text") as caught:
+        tile_eg.load(EXAMPLES / "softmax.py")
+    assert "import the function" in caught.value.help
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TileError, match="cannot read .*none.tile: No such file"):
         tile_eg.load(tmp_path / "none.tile")

@@ -138,7 +138,9 @@ class Builder:
         """kind, start, extent and stages of `serial(n)`, `serial(a, b)`, `pipelined(n, stages=2)`."""
         kind, args = str(call.children[0]), [a for a in call.children[1:] if a is not None]
         if kind not in ("serial", "pipelined"):
-            raise TileError(f"a loop runs over serial(n) or pipelined(n), not `{kind}`", self.span(call))
+            where, instead = self.span(call), "pipelined" if "pipeline" in kind.lower() else "serial"
+            help = f"for k in {instead}(...) {{ ... }}; element loops are parallel (i, j) in (BM, BN) {{ ... }}"
+            raise TileError(f"a loop runs over serial(n) or pipelined(n), not `{kind}`", where, help=help)
         stages = 0
         if args and args[-1].data == "keyword":
             stages = self.stages(kind, args.pop())

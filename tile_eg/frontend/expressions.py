@@ -102,6 +102,10 @@ class Expressions:
 
     def _compare(self, node: Node) -> Scalar:
         left, op, right = node.children
+        for side in (left, right):
+            if not sc.is_scalar(self.value(side)):
+                help = "of values, max(x, y), min(x, y) and relu(x) choose element by element"
+                raise TileError("indices and sizes are compared, not tiles", self.span(side), help=help)
         return sc.COMPARE[str(op)](self.index(left), self.index(right))
 
     def _both(self, node: Node) -> Scalar:

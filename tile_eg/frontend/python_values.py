@@ -211,6 +211,8 @@ def reads(value: Any) -> set[str]:
 
 def describe(value: Any) -> str:
     """A value in a user's words."""
+    if isinstance(value, NewBuffer):
+        return "a buffer"
     if isinstance(value, (Buffer, Window)):
         return "a tensor" if value_buffer(value).scope == "tensor" else "a buffer"
     if isinstance(value, Expr):

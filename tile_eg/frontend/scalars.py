@@ -113,7 +113,7 @@ def as_index(x: object, span: Span | None) -> Expr:
     if isinstance(x, int):
         return ix.const(x)
     if isinstance(x, float):
-        raise TileError(f"{x:g} is not a whole number", span, help="indices and sizes are integers; write // for division")
+        raise TileError(f"an index or a size is a whole number, not {x}", span, help="write // for whole-number division")
     raise TileError("an index or a size has to be a number, not a tile", span)
 
 

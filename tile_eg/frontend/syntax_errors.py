@@ -120,9 +120,10 @@ FAULTS = (
     ),
     Fault(
         "a value is missing here", "",
-        ("@ a = }", "@ a = b + }", "@ a += ,", "@ a = )", "@ a = b * * c", "@ a = -}", "@ a = for", "@ a = ]",
+        ("@ a = }", "@ a = b + }", "@ a += ,", "@ a = )", "@ a = b * }", "@ a = -}", "@ a = for", "@ a = ]",
          "@ a = b @ }", "@ a = (}", "@ a = (b + )", "@ a = =", "@ a = exp(b + )", "@ a = exp(, b)", "@ a = :"),
     ),
+    Fault("`**` is not an operator", "write x * x", ("@ a = b ** 2", "@ a = b[0] ** 2", "@ a = 2 ** b")),
     Fault(
         "an index is missing here", "A[i, j], A[i:i + 64, :] or v[:, None]",
         ("@ a[] = b", "@ a = b[]", "@ a = b[, 0]", "@ a = b[0,,", "@ a = b[i +]"),
@@ -142,6 +143,10 @@ FAULTS = (
         ("@ a = exp(b[0] = c)", "@ a = exp(4 = c)", "@ a = f(b = )"),
     ),
     Fault("`==` does not chain", "a < b and b < c", ("@ if a == b == c", "@ if a < b < c")),
+    Fault(
+        "functions are called by their name alone", "exp(x), not np.exp(x); a transposed operand is a.T",
+        ("@ a = b.c(",),
+    ),
     Fault(
         "`.` has no name behind it", "a transposed operand is a.T",
         ("@ a = b.}", "@ a = b.4", "@ a = b. c.4", "@ a = b.("),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import index
+from typing import SupportsIndex
 
 from tile_eg.errors import TileError, did_you_mean, in_source
 from tile_eg.frontend.build import Builder, build, size_nodes
@@ -48,13 +50,15 @@ class Template:
                     raise TileError(f"{dim} is {out[dim][0]} in `{out[dim][1]}` and {n} in `{name}`")
         return {dim: n for dim, (n, _) in out.items()}
 
-    def _complete(self, given: Mapping[str, int]) -> dict[str, int]:
+    def _complete(self, given: Mapping[str, SupportsIndex]) -> dict[str, int]:
         for name, value in given.items():
             if name not in self.sizes:
                 raise TileError(f"`{self.name}` has no size called `{name}`", help=did_you_mean(name, self.sizes))
-            if value < 1:
+            if not isinstance(value, SupportsIndex):
+                raise TileError(f"the size {name} is a whole number, not {value!r}")
+            if index(value) < 1:
                 raise TileError(f"the size {name} has to be at least 1, not {value}")
-        full = _defaults(self.tree, given, self.file)
+        full = _defaults(self.tree, {name: index(value) for name, value in given.items()}, self.file)
         for node in size_nodes(self.tree):
             name = str(node.children[0])
             if full[name] is None:
