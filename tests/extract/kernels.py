@@ -44,6 +44,22 @@ kernel swap[M=32, N=64](A: f32[M, N], B: f32[M, N]) -> (C: f32[M, N], D: f32[M, 
 }
 """
 
+SWAP_SHORT = """
+kernel swap_short[M=20, N=17](A: f32[M, N], B: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared a: bf16[M, N], b: bf16[M, N], t: bf16[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  for i in serial(5) {
+    t = a
+    a = b
+    b = t
+  }
+  C[0, 0] = a
+  D[0, 0] = b
+}
+"""
+
 FIBONACCI = """
 kernel fibonacci[M=32, N=64](A: f32[M, N], B: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
   grid bx = 1
@@ -179,7 +195,7 @@ kernel narrow_product(A: f16[12, 20], B: f16[20, 7], D: f16[7, 30]) -> (C: f32[1
 """
 
 TRICKY = {
-    "gated": GATED, "swap": SWAP, "fibonacci": FIBONACCI, "shift": SHIFT, "copied_late": COPIED_LATE,
+    "gated": GATED, "swap": SWAP, "swap_short": SWAP_SHORT, "fibonacci": FIBONACCI, "shift": SHIFT, "copied_late": COPIED_LATE,
     "one_value_two_tensors": ONE_VALUE_TWO_TENSORS, "operand_lives_on": OPERAND_LIVES_ON, "relu_cast": RELU_CAST, "chain": CHAIN,
     "constant_tail": CONSTANT_TAIL, "tanh_half": TANH_HALF,
     "narrow_product": NARROW_PRODUCT,

@@ -189,15 +189,16 @@ def _checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
         raise EmitError(f"{i.op} works on f16 and f32 only", i.span)
 
 
-def unary_job(s: Scope, i: Instr, name: str, dst: Tile, src: Tile, extra: tuple[str, ...] = ()) -> Job:
-    """dst = name(src, extra): `UnaryRepeatParams`."""
+def unary_job(s: Scope, i: Instr, name: str, dst: Tile, src: Tile, extra: tuple[str, ...] = (), seen_as: str = "") -> Job:
+    """dst = name(src, extra): `UnaryRepeatParams`. `seen_as` stands behind each operand."""
     lanes = lanes_of(s, [dst, src])
 
     def masked(operands: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
-        return call(name, *operands, *extra, mask, repeat, f"AscendC::UnaryRepeatParams({', '.join(strides)})")
+        seen = (o + seen_as for o in operands)
+        return call(name, *seen, *extra, mask, repeat, f"AscendC::UnaryRepeatParams({', '.join(strides)})")
 
     views = (view(s, dst, lanes), view(s, src, lanes))
-    return Job(i, views, lanes, lambda o, n: call(name, *o, *extra, n), masked, i.rows, i.cols)
+    return Job(i, views, lanes, lambda o, n: call(name, *(x + seen_as for x in o), *extra, n), masked, i.rows, i.cols)
 
 
 def binary_job(s: Scope, i: Instr, name: str, views: tuple[View, View, View], lanes: int) -> Job:
@@ -214,8 +215,10 @@ def unary(s: Scope, i: Instr) -> list[str]:
 
 
 def copy(s: Scope, i: Instr) -> list[str]:
-    """UB to UB by adding zero: exact for every value, and takes any count."""
+    """UB to UB by adding zero: exact for every value, and takes any count. Of bf16 the bits are copied, as whole numbers."""
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    if s.buffer(dst).dtype is BF16 and s.buffer(src).dtype is BF16:
+        return written(s, unary_job(s, i, "Adds", dst, src, ("int16_t(0)",), ".ReinterpretCast<int16_t>()"))
     _checked(s, i, [dst, src])
     return written(s, unary_job(s, i, "Adds", dst, src, (number(0.0, s.buffer(dst).dtype),)))
 
