@@ -36,7 +36,13 @@ class Finding:
 
 @dataclass(frozen=True)
 class TraceRow:
-    """One instruction or flag, in the order of issue: block, core, pipe, name, line, bytes moved."""
+    """One instruction or flag, in the order of issue: block, core, pipe, name, line, bytes moved.
+
+    `path` is what the bytes count for ("GM->UB", "macs", "vector"); `tensor` and `offset` (in bytes) are where it touches GM.
+    `sizes` of a copy: rows, bytes of a row, bytes between rows in GM, bytes of an element; of Mmad: m, n, k, bytes of an element;
+    of a vector instruction: repeats in sixteenths, bytes of its widest element, 1 if sources share a bank group, 1 if it goes by
+    a count.
+    """
 
     block: int
     core: str
@@ -44,6 +50,10 @@ class TraceRow:
     name: str
     line: int
     bytes: int
+    path: str = ""
+    tensor: str = ""
+    offset: int = 0
+    sizes: Sequence[int] = (0, 0, 0, 0)
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,7 @@ void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line)
         copy.writes(dst, i * rows.dst_stride, rows.bytes);
     }
     copy.check();
+    copy.sized(rows.count, rows.bytes, store ? rows.dst_stride : rows.src_stride, size_of(dst.type));
     copy.counts(path.name, rows.count * rows.bytes);
     for (int64_t i = 0; i < rows.count; ++i) {
         if (add)
@@ -95,6 +96,7 @@ void copy_pad_in(Operand dst, Operand src, Rows rows, Padding padding, int line)
         copy.writes(dst, i * rows.dst_stride, whole);
     }
     copy.check();
+    copy.sized(rows.count, rows.bytes, rows.src_stride, size);
     copy.counts("GM->UB", rows.count * rows.bytes);
     for (int64_t i = 0; i < rows.count; ++i) {
         const int64_t row = i * rows.dst_stride;
@@ -128,6 +130,7 @@ void copy_nd2nz(Operand dst, Operand src, Nd2Nz s, int line)
             for (int64_t r = 0; r < s.rows; ++r) copy.writes(dst, block_at(m, r, c), 32);
     }
     copy.check();
+    copy.sized(s.matrices * s.rows, s.cols * size, s.src_row_stride * size, size);
     copy.counts("GM->L1", s.matrices * s.rows * s.cols * size);
     for (int64_t m = 0; m < s.matrices; ++m)
         for (int64_t r = 0; r < s.rows; ++r)

@@ -135,6 +135,7 @@ void mmad(Operand dst, Operand a, Operand b, MmadShape s, int line)
     product.writes(dst, 0, result);
     const std::vector<char> before = poison_before(dst, result, !s.init && dst.end - dst.address >= result);
     product.check();
+    product.sized(s.m, s.n, s.k, size);
     product.counts("macs", s.m * s.n * s.k);
     const bool vector_mode = s.m == 1;  // A is then read as k elements in a row
     const Unpacked left = unpack(a, s.m, s.k, [&](int64_t i, int64_t p) {
@@ -216,6 +217,7 @@ void fixpipe(Operand dst, Operand src, FixpipeShape s, int line)
         out.writes(dst, to, count * size);
     });
     out.check();
+    out.sized(s.m * matrices, s.n * size, s.dst_stride * size, size);
     out.counts(to_gm ? "L0C->GM" : "L0C->L1", s.m * s.n * matrices * size);
     Memory &from_memory = machine.memory(src.space), &to_memory = machine.memory(dst.space);
     each([&](int64_t to, int64_t from, int64_t count) {

@@ -62,8 +62,18 @@ void Instruction::counts(const char* path, int64_t bytes)
 {
     machine.instructions[event_.name] += 1;
     machine.bytes[path] += bytes;
-    if (machine.settings.trace)
-        machine.rows.push_back({machine.block, event_.core, name_of(event_.pipe), event_.name, event_.line, bytes});
+    if (machine.settings.trace) trace(path, bytes);
+}
+
+void Instruction::trace(const char* path, int64_t bytes) const
+{
+    TraceRow row{machine.block, event_.core, name_of(event_.pipe), event_.name, event_.line, bytes, path, "", 0, sizes_};
+    for (const auto* spans : {&reads_, &writes_})
+        if (!spans->empty() && spans->front().memory == &machine.memory(Space::GM))
+            for (const Region& region : machine.regions)
+                if (spans->front().begin >= region.begin && spans->front().begin < region.end)
+                    row.tensor = region.name, row.offset = spans->front().begin - region.begin;
+    machine.rows.push_back(row);
 }
 
 void Instruction::reads(const Operand& at, int64_t offset, int64_t bytes, Poison poison)

@@ -67,6 +67,34 @@ std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operan
     return runs;
 }
 
+namespace
+{
+
+int64_t widest(const VectorSide* sides, int operands)
+{
+    int64_t size = 1;
+    for (int o = 0; o < operands; ++o) size = std::max(size, size_of(sides[o].at.type));
+    return size;
+}
+
+// In 1/16: a count may leave a part of its last repeat.
+int64_t repeats_of(const Lanes& lanes, const VectorSide* sides, int operands)
+{
+    return lanes.count < 0 ? lanes.repeat * 16 : lanes.count * widest(sides, operands) / 16;
+}
+
+// Whether two operands that are read start in one half of 512 bytes of UB, where reading both takes twice as long.
+bool same_group(const VectorSide* sides, int operands, bool reads_dst)
+{
+    const int first = reads_dst ? 0 : 1;
+    for (int a = first; a < operands; ++a)
+        for (int b = a + 1; b < operands; ++b)
+            if (sides[a].at.address % 512 / 256 == sides[b].at.address % 512 / 256) return true;
+    return false;
+}
+
+}  // namespace
+
 VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& lanes, const VectorSide* sides, int operands,
                                      bool reads_dst, Instruction::Poison poison)
     : instruction_(name, Pipe::V, line), sides_(sides), runs_(runs_of(lanes, sides, operands))
@@ -86,6 +114,8 @@ VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& la
     if (runs_.empty()) return;
     for (int o = 1; o < operands; ++o) check_overlap(o);
     instruction_.check();
+    instruction_.sized(repeats_of(lanes, sides, operands), widest(sides, operands), same_group(sides, operands, reads_dst),
+                       lanes.count >= 0);
     instruction_.counts("vector", bytes);
 }
 

@@ -161,6 +161,9 @@ struct TraceRow {
     std::string name;
     int line;
     int64_t bytes;
+    std::string path, tensor;           // as it is counted; the GM tensor that it touches
+    int64_t offset = 0;                 // where in that tensor, in bytes
+    std::array<int64_t, 4> sizes{};     // findings.py, TraceRow
 };
 
 struct Settings {
@@ -221,6 +224,7 @@ public:
     void unit_flag(int64_t flag) { event_.unit_flag = uint8_t(flag); }
     void guarded(bool value) { event_.guarded = value; }
     void atomic(bool value) { event_.atomic = value; }
+    void sized(int64_t a, int64_t b, int64_t c, int64_t d) { sizes_ = {a, b, c, d}; }  // for the trace
     void counts(const char* path, int64_t bytes);
     void keeps_apart() const;  // reports a source and a destination that overlap
     void check();              // bounds, order, initialisation; afterwards all that it writes counts as initialised
@@ -249,7 +253,10 @@ private:
     void record();
     void race(const char* kind, Memory& memory, int64_t begin, int64_t end, const Event& earlier);
 
+    void trace(const char* path, int64_t bytes) const;
+
     Event event_;
+    std::array<int64_t, 4> sizes_{};
     static std::vector<Span> reads_, writes_;  // one instruction is on its way at a time
 };
 

@@ -50,7 +50,9 @@ std::string finding_json(const Finding& f)
 std::string row_json(const TraceRow& r)
 {
     return text("[%u,\"%s\",\"%s\",", r.block, core_name(r.core), r.pipe) + quoted(r.name) +
-           text(",%d,%lld]", r.line, (long long)r.bytes);
+           text(",%d,%lld,", r.line, (long long)r.bytes) + quoted(r.path) + "," + quoted(r.tensor) +
+           text(",%lld,[%lld,%lld,%lld,%lld]]", (long long)r.offset, (long long)r.sizes[0], (long long)r.sizes[1],
+                (long long)r.sizes[2], (long long)r.sizes[3]);
 }
 
 template <class Items, class Print>

@@ -92,6 +92,7 @@ void access(Instruction& reduce, const Operand& dst, const VectorSide& src, cons
     }
     reduce.keeps_apart();
     reduce.check();
+    reduce.sized(rounds_of(lanes, width) * 16, 2, 0, 0);
     reduce.counts("vector", rounds_of(lanes, width) * 256);
 }
 
@@ -274,6 +275,7 @@ void check_reduce_all(Instruction& reduce, const Operand& dst, const VectorSide&
     if (scratched) reduce.writes(scratch, 0, scratched);
     reduce.writes(dst, 0, result);
     reduce.check();
+    reduce.sized(lanes.count >= 0 ? lanes.count * size / 16 : rounds_of(lanes, width) * 16, 2, 0, lanes.count >= 0);
     reduce.counts("vector", lanes.count >= 0 ? lanes.count * size : rounds_of(lanes, width) * 256);
 }
 

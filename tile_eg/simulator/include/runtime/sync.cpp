@@ -10,7 +10,7 @@ namespace
 
 void trace(const char* pipe, const std::string& name, int line)
 {
-    if (machine.settings.trace) machine.rows.push_back({machine.block, machine.core->index, pipe, name, line, 0});
+    if (machine.settings.trace) machine.rows.push_back({machine.block, machine.core->index, pipe, name, line, 0, "", "", 0, {}});
 }
 
 // What pipe `pipe` has finished and knows, as a set carries it; `early`: without the last instruction.

@@ -300,6 +300,7 @@ void vector_brcb(Operand dst, Operand src, int64_t repeat, Stride stride, int li
         for (int64_t i = 0; i < 8; ++i) spread.writes(dst, block(r, i), 32);
     spread.keeps_apart();
     spread.check();
+    spread.sized(repeat * 16, size, 0, 0);
     spread.counts("vector", repeat * 256);
     Memory& ub = machine.memory(Space::UB);
     for (int64_t r = 0; r < repeat; ++r)
