@@ -1,0 +1,36 @@
+"""Random kernels, all the way: the numbers are right and nothing is found in the text, or a limit is told that is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.generator import random_kernel
+from tests.fuzz.outcome import outcome
+
+QUICK, ALL = range(16), range(16, 90)
+
+
+def check(seed: int) -> None:
+    text = random_kernel(seed)
+    found = outcome(text)
+    assert found.kind in ("good", "limit", "blurred"), f"{found.kind}: {found.what}\n{text}"
+
+
+def test_a_seed_gives_one_kernel():
+    assert random_kernel(5) == random_kernel(5) != random_kernel(6)
+
+
+@pytest.mark.parametrize("seed", QUICK)
+def test_a_random_kernel_computes_what_was_meant(seed):
+    check(seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", ALL)
+def test_more_random_kernels_compute_what_was_meant(seed):
+    check(seed)
+
+
+def test_most_random_kernels_have_numbers_to_compare():
+    kinds = [outcome(random_kernel(seed)).kind for seed in range(6)]
+    assert kinds.count("good") > len(kinds) // 2
