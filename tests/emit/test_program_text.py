@@ -161,6 +161,8 @@ SENSELESS = {
     "a variable of no loop": ("vexp a <- a : 8 x k", "nothing here is called 'k'"),
     "a pipe of the other core": ("barrier FIX", "the vector core has no pipe 'FIX'"),
     "a flag to the same pipe": ("set V -> V id 0", "a flag from V to itself"),
+    "a flag that is none": ("set V -> MTE2 id 12", "there is no flag 12"),
+    "a flag between cores that is none": ("cross_set MTE3 16", "there is no flag 16"),
     "a copy from the wrong memory": ("ub_to_gm a <- a : 8 x 8", "cannot use UB here"),
 }
 

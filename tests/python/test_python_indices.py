@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,3 +61,9 @@ def test_arithmetic_of_indices_is_pythons(text: str, i: int, j: int) -> None:
 @given(conditions, VALUES["i"], VALUES["j"])
 def test_conditions_on_indices_are_pythons(text: str, i: int, j: int) -> None:
     assert bool(value(read(text), {"i": i, "j": j})) == eval(text, {"SIZE": SIZE, "i": i, "j": j})
+
+
+@pytest.mark.parametrize("number", [np.int64(24), np.uint8(24)])
+def test_a_number_of_numpy_counts_as_pythons_own(number: Any) -> None:
+    reader = Reader(Source("test", "SIZE"), {"SIZE": number})
+    assert type(evaluate(reader, ast.parse("SIZE // 2", mode="eval").body)) is int

@@ -7,6 +7,7 @@ import builtins
 import operator
 from collections.abc import Callable
 from difflib import get_close_matches
+from numbers import Integral, Real
 from types import FunctionType
 from typing import Any
 
@@ -64,9 +65,16 @@ def evaluate(b: Builder, node: ast.expr) -> Any:
 def _name(b: Builder, node: ast.Name) -> Any:
     for scope in (b.local, b.names, vars(builtins)):
         if node.id in scope:
-            return b.use(node.id, scope[node.id], node)
+            return b.use(node.id, _plain(scope[node.id]), node)
     close = get_close_matches(node.id, [*b.local, *b.names], 1)
     raise b.error(f"unknown name {node.id}", node, f"did you mean {close[0]}?" if close else "")
+
+
+def _plain(value: Any) -> Any:
+    """A number of another library, such as NumPy's int64, as Python's own."""
+    if isinstance(value, Integral) and not isinstance(value, int):
+        return int(value)
+    return float(value) if isinstance(value, Real) and not isinstance(value, int | float) else value
 
 
 def _attribute(b: Builder, node: ast.Attribute) -> Any:

@@ -11,12 +11,14 @@ from tile_eg.errors import TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, Expr
 from tile_eg.ir.kernel import Span
+from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS
 from tile_eg.ir.program import (
     AIC,
     AIV,
     BINARY,
     Buffer,
     CrossSet,
+    CrossWait,
     Gm,
     Instr,
     Loop,
@@ -81,10 +83,22 @@ def _node(p: Program, core: str, n: Node, scope: tuple[str, ...]) -> None:
         case SetFlag() | WaitFlag():
             _known(n.id, scope, None)
             _pipes(core, n.src, n.dst)
+            _id(n.id.value, EVENT_IDS)
             if n.src == n.dst:
                 raise TileError(f"a flag from {n.src} to itself", help=f"within one pipe: barrier {n.src}")
-        case PipeBarrier() | CrossSet():
+        case PipeBarrier():
             _pipes(core, n.pipe)
+        case CrossSet():
+            _pipes(core, n.pipe)
+            _id(n.id, ALL_CROSS_IDS)
+        case CrossWait():
+            _id(n.id, ALL_CROSS_IDS)
+
+
+def _id(flag: int | None, ids: range) -> None:
+    """`flag` is None where a loop decides it: then the simulator sees which it is."""
+    if flag is not None and flag not in ids:
+        raise TileError(f"there is no flag {flag}", help=f"ids are {ids.start} to {ids.stop - 1}")
 
 
 def _pipes(core: str, *pipes: str) -> None:
