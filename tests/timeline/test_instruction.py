@@ -145,8 +145,11 @@ def test_a_cast_counts_its_wider_side() -> None:
 
 
 def test_a_row_maximum_folds_chunks_then_reduces_each_row() -> None:
-    fold = 64 * 2 + CHIP.vector.barrier
-    assert cycles(CHIP, Work("vrowmax", 64, 192)) == 2 * fold + 64 * 7
+    assert cycles(CHIP, Work("vrowmax", 64, 192)) == 64 + 2 * 64 + 2 * CHIP.vector.barrier + 64 * 7
+
+
+def test_column_chunks_meet_an_operand_that_stays_in_every_other_bank_group() -> None:
+    assert cycles(CHIP, Work("vsub_rows", 64, 256)) == 2 * 64 + 2 * 128
 
 
 def test_a_row_maximum_of_one_chunk_folds_nothing() -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import evaluate
 from tile_eg.ir.machine import CORE_PIPES, SCALAR_PIPE
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, SetFlag, WaitFlag
 from tile_eg.timeline.expand import Env, Step
-from tile_eg.timeline.works import Price, Pricer
+from tile_eg.timeline.works import Price
 
 Event = tuple[str, str, int]
 Entry = tuple[Node, Env, float]
@@ -23,6 +24,12 @@ Entry = tuple[Node, Env, float]
 
 class StreamError(Exception):
     """A Program whose streams cannot run to their end: a wait that nothing satisfies, a pipe that its core lacks."""
+
+
+class Prices(Protocol):
+    """Whoever can tell what an instruction costs."""
+
+    def price(self, instr: Instr, env: Env) -> Price: ...
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ class Pipe:
 class Core:
     """The cube core, or a vector core, of one block. `arrivals` are the times at which its counters are raised, by id."""
 
-    def __init__(self, name: str, stream: Iterator[Step], pricer: Pricer, chip: Chip, record: Record) -> None:
+    def __init__(self, name: str, stream: Iterator[Step], pricer: Prices, chip: Chip, record: Record) -> None:
         self.name, self.stream, self.pricer, self.chip, self.record = name, stream, pricer, chip, record
         self.pipes = {p: Pipe(p, deque(maxlen=chip.limits.queue_depth)) for p in (*CORE_PIPES[name], SCALAR_PIPE)}
         self.clock = 0.0

@@ -17,7 +17,7 @@ from tile_eg.ir.machine import cores as cores_of
 from tile_eg.ir.program import AIC, AIV, Program
 from tile_eg.timeline.cores import Core, Handover, Record, Span, StreamError, run_cores
 from tile_eg.timeline.expand import count, guards_on, loops, nests, steps
-from tile_eg.timeline.reuse import mean_cores, misses, read_share
+from tile_eg.timeline.reuse import mean_cores, misses, read_share, with_reads
 from tile_eg.timeline.works import Pricer, blocks_at_once
 
 __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]
@@ -81,7 +81,7 @@ def run(program: Program, chip: Chip, *, exact: bool = False) -> Timeline:
     """The timeline of `program` on `chip`; `exact` runs every trip of every loop. StreamError where the streams cannot end."""
     at_once = blocks_at_once(program, chip)
     missed = misses(program, chip.l2_bytes, at_once)
-    chip = _with_reads(chip, read_share(program, missed))
+    chip = with_reads(chip, read_share(program, missed))
     side_by_side = mean_cores(program, at_once) if _guarded(program) else min(program.blocks, at_once)
     block, extrapolated = _slowest_block(program, Pricer(program, chip, side_by_side, missed), exact)
     waves = wave_count(program, chip)
@@ -109,14 +109,6 @@ def run(program: Program, chip: Chip, *, exact: bool = False) -> Timeline:
         spans=block.spans,
         handovers=block.handovers,
         extrapolated=extrapolated,
-    )
-
-
-def _with_reads(chip: Chip, share: float) -> Chip:
-    """The chip as a kernel meets it whose reads are this share of what HBM moves."""
-    shared = chip.shared
-    return (
-        replace(chip, shared=replace(shared, hbm_read=min(shared.hbm_read, shared.hbm_mixed * share))) if 0 < share < 1 else chip
     )
 
 

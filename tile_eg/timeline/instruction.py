@@ -173,7 +173,7 @@ def _cost(chip: Chip, name: str, element_bytes: int) -> VectorCost:
     return chip.vector.ops[_VECTOR_NAME.get(name, name), 2 if element_bytes <= 2 else 4]
 
 
-def _calls(chip: Chip, cost: VectorCost, repeats: int, conflict: bool) -> float:
+def repeat_cycles(chip: Chip, cost: VectorCost, repeats: int, conflict: bool) -> float:
     """Cycles of enough instructions for `repeats`: slope each, at least the floor, at most 255 repeats in one (MSKPP)."""
     slope = cost.slope if conflict else cost.free
     full, rest = divmod(repeats, chip.limits.repeat)
@@ -187,11 +187,22 @@ def _vector(chip: Chip, work: Work, cold: bool) -> float:
     element = max(work.dtype.bytes, work.src_dtype.bytes) if base == "cast" else work.dtype.bytes
     cost = _cost(chip, base, element)
     lanes = chip.vector.repeat_bytes // element
-    if suffix or (work.form == "rows" and work.rows > 1):
-        total = -(-work.cols // lanes) * _calls(chip, cost, work.rows, work.conflict)
+    if suffix == "rows":
+        total = _chunks(chip, cost, -(-work.cols // lanes), work.rows, work.conflict)
+    elif suffix or (work.form == "rows" and work.rows > 1):
+        total = -(-work.cols // lanes) * repeat_cycles(chip, cost, work.rows, work.conflict)
     else:
         total = _flat(chip, cost, work, lanes)
     return total + (cost.fixed if cold else 0.0)
+
+
+def _chunks(chip: Chip, cost: VectorCost, chunks: int, rows: int, first: bool) -> float:
+    """Instructions for column chunks of 256 bytes against an operand that stays: every other one meets it in its bank group.
+
+    `first` says whether the first chunk does.
+    """
+    meet = (chunks + first) // 2
+    return meet * repeat_cycles(chip, cost, rows, True) + (chunks - meet) * repeat_cycles(chip, cost, rows, False)
 
 
 def _flat(chip: Chip, cost: VectorCost, work: Work, lanes: int) -> float:
@@ -213,8 +224,8 @@ def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
         steps = -(-work.cols // lanes) - 1
         fold = _cost(chip, name, work.dtype.bytes)
         last = _cost(chip, "whole_sum" if name == "sum" else "whole_max", work.dtype.bytes)
-        total = steps * (_calls(chip, fold, work.rows, work.conflict) + chip.vector.barrier)
-        return total + _calls(chip, last, work.rows, False) + (last.fixed if cold else 0.0)
+        total = _chunks(chip, fold, steps, work.rows, False) + steps * chip.vector.barrier
+        return total + repeat_cycles(chip, last, work.rows, False) + (last.fixed if cold else 0.0)
 
     return rule
 
@@ -225,8 +236,8 @@ def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     def rule(chip: Chip, work: Work, cold: bool) -> float:
         repeats = -(-work.cols // chip.vector.lanes(work.dtype))
         fold = _cost(chip, name, work.dtype.bytes)
-        first = _calls(chip, _cost(chip, "copy", work.dtype.bytes), repeats, False)
-        each = _calls(chip, fold, repeats, work.conflict) + chip.vector.barrier
+        first = repeat_cycles(chip, _cost(chip, "copy", work.dtype.bytes), repeats, False)
+        each = repeat_cycles(chip, fold, repeats, work.conflict) + chip.vector.barrier
         return first + (work.rows - 1) * each + (fold.fixed if cold else 0.0)
 
     return rule
@@ -235,7 +246,7 @@ def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
 def _brcb(chip: Chip, work: Work, cold: bool) -> float:
     """Each repeat turns 8 elements into 8 blocks of 32 bytes (ASC, Brcb)."""
     cost = _cost(chip, "brcb", work.dtype.bytes)
-    return _calls(chip, cost, -(-max(work.rows, 1) // 8), False) + (cost.fixed if cold else 0.0)
+    return repeat_cycles(chip, cost, -(-max(work.rows, 1) // 8), False) + (cost.fixed if cold else 0.0)
 
 
 _RULES: dict[str, Callable[[Chip, Work, bool], float]] = {

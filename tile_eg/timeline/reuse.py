@@ -8,10 +8,11 @@ measurements of repeated copies show: no hits at 302 MB, all of them at 75 MB).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
+from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, ONE, SUB, Expr, evaluate, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, When
 
@@ -130,6 +131,14 @@ def read_share(program: Program, missed: dict[int, float]) -> float:
     for a in accesses(program):
         moved[a.reads] += a.bytes * prod(v.trips for v in a.loops) * (missed.get(id(a.instr), 1.0) if a.reads else 1.0)
     return moved[True] / sum(moved.values()) if moved[False] else 1.0
+
+
+def with_reads(chip: Chip, share: float) -> Chip:
+    """The chip as a kernel meets it whose reads are this share of what HBM moves."""
+    shared = chip.shared
+    return (
+        replace(chip, shared=replace(shared, hbm_read=min(shared.hbm_read, shared.hbm_mixed * share))) if 0 < share < 1 else chip
+    )
 
 
 def mean_cores(program: Program, at_once: int) -> float:
