@@ -127,3 +127,40 @@ def test_the_command_shows_a_finding_with_its_line_and_a_caret(tmp_path: Path, c
 def test_a_kernel_without_a_main_asks_for_its_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["simulate", str(file_of(tmp_path, QUEUES).path)]) == 1
     assert "--args says what to launch it with" in capsys.readouterr().err
+
+
+ALL_MEET = """#include "kernel_operator.h"
+__global__ __vector__ void k(__gm__ float* x, __gm__ float* z)
+{
+    AscendC::LocalMemAllocator<> ub;
+    auto a = ub.Alloc<float, 64>();
+    AscendC::GlobalTensor<float> gx, gz;
+    gx.SetGlobalBuffer(x), gz.SetGlobalBuffer(z);
+    const int64_t me = AscendC::GetBlockIdx(), next = (me + 1) % AscendC::GetBlockNum();
+    AscendC::Duplicate(a, float(me), 64);
+    AscendC::PipeBarrier<PIPE_ALL>();
+    AscendC::DataCopy(gx[me * 64], a, 64);
+    AscendC::SyncAll();
+    AscendC::DataCopy(a, gx[next * 64], 64);
+    AscendC::PipeBarrier<PIPE_ALL>();
+    AscendC::DataCopy(gz[me * 64], a, 64);
+}
+"""
+MEETING = "blocks = 3\n[[arguments]]\nbytes = 768\n[[arguments]]\nshape = [192]\noutput = true\n"
+
+
+def test_blocks_meet_in_sync_all_and_see_what_the_others_wrote(tmp_path: Path) -> None:
+    done = launched(tmp_path, ALL_MEET, MEETING)
+    assert done.ok
+    np.testing.assert_array_equal(done.outputs[0], np.repeat([1, 2, 0], 64).astype(np.float32))
+
+
+def test_without_sync_all_the_blocks_race(tmp_path: Path) -> None:
+    assert "block_race" in {
+        f.kind for f in launched(tmp_path, ALL_MEET.replace("    AscendC::SyncAll();\n", ""), MEETING).findings
+    }
+
+
+def test_a_block_that_does_not_come_to_sync_all_is_a_deadlock(tmp_path: Path) -> None:
+    done = launched(tmp_path, ALL_MEET.replace("AscendC::SyncAll();", "if (me) AscendC::SyncAll();"), MEETING)
+    assert "deadlock" in {f.kind for f in done.findings}

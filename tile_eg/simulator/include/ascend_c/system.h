@@ -36,6 +36,19 @@ inline int64_t GetSystemCycle()
 
 inline int64_t GetTaskRation() { return tile_sim::sub_block_count(); }
 
+// All cores of all blocks, or all vector cores, come here before one goes on; all pipes have finished what came before.
+template <bool isAIVOnly = true>
+void SyncAll(int line = __builtin_LINE())
+{
+    tile_sim::sync_all(isAIVOnly, line);
+}
+// The same by way of GM and UB, which the simulator leaves alone.
+template <bool isAIVOnly = true>
+void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, int32_t = 0, int line = __builtin_LINE())
+{
+    tile_sim::sync_all(isAIVOnly, line);
+}
+
 // No kernel runs before or after: launches take their turns.
 inline void SetNextTaskStart() {}
 inline void WaitPreTaskEnd() {}

@@ -40,7 +40,7 @@ Instruction::Instruction(const char* name, Pipe pipe, int line)
     if (schedule.direct() && (pipe != Pipe::S || machine.settings.auto_sync)) schedule.drain();
     reads_.clear(), writes_.clear();
     event_.name = name, event_.line = line, event_.pipe = pipe;
-    event_.core = uint8_t(core.index), event_.block = machine.block;
+    event_.core = uint8_t(core.index), event_.block = machine.block, event_.phase = core.phase;
     if (!schedule.executing()) event_.epoch = core.last[int(pipe)] = ++core.issued[int(pipe)];
 }
 
@@ -138,8 +138,9 @@ bool Instruction::compiler_orders(const Event& earlier) const
 
 bool Instruction::ordered(const Event& earlier, Space space) const
 {
-    if (earlier.block != event_.block) return earlier.atomic && event_.atomic;
     const Core& core = *machine.core;
+    if (earlier.block != event_.block)
+        return (earlier.atomic && event_.atomic) || earlier.phase < core.known[earlier.core == AIC ? 0 : 1];
     if (core.clock[int(event_.pipe)][earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch) return true;
     if (compiler_orders(earlier)) return true;
     if (space == Space::L0C && guards(earlier)) return schedule.follows(earlier.item), true;

@@ -191,6 +191,7 @@ void wait_flag(Pipe src, Pipe dst, int64_t id, int line);
 void pipe_barrier(Pipe pipe, int line);
 void cross_set(int mode, Pipe pipe, int64_t id, int line);
 void cross_wait(int64_t id, int line);
+void sync_all(bool vector_only, int line);
 
 // machine.cpp
 bool is_aic();

@@ -1,191 +1,15 @@
-// The run of the blocks: each core is a thread of control, and one of them runs at a time, until it waits for another.
+// What a core knows of itself, its memories, and its scalar unit.
 #include "machine.h"
 #include "schedule.h"
 
-#include <condition_variable>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
-#include <mutex>
 #include <new>
-#include <thread>
 
 namespace tile_sim
 {
 
 Machine machine;
-
-namespace
-{
-
-constexpr int scheduler = -1;
-std::mutex mutex;
-std::condition_variable changed;
-int turn = scheduler;
-bool stopped = false;
-std::exception_ptr failure;  // what ended a core's thread other than a finding
-
-void pass_turn(int to)
-{
-    std::unique_lock<std::mutex> lock(mutex);
-    turn = to;
-    changed.notify_all();
-}
-
-void await_turn(int mine)
-{
-    std::unique_lock<std::mutex> lock(mutex);
-    changed.wait(lock, [&] { return turn == mine; });
-}
-
-void run_core(Core& core, const Kernel& kernel)
-{
-    await_turn(core.index);
-    try {
-        if (!stopped) kernel();
-    } catch (const Stop&) {
-        stopped = true;
-    } catch (...) {
-        failure = std::current_exception();
-        stopped = true;
-    }
-    core.finished = true;
-    pass_turn(scheduler);
-}
-
-bool can_go_on(const Core& core)
-{
-    if (!core.present || core.finished) return false;
-    if (core.waiting_for < 0 || stopped) return true;
-    for (const Core& other : machine.cores)
-        if (other.present && (core.index == AIC) != (other.index == AIC) &&
-            core.cross[other.index][core.waiting_for].pending.empty())
-            return false;
-    return true;
-}
-
-void report_deadlock()
-{
-    for (Core& core : machine.cores) {
-        if (!core.present || core.finished) continue;
-        std::string missing;
-        for (const Core& other : machine.cores)
-            if (other.present && (core.index == AIC) != (other.index == AIC) &&
-                core.cross[other.index][core.waiting_for].pending.empty())
-                missing += std::string(missing.empty() ? "" : " and ") + core_name(other.index) +
-                           (other.finished ? " (which has ended)" : text(" (which waits at line %d)", other.waiting_line));
-        machine.core = &core;
-        machine.report("deadlock", "S", core.waiting_line, 0,
-                       text("deadlock: %s waits, with all its pipes, for cross-core flag %lld, and no set of it comes from %s",
-                            core_name(core.index),
-                            (long long)core.waiting_for, missing.c_str()));
-    }
-    stopped = true;
-}
-
-bool run_cores(bool behind)
-{
-    bool ran = false;
-    for (int index : schedule.cores()) {
-        Core& core = machine.cores[index];
-        if (!can_go_on(core) || core.behind != behind) continue;
-        machine.core = &core;
-        pass_turn(core.index);
-        await_turn(scheduler);
-        ran = true;
-        if (behind) break;
-    }
-    return ran;
-}
-
-bool run_round() { return run_cores(false) || run_cores(true); }
-
-bool all_finished()
-{
-    for (const Core& core : machine.cores)
-        if (core.present && !core.finished) return false;
-    return true;
-}
-
-void check_leftovers()
-{
-    for (Core& core : machine.cores) {
-        machine.core = &core;
-        for (int src = 0; src < pipes; ++src)
-            for (int dst = 0; dst < pipes; ++dst)
-                for (int id = 0; id < 8; ++id)
-                    if (core.flags[src][dst][id].set)
-                        machine.report(
-                            "leftover_flag", name_of(Pipe(src)), core.flags[src][dst][id].set_line, 0,
-                            text("flag %s_%s, %d is still set when the kernel ends", name_of(Pipe(src)), name_of(Pipe(dst)), id));
-        for (auto& from : core.cross)
-            for (int id = 0; id < 16; ++id)
-                if (!from[id].pending.empty())
-                    machine.report("leftover_flag", "", from[id].line, 0,
-                                   text("cross-core flag %d of %s still counts %zu when the kernel ends", id,
-                                        core_name(core.index), from[id].pending.size()));
-    }
-}
-
-void finish_block()
-{
-    try {
-        if (!stopped) schedule.finish_block();
-    } catch (const Stop&) {
-        stopped = true;
-    }
-}
-
-void run_block(const Kernel& kernel)
-{
-    std::vector<std::thread> threads;
-    schedule.begin_block();
-    for (Core& core : machine.cores) {
-        core.reset();
-        if (core.present) threads.emplace_back(run_core, std::ref(core), std::cref(kernel));
-    }
-    while (!all_finished())
-        if (!run_round()) report_deadlock();
-    for (std::thread& thread : threads) thread.join();
-    if (failure) std::rethrow_exception(failure);
-    finish_block();
-    if (!stopped) check_leftovers();
-}
-
-}  // namespace
-
-void wait_for_turn()
-{
-    const int mine = machine.core->index;
-    pass_turn(scheduler);
-    await_turn(mine);
-    if (stopped) throw Stop{};
-}
-
-void let_others_go_first()
-{
-    machine.core->behind = true;
-    wait_for_turn();
-    machine.core->behind = false;
-}
-
-bool run_blocks(const Kernel& kernel)
-{
-    machine.cores[AIC].present = machine.settings.type != KernelType::AIV_ONLY;
-    for (int aiv = 0; aiv < 2; ++aiv) machine.cores[AIV0 + aiv].present = aiv < machine.vector_cores();
-    for (int c = 0; c < most_cores; ++c) {
-        Core& core = machine.cores[c];
-        core.index = c;
-        for (int space = 1; space < spaces; ++space)
-            if (core.present && core.has(Space(space)) && !core.memory[space].bytes())
-                core.memory[space].open(Space(space), machine.settings.capacity[space]);
-    }
-    for (uint32_t nth = 0; nth < machine.settings.launch && !stopped; ++nth) {
-        machine.block = schedule.block(nth, machine.settings.launch);
-        run_block(kernel);
-    }
-    return !stopped;
-}
 
 void Core::reset()
 {
@@ -297,6 +121,7 @@ void reset_allocation()
 
 int64_t gm_address(const void* pointer, int line)
 {
+    if (!pointer) return 0;  // a tensor that is not there: no access to it is within bounds
     const int64_t address = static_cast<const uint8_t*>(pointer) - machine.gm.at(0);
     if (address < 0 || address > machine.gm.bytes()) misuse("out_of_bounds", line, "the pointer lies outside of GM");
     return address;

@@ -45,6 +45,7 @@ struct Event {
     uint32_t epoch = 0, block = 0;
     uint8_t core = 0;
     Pipe pipe = Pipe::S;
+    uint32_t phase = 0;  // the barriers between blocks that its core had passed
     uint32_t item = 0;  // where it stands in the order of a run that delays instructions
     uint8_t unit_flag = 0;
     bool atomic = false;
@@ -142,10 +143,25 @@ struct Core : Control {
     uint64_t extreme = 0, sum = 0;  // of the last reduction, and its type (i4: there was none)
     DType extreme_type = DType::i4, sum_type = DType::i4;
     uint16_t merged[4] = {0, 0, 0, 0};  // elements that the last merge took from each list
+    enum class Barrier : uint8_t { none, vector, all } barrier = Barrier::none;  // between blocks, that it waits at
+    uint32_t phase = 0, known[2] = {0, 0};  // barriers that it has passed; those that all AICs, and all AIVs, had come to
 
     void reset();
     bool has(Pipe pipe) const;
     bool has(Space space) const;
+};
+
+// The cores of the block that runs now.
+class Cores
+{
+public:
+    Core& operator[](int index) { return at_[index]; }
+    Core* begin() { return at_; }
+    Core* end() { return at_ + most_cores; }
+    void point(Core* at) { at_ = at; }
+
+private:
+    Core* at_ = nullptr;
 };
 
 struct Finding {
@@ -181,7 +197,7 @@ struct Machine {
     Settings settings;
     Memory gm;
     std::vector<Region> regions;
-    Core cores[most_cores];
+    Cores cores;
     Core* core = nullptr;  // the one that runs now
     uint32_t block = 0;
     std::vector<Event> events{Event{}};
