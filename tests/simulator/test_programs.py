@@ -164,3 +164,9 @@ def test_without_sync_all_the_blocks_race(tmp_path: Path) -> None:
 def test_a_block_that_does_not_come_to_sync_all_is_a_deadlock(tmp_path: Path) -> None:
     done = launched(tmp_path, ALL_MEET.replace("AscendC::SyncAll();", "if (me) AscendC::SyncAll();"), MEETING)
     assert "deadlock" in {f.kind for f in done.findings}
+
+
+def test_one_launch_after_another_starts_anew(tmp_path: Path) -> None:
+    twice = MAIN.replace("    aclrtSynchronizeStream(stream);", "    doubled<float, length><<<2, 0, stream>>>(zDevice, xDevice);")
+    done = ran(tmp_path, twice.replace("zDevice, sizeof host, ACL_MEMCPY_DEVICE", "xDevice, sizeof host, ACL_MEMCPY_DEVICE"))
+    assert done.ok and done.printed == "last 508\n"

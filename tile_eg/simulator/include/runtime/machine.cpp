@@ -22,6 +22,7 @@ void Core::reset()
         for (CrossFlag& flag : from) flag = CrossFlag{};
     for (int64_t& bytes : allocated) bytes = 0;
     waiting_for = -1, finished = false, behind = false;
+    barrier = Barrier::none, phase = known[0] = known[1] = 0;
     static_cast<Control&>(*this) = Control{};
     mask_counts = false, mask[0] = mask[1] = ~uint64_t(0);
     compare_mask[0] = compare_mask[1] = 0;
