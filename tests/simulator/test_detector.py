@@ -159,7 +159,7 @@ def test_there_is_a_race_just_where_orders_differ(rows: list[Row]) -> None:
     check("AIV_ONLY", rows)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(mixed_programs())
 def test_there_is_a_race_between_cores_just_where_orders_differ(streams: tuple[list[Row], list[Row]]) -> None:
     check("MIX_AIC_1_2", *streams)
