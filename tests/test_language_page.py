@@ -1,0 +1,44 @@
+"""What docs/language.md says is so: its kernel runs, its functions are those that there are."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tile_eg.compiler import check_kernel
+from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
+from tile_eg.jit import TileKernel
+
+PAGE = (Path(__file__).parent.parent / "docs" / "language.md").read_text(encoding="utf-8")
+KERNEL = PAGE.split("```tile\n")[1].split("```")[0]
+
+
+def test_the_functions_are_those_of_the_language() -> None:
+    listed = {word for line in _block().splitlines() for word in line.split("#")[0].split()}
+    with pytest.raises(TileError) as caught:
+        load_text("kernel k() -> C: f32[8] { grid b = 1 shared x: f32[8] x = zzzz(x) C[0] = x }").instantiate()
+    assert listed == set(caught.value.help.removeprefix("known here: ").split(", "))
+
+
+def _block() -> str:
+    return PAGE.split("<!-- functions -->\n```text\n")[1].split("```")[0]
+
+
+def test_every_other_word_of_the_language_is_on_the_page() -> None:
+    words = "kernel grid shared fragment let for in serial pipelined stages parallel if"
+    assert not [word for word in words.split() if not re.search(rf"`[^`]*\b{word}\b[^`]*`", PAGE)]
+
+
+def test_the_kernel_of_the_page_computes_what_it_says() -> None:
+    template = load_text(KERNEL)
+    check_kernel(template.instantiate())
+    rng = np.random.default_rng(0)
+    a, w = rng.standard_normal((100, 200)).astype(np.float16), rng.standard_normal((96, 200)).astype(np.float16)
+    bias = rng.standard_normal(96, np.float32)
+    c = a.astype(np.float32) @ w.astype(np.float32).T + bias
+    want = (c - c.mean(1, keepdims=True)) / np.sqrt(c.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(TileKernel(template)(a, w, bias), want, atol=4e-3)
