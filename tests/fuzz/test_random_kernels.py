@@ -7,7 +7,9 @@ import pytest
 from tests.fuzz.generator import random_kernel
 from tests.fuzz.outcome import outcome
 
-QUICK, ALL = range(16), range(16, 90)
+QUICK, MORE = range(16), range(16, 90)
+FEW_ARE_LEGAL = (129, 627, 755, 858)
+"""States that swap, in loops in loops: most choices overwrite something that is still needed."""
 
 
 def check(seed: int) -> None:
@@ -26,7 +28,7 @@ def test_a_random_kernel_computes_what_was_meant(seed):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", ALL)
+@pytest.mark.parametrize("seed", (*MORE, *FEW_ARE_LEGAL))
 def test_more_random_kernels_compute_what_was_meant(seed):
     check(seed)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Union
 
+from tile_eg.egraph import Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, StorageId
 from tile_eg.extract.selection import STORES, TOUCHES, Selection, is_half, tensor_of, touches_whole
@@ -100,8 +101,18 @@ class _Run:
         if found is None:
             raise AssertionError(f"{step.node.op} reads storage {sid} of {self._label(wanted)}, which nothing wrote")
         if found != wanted:
-            raise Refused("clobber", f"{step.node.op} finds {self._label(found)} where it needs {self._label(wanted)}")
+            what = f"{step.node.op} finds {self._label(found)} where it needs {self._label(wanted)}"
+            raise Refused("clobber", what, self._sharing(sid, step))
         return wanted
+
+    def _sharing(self, sid: StorageId, step: Step) -> list[Node]:
+        """What makes values share a storage, and who reads it: no choice with all of these is right."""
+        cells = self.chosen.cells
+        roots = {cells.find(s.node.cls) for s, _ in self.schedule.walk() if s.dst == sid and not s.back_edge}
+        return [n for n in self.chosen.nodes if n is step.node or cells.find(n.cls) in roots or self._state_of(n) & roots]
+
+    def _state_of(self, node: Node) -> set[object]:
+        return {self.chosen.cells.find(("cell", *node.payload[:2]))} if node.op in ("State", "NextIn", "NextCp") else set()
 
     def _label(self, tag: Tag) -> str:
         if tag is None or isinstance(tag[0], str):
