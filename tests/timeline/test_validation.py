@@ -7,7 +7,12 @@ from statistics import mean
 import pytest
 
 from benchmarks.validate.__main__ import LIMITS, ORDER
+from benchmarks.validate.attention import attention
+from benchmarks.validate.gemm import Gemm, gemm
 from benchmarks.validate.rows import Row, pairs, rows
+from benchmarks.validate.vector import add
+from tile_eg.chips import load_chip
+from tile_eg.timeline.engine import run
 
 pytestmark = pytest.mark.slow
 
@@ -32,3 +37,27 @@ def test_what_its_author_made_quicker_is_predicted_quicker() -> None:
 
 def test_every_row_names_its_public_source() -> None:
     assert all(":" in r.source and r.schedule for r in rows())
+
+
+# ---- large shapes -----------------------------------------------------------------------------------------------------------
+
+SHORT = {
+    "GEMM, three nested loops": gemm(Gemm(2048, 1536, 2048, (128, 256), 64, 64, l1_slots=1, core=(2048, 1536), b="nk")),
+    "GEMM, panels of different depth": gemm(Gemm(1024, 2560, 4096, (128, 256), 128, 256, core=(1024, 2560), b="nk")),
+    "attention": attention(128, 32768),
+    "addition": add(1 << 22, 4096, 1),
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_the_steady_state_extrapolates_to_the_full_run(name: str) -> None:
+    quick, exact = run(SHORT[name], load_chip()), run(SHORT[name], load_chip(), exact=True)
+    assert quick.extrapolated
+    assert quick.cycles == pytest.approx(exact.cycles, rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["8192 case 1", "8192 case 3", "PTO 32768"])
+def test_the_largest_shapes_are_timed_in_few_steps(name: str) -> None:
+    timeline = next(r for r in rows() if r.name == name).timeline
+    assert timeline.extrapolated
+    assert len(timeline.spans) < 20_000

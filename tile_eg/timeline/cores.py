@@ -49,11 +49,16 @@ class Span:
 class Handover:
     """A flag from the time it was set to the time its wait was over, by (core, pipe)."""
 
-    name: str
+    wait: WaitFlag | CrossWait
+    env: Env
     source: tuple[str, str]
     target: tuple[str, str]
     set: float
     taken: float
+
+    @property
+    def name(self) -> str:
+        return describe(self.wait, self.env)
 
 
 @dataclass
@@ -149,7 +154,7 @@ class Core:
         there, pipe = times.popleft()
         self.clock = max(self.clock + self.chip.sync.scalar_issue, there)
         source, sent = (self.other.name, pipe), there - self.chip.sync.cross_latency
-        self.record.handovers.append(Handover(describe(node), source, (self.name, SCALAR_PIPE), sent, self.clock))
+        self.record.handovers.append(Handover(node, {}, source, (self.name, SCALAR_PIPE), sent, self.clock))
         return True
 
     def _scalar_wait(self, node: WaitFlag, env: Env) -> bool:
@@ -163,7 +168,7 @@ class Core:
 
     def _taken(self, node: WaitFlag, env: Env, there: float, time: float) -> None:
         ends = (self.name, node.src), (self.name, node.dst)
-        self.record.handovers.append(Handover(describe(node, env), *ends, there - self.chip.sync.flag, time))
+        self.record.handovers.append(Handover(node, env, *ends, there - self.chip.sync.flag, time))
 
     def _barrier_all(self) -> bool:
         if any(p.waiting for p in self.pipes.values()):

@@ -1,7 +1,8 @@
 """When everything happens: a Program's two streams on a chip's pipes, for one block, then for the whole launch.
 
 One representative block runs through the pipes instruction by instruction; a long loop is run at two lengths and the rest is
-extrapolated. Blocks beyond the cores come in waves; all together they cannot be faster than HBM brings what they touch.
+extrapolated. Blocks beyond the cores come in waves (where they are few, a last one of fewer blocks is run too: it shares the
+memory system with less); all together they cannot be faster than HBM brings what they touch.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from tile_eg.timeline.works import Pricer, blocks_at_once
 
 __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]
 
-STEPS = 4000
-INNER = (24, 12)
+STEPS = 1000
+INNER = (12, 12)
 OUTER = (4, 2)
 HBM_BOUND = 0.9
+FEW_WAVES = 20
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def run(program: Program, chip: Chip, *, exact: bool = False) -> Timeline:
     waves = wave_count(program, chip)
     total, hbm = waves * block.cycles, _hbm_cycles(program, chip, block)
     rest = program.blocks % at_once
-    if waves > 1 and rest:
+    if 1 < waves <= FEW_WAVES and rest:
         last, _ = _slowest_block(program, Pricer(program, chip, rest, missed), exact)
         total -= block.cycles - last.cycles
     launch = launch_microseconds(program, chip)
