@@ -38,7 +38,7 @@ def simulate_file(
     auto_sync: Annotated[bool, typer.Option(help="The compiler orders V and S of vector cores (--cce-auto-sync).")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Runs hand-written Ascend C in the simulator, and says what is wrong with it.
+    """Runs any Ascend C file, and says what is wrong with it.
 
     Races, deadlocks, misused flags and queues, memory outside of tensors: each with the line of the file.
     """
