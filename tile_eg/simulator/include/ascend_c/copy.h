@@ -16,6 +16,15 @@ inline tile_sim::Rows block_rows(const DataCopyParams& p, int line)
             bytes + 32 * tile_sim::checked(p.dstGap, 0, 65535, "DataCopyParams.dstGap", line)};
 }
 
+// L1 to the bias table: lengths and gaps of the destination in 64 bytes, gaps of the source in 32.
+inline tile_sim::Rows bias_rows(const DataCopyParams& p, int line)
+{
+    const int64_t bytes = 64 * tile_sim::checked(p.blockLen, 0, 65535, "DataCopyParams.blockLen", line);
+    return {tile_sim::checked(p.blockCount, 0, 4095, "DataCopyParams.blockCount", line), bytes,
+            bytes + 32 * tile_sim::checked(p.srcGap, 0, 65535, "DataCopyParams.srcGap", line),
+            bytes + 64 * tile_sim::checked(p.dstGap, 0, 65535, "DataCopyParams.dstGap", line)};
+}
+
 template <class T>
 tile_sim::Rows one_row(int64_t count, int line)
 {
@@ -60,6 +69,10 @@ void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, uint32_t co
 template <class T>
 void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, int line = __builtin_LINE())
 {
+    if (dst.operand().space == tile_sim::Space::BT) {
+        const int64_t bytes = tile_sim::bytes_of<T>(count) / 64 * 64;
+        return tile_sim::copy_bias(dst.operand(), src.operand(), {1, bytes, bytes, bytes}, line);
+    }
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::one_row<T>(count, line), line);
 }
 
@@ -78,6 +91,8 @@ void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataC
 template <class T>
 void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, int line = __builtin_LINE())
 {
+    if (dst.operand().space == tile_sim::Space::BT)
+        return tile_sim::copy_bias(dst.operand(), src.operand(), detail::bias_rows(p, line), line);
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::block_rows(p, line), line);
 }
 

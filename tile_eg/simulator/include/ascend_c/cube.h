@@ -67,6 +67,55 @@ void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<
                    line);
 }
 
+// With a bias, the sums start at the bias of their column, from the bias table.
+template <class T, class U, class S, class V>
+void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<S>& b, const LocalTensor<V>& bias,
+          const MmadParams& p, int line = __builtin_LINE())
+{
+    using tile_sim::checked;
+    tile_sim::MmadShape shape{checked(p.m, 0, 4095, "MmadParams.m", line), checked(p.n, 0, 4095, "MmadParams.n", line),
+                              checked(p.k, 0, 4095, "MmadParams.k", line), checked(p.unitFlag, 0, 3, "MmadParams.unitFlag", line),
+                              true, false, p.kDirectionAlign};
+    shape.has_bias = true, shape.bias = bias.operand();
+    tile_sim::mmad(dst.operand(), a.operand(), b.operand(), shape, line);
+}
+
+template <class T>
+struct InitConstValueParams {
+    Field repeatTimes, blockNum, dstGap;
+    T initValue = 0;
+    InitConstValueParams() = default;
+    InitConstValueParams(Field times, Field blocks, Field gap, T value)
+        : repeatTimes(times), blockNum(blocks), dstGap(gap), initValue(value)
+    {
+    }
+    InitConstValueParams(Field times, T value) : repeatTimes(times), initValue(value) {}
+};
+
+template <class T>
+void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T>& p, int line = __builtin_LINE())
+{
+    using tile_sim::checked;
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "Fill takes 16-bit and 32-bit elements");
+    tile_sim::fill(dst.operand(),
+                   {checked(p.repeatTimes, 0, 32767, "InitConstValueParams.repeatTimes", line),
+                    checked(p.blockNum, 0, 32767, "InitConstValueParams.blockNum", line),
+                    checked(p.dstGap, 0, 32767, "InitConstValueParams.dstGap", line), tile_sim::to_bits(p.initValue)},
+                   line);
+}
+template <class T>
+void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<T>& p, int line = __builtin_LINE())
+{
+    Fill(dst, p, line);
+}
+
+enum class HF32Mode { ENABLE, DISABLE };
+enum class HF32TransMode { NEAREST_ZERO, NEAREST_EVEN };
+inline void SetHF32Mode(HF32Mode mode) { tile_sim::set_hf32(mode == HF32Mode::ENABLE); }
+inline void SetHF32Mode(bool on) { tile_sim::set_hf32(on); }
+inline void SetHF32TransMode(HF32TransMode mode) { tile_sim::set_hf32_rounding(mode == HF32TransMode::NEAREST_ZERO); }
+inline void SetHF32TransMode(bool toZero) { tile_sim::set_hf32_rounding(toZero); }
+
 namespace detail
 {
 
@@ -84,7 +133,16 @@ inline tile_sim::FixpipeShape fixpipe_shape(const FixpipeParamsV220& p, bool row
             int64_t(p.quantPre),
             p.reluEn,
             row_major,
-            p.isChannelSplit};
+            p.isChannelSplit,
+            p.deqScalar};
+}
+
+template <class S>
+tile_sim::FixpipeShape with_scales(tile_sim::FixpipeShape shape, const LocalTensor<S>& scales)
+{
+    static_assert(std::is_same_v<S, uint64_t>, "the table of scales has elements of uint64_t");
+    shape.per_column = true, shape.scales = scales.operand();
+    return shape;
 }
 
 }  // namespace detail
@@ -101,6 +159,22 @@ template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, int line = __builtin_LINE())
 {
     tile_sim::fixpipe(dst.operand(), src.operand(), detail::fixpipe_shape(p, false, line), line);
+}
+
+// With a scale for each column, in L1.
+template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR, class S = uint64_t>
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& scales, const FixpipeParamsV220& p,
+             int line = __builtin_LINE())
+{
+    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe writes columns on 3510 only");
+    const auto shape = detail::fixpipe_shape(p, config.format == CO2Layout::ROW_MAJOR, line);
+    tile_sim::fixpipe(dst.operand(), src.operand(), detail::with_scales(shape, scales), line);
+}
+template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR, class S = uint64_t>
+void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& scales, const FixpipeParamsV220& p,
+             int line = __builtin_LINE())
+{
+    tile_sim::fixpipe(dst.operand(), src.operand(), detail::with_scales(detail::fixpipe_shape(p, false, line), scales), line);
 }
 
 }  // namespace AscendC

@@ -73,12 +73,23 @@ inline int64_t GetBlockNum() { return tile_sim::block_count(); }
 inline int64_t GetSubBlockIdx() { return tile_sim::sub_block_index(); }
 inline int64_t GetSubBlockNum() { return tile_sim::sub_block_count(); }
 
-template <class T>
-void SetAtomicAdd(int line = __builtin_LINE())
+#define TILE_SIM_ATOMIC(NAME, OP)                                                                                            \
+    template <class T>                                                                                                       \
+    void NAME(int line = __builtin_LINE())                                                                                   \
+    {                                                                                                                        \
+        static_assert(std::is_same_v<T, float> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t> ||                \
+                          std::is_same_v<T, int32_t> || std::is_same_v<T, int16_t> || std::is_same_v<T, int8_t>,             \
+                      #NAME " does not take this element type on 2201");                                                     \
+        tile_sim::set_atomic(tile_sim::AtomicOp::OP, tile_sim::TypeOf<T>::value, line);                                      \
+    }
+TILE_SIM_ATOMIC(SetAtomicAdd, add)
+TILE_SIM_ATOMIC(SetAtomicMax, max)
+TILE_SIM_ATOMIC(SetAtomicMin, min)
+#undef TILE_SIM_ATOMIC
+inline void SetAtomicNone(int line = __builtin_LINE())
 {
-    tile_sim::set_atomic(true, tile_sim::TypeOf<T>::value, line);
+    tile_sim::set_atomic(tile_sim::AtomicOp::none, tile_sim::DType::f32, line);
 }
-inline void SetAtomicNone(int line = __builtin_LINE()) { tile_sim::set_atomic(false, tile_sim::DType::f32, line); }
 
 }  // namespace AscendC
 

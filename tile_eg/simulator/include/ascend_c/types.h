@@ -189,6 +189,7 @@ constexpr tile_sim::Space space_of(TPosition position)
         case TPosition::A2: return tile_sim::Space::L0A;
         case TPosition::B2: return tile_sim::Space::L0B;
         case TPosition::CO1: return tile_sim::Space::L0C;
+        case TPosition::C2: return tile_sim::Space::BT;
         case TPosition::GM:
         case TPosition::CO2: return tile_sim::Space::GM;
         default: return tile_sim::Space::UB;

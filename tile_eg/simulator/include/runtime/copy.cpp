@@ -46,7 +46,7 @@ void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line)
     if (dst.space != Space::GM) copy.align(dst, 32, "destination");
     if (src.space != Space::GM) copy.align(src, 32, "source");
     const bool store = dst.space == Space::GM;
-    const bool add = store && machine.core->atomic;
+    const bool add = store && machine.core->atomic != AtomicOp::none;
     copy.atomic(add);
     for (int64_t i = 0; i < rows.count; ++i) {
         copy.reads(src, i * rows.src_stride, rows.bytes, store ? Instruction::Poison::error : Instruction::Poison::carry);
@@ -58,7 +58,7 @@ void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line)
     copy.counts(path.name, rows.count * rows.bytes);
     for (int64_t i = 0; i < rows.count; ++i) {
         if (add)
-            atomic_add(copy.data(dst, i * rows.dst_stride), copy.data(src, i * rows.src_stride), rows.bytes, dst.type, line);
+            apply_atomic(copy.data(dst, i * rows.dst_stride), copy.data(src, i * rows.src_stride), rows.bytes, dst.type, line);
         else
             move(copy, dst, i * rows.dst_stride, src, i * rows.src_stride, rows.bytes);
     }

@@ -6,7 +6,7 @@
 namespace tile_sim
 {
 
-enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, count };
+enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, count };  // BT: the bias table
 enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, count, ALL };
 enum class DType : uint8_t { f16, bf16, f32, i8, u8, i16, u16, i32, u32, i64, u64, i4 };
 enum class KernelType : uint8_t { AIC_ONLY, AIV_ONLY, MIX_AIC_1_1, MIX_AIC_1_2 };
@@ -174,11 +174,24 @@ struct Load3D {
 struct MmadShape {
     int64_t m, n, k, unit_flag;
     bool from_bias, init, k_align;
+    bool has_bias = false;
+    Operand bias;  // in BT
 };
 struct FixpipeShape {
     int64_t n, m, src_stride, dst_stride, matrices, src_matrix_stride, dst_matrix_stride, unit_flag, quantisation;
     bool relu, row_major, channel_split;
+    uint64_t scale = 0;  // for all columns, or
+    bool per_column = false;
+    Operand scales;  // for each, in L1
 };
+struct FillShape {
+    int64_t repeat, blocks, gap;
+    uint64_t bits;
+};
+void fill(Operand dst, FillShape shape, int line);
+void copy_bias(Operand dst, Operand src, Rows rows, int line);
+void set_hf32(bool on);
+void set_hf32_rounding(bool to_zero);
 void load_2d(Operand dst, Operand src, Load2D shape, int line);
 void load_square(Operand dst, Operand src, LoadSquare shape, int line);
 void load_3d(Operand dst, Operand src, Load3D shape, int line);
@@ -201,7 +214,8 @@ int64_t block_count();
 int64_t sub_block_index();
 int64_t sub_block_count();
 void declare_type(KernelType type, int line);
-void set_atomic(bool add, DType type, int line);
+enum class AtomicOp : uint8_t { none, add, max, min };
+void set_atomic(AtomicOp op, DType type, int line);
 void set_pad_value(uint64_t bits);
 int64_t capacity(Space space);
 int64_t allocate(Space space, int64_t bytes, int line);  // the address of the piece

@@ -71,15 +71,16 @@ void load_2d(Operand dst, Operand src, Load2D s, int line)
     }
 }
 
-// Squares: one fractal of 16-bit elements, two of 32-bit ones; each is transposed as a whole.
+// Squares: one fractal of 16-bit elements, two of 8-bit and 32-bit ones; each is transposed as a whole.
 void load_square(Operand dst, Operand src, LoadSquare s, int line)
 {
     if (queued(line, [=] { load_square(dst, src, s, line); }, dst, src)) return;
     Instruction load("LoadDataWithTranspose", Pipe::MTE1, line);
     check_places(load, dst, src);
-    const int64_t size = size_of(dst.type), halves = size == 4 ? 2 : 1, c0 = 32 / size;
-    if (size != 2 && size != 4)
-        misuse("unsupported", line, "the simulator knows LoadDataWithTranspose for 16-bit and 32-bit elements");
+    const int64_t size = size_of(dst.type), halves = size == 2 ? 1 : 2, c0 = 32 / size;
+    const int64_t side = size == 1 ? 32 : 16;
+    if (dst.type == DType::i4 || size == 8)
+        misuse("unsupported", line, "the simulator knows LoadDataWithTranspose for 8-bit, 16-bit and 32-bit elements");
     const auto from = [&](int64_t i) { return (s.start + (s.descending ? -i : i) * s.src_stride) * fractal * halves; };
     const auto to = [&](int64_t i, int64_t half) { return (i * (s.dst_gap + 1) + half * (s.dst_fractal_gap + 1)) * fractal; };
     for (int64_t i = 0; i < s.repeat; ++i) {
@@ -90,10 +91,10 @@ void load_square(Operand dst, Operand src, LoadSquare s, int line)
     load.counts(path(dst), s.repeat * fractal * halves);
     Mover mover(dst, src);
     for (int64_t i = 0; i < s.repeat; ++i)
-        for (int64_t row = 0; row < 16; ++row)
-            for (int64_t col = 0; col < 16; ++col)
-                mover.move(to(i, col / c0) + (row * c0 + col % c0) * size,
-                           from(i) + row / c0 * fractal + (col * c0 + row % c0) * size, size);
+        for (int64_t row = 0; row < side; ++row)
+            for (int64_t col = 0; col < side; ++col)
+                mover.move(to(i, row / 16 + col / c0) + (row % 16 * c0 + col % c0) * size,
+                           from(i) + (row / c0 + col / 16) * fractal + (col % 16 * c0 + row % c0) * size, size);
 }
 
 namespace
@@ -122,9 +123,11 @@ int64_t blocks(int64_t n, int64_t block) { return (n + block - 1) / block; }
 
 void check_3d(const Operand& dst, const Load3D& s, int64_t c0, int line)
 {
-    if (size_of(dst.type) != 2 && size_of(dst.type) != 4)
-        misuse("unsupported", line, "the simulator knows LoadData3DParamsV2 for 16-bit and 32-bit elements");
-    if (s.channels % c0 && s.channels % c0 != 4 && (c0 != 16 || s.channels % c0 != 8))
+    if (dst.type == DType::i4 || (c0 == 32 && (s.transpose || dst.space == Space::L0B)))
+        misuse("unsupported", line,
+               "the simulator knows LoadData3DParamsV2 of 8-bit elements into L0A without transposition only; LoadDataWithTranspose "
+               "turns them");
+    if (s.channels % c0 && s.channels % c0 != 4 && (c0 < 16 || s.channels % c0 != 8) && (c0 != 32 || s.channels % c0 != 16))
         misuse("field", line,
                "LoadData3DParamsV2.channelSize is %lld, and must be a multiple of %lld (or 4, or for 16 bits 8, more)",
                (long long)s.channels, (long long)c0);

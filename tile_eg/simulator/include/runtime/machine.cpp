@@ -58,7 +58,7 @@ const char* name_of(Pipe pipe)
 
 const char* name_of(Space space)
 {
-    static const char* names[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C"};
+    static const char* names[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C", "BT"};
     return names[int(space)];
 }
 
@@ -91,9 +91,9 @@ void declare_type(KernelType type, int line)
                names[int(machine.settings.type)]);
 }
 
-void set_atomic(bool add, DType type, int)
+void set_atomic(AtomicOp op, DType type, int)
 {
-    machine.core->atomic = add;
+    machine.core->atomic = op;
     machine.core->atomic_type = type;
 }
 

@@ -118,7 +118,8 @@ struct CrossFlag {
 
 // What instructions take from registers: as it is when they are issued.
 struct Control {
-    bool atomic = false, pad_given = false;
+    AtomicOp atomic = AtomicOp::none;
+    bool pad_given = false, hf32 = false, hf32_to_zero = false;
     DType atomic_type = DType::f32;
     uint64_t pad_value = 0;
     uint64_t deq_scale = 0;
@@ -224,7 +225,7 @@ bool run_blocks(const Kernel& kernel);  // false: an error ended the run
 void raise_flag(Pipe src, Pipe dst, int64_t id, int line);  // a set and a wait without the checks of a kernel's own flags
 void lower_flag(Pipe src, Pipe dst, int64_t id, int line);
 
-void atomic_add(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line);
+void apply_atomic(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line);
 
 // One instruction on its way: says what it reads and writes, is checked, then takes effect.
 class Instruction

@@ -1,0 +1,116 @@
+"""Products of whole numbers, biases, and the conversions on the way out of L0C, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.simulator.kernels import CUBE, gm, kernel
+from tile_eg.simulator.run import Simulation, simulate
+
+M, N, K = 48, 64, 96
+OUT = {"int32_t": np.int32, "half": np.float16, "int8_t": np.int8, "uint8_t": np.uint8}
+
+
+def product(out: str, way: str, *, bias: bool = False, table: bool = False, turned: bool = True) -> str:
+    """C = A @ B of int8_t, B as N x K, or K x N and turned on its way to L0B. `way` is the text of the Fixpipe parameters."""
+    load_b = (
+        f"LoadData(b2, b1, LoadData2DParams(0, {N // 16 * K // 32}, 1, 0, 0, false, 0));"
+        if turned
+        else f"for (int i = 0; i < {K // 32}; ++i) LoadDataWithTranspose(b2[i * {N * 32}], b1[i * 1024], "
+        f"LoadData2dTransposeParams(0, {N // 32}, {K // 32}, 1, 0));"
+    )
+    rows, cols = (N, K) if turned else (K, N)
+    return kernel(
+        "A B S P C",
+        "AIC_ONLY",
+        f"""{gm("A B", "int8_t", M * K + N * K)} {gm("S", "int32_t", N)} {gm("P", "uint64_t", N)} {gm("C", out, M * N)}
+{CUBE}
+auto a1 = l1.GetWithOffset<int8_t>({M * K}, 0); auto b1 = l1.GetWithOffset<int8_t>({N * K}, 65536);
+auto s1 = l1.GetWithOffset<int32_t>({N}, 131072); auto p1 = l1.GetWithOffset<uint64_t>({N}, 139264);
+auto a2 = l0a.Get<int8_t>(); auto b2 = l0b.Get<int8_t>(); auto c = l0c.Get<int32_t>();
+LocalTensor<int32_t> bt(TPosition::C2, 0, {N});
+DataCopy(a1, gmA, Nd2NzParams(1, {M}, {K}, 0, {K}, {M}, 1, 0));
+DataCopy(b1, gmB, Nd2NzParams(1, {rows}, {cols}, 0, {cols}, {rows}, 1, 0));
+DataCopy(s1, gmS, {N}); DataCopy(p1, gmP, {N});
+ORDER(MTE2_MTE1); ORDER(MTE2_FIX);
+for (int i = 0; i < {M // 16}; ++i)
+  LoadData(a2[i * {K // 32 * 512}], a1[i * 512], LoadData2DParams(0, {K // 32}, {M // 16}, 0, 0, false, 0));
+{load_b}
+DataCopy(bt, s1, {N});
+ORDER(MTE1_M);
+Mmad(c, a2, b2{", bt" if bias else ""}, MmadParams({M}, {N}, {K}, 0, false, {str(not bias).lower()}));
+ORDER(M_FIX);
+FixpipeParamsV220 way({way});
+Fixpipe<{out}, int32_t, CFG_ROW_MAJOR>(gmC, c{", p1" if table else ""}, way);
+""",
+    )
+
+
+def scale(value: float, offset: int = 0, signed: bool = True) -> int:
+    return int(np.float32(value).view(np.uint32)) | (offset & 0x1FF) << 37 | int(signed) << 46
+
+
+def way(quant: str, *, relu: bool = False, deq: int = 0) -> str:
+    return f"{N}, {M}, {M}, {N}, {str(relu).lower()}, QuantMode_t::{quant}, {deq}ll, 1, 0, 0, 0"
+
+
+def operands(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    a, b = (rng.integers(-128, 128, shape, np.int8) for shape in ((M, K), (K, N)))
+    return a, b, rng.integers(-(10**5), 10**5, N, np.int32)
+
+
+def run(source: str, out: str, *, turned: bool = True, table: np.ndarray | None = None) -> Simulation:
+    a, b, bias = operands()
+    scales = np.zeros(N, np.uint64) if table is None else table
+    arrays = [a, b.T if turned else b, bias, scales, np.zeros((M, N), OUT[out])]
+    return simulate(source, "k", arrays, kernel_type="AIC_ONLY", launch=1, outputs=[4])
+
+
+def exact() -> np.ndarray:
+    a, b, _ = operands()
+    return a.astype(np.int64) @ b.astype(np.int64)
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["B", "Bt"])
+def test_bytes_are_multiplied_exactly_from_either_layout(turned: bool) -> None:
+    done = run(product("int32_t", way("NoQuant"), turned=turned), "int32_t", turned=turned)
+    assert done.ok, done
+    np.testing.assert_array_equal(done.outputs[0], exact())
+
+
+def test_sums_start_at_the_bias_of_their_column() -> None:
+    done = run(product("int32_t", way("NoQuant", relu=True), bias=True), "int32_t")
+    assert done.ok, done
+    np.testing.assert_array_equal(done.outputs[0], np.maximum(exact() + operands()[2], 0))
+
+
+def cut(value: float) -> np.float32:
+    """A scale as the hardware holds it: 10 bits of mantissa."""
+    return (np.float32(value).view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)
+
+
+@pytest.mark.parametrize("relu", [False, True])
+def test_a_scale_turns_whole_numbers_into_halves(relu: bool) -> None:
+    done = run(product("half", way("DEQF16", relu=relu, deq=scale(0.0123))), "half")
+    assert done.ok, done
+    expected = exact() * np.float64(cut(0.0123))
+    np.testing.assert_array_equal(done.outputs[0], (np.maximum(expected, 0) if relu else expected).astype(np.float16))
+
+
+@pytest.mark.parametrize(("out", "offset"), [("int8_t", -7), ("uint8_t", 20)])
+def test_each_column_has_its_scale(out: str, offset: int) -> None:
+    values = np.linspace(1e-4, 3e-3, N)
+    table = np.array([scale(v, offset, out == "int8_t") for v in values], np.uint64)
+    done = run(product(out, way("VREQ8"), table=True), out, table=table)
+    assert done.ok, done
+    info = np.iinfo(OUT[out])
+    rounded = np.rint(np.clip(exact() * np.array([cut(v) for v in values], np.float64), -256, 255)) + offset
+    np.testing.assert_array_equal(done.outputs[0], np.clip(rounded, info.min, info.max).astype(OUT[out]))
+
+
+def test_a_mode_that_does_not_fit_its_types_is_named() -> None:
+    done = run(product("half", way("F322F16")), "half")
+    assert [f.kind for f in done.findings] == ["field"]
+    assert "DEQF16" in done.findings[0].message

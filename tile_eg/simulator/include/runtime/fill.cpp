@@ -1,0 +1,44 @@
+// Constants for L1, L0A and L0B, and the way from L1 to the bias table.
+#include <cstring>
+
+#include "schedule.h"
+
+namespace tile_sim
+{
+
+// Blocks of 32 bytes in L1 (pipe MTE2), of 512 bytes in L0A and L0B (pipe MTE1).
+void fill(Operand dst, FillShape s, int line)
+{
+    if (queued(line, [=] { fill(dst, s, line); }, dst)) return;
+    const bool l1 = dst.space == Space::L1;
+    if (!l1 && dst.space != Space::L0A && dst.space != Space::L0B)
+        misuse("wrong_memory", line, "Fill writes L1, L0A or L0B, not %s", name_of(dst.space));
+    Instruction constant("Fill", l1 ? Pipe::MTE2 : Pipe::MTE1, line);
+    const int64_t block = l1 ? 32 : 512, bytes = s.blocks * block, step = bytes + s.gap * block, size = size_of(dst.type);
+    if (!s.repeat || !s.blocks) return;
+    constant.align(dst, block, "destination");
+    for (int64_t i = 0; i < s.repeat; ++i) constant.writes(dst, i * step, bytes);
+    constant.check();
+    constant.counts("fill", s.repeat * bytes);
+    for (int64_t i = 0; i < s.repeat; ++i)
+        for (int64_t e = 0; e < bytes; e += size) std::memcpy(constant.data(dst, i * step + e), &s.bits, size_t(size));
+}
+
+void copy_bias(Operand dst, Operand src, Rows rows, int line)
+{
+    if (queued(line, [=] { copy_bias(dst, src, rows, line); }, dst, src)) return;
+    Instruction copy("DataCopy", Pipe::MTE1, line);
+    copy.needs(src, Space::L1, "source"), copy.needs(dst, Space::BT, "destination");
+    if (!rows.count || !rows.bytes) return;
+    copy.align(src, 32, "source"), copy.align(dst, 64, "destination");
+    for (int64_t i = 0; i < rows.count; ++i) {
+        copy.reads(src, i * rows.src_stride, rows.bytes);
+        copy.writes(dst, i * rows.dst_stride, rows.bytes);
+    }
+    copy.check();
+    copy.counts("L1->BT", rows.count * rows.bytes);
+    for (int64_t i = 0; i < rows.count; ++i)
+        std::memcpy(copy.data(dst, i * rows.dst_stride), copy.data(src, i * rows.src_stride), size_t(rows.bytes));
+}
+
+}  // namespace tile_sim
