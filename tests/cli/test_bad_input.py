@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tile_eg.cli.app import run
@@ -34,6 +35,14 @@ def test_a_missing_file_is_named_with_its_neighbours(command: str, tmp_path: Pat
     said = refused(capsys, command, tmp_path / "gem.tile")
     assert "there is no file" in said
     assert "gemm.tile" in said.splitlines()[-1]
+
+
+def test_an_array_that_does_not_fit_is_shown_with_its_tensor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save(tmp_path / "a.npy", np.ones((16, 16)))
+    said = refused(capsys, "run", GEMM, "--set", "N=16", "--input", f"A={tmp_path / 'a.npy'}")
+    assert "elements of type float64, not float16" in said
+    assert "(A: f16[M, K]" in said
+    assert "^" in said
 
 
 def test_a_folder_is_not_a_kernel_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ from tile_eg.cli import options, sources
 from tile_eg.cli.console import complain, show
 from tile_eg.cli.simulate import simulate_file
 from tile_eg.compiler import InternalError, Lowered, check_kernel, meaning, stage
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
@@ -134,15 +134,16 @@ def run_file(
 
     held = sources.read(file, options.sizes(sizes or []), options.shapes(given or []))
     planned = sources.compile_held(held, chip)
-    inputs = options.arrays(held.tensors, given or [], seed)
-    done = planned.run(inputs, strict=False, order=order)
+    text = held.source if isinstance(held, Kernel) else ""
+    with in_source(text):
+        inputs = options.arrays(held.tensors, given or [], seed)
+        done = planned.run(inputs, strict=False, order=order)
     if save:
         options.save_arrays(save, inputs | done.outputs)
     if trace:
         with options.writing(trace):
             trace.write_text(json.dumps(planned.trace()), encoding="utf-8")
     comparisons = compare(held, done.outputs, meaning(held, inputs)) if isinstance(held, Kernel) else None
-    text = held.source if isinstance(held, Kernel) else ""
     views = planned.program, planned.cost, planned.memory
     report = RunReport(*views, done.findings, done.counts, comparisons, planned.source, text)
     show(json.dumps(report.data(), indent=2) if as_json else str(report))
