@@ -8,6 +8,7 @@
 #include "ascend_c/params.h"
 #include "ascend_c/queue.h"
 #include "ascend_c/reduce.h"
+#include "ascend_c/scalar.h"
 #include "ascend_c/select.h"
 #include "ascend_c/sort.h"
 #include "ascend_c/sync.h"

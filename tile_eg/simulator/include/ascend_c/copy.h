@@ -1,5 +1,7 @@
 // Copies between GM, L1 and UB.
 #pragma once
+#include <vector>
+
 #include "params.h"
 #include "tensor.h"
 
@@ -129,6 +131,103 @@ template <class T>
 void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& p, int line = __builtin_LINE())
 {
     tile_sim::copy_rows("DataCopyPad", dst.operand(), src.operand(), detail::byte_rows<T>(p, false, 0, line), line);
+}
+
+struct DataCopyPadParams {
+    bool isPad = false;
+    Field leftPadding, rightPadding;
+    uint64_t paddingValue = 0;
+    DataCopyPadParams() = default;
+    DataCopyPadParams(bool pad, Field left, Field right, uint64_t value)
+        : isPad(pad), leftPadding(left), rightPadding(right), paddingValue(value)
+    {
+    }
+};
+
+// The older forms, with 16-bit lengths.
+template <class T>
+void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p, const DataCopyPadParams& pad,
+                 int line = __builtin_LINE())
+{
+    using tile_sim::checked;
+    DataCopyPadExtParams<T> padding(pad.isPad, pad.leftPadding, pad.rightPadding, T{});
+    std::memcpy(&padding.paddingValue, &pad.paddingValue, sizeof(T));
+    DataCopyPad(dst, src,
+                DataCopyExtParams(p.blockCount, checked(p.blockLen, 0, 65535, "DataCopyParams.blockLen", line),
+                                  checked(p.srcGap, 0, 65535, "DataCopyParams.srcGap", line),
+                                  checked(p.dstGap, 0, 65535, "DataCopyParams.dstGap", line), 0),
+                padding, line);
+}
+template <class T>
+void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, int line = __builtin_LINE())
+{
+    using tile_sim::checked;
+    DataCopyPad(dst, src,
+                DataCopyExtParams(p.blockCount, checked(p.blockLen, 0, 65535, "DataCopyParams.blockLen", line),
+                                  checked(p.srcGap, 0, 65535, "DataCopyParams.srcGap", line),
+                                  checked(p.dstGap, 0, 65535, "DataCopyParams.dstGap", line), 0),
+                line);
+}
+
+constexpr uint32_t K_MAX_DIM = 8;
+
+struct SliceInfo {
+    uint32_t startIndex = 0, endIndex = ONE_BLK_SIZE - 1, stride = 0, burstLen = ONE_BLK_SIZE, shapeValue = 0;
+    SliceInfo() = default;
+    SliceInfo(uint32_t start, uint32_t end, uint32_t gap, uint32_t burst, uint32_t shape = 0)
+        : startIndex(start), endIndex(end), stride(gap), burstLen(burst), shapeValue(shape)
+    {
+    }
+};
+
+namespace detail
+{
+
+// Where the slices of a tensor start, in elements: the innermost dimension moves in runs of `run` elements, the others one by
+// one, each followed by a gap of `stride`.
+inline void slice_starts(const SliceInfo* slices, uint32_t dims, int64_t run, std::vector<int64_t>& starts)
+{
+    starts.assign(1, 0);
+    int64_t pitch = 1;
+    for (uint32_t d = 0; d < dims; ++d) {
+        const SliceInfo& s = slices[d];
+        std::vector<int64_t> longer;
+        for (int64_t i = s.startIndex; i <= int64_t(s.endIndex); i += (d ? 1 : run) + int64_t(s.stride))
+            for (int64_t start : starts) longer.push_back(start + i * pitch);
+        starts = longer;
+        pitch *= s.shapeValue;
+    }
+}
+
+template <class T, class Dst, class Src>
+void copy_slices(const Dst& dst, const Src& src, const SliceInfo* to, const SliceInfo* from, uint32_t dims, int line)
+{
+    tile_sim::checked(dims, 1, K_MAX_DIM, "dimValue", line);
+    const int64_t run = int64_t(from[0].burstLen) * 32 / int64_t(sizeof(T));
+    if (!run || to[0].burstLen != from[0].burstLen)
+        tile_sim::misuse("field", line, "SliceInfo.burstLen of the innermost dimension must be one and the same, and not 0");
+    std::vector<int64_t> starts, targets;
+    slice_starts(from, dims, run, starts), slice_starts(to, dims, run, targets);
+    if (starts.size() != targets.size())
+        tile_sim::misuse("field", line, "the source has %zu slices, and the destination %zu", starts.size(), targets.size());
+    for (size_t i = 0; i < starts.size(); ++i)
+        tile_sim::copy_rows("DataCopy", dst[targets[i]].operand(), src[starts[i]].operand(),
+                            {1, run * int64_t(sizeof(T)), run * int64_t(sizeof(T)), run * int64_t(sizeof(T))}, line);
+}
+
+}  // namespace detail
+
+template <class T>
+void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const SliceInfo dstSliceInfo[], const SliceInfo srcSliceInfo[],
+              uint32_t dimValue = 1, int line = __builtin_LINE())
+{
+    detail::copy_slices<T>(dst, src, dstSliceInfo, srcSliceInfo, dimValue, line);
+}
+template <class T>
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const SliceInfo dstSliceInfo[], const SliceInfo srcSliceInfo[],
+              uint32_t dimValue = 1, int line = __builtin_LINE())
+{
+    detail::copy_slices<T>(dst, src, dstSliceInfo, srcSliceInfo, dimValue, line);
 }
 
 }  // namespace AscendC
