@@ -267,3 +267,9 @@ def test_a_value_that_a_later_trip_reads_before_it_is_made_anew_is_a_state():
 def test_what_a_loop_in_a_loop_makes_stays_where_it_is():
     v = values_of("a = A[0:8, 0:16]  for k in serial(3) { b = 0  for j in serial(2) { b += a } } C[0, 0] = b")
     assert v.parents == {1: 0, 2: 1}
+
+
+def test_a_sum_of_half_precision_is_computed_in_f32_and_rounded_back():
+    v = values_of("h = H[0:8, 0:16]  v = rowsum(h)  a = v[:, None] C[0, 0] = a")
+    assert [(t.dtype, t.args[2].dtype) for t in set(terms(v.outputs)) if t.op == "reduce"] == [(F32, F32)]
+    assert any(t.op == "cast" and t.dtype == F16 for t in terms(v.outputs))

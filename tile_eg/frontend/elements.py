@@ -11,7 +11,7 @@ from tile_eg.frontend.extents import meet
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
 from tile_eg.frontend.rounding import rounded
-from tile_eg.frontend.tiles import computing, promoted, valid_cols, valid_rows
+from tile_eg.frontend.tiles import computing, promoted, reducing, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
@@ -232,9 +232,10 @@ class Statement:
         if cols is None or row is None or row == ROW:
             raise TileError(f"`{e.op}` of this is not supported in an element loop", e.span, help="reduce a row: max(s[i, :])")
         x = self.scalar(e.x, Axes(row, ROW, rows, cols), F32)
-        x = self.to(x, computing(x.term.dtype))
+        given = x.term.dtype
+        x = self.to(x, reducing(e.op, given))
         term = self.make(e, "s_reduce", e.op, x.term, **self.extents(x, rows, cols))
-        return Scalar(term, vrows=x.vrows) if axes.row is not None else Scalar(term, vcols=x.vrows)
+        return self.to(Scalar(term, vrows=x.vrows) if axes.row is not None else Scalar(term, vcols=x.vrows), given)
 
     def row_length(self, e: kn.TileExpr) -> int | None:
         """The length of the rows that an expression is made of."""

@@ -114,7 +114,7 @@ class Tiles:
         return self.make(span, "bcast", 0, x, rows=count, cols=x.cols, dtype=x.dtype, vrows=n, vcols=x.vcols)
 
     def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
-        work = self.cast(x, computing(x.dtype), span)
+        work = self.cast(x, reducing(name, x.dtype), span)
         n, valid = (x.rows, x.vrows) if axis == 1 else (x.cols, x.vcols)
         t = self.make(span, "reduce", axis, name, work, rows=1, cols=n, dtype=work.dtype, vrows=ix.ONE, vcols=valid)
         return self.cast(t, x.dtype or F32, span)
@@ -167,6 +167,11 @@ def valid_cols(x: Term) -> Expr:
 def computing(dtype: DType | None) -> DType:
     """The dtype that the vector unit computes in: it has no bf16 arithmetic."""
     return F32 if dtype in (None, BF16) else dtype
+
+
+def reducing(name: str, dtype: DType | None) -> DType:
+    """The dtype that a reduction is computed in: a sum of f16 would lose a digit with every few terms."""
+    return F32 if name == "sum" else computing(dtype)
 
 
 def promoted(x: DType | None, y: DType | None) -> DType:
