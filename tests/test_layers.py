@@ -25,7 +25,7 @@ ROOMS: dict[str, set[str]] = {
     "simulator": GROUND,
     "cost_models": GROUND | {"timeline"},
     "extract": GROUND | {"cost_models", "timeline", "egraph"},
-    "emit": GROUND | {"cost_models", "timeline", "extract"},
+    "emit": GROUND | {"cost_models", "timeline", "extract", "egraph"},
     "report": GROUND | {"cost_models", "timeline", "extract", "egraph", "rules", "simulator"},
     "compiler": GROUND | {"frontend", "egraph", "timeline", "simulator", "cost_models", "extract", "emit", "report"},
     "jit": GROUND | {"arrays", "language", "frontend", "compiler"},

@@ -1,4 +1,5 @@
 // Host part of kernel flash: launch, shapes and workspace. Written by tile_eg.
+// Build the kernel with --cce-auto-sync=off: it holds every flag and barrier that it needs, and none should be added.
 #include <cstddef>
 #include <cstdint>
 #include "acl/acl.h"
