@@ -1,8 +1,6 @@
-// What the scalar unit computes: bits of words, conversions, types, the smaller of two.
+// What the scalar unit computes: bits of words, conversions, types, the smaller of two. No header of C functions, after which a
+// kernel could be called.
 #pragma once
-#include <algorithm>
-#include <cmath>
-
 #include "types.h"
 
 namespace AscendC
@@ -53,12 +51,12 @@ U Cast(T valueIn)
     static_assert(!std::is_same_v<U, half> || mode == RoundMode::CAST_NONE || mode == RoundMode::CAST_RINT,
                   "the simulator knows the scalar Cast to half with CAST_NONE and CAST_RINT");
     if constexpr (std::is_same_v<U, half>) return half(valueIn);
-    const double x = mode == RoundMode::CAST_FLOOR   ? std::floor(valueIn)
-                     : mode == RoundMode::CAST_CEIL  ? std::ceil(valueIn)
-                     : mode == RoundMode::CAST_ROUND ? std::round(valueIn)
-                     : mode == RoundMode::CAST_TRUNC ? std::trunc(valueIn)
-                                                     : std::nearbyint(valueIn);
-    return U(x != x ? 0.0 : std::min(2147483647.0, std::max(-2147483648.0, x)));
+    const double x = mode == RoundMode::CAST_FLOOR   ? __builtin_floor(valueIn)
+                     : mode == RoundMode::CAST_CEIL  ? __builtin_ceil(valueIn)
+                     : mode == RoundMode::CAST_ROUND ? __builtin_round(valueIn)
+                     : mode == RoundMode::CAST_TRUNC ? __builtin_trunc(valueIn)
+                                                     : __builtin_nearbyint(valueIn);
+    return U(x != x ? 0.0 : x > 2147483647.0 ? 2147483647.0 : x < -2147483648.0 ? -2147483648.0 : x);
 }
 template <class T, class U, RoundMode mode>
 U ScalarCast(T valueIn)

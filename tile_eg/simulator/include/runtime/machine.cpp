@@ -169,6 +169,8 @@ void scalar_write(Operand at, int64_t index, uint64_t bits, int line)
     Instruction write("SetValue", Pipe::S, line);
     write.writes(at, index * size, size);
     write.check();
+    Core& core = *machine.core;  // the scalar unit works in order: what it writes is there for its next instruction
+    core.clock[int(Pipe::S)][core.index * pipes + int(Pipe::S)] = core.issued[int(Pipe::S)];
     write.counts("scalar", size);
     std::memcpy(write.data(at, index * size), &bits, size_t(size));
 }
