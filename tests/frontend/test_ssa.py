@@ -61,7 +61,7 @@ def states(values: Values) -> tuple[tuple[Term, Term], ...]:
 
 
 def test_a_grid_variable_is_the_block_index_with_the_first_dimension_fastest():
-    v = values_of("C[0, 0:16] = Q[y, x, z, :]", grid="grid (x, y, z) = (3, 2, 5)")
+    v = values_of("C[x, y, z, 0:16] = Q[y, x, z, :]", grid="grid (x, y, z) = (3, 2, 5)", result="C: f32[3, 2, 5, 16]")
     block = ix.var("block")
     assert the(v, "load").args[1] == block // 6 * 16 + block % 3 * 640 + block // 3 % 2 * 1920
 
@@ -80,7 +80,7 @@ def test_a_vector_is_one_row():
 
 
 def test_a_window_that_always_lies_inside_is_wholly_valid():
-    t = the(values_of("a = Q[0, 0, g*8, 0] C[0, 0] = a", grid="grid g = 5"), "load")
+    t = the(values_of("a = Q[0, 0, g*8, 0] C[g*8, 0] = a", grid="grid g = 5", result="C: f32[40, 16]"), "load")
     assert (t.vrows, t.vcols) == (ix.const(8), ix.const(16))
 
 

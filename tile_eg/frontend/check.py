@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tile_eg.errors import TileError, did_you_mean, in_source
+from tile_eg.frontend.blocks import refuse_meeting
 from tile_eg.frontend.definite import Definite
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import regions
@@ -21,6 +22,8 @@ def check(kernel: kn.Kernel) -> None:
         checker.block(kernel.body, ranges, ix.ONE)
         checker.check_outputs()
         inputs = {t.name for t in kernel.tensors if not t.output}
+        for target, around in checker.stores:
+            refuse_meeting(kernel, target, around)
         Definite({n: a for n, a in checker.arrays.items() if n not in inputs}).run(kernel.body, frozenset(), ranges)
 
 
@@ -35,6 +38,7 @@ class Checker:
         self.buffers: dict[str, kn.Alloc] = {}
         self.arrays: dict[str, kn.Tensor | kn.Alloc] = {}
         self.written: set[str] = set()
+        self.stores: list[tuple[kn.Region, Ranges]] = []
         self.elements: frozenset[str] = frozenset()
         self.typing = Typing(self.arrays)
         for t in kernel.tensors:
@@ -108,6 +112,8 @@ class Checker:
                 notes=(("it is declared here", tensor.span),), help="name it among the results, behind ->",
             )  # fmt: skip
         self.written.add(s.target.name)
+        if tensor is not None and not self.elements and where == ix.ONE:
+            self.stores.append((s.target, ranges))
         for r in (s.target, *regions(s.value)):
             self.window(r, ranges, where)
 

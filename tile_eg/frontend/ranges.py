@@ -23,7 +23,7 @@ def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
         return ix.bounds(e, ranges)
     import numpy as np
 
-    values, holds = np.broadcast_arrays(_all_values(e, ranges, names), _all_values(where, ranges, names))
+    values, holds = np.broadcast_arrays(all_values(e, ranges, names), all_values(where, ranges, names))
     chosen = values[holds != 0]
     return (int(chosen.min()), int(chosen.max())) if chosen.size else (0, -1)
 
@@ -45,7 +45,7 @@ def surely_equal(a: Expr, b: Expr, ranges: Ranges) -> bool:
     return a == b or extremes(a - b, ranges) == (0, 0)
 
 
-def _all_values(e: Expr, ranges: Ranges, names: list[str]):  # noqa: ANN202
+def all_values(e: Expr, ranges: Ranges, names: list[str]):  # noqa: ANN202
     """e at every point, one axis a variable."""
     import numpy as np
 

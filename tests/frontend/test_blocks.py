@@ -1,0 +1,43 @@
+"""No two blocks write the same elements, as far as windows tell."""
+
+from __future__ import annotations
+
+import pytest
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.check import check
+from tile_eg.frontend.text import load_text
+
+KERNEL = """
+kernel copy[M=64, N=64, BM=16, BN=16](X: f32[M, N]) -> Y: f32[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared x: f32[BM, BN]
+  x = X[bx*BM, by*BN]
+  Y[ROW, COL] = x
+}
+"""
+
+
+def check_store(row: str, col: str, **sizes: int) -> None:
+    check(load_text(KERNEL.replace("ROW", row).replace("COL", col), "t.tile").instantiate(sizes))
+
+
+@pytest.mark.parametrize(("row", "col"), [("bx*BM", "by*BN"), ("by*BM", "bx*BN"), ("(3 - bx)*BM", "by*BN")])
+def test_windows_of_their_own_are_fine(row, col):
+    check_store(row, col)
+
+
+@pytest.mark.parametrize(("row", "col"), [("bx", "by*BN"), ("bx*BM", "0"), ("bx*8", "by*BN"), ("bx*15", "by*BN"), ("0", "0")])
+def test_windows_that_overlap_are_refused_with_both_blocks(row, col):
+    with pytest.raises(TileError, match="two blocks write the same elements of `Y`: those with bx=") as caught:
+        check_store(row, col)
+    assert caught.value.span.line == 6
+
+
+def test_a_tail_that_is_cut_at_the_edge_meets_nobody():
+    check_store("bx*BM", "by*BN", M=50, N=37)
+
+
+def test_one_block_may_write_a_place_again():
+    again = KERNEL.replace("Y[ROW, COL] = x", "Y[0, 0] = x\n  Y[0, 0] = x").replace("M=64, N=64", "M=16, N=16")
+    check(load_text(again, "t.tile").instantiate({}))
