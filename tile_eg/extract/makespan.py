@@ -11,7 +11,7 @@ from tile_eg.extract.pricing import Price
 
 HOPS = 3  # handovers on the way through a trip: cube to vector, back, and to vector again
 MEETING = ("FixToWS", "UBToWS")  # where the cores meet in the workspace
-REFILL = {2: 60, 3: 10}  # cycles a trip that a ring of this depth leaves uncovered; small against any transfer
+REFILL = {2: 60, 3: 10}  # cycles a trip that a ring of this depth leaves uncovered: assumed, there is no published figure
 
 
 def loop_time(trips: int, stages: int, skew: int, pipes: dict[str, int], inner: int, crossing: bool, hop: int) -> int:
