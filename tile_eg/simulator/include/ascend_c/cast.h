@@ -29,7 +29,7 @@ constexpr bool mul_castable = one_of<T, int8_t, uint8_t> && std::is_same_v<U, ha
 }  // namespace detail
 
 template <class T, class U>
-void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& mode, int64_t count, int line = __builtin_LINE())
+void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& mode, int64_t count, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::castable<T, U>(), "Cast does not know this pair of element types on 2201");
     tile_sim::vector_cast({dst.operand(), {}}, {src.operand(), {}}, tile_sim::Rounding(mode), detail::first<T>(count, line), line);
@@ -37,7 +37,7 @@ void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode&
 
 template <class T, class U, bool isSetMask = true>
 void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& mode, detail::Mask mask, int64_t repeat,
-          const UnaryRepeatParams& p, int line = __builtin_LINE())
+          const UnaryRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::castable<T, U>(), "Cast does not know this pair of element types on 2201");
     const auto s = detail::sides(dst, src, p, line);
@@ -47,7 +47,7 @@ void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode&
 #define TILE_SIM_BINARY_CAST(NAME, OP, ALLOWED)                                                                                 \
     template <class T, class U>                                                                                                 \
     void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<U>& b, uint32_t count,                      \
-              int line = __builtin_LINE())                                                                                      \
+              Line line = Line(__builtin_LINE()))                                                                                      \
     {                                                                                                                           \
         static_assert(ALLOWED, #NAME " does not know these element types on 2201");                                             \
         tile_sim::vector_binary_cast(#NAME, tile_sim::BinaryOp::OP, {dst.operand(), {}}, {a.operand(), {}}, {b.operand(), {}},  \
@@ -55,7 +55,7 @@ void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode&
     }                                                                                                                           \
     template <class T, class U, bool isSetMask = true>                                                                          \
     void NAME(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<U>& b, detail::Mask mask, int64_t repeat,   \
-              const BinaryRepeatParams& p, int line = __builtin_LINE())                                                         \
+              const BinaryRepeatParams& p, Line line = Line(__builtin_LINE()))                                                         \
     {                                                                                                                           \
         static_assert(ALLOWED, #NAME " does not know these element types on 2201");                                             \
         const auto s = detail::sides(dst, a, b, p, line);                                                                       \
@@ -101,7 +101,7 @@ inline void SetDeqScale(float scale, int16_t offset, bool signMode)
 }
 // The 16 settings lie in UB, and the register holds where.
 template <class T>
-void SetDeqScale(const LocalTensor<T>& vdeq, const VdeqInfo& info, int line = __builtin_LINE())
+void SetDeqScale(const LocalTensor<T>& vdeq, const VdeqInfo& info, Line line = Line(__builtin_LINE()))
 {
     static_assert(std::is_same_v<T, uint64_t>, "the tensor of SetDeqScale has elements of uint64_t");
     for (uint32_t i = 0; i < 16; ++i)
@@ -110,7 +110,7 @@ void SetDeqScale(const LocalTensor<T>& vdeq, const VdeqInfo& info, int line = __
 }
 
 template <class T, class U, bool isVecDeq = true, bool halfBlock = true>
-void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, uint32_t count, int line = __builtin_LINE())
+void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, uint32_t count, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::dequantisable<T, U>, "CastDequant does not know these element types on 2201");
     tile_sim::vector_dequantise("CastDequant", {dst.operand(), {}}, {src.operand(), {}}, {}, {isVecDeq, halfBlock, false},
@@ -119,7 +119,7 @@ void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, uint32_t 
 
 template <class T, class U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>
 void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, detail::Mask mask, int64_t repeat,
-                 const UnaryRepeatParams& p, int line = __builtin_LINE())
+                 const UnaryRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::dequantisable<T, U>, "CastDequant does not know these element types on 2201");
     const auto s = detail::sides(dst, src, p, line);
@@ -128,21 +128,21 @@ void CastDequant(const LocalTensor<T>& dst, const LocalTensor<U>& src, detail::M
 }
 
 template <class T, class U, bool isVecDeq = true, bool halfBlock = true>
-void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, uint32_t count, int line = __builtin_LINE())
+void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, uint32_t count, Line line = Line(__builtin_LINE()))
 {
     CastDequant<T, U, isVecDeq, halfBlock>(dst, src, count, line);
 }
 
 template <class T, class U, bool isSetMask = true, bool isVecDeq = true, bool halfBlock = true>
 void CastDeq(const LocalTensor<T>& dst, const LocalTensor<U>& src, detail::Mask mask, int64_t repeat, const UnaryRepeatParams& p,
-             int line = __builtin_LINE())
+             Line line = Line(__builtin_LINE()))
 {
     CastDequant<T, U, isSetMask, isVecDeq, halfBlock>(dst, src, mask, repeat, p, line);
 }
 
 template <class T, class U>
 void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<U>& b, int64_t count,
-                int line = __builtin_LINE())
+                Line line = Line(__builtin_LINE()))
 {
     static_assert(std::is_same_v<T, half> && std::is_same_v<U, int32_t>, "AddDeqRelu takes int32_t and gives half");
     tile_sim::vector_dequantise("AddDeqRelu", {dst.operand(), {}}, {a.operand(), {}}, {b.operand(), {}}, {false, false, true},
@@ -151,7 +151,7 @@ void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalT
 
 template <class T, class U, bool isSetMask = true>
 void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<U>& b, detail::Mask mask, int64_t repeat,
-                const BinaryRepeatParams& p, int line = __builtin_LINE())
+                const BinaryRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     static_assert(std::is_same_v<T, half> && std::is_same_v<U, int32_t>, "AddDeqRelu takes int32_t and gives half");
     const auto s = detail::sides(dst, a, b, p, line);
@@ -161,7 +161,7 @@ void AddDeqRelu(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalT
 
 template <bool isSetMask = true>
 void AddDeqRelu(const LocalTensor<half>& dst, const LocalTensor<int32_t>& a, const LocalTensor<int32_t>& b, detail::Mask mask,
-                int64_t repeat, const BinaryRepeatParams& p, int line = __builtin_LINE())
+                int64_t repeat, const BinaryRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     AddDeqRelu<half, int32_t, isSetMask>(dst, a, b, mask, repeat, p, line);
 }

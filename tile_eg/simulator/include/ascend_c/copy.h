@@ -57,19 +57,19 @@ tile_sim::Rows byte_rows(const DataCopyExtParams& p, bool into_ub, int64_t paddi
 }  // namespace detail
 
 template <class T>
-void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, uint32_t count, int line = __builtin_LINE())
+void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, uint32_t count, Line line = Line(__builtin_LINE()))
 {
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::one_row<T>(count, line), line);
 }
 
 template <class T>
-void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, int line = __builtin_LINE())
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, Line line = Line(__builtin_LINE()))
 {
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::one_row<T>(count, line), line);
 }
 
 template <class T>
-void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, int line = __builtin_LINE())
+void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, Line line = Line(__builtin_LINE()))
 {
     if (dst.operand().space == tile_sim::Space::BT) {
         const int64_t bytes = tile_sim::bytes_of<T>(count) / 64 * 64;
@@ -79,19 +79,19 @@ void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t cou
 }
 
 template <class T>
-void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p, int line = __builtin_LINE())
+void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p, Line line = Line(__builtin_LINE()))
 {
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::block_rows(p, line), line);
 }
 
 template <class T>
-void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, int line = __builtin_LINE())
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, Line line = Line(__builtin_LINE()))
 {
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::block_rows(p, line), line);
 }
 
 template <class T>
-void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, int line = __builtin_LINE())
+void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, Line line = Line(__builtin_LINE()))
 {
     if (dst.operand().space == tile_sim::Space::BT)
         return tile_sim::copy_bias(dst.operand(), src.operand(), detail::bias_rows(p, line), line);
@@ -99,7 +99,7 @@ void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCo
 }
 
 template <class T>
-void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p, int line = __builtin_LINE())
+void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2NzParams& p, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     tile_sim::copy_nd2nz(
@@ -116,7 +116,7 @@ void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2Nz
 
 template <class T>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyExtParams& p,
-                 const DataCopyPadExtParams<T>& pad, int line = __builtin_LINE())
+                 const DataCopyPadExtParams<T>& pad, Line line = Line(__builtin_LINE()))
 {
     const int64_t most = 32 / int64_t(sizeof(T));
     const tile_sim::Padding padding{pad.isPad,
@@ -128,7 +128,7 @@ void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Da
 }
 
 template <class T>
-void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& p, int line = __builtin_LINE())
+void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& p, Line line = Line(__builtin_LINE()))
 {
     tile_sim::copy_rows("DataCopyPad", dst.operand(), src.operand(), detail::byte_rows<T>(p, false, 0, line), line);
 }
@@ -147,7 +147,7 @@ struct DataCopyPadParams {
 // The older forms, with 16-bit lengths.
 template <class T>
 void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const DataCopyParams& p, const DataCopyPadParams& pad,
-                 int line = __builtin_LINE())
+                 Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     DataCopyPadExtParams<T> padding(pad.isPad, pad.leftPadding, pad.rightPadding, T{});
@@ -159,7 +159,7 @@ void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Da
                 padding, line);
 }
 template <class T>
-void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, int line = __builtin_LINE())
+void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     DataCopyPad(dst, src,
@@ -219,13 +219,13 @@ void copy_slices(const Dst& dst, const Src& src, const SliceInfo* to, const Slic
 
 template <class T>
 void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const SliceInfo dstSliceInfo[], const SliceInfo srcSliceInfo[],
-              uint32_t dimValue = 1, int line = __builtin_LINE())
+              uint32_t dimValue = 1, Line line = Line(__builtin_LINE()))
 {
     detail::copy_slices<T>(dst, src, dstSliceInfo, srcSliceInfo, dimValue, line);
 }
 template <class T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const SliceInfo dstSliceInfo[], const SliceInfo srcSliceInfo[],
-              uint32_t dimValue = 1, int line = __builtin_LINE())
+              uint32_t dimValue = 1, Line line = Line(__builtin_LINE()))
 {
     detail::copy_slices<T>(dst, src, dstSliceInfo, srcSliceInfo, dimValue, line);
 }

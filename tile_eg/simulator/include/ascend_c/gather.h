@@ -7,7 +7,7 @@ namespace AscendC
 
 template <class T>
 void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& srcOffset, uint32_t srcBaseAddr,
-            uint32_t count, int line = __builtin_LINE())
+            uint32_t count, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_word<T>, "Gather takes 16-bit and 32-bit elements on 2201");
     tile_sim::vector_gather({dst.operand(), {}}, src.operand(), srcOffset.operand(), srcBaseAddr, detail::first<T>(count, line),
@@ -16,7 +16,7 @@ void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTen
 
 template <class T>
 void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& srcOffset, uint32_t srcBaseAddr,
-            detail::Mask mask, int64_t repeat, int64_t dstRepStride, int line = __builtin_LINE())
+            detail::Mask mask, int64_t repeat, int64_t dstRepStride, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_word<T>, "Gather takes 16-bit and 32-bit elements on 2201");
     const tile_sim::Stride stride{1, tile_sim::checked(dstRepStride, 0, 65535, "dstRepStride", line)};
@@ -32,7 +32,7 @@ struct GatherRepeatParams {
 
 template <class T>
 void Gatherb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& offset, int64_t repeat,
-             const GatherRepeatParams& p, int line = __builtin_LINE())
+             const GatherRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     static_assert(detail::one_of<T, uint16_t, uint32_t>, "Gatherb takes uint16_t and uint32_t on 2201");
@@ -72,7 +72,7 @@ inline tile_sim::GatherMaskShape gather_mask_shape(const GatherMaskParams& p, in
 // By a pattern in UB. The instruction leaves the mask register in normal mode.
 template <class T, class U, GatherMaskMode mode = defaultGatherMaskMode>
 void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<U>& pattern, bool reduceMode,
-                uint32_t mask, const GatherMaskParams& p, uint64_t& rsvdCnt, int line = __builtin_LINE())
+                uint32_t mask, const GatherMaskParams& p, uint64_t& rsvdCnt, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_word<T> && std::is_unsigned_v<U> && sizeof(T) == sizeof(U),
                   "GatherMask takes 16-bit elements with uint16_t, and 32-bit ones with uint32_t, on 2201");
@@ -83,7 +83,7 @@ void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Loca
 // By one of the seven patterns of the hardware.
 template <class T, GatherMaskMode mode = defaultGatherMaskMode>
 void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint8_t pattern, bool reduceMode, uint32_t mask,
-                const GatherMaskParams& p, uint64_t& rsvdCnt, int line = __builtin_LINE())
+                const GatherMaskParams& p, uint64_t& rsvdCnt, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_word<T>, "GatherMask takes 16-bit and 32-bit elements on 2201");
     tile_sim::checked(pattern, 1, 7, "the pattern of GatherMask", line);

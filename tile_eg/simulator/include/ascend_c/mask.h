@@ -20,7 +20,7 @@ void SetVectorMask(uint64_t maskHigh, uint64_t maskLow)
     tile_sim::set_mask_bits(mode == MaskMode::COUNTER ? 0 : maskHigh, maskLow);
 }
 template <class T, MaskMode mode = MaskMode::NORMAL>
-void SetVectorMask(int32_t len, int line = __builtin_LINE())
+void SetVectorMask(int32_t len, Line line = Line(__builtin_LINE()))
 {
     if (mode == MaskMode::COUNTER)
         tile_sim::set_mask_bits(0, uint64_t(len));

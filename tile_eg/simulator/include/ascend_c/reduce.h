@@ -47,7 +47,7 @@ void pair(const char* name, const LocalTensor<T>& dst, const LocalTensor<T>& src
 
 template <class T, bool isSetMask = true>
 void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime,
-                    int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE())
+                    int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, Line line = Line(__builtin_LINE()))
 {
     detail::whole<isSetMask>("WholeReduceSum", tile_sim::ReduceOp::sum, dst, src, mask, repeatTime, dstRepStride, srcBlkStride,
                              srcRepStride, tile_sim::Order::only_value, line);
@@ -57,14 +57,14 @@ void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail
     template <class T, bool isSetMask = true>                                                                                \
     void WholeReduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeatTime,      \
                            int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride,                                 \
-                           ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, int line = __builtin_LINE())                  \
+                           ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Line line = Line(__builtin_LINE()))                  \
     {                                                                                                                        \
         detail::whole<isSetMask>("WholeReduce" #NAME, tile_sim::ReduceOp::OP, dst, src, mask, repeatTime, dstRepStride,      \
                                  srcBlkStride, srcRepStride, tile_sim::Order(order), line);                                  \
     }                                                                                                                        \
     template <class T>                                                                                                       \
     void Reduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& scratch, int64_t count,    \
-                      bool index = false, int line = __builtin_LINE())                                                       \
+                      bool index = false, Line line = Line(__builtin_LINE()))                                                       \
     {                                                                                                                        \
         static_assert(detail::is_number<T>, "reductions take half and float on 2201");                                       \
         tile_sim::reduce_all("Reduce" #NAME, tile_sim::ReduceOp::OP, dst.operand(), {src.operand(), {}}, scratch.operand(),  \
@@ -72,7 +72,7 @@ void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail
     }                                                                                                                        \
     template <class T>                                                                                                       \
     void Reduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& scratch, detail::Mask mask, \
-                      int64_t repeatTime, int64_t srcRepStride, bool index = false, int line = __builtin_LINE())             \
+                      int64_t repeatTime, int64_t srcRepStride, bool index = false, Line line = Line(__builtin_LINE()))             \
     {                                                                                                                        \
         tile_sim::reduce_all("Reduce" #NAME, tile_sim::ReduceOp::OP, dst.operand(),                                          \
                              detail::reduce_source(src, 1, srcRepStride, line), scratch.operand(), index,                    \
@@ -84,7 +84,7 @@ TILE_SIM_REDUCE(Min, min)
 
 template <class T, bool isSetMask = true>
 void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& scratch, int64_t count,
-               int line = __builtin_LINE())
+               Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_number<T>, "reductions take half and float on 2201");
     tile_sim::reduce_all("ReduceSum", tile_sim::ReduceOp::sum, dst.operand(), {src.operand(), {}}, scratch.operand(), false,
@@ -93,7 +93,7 @@ void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Local
 
 template <class T>
 void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& scratch, detail::Mask mask,
-               int64_t repeatTime, int64_t srcRepStride, int line = __builtin_LINE())
+               int64_t repeatTime, int64_t srcRepStride, Line line = Line(__builtin_LINE()))
 {
     tile_sim::reduce_all("ReduceSum", tile_sim::ReduceOp::sum, dst.operand(), detail::reduce_source(src, 1, srcRepStride, line),
                          scratch.operand(), false, mask.lanes<true>(repeatTime, sizeof(T), line, 1 << 24), line);
@@ -103,7 +103,7 @@ void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Local
 #define TILE_SIM_BLOCK_REDUCE(NAME, OP)                                                                                        \
     template <class T, bool isSetMask = true>                                                                                  \
     void BlockReduce##NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t repeat, detail::Mask mask,            \
-                           int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE())      \
+                           int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, Line line = Line(__builtin_LINE()))      \
     {                                                                                                                          \
         detail::block<isSetMask>("BlockReduce" #NAME, tile_sim::ReduceOp::OP, dst, src, mask, repeat, dstRepStride,            \
                                  srcBlkStride, srcRepStride, line);                                                            \
@@ -115,7 +115,7 @@ TILE_SIM_BLOCK_REDUCE(Min, min)
 
 template <class T, bool isSetMask = true>
 void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t repeat, detail::Mask mask, int64_t dstRepStride,
-                   int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE())
+                   int64_t srcBlkStride, int64_t srcRepStride, Line line = Line(__builtin_LINE()))
 {
     detail::pair<isSetMask>("PairReduceSum", dst, src, mask, repeat, dstRepStride, srcBlkStride, srcRepStride, line);
 }
@@ -123,7 +123,7 @@ void PairReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t
 template <ReduceType type, class T, class U, bool isSetMask = true>
 void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, detail::Mask mask, int64_t repeatTime,
                   int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride,
-                  ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, int line = __builtin_LINE())
+                  ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Line line = Line(__builtin_LINE()))
 {
     static_assert(std::is_same_v<T, U>, "ReduceRepeat keeps its element type on 2201");
     detail::whole<isSetMask>("ReduceRepeat", tile_sim::ReduceOp(type), dst, src, mask, repeatTime, dstRepStride, srcBlkStride,
@@ -132,7 +132,7 @@ void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, detail::
 
 template <ReduceType type, class T, class U, bool isSetMask = true>
 void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, detail::Mask mask, int64_t repeatTime,
-                     int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE())
+                     int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, Line line = Line(__builtin_LINE()))
 {
     static_assert(std::is_same_v<T, U>, "ReduceDataBlock keeps its element type on 2201");
     detail::block<isSetMask>("ReduceDataBlock", tile_sim::ReduceOp(type), dst, src, mask, repeatTime, dstRepStride, srcBlkStride,
@@ -141,7 +141,7 @@ void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, detai
 
 template <ReduceType type, class T, class U, bool isSetMask = true>
 void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, detail::Mask mask, int64_t repeatTime,
-                    int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, int line = __builtin_LINE())
+                    int64_t dstRepStride, int64_t srcBlkStride, int64_t srcRepStride, Line line = Line(__builtin_LINE()))
 {
     static_assert(std::is_same_v<T, U>, "ReducePairElem keeps its element type on 2201");
     static_assert(type == ReduceType::SUM, "ReducePairElem adds only");
@@ -150,7 +150,7 @@ void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, detail
 
 // What the last ReduceRepeat, ReduceMax or ReduceMin found, and what the last ReduceSum of the first elements gave.
 template <class T>
-void GetReduceRepeatMaxMinSpr(T& value, T& index, int line = __builtin_LINE())
+void GetReduceRepeatMaxMinSpr(T& value, T& index, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_number<T>, "reductions take half and float on 2201");
     const uint64_t found = tile_sim::reduced_extreme(tile_sim::TypeOf<T>::value, line);
@@ -159,12 +159,12 @@ void GetReduceRepeatMaxMinSpr(T& value, T& index, int line = __builtin_LINE())
     std::memcpy(&index, &high, sizeof(T));
 }
 template <class T>
-void GetReduceMaxMinCount(T& value, T& index, int line = __builtin_LINE())
+void GetReduceMaxMinCount(T& value, T& index, Line line = Line(__builtin_LINE()))
 {
     GetReduceRepeatMaxMinSpr(value, index, line);
 }
 template <class T>
-T GetReduceRepeatSumSpr(int line = __builtin_LINE())
+T GetReduceRepeatSumSpr(Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_number<T>, "reductions take half and float on 2201");
     const uint64_t found = tile_sim::reduced_sum(tile_sim::TypeOf<T>::value, line);
@@ -173,7 +173,7 @@ T GetReduceRepeatSumSpr(int line = __builtin_LINE())
     return value;
 }
 template <class T>
-T GetAccVal(int line = __builtin_LINE())
+T GetAccVal(Line line = Line(__builtin_LINE()))
 {
     return GetReduceRepeatSumSpr<T>(line);
 }

@@ -30,7 +30,7 @@ void check_select(SELMODE mode, bool scalar, int line)
 
 template <class T, class U>
 void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, CMPMODE mode, uint32_t count,
-             int line = __builtin_LINE())
+             Line line = Line(__builtin_LINE()))
 {
     detail::check_compare<T, U>(mode, line);
     tile_sim::vector_compare({dst.operand(), {}}, {a.operand(), {}}, {b.operand(), {}}, tile_sim::Comparison(mode),
@@ -40,7 +40,7 @@ void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& a, const LocalTens
 // The mask has no effect on this architecture: every round gives all its bits.
 template <class T, class U, bool isSetMask = true>
 void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, CMPMODE mode, detail::Mask mask,
-             int64_t repeat, const BinaryRepeatParams& p, int line = __builtin_LINE())
+             int64_t repeat, const BinaryRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     detail::check_compare<T, U>(mode, line);
     mask.lanes<isSetMask>(repeat, sizeof(T), line);
@@ -55,7 +55,7 @@ void Compare(const LocalTensor<U>& dst, const LocalTensor<T>& a, const LocalTens
 // One round into the compare register.
 template <class T, bool isSetMask = true>
 void Compare(const LocalTensor<T>& a, const LocalTensor<T>& b, CMPMODE mode, detail::Mask mask, const BinaryRepeatParams& p,
-             int line = __builtin_LINE())
+             Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_number<T>, "Compare into the register takes half and float");
     tile_sim::vector_compare_register(
@@ -65,12 +65,12 @@ void Compare(const LocalTensor<T>& a, const LocalTensor<T>& b, CMPMODE mode, det
 }
 
 template <class T>
-void GetCmpMask(const LocalTensor<T>& dst, int line = __builtin_LINE())
+void GetCmpMask(const LocalTensor<T>& dst, Line line = Line(__builtin_LINE()))
 {
     tile_sim::get_compare_mask(dst.operand(), line);
 }
 template <class T>
-void SetCmpMask(const LocalTensor<T>& src, int line = __builtin_LINE())
+void SetCmpMask(const LocalTensor<T>& src, Line line = Line(__builtin_LINE()))
 {
     tile_sim::set_compare_mask(src.operand(), line);
 }
@@ -78,7 +78,7 @@ void SetCmpMask(const LocalTensor<T>& src, int line = __builtin_LINE())
 #define TILE_SIM_COMPARES(NAME)                                                                                             \
     template <class T, class U>                                                                                             \
     void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& a, const T scalar, CMPMODE mode, uint32_t count,             \
-              int line = __builtin_LINE())                                                                                  \
+              Line line = Line(__builtin_LINE()))                                                                                  \
     {                                                                                                                       \
         detail::check_compare<T, U>(mode, line);                                                                            \
         tile_sim::vector_compare_scalar({dst.operand(), {}}, {a.operand(), {}}, double(scalar), tile_sim::Comparison(mode), \
@@ -86,7 +86,7 @@ void SetCmpMask(const LocalTensor<T>& src, int line = __builtin_LINE())
     }                                                                                                                       \
     template <class T, class U, bool isSetMask = true>                                                                      \
     void NAME(const LocalTensor<U>& dst, const LocalTensor<T>& a, const T scalar, CMPMODE mode, detail::Mask mask,          \
-              int64_t repeat, const UnaryRepeatParams& p, int line = __builtin_LINE())                                      \
+              int64_t repeat, const UnaryRepeatParams& p, Line line = Line(__builtin_LINE()))                                      \
     {                                                                                                                       \
         detail::check_compare<T, U>(mode, line);                                                                            \
         mask.lanes<isSetMask>(repeat, sizeof(T), line);                                                                     \
@@ -101,7 +101,7 @@ TILE_SIM_COMPARES(CompareScalar)
 
 template <class T, class U>
 void Select(const LocalTensor<T>& dst, const LocalTensor<U>& mask, const LocalTensor<T>& a, const LocalTensor<T>& b, SELMODE mode,
-            uint32_t count, int line = __builtin_LINE())
+            uint32_t count, Line line = Line(__builtin_LINE()))
 {
     detail::check_select<T, U>(mode, false, line);
     tile_sim::vector_select({dst.operand(), {}}, mask.operand(), {a.operand(), {}}, {b.operand(), {}},
@@ -110,7 +110,7 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<U>& mask, const LocalTe
 
 template <class T, class U>
 void Select(const LocalTensor<T>& dst, const LocalTensor<U>& mask, const LocalTensor<T>& a, T scalar, SELMODE mode,
-            uint32_t count, int line = __builtin_LINE())
+            uint32_t count, Line line = Line(__builtin_LINE()))
 {
     detail::check_select<T, U>(mode, true, line);
     tile_sim::vector_select_scalar({dst.operand(), {}}, mask.operand(), {a.operand(), {}}, double(scalar),
@@ -119,7 +119,7 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<U>& mask, const LocalTe
 
 template <class T, class U, bool isSetMask = true>
 void Select(const LocalTensor<T>& dst, const LocalTensor<U>& bits, const LocalTensor<T>& a, const LocalTensor<T>& b, SELMODE mode,
-            detail::Mask mask, int64_t repeat, const BinaryRepeatParams& p, int line = __builtin_LINE())
+            detail::Mask mask, int64_t repeat, const BinaryRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     detail::check_select<T, U>(mode, false, line);
     const auto s = detail::sides(dst, a, b, p, line);
@@ -129,7 +129,7 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<U>& bits, const LocalTe
 
 template <class T, class U, bool isSetMask = true>
 void Select(const LocalTensor<T>& dst, const LocalTensor<U>& bits, const LocalTensor<T>& a, T scalar, SELMODE mode,
-            detail::Mask mask, int64_t repeat, const BinaryRepeatParams& p, int line = __builtin_LINE())
+            detail::Mask mask, int64_t repeat, const BinaryRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     detail::check_select<T, U>(mode, true, line);
     const auto s = detail::sides(dst, a, a, p, line);
@@ -140,7 +140,7 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<U>& bits, const LocalTe
 // By the bits of the compare register, one and the same for each round.
 template <class T, SELMODE selMode>
 void Select(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, int64_t repeat,
-            const BinaryRepeatParams& p, int line = __builtin_LINE())
+            const BinaryRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_number<T>, "Select takes half and float on 2201");
     static_assert(selMode == SELMODE::VSEL_CMPMASK_SPR,

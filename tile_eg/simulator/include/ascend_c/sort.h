@@ -30,7 +30,7 @@ struct MrgSortSrcList {
 
 template <class T>
 void Sort32(const LocalTensor<T>& dst, const LocalTensor<T>& score, const LocalTensor<uint32_t>& index, int64_t repeat,
-            int line = __builtin_LINE())
+            Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_number<T>, "Sort32 takes half and float");
     tile_sim::vector_sort32(dst.operand(), score.operand(), index.operand(), tile_sim::checked(repeat, 0, 255, "repeatTime", line),
@@ -38,7 +38,7 @@ void Sort32(const LocalTensor<T>& dst, const LocalTensor<T>& score, const LocalT
 }
 
 template <class T>
-void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgSort4Info& p, int line = __builtin_LINE())
+void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const MrgSort4Info& p, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_number<T>, "MrgSort takes half and float");
     if (p.validBit != 3 && p.validBit != 7 && p.validBit != 15)
@@ -62,7 +62,7 @@ inline void GetMrgSortResult(uint16_t& a, uint16_t& b, uint16_t& c, uint16_t& d)
 
 template <class T, bool isExhaustedSuspension = false>
 void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const uint16_t elementCountList[4], uint32_t sortedNum[4],
-             uint16_t validBit, int32_t repeatTime, int line = __builtin_LINE())
+             uint16_t validBit, int32_t repeatTime, Line line = Line(__builtin_LINE()))
 {
     MrgSort(dst, src, MrgSort4Info(elementCountList, isExhaustedSuspension, validBit, uint16_t(repeatTime)), line);
     uint16_t counts[4];
@@ -71,7 +71,7 @@ void MrgSort(const LocalTensor<T>& dst, const MrgSortSrcList<T>& src, const uint
 }
 
 template <class T>
-void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, int line = __builtin_LINE())
+void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, Line line = Line(__builtin_LINE()))
 {
     static_assert(sizeof(T) == 2, "Transpose of a 16 x 16 matrix takes 16-bit elements");
     tile_sim::vector_transpose(dst.operand(), src.operand(), line);
@@ -95,7 +95,7 @@ struct TransposeParamsExt {
 
 template <class T>
 void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>& scratch,
-               const TransposeParamsExt& p, int line = __builtin_LINE())
+               const TransposeParamsExt& p, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     if (p.transposeType == TransposeType::TRANSPOSE_TYPE_NONE) return;
@@ -148,7 +148,7 @@ tile_sim::Operand anywhere(uint64_t address)
 
 template <class T>
 void TransDataTo5HD(const LocalTensor<T> (&dstList)[16], const LocalTensor<T> (&srcList)[16], const TransDataTo5HDParams& p,
-                    int line = __builtin_LINE())
+                    Line line = Line(__builtin_LINE()))
 {
     tile_sim::Operand dst[16], src[16];
     for (int i = 0; i < 16; ++i) dst[i] = dstList[i].operand(), src[i] = srcList[i].operand();
@@ -156,7 +156,7 @@ void TransDataTo5HD(const LocalTensor<T> (&dstList)[16], const LocalTensor<T> (&
 }
 
 template <class T>
-void TransDataTo5HD(uint64_t dstList[16], uint64_t srcList[16], const TransDataTo5HDParams& p, int line = __builtin_LINE())
+void TransDataTo5HD(uint64_t dstList[16], uint64_t srcList[16], const TransDataTo5HDParams& p, Line line = Line(__builtin_LINE()))
 {
     tile_sim::Operand dst[16], src[16];
     for (int i = 0; i < 16; ++i) dst[i] = detail::anywhere<T>(dstList[i]), src[i] = detail::anywhere<T>(srcList[i]);
@@ -165,7 +165,7 @@ void TransDataTo5HD(uint64_t dstList[16], uint64_t srcList[16], const TransDataT
 
 template <class T>
 void TransDataTo5HD(const LocalTensor<uint64_t>& dstList, const LocalTensor<uint64_t>& srcList, const TransDataTo5HDParams& p,
-                    int line = __builtin_LINE())
+                    Line line = Line(__builtin_LINE()))
 {
     tile_sim::Operand dst[16], src[16];
     for (uint32_t i = 0; i < 16; ++i) {

@@ -35,7 +35,7 @@ public:
         same.type = tile_sim::TypeOf<U>::value;
         return LocalTensor<U>(position_, same);
     }
-    T GetValue(uint32_t index, int line = __builtin_LINE()) const
+    T GetValue(uint32_t index, Line line = Line(__builtin_LINE())) const
     {
         const uint64_t bits = tile_sim::scalar_read(at_, index, line);
         T value;
@@ -43,7 +43,7 @@ public:
         return value;
     }
     template <class S>
-    void SetValue(uint32_t index, S value, int line = __builtin_LINE()) const
+    void SetValue(uint32_t index, S value, Line line = Line(__builtin_LINE())) const
     {
         tile_sim::scalar_write(at_, index, tile_sim::to_bits(static_cast<T>(value)), line);
     }
@@ -66,7 +66,7 @@ class GlobalTensor
 public:
     using PrimType = T;
 
-    void SetGlobalBuffer(T* buffer, int64_t size = -1, int line = __builtin_LINE()) { place(buffer, size, line); }
+    void SetGlobalBuffer(T* buffer, int64_t size = -1, Line line = Line(__builtin_LINE())) { place(buffer, size, line); }
 
     GlobalTensor operator[](int64_t offset) const
     {
@@ -74,7 +74,7 @@ public:
         moved.at_.address += tile_sim::bytes_of<T>(offset);
         return moved;
     }
-    T GetValue(uint64_t index, int line = __builtin_LINE()) const
+    T GetValue(uint64_t index, Line line = Line(__builtin_LINE())) const
     {
         const uint64_t bits = tile_sim::scalar_read(at_, int64_t(index), line);
         T value;
@@ -82,7 +82,7 @@ public:
         return value;
     }
     template <class S>
-    void SetValue(uint64_t index, S value, int line = __builtin_LINE()) const
+    void SetValue(uint64_t index, S value, Line line = Line(__builtin_LINE())) const
     {
         tile_sim::scalar_write(at_, int64_t(index), tile_sim::to_bits(static_cast<T>(value)), line);
     }
@@ -117,22 +117,22 @@ class LocalMemAllocator
 
 public:
     template <class T, uint32_t size>
-    LocalTensor<T> Alloc(int line = __builtin_LINE())
+    LocalTensor<T> Alloc(Line line = Line(__builtin_LINE()))
     {
         return Alloc<home, T>(size, line);
     }
     template <class T>
-    LocalTensor<T> Alloc(uint32_t size, int line = __builtin_LINE())
+    LocalTensor<T> Alloc(uint32_t size, Line line = Line(__builtin_LINE()))
     {
         return Alloc<home, T>(size, line);
     }
     template <TPosition position, class T, uint32_t size>
-    LocalTensor<T> Alloc(int line = __builtin_LINE())
+    LocalTensor<T> Alloc(Line line = Line(__builtin_LINE()))
     {
         return Alloc<position, T>(size, line);
     }
     template <TPosition position, class T>
-    LocalTensor<T> Alloc(uint32_t size, int line = __builtin_LINE())
+    LocalTensor<T> Alloc(uint32_t size, Line line = Line(__builtin_LINE()))
     {
         const int64_t bytes = int64_t(size) * int64_t(sizeof(T));
         const int64_t start = tile_sim::allocate(space_of(position), bytes, line);

@@ -52,6 +52,21 @@ struct Float16 {
 
 }  // namespace tile_sim
 
+namespace AscendC
+{
+
+// The line of a call, as the last argument that nobody gives: no number is taken for it, so that it cannot decide which form of an
+// instruction is meant.
+struct Line {
+    explicit constexpr Line(int number) : number_(number) {}
+    constexpr operator int() const { return number_; }
+
+private:
+    int number_;
+};
+
+}  // namespace AscendC
+
 struct half : tile_sim::Float16<tile_sim::float_to_half, tile_sim::half_to_float> {
     using Float16::Float16;
 };

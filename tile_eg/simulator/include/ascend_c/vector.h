@@ -8,7 +8,7 @@ namespace AscendC
 
 #define TILE_SIM_UNARY(NAME, OP, ALLOWED)                                                                             \
     template <class T>                                                                                                \
-    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t count, int line = __builtin_LINE())       \
+    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t count, Line line = Line(__builtin_LINE()))       \
     {                                                                                                                 \
         static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                     \
         tile_sim::vector_unary(#NAME, tile_sim::UnaryOp::OP, {dst.operand(), {}}, {src.operand(), {}},                \
@@ -16,7 +16,7 @@ namespace AscendC
     }                                                                                                                 \
     template <class T, bool isSetMask = true>                                                                         \
     void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeat,                \
-              const UnaryRepeatParams& p, int line = __builtin_LINE())                                                \
+              const UnaryRepeatParams& p, Line line = Line(__builtin_LINE()))                                                \
     {                                                                                                                 \
         static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                     \
         const auto s = detail::sides(dst, src, p, line);                                                              \
@@ -37,7 +37,7 @@ TILE_SIM_UNARY(Not, bit_not, detail::is_bits16<T>)
 #define TILE_SIM_BINARY(NAME, OP, ALLOWED)                                                                                    \
     template <class T>                                                                                                        \
     void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, int64_t count,                     \
-              int line = __builtin_LINE())                                                                                    \
+              Line line = Line(__builtin_LINE()))                                                                                    \
     {                                                                                                                         \
         static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                             \
         tile_sim::vector_binary(#NAME, tile_sim::BinaryOp::OP, {dst.operand(), {}}, {a.operand(), {}}, {b.operand(), {}},     \
@@ -45,7 +45,7 @@ TILE_SIM_UNARY(Not, bit_not, detail::is_bits16<T>)
     }                                                                                                                         \
     template <class T, bool isSetMask = true>                                                                                 \
     void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& a, const LocalTensor<T>& b, detail::Mask mask, int64_t repeat, \
-              const BinaryRepeatParams& p, int line = __builtin_LINE())                                                       \
+              const BinaryRepeatParams& p, Line line = Line(__builtin_LINE()))                                                       \
     {                                                                                                                         \
         static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                             \
         const auto s = detail::sides(dst, a, b, p, line);                                                                     \
@@ -70,7 +70,7 @@ TILE_SIM_BINARY(MulAddRelu, fused_mul_add_relu, detail::is_number<T>)
 
 template <class T, class U>
 void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<U>& b, int64_t count,
-               int line = __builtin_LINE())
+               Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::accumulates<T, U>, "MulAddDst does not take these element types on 2201");
     tile_sim::vector_binary("MulAddDst", tile_sim::BinaryOp::mul_add_dst, {dst.operand(), {}}, {a.operand(), {}},
@@ -79,7 +79,7 @@ void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTe
 
 template <class T, class U, bool isSetMask = true>
 void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<U>& b, detail::Mask mask, int64_t repeat,
-               const BinaryRepeatParams& p, int line = __builtin_LINE())
+               const BinaryRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::accumulates<T, U>, "MulAddDst does not take these element types on 2201");
     const auto s = detail::sides(dst, a, b, p, line);
@@ -89,7 +89,7 @@ void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTe
 
 #define TILE_SIM_SCALAR(NAME, OP, ALLOWED)                                                                                       \
     template <class T, bool isSetMask = true>                                                                                    \
-    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, int64_t count, int line = __builtin_LINE()) \
+    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, int64_t count, Line line = Line(__builtin_LINE())) \
     {                                                                                                                            \
         static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                                \
         tile_sim::vector_scalar(#NAME, tile_sim::ScalarOp::OP, {dst.operand(), {}}, {src.operand(), {}}, double(scalar),         \
@@ -97,7 +97,7 @@ void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTe
     }                                                                                                                            \
     template <class T, bool isSetMask = true>                                                                                    \
     void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalar, detail::Mask mask, int64_t repeat,          \
-              const UnaryRepeatParams& p, int line = __builtin_LINE())                                                           \
+              const UnaryRepeatParams& p, Line line = Line(__builtin_LINE()))                                                           \
     {                                                                                                                            \
         static_assert(ALLOWED, #NAME " does not take this element type on 2201");                                                \
         const auto s = detail::sides(dst, src, p, line);                                                                         \
@@ -113,7 +113,7 @@ TILE_SIM_SCALAR(LeakyRelu, leaky_relu, detail::is_number<T>)
 #undef TILE_SIM_SCALAR
 
 template <class T, class U>
-void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, int64_t count, int line = __builtin_LINE())
+void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, int64_t count, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::accumulates<T, U>, "Axpy does not take these element types on 2201");
     tile_sim::vector_scalar("Axpy", tile_sim::ScalarOp::axpy, {dst.operand(), {}}, {src.operand(), {}}, double(scalar),
@@ -122,7 +122,7 @@ void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar,
 
 template <class T, class U, bool isSetMask = true>
 void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar, detail::Mask mask, int64_t repeat,
-          const UnaryRepeatParams& p, int line = __builtin_LINE())
+          const UnaryRepeatParams& p, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::accumulates<T, U>, "Axpy does not take these element types on 2201");
     const auto s = detail::sides(dst, src, p, line);
@@ -132,7 +132,7 @@ void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar,
 
 #define TILE_SIM_SHIFT(NAME, LEFT)                                                                                            \
     template <class T, bool isSetMask = true>                                                                                 \
-    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& bits, int64_t count, int line = __builtin_LINE()) \
+    void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& bits, int64_t count, Line line = Line(__builtin_LINE())) \
     {                                                                                                                         \
         static_assert(detail::is_whole<T>, #NAME " does not take this element type on 2201");                                 \
         tile_sim::vector_shift(#NAME, LEFT, {dst.operand(), {}}, {src.operand(), {}}, int64_t(bits), false,                   \
@@ -140,7 +140,7 @@ void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalar,
     }                                                                                                                         \
     template <class T, bool isSetMask = true>                                                                                 \
     void NAME(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& bits, detail::Mask mask, int64_t repeat,         \
-              const UnaryRepeatParams& p, bool roundEn = false, int line = __builtin_LINE())                                  \
+              const UnaryRepeatParams& p, bool roundEn = false, Line line = Line(__builtin_LINE()))                                  \
     {                                                                                                                         \
         static_assert(detail::is_whole<T>, #NAME " does not take this element type on 2201");                                 \
         const auto s = detail::sides(dst, src, p, line);                                                                      \
@@ -153,7 +153,7 @@ TILE_SIM_SHIFT(ShiftRight, false)
 #undef TILE_SIM_SHIFT
 
 template <class T>
-void Duplicate(const LocalTensor<T>& dst, const T& scalar, int64_t count, int line = __builtin_LINE())
+void Duplicate(const LocalTensor<T>& dst, const T& scalar, int64_t count, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_word<T>, "Duplicate takes 16-bit and 32-bit elements on 2201");
     tile_sim::vector_duplicate({dst.operand(), {}}, tile_sim::to_bits(scalar), detail::first<T>(count, line), line);
@@ -161,7 +161,7 @@ void Duplicate(const LocalTensor<T>& dst, const T& scalar, int64_t count, int li
 
 template <class T, bool isSetMask = true>
 void Duplicate(const LocalTensor<T>& dst, const T& scalar, detail::Mask mask, int64_t repeat, int64_t dstBlockStride,
-               int64_t dstRepeatStride, int line = __builtin_LINE())
+               int64_t dstRepeatStride, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_word<T>, "Duplicate takes 16-bit and 32-bit elements on 2201");
     tile_sim::vector_duplicate(
@@ -170,7 +170,7 @@ void Duplicate(const LocalTensor<T>& dst, const T& scalar, detail::Mask mask, in
 }
 
 template <class T>
-void CreateVecIndex(LocalTensor<T> dst, const T& firstValue, uint32_t count, int line = __builtin_LINE())
+void CreateVecIndex(LocalTensor<T> dst, const T& firstValue, uint32_t count, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_arithmetic<T>, "CreateVecIndex does not take this element type on 2201");
     tile_sim::vector_index({dst.operand(), {}}, double(firstValue), detail::first<T>(count, line), line);
@@ -178,7 +178,7 @@ void CreateVecIndex(LocalTensor<T> dst, const T& firstValue, uint32_t count, int
 
 template <class T>
 void CreateVecIndex(LocalTensor<T>& dst, const T& firstValue, detail::Mask mask, int64_t repeat, int64_t dstBlkStride,
-                    int64_t dstRepStride, int line = __builtin_LINE())
+                    int64_t dstRepStride, Line line = Line(__builtin_LINE()))
 {
     static_assert(detail::is_arithmetic<T>, "CreateVecIndex does not take this element type on 2201");
     tile_sim::vector_index({dst.operand(), detail::stride(dstBlkStride, dstRepStride, 65535, "CreateVecIndex dst*Stride", line)},
@@ -187,7 +187,7 @@ void CreateVecIndex(LocalTensor<T>& dst, const T& firstValue, detail::Mask mask,
 
 template <class T>
 void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t repeat, const BrcbRepeatParams& p,
-          int line = __builtin_LINE())
+          Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     tile_sim::vector_brcb(dst.operand(), src.operand(), checked(repeat, 0, 255, "repeatTime", line),
@@ -198,7 +198,7 @@ void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, int64_t repeat, 
 
 template <class T, bool isSetMask = true>
 void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mask, int64_t repeat, const CopyRepeatParams& p,
-          int line = __builtin_LINE())
+          Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     static_assert(detail::is_word<T>, "Copy takes 16-bit and 32-bit elements on 2201");
