@@ -9,7 +9,7 @@ from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.chips import DEFAULT_CHIP, Chip, load_chip
+from tile_eg.chips import DEFAULT_CHIP, Chip, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype, signature
 from tile_eg.ir.kernel import Kernel
@@ -226,7 +226,7 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
     from tile_eg.frontend.check import check
     from tile_eg.frontend.ssa import to_values
 
-    target = load_chip(chip)
+    target = _target(chip)
     model = rank_model(rank, target)
     timings: dict[str, float] = {}
 
@@ -286,7 +286,15 @@ def meaning(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.nd
 
 def plan(program: Program, chip: str | None = None) -> Planned:
     """A program that was written or changed by hand, taken as it stands. Its own chip's name holds unless another is given."""
-    return Planned(program, load_chip(chip or program.chip))
+    return Planned(program, _target(chip or program.chip))
+
+
+def _target(name: str) -> Chip:
+    chip = load_chip(name)
+    if chip.name in known_chips():
+        return chip
+    text = f"kernels are not compiled for chip '{name}' ({chip.architecture}) yet"
+    raise TileError(text, help=f"compiled for: {', '.join(known_chips())}; 'tile-eg simulate' runs Ascend C for it")
 
 
 def _plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:

@@ -16,26 +16,28 @@ from tile_eg.ir.types import Level
 
 DEFAULT_CHIP = "910B2"
 NO_TABLES = {
-    "950": "architecture 3510", "a5": "architecture 3510", "91095": "architecture 3510", "9105591": "architecture 3510",
+    "950dt": "the 950 with other memory", "9105591": "the 3510 with one vector core for each cube core",
     "310p": "architecture 2002", "310b": "architecture 3002", "910a": "the first 910", "9109362": "the smaller die of 910C",
 }  # fmt: skip
+COMPILED = "dav-2201"
 _ELEMENT_BYTES = {"half": 2, "float": 4}
 
 
-@lru_cache(maxsize=1)
-def known_chips() -> tuple[str, ...]:
-    """The names that `load_chip` accepts, in their short form."""
-    folder = files("tile_eg.chips")
-    return tuple(sorted(f.name[:-5] for f in folder.iterdir() if f.name.endswith(".toml") and f.name[:2] == "91"))
+@lru_cache(maxsize=4)
+def known_chips(architecture: str | None = COMPILED) -> tuple[str, ...]:
+    """The short names of the chips of an architecture: of the one that kernels are compiled for, or of all (None)."""
+    stems = sorted(f.name[:-5] for f in files("tile_eg.chips").iterdir() if f.name.endswith(".toml"))
+    chips = (stem for stem in stems if "name" in _tables(stem))
+    return tuple(stem for stem in chips if architecture in (None, _tables(stem)["architecture"]))
 
 
 def load_chip(name: str = DEFAULT_CHIP) -> Chip:
     """The chip called `name` ("910B2", "Ascend910B2", "910_9391"; upper or lower case). TileError lists the known ones."""
     key = _key(name)
-    short = {_key(known): known for known in known_chips()}
+    short = {_key(known): known for known in known_chips(None)}
     if key in short:
         return _load(short[key])
-    for known in known_chips():
+    for known in known_chips(None):
         if key in map(_key, _load(known).names):
             return _load(known)
     raise _unknown(name, key)
@@ -46,11 +48,11 @@ def _key(name: str) -> str:
 
 
 def _unknown(name: str, key: str) -> TileError:
-    known = "known chips: " + ", ".join(known_chips())
+    known = "known chips: " + ", ".join(known_chips(None))
     for prefix, what in NO_TABLES.items():
         if key.startswith(prefix):
             return TileError(f"chip '{name}' is known but not supported: tile_eg has no tables for {what}", help=known)
-    return TileError(f"unknown chip '{name}'", help=f"{known}; not supported yet: 950, 310P")
+    return TileError(f"unknown chip '{name}'", help=f"{known}; not supported yet: 950DT, 310P")
 
 
 @lru_cache(maxsize=32)

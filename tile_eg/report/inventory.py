@@ -45,7 +45,7 @@ def chips_text() -> str:
     """The chips that have tables, and what sets them apart."""
     levels = (Level.L1, Level.L0A, Level.L0B, Level.L0C, Level.UB)
     rows = []
-    for name in known_chips():
+    for name in known_chips(None):
         c = load_chip(name)
         mark = " (default)" if name == DEFAULT_CHIP else ""
         memories = [size(c.memories[level].bytes) for level in levels]
