@@ -275,6 +275,7 @@ void sync_all(bool vector_only, int line)
         misuse("wrong_core", line, "SyncAll<true> is for vector cores: AIC takes part in SyncAll<false> only");
     if (schedule.on()) misuse("unsupported", line, "an unfavourable order is known for blocks that do not wait for one another");
     pipe_barrier(Pipe::ALL, line);
+    trace_mark("S", "SyncAll", line, "", {vector_only, 0, 0, 0});
     core.barrier = vector_only && machine.mixed() ? Core::Barrier::vector : Core::Barrier::all, core.waiting_line = line;
     while (core.barrier != Core::Barrier::none) wait_for_turn();
 }

@@ -94,6 +94,7 @@ void launch(const char* kernel, KernelType type, int64_t blocks, int line, const
     machine.settings.type = type, machine.settings.launch = blocks;
     machine.gm.forget_order();
     machine.events.resize(1);
+    trace_mark("S", kernel, line, "launch", {int64_t(type), blocks, 0, 0});
     const bool ended = run_blocks(call);
     machine.core = nullptr;
     if (!ended) throw Stop{};

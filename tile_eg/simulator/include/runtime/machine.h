@@ -171,6 +171,13 @@ struct Finding {
     uint32_t block;
 };
 
+// Bytes of an on-chip memory that an instruction reads or writes, from the first to the last through one tensor.
+struct Touched {
+    Space space;
+    int64_t begin, end;
+    bool written;
+};
+
 struct TraceRow {
     uint32_t block;
     int core;
@@ -181,6 +188,7 @@ struct TraceRow {
     std::string path, tensor;           // as it is counted; the GM tensor that it touches
     int64_t offset = 0;                 // where in that tensor, in bytes
     std::array<int64_t, 4> sizes{};     // findings.py, TraceRow
+    std::vector<Touched> touched{};
 };
 
 struct Settings {
@@ -217,6 +225,8 @@ struct Machine {
 
 extern Machine machine;
 
+// A row of the trace that is no instruction: a flag, a barrier, a launch.
+void trace_mark(const char* pipe, const std::string& name, int line, const char* path = "", std::array<int64_t, 4> sizes = {});
 std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
 void wait_for_turn();        // gives the turn to another core; comes back when this one may go on
 void let_others_go_first();  // comes back when the other cores have issued all that they can
@@ -271,6 +281,7 @@ private:
     void race(const char* kind, Memory& memory, int64_t begin, int64_t end, const Event& earlier);
 
     void trace(const char* path, int64_t bytes) const;
+    std::vector<Touched> touched() const;
 
     Event event_;
     std::array<int64_t, 4> sizes_{};

@@ -47,20 +47,27 @@ std::string finding_json(const Finding& f)
            ",\"message\":" + quoted(f.message) + ",\"core\":" + quoted(f.core) + ",\"pipe\":" + quoted(f.pipe) + "}";
 }
 
-std::string row_json(const TraceRow& r)
-{
-    return text("[%u,\"%s\",\"%s\",", r.block, core_name(r.core), r.pipe) + quoted(r.name) +
-           text(",%d,%lld,", r.line, (long long)r.bytes) + quoted(r.path) + "," + quoted(r.tensor) +
-           text(",%lld,[%lld,%lld,%lld,%lld]]", (long long)r.offset, (long long)r.sizes[0], (long long)r.sizes[1],
-                (long long)r.sizes[2], (long long)r.sizes[3]);
-}
-
 template <class Items, class Print>
 std::string joined(const Items& items, Print print)
 {
     std::string out;
     for (const auto& item : items) out += (out.empty() ? "" : ",") + print(item);
     return out;
+}
+
+std::string touched_json(const Touched& t)
+{
+    return text("[\"%s\",%lld,%lld,%d]", name_of(t.space), (long long)t.begin, (long long)t.end, int(t.written));
+}
+
+std::string row_json(const TraceRow& r)
+{
+    const char* core = r.core == AIV1 ? "AIV1" : core_name(r.core);  // the last launch may have had one vector core only
+    return text("[%u,\"%s\",\"%s\",", r.block, core, r.pipe) + quoted(r.name) +
+           text(",%d,%lld,", r.line, (long long)r.bytes) + quoted(r.path) + "," + quoted(r.tensor) +
+           text(",%lld,[%lld,%lld,%lld,%lld],[", (long long)r.offset, (long long)r.sizes[0], (long long)r.sizes[1],
+                (long long)r.sizes[2], (long long)r.sizes[3]) +
+           joined(r.touched, touched_json) + "]]";
 }
 
 int returned = 0;  // by the main of a file

@@ -8,10 +8,21 @@
 namespace tile_sim
 {
 
+namespace
+{
+
+std::string event_name(PipePair pipes, int64_t id)
+{
+    return text("%s_%s, %lld", name_of(pipes.src), name_of(pipes.dst), (long long)id);
+}
+
+}  // namespace
+
 int64_t set_event(PipePair pipes, int line)
 {
     for (int64_t id = first_event; id < event_ids; ++id) {
         if (machine.core->flags[int(pipes.src)][int(pipes.dst)][id].set) continue;
+        trace_mark(name_of(pipes.src), "SetFlag " + event_name(pipes, id), line);
         raise_flag(pipes.src, pipes.dst, id, line);
         return id;
     }
@@ -20,7 +31,11 @@ int64_t set_event(PipePair pipes, int line)
            event_ids - first_event, name_of(pipes.src), name_of(pipes.dst));
 }
 
-void wait_event(PipePair pipes, int64_t id, int line) { lower_flag(pipes.src, pipes.dst, id, line); }
+void wait_event(PipePair pipes, int64_t id, int line)
+{
+    trace_mark(name_of(pipes.dst), "WaitFlag " + event_name(pipes, id), line);
+    lower_flag(pipes.src, pipes.dst, id, line);
+}
 
 QueueBuffers::~QueueBuffers()
 {

@@ -8,11 +8,6 @@ namespace tile_sim
 namespace
 {
 
-void trace(const char* pipe, const std::string& name, int line)
-{
-    if (machine.settings.trace) machine.rows.push_back({machine.block, machine.core->index, pipe, name, line, 0, "", "", 0, {}});
-}
-
 // What pipe `pipe` has finished and knows, as a set carries it; `early`: without the last instruction.
 Clock finished(const Core& core, Pipe pipe, bool early = false)
 {
@@ -80,7 +75,7 @@ void set_flag(Pipe src, Pipe dst, int64_t id, int line)
     Core& core = *machine.core;
     Flag& flag = core.flags[int(src)][int(dst)][id];
     const std::string name = event_name(src, dst, id);
-    trace(name_of(src), "SetFlag " + name, line);
+    trace_mark(name_of(src), "SetFlag " + name, line);
     if (flag.set)
         machine.report(
             "double_set", name_of(src), line, flag.set_line,
@@ -111,7 +106,7 @@ void wait_flag(Pipe src, Pipe dst, int64_t id, int line)
     Core& core = *machine.core;
     Flag& flag = core.flags[int(src)][int(dst)][id];
     const std::string name = event_name(src, dst, id);
-    trace(name_of(dst), "WaitFlag " + name, line);
+    trace_mark(name_of(dst), "WaitFlag " + name, line);
     if (!flag.set) {
         machine.report("deadlock", name_of(dst), line, 0,
                        text("deadlock: pipe %s of %s waits for flag %s, and no set of it by %s comes before", name_of(dst),
@@ -136,7 +131,7 @@ void pipe_barrier(Pipe pipe, int line)
 {
     if (dropped(line)) return;
     Core& core = *machine.core;
-    trace(pipe == Pipe::ALL ? "ALL" : name_of(pipe), "PipeBarrier", line);
+    trace_mark(pipe == Pipe::ALL ? "ALL" : name_of(pipe), "PipeBarrier", line);
     if (pipe != Pipe::ALL) {
         if (!core.has(pipe)) misuse("wrong_core", line, "%s has no pipe %s", core_name(core.index), name_of(pipe));
         core.clock[int(pipe)][core.index * pipes + int(pipe)] = core.issued[int(pipe)];
@@ -157,7 +152,7 @@ void cross_set(int mode, Pipe pipe, int64_t id, int line)
     Core& core = *machine.core;
     if (mode != 2) misuse("unsupported", line, "the simulator knows CrossCoreSetFlag in mode 2 only");
     if (!core.has(pipe)) misuse("wrong_core", line, "%s has no pipe %s", core_name(core.index), name_of(pipe));
-    trace(name_of(pipe), text("CrossCoreSetFlag %lld", (long long)id), line);
+    trace_mark(name_of(pipe), text("CrossCoreSetFlag %lld", (long long)id), line);
     const bool early = core.last[int(pipe)] && set_early(line);
     for (Core& other : machine.cores) {
         if (!other.present || (core.index == AIC) == (other.index == AIC)) continue;
@@ -180,7 +175,7 @@ void cross_wait(int64_t id, int line)
     while (!ready(core, id)) wait_for_turn();
     core.waiting_for = -1;
     if (schedule.on()) schedule.cross_wait(id);
-    trace("S", text("CrossCoreWaitFlag %lld", (long long)id), line);
+    trace_mark("S", text("CrossCoreWaitFlag %lld", (long long)id), line);
     Clock known{};
     for (Core& other : machine.cores)
         if (other.present && (core.index == AIC) != (other.index == AIC)) join(known, take(core.cross[other.index][id]));
