@@ -9,12 +9,17 @@ import numpy as np
 from tests.simulator.kernels import gm, kernel, run_vector
 
 ELEMENTS = 8192  # of each operand
-FORMS = ("count", "lanes", "bits", "counter", "register")
+FORMS = ("count", "lanes", "bits", "counter", "register", "counter register")
 TYPES = {"half": np.float16, "float": np.float32, "int16_t": np.int16, "int32_t": np.int32}
 
 READ = "int p[32]; for (int i = 0; i < 32; ++i) p[i] = gmP.GetValue(i);\nuint64_t bits[2];\n" + "".join(
     f"bits[{i}] = uint64_t(uint32_t(p[{3 + 2 * i}])) | uint64_t(uint32_t(p[{4 + 2 * i}])) << 32;\n" for i in range(2)
 )
+
+
+SET_REGISTER = """if (p[1] == 3 || p[1] == 5) SetMaskCount();
+if (p[1] == 4) SetVectorMask<TYPE, MaskMode::NORMAL>(bits[1], bits[0]);
+if (p[1] == 5) SetVectorMask<TYPE, MaskMode::COUNTER>(0, p[2]);"""
 
 
 @dataclass(frozen=True)
@@ -37,16 +42,17 @@ class Form:
         widths = widths or (size,) * 3
         if self.kind == "count":
             return [np.arange(self.lanes)] * len(widths)
-        per_round = 256 // size
-        if self.kind == "counter":
-            active = np.arange(self.lanes)
-        else:
-            chosen = [i for i in range(per_round) if (self.bits >> i & 1 if self.kind != "lanes" else i < self.lanes)]
-            active = np.concatenate([r * per_round + np.array(chosen, int) for r in range(self.repeat)] or [np.array([], int)])
-        rounds, lane = active // per_round, active % per_round
-        return [self._place(o, rounds, lane, 32 // width) for o, width in enumerate(widths)]
+        rounds, lane = np.divmod(self.active(256 // size), 256 // size)
+        return [self.place(o, rounds, lane, 32 // width) for o, width in enumerate(widths)]
 
-    def _place(self, operand: int, rounds: np.ndarray, lane: np.ndarray, block: int) -> np.ndarray:
+    def active(self, per_round: int) -> np.ndarray:
+        """The lanes that take part, counted on from round to round."""
+        if self.kind.startswith("counter"):
+            return np.arange(self.lanes)
+        chosen = [i for i in range(per_round) if (self.bits >> i & 1 if self.kind != "lanes" else i < self.lanes)]
+        return np.concatenate([r * per_round + np.array(chosen, int) for r in range(self.repeat)] or [np.array([], int)])
+
+    def place(self, operand: int, rounds: np.ndarray, lane: np.ndarray, block: int) -> np.ndarray:
         return (rounds * self.round[operand] + lane // block * self.block[operand]) * block + lane % block
 
 
@@ -73,8 +79,7 @@ class Family:
 {READ} {tensors}
 float scalar; __builtin_memcpy(&scalar, &p[14], 4); {self.extra}
 DataCopy(dst, gmC, {ELEMENTS}); DataCopy(a, gmA, {ELEMENTS}); DataCopy(b, gmB, {ELEMENTS}); ORDER(MTE2_V);
-if (p[1] == 3) SetMaskCount();
-if (p[1] == 4) SetVectorMask<{out}, MaskMode::NORMAL>(bits[1], bits[0]);
+{SET_REGISTER.replace("TYPE", out)}
 switch (p[0]) {{
 {cases}}}
 SetMaskNorm(); ResetMask();
@@ -88,7 +93,7 @@ ORDER(V_MTE3); DataCopy(gmC, dst, {ELEMENTS});
         count = f"{name}({self.operands}, p[2]);"
         return (
             f"case {number}: if (p[1] == 0) {{ {count} }} else if (p[1] == 2) {{ {masked[1]} }} "
-            f"else if (p[1] == 4) {{ {register} }} else {{ {masked[0]} }} break;\n"
+            f"else if (p[1] >= 4) {{ {register} }} else {{ {masked[0]} }} break;\n"
         )
 
     def run(self, name: str, form: Form, a: np.ndarray, b: np.ndarray, before: np.ndarray, scalar: float = 0.0) -> np.ndarray:

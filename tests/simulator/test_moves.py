@@ -172,22 +172,3 @@ def test_an_element_type_that_the_chip_has_not_is_refused_by_name(call: str, wan
     source = kernel("A", "AIV_ONLY", f"LocalTensor<uint8_t> d(TPosition::VECCALC, 0, 64); {call};")
     with pytest.raises(Exception, match=wanted):
         run_vector(source, A)
-
-
-def _strided_copy(source_repeat: int) -> list[str]:
-    """The kinds of finding of a Copy of 144 elements in counter mode, whose source blocks lie one behind the other."""
-    body = f"""GlobalTensor<int32_t> gmA; gmA.SetGlobalBuffer((__gm__ int32_t*)A, 512);
-LocalTensor<int32_t> x(TPosition::VECCALC, 0, 512); LocalTensor<int32_t> y(TPosition::VECCALC, 4096, 512);
-Duplicate(x, 1, 512); Duplicate(y, 0, 512); PipeBarrier<PIPE_V>();
-SetMaskCount(); SetVectorMask<int32_t, MaskMode::COUNTER>(144);
-Copy<int32_t, false>(y, x, MASK_PLACEHOLDER, 1, {{1, 1, 8, {source_repeat}}});
-SetMaskNorm(); ResetMask(); ORDER(V_MTE3); DataCopy(gmA, y, 512);"""
-    return [f.kind for f in run_vector(kernel("A", "AIV_ONLY", body), np.zeros(512, np.int32)).findings]
-
-
-def test_a_copy_in_counter_mode_with_rows_in_a_row_is_known() -> None:
-    assert _strided_copy(8) == []
-
-
-def test_a_copy_in_counter_mode_with_other_strides_is_refused_and_not_guessed() -> None:
-    assert _strided_copy(16) == ["unsupported"]

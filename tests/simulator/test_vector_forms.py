@@ -34,7 +34,7 @@ def forms(draw: st.DrawFn, size: int) -> Form:
     rounds = tuple(8 * b + draw(st.integers(0, 3)) for b in block[:1]) + draw(st.tuples(*[st.integers(0, 9)] * 2))
     if kind == "count":
         return Form(kind, draw(st.integers(1, ELEMENTS)))
-    if kind == "counter":
+    if kind.startswith("counter"):
         return Form(kind, draw(st.integers(1, per_round * 10)), 0, 1, block, rounds)
     bits = draw(st.integers(1, 2**per_round - 1)) if kind != "lanes" else 0
     return Form(kind, draw(st.integers(1, per_round)), bits, draw(st.integers(0, 10)), block, rounds)

@@ -48,6 +48,12 @@ public:
         return tile_sim::masked(set, mask_, tile_sim::checked(repeat, 0, most, "repeatTime", line), width, line);
     }
 
+    template <bool set>
+    tile_sim::Lanes copied(int64_t repeat, int64_t width, int line) const
+    {
+        return tile_sim::copied(set, mask_, tile_sim::checked(repeat, 0, 255, "repeatTime", line), width, line);
+    }
+
 private:
     tile_sim::MaskArgument mask_;
 };

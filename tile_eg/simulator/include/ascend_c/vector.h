@@ -202,11 +202,6 @@ void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mas
 {
     using tile_sim::checked;
     static_assert(detail::is_word<T>, "Copy takes 16-bit and 32-bit elements on 2201");
-    const tile_sim::Lanes lanes = mask.lanes<isSetMask>(repeat, sizeof(T), line);
-    const bool in_a_row = p.dstRepeatSize == 8 * p.dstStride && p.srcRepeatSize == 8 * p.srcStride;
-    if (lanes.total * int64_t(sizeof(T)) > 256 && !in_a_row)
-        tile_sim::misuse("unsupported", line,
-                         "in counter mode the simulator knows Copy with a repeat stride of eight block strides only");
     tile_sim::vector_unary("Copy", tile_sim::UnaryOp::copy,
                            {dst.operand(),
                             {checked(p.dstStride, 0, 65535, "CopyRepeatParams.dstStride", line),
@@ -214,7 +209,7 @@ void Copy(const LocalTensor<T>& dst, const LocalTensor<T>& src, detail::Mask mas
                            {src.operand(),
                             {checked(p.srcStride, 0, 65535, "CopyRepeatParams.srcStride", line),
                              checked(p.srcRepeatSize, 0, 4095, "CopyRepeatParams.srcRepeatSize", line)}},
-                           lanes, line);
+                           mask.copied<isSetMask>(repeat, sizeof(T), line), line);
 }
 
 }  // namespace AscendC

@@ -47,10 +47,11 @@ struct Operand {
 
 // Which elements of a vector instruction take part. `count` >= 0: the first `count`, contiguous. Otherwise, with strides in
 // 32-byte blocks, the first `total` lanes of as many rounds as that takes (counter mode), or `repeat` times the lanes of
-// `mask` (bits).
+// `mask` (bits), or `repeat` times the first `each`, however many blocks that is (Copy in counter mode).
 struct Lanes {
     int64_t count = -1;
     int64_t total = -1;
+    int64_t each = -1;
     int64_t repeat = 0;
     uint64_t mask[2] = {0, 0};
 };
@@ -84,6 +85,7 @@ void set_mask_mode(bool counter);
 void set_mask_bits(uint64_t high, uint64_t low);
 void set_mask_length(int64_t lanes, int64_t width, int line);
 Lanes masked(bool set, MaskArgument mask, int64_t repeat, int64_t width, int line);  // `set`: the instruction sets the register
+Lanes copied(bool set, MaskArgument mask, int64_t repeat, int64_t width, int line);  // the same, for Copy
 Lanes counted(bool set, int64_t count, int64_t width, int line);
 
 // vector.cpp, fused.cpp, cast.cpp

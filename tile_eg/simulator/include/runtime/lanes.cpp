@@ -56,7 +56,7 @@ std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operan
     }
     int64_t width = 1;
     for (int o = 0; o < operands; ++o) width = std::max(width, size_of(sides[o].at.type));
-    width = std::min<int64_t>(128, 256 / width);
+    width = lanes.each >= 0 ? lanes.each : std::min<int64_t>(128, 256 / width);
     for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
         for (int64_t i = 0; i < width; ++i) {
             if (!lane_active(lanes, r, i, width)) continue;
@@ -77,10 +77,11 @@ int64_t widest(const VectorSide* sides, int operands)
     return size;
 }
 
-// In 1/16: a count may leave a part of its last repeat.
+// In 1/16: a number of elements may leave a part of its last repeat.
 int64_t repeats_of(const Lanes& lanes, const VectorSide* sides, int operands)
 {
-    return lanes.count < 0 ? lanes.repeat * 16 : lanes.count * widest(sides, operands) / 16;
+    const int64_t in_a_row = lanes.count >= 0 ? lanes.count : lanes.each >= 0 ? lanes.repeat * lanes.each : lanes.total;
+    return in_a_row < 0 ? lanes.repeat * 16 : in_a_row * widest(sides, operands) / 16;
 }
 
 // Whether two operands that are read start in one half of 512 bytes of UB, where reading both takes twice as long.

@@ -20,6 +20,7 @@ inline bool lane_active(const Lanes& lanes, int64_t round, int64_t lane, int64_t
 {
     if (lanes.count >= 0) return round * width + lane < lanes.count;
     if (lanes.total >= 0) return round * width + lane < lanes.total;
+    if (lanes.each >= 0) return lane < lanes.each;
     return lanes.mask[lane / 64] >> (lane % 64) & 1;
 }
 

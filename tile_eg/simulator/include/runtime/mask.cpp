@@ -55,6 +55,15 @@ Lanes masked(bool set, MaskArgument mask, int64_t repeat, int64_t width, int lin
     return current(core, repeat, width);
 }
 
+// Copy alone counts the elements of each round, and its rounds count too (Copy.md).
+Lanes copied(bool set, MaskArgument mask, int64_t repeat, int64_t width, int line)
+{
+    Lanes lanes = masked(set, mask, repeat, width, line);
+    if (lanes.total < 0) return lanes;
+    lanes.each = lanes.total, lanes.total = -1, lanes.repeat = repeat;
+    return lanes;
+}
+
 // The form over the first `count` elements counts, and leaves the register full and in normal mode.
 Lanes counted(bool set, int64_t count, int64_t width, int line)
 {

@@ -78,19 +78,64 @@ int64_t lane_offset(const VectorSide& side, int64_t round, int64_t lane, int64_t
     return (round * side.stride.repeat + lane / block * side.stride.block) * 32 + lane % block * size;
 }
 
-// The accesses and checks of a reduction over rounds; `results(round, active lanes)` names the bytes that a round writes.
+// Bytes of UB that a round reads or writes.
+struct Touched {
+    int64_t round, begin, end;
+};
+
+void touch(std::vector<Touched>& all, Touched next)
+{
+    if (!all.empty() && all.back().round == next.round && all.back().end == next.begin)
+        all.back().end = next.end;
+    else
+        all.push_back(next);
+}
+
+// A result may lie in what its own round reads, from its first byte on, or in what an earlier round has read: reductions in
+// place are common. What a later round reads must stay.
+void check_overlap(const std::vector<Touched>& in, const std::vector<Touched>& out, int line)
+{
+    for (const Touched& w : out)
+        for (const Touched& r : in) {
+            if (w.end <= r.begin || w.begin >= r.end || r.round < w.round) continue;
+            if (r.round == w.round && r.begin == w.begin) continue;
+            return machine.report("overlap", "V", line, 0,
+                                  text("the source and the destination of this reduction overlap at byte %lld of UB: a result may "
+                                       "take the place of the first elements of its round, or of a round before",
+                                       (long long)std::max(w.begin, r.begin)));
+        }
+}
+
+bool apart(const std::vector<Touched>& a, const std::vector<Touched>& b)
+{
+    const auto low = [](const auto& all) {
+        return std::min_element(all.begin(), all.end(), [](auto& x, auto& y) { return x.begin < y.begin; })->begin;
+    };
+    const auto high = [](const auto& all) {
+        return std::max_element(all.begin(), all.end(), [](auto& x, auto& y) { return x.end < y.end; })->end;
+    };
+    return a.empty() || b.empty() || high(a) <= low(b) || high(b) <= low(a);
+}
+
+// The accesses and checks of a reduction over rounds; `results(round, write)` writes (offset, bytes) of what a round writes.
 template <class Results>
 void access(Instruction& reduce, const Operand& dst, const VectorSide& src, const Lanes& lanes, Results results)
 {
     const int64_t size = size_of(src.at.type), width = 256 / size;
     reduce.needs(dst, Space::UB, "destination"), reduce.needs(src.at, Space::UB, "source");
     reduce.align(src.at, 32, "source");
+    std::vector<Touched> in, out;
     for (int64_t r = 0; r < rounds_of(lanes, width); ++r) {
         for (int64_t i = 0; i < width; ++i)
-            if (lane_active(lanes, r, i, width)) reduce.reads(src.at, lane_offset(src, r, i, size), size);
-        results(r);
+            if (lane_active(lanes, r, i, width)) {
+                const int64_t offset = lane_offset(src, r, i, size), at = src.at.address + offset;
+                reduce.reads(src.at, offset, size), touch(in, {r, at, at + size});
+            }
+        results(r, [&](int64_t offset, int64_t bytes) {
+            reduce.writes(dst, offset, bytes), touch(out, {r, dst.address + offset, dst.address + offset + bytes});
+        });
     }
-    reduce.keeps_apart();
+    if (!apart(in, out)) check_overlap(in, out, reduce.line());
     reduce.check();
     reduce.sized(rounds_of(lanes, width) * 16, 2, 0, 0);
     reduce.counts("vector", rounds_of(lanes, width) * 256);
@@ -119,7 +164,8 @@ bool empty(const Lanes& lanes)
     return lanes.total >= 0 ? lanes.total == 0 : !lanes.repeat || !(lanes.mask[0] | lanes.mask[1]);
 }
 
-// The register holds the best of all rounds, and where it lies: rounds are taken to lie one after the other.
+// The register holds the best of all rounds, and where it lies. It holds nothing of use after counter mode or strides (type i4),
+// and no index after ReduceMax and ReduceMin (GetReduceRepeatMaxMinSpr.md).
 void remember_extreme(const Best& best, int64_t index, DType type)
 {
     uint32_t value = 0;
@@ -127,6 +173,8 @@ void remember_extreme(const Best& best, int64_t index, DType type)
     machine.core->extreme = uint64_t(index) << 32 | value;
     machine.core->extreme_type = type;
 }
+
+constexpr int64_t no_index = 0xffffffff;
 
 bool beats(const Best& next, const Best& best, ReduceOp op)
 {
@@ -149,7 +197,7 @@ void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, in
     const bool only_index = op != ReduceOp::sum && order == Order::only_index;
     const int64_t bytes = pair ? 2 * size : only_index ? 4 : size;
     reduce.align(dst, bytes, "destination");
-    access(reduce, dst, src, lanes, [&](int64_t r) { reduce.writes(dst, r * dst_stride * bytes, bytes); });
+    access(reduce, dst, src, lanes, [&](int64_t r, auto write) { write(r * dst_stride * bytes, bytes); });
     std::vector<Gathered> rounds;
     for (int64_t r = 0; r < count; ++r) rounds.push_back(gather(reduce, src, lanes, r, 0, width));
     Best all{0, 0};
@@ -169,7 +217,8 @@ void reduce_whole(const char* name, ReduceOp op, Operand dst, VectorSide src, in
         else
             store(out, best.value, src.at.type);
     }
-    if (op != ReduceOp::sum) remember_extreme(all, all.index, src.at.type);
+    const bool in_a_row = lanes.total < 0 && src.stride.block == 1 && src.stride.repeat == 8;
+    if (op != ReduceOp::sum) remember_extreme(all, all.index, in_a_row ? src.at.type : DType::i4);
 }
 
 // Eight results a round, one for each block; a block without an active lane leaves its result as it was.
@@ -182,9 +231,9 @@ void reduce_block(const char* name, ReduceOp op, Operand dst, VectorSide src, in
     reduce.align(dst, 8 * size, "destination");
     const auto place = [&](int64_t r, int64_t b) { return (r * dst_stride * 8 + b) * size; };
     const auto active = [&](int64_t r, int64_t b) { return any_active(lanes, r, b * block, (b + 1) * block, width); };
-    access(reduce, dst, src, lanes, [&](int64_t r) {
+    access(reduce, dst, src, lanes, [&](int64_t r, auto write) {
         for (int64_t b = 0; b < 8; ++b)
-            if (active(r, b)) reduce.writes(dst, place(r, b), size);
+            if (active(r, b)) write(place(r, b), size);
     });
     for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
         for (int64_t b = 0; b < 8; ++b) {
@@ -205,9 +254,9 @@ void reduce_pair(const char* name, Operand dst, VectorSide src, int64_t dst_stri
     reduce.align(dst, 32, "destination");
     const auto place = [&](int64_t r, int64_t p) { return r * dst_stride * 128 + p * size; };
     const auto active = [&](int64_t r, int64_t p) { return any_active(lanes, r, 2 * p, 2 * p + 2, width); };
-    access(reduce, dst, src, lanes, [&](int64_t r) {
+    access(reduce, dst, src, lanes, [&](int64_t r, auto write) {
         for (int64_t p = 0; p < width / 2; ++p)
-            if (active(r, p)) reduce.writes(dst, place(r, p), size);
+            if (active(r, p)) write(place(r, p), size);
     });
     for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
         for (int64_t p = 0; p < width / 2; ++p)
@@ -307,14 +356,17 @@ void reduce_all(const char* name, ReduceOp op, Operand dst, VectorSide src, Oper
     }
     store(reduce.data(dst), best.value, type);
     if (index) store_index(reduce.data(dst, size), best.index, size);
-    remember_extreme(best, best.index, type);
+    const bool in_a_row = lanes.total < 0 && src.stride.repeat == 8;
+    remember_extreme(best, no_index, in_a_row ? type : DType::i4);
 }
 
 uint64_t reduced_extreme(DType type, int line)
 {
     if (schedule.direct()) schedule.drain();
     if (machine.core->extreme_type != type)
-        misuse("uninitialised", line, "no ReduceRepeat, ReduceMax or ReduceMin of this element type has run on this core");
+        misuse("uninitialised", line,
+               "no ReduceRepeat, ReduceMax or ReduceMin of this element type, in normal mode and without gaps in its source, was "
+               "the last on this core");
     return machine.core->extreme;
 }
 
