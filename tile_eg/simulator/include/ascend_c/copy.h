@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "../runtime/cube_interface.h"
 #include "params.h"
 #include "tensor.h"
 

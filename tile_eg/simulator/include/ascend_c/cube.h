@@ -1,6 +1,7 @@
 // L1 to L0A and L0B, the matrix product, and the way out of L0C.
 #pragma once
-#include "params.h"
+#include "../runtime/cube_interface.h"
+#include "cube_params.h"
 #include "tensor.h"
 
 namespace AscendC

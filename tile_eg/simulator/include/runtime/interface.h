@@ -6,7 +6,8 @@
 namespace tile_sim
 {
 
-enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, count };  // BT: the bias table
+// BT: the bias table, FB: the Fixpipe buffer (scales by column), IX: indices of a sparse right operand, beside L0B
+enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, FB, IX, count };
 enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, count, ALL };
 enum class DType : uint8_t { f16, bf16, f32, i8, u8, i16, u16, i32, u32, i64, u64, i4 };
 enum class KernelType : uint8_t { AIC_ONLY, AIV_ONLY, MIX_AIC_1_1, MIX_AIC_1_2 };
@@ -159,46 +160,6 @@ struct Nd2Nz {
 void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line);
 void copy_pad_in(Operand dst, Operand src, Rows rows, Padding padding, int line);
 void copy_nd2nz(Operand dst, Operand src, Nd2Nz shape, int line);
-
-// cube.cpp
-struct Load2D {
-    int64_t start, repeat, src_stride, dst_gap;
-    bool transpose, descending;
-};
-struct LoadSquare {
-    int64_t start, repeat, src_stride, dst_gap, dst_fractal_gap;
-    bool descending;
-};
-struct Load3D {
-    int64_t height, width, channels, k_extent, m_extent, k_start, m_start;
-    bool transpose;
-};
-struct MmadShape {
-    int64_t m, n, k, unit_flag;
-    bool from_bias, init, k_align;
-    bool has_bias = false;
-    Operand bias;  // in BT
-};
-struct FixpipeShape {
-    int64_t n, m, src_stride, dst_stride, matrices, src_matrix_stride, dst_matrix_stride, unit_flag, quantisation;
-    bool relu, row_major, channel_split;
-    uint64_t scale = 0;  // for all columns, or
-    bool per_column = false;
-    Operand scales;  // for each, in L1
-};
-struct FillShape {
-    int64_t repeat, blocks, gap;
-    uint64_t bits;
-};
-void fill(Operand dst, FillShape shape, int line);
-void copy_bias(Operand dst, Operand src, Rows rows, int line);
-void set_hf32(bool on);
-void set_hf32_rounding(bool to_zero);
-void load_2d(Operand dst, Operand src, Load2D shape, int line);
-void load_square(Operand dst, Operand src, LoadSquare shape, int line);
-void load_3d(Operand dst, Operand src, Load3D shape, int line);
-void mmad(Operand dst, Operand a, Operand b, MmadShape shape, int line);
-void fixpipe(Operand dst, Operand src, FixpipeShape shape, int line);
 
 // sync.cpp
 void set_flag(Pipe src, Pipe dst, int64_t id, int line);

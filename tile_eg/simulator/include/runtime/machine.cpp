@@ -58,7 +58,7 @@ const char* name_of(Pipe pipe)
 
 const char* name_of(Space space)
 {
-    static const char* names[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C", "BT"};
+    static const char* names[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C", "BT", "FB", "IX"};
     return names[int(space)];
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cube_interface.h"
 #include "interface.h"
 
 namespace tile_sim

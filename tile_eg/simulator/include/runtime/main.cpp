@@ -120,7 +120,8 @@ bool configure_host(const char* option)
 
 int configure(int argc, char** argv)
 {
-    machine.settings.capacity[int(Space::BT)] = 1024;
+    machine.settings.capacity[int(Space::BT)] = 1024, machine.settings.capacity[int(Space::FB)] = 2048;
+    machine.settings.capacity[int(Space::IX)] = 16384;
     static const char* types[] = {"AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2"};
     for (int i = 0; i < 4; ++i)
         if (!std::strcmp(argv[2], types[i])) machine.settings.type = KernelType(i);

@@ -1,0 +1,115 @@
+// The parameter structures of the cube's instructions, with the vendor's field names, orders and defaults.
+#pragma once
+#include "types.h"
+
+namespace AscendC
+{
+
+using tile_sim::Field;
+
+struct LoadData2DParams {
+    Field startIndex, repeatTimes, srcStride, sid, dstGap;
+    bool ifTranspose = false;
+    Field addrMode;
+    LoadData2DParams() = default;
+    LoadData2DParams(Field start, Field repeat, Field src, Field id, Field gap, bool transpose, Field mode)
+        : startIndex(start), repeatTimes(repeat), srcStride(src), sid(id), dstGap(gap), ifTranspose(transpose), addrMode(mode)
+    {
+    }
+};
+using LoadData2dParams = LoadData2DParams;
+
+struct LoadData2dTransposeParams {
+    Field startIndex, repeatTimes, srcStride, dstGap, dstFracGap, addrMode;
+    LoadData2dTransposeParams() = default;
+    LoadData2dTransposeParams(Field start, Field repeat, Field src, Field gap, Field fractalGap, Field mode = 0)
+        : startIndex(start), repeatTimes(repeat), srcStride(src), dstGap(gap), dstFracGap(fractalGap), addrMode(mode)
+    {
+    }
+};
+
+template <class T>
+struct LoadData3DParamsV2 {
+    uint8_t padList[4] = {0, 0, 0, 0};
+    Field l1H, l1W, channelSize, kExtension, mExtension, kStartPt, mStartPt;
+    Field strideW = 1, strideH = 1, filterW = 1, filterH = 1, dilationFilterW = 1, dilationFilterH = 1;
+    bool enTranspose = false, enSmallK = false;
+    T padValue = 0;
+    bool filterSizeW = false, filterSizeH = false, fMatrixCtrl = false;
+    LoadData3DParamsV2() = default;
+    LoadData3DParamsV2(const uint8_t (&pads)[4], Field height, Field width, Field channels, Field k, Field m, Field kStart,
+                       Field mStart, Field stepW, Field stepH, Field kernelW, Field kernelH, Field dilationW, Field dilationH,
+                       bool transpose, bool smallK, T pad, bool wideW = false, bool wideH = false, bool right = false)
+        : padList{pads[0], pads[1], pads[2], pads[3]},
+          l1H(height),
+          l1W(width),
+          channelSize(channels),
+          kExtension(k),
+          mExtension(m),
+          kStartPt(kStart),
+          mStartPt(mStart),
+          strideW(stepW),
+          strideH(stepH),
+          filterW(kernelW),
+          filterH(kernelH),
+          dilationFilterW(dilationW),
+          dilationFilterH(dilationH),
+          enTranspose(transpose),
+          enSmallK(smallK),
+          padValue(pad),
+          filterSizeW(wideW),
+          filterSizeH(wideH),
+          fMatrixCtrl(right)
+    {
+    }
+};
+
+struct MmadParams {
+    Field m, n, k;
+    bool isBias = false, kDirectionAlign = false, cmatrixSource = false, cmatrixInitVal = true;
+    Field unitFlag;
+    MmadParams() = default;
+    MmadParams(Field rows, Field cols, Field depth, Field unit, bool bias, bool init)
+        : m(rows), n(cols), k(depth), cmatrixSource(bias), cmatrixInitVal(init), unitFlag(unit)
+    {
+    }
+};
+
+struct FixpipeConfig {
+    CO2Layout format;
+};
+constexpr FixpipeConfig CFG_NZ = {CO2Layout::NZ};
+constexpr FixpipeConfig CFG_ROW_MAJOR = {CO2Layout::ROW_MAJOR};
+
+struct FixpipeParamsV220 {
+    Field nSize, mSize, srcStride, dstStride;
+    QuantMode_t quantPre = QuantMode_t::NoQuant;
+    uint64_t deqScalar = 0;
+    Field ndNum = 1, srcNdStride, dstNdStride;
+    bool reluEn = false;
+    Field unitFlag;
+    bool isChannelSplit = false;
+    FixpipeParamsV220() = default;
+    FixpipeParamsV220(Field n, Field m, Field src, Field dst, bool relu)
+        : nSize(n), mSize(m), srcStride(src), dstStride(dst), reluEn(relu)
+    {
+    }
+    FixpipeParamsV220(Field n, Field m, Field src, Field dst, bool relu, QuantMode_t quant, int64_t scale, Field matrices,
+                      Field srcMatrix, Field dstMatrix, Field unit, bool split = false)
+        : nSize(n),
+          mSize(m),
+          srcStride(src),
+          dstStride(dst),
+          quantPre(quant),
+          deqScalar(scale),
+          ndNum(matrices),
+          srcNdStride(srcMatrix),
+          dstNdStride(dstMatrix),
+          reluEn(relu),
+          unitFlag(unit),
+          isChannelSplit(split)
+    {
+    }
+};
+
+}  // namespace AscendC
