@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extract.kernels import GATED, TRICKY, kernel
-from tile_eg.egraph import native
+from tile_eg.rules import native
 from tile_eg.egraph.encode import Encoder, number
 from tile_eg.frontend.ssa import to_values
 

@@ -25,9 +25,6 @@ def wrong_rule(monkeypatch):
     text = '(rewrite (Un "exp" x) (Red 1 "sum" x) :ruleset algebra :name "shrink" :law equal)'
     mine = with_rule(text)
     monkeypatch.setattr(saturation, "theories", lambda: mine)
-    monkeypatch.setattr(saturation, "_base", None)
-    yield
-    saturation._base = None
 
 
 def test_two_values_of_different_shape_stop_the_compilation_with_the_rules_name(wrong_rule):

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.chips import Chip
-from tile_eg.egraph import native
 from tile_eg.egraph.blame import blame
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.snapshot import Graph, snapshot
 from tile_eg.errors import TileError
 from tile_eg.ir.types import Level
 from tile_eg.ir.values import Values
-from tile_eg.rules import theories
+from tile_eg.rules import Theory, native, registry, theories
 
 CHUNK = 20  # one call with thousands of statements is twenty times slower than small ones
 
@@ -53,8 +52,9 @@ class Phase:
     stopped_by: str = ""
 
 
+KEPT = 4  # e-graphs with rules and nothing else, of the last sets of rules
 _lock = threading.Lock()
-_base: Any = None
+_bases: dict[tuple[Theory, ...], Any] = {}
 
 
 def _run(egraph: Any, commands: str) -> list:
@@ -66,30 +66,30 @@ def _run(egraph: Any, commands: str) -> list:
         raise RuntimeError(f"the e-graph refused {commands[:200]!r}: {e}") from e
 
 
-def _base_egraph() -> Any:
-    global _base
-    if _base is None:
-        _base = native.load().EGraph()
-        for theory in theories():
+def _base_egraph(held: tuple[Theory, ...]) -> Any:
+    if held not in _bases:
+        base = native.load().EGraph()
+        for theory in held:
             for i in range(0, len(theory.text), CHUNK):
-                _run(_base, "\n".join(theory.text[i : i + CHUNK]))
-        _run(_base, "(relation Source (V i64))")
-    return _base
+                _run(base, "\n".join(theory.text[i : i + CHUNK]))
+        _run(base, "(relation Source (V i64))")
+        for old in list(_bases)[: max(0, len(_bases) - KEPT + 1)]:
+            del _bases[old]
+        _bases[held] = base
+    return _bases[held]
 
 
 @contextmanager
-def _scratch() -> Iterator[Any]:
-    """The e-graph with all rules loaded and nothing else; what is added is gone afterwards."""
-    global _base
-    with _lock:
-        egraph = _base_egraph()
-        _run(egraph, "(push)")
-        try:
-            yield egraph
-        except BaseException:
-            _base = None  # a panic leaves it in an unknown state
-            raise
-        _run(egraph, "(pop)")
+def _scratch(held: tuple[Theory, ...]) -> Iterator[Any]:
+    """The e-graph with the rules loaded and nothing else; what is added is gone afterwards."""
+    egraph = _base_egraph(held)
+    _run(egraph, "(push)")
+    try:
+        yield egraph
+    except BaseException:
+        _bases.pop(held, None)  # a panic leaves it in an unknown state
+        raise
+    _run(egraph, "(pop)")
 
 
 def _rows(egraph: Any) -> int:
@@ -124,33 +124,66 @@ def _run_phase(egraph: Any, name: str, budget: Budget) -> Phase:
     return phase
 
 
-def saturate(values: Values, chip: Chip, budget: Budget | None = None) -> Graph:
-    """All schedules that the rules find for `values` on `chip`, as a flat snapshot."""
+class Watch:
+    """Seconds by what was done, in order."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        """What was done since the last lap was `name`."""
+        now = time.perf_counter()
+        self.seconds[name], self.last = self.seconds.get(name, 0.0) + now - self.last, now
+
+
+def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tuple[Theory, ...] | None = None) -> Graph:
+    """All schedules that the rules of `held` (None: all of the project's) find for `values` on `chip`, as a flat snapshot.
+
+    TileError where they find none, or where a rule of the user's joined two values that cannot be equal.
+    """
+    rules = theories() if held is None else held
+    watch = Watch()
     encoder = Encoder(values)
     commands = encoder.encode()
     commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
     commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
+    watch.lap("write values")
     try:
-        with _scratch() as egraph:
+        with _lock, _scratch(rules) as egraph:
+            watch.lap("load rules")
             for i in range(0, len(commands), CHUNK):
                 _run(egraph, "\n".join(commands[i : i + CHUNK]))
+            watch.lap("write values")
             phases = [_run_phase(egraph, name, budget or Budget()) for name in PHASES]
-            graph = snapshot(egraph, encoder, values)
+            watch.lap("phases")
+            graph = snapshot(egraph, encoder, values, registry(rules))
+            watch.lap("snapshot")
     except RuntimeError as e:
-        raise _explained(e, commands) from e
-    graph.phases = phases
+        raise _explained(e, commands, rules) from e
+    graph.phases, graph.seconds = phases, watch.seconds
     if graph.root not in graph.classes:
-        raise TileError("no instruction sequence computes this kernel", help=_missing(graph))
+        raise TileError("no instruction sequence computes this kernel", help=_missing(graph), notes=_stopped(phases))
     return graph
 
 
-def _explained(error: RuntimeError, commands: list[str]) -> RuntimeError:
+def _explained(error: RuntimeError, commands: list[str], held: tuple[Theory, ...]) -> Exception:
     """Names the rule where two facts disagreed; any other error as it is."""
     _, disagreed, fact = str(error).partition("Illegal merge attempted for function ")
     if not disagreed:
         return error
-    rule = blame(lambda: native.load().EGraph(), commands, theories())
-    return RuntimeError(f"rule '{rule}' joined two values of different '{fact.strip()}'" if rule else str(error))
+    name = blame(lambda: native.load().EGraph(), commands, held)
+    what = f"rule '{name}' joined two values of different '{fact.strip()}'"
+    theory = next((t for t in held if t.source and any(r.name == name for r in t.rules)), None)
+    if theory:
+        return TileError(what, help=f"its two sides have to be equal in every kernel; --without {name} leaves it out")
+    return RuntimeError(what if name else str(error))
+
+
+def _stopped(phases: list[Phase]) -> tuple[tuple[str, None], ...]:
+    return tuple(
+        (f"the phase '{p.name}' was stopped at {p.stopped_by}, before all rules had run", None) for p in phases if p.stopped_by
+    )
 
 
 def _missing(graph: Graph) -> str:

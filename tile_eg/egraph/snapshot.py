@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ from tile_eg.egraph.encode import Encoder
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.types import DTYPES, DType, Level
 from tile_eg.ir.values import Term, Values
-from tile_eg.rules import registry
+from tile_eg.rules import Rule
 
 PHYSICAL = [
     "GmToL1",
@@ -128,6 +128,7 @@ class Graph:
     met: frozenset[str] = frozenset()
     unanswered: list[str] = field(default_factory=list)
     phases: list = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     @property
     def parents(self) -> dict[int, int]:
@@ -156,8 +157,8 @@ class Graph:
 class _Reader:
     """Decodes the rows of a frozen e-graph."""
 
-    def __init__(self, egraph: Any, encoder: Encoder, values: Values) -> None:
-        self.egraph, self.encoder, self.values = egraph, encoder, values
+    def __init__(self, egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule]) -> None:
+        self.egraph, self.encoder, self.values, self.rules = egraph, encoder, values, rules
         self.functions = egraph.freeze().functions
         self.total = sum(len(f.rows) for f in self.functions.values())
         i64, string = egraph.value_to_i64, egraph.value_to_string
@@ -262,7 +263,7 @@ class _Reader:
                 payload = tuple(
                     self.decode[s](x) for x, s in zip(r.inputs, sorts, strict=True) if s not in CLASS_SORTS and s != "Cell"
                 )
-                rules = tuple(sorted(n for n in made.get(r.output, ()) if op in registry()[n].makes))
+                rules = tuple(sorted(n for n in made.get(r.output, ()) if op in self.rules[n].makes))
                 region = where[r.output].region if r.output in where else versions.get(r.output, 0)
                 if op == "L0":
                     region = payload[1]
@@ -305,9 +306,9 @@ def _reachable(root: Any, by_class: dict[Any, list[Node]], answerable: set) -> l
     return out
 
 
-def snapshot(egraph: Any, encoder: Encoder, values: Values) -> Graph:
+def snapshot(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule]) -> Graph:
     """The physical nodes that can take part in a schedule, numbered in an order that does not depend on the process."""
-    reader = _Reader(egraph, encoder, values)
+    reader = _Reader(egraph, encoder, values, rules)
     where = reader.where()
     nodes = reader.nodes(where)
     by_class: dict[Any, list[Node]] = defaultdict(list)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib import import_module
 from importlib.resources import files
 
 from tile_eg.rules.sexpr import Form, parse, show
 
 LAWS = ("equal", "rounding", "approximate", "implements", "fact")
+INEXACT = ("rounding", "approximate")
 RECORDED = ("P", "PT", "Cfg", "PStt", "PSt", "PL")
 
 
@@ -26,11 +28,15 @@ class Rule:
 
 @dataclass(frozen=True)
 class Theory:
-    """A rule file as egglog takes it: rewrites as rules that also record who made each physical node."""
+    """A rule file as egglog takes it: rewrites as rules that also record who made each physical node.
+
+    `source` is the file's own text where a user wrote it.
+    """
 
     name: str
     text: tuple[str, ...]
     rules: tuple[Rule, ...]
+    source: str = ""
 
 
 def _options(form: Form) -> tuple[list, dict[str, Form]]:
@@ -118,6 +124,36 @@ def theories() -> tuple[Theory, ...]:
 
 
 @lru_cache(maxsize=1)
-def registry() -> dict[str, Rule]:
-    """Every rule by its name."""
-    return {r.name: r for t in theories() for r in t.rules}
+def constructors() -> dict[str, str]:
+    """The sort of every constructor of the project's theories."""
+    sorts: dict[str, str] = {}
+    for form in (f for t in theories() for text in t.text if text.startswith("(constructor ") for f in parse(text)):
+        sorts[form[1]] = form[3]
+    return sorts
+
+
+@lru_cache(maxsize=16)
+def registry(held: tuple[Theory, ...] | None = None) -> dict[str, Rule]:
+    """Every rule of these theories (None: the project's) by its name."""
+    return {r.name: r for t in (theories() if held is None else held) for r in t.rules}
+
+
+@lru_cache(maxsize=16)
+def selected(more: tuple[Theory, ...] = (), without: frozenset[str] = frozenset(), exact: bool = False) -> tuple[Theory, ...]:
+    """The theories of the project and `more`, less the rules called `without`, and less those that are not `exact`."""
+    return tuple(_less(t, without, exact) for t in (*theories(), *more))
+
+
+def _less(theory: Theory, without: frozenset[str], exact: bool) -> Theory:
+    dropped = {r.name for r in theory.rules if r.name in without or (exact and r.law in INEXACT)}
+    if not dropped:
+        return theory
+    text = tuple(t for t in theory.text if not any(t.endswith(f':name "{name}")') for name in dropped))
+    return replace(theory, text=text, rules=tuple(r for r in theory.rules if r.name not in dropped))
+
+
+def __getattr__(name: str) -> object:
+    """`add` and `added`, which need egglog, are imported when they are first asked for."""
+    if name not in ("add", "added"):
+        raise AttributeError(f"module 'tile_eg.rules' has no attribute {name!r}")
+    return getattr(import_module("tile_eg.rules.user"), name)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Union
 
 Form = Union[str, tuple]
 
 _TOKEN = re.compile(r';[^\n]*|"[^"]*"|[()]|[^\s()";]+')
+_LOCATED = re.compile(r';[^\n]*|"[^"]*"|[()]|[^\s()";]+|"')
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 
 
@@ -26,6 +28,43 @@ def parse(text: str) -> list[tuple]:
         else:
             stack[-1].append(token)
     return stack[0]
+
+
+class SyntaxFault(Exception):
+    """A text that is no list of forms: what is wrong, and at which offset."""
+
+    def __init__(self, what: str, at: int) -> None:
+        super().__init__(what)
+        self.what, self.at = what, at
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A top-level form and where its text begins and ends."""
+
+    form: tuple
+    start: int
+    end: int
+
+
+def parse_placed(text: str) -> Iterator[Placed]:
+    """The top-level forms of `text` with their places. SyntaxFault where a parenthesis or a string does not end, or begin."""
+    opened: list[int] = []
+    for token in _LOCATED.finditer(text):
+        if token[0] == '"':
+            raise SyntaxFault("this string does not end", token.start())
+        if token[0] == "(":
+            opened.append(token.start())
+        elif token[0] == ")":
+            if not opened:
+                raise SyntaxFault("this parenthesis closes nothing", token.start())
+            start = opened.pop()
+            if not opened:
+                yield Placed(parse(text[start : token.end()])[0], start, token.end())
+        elif not opened and not token[0].startswith(";"):
+            raise SyntaxFault(f"`{token[0]}` stands outside of any form", token.start())
+    if opened:
+        raise SyntaxFault("this parenthesis is never closed", opened[0])
 
 
 def show(form: Form, bound: Mapping[str, Form]) -> str:

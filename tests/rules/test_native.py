@@ -9,7 +9,7 @@ PROGRAM = "e = native.load().EGraph(); e.run_program(*e.parse_program('(datatype
 
 
 def modules_after(*statements: str) -> set[str]:
-    code = "; ".join(["import sys", "from tile_eg.egraph import native", *statements, "print(' '.join(sys.modules))"])
+    code = "; ".join(["import sys", "from tile_eg.rules import native", *statements, "print(' '.join(sys.modules))"])
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
 
 
