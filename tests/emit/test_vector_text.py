@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tile_eg.emit.text_index import EmitError
 from tile_eg.ir.types import BF16, F16, F32
 
 from .vector_cases import OPS, Case, check
@@ -63,3 +64,25 @@ def test_random_instructions_on_random_tiles_compute_their_meaning(drawn: list[C
 
 def test_both_ends_of_a_reduction_stay_inside_the_valid_columns() -> None:
     check([Case(f"vrow{r}", F32, 4, 70, tail=3) for r in ("max", "sum", "min")] + [Case("vdiv_rows", F32, 9, 70, swap=True)])
+
+
+@pytest.mark.parametrize("cols", [64, 128, 192, 512, 576, 1024, 4096])
+def test_a_reduction_by_blocks_computes_what_one_by_rows_does(cols: int) -> None:
+    check(
+        [
+            Case(f"vrow{r}", F32, rows, cols, blocks=True)
+            for r in ("max", "sum", "min")
+            for rows in (8, 24)
+            if rows * cols <= 24576
+        ]
+    )
+
+
+def test_a_reduction_by_blocks_splits_at_255_repeats() -> None:
+    check([Case("vrowmax", F32, 264, 64, blocks=True)])
+
+
+@pytest.mark.parametrize("bad", [{"rows": 12}, {"cols": 96}, {"gap": 1}, {"dtype": F16}], ids=str)
+def test_a_reduction_by_blocks_refuses_what_blocks_do_not_fill(bad: dict) -> None:
+    with pytest.raises(EmitError, match="blocks take whole rows of f32"):
+        check([Case(**{"op": "vrowsum", "dtype": F32, "rows": 16, "cols": 128, "blocks": True, **bad})])

@@ -14,6 +14,7 @@ import numpy as np
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, ONE, ZERO, Expr
 from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.machine import block_steps
 from tile_eg.ir.program import Buffer, Gm, Instr, Node, Program, Tile
 from tile_eg.ir.types import BF16, F16, F32, DType, Level
 
@@ -41,7 +42,8 @@ APPROXIMATE = ("vrsqrt", "vreciprocal")
 class Case:
     """One instruction on a tile of rows x cols; `tail` more rows (or columns), fewer than the tile has, belong to a second block.
 
-    `gap` widens the pitch of the tile in UB by so many 32-byte blocks. `target` is the type that vcast makes.
+    `gap` widens the pitch of the tile in UB by so many 32-byte blocks. `target` is what vcast makes. `blocks` is the form
+    of a row reduction.
     """
 
     op: str
@@ -54,6 +56,7 @@ class Case:
     swap: bool = False
     scalar: float = 1.5
     target: DType = F32
+    blocks: bool = False
 
     @property
     def flat(self) -> bool:
@@ -169,8 +172,9 @@ class _Builder:
         along_rows = c.op.startswith("vrow")
         n, at, valid = (c.rows, self.row, self.rows) if along_rows else (c.cols, self.col, self.cols)
         dst, src = self.buffer(1, n, c.dtype), self.load(c.dtype)
-        scratch = self.buffer(c.rows, 256 // c.dtype.bytes, c.dtype) if along_rows else None
-        self.run(c.op, dst, src, form="rows", scratch=scratch)
+        partial = sum(left for _, left in block_steps(c.cols) if left > 1) if c.blocks else 256 // c.dtype.bytes
+        scratch = self.buffer(c.rows, partial, c.dtype) if along_rows else None
+        self.run(c.op, dst, src, form="blocks" if c.blocks else "rows", scratch=scratch)
         if c.reduces_split:
             self.store(dst, (2, n), ix.var(BLOCK) * n, ONE, valid)
         else:

@@ -202,3 +202,12 @@ def test_an_isolated_instruction_is_never_quicker(op: str, rows: int, cols: int,
 def test_more_rows_never_take_less(op: str, rows: int, more: int, cols: int) -> None:
     few = Work(op, rows, cols, 16, F16, F16, stride_bytes=2048)
     assert cycles(CHIP, replace(few, rows=rows + more)) >= cycles(CHIP, few)
+
+
+def test_a_row_maximum_by_blocks_takes_a_cycle_for_64_floats() -> None:
+    fold, first, second = 64, 64, 8
+    assert cycles(CHIP, Work("vrowmax", 64, 128, form="blocks")) == fold + first + second + 2 * CHIP.vector.barrier
+
+
+def test_long_rows_are_reduced_by_blocks_before_they_are_folded() -> None:
+    assert cycles(CHIP, Work("vrowmax", 8, 512, form="blocks")) == 64 + 8 + 7 + 2 * CHIP.vector.barrier

@@ -34,6 +34,7 @@ PHYSICAL = [
     "VBinC",
     "VCast",
     "VRed",
+    "VRedBlock",
     "VBrcb",
     "VDup",
     "VDupIn",

@@ -12,6 +12,7 @@ from pathlib import PurePath
 from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.emit.text_cube import CUBE_AND_COPIES
 from tile_eg.emit.text_index import EmitError, Scope, block, counted
+from tile_eg.emit.text_reduce import REDUCTIONS
 from tile_eg.emit.text_vector import VECTOR_OPS
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, ONE, SUB, Expr
@@ -33,7 +34,7 @@ from tile_eg.ir.program import (
 )
 from tile_eg.ir.types import Level
 
-OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS}
+OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS}
 POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
 SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}
 

@@ -256,10 +256,13 @@ def _overwriting(name: str, **fields: Callable[[Step], object]) -> Callable[[Low
 
 def _reduce(low: Lowering, step: Step) -> Instr:
     axis, op = step.node.payload
+    return _reduction(low, step, f"v{'row' if axis == 1 else 'col'}{op}", "rows")
+
+
+def _reduction(low: Lowering, step: Step, name: str, form: str) -> Instr:
     rows, cols = low.valid(step, cls=step.node.children[0])
     scratch = Tile(low.names[step.scratch]) if step.scratch is not None else None
-    name = f"v{'row' if axis == 1 else 'col'}{op}"
-    return Instr(name, low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form="rows", scratch=scratch)
+    return Instr(name, low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form=form, scratch=scratch)
 
 
 def _fill(low: Lowering, step: Step) -> Instr:
@@ -297,6 +300,7 @@ _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "VAxpy": _overwriting("vaxpy", scalar=lambda s: s.node.payload[1]),
     "VMulAdd": _overwriting("vmuladd"),
     "VRed": _reduce,
+    "VRedBlock": lambda low, s: _reduction(low, s, f"vrow{s.node.payload[0]}", "blocks"),
     "VDup": _fill,
     "VDupIn": _fill,
     "VBrcb": _brcb,

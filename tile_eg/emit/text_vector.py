@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, number
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
-from tile_eg.ir.program import BINARY, REDUCE, SCALAR, UNARY, Instr, Operand, Tile
+from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
 from tile_eg.ir.types import BF16, F16, F32
 
 REPEATS, STRIDE, REGISTER, BLOCK_BYTES = 255, 255, 256, 32
@@ -23,8 +23,6 @@ NAMES = {
     "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "max": "Max", "min": "Min",
     "adds": "Adds", "muls": "Muls", "maxs": "Maxs", "mins": "Mins",
 }  # fmt: skip
-FOLDS = {"max": "Max", "min": "Min", "sum": "Add"}
-WHOLE = {"max": "WholeReduceMax", "min": "WholeReduceMin", "sum": "WholeReduceSum"}
 ROUND = {(F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE"}
 
 
@@ -84,7 +82,7 @@ def written(s: Scope, j: Job) -> list[str]:
     """The text of a job in the form that its instruction asks for."""
     if j.instr.form == "flat":
         return _flat(s, j)
-    _aligned(s, j)
+    aligned(s, j)
     chunks, rows = -(-s.high(j.cols) // j.lanes), s.high(j.rows)
     deep = max(v.row_blocks for v in j.views)
     return _along(s, j) if rows < chunks or (deep > STRIDE and rows > 1) else _down(s, j)
@@ -98,7 +96,7 @@ def _flat(s: Scope, j: Job) -> list[str]:
     return j.flat([s.at(v.tile) for v in j.views], s.field(j.instr, "count", count, 2**31 - 1))
 
 
-def _aligned(s: Scope, j: Job) -> None:
+def aligned(s: Scope, j: Job) -> None:
     for v in j.views:
         b = s.buffer(v.tile)
         if v.row_blocks * BLOCK_BYTES != v.row * b.dtype.bytes and j.rows != ONE:
@@ -107,16 +105,16 @@ def _aligned(s: Scope, j: Job) -> None:
 
 def _down(s: Scope, j: Job) -> list[str]:
     """Repeats walk down the rows, calls walk along the columns."""
-    strides = _strides(s, j, [v.row_blocks for v in j.views])
-    return _in_parts(s, j, lambda at, rows: _columns(s, j, at, rows, strides))
+    strides = stride_fields(s, j, [v.row_blocks for v in j.views])
+    return in_parts(s, j, lambda at, rows: _columns(s, j, at, rows, strides))
 
 
-def _strides(s: Scope, j: Job, repeats: list[int]) -> list[str]:
+def stride_fields(s: Scope, j: Job, repeats: list[int]) -> list[str]:
     blocks = [str(v.block_stride) for v in j.views]
     return blocks + [s.field(j.instr, "repeat stride", min(r, STRIDE) if j.rows == ONE else r, STRIDE) for r in repeats]
 
 
-def _in_parts(s: Scope, j: Job, one: Callable[[Expr, Expr], list[str]]) -> list[str]:
+def in_parts(s: Scope, j: Job, one: Callable[[Expr, Expr], list[str]]) -> list[str]:
     """At most 255 rows a call."""
     high = s.high(j.rows)
     if high <= REPEATS:
@@ -135,10 +133,10 @@ def _columns(s: Scope, j: Job, row: Expr, rows: Expr, strides: list[str]) -> lis
         operands = [s.at(v.tile, row * v.row + at * (v.chunk // j.lanes)) for v in j.views]
         return j.masked(operands, s.cpp(mask), s.field(j.instr, "repeat", rows, REPEATS), strides)
 
-    return _chunks(s, j.cols, j.lanes, ZERO, one)
+    return by_chunks(s, j.cols, j.lanes, ZERO, one)
 
 
-def _chunks(s: Scope, cols: Expr, lanes: int, first: Expr, one: Callable[[Expr, Expr], list[str]]) -> list[str]:
+def by_chunks(s: Scope, cols: Expr, lanes: int, first: Expr, one: Callable[[Expr, Expr], list[str]]) -> list[str]:
     """Calls for the columns from `first` on in chunks of `lanes`, with the mask of each; a loop where there are many."""
     high = s.high(cols)
     start = first.value or 0
@@ -184,7 +182,7 @@ def _along(s: Scope, j: Job) -> list[str]:
     return counted(r, s.cpp(j.rows), body)
 
 
-def _checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
+def checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
     if any(s.buffer(t).dtype not in (F16, F32) for t in tiles):
         raise EmitError(f"{i.op} works on f16 and f32 only", i.span)
 
@@ -210,7 +208,7 @@ def binary_job(s: Scope, i: Instr, name: str, views: tuple[View, View, View], la
 
 def unary(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
-    _checked(s, i, [dst, src])
+    checked(s, i, [dst, src])
     return written(s, unary_job(s, i, NAMES[i.op[1:]], dst, src))
 
 
@@ -219,13 +217,13 @@ def copy(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     if s.buffer(dst).dtype is BF16 and s.buffer(src).dtype is BF16:
         return written(s, unary_job(s, i, "Adds", dst, src, ("int16_t(0)",), ".ReinterpretCast<int16_t>()"))
-    _checked(s, i, [dst, src])
+    checked(s, i, [dst, src])
     return written(s, unary_job(s, i, "Adds", dst, src, (number(0.0, s.buffer(dst).dtype),)))
 
 
 def scalar(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
-    _checked(s, i, [dst, src])
+    checked(s, i, [dst, src])
     name = "Axpy" if i.op == "vaxpy" else NAMES[i.op[1:]]
     return written(s, unary_job(s, i, name, dst, src, (number(i.scalar, s.buffer(src).dtype),)))
 
@@ -234,7 +232,7 @@ def binary(s: Scope, i: Instr) -> list[str]:
     """Plain, row-broadcast and column-broadcast forms, and the fused multiply-add."""
     op, _, kind = i.op[1:].partition("_")
     dst, a, b = tile(i, i.dst), tile(i, i.srcs[0]), tile(i, i.srcs[1])
-    _checked(s, i, [dst, a, b])
+    checked(s, i, [dst, a, b])
     lanes = lanes_of(s, [dst, a, b])
     first, second = view(s, a, lanes), view(s, b, lanes, kind)
     views = (view(s, dst, lanes), *((second, first) if i.swap else (first, second)))
@@ -242,7 +240,7 @@ def binary(s: Scope, i: Instr) -> list[str]:
     if kind == "cols" and i.rows == ONE:
         return j.flat([s.at(v.tile) for v in views], s.cpp(i.cols))
     if kind:
-        _aligned(s, j)
+        aligned(s, j)
         chunks, rows = -(-s.high(j.cols) // j.lanes), s.high(j.rows)
         deep = max(v.row_blocks for v in views) > STRIDE and rows > 1
         return _along(s, j) if rows < chunks or deep else _down(s, j)
@@ -279,93 +277,10 @@ def brcb(s: Scope, i: Instr) -> list[str]:
     return call("Brcb", s.at(dst), s.at(src), repeat, "AscendC::BrcbRepeatParams(1, 8)")
 
 
-def row_reduce(s: Scope, i: Instr) -> list[str]:
-    """Column chunks are folded into `scratch`, then each row of one chunk is reduced, under what is valid."""
-    op, dst, src = i.op.removeprefix("vrow"), tile(i, i.dst), tile(i, i.srcs[0])
-    _checked(s, i, [dst, src])
-    lanes = lanes_of(s, [src])
-    if s.high(i.cols) <= lanes:
-        return _whole(s, i, op, dst, view(s, src, lanes), i.cols)
-    if i.scratch is None:
-        raise EmitError(f"{i.op} over more than {lanes} columns needs scratch", i.span)
-    partial = View(i.scratch, 8, 8, 1, lanes, lanes)
-    return [*_fold(s, i, op, partial, view(s, src, lanes), lanes), BARRIER,
-            *_whole(s, i, op, dst, partial, ix.minimum(ix.const(lanes), i.cols))]  # fmt: skip
-
-
-def _fold(s: Scope, i: Instr, op: str, partial: View, src: View, lanes: int) -> list[str]:
-    """scratch = the first two chunks folded (or the first alone, where the second is not full), then op= each further chunk."""
-    if s.low(i.cols) >= 2 * lanes:
-        pair = binary_job(s, i, FOLDS[op], (partial, src, src), lanes)
-        return [*_row_calls(s, pair, (ZERO, ZERO, ix.const(lanes)), str(lanes)), *_fold_from(s, i, op, partial, src, 2 * lanes)]
-    zero = number(0.0, s.buffer(src.tile).dtype)
-
-    def copied(o: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
-        return call("Adds", *o, zero, mask, repeat, f"AscendC::UnaryRepeatParams({', '.join(strides)})")
-
-    first = Job(i, (partial, src), lanes, lambda o, n: call("Adds", *o, zero, n), copied, i.rows, i.cols)
-    start = _row_calls(s, first, (ZERO, ZERO), s.cpp(ix.minimum(ix.const(lanes), i.cols)))
-    return [*start, *_fold_from(s, i, op, partial, src, lanes)]
-
-
-def _fold_from(s: Scope, i: Instr, op: str, partial: View, src: View, start: int) -> list[str]:
-    """scratch op= each chunk from column `start` on, a barrier before each."""
-    step = binary_job(s, i, FOLDS[op], (partial, partial, src), src.chunk)
-
-    def fold(at: Expr, mask: Expr) -> list[str]:
-        return [BARRIER, *_row_calls(s, step, (ZERO, ZERO, at), s.cpp(mask))]
-
-    return _chunks(s, i.cols, src.chunk, ix.const(start), fold)
-
-
-def _row_calls(s: Scope, j: Job, columns: tuple[Expr, ...], mask: str) -> list[str]:
-    """The job's calls for one chunk of columns over all rows; row by row where the rows lie too far apart for the repeat."""
-    far = max(v.row_blocks for v in j.views) > STRIDE and j.rows != ONE
-
-    def one(row: Expr, rows: Expr) -> list[str]:
-        operands = [s.at(v.tile, row * v.row + c) for v, c in zip(j.views, columns, strict=True)]
-        repeats = [0 if far else v.row_blocks for v in j.views]
-        return j.masked(operands, mask, s.cpp(rows), _strides(s, j, repeats))
-
-    if not far:
-        return _in_parts(s, j, one)
-    r = s.fresh("row")
-    return counted(r, s.cpp(j.rows), one(ix.var(r), ONE))
-
-
-def _whole(s: Scope, i: Instr, op: str, dst: Tile, src: View, mask: Expr) -> list[str]:
-    """One value for each row: the repeat walks down the rows, the mask keeps out what lies beyond the columns."""
-    order = [] if op == "sum" else ["AscendC::ReduceOrder::ORDER_ONLY_VALUE"]
-    job = Job(i, (src,), 0, lambda o, n: [], lambda *_: [], i.rows, i.cols)
-
-    def one(row: Expr, rows: Expr) -> list[str]:
-        fields = (s.cpp(mask), s.cpp(rows), "1", "1", str(src.row_blocks))
-        return call(WHOLE[op], s.at(dst, row), s.at(src.tile, row * src.row), *fields, *order)
-
-    _aligned(s, job)
-    return _in_parts(s, job, one)
-
-
-def col_reduce(s: Scope, i: Instr) -> list[str]:
-    """The first row, then each further row folded in: one barrier a row."""
-    op, dst, src = i.op.removeprefix("vcol"), tile(i, i.dst), tile(i, i.srcs[0])
-    _checked(s, i, [dst, src])
-    zero, cols, pitch = number(0.0, s.buffer(dst).dtype), s.cpp(i.cols), s.buffer(src).pitch
-    first = call("Adds", s.at(dst), s.at(src), zero, cols)
-    if i.rows == ONE:
-        return first
-    r = s.fresh("row")
-    s.ranges[r] = (1, max(1, s.high(i.rows) - 1))
-    step = [BARRIER, *call(FOLDS[op], s.at(dst), s.at(dst), s.at(src, ix.var(r) * pitch), cols)]
-    return [*first, *block(f"for (int32_t {r} = 1; {r} < {s.cpp(i.rows)}; ++{r})", step)]
-
-
 VECTOR_OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     **{f"v{u}": unary for u in UNARY},
     **{f"v{x}": scalar for x in SCALAR},
     **{f"v{b}{kind}": binary for b in BINARY for kind in ("", "_rows", "_cols")},
-    **{f"vrow{r}": row_reduce for r in REDUCE},
-    **{f"vcol{r}": col_reduce for r in REDUCE},
     "vcopy": copy,
     "vaxpy": scalar,
     "vmuladd": binary,

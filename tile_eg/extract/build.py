@@ -13,6 +13,7 @@ from tile_eg.extract.pricing import Price
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
 from tile_eg.extract.selection import OVERWRITES, STORES, Selection
 from tile_eg.extract.skew import lags
+from tile_eg.ir.machine import block_steps
 from tile_eg.ir.types import Level
 
 RINGED = (*STAGED, "FixToWS", "UBToWS")
@@ -133,16 +134,24 @@ class Builder:
         )
 
     def _scratch(self, node: Node) -> int | None:
-        """Room for the partial rows of a row reduction: one repeat of 256 bytes a row, where a row is longer than that."""
+        """Room for the partial rows of a row reduction: one repeat of 256 bytes a row, where a row is longer than that.
+
+        A reduction by blocks keeps what each of its steps leaves.
+        """
+        if node.op == "VRedBlock":
+            rows, cols = self.graph.where[node.children[0]].shape
+            return self._room(node, 1, rows * sum(left for _, left in block_steps(cols) if left > 1))
         if node.op != "VRed" or node.payload[0] != 1:
             return None
         place = self.graph.where[node.children[0]]
         rows, lanes = place.shape[0], 256 // place.tile.dtype.bytes
-        if place.shape[1] <= lanes:
-            return None
+        return self._room(node, rows, lanes) if place.shape[1] > lanes else None
+
+    def _room(self, node: Node, rows: int, cols: int) -> int:
+        place = self.graph.where[node.children[0]]
         sid = self.ids.setdefault(("scratch", node.cls), len(self.ids))
-        name = f"{self._name(node)}_rows"
-        self.storages[sid] = Storage(sid, name, Level.UB, rows, lanes, place.tile.dtype, place.share, slot_bytes=rows * 256)
+        size, name = rows * cols * place.tile.dtype.bytes, f"{self._name(node)}_rows"
+        self.storages[sid] = Storage(sid, name, Level.UB, rows, cols, place.tile.dtype, place.share, slot_bytes=size)
         return sid
 
     def _back_edge(self, loop: int) -> list[Item]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tile_eg.chips import Chip
 from tile_eg.cost_models import SearchModel
@@ -133,13 +133,21 @@ def _parts(n: int, step: int) -> list[int]:
     return [min(step, n - i) for i in range(0, n, step)]
 
 
-def _row_reduce(p: Pricer, n: Node) -> list[Work]:
+def _reduce(p: Pricer, n: Node) -> list[Work]:
     axis, op = n.payload
-    src = p.where(n.children[0])
+    return _reduction(p, axis, op, n.children[0])
+
+
+def _reduction(p: Pricer, axis: int, op: str, source: int) -> list[Work]:
+    src = p.where(source)
     r, c = src.shape
     return [
         Work(f"v{'row' if axis == 1 else 'col'}{op}", r, c, dtype=src.tile.dtype, src_dtype=src.tile.dtype, pitch=p.pitch(src))
     ]
+
+
+def _block_reduce(p: Pricer, n: Node) -> list[Work]:
+    return [replace(w, form="blocks") for w in _reduction(p, 1, n.payload[0], n.children[0])]
 
 
 _SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
@@ -160,7 +168,8 @@ _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "VBinR": lambda p, n: [p.vector(f"v{n.payload[1]}_rows", n, "rows")],
     "VBinC": lambda p, n: [p.vector(f"v{n.payload[1]}_cols", n, "rows")],
     "VCast": lambda p, n: [p.vector("vcast", n, n.payload[0], n.children[0])],
-    "VRed": _row_reduce,
+    "VRed": _reduce,
+    "VRedBlock": _block_reduce,
     "VBrcb": lambda p, n: [p.vector("vbrcb", n, "flat")],
     "VDup": lambda p, n: [p.vector("vdup", n, "flat")],
     "VDupIn": lambda p, n: [p.vector("vdup", n, "flat")],

@@ -129,3 +129,22 @@ def fits(field: str, value: int) -> bool:
     """Whether `value` may stand in an instruction's field, e.g. fits("Nd2NzParams.nValue", 20000) is False."""
     low, high = FIELD_LIMITS[field]
     return low <= value <= high
+
+
+# ---- reductions over rows by blocks ------------------------------------------------------------------------------------------
+
+BLOCK_ELEMENTS, REPEAT_ELEMENTS = 8, 64  # of f32: in a block of 32 bytes, in a repeat of 256
+
+
+def block_steps(cols: int) -> tuple[tuple[str, int], ...]:
+    """The steps that reduce rows of `cols` elements (f32, a multiple of 64), with the elements that each leaves of a row.
+
+    "block" takes eight neighbours to one; "fold" merges the chunks of 64 where eighths would no longer fill whole repeats.
+    """
+    steps: list[tuple[str, int]] = []
+    while cols % (BLOCK_ELEMENTS * REPEAT_ELEMENTS) == 0:
+        cols //= BLOCK_ELEMENTS
+        steps.append(("block", cols))
+    if cols > REPEAT_ELEMENTS:
+        steps.append(("fold", REPEAT_ELEMENTS))
+    return (*steps, ("block", BLOCK_ELEMENTS), ("block", 1))

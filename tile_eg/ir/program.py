@@ -113,7 +113,8 @@ class Instr:
     vaxpy      dst += scalar * src;     vmuladd  dst += a * b
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
-    rows is 1) or rows (mask and repeat over rows). `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
+    rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`).
+    `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
     """
 
     op: str

@@ -257,7 +257,7 @@ class _Parser(Tokens):
 
     def _options(self) -> dict:
         read: dict[str, Callable] = {"scalar": self.real, "init": self.expr, "when": self.expr, "scratch": self._tile}
-        read |= {"form": lambda: self.need("flat", "rows"), **{w: (lambda: True) for w in WORDS}}
+        read |= {"form": lambda: self.need("flat", "rows", "blocks"), **{w: (lambda: True) for w in WORDS}}
         out = {}
         while word := self.take(*read):
             out[word] = read[word]()

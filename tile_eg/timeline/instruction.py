@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from math import gcd
 
 from tile_eg.chips.model import Chip, VectorCost
+from tile_eg.ir.machine import BLOCK_ELEMENTS, block_steps
 from tile_eg.ir.program import AIV, PIPES
 from tile_eg.ir.types import F32, DType
 
@@ -220,6 +221,8 @@ def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     """
 
     def rule(chip: Chip, work: Work, cold: bool) -> float:
+        if work.form == "blocks":
+            return _block_reduce(chip, name, work, cold)
         lanes = chip.vector.lanes(work.dtype)
         steps = -(-work.cols // lanes) - 1
         fold = _cost(chip, name, work.dtype.bytes)
@@ -228,6 +231,21 @@ def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
         return total + repeat_cycles(chip, last, work.rows, False) + (last.fixed if cold else 0.0)
 
     return rule
+
+
+def _block_reduce(chip: Chip, name: str, work: Work, cold: bool) -> float:
+    """The steps of `block_steps`, a barrier between: 64 floats a cycle by blocks (ASC), folds as in `_row_reduce`."""
+    fold = _cost(chip, name, work.dtype.bytes)
+    blocks = _cost(chip, "block_sum" if name == "sum" else "block_max", work.dtype.bytes)
+    total, cols = -float(chip.vector.barrier), work.cols
+    for step, left in block_steps(cols):
+        if step == "block":
+            total += repeat_cycles(chip, blocks, -(-work.rows * left // BLOCK_ELEMENTS), False) + chip.vector.barrier
+        else:
+            folds = cols // left - 1
+            total += _chunks(chip, fold, folds, work.rows, False) + folds * chip.vector.barrier
+        cols = left
+    return total + (blocks.fixed if cold else 0.0)
 
 
 def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
