@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN     := $(VENV)/bin
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test quick lint bench mutants validate golden readme clean
+.PHONY: demo test quick lint bench mutants validate targets golden readme clean
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -40,6 +40,9 @@ bench: $(VENV)/.ready
 
 validate: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.validate
+
+targets: $(VENV)/.ready
+	$(BIN)/python -m benchmarks.targets
 
 clean:
 	rm -rf $(VENV) build *.egg-info

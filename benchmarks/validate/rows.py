@@ -9,8 +9,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.validate.attention import attention
-from benchmarks.validate.gemm import Gemm, gemm
+from benchmarks.experts.attention import attention
+from benchmarks.experts.gemm import Gemm, gemm
 from benchmarks.validate.vector import add, copy
 from tile_eg.chips import Chip, load_chip
 from tile_eg.ir.program import Program

@@ -6,9 +6,9 @@ from statistics import mean
 
 import pytest
 
+from benchmarks.experts.attention import attention
+from benchmarks.experts.gemm import Gemm, gemm
 from benchmarks.validate.__main__ import LIMITS, ORDER
-from benchmarks.validate.attention import attention
-from benchmarks.validate.gemm import Gemm, gemm
 from benchmarks.validate.rows import Row, pairs, rows
 from benchmarks.validate.vector import add
 from tile_eg.chips import load_chip

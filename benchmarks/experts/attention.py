@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.validate.parts import both_ways, buffer, expr, matrix, program, put, take
+from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take
 from tile_eg.ir.index import BLOCK, SUB, less, var
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Loop, Node, PipeBarrier, Program, Tile, When
 from tile_eg.ir.types import F16, F32, Level

@@ -1,0 +1,79 @@
+"""Prints the table and keeps it as JSON under benchmarks/results. Exit code 1 where a target is missed.
+
+python -m benchmarks.targets [--chip NAME] [FAMILY ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.targets.rows import FAMILIES, Row
+from tile_eg.chips import DEFAULT_CHIP, load_chip
+from tile_eg.report.text import duration, table
+
+KEPT = Path(__file__).parents[1] / "results" / "targets.json"
+HEADER = ("kernel", "size", "ours", "expert", "bound", "by", "ours/expert", "ours/bound", "target")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    given = _given(arguments)
+    chip = load_chip(given.chip)
+    rows = [row for family in given.families or FAMILIES for row in FAMILIES[family](chip)]
+    found = [_measured(row) for row in rows]
+    print(f"{chip.name}, times as the timeline predicts them")
+    print(table([_line(f) for f in found], HEADER, right=(2, 3, 4, 6, 7)))
+    missed = sum(bool(f["missed"]) for f in found)
+    print(f"\n{len(found) - missed} of {len(found)} rows reach their target")
+    _keep(chip.name, found)
+    return 1 if missed else 0
+
+
+def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.targets", description=__doc__.splitlines()[0])
+    parser.add_argument("families", nargs="*", metavar="FAMILY", help=", ".join(FAMILIES))
+    parser.add_argument("--chip", default=DEFAULT_CHIP)
+    given = parser.parse_args(arguments)
+    if unknown := sorted(set(given.families) - set(FAMILIES)):
+        parser.error(f"no family is called {', '.join(unknown)}: there are {', '.join(FAMILIES)}")
+    return given
+
+
+def _measured(row: Row) -> dict:
+    """One row as plain data, times in microseconds."""
+    best = row.best.timeline.microseconds if row.best else None
+    return {
+        "kernel": row.family, "size": row.size, "ours": row.ours.timeline.microseconds, "ours bound by": row.ours.timeline.bound,
+        "expert": best, "bound": row.bound.microseconds, "bound by": row.bound.by, "missed": row.missed(),
+    }  # fmt: skip
+
+
+def _line(found: dict) -> tuple[str, ...]:
+    ours, best, bound = found["ours"], found["expert"], found["bound"]
+    return (
+        found["kernel"], found["size"], _time(ours), _time(best), _time(bound), found["bound by"], _ratio(ours, best),
+        _ratio(ours, bound), "; ".join(found["missed"]) or "holds",
+    )  # fmt: skip
+
+
+def _time(microseconds: float | None) -> str:
+    return "-" if microseconds is None else duration(microseconds * 1e-6)
+
+
+def _ratio(ours: float, other: float | None) -> str:
+    return "-" if other is None else f"{ours / other:.2f}"
+
+
+def _keep(chip: str, found: list[dict]) -> None:
+    """Adds the rows to those that are kept: a run of one family leaves the others as they were."""
+    kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
+    kept.setdefault(chip, {}).update({f"{f['kernel']} {f['size']}": f for f in found})
+    KEPT.parent.mkdir(exist_ok=True)
+    KEPT.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
