@@ -114,29 +114,52 @@ void Instruction::add(std::vector<Span>& spans, const Operand& at, int64_t offse
 {
     if (bytes <= 0) return;
     const int64_t begin = at.address + offset, end = begin + bytes;
-    bounds(at, begin, end);
-    Memory* memory = &machine.memory(at.space);
+    if (at.space == Space::GM)
+        bounds_in_gm(at, begin, end);
+    else
+        bounds(at, begin, end);
+    Memory* memory = &machine.memory(at);
     if (!spans.empty() && spans.back().memory == memory && spans.back().end == begin && spans.back().poison == poison)
         spans.back().end = end;
     else
         spans.push_back({memory, begin, end, poison, {at.begin, at.end}});
 }
 
+// What lies beyond its tensor, but within its memory, is reported, and the run goes on.
 void Instruction::bounds(const Operand& at, int64_t begin, int64_t end) const
 {
-    const bool inside = begin >= 0 && end <= at.end && end <= machine.memory(at.space).bytes();
-    if (inside && (at.space != Space::GM || end <= gm_end(begin))) return;
-    if (at.space != Space::GM)
-        misuse("out_of_bounds", line(), "%s touches bytes [%lld, %lld) of %s; its tensor ends at byte %lld, the memory at %lld",
-               event_.name, (long long)begin, (long long)end, name_of(at.space), (long long)at.end,
-               (long long)machine.memory(at.space).bytes());
+    const int64_t bytes = machine.memory(at).bytes();
+    if (begin >= 0 && end <= std::min(at.end, bytes)) return;
+    machine.report("out_of_bounds", name_of(event_.pipe), line(), 0,
+                   text("%s touches bytes [%lld, %lld) of %s; its tensor ends at byte %lld, the memory at %lld", event_.name,
+                        (long long)begin, (long long)end, name_of(at.space), (long long)at.end, (long long)bytes));
+    if (begin < 0 || end > bytes) throw Stop{};
+}
+
+namespace
+{
+
+const Region* region_near(int64_t begin)
+{
     for (const Region& region : machine.regions)
-        if (begin >= region.begin - 512 && begin < region.end + 512)
-            misuse("out_of_bounds", line(),
-                   "%s touches bytes [%lld, %lld) of %s, which has %lld bytes (its GlobalTensor ends at %lld)", event_.name,
-                   (long long)(begin - region.begin), (long long)(end - region.begin), region.name.c_str(),
-                   (long long)(region.end - region.begin), (long long)(at.end - region.begin));
-    misuse("out_of_bounds", line(), "%s touches GM outside of every tensor", event_.name);
+        if (begin >= region.begin - 512 && begin < region.end + 512) return &region;
+    return nullptr;
+}
+
+}  // namespace
+
+// As above; what lies beyond its allocation ends the run.
+void Instruction::bounds_in_gm(const Operand& at, int64_t begin, int64_t end) const
+{
+    const int64_t there = begin < 0 ? 0 : gm_end(begin);
+    if (begin >= 0 && end <= std::min(at.end, there)) return;
+    const Region* region = region_near(begin);
+    if (!region) misuse("out_of_bounds", line(), "%s touches GM outside of every tensor", event_.name);
+    machine.report("out_of_bounds", name_of(event_.pipe), line(), 0,
+                   text("%s touches bytes [%lld, %lld) of %s, which has %lld bytes (its GlobalTensor ends at %lld)", event_.name,
+                        (long long)(begin - region->begin), (long long)(end - region->begin), region->name.c_str(),
+                        (long long)(region->end - region->begin), (long long)(at.end - region->begin)));
+    if (end > there) throw Stop{};
 }
 
 // Whether the hardware orders this instruction after an earlier one on the same tile of L0C by itself.

@@ -37,13 +37,14 @@ struct PipePair {
 };
 
 // A tensor as an instruction sees it: where it starts (bytes from the start of its memory) and where it ends. `begin` is where
-// the tensor starts that it is a part of (-1: not known).
+// the tensor starts that it is a part of (-1: not known). `core`: whose memory it is (-1: that of the core that runs).
 struct Operand {
     Space space = Space::UB;
     DType type = DType::f32;
     int64_t address = 0;
     int64_t end = 0;
     int64_t begin = -1;
+    int core = -1;
 };
 
 // Which elements of a vector instruction take part. `count` >= 0: the first `count`, contiguous. Otherwise, with strides in

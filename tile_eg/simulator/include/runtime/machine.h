@@ -221,6 +221,7 @@ struct Machine {
     }
     bool mixed() const { return settings.type == KernelType::MIX_AIC_1_1 || settings.type == KernelType::MIX_AIC_1_2; }
     Memory& memory(Space space) { return space == Space::GM ? gm : core->memory[int(space)]; }
+    Memory& memory(const Operand& at) { return at.core < 0 ? memory(at.space) : cores[at.core].memory[int(at.space)]; }
     void report(const char* kind, const char* pipe, int line, int other_line, std::string message);
 };
 
@@ -257,7 +258,7 @@ public:
     void keeps_apart() const;  // reports a source and a destination that overlap
     void check();              // bounds, order, initialisation; afterwards all that it writes counts as initialised
 
-    uint8_t* data(const Operand& at, int64_t offset = 0) const { return machine.memory(at.space).at(at.address + offset); }
+    uint8_t* data(const Operand& at, int64_t offset = 0) const { return machine.memory(at).at(at.address + offset); }
     int line() const { return event_.line; }
 
 private:
@@ -269,6 +270,7 @@ private:
     };
     void add(std::vector<Span>& spans, const Operand& at, int64_t offset, int64_t bytes, Poison poison) const;
     void bounds(const Operand& at, int64_t begin, int64_t end) const;
+    void bounds_in_gm(const Operand& at, int64_t begin, int64_t end) const;
     bool ordered(const Event& earlier, Space space) const;
     bool guards(const Event& earlier) const;
     bool compiler_orders(const Event& earlier) const;
