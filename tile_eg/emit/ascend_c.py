@@ -28,6 +28,7 @@ from tile_eg.ir.program import (
     PipeBarrier,
     Program,
     SetFlag,
+    Tasks,
     WaitFlag,
     When,
     walk,
@@ -94,6 +95,8 @@ def _expressions(n: Node) -> list[Expr]:
     match n:
         case When():
             return [n.condition]
+        case Tasks():
+            return [n.until, *(let.value for let in n.lets)]
         case SetFlag() | WaitFlag():
             return [n.id]
         case Instr():
@@ -183,14 +186,18 @@ def _instructions(nodes: tuple[Node, ...], at: Path, loops: dict[str, Path]) -> 
         if isinstance(n, Instr):
             yield n, loops
         elif isinstance(n, Loop | When):
-            yield from _instructions(n.body, here, loops | ({n.var: here} if isinstance(n, Loop) else {}))
+            names = [n.var] if isinstance(n, Loop) else []
+            names += [let.name for let in n.lets] if isinstance(n, Tasks) else []
+            yield from _instructions(n.body, here, loops | dict.fromkeys(names, here))
 
 
 def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list[str]]) -> list[str]:
     out = []
     for k, n in enumerate(nodes):
         here = (*at, k)
-        if isinstance(n, Loop):
+        if isinstance(n, Tasks):
+            out += _tasks(s, n, [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)])
+        elif isinstance(n, Loop):
             body = [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)]
             out += counted(s.cpp(ix.var(n.var)), str(n.trips), body)
         elif isinstance(n, When):
@@ -198,6 +205,16 @@ def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list
         else:
             out += node_lines(s, n)
     return out
+
+
+def _tasks(s: Scope, n: Tasks, body: list[str]) -> list[str]:
+    """The loop over a block's tiles, with what its names stand for at its start."""
+    limit, head = str(n.trips), []
+    if n.until.value is None:
+        limit = s.fresh("tasks")
+        head = [f"const int32_t {limit} = {s.cpp(n.until)};"]
+    lets = [f"const int32_t {s.cpp(ix.var(let.name))} = {s.cpp(let.value)};" for let in n.lets]
+    return [*head, *counted(s.cpp(ix.var(n.var)), limit, [*lets, *body])]
 
 
 def node_lines(s: Scope, n: Node) -> list[str]:

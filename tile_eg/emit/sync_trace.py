@@ -14,7 +14,7 @@ from functools import cached_property
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
 from tile_eg.ir.kernel import Span
-from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When, walk
+from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
 from tile_eg.ir.types import Level
 
 Path = tuple[int, ...]
@@ -49,15 +49,21 @@ class Window:
 
 @dataclass(frozen=True)
 class GmWindow:
-    """Elements of a GM tensor: `far` are the parts of the offset that the block decides, `base` the rest (None: unknown)."""
+    """Elements of a GM tensor: `far` are the parts of the offset that the block decides, `base` the rest (None: unknown).
+
+    Windows of different tasks of a block never meet, as those of different blocks do not.
+    """
 
     far: tuple
     base: int | None
     stride: int
     rows: int
     cols: int
+    task: int = 0
 
     def overlaps(self, o: GmWindow) -> bool:
+        if self.task != o.task:
+            return False
         if self.base is None or o.base is None or self.far != o.far or self.stride != o.stride:
             return True
         low, high = (self, o) if self.base <= o.base else (o, self)
@@ -169,7 +175,13 @@ class Layout:
 
     @cached_property
     def ranges(self) -> dict[str, Interval]:
-        return {BLOCK: (0, max(0, self.program.blocks - 1)), SUB: (0, 1)}
+        lets = {let.name: (0, let.most) for t in self.tasks for let in t.lets}
+        return {BLOCK: (0, max(0, self.program.blocks - 1)), SUB: (0, 1)} | lets
+
+    @cached_property
+    def tasks(self) -> tuple[Tasks, ...]:
+        """The loops over the block's tiles, one a stream where there are any."""
+        return tuple(n for n in (*self.program.cube, *self.program.vector) if isinstance(n, Tasks))
 
     def interval(self, e: Expr, env: Mapping[str, int]) -> Interval:
         if e.op == "const":
@@ -197,7 +209,8 @@ class Layout:
         near = [t for t in terms if ix.variables(t) <= env.keys()]
         mixed = any(ix.variables(t) & env.keys() for t in far) or any(_wraps(t) for t in near)
         rows, cols = self.interval(i.rows, env)[1], self.interval(i.cols, env)[1]
-        return GmWindow(far, None if mixed else sum(ix.evaluate(t, env) for t in near), g.stride, rows, cols)
+        base = None if mixed else sum(ix.evaluate(t, env) for t in near)
+        return GmWindow(far, base, g.stride, rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
 
     def accesses(self, i: Instr, env: Env) -> Iterator[Access]:
         for write, operands in ((False, i.reads()), (True, i.writes())):

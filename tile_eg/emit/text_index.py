@@ -13,7 +13,7 @@ from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
 from tile_eg.ir.kernel import Span
-from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When, walk
+from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
 from tile_eg.ir.types import F32, DType, Level
 
 LINE = 120
@@ -91,11 +91,13 @@ def _negated(e: Expr) -> Expr:
 
 
 def loops_of(nodes: Iterable[Node]) -> dict[str, Interval]:
-    """Every loop variable below with the interval it runs over."""
+    """Every loop variable and every other name below with the interval it runs over."""
     out: dict[str, Interval] = {}
     for n in nodes:
         if isinstance(n, Loop):
             out[n.var] = (0, max(n.trips - 1, out.get(n.var, (0, 0))[1]))
+        if isinstance(n, Tasks):
+            out |= {let.name: (0, let.most) for let in n.lets}
         if isinstance(n, Loop | When):
             for v, (_, high) in loops_of(n.body).items():
                 out[v] = (0, max(high, out.get(v, (0, 0))[1]))

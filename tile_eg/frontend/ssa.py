@@ -72,7 +72,7 @@ class Converter:
         keep = lambda d: {i: d[i] for i in sorted(used)}  # noqa: E731
         return Values(
             k.name, k.tensors, self.blocks, results, keep(self.parents), keep(self.trips), keep(self.variables),
-            self.tiles.spans, self.named,
+            self.tiles.spans, self.named, tuple(e for _, e in k.grid),
         )  # fmt: skip
 
     def run(self, body: tuple[kn.Stmt, ...], env: Env, after: Names) -> Env:

@@ -210,6 +210,8 @@ def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
     (a, b), (c, d) = parts
     if e.op == "mod" and c == d and c > 0:
         return (a % c, b % c) if a // c == b // c else (0, c - 1)
+    if e.op == "mod":
+        return (0, min(b, d - 1)) if a >= 0 and c > 0 else (min(0, c + 1), max(0, d - 1))
     if e.op in ("mul", "div"):
         corners = [_BINARY[e.op](x, y) for x in (a, b) for y in (c, d)]
         return min(corners), max(corners)

@@ -198,6 +198,27 @@ class Loop:
 
 
 @dataclass(frozen=True)
+class Let:
+    """A name for an index expression, whose value is in 0 .. `most`."""
+
+    name: str
+    value: Expr
+    most: int
+
+
+@dataclass(frozen=True)
+class Tasks(Loop):
+    """The loop of a launch block over its tiles of the grid, outermost in a stream.
+
+    `trips` is the most that any block has, `until` how many this one has: `trips` or one less. `lets` name what each trip works
+    on, in order. Trips are independent of one another: no two touch the same elements of a tensor that they write.
+    """
+
+    until: Expr = ONE
+    lets: tuple[Let, ...] = ()
+
+
+@dataclass(frozen=True)
 class When:
     """The body runs where the condition is 1 (the first and last trips of a skewed loop)."""
 
@@ -210,8 +231,9 @@ Node = Union[Instr, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, Loop, W
 
 @dataclass(frozen=True, repr=False)
 class Program(Printed):
-    """`kernel_type`: AIC_ONLY, AIV_ONLY, MIX_AIC_1_1 or MIX_AIC_1_2. `blocks` is the number of tiles of the grid, one each block;
-    an AIV_ONLY kernel with `halves` launches two vector cores for each block (block = index / 2, sub = index % 2).
+    """`kernel_type`: AIC_ONLY, AIV_ONLY, MIX_AIC_1_1 or MIX_AIC_1_2. `blocks` is the number of launch blocks: the tiles of the
+    grid, or fewer where each block goes through several of them (`Tasks`); an AIV_ONLY kernel with `halves` launches two vector
+    cores for each block (block = index / 2, sub = index % 2).
     `workspace` is bytes for each block. `block_var` and `sub` are `ir.index.BLOCK` and `SUB`.
     """
 

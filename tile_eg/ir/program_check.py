@@ -27,6 +27,7 @@ from tile_eg.ir.program import (
     PipeBarrier,
     Program,
     SetFlag,
+    Tasks,
     WaitFlag,
     When,
 )
@@ -71,7 +72,8 @@ def _scoped(nodes: tuple[Node, ...], scope: tuple[str, ...]) -> Iterator[tuple[N
     for n in nodes:
         yield n, scope
         if isinstance(n, Loop | When):
-            yield from _scoped(n.body, (*scope, n.var) if isinstance(n, Loop) else scope)
+            lets = (let.name for let in n.lets) if isinstance(n, Tasks) else ()
+            yield from _scoped(n.body, (*scope, n.var, *lets) if isinstance(n, Loop) else scope)
 
 
 def _node(p: Program, core: str, n: Node, scope: tuple[str, ...]) -> None:
@@ -80,6 +82,10 @@ def _node(p: Program, core: str, n: Node, scope: tuple[str, ...]) -> None:
             _instr(p, core, n, scope)
         case When():
             _known(n.condition, scope, None)
+        case Tasks():
+            _known(n.until, scope, None)
+            for k, let in enumerate(n.lets):
+                _known(let.value, (*scope, n.var, *(before.name for before in n.lets[:k])), None)
         case SetFlag() | WaitFlag():
             _known(n.id, scope, None)
             _pipes(core, n.src, n.dst)

@@ -12,6 +12,7 @@
     }
 
 `a[slot; row, col]` is a window of a slot, `A{offset : stride}` a window of a GM tensor; `: rows x cols x depth` is what is valid.
+`tasks task in 3 until ((70 - block) / 24), tile to 47 = ((task * 24) + block) {` is the loop over a block's tiles.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ from tile_eg.ir.program import (
     CrossWait,
     Gm,
     Instr,
+    Let,
     Loop,
     Node,
     Operand,
     PipeBarrier,
     Program,
     SetFlag,
+    Tasks,
     Tile,
     WaitFlag,
     When,
@@ -75,11 +78,19 @@ def _nodes(nodes: tuple[Node, ...], indent: str) -> list[str]:
     out = []
     for n in nodes:
         if isinstance(n, Loop | When):
-            head = f"for {n.var} in {n.trips} {{" if isinstance(n, Loop) else f"if {n.condition} {{"
-            out += [indent + head, *_nodes(n.body, indent + "  "), indent + "}"]
+            out += [f"{indent}{_head(n)} {{", *_nodes(n.body, indent + "  "), indent + "}"]
         else:
             out.append(indent + node_text(n))
     return out
+
+
+def _head(n: Loop | When) -> str:
+    if isinstance(n, When):
+        return f"if {n.condition}"
+    if not isinstance(n, Tasks):
+        return f"for {n.var} in {n.trips}"
+    lets = "".join(f", {let.name} to {let.most} = {let.value}" for let in n.lets)
+    return f"tasks {n.var} in {n.trips} until {n.until}{lets}"
 
 
 def node_text(n: Node) -> str:
@@ -198,6 +209,7 @@ class _Parser(Tokens):
         word = self.name("an instruction or `}`")
         special: dict[str, Callable[[], Node]] = {
             "for": self._loop,
+            "tasks": self._tasks,
             "if": self._when,
             "set": self._set,
             "wait": self._wait,
@@ -214,6 +226,23 @@ class _Parser(Tokens):
         var = self.name("a loop variable")
         self.need("in")
         return Loop(var, self.integer(), self.block())
+
+    def _tasks(self) -> Tasks:
+        var = self.name("a loop variable")
+        self.need("in")
+        trips = self.integer()
+        self.need("until")
+        until, lets = self.expr(), []
+        while self.take(","):
+            lets.append(self._let())
+        return Tasks(var, trips, self.block(), until=until, lets=tuple(lets))
+
+    def _let(self) -> Let:
+        name = self.name("a name")
+        self.need("to")
+        most = self.integer()
+        self.need("=")
+        return Let(name, self.expr(), most)
 
     def _when(self) -> When:
         return When(self.expr(), self.block())

@@ -12,7 +12,7 @@ from tile_eg.ir.kernel import Span
 
 _TOKEN = re.compile(
     r"(?P<skip>[ \t\r\n]+|\#[^\n]*)|(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)"
-    r"|(?P<name>[A-Za-z_][\w.]*)|(?P<sign>->|<-|&&|[][{}(),;:<+\-*/%])"
+    r"|(?P<name>[A-Za-z_][\w.]*)|(?P<sign>->|<-|&&|[][{}(),;:<=+\-*/%])"
 )
 Token = tuple[str, str, int]  # kind, text, where it starts
 

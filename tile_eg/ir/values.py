@@ -70,8 +70,8 @@ class Values:
     """A kernel's meaning: the final version of every output tensor.
 
     `parents[l]` is the loop around loop l (0: the block itself); loop ids start at 1; `variables[l]` is the name that loop l's
-    variable has in index expressions; the block index is `ir.index.BLOCK`. `spans` and `buffers` (buffer name, scope) tell
-    where a term comes from.
+    variable has in index expressions; the block index is `ir.index.BLOCK`, made of grid indices with the
+    extents `grid`, the first one fastest. `spans` and `buffers` (buffer name, scope) tell where a term comes from.
     """
 
     name: str
@@ -83,3 +83,4 @@ class Values:
     variables: dict[int, str]
     spans: dict[Term, Span] = field(default_factory=dict)
     buffers: dict[Term, tuple[str, str]] = field(default_factory=dict)
+    grid: tuple[int, ...] = ()

@@ -1,0 +1,90 @@
+"""The order in which the blocks of a persistent kernel take the tiles of the grid, and programs with its names written out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from math import prod
+
+from tile_eg.ir.index import BLOCK, Expr, div, minimum, mod, substitute, var, wrap
+from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Operand, Program, SetFlag, Tasks, Tile, WaitFlag, When
+
+
+def tasks(body: tuple[Node, ...], blocks: int, tiles: Sequence[Let], names: Mapping[str, str]) -> Tasks:
+    """The loop of block b over the tiles b, b + blocks, ... in the order that `tiles` names."""
+    total = tiles[-1].most + 1
+    until = wrap(-(-total // blocks)) if total % blocks == 0 else (total + blocks - 1 - var(BLOCK)) // blocks
+    return Tasks(names["task"], -(-total // blocks), body, until=until, lets=tuple(tiles))
+
+
+def in_order(turn: Expr, grid: Sequence[int], window: int, along: int, names: Mapping[str, str]) -> list[Let]:
+    """Which tile of the grid (its first dimension fastest) comes at a turn, as the last of a few names.
+
+    Without a `window` the turns follow the grid. With one, dimension `along` of a grid of two is cut into bands of `window`
+    tiles; a band is gone through across its width first. So the tiles of one time share rows and columns, and L2 serves both.
+    """
+    total = prod(grid)
+    if not window:
+        return [Let(names["tile"], turn, total - 1)]
+    extent, other = grid[along], grid[1 - along]
+    size = window * other
+    out = [Let(names["turn"], turn, total - 1), Let(names["band"], var(names["turn"]) // size, (extent - 1) // window)]
+    start, width = var(names["band"]) * window, wrap(window)
+    if extent % window:
+        out.append(Let(names["width"], minimum(window, extent - start), window))
+        width = var(names["width"])
+    inside = var(names["turn"]) % size
+    across, down = start + mod(inside, width), div(inside, width)
+    x, y = (across, down) if along == 0 else (down, across)
+    return [*out, Let(names["tile"], y * grid[0] + x, total - 1)]
+
+
+def free_names(wanted: Collection[str], taken: Collection[str]) -> dict[str, str]:
+    """Each wanted name with one that is not taken: its own, or with a number."""
+    return {w: next(n for n in (w, *(f"{w}{i}" for i in count(2))) if n not in taken) for w in wanted}
+
+
+def inlined(program: Program) -> Program:
+    """The program with the names of its task loops replaced by what they stand for; the loops stay."""
+    if not any(isinstance(n, Tasks) and n.lets for nodes in (program.cube, program.vector) for n in nodes):
+        return program
+    return replace(program, cube=_nodes(program.cube, {}), vector=_nodes(program.vector, {}))
+
+
+def renamed(nodes: tuple[Node, ...], meaning: Mapping[str, Expr]) -> tuple[Node, ...]:
+    """The nodes with variables replaced in every index expression."""
+    return _nodes(nodes, meaning)
+
+
+def _nodes(nodes: tuple[Node, ...], meaning: Mapping[str, Expr]) -> tuple[Node, ...]:
+    return tuple(_node(n, meaning) for n in nodes)
+
+
+def _node(n: Node, meaning: Mapping[str, Expr]) -> Node:
+    match n:
+        case Tasks():
+            inner = dict(meaning)
+            for let in n.lets:
+                inner[let.name] = substitute(let.value, inner)
+            return replace(n, body=_nodes(n.body, inner), until=substitute(n.until, meaning), lets=())
+        case Loop():
+            return replace(n, body=_nodes(n.body, meaning))
+        case When():
+            return When(substitute(n.condition, meaning), _nodes(n.body, meaning))
+        case SetFlag() | WaitFlag():
+            return replace(n, id=substitute(n.id, meaning))
+        case Instr():
+            return _instr(n, meaning)
+    return n
+
+
+def _instr(i: Instr, meaning: Mapping[str, Expr]) -> Instr:
+    def operand(o: Operand) -> Operand:
+        if isinstance(o, Gm):
+            return replace(o, offset=substitute(o.offset, meaning))
+        return Tile(o.buffer, *(substitute(e, meaning) for e in (o.slot, o.row, o.col)))
+
+    sizes = {f: substitute(getattr(i, f), meaning) for f in ("rows", "cols", "depth", "init", "when")}
+    scratch = operand(i.scratch) if i.scratch else None
+    return replace(i, dst=operand(i.dst), srcs=tuple(map(operand, i.srcs)), scratch=scratch, **sizes)  # type: ignore[arg-type]
