@@ -69,10 +69,18 @@ def test_a_text_compiles_once_and_leaves_nothing_else_behind(tmp_path: Path, mon
     monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
     assert run_vector(VECTOR_ADD, A, A, A).ok
     files = sorted(tmp_path.iterdir())
-    assert [f.name.split("-")[0] for f in files] == ["kernel", "simulator"]
+    assert [f.name.split("-")[0] for f in files] == ["headers", "kernel", "simulator"]
     monkeypatch.setattr(build, "_compile_kernel", lambda *_: pytest.fail("compiled again"))
     assert run_vector(VECTOR_ADD, A, A, A).ok
     assert sorted(tmp_path.iterdir()) == files
+
+
+def test_headers_that_change_while_a_process_runs_do_not_reach_its_kernels(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert run("").ok
+    monkeypatch.setattr(build, "INCLUDE", tmp_path)
+    assert run(f"// a text that nobody has compiled: {tmp_path}").ok
 
 
 def test_the_oldest_kernels_leave_the_cache(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -69,7 +70,7 @@ def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequenc
             for name, text in texts.items():
                 (work / name).parent.mkdir(parents=True, exist_ok=True)
                 (work / name).write_text(text, encoding="utf-8")
-            command = [compiler, *PROGRAM_FLAGS, f"-I{INCLUDE}", *flags, "launch.cpp", "-o", "kernel"]
+            command = [compiler, *PROGRAM_FLAGS, f"-I{_headers(compiler)}", *flags, "launch.cpp", "-o", "kernel"]
             _run(command, work)
             os.replace(work / "kernel", library)
         _forget_oldest(library.parent)
@@ -102,11 +103,16 @@ def _used_now(file: Path) -> bool:
 
 
 def _forget_oldest(directory: Path, keep: int = 400, rest: float = 600) -> None:
-    """Bounds the cache: the kernels that ran last, or within `rest` seconds, stay."""
-    aged = sorted(((_age(file), file) for file in directory.glob("kernel-*")), key=lambda pair: pair[0])
-    for age, file in aged[keep:]:
-        if age > rest:
-            file.unlink(missing_ok=True)
+    """Bounds the cache: the kernels and the simulators that ran last, or within `rest` seconds, stay."""
+    for pattern, most in (("kernel-*", keep), ("simulator-*", 8), ("headers-*", 8)):
+        aged = sorted(((_age(file), file) for file in directory.glob(pattern)), key=lambda pair: pair[0])
+        for age, file in aged[most:]:
+            if age <= rest:
+                continue
+            if file.is_dir():
+                shutil.rmtree(file, ignore_errors=True)
+            else:
+                file.unlink(missing_ok=True)
 
 
 def _age(file: Path) -> float:
@@ -152,7 +158,7 @@ def _compile_kernel(compiler: str, source: str, kernel: str, arguments: int, tar
         work = Path(directory)
         (work / "kernel.asc").write_text(source)
         (work / "launch.cpp").write_text(_launcher(kernel, arguments))
-        _run([compiler, *KERNEL_FLAGS, f"-I{INCLUDE}", "launch.cpp", "-o", "kernel"], work)
+        _run([compiler, *KERNEL_FLAGS, f"-I{_headers(compiler)}", "launch.cpp", "-o", "kernel"], work)
         os.replace(work / "kernel", target)
 
 
@@ -161,13 +167,31 @@ def _runtime(compiler: str) -> Path:
     target = cache_directory() / f"simulator-{_runtime_key(compiler)}"
     if _used_now(target):
         return target
-    _make(target.parent)
+    headers = _headers(compiler)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
         work = Path(directory)
+        files = sorted((headers / "runtime").glob("*.cpp"))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            list(pool.map(lambda file: _run([compiler, *RUNTIME_FLAGS, "-c", str(file)], work), _runtime_files()))
+            list(pool.map(lambda file: _run([compiler, *RUNTIME_FLAGS, "-c", str(file)], work), files))
         _run([compiler, *(file.name for file in work.glob("*.o")), *LINK_FLAGS, "-o", "simulator"], work)
         os.replace(work / "simulator", target)
+    return target
+
+
+def _headers(compiler: str) -> Path:
+    """The headers and the runtime as they were when this process read them: a kernel is never compiled against other headers
+    than the executable that loads it, whatever is installed in the meantime."""
+    target = cache_directory() / f"headers-{_runtime_key(compiler)}"
+    if _used_now(target):
+        return target
+    _make(target.parent)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
+        work = Path(directory) / "headers"
+        for name, text in _texts().items():
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text(text, encoding="utf-8")
+        with contextlib.suppress(OSError):  # another process was faster
+            os.rename(work, target)
     return target
 
 
@@ -181,15 +205,17 @@ def _make(directory: Path) -> None:
         raise TileError(f"compiled kernels cannot be kept in {directory}: {error.strerror}", help=help) from None
 
 
-def _runtime_files() -> list[Path]:
-    return sorted((INCLUDE / "runtime").glob("*.cpp"))
-
-
 @cache
 def _runtime_key(compiler: str) -> str:
     version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
-    texts = [file.read_text() for file in sorted(INCLUDE.rglob("*")) if file.suffix in (".h", ".cpp")]
-    return _digest(version, " ".join(RUNTIME_FLAGS), *texts)
+    return _digest(version, " ".join(RUNTIME_FLAGS), *(part for item in _texts().items() for part in item))
+
+
+@cache
+def _texts() -> dict[str, str]:
+    """All headers and sources of the simulator: path in `INCLUDE` -> text."""
+    files = [file for file in sorted(INCLUDE.rglob("*")) if file.suffix in (".h", ".cpp")]
+    return {file.relative_to(INCLUDE).as_posix(): file.read_text(encoding="utf-8") for file in files}
 
 
 def _digest(*parts: str) -> str:
