@@ -54,7 +54,7 @@ def test_every_example_stays_within_its_memories():
 
 
 def test_a_state_lives_through_its_whole_loop():
-    best = extract(graph_of(TRICKY["gated"]), CHIP).best
+    best = extract(graph_of(TRICKY["gated"], K=2048), CHIP).best
     lives_of = lifetimes(best)
     accumulators = [s.id for s in best.storages.values() if s.level is Level.L0C]
     loads = [s.id for s in best.storages.values() if s.level is Level.L1]

@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_eg.rules import Theory
 
-VALUE_RULES = ("nest", "algebra")
+VALUE_RULES = ("nest", "algebra", "tiling")
 ROUNDS = 3
 
 
@@ -21,7 +21,6 @@ def blame(new_egraph: Callable[[], Any], commands: Sequence[str], theories: Sequ
     for theory in theories:
         for text in theory.text:
             _run(egraph, _alone(text, names))
-    _run(egraph, "(relation Source (V i64))")
     for command in commands:
         _run(egraph, command)
     for name in names * ROUNDS:

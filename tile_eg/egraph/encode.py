@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from tile_eg.egraph.deeper import Tiling, loads_in
 from tile_eg.egraph.meeting import accesses, meetings
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.types import DType
@@ -14,8 +17,8 @@ class Encoder:
     `index` maps the text of an index expression back to it; `met` tells where the vector cores would meet (`egraph.meeting`).
     """
 
-    def __init__(self, values: Values) -> None:
-        self.values = values
+    def __init__(self, values: Values, tilings: Sequence[Tiling] = ()) -> None:
+        self.values, self.tilings = values, tilings
         self.met = meetings(values)
         self.loop_of = {name: loop for loop, name in values.variables.items()}
         self.lines: list[str] = []
@@ -27,6 +30,8 @@ class Encoder:
         """The commands, in an order in which each may be run alone."""
         for loop, around in self.values.parents.items():
             self.lines.append(f"(set (parent {loop}) {around})")
+        for tiling in self.tilings:
+            self._tiling(tiling)
         for t in self.values.tensors:
             self.lines.append(f'(set (tdt (Given "{t.name}")) "{t.dtype}")')
             self.lines.append(f'(set (treg (Given "{t.name}")) 0)')
@@ -56,6 +61,21 @@ class Encoder:
             deps = f"(set-of {' '.join(map(str, loops))})" if loops else "(set-empty)"
             self.lines.append(f'(set (ideps (Ix "{text}")) {deps})')
         return f'(Ix "{text}")'
+
+    def _tiling(self, t: Tiling) -> None:
+        """A deeper form of a loop, and the index expressions of what it loads."""
+        kind = f"Deeper {t.loop} {t.deep} {t.factor} {t.trips}" if t.trips > 1 else f"AllTrips {t.loop} {t.deep} {t.factor}"
+        self.lines.append(f"({kind})")
+        for load in loads_in(self.values, t.variable):
+            moved = t.later(load.args[1])
+            if moved is not None:
+                offset = self.expr(load.args[1])
+                self.lines.append(f"(Strides {offset} {t.loop} {moved[0]})")
+                self.lines.append(f"(set (later {offset} {t.deep}) {self.expr(moved[1])})")
+            for valid, size in ((load.vrows, load.rows), (load.vcols, load.cols)):
+                wide = t.wider(valid, size) if valid is not None else None
+                if valid is not None and wide is not None:
+                    self.lines.append(f"(set (wider {self.expr(valid)} {t.deep} {size}) {self.expr(wide)})")
 
     def term(self, t: Term) -> str:
         if t not in self.names:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph.blame import blame
+from tile_eg.egraph.deeper import with_deeper_loops
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.snapshot import Graph, snapshot
 from tile_eg.errors import TileError
@@ -24,6 +25,7 @@ PHASES = {
     "facts": ("facts",),
     "vectorise nests": ("nest",),
     "algebra": ("facts", "algebra"),
+    "tiling": ("facts", "tiling"),
     "facts of new values": ("facts",),
     "partition, placement, pipelining": ("cube", "vec", "place", "loops", "facts"),
 }
@@ -72,7 +74,6 @@ def _base_egraph(held: tuple[Theory, ...]) -> Any:
         for theory in held:
             for i in range(0, len(theory.text), CHUNK):
                 _run(base, "\n".join(theory.text[i : i + CHUNK]))
-        _run(base, "(relation Source (V i64))")
         for old in list(_bases)[: max(0, len(_bases) - KEPT + 1)]:
             del _bases[old]
         _bases[held] = base
@@ -99,7 +100,7 @@ def _rows(egraph: Any) -> int:
 def _run_phase(egraph: Any, name: str, budget: Budget) -> Phase:
     phase = Phase(name)
     start = time.perf_counter()
-    schedule = " ".join(f"(saturate (run {r}))" if r in ("facts", "nest") else f"(run {r})" for r in PHASES[name])
+    schedule = " ".join(f"(saturate (run {r}))" if r in ("facts", "nest", "tiling") else f"(run {r})" for r in PHASES[name])
     rounds = ONCE.get(name, budget.rounds)
     while phase.rounds < rounds:
         report = _run(egraph, f"(run-schedule (seq {schedule}))")[0].report
@@ -144,7 +145,8 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
     """
     rules = theories() if held is None else held
     watch = Watch()
-    encoder = Encoder(values)
+    values, tilings = with_deeper_loops(values)
+    encoder = Encoder(values, tilings)
     commands = encoder.encode()
     commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
     commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")

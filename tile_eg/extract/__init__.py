@@ -13,7 +13,7 @@ from tile_eg.extract.schedule import LoopStep, Schedule, Step, Storage
 __all__ = ["Extraction", "Extractor", "LoopStep", "Overflow", "Refused", "Schedule", "Step", "Storage", "TooLarge", "extract"]
 
 
-def extract(graph: Graph, chip: Chip, *, k: int = 3, model: str = "analytic", extractor: str = "exact") -> Extraction:
+def extract(graph: Graph, chip: Chip, *, k: int = 4, model: str = "analytic", extractor: str = "exact") -> Extraction:
     """Up to `k` legal schedules with different decisions, cheapest first. TileError where the kernel has none.
 
     Where the solver finds nothing in its time, the beam takes over.

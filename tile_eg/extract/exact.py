@@ -34,7 +34,7 @@ class Exact:
                 schedule = realise(graph, nodes, model.prices, chip)
                 schedule.cost = cost
                 out.schedules.append(schedule)
-                model.forbid(self._settled(graph, nodes))
+                model.forbid(self._settled(graph, nodes, len(out.schedules)))
             except Refused as r:
                 out.refused.append((cost, r))
                 model.forbid(self._cut(r, nodes))
@@ -43,11 +43,15 @@ class Exact:
         return out
 
     @staticmethod
-    def _settled(graph: Graph, nodes: list[Node]) -> Iterable[Node]:
-        """What the next schedule must not repeat: the skew where there is a choice, which only a rank model can judge."""
+    def _settled(graph: Graph, nodes: list[Node], found: int) -> Iterable[Node]:
+        """What the next schedule must not repeat: what only a rank model can judge, where there is a choice.
+
+        That is a skew, or, behind the second schedule, the form of a loop: how deep its tiles are.
+        """
         meets = {n.region for n in nodes if n.op in MEETING}
         skews = [n for n in nodes if n.op == "Skew" and n.payload[0] in meets]
-        return skews or decisions(nodes) or nodes
+        forms = [n for n in nodes if len(_loops_that_give(graph, n.cls)) > 1] if found > 1 else []
+        return skews or forms or decisions(nodes) or nodes
 
     @staticmethod
     def _cut(refused: Refused, nodes: list[Node]) -> Iterable[Node]:
@@ -72,3 +76,8 @@ class Exact:
             return None
         nodes = [n for n in model.graph.nodes if solver.boolean_value(model.chosen[n.index])]
         return makespan(model.graph, model.chip, nodes, model.prices), nodes
+
+
+def _loops_that_give(graph: Graph, cls: int) -> set[int]:
+    """The loops of which a class is a result: more than one where a loop has other forms."""
+    return {n.payload[0] for n in graph.classes[cls] if n.op == "PProj"}

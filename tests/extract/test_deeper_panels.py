@@ -1,0 +1,83 @@
+"""Every form of a loop of products computes the same numbers: operands either way round, a depth that no form divides."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.extract.checked import check_numbers
+from tests.extract.kernels import CHIP, GATED, kernel, pricer
+from tile_eg.compiler import plan_schedule
+from tile_eg.egraph import saturate
+from tile_eg.extract.exact import Exact
+from tile_eg.extract.model import Model
+from tile_eg.frontend.ssa import to_values
+
+PRODUCT = """
+kernel product[M=40, N=40, K=104, BM=32, BN=32, BK=16]({a}, {b}) -> C: f32[M, N] {{
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared   a: f16[{sa}], b: f16[{sb}]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {{
+    a = A[{la}]
+    b = B[{lb}]
+    c += {product}
+  }}
+  C[bx*BM, by*BN] = c
+}}
+"""
+LEFT = {
+    False: ("A: f16[M, K]", "BM, BK", "bx*BM, k*BK", "a"),
+    True: ("A: f16[K, M]", "BK, BM", "k*BK, bx*BM", "a.T"),
+}
+RIGHT = {
+    False: ("B: f16[K, N]", "BK, BN", "k*BK, by*BN", "b"),
+    True: ("B: f16[N, K]", "BN, BK", "by*BN, k*BK", "b.T"),
+}
+
+
+def product(ta: bool, tb: bool, **sizes: int):
+    (a, sa, la, x), (b, sb, lb, y) = LEFT[ta], RIGHT[tb]
+    return kernel(PRODUCT.format(a=a, b=b, sa=sa, sb=sb, la=la, lb=lb, product=f"{x} @ {y}"), **sizes)
+
+
+class Form(Exact):
+    """The best schedule in which the loop runs this often; once is no loop."""
+
+    def __init__(self, trips: int) -> None:
+        super().__init__()
+        self.trips = trips
+
+    def aim(self, model: Model) -> None:
+        for n in model.graph.nodes:
+            if n.op == "PLoop" and model.graph.trips[n.payload[0]] != self.trips:
+                model.forbid((n,))
+        model.minimise_time()
+
+
+@pytest.mark.parametrize("trips", [7, 4, 2, 1])
+@pytest.mark.parametrize(("ta", "tb"), [(False, False), (True, False), (False, True), (True, True)])
+def test_every_form_of_a_product_computes_the_same(ta, tb, trips):
+    check_numbers(product(ta, tb), Form(trips))
+
+
+@pytest.mark.parametrize("trips", [4, 2, 1])
+def test_every_form_of_two_products_computes_the_same(trips):
+    check_numbers(kernel(GATED), Form(trips))
+
+
+def test_an_inner_dimension_shorter_than_a_tile_has_one_form():
+    check_numbers(product(False, False, K=9), Exact())
+
+
+def test_tiles_with_short_rows_are_loaded_as_deeper_panels():
+    values = to_values(product(False, False, M=128, N=256, K=1024, BM=128, BN=256, BK=64))
+    graph = saturate(values, CHIP)
+    best = Exact().extract(graph, CHIP, pricer(graph), 1).best
+    loads = [i for i in plan_schedule(best, CHIP).program.cube if hasattr(i, "body")][0].body
+    assert {i.cols.value for i in loads if getattr(i, "op", "") == "gm_to_l1"} <= {128, 256}
+
+
+def test_schedules_that_are_offered_differ_in_the_depth_of_their_panels():
+    graph = saturate(to_values(product(False, False, M=128, N=256, K=1024, BM=128, BN=256, BK=64)), CHIP)
+    found = Exact().extract(graph, CHIP, pricer(graph), 4).schedules
+    assert len({graph.trips[n.payload[0]] for s in found for n in s.nodes if n.op == "PLoop"}) == 3

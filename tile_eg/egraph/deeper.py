@@ -1,0 +1,129 @@
+"""Loops of products with fewer and deeper trips: which loops, and how their index expressions go on.
+
+The equality is a rule (`rules/21_panels.egg`); index arithmetic is Python's, and comes to the rules as facts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from tile_eg.ir.index import ONE, Expr, const, minimum, terms_of, var, variables
+from tile_eg.ir.values import Term, Values
+
+FACTORS = (2, 4, 8)
+DEEPEST = 1024  # elements of depth beyond which no pair of panels fits L1 twice
+VERSIONS = ("given", "store", "targ", "tproj")
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """Loop `loop` of `before` trips as loop `deep` of `trips` trips: each stands for `factor` of them. One trip is no loop."""
+
+    loop: int
+    deep: int
+    factor: int
+    before: int
+    variable: str
+    new_variable: str
+
+    @property
+    def trips(self) -> int:
+        return -(-self.before // self.factor)
+
+    def later(self, offset: Expr) -> tuple[int, Expr] | None:
+        """By how much an offset moves on from trip to trip, and the offset of a deeper trip; None where it moves unevenly."""
+        step = terms_of(offset).get(var(self.variable), 0)
+        rest = offset - var(self.variable) * step
+        if not step or self.variable in variables(rest):
+            return None
+        return step, rest + self._trip() * (step * self.factor)
+
+    def wider(self, valid: Expr, size: int) -> Expr | None:
+        """How much of `factor` tiles of `size` elements is valid where `valid` is of one; None unless only the last is short."""
+        total = self._total(valid, size)
+        if total is None:
+            return None
+        if total == self.trips * self.factor * size:
+            return const(self.factor * size)
+        return minimum(self.factor * size, total - self._trip() * (self.factor * size))
+
+    def _total(self, valid: Expr, size: int) -> int | None:
+        """The valid elements of all trips' tiles."""
+        if valid.value == size:
+            return self.before * size
+        if valid.op != "min" or const(size) not in valid.args:
+            return None
+        left = terms_of(next(a for a in valid.args if a != const(size)))
+        total = left.pop(ONE, 0)
+        short_at_last = (self.before - 1) * size < total <= self.before * size
+        return total if left == {var(self.variable): -size} and short_at_last else None
+
+    def _trip(self) -> Expr:
+        return var(self.new_variable) if self.trips > 1 else const(0)
+
+
+def with_deeper_loops(values: Values) -> tuple[Values, list[Tiling]]:
+    """The values with an id for each deeper form of their loops of products, and what each form is."""
+    tilings = list(_tilings(values))
+    if not tilings:
+        return values, []
+    parents = values.parents | {t.deep: values.parents[t.loop] for t in tilings}
+    trips = values.trips | {t.deep: t.trips for t in tilings}
+    names = values.variables | {t.deep: t.new_variable for t in tilings}
+    return replace(values, parents=parents, trips=trips, variables=names), tilings
+
+
+def _tilings(values: Values) -> Iterator[Tiling]:
+    new = max(values.parents, default=0) + 1
+    taken = set(values.variables.values())
+    for loop, depth in sorted(_loops_of_products(values).items()):
+        before, variable = values.trips[loop], values.variables[loop]
+        for factor in sorted({*(f for f in FACTORS if f < before), before}):
+            if factor * depth > DEEPEST:
+                continue
+            name = next(n for n in (f"{variable}_by{factor}" + "_" * i for i in range(len(taken) + 1)) if n not in taken)
+            taken.add(name)
+            yield Tiling(loop, new, factor, before, variable, name)
+            new += 1
+
+
+def _loops_of_products(values: Values) -> dict[int, int]:
+    """The depth of the products in loops whose states each add one product in each trip."""
+    out = {}
+    for t in reachable(values):
+        if t.op == "loop" and t.args[1] > 1:
+            depths = [_depth_added(t.args[0], k, init, after) for k, (init, after) in enumerate(t.args[2])]
+            if depths and all(depths):
+                out[t.args[0]] = max(d for d in depths if d)
+    return out
+
+
+def _depth_added(loop: int, k: int, init: Term, after: Term) -> int | None:
+    """The depth of the product that a state's next value adds to the state."""
+    if init.op in VERSIONS or after.op != "binary" or after.args[0] != "add":
+        return None
+    products = [x for x in after.args[1:] if x.op == "matmul"]
+    states = [x for x in after.args[1:] if x.op == "arg" and x.args == (loop, k)]
+    if len(products) != 1 or len(states) != 1:
+        return None
+    a, _, transposed, _ = products[0].args
+    return a.rows if transposed else a.cols
+
+
+def loads_in(values: Values, variable: str) -> list[Term]:
+    """The loads whose place varies with a loop's variable."""
+    return [t for t in reachable(values) if t.op == "load" and variable in variables(t.args[1])]
+
+
+def reachable(values: Values) -> list[Term]:
+    """Every term that the outputs are made of."""
+    seen: dict[Term, None] = {}
+    stack: list[Term] = list(values.outputs)
+    while stack:
+        t = stack.pop()
+        if t not in seen:
+            seen[t] = None
+            states = [x for pair in t.args[2] for x in pair] if t.op == "loop" else t.args
+            stack += [x for x in states if isinstance(x, Term)]
+    return list(seen)
