@@ -17,11 +17,17 @@ ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 
 @dataclass
 class Life:
-    """First and last time of a storage on the line of issue (two ticks a step: it reads, then writes)."""
+    """First and last time of a storage on the line of issue (two ticks a step: it reads, then writes).
+
+    `gap` is the time in a loop between the last read of what came round and the write of what goes round; `at` is the loop and
+    the lag of all its accesses there. A storage whose whole life is in the gap, at the same loop and lag, may have the place.
+    """
 
     first: int
     last: int
     in_place_of: set[int] = field(default_factory=set)
+    gap: tuple[int, int] | None = None
+    at: tuple[tuple[int, ...], int] | None = None
 
 
 class _Line:
@@ -56,8 +62,8 @@ class _Line:
                 main = step.srcs[:1] if step.node.op in ("VBinR", "VBinC") else step.srcs
                 self.reuse[step.dst] |= {s for s in main if isinstance(s, int)}
         if step.scratch is not None:
-            self.events[step.scratch].append((2 * self.time, False, step, path))
-            self.events[step.scratch].append((2 * self.time + 1, True, step, path))
+            self.events[step.scratch].append((2 * self.time, True, step, path))
+            self.events[step.scratch].append((2 * self.time + 1, False, step, path))
         self.time += 1
 
     def life(self, sid: int, roomy: bool) -> Life:
@@ -74,7 +80,17 @@ class _Line:
         if common and (self._goes_round(sid, events) or (roomy and any(step.pipe != "AIV.V" for _, _, step, _ in events))):
             start, end = self.span[common[-1]]
             first, last = min(first, 2 * start), max(last, 2 * end)
-        return Life(first, last, {s for s in self.reuse[sid] if s != sid})
+        return Life(first, last, {s for s in self.reuse[sid] if s != sid}, *self._gap(sid, events))
+
+    def _gap(self, sid: int, events: list) -> tuple[tuple[int, int] | None, tuple[tuple[int, ...], int] | None]:
+        """The gap of a storage with one slot, and where its accesses in loops are: one loop and one lag, or nowhere."""
+        inside = [e for e in events if e[3]]
+        places = {(path, step.lag) for _, _, step, path in inside}
+        if len(places) != 1 or self.storages[sid].slots > 1:
+            return None, None
+        written = min((t for t, writes, *_ in inside if writes), default=-1)
+        read = max((t for t, writes, *_ in inside if not writes and t < written), default=-1)
+        return ((read, written) if read >= 0 else None), places.pop()
 
     def _goes_round(self, sid: int, events: list) -> bool:
         reads = min((t for t, w, *_ in events if not w), default=1 << 60)
@@ -93,7 +109,13 @@ def lifetimes(schedule: Schedule, roomy: bool = False) -> dict[int, Life]:
 
 
 def _meet(a: Life, b: Life) -> bool:
-    return a.first <= b.last and b.first <= a.last
+    return a.first <= b.last and b.first <= a.last and not _in_gap(a, b) and not _in_gap(b, a)
+
+
+def _in_gap(tenant: Life, owner: Life) -> bool:
+    if not owner.gap or tenant.at != owner.at:
+        return False
+    return owner.gap[0] < tenant.first and tenant.last < owner.gap[1]
 
 
 def _touch(a: Life, b: Life) -> bool:
@@ -109,7 +131,18 @@ def _clash(x: tuple[int, Life, Storage], y: tuple[int, Life, Storage], at: int, 
     if _meet(a, b):
         return True
     same = at == other and s.bytes == t.bytes and s.dtype == t.dtype
+    if _in_gap(a, b) or _in_gap(b, a):
+        tenant, owner = (x, y) if _in_gap(a, b) else (y, x)
+        return not all(same and fits for fits in _gap_edges(tenant, owner))
     return _touch(a, b) and not (same and (j in a.in_place_of or i in b.in_place_of))
+
+
+def _gap_edges(tenant: tuple[int, Life, Storage], owner: tuple[int, Life, Storage]) -> list[bool]:
+    """At each edge of the gap where one step reads the one and writes the other: whether that works in place."""
+    (i, life, _), (j, around, _) = tenant, owner
+    assert around.gap
+    edges = [j in life.in_place_of] if around.gap[0] + 1 == life.first else []
+    return edges + ([i in around.in_place_of] if life.last + 1 == around.gap[1] else [])
 
 
 def _pack(group: list[tuple[int, Life, Storage]], align: int) -> tuple[dict[int, int], int]:
