@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,6 +13,7 @@ from tile_eg.extract.memory import ON_CHIP, Life, _pack, lifetimes
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.types import F32, Level
 
+SOFTMAX = Path(__file__).parents[2] / "examples/softmax.tile"
 lives = st.tuples(st.integers(0, 40), st.integers(0, 12), st.integers(1, 30)).map(lambda t: (t[0], t[0] + t[1], 32 * t[2]))
 
 
@@ -61,3 +64,39 @@ def test_a_state_lives_through_its_whole_loop():
     assert all(
         lives_of[c].first <= lives_of[a].first and lives_of[a].last <= lives_of[c].last for c in accumulators for a in loads
     )
+
+
+INSIDE = ((1,), 0)
+
+
+def owner(**fields: object) -> Life:
+    """A state of loop 1 that is read for the last time at 20 and written at 31."""
+    return Life(0, 60, **{"gap": (20, 31), "at": INSIDE, **fields})  # type: ignore[arg-type]
+
+
+def test_what_lives_between_a_states_last_read_and_its_next_write_has_its_place():
+    _, used = _pack([(0, owner(), storage(0, 64)), (1, Life(23, 26, at=INSIDE), storage(1, 32))], 32)
+    assert used == 64
+
+
+def test_what_lives_longer_than_the_gap_has_a_place_of_its_own():
+    _, used = _pack([(0, owner(), storage(0, 64)), (1, Life(23, 34, at=INSIDE), storage(1, 64))], 32)
+    assert used == 128
+
+
+def test_at_another_lag_the_gap_is_at_another_time():
+    _, used = _pack([(0, owner(), storage(0, 64)), (1, Life(23, 26, at=((1,), 2)), storage(1, 64))], 32)
+    assert used == 128
+
+
+def test_a_step_that_reads_the_state_and_writes_into_its_gap_must_work_in_place():
+    apart, _ = _pack([(0, owner(), storage(0, 64)), (1, Life(21, 26, at=INSIDE), storage(1, 64))], 32)
+    together, _ = _pack([(0, owner(), storage(0, 64)), (1, Life(21, 26, in_place_of={0}, at=INSIDE), storage(1, 64))], 32)
+    assert apart[0] != apart[1] and together[0] == together[1]
+
+
+def test_a_reductions_scratch_lives_for_its_step_alone():
+    best = extract(graph_of(SOFTMAX.read_text(), N=1024, BM=16), CHIP).best
+    lives_of = lifetimes(best, roomy=True)
+    scratch = {s.scratch for s, _ in best.walk() if s.scratch is not None}
+    assert scratch and all(lives_of[sid].last == lives_of[sid].first + 1 for sid in scratch)
