@@ -19,6 +19,8 @@ from tile_eg.report.cost import Cost
 from tile_eg.report.explain import Explanation, ScheduleView
 from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
+from tile_eg.rules import selected
+from tile_eg.search import SearchOptions, search_options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -217,10 +219,11 @@ class Lowered(Planned):
         return Explanation(title, self.cost, ranked, self.dropped, self.extraction, self.phases)
 
 
-def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -> Lowered:
+def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", search: SearchOptions | None = None) -> Lowered:
     """Compiles a kernel for a chip. TileError is the user's to mend, with its place; InternalError is ours.
 
-    The search keeps a few schedules; the rank model (its name, or "module:Class") decides among them once they are planned.
+    The search, as its options say, keeps a few schedules; the rank model (its name, or "module:Class") decides among them once
+    they are planned.
     """
     from tile_eg.cost_models import rank_model
     from tile_eg.frontend.check import check
@@ -228,6 +231,7 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
 
     target = _target(chip)
     model = rank_model(rank, target)
+    options = search or search_options()
     timings: dict[str, float] = {}
 
     def step(name: str, do: Callable[..., Any], *arguments: Any) -> Any:
@@ -236,33 +240,58 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline") -
 
     step("check", check, kernel)
     values = step("values", to_values, kernel)
-    graph, extraction = _search(values, target, step)
+    graph, extraction = _search(values, target, options, step)
     planned, dropped = step("plan", _plan_all, (extraction.best, *extraction.alternatives), target)
     candidates = step("rank", _ranked, planned, model)
     program = candidates[0].planned.program
     return Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings)
 
 
-def _search(values: Values, chip: Chip, step: Callable[..., Any]) -> tuple[Graph, Extraction]:
+def _search(values: Values, chip: Chip, options: SearchOptions, step: Callable[..., Any]) -> tuple[Graph, Extraction]:
     """The schedules of a kernel. Where results of its products do not fit L0C, its rows go through in panels, as few as fit."""
-    from tile_eg.egraph import saturate
     from tile_eg.egraph.panels import PANELS, in_panels
-    from tile_eg.extract import TooLarge, extract
+    from tile_eg.extract import TooLarge
 
     whole: TileError | None = None
     for panels in (1, *PANELS):
         parted = in_panels(values, panels) if panels > 1 else values
         if parted is None:
             continue
-        graph = step("saturate", saturate, parted, chip)
+        graph = step("saturate", _saturated, parted, chip, options)
         try:
-            return graph, step("extract", extract, graph, chip)
+            return graph, step("extract", _extracted, graph, chip, options)
         except TooLarge as error:
             whole = whole or error
             if error.level != Level.L0C:
                 break
     assert whole is not None
     raise whole
+
+
+def _saturated(values: Values, chip: Chip, options: SearchOptions) -> Graph:
+    """The graph under the options' rules. Where they find nothing, and all rules do, the error names those that are missing."""
+    from tile_eg.egraph import saturate
+
+    try:
+        return saturate(values, chip, options.budget, options.theories)
+    except TileError as error:
+        missing = options.left_out
+        if not missing:
+            raise
+        try:
+            phases = saturate(values, chip, options.budget, selected(options.rules)).phases
+        except TileError:
+            raise error from None
+        needed = sorted(r for p in phases for r, n in p.matches.items() if n and r in missing)
+        error.notes += ((f"rules that are left out, and matched with all rules: {', '.join(needed)}", None),)
+        raise
+
+
+def _extracted(graph: Graph, chip: Chip, options: SearchOptions) -> Extraction:
+    from tile_eg.extract import extract
+
+    name, settings = options.found_by
+    return extract(graph, chip, k=options.schedules, extractor=name, settings=settings)
 
 
 def check_kernel(kernel: Kernel) -> None:

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extract.kernels import GATED, TRICKY, kernel
-from tile_eg.rules import native
 from tile_eg.egraph.encode import Encoder, number
 from tile_eg.frontend.ssa import to_values
+from tile_eg.rules import native
 
 TAILS = """
 kernel tails[M=100, N=70, BM=64, BN=64](A: f32[M, N]) -> C: f32[M, N] {

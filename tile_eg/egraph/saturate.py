@@ -34,20 +34,25 @@ ONCE = {"algebra": 3}  # rounds of phases that would not end by themselves
 
 @dataclass(frozen=True)
 class Budget:
-    """Where a phase stops even if it is not saturated: rows of the e-graph, rounds, seconds."""
+    """Where a phase stops even if it is not saturated: rows that it adds to the e-graph, rounds, seconds.
+
+    The rows are counted after every `every` rounds.
+    """
 
     rows: int = 60_000
     rounds: int = 60
     seconds: float = 20.0
+    every: int = 8
 
 
 @dataclass
 class Phase:
-    """What one phase did: seconds, rows after it, rounds, matches and seconds by rule, and whether a budget ended it."""
+    """What one phase did: seconds, rows after it and those it added, rounds, matches and seconds by rule, what ended it early."""
 
     name: str
     seconds: float = 0.0
     rows: int = 0
+    added: int = 0
     rounds: int = 0
     matches: dict[str, int] = field(default_factory=dict)
     rule_seconds: dict[str, float] = field(default_factory=dict)
@@ -99,7 +104,7 @@ def _rows(egraph: Any) -> int:
 
 def _run_phase(egraph: Any, name: str, budget: Budget) -> Phase:
     phase = Phase(name)
-    start = time.perf_counter()
+    start, before = time.perf_counter(), _rows(egraph)
     schedule = " ".join(f"(saturate (run {r}))" if r in ("facts", "nest", "tiling") else f"(run {r})" for r in PHASES[name])
     rounds = ONCE.get(name, budget.rounds)
     while phase.rounds < rounds:
@@ -115,12 +120,13 @@ def _run_phase(egraph: Any, name: str, budget: Budget) -> Phase:
         if phase.seconds > budget.seconds:
             phase.stopped_by = f"{budget.seconds:g} s"
             break
-        if phase.rounds % 8 == 0 and _rows(egraph) > budget.rows:
-            phase.stopped_by = f"{budget.rows} rows"
+        if phase.rounds % budget.every == 0 and _rows(egraph) - before > budget.rows:
+            phase.stopped_by = f"{budget.rows} new rows"
             break
     else:
         phase.stopped_by = "" if name in ONCE else f"{rounds} rounds"
     phase.rows = _rows(egraph)
+    phase.added = phase.rows - before
     phase.seconds = time.perf_counter() - start
     return phase
 

@@ -2,30 +2,83 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
 from tile_eg.chips import Chip
 from tile_eg.cost_models import search_model
 from tile_eg.egraph import Graph
+from tile_eg.errors import TileError, did_you_mean
 from tile_eg.extract.base import Extraction, Extractor, Overflow, Refused
 from tile_eg.extract.failure import TooLarge
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import LoopStep, Schedule, Step, Storage
 
-__all__ = ["Extraction", "Extractor", "LoopStep", "Overflow", "Refused", "Schedule", "Step", "Storage", "TooLarge", "extract"]
+__all__ = [
+    "EXTRACTORS", "Extraction", "Extractor", "LoopStep", "Overflow", "Refused", "Schedule", "Step", "Storage", "TooLarge",
+    "extract", "make_extractor",
+]  # fmt: skip
+
+EXTRACTORS = {
+    "exact": "tile_eg.extract.exact:Exact",
+    "beam": "tile_eg.extract.beam:Beam",
+    "greedy": "tile_eg.extract.greedy:Greedy",
+    "random": "tile_eg.extract.chaos:Random",
+    "worst": "tile_eg.extract.chaos:Worst",
+}
+FALLBACK = {"exact": "beam", "greedy": "beam"}
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def extract(graph: Graph, chip: Chip, *, k: int = 4, model: str = "analytic", extractor: str = "exact") -> Extraction:
+def extract(
+    graph: Graph,
+    chip: Chip,
+    *,
+    k: int = 3,
+    model: str = "analytic",
+    extractor: str = "exact",
+    settings: Mapping[str, Any] = NOTHING,
+) -> Extraction:
     """Up to `k` legal schedules with different decisions, cheapest first. TileError where the kernel has none.
 
-    Where the solver finds nothing in its time, the beam takes over.
+    Where the extractor finds nothing and another may, that one takes over: see `FALLBACK`.
     """
-    from tile_eg.extract.beam import Beam
-    from tile_eg.extract.exact import Exact
     from tile_eg.extract.failure import no_schedule
 
     pricer = Pricer(graph, chip, search_model(model, chip))
-    found = Exact().extract(graph, chip, pricer, k) if extractor == "exact" else Beam().extract(graph, chip, pricer, k)
-    if not found.schedules and extractor == "exact" and found.gave_up:
-        found = Beam().extract(graph, chip, pricer, k)
+    found = _found(extractor, settings, graph, chip, pricer, k)
+    while not found.schedules and found.extractor in FALLBACK and (found.gave_up or found.extractor != "exact"):
+        found = _found(FALLBACK[found.extractor], {}, graph, chip, pricer, k)
     if not found.schedules:
         raise no_schedule(graph, chip, pricer, found)
     return found
+
+
+def _found(name: str, settings: Mapping[str, Any], graph: Graph, chip: Chip, pricer: Pricer, k: int) -> Extraction:
+    """What an extractor finds. What goes wrong in one that is not ours is its author's to mend."""
+    made = make_extractor(name, settings)
+    try:
+        return made.extract(graph, chip, pricer, k)
+    except Exception as error:
+        if name in EXTRACTORS:
+            raise
+        raise TileError(f"the extractor '{name}' failed: {type(error).__name__}: {error}") from error
+
+
+def make_extractor(name: str, settings: Mapping[str, Any] = NOTHING) -> Extractor:
+    """The extractor called `name`, or the class "module:Class" made without arguments. TileError where there is none."""
+    module, colon, cls = EXTRACTORS.get(name, name).partition(":")
+    if not colon:
+        help = f"{did_you_mean(name, EXTRACTORS)}; or your own as module:Class"
+        raise TileError(f"unknown extractor '{name}'", help=help)
+    try:
+        made = getattr(import_module(module), cls)(**settings)
+    except (ImportError, AttributeError, TypeError) as error:
+        raise TileError(f"cannot load the extractor '{name}': {error}") from error
+    if not callable(getattr(made, "extract", None)):
+        raise TileError(
+            f"'{name}' is no extractor: it has no method extract", help="extract(graph, chip, pricer, k) -> Extraction"
+        )
+    return made

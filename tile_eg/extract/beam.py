@@ -49,6 +49,11 @@ class Beam:
         return out
 
 
+def additive(graph: Graph, chip: Chip, pricer: Pricer) -> Choice | None:
+    """The choice of least added cost; None where it would have a cycle."""
+    return _Search(graph, chip, [pricer.price(n) for n in graph.nodes]).choice(())
+
+
 class _Search:
     def __init__(self, graph: Graph, chip: Chip, prices: list[Price]) -> None:
         self.graph, self.chip, self.prices = graph, chip, prices

@@ -13,7 +13,7 @@ class Random(Exact):
 
     name = "random"
 
-    def __init__(self, seed: int, refusals: int = 40) -> None:
+    def __init__(self, seed: int = 0, refusals: int = 40) -> None:
         super().__init__(seconds=5.0, refusals=refusals)
         self.seed = seed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
@@ -12,35 +12,60 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
 
+Settled = Callable[[Graph, list[Node], int], Iterable[Node]]
+
 
 class Exact:
-    """CP-SAT to optimality, within `seconds` of its deterministic time a solve and `refusals` choices that turn out illegal."""
+    """CP-SAT to optimality, within `seconds` of its deterministic time a solve and `refusals` choices that turn out illegal.
+
+    No further schedule is looked for once all solves together took `total` seconds of that time.
+    """
 
     name = "exact"
 
-    def __init__(self, seconds: float = 10.0, refusals: int = 40, workers: int = 1) -> None:
-        self.seconds, self.refusals, self.workers = seconds, refusals, workers
+    def __init__(self, seconds: float = 10.0, refusals: int = 40, workers: int = 1, total: float = 30.0) -> None:
+        self.seconds, self.refusals, self.workers, self.total = seconds, refusals, workers, total
+        self.spent = 0.0
 
     def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction:
+        out = Extraction([], extractor=self.name)
+        self.spent = 0.0
+        cuts: list[list[Node]] = []
+        self._find(self._model(graph, chip, pricer, cuts), out, k, self._settled, cuts)
+        if 1 < len(out.schedules) < k and not out.gave_up:  # skews and forms have their schedules: now any decision may differ
+            cuts += [list(decisions(s.nodes)) for s in out.schedules]
+            self._find(self._model(graph, chip, pricer, cuts), out, k, self._decided, cuts)
+        out.gave_up |= len(out.refused) >= self.refusals
+        out.schedules.sort(key=lambda s: s.cost)
+        return out
+
+    def _model(self, graph: Graph, chip: Chip, pricer: Pricer, cuts: Iterable[Iterable[Node]]) -> Model:
         model = Model(graph, chip, pricer)
         self.aim(model)
-        out = Extraction([], extractor=self.name)
-        while len(out.schedules) < k and len(out.refused) < self.refusals:
+        for cut in cuts:
+            model.forbid(cut)
+        return model
+
+    def _find(self, model: Model, out: Extraction, k: int, settled: Settled, cuts: list[list[Node]]) -> None:
+        """Adds schedules until there are `k`; choices that turn out illegal go to `cuts`."""
+        while len(out.schedules) < k and len(out.refused) < self.refusals and self.spent < self.total:
             found = self._solve(model, out)
             if found is None:
                 break
             cost, nodes = found
             try:
-                schedule = realise(graph, nodes, model.prices, chip)
+                schedule = realise(model.graph, nodes, model.prices, model.chip)
                 schedule.cost = cost
                 out.schedules.append(schedule)
-                model.forbid(self._settled(graph, nodes, len(out.schedules)))
+                model.forbid(settled(model.graph, nodes, len(out.schedules)))
             except Refused as r:
                 out.refused.append((cost, r))
-                model.forbid(self._cut(r, nodes))
-        out.gave_up |= len(out.refused) >= self.refusals
-        out.schedules.sort(key=lambda s: s.cost)
-        return out
+                cuts.append(list(self._cut(r, nodes)))
+                model.forbid(cuts[-1])
+
+    @staticmethod
+    def _decided(graph: Graph, nodes: list[Node], found: int) -> Iterable[Node]:
+        return decisions(nodes) or nodes
 
     @staticmethod
     def _settled(graph: Graph, nodes: list[Node], found: int) -> Iterable[Node]:
@@ -71,6 +96,7 @@ class Exact:
         solver.parameters.random_seed = 0
         out.solves += 1
         status = solver.solve(model.cp)
+        self.spent += solver.response_proto.deterministic_time
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             out.gave_up = status == cp_model.UNKNOWN
             return None

@@ -124,12 +124,10 @@ def theories() -> tuple[Theory, ...]:
 
 
 @lru_cache(maxsize=1)
-def constructors() -> dict[str, str]:
-    """The sort of every constructor of the project's theories."""
-    sorts: dict[str, str] = {}
-    for form in (f for t in theories() for text in t.text if text.startswith("(constructor ") for f in parse(text)):
-        sorts[form[1]] = form[3]
-    return sorts
+def signatures() -> dict[str, tuple[tuple[str, ...], str]]:
+    """(sorts of the arguments, sort of the result) of every constructor of the project's theories."""
+    forms = (f for t in theories() for text in t.text if text.startswith("(constructor ") for f in parse(text))
+    return {form[1]: (form[2], form[3]) for form in forms}
 
 
 @lru_cache(maxsize=16)

@@ -1,0 +1,62 @@
+"""Whether egglog takes a theory: form by form, beside the rules that are there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tile_eg.rules import Theory, native
+from tile_eg.rules.sexpr import Placed
+
+_PLACE = re.compile(r"In \d+:[\d-]+: *(.*)")
+CHUNK = 20
+
+
+@dataclass(frozen=True)
+class TypeFault:
+    """What egglog says, and the part of the form that it says it of."""
+
+    what: str
+    where: str
+
+
+def loaded(held: Iterable[Theory]) -> Any:
+    """A new e-graph with these theories."""
+    egraph = native.load().EGraph()
+    for theory in held:
+        for i in range(0, len(theory.text), CHUNK):
+            run(egraph, "\n".join(theory.text[i : i + CHUNK]))
+    return egraph
+
+
+def run(egraph: Any, commands: str) -> None:
+    """Runs egglog commands; a panic of egglog's is a RuntimeError, too."""
+    try:
+        egraph.run_program(*egraph.parse_program(commands))
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise RuntimeError(str(error)) from error
+
+
+def check_types(held: tuple[Theory, ...], forms: Iterable[tuple[Placed, str]]) -> Iterator[tuple[Placed, TypeFault]]:
+    """The first form that egglog refuses, with what it says. A form is given with its text as egglog takes it."""
+    egraph = loaded(held)
+    for placed, text in forms:
+        try:
+            run(egraph, text)
+        except RuntimeError as error:
+            yield placed, _fault(str(error))
+            return
+
+
+def _fault(message: str) -> TypeFault:
+    """egglog's message in two parts: `In 1:39-51: (BinS "ad" x)`, then what is wrong with that."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    place = _PLACE.match(lines[0]) if lines else None
+    if not place:
+        return TypeFault(" ".join(lines) or "egglog refuses it", "")
+    what = " ".join(lines[1:]) or "egglog refuses it"
+    return TypeFault(what[0].lower() + what[1:], place[1])

@@ -1,0 +1,117 @@
+"""What a user may ask of the search: which rules take part, how much is tried, and where it stops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.rules import Theory, registry, selected
+
+if TYPE_CHECKING:
+    from tile_eg.egraph import Budget
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many schedules are planned and ranked, by which extractor they are found, and with which settings of it."""
+
+    schedules: int
+    extractor: str
+    settings: tuple[tuple[str, Any], ...] = ()
+
+
+EFFORTS = {
+    "none": Effort(1, "greedy"),
+    "quick": Effort(3, "exact"),
+    "full": Effort(12, "exact", (("seconds", 10.0), ("total", 15.0), ("refusals", 200))),
+}
+
+
+@dataclass(frozen=True)
+class SearchOptions:
+    """How one kernel's schedules are searched. `search_options` makes them from what a user writes, and checks it.
+
+    `exact_math` keeps the rules that hold bit for bit, and those that choose an instruction. `rules` are theories beside the
+    project's own, `without` names of rules that are left out. `fuel` is how many rows a phase may add to the e-graph.
+    `k` is how many schedules are kept and ranked, `extractor` who finds them; None: what the effort says.
+    """
+
+    exact_math: bool = False
+    effort: str = "quick"
+    rules: tuple[Theory, ...] = ()
+    without: frozenset[str] = frozenset()
+    fuel: int | None = None
+    k: int | None = None
+    extractor: str | None = None
+
+    @property
+    def theories(self) -> tuple[Theory, ...]:
+        """All rules that take part."""
+        return selected(self.rules, self.without, self.exact_math)
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """The names of the rules that do not take part."""
+        return frozenset(registry(selected(self.rules)).keys() - registry(self.theories).keys())
+
+    @property
+    def schedules(self) -> int:
+        """How many schedules are kept and ranked."""
+        return self.k or EFFORTS[self.effort].schedules
+
+    @property
+    def found_by(self) -> tuple[str, dict[str, Any]]:
+        """The extractor's name, and its settings."""
+        effort = EFFORTS[self.effort]
+        if self.extractor in (None, effort.extractor):
+            return effort.extractor, dict(effort.settings)
+        return self.extractor or effort.extractor, {}
+
+    @property
+    def budget(self) -> Budget:
+        """Where a phase of the rules stops."""
+        from tile_eg.egraph import Budget
+
+        return Budget() if self.fuel is None else Budget(rows=self.fuel, every=1)
+
+
+def search_options(
+    *,
+    exact_math: bool = False,
+    effort: str = "quick",
+    rules: Iterable[str | Path | Theory] = (),
+    without: Iterable[str] = (),
+    fuel: int | None = None,
+    k: int | None = None,
+    extractor: str | None = None,
+) -> SearchOptions:
+    """Checked options. `rules` are files, rule texts or theories; those of `tile_eg.rules.add` take part without being named.
+
+    TileError for an unknown effort or rule, for a theory with a fault, and for numbers below 1.
+    """
+    if effort not in EFFORTS:
+        raise TileError(f"unknown effort '{effort}'", help=did_you_mean(effort, EFFORTS))
+    for name, number in (("fuel", fuel), ("k", k)):
+        if number is not None and number < 1:
+            raise TileError(f"{name} is at least 1, not {number}")
+    theories = _theories(rules)
+    left_out = frozenset(without)
+    known = registry((*selected(), *theories))
+    for rule in sorted(left_out):
+        if rule not in known:
+            raise TileError(f"there is no rule '{rule}' to leave out", help=did_you_mean(rule, known))
+        if known[rule].ruleset == "facts":
+            raise TileError(f"'{rule}' is a fact that other rules rest on; it cannot be left out", help="tile-eg rules lists all")
+    return SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor)
+
+
+def _theories(given: Iterable[str | Path | Theory]) -> tuple[Theory, ...]:
+    from tile_eg.rules.user import added, read_theory_of
+
+    out: list[Theory] = list(added())
+    for item in given:
+        out.append(item if isinstance(item, Theory) else read_theory_of(item, tuple(out)))
+    return tuple(out)
