@@ -1,173 +1,262 @@
-"""Flash attention forward as the public four-stage kernel runs it: the cores meet in rings in GM, products run ahead."""
+"""Flash attention forward as the public four-stage kernels run it: the cores meet in rings in GM, products run ahead.
+
+Q stays in L1; the running maxima are kept negated and scaled, so that a multiplication and an addition prepare the exponential.
+"""
 
 from __future__ import annotations
 
-from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take
-from tile_eg.ir.index import BLOCK, SUB, less, var
-from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Loop, Node, PipeBarrier, Program, Tile, When
+from dataclasses import dataclass
+from math import inf, sqrt
+
+from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take, v_ops
+from tile_eg.ir.index import BLOCK, SUB, Expr, less, var
+from tile_eg.ir.machine import block_steps
+from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Loop, Node, Program, Tile, When
 from tile_eg.ir.types import F16, F32, Level
 
-ROWS, HEAD, STEP = 128, 128, 128
-BARRIER = PipeBarrier("V")
+ROWS, HALF, STEP, RING = 128, 64, 128, 8
 S_READY, P_READY, PV_READY = 0, 1, 2
 
 
-def attention(queries: int, keys: int, tile: int = 256, preload: int = 4) -> Program:
-    """`queries` x `keys` with a head of 128: a block takes 128 queries, a trip `tile` keys; Q @ K is `preload` trips ahead."""
-    trips = keys // tile
-    ahead = min(preload, trips)
-    tensors = tuple(
-        matrix(n, F16, rows, HEAD, n == "O") for n, rows in (("Q", queries), ("K", keys), ("V", keys), ("O", queries))
-    )
-    cube = (*_cube_head(), Loop("t", trips + ahead, _cube_trip(trips, ahead, tile)), *_cube_tail())
-    vector = (*_vector_head(), Loop("t", trips + 1, _vector_trip(trips, tile)), *_vector_tail())
-    return program("attention", "MIX_AIC_1_2", tensors, queries // ROWS, _buffers(tile), cube=cube, vector=vector, halves=True)
+@dataclass(frozen=True)
+class Attention:
+    """`heads` times `queries` x `keys`, each `head` wide. A task is 128 queries, a trip `tile` keys (a multiple of 128).
+
+    Q @ K is `preload` trips ahead of P @ V. With `persistent` cores these take the tasks in turn; otherwise each is a block.
+    """
+
+    queries: int
+    keys: int
+    tile: int = 256
+    preload: int = 4
+    head: int = 128
+    heads: int = 1
+    persistent: int = 0
+
+    def __post_init__(self) -> None:
+        if self.queries % ROWS or self.tile % STEP or self.keys % self.tile:
+            raise ValueError(f"this schedule has no tails: {self.queries} queries, {self.keys} keys, tiles of {self.tile}")
+
+    @property
+    def trips(self) -> int:
+        return self.keys // self.tile
+
+    @property
+    def ahead(self) -> int:
+        return min(self.preload, self.trips)
+
+    @property
+    def steps(self) -> int:
+        """Products of 128 keys in a trip; a vector core takes its scores in as many parts."""
+        return self.tile // STEP
+
+    @property
+    def part(self) -> int:
+        """Rows of scores that a vector core takes at once."""
+        return HALF // self.steps
+
+    @property
+    def tasks(self) -> int:
+        return self.heads * self.queries // ROWS
+
+    @property
+    def blocks(self) -> int:
+        return min(self.persistent or self.tasks, self.tasks)
+
+    @property
+    def task(self) -> Expr:
+        return var(BLOCK) if self.blocks == self.tasks else var("task") * self.blocks + var(BLOCK)
+
+    def over_tasks(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """What a block does for one task, done for all of its tasks."""
+        if self.blocks == self.tasks:
+            return nodes
+        if self.tasks % self.blocks:
+            nodes = (When(less(self.task, self.tasks), nodes),)
+        return (Loop("task", -(-self.tasks // self.blocks), nodes),)
 
 
-def _buffers(tile: int) -> tuple[Buffer, ...]:
-    part = 8192 // tile
+def expert(queries: int, keys: int, head: int, heads: int, cores: int = 24) -> Attention:
+    """The schedule that is published as best for 128 x 128 scores: a ring of 8, Q @ K runs ahead, persistent."""
+    return Attention(queries, keys, 128, 4, head, heads, cores)
+
+
+def attention(a: Attention) -> Program:
+    """The kernel for all cores; O = softmax(Q @ K.T / sqrt(head)) @ V for every head."""
+    sizes = {"Q": a.queries, "K": a.keys, "V": a.keys, "O": a.queries}
+    tensors = tuple(matrix(name, F16, a.heads * rows, a.head, name == "O") for name, rows in sizes.items())
+    cube, vector = _around(_CUBE_RINGS, a.over_tasks(_cube(a))), _around(_VECTOR_RINGS, a.over_tasks(_vector(a)))
+    return program("attention", "MIX_AIC_1_2", tensors, a.blocks, _buffers(a), cube=cube, vector=vector, over={"out": "e"})
+
+
+def _around(rings: list[tuple[str, str, range]], nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    free, left = zip(*(both_ways(*ring) for ring in rings), strict=True)
+    return (*(n for f in free for n in f), *nodes, *(n for f in left for n in f))
+
+
+def _buffers(a: Attention) -> tuple[Buffer, ...]:
+    scratch = a.part * sum(left for _, left in block_steps(a.tile) if left > 1)
     return (
-        buffer("q", Level.L1, F16, ROWS, HEAD), buffer("k", Level.L1, F16, STEP, HEAD, 2),
-        buffer("v", Level.L1, F16, tile, HEAD, 2), buffer("p", Level.L1, F16, ROWS, tile, 2),
+        buffer("q", Level.L1, F16, ROWS, a.head), buffer("k", Level.L1, F16, STEP, a.head, 2),
+        buffer("v", Level.L1, F16, a.tile, a.head, 2), buffer("p", Level.L1, F16, ROWS, a.tile, 2),
         buffer("l0a", Level.L0A, F16, ROWS, STEP, 2),
-        buffer("l0b", Level.L0B, F16, STEP, HEAD, 2), buffer("l0c", Level.L0C, F32, ROWS, STEP, 2),
-        buffer("s_gm", Level.WS, F32, ROWS, tile, 8), buffer("p_gm", Level.WS, F16, ROWS, tile, 8),
-        buffer("pv_gm", Level.WS, F32, ROWS, HEAD, 8), buffer("s", Level.UB, F32, part, tile, 2),
-        buffer("e", Level.UB, F16, part, tile, 2), buffer("pv", Level.UB, F32, ROWS // 2, HEAD, 1, 1),
-        buffer("o", Level.UB, F32, ROWS // 2, HEAD), buffer("fold", Level.UB, F32, part, tile // 2, 1, 1),
-        buffer("row", Level.UB, F32, 1, ROWS // 2), buffer("wide", Level.UB, F32, ROWS // 2, 8, 1, 1),
+        buffer("l0b", Level.L0B, F16, STEP, STEP, 2), buffer("l0c", Level.L0C, F32, ROWS, STEP, 2),
+        buffer("s_gm", Level.WS, F32, ROWS, a.tile, RING), buffer("p_gm", Level.WS, F16, ROWS, a.tile, RING),
+        buffer("pv_gm", Level.WS, F32, ROWS, a.head, RING), buffer("s", Level.UB, F32, a.part, a.tile, 2),
+        buffer("e", Level.UB, F16, a.part, a.tile, 2), buffer("pv", Level.UB, F32, HALF, a.head, 1, 1),
+        buffer("o", Level.UB, F32, HALF, a.head), buffer("fold", Level.UB, F32, 1, scratch, 1, 1),
+        buffer("wide", Level.UB, F32, HALF, 8, 1, 1), buffer("m", Level.UB, F32, 1, HALF, 2),
+        buffer("new", Level.UB, F32, 1, HALF, 1, 1), buffer("r", Level.UB, F32, 1, HALF, 2, 1),
+        buffer("l", Level.UB, F32, 1, HALF), buffer("out", Level.UB, F16, HALF, a.head),
     )  # fmt: skip
 
 
 # ---- cube core --------------------------------------------------------------------------------------------------------------
 
-_RINGS = [("MTE1", "MTE2", range(6)), ("M", "MTE1", range(2)), ("FIX", "M", range(2))]
+_CUBE_RINGS = [("MTE1", "MTE2", range(5)), ("M", "MTE1", range(2)), ("FIX", "M", range(2))]
+K_FLAG, PV_FLAG, Q_FLAG = 0, 2, 4  # the first ids of what is loaded to L1
 
 
-def _cube_head() -> tuple[Node, ...]:
-    q = Instr("gm_to_l1", Tile("q"), (Gm("Q", var(BLOCK) * (ROWS * HEAD), HEAD),), expr(ROWS), expr(HEAD))
-    return (q, put("MTE2", "MTE1", 6), take("MTE2", "MTE1", 6), *(v for ring in _RINGS for v in both_ways(*ring)[0]))
+def _cube(a: Attention) -> tuple[Node, ...]:
+    q = Instr("gm_to_l1", Tile("q"), (Gm("Q", a.task * (ROWS * a.head), a.head),), expr(ROWS), expr(a.head))
+    load = (take("MTE1", "MTE2", Q_FLAG), q, put("MTE2", "MTE1", Q_FLAG), take("MTE2", "MTE1", Q_FLAG))
+    first = (*(v for i in range(a.steps) for v in _scores(a, i)), CrossSet("FIX", S_READY))
+    ends = When(less(var("t"), a.trips), first), When(less(expr(a.ahead - 1), var("t")), _values(a))
+    return (*load, Loop("t", a.trips + a.ahead, ends), put("MTE1", "MTE2", Q_FLAG))
 
 
-def _cube_tail() -> tuple[Node, ...]:
-    return tuple(v for ring in _RINGS for v in both_ways(*ring)[1])
+def _keys(a: Attention) -> Expr:
+    """The first key of the head that the task belongs to."""
+    return expr(0) if a.heads == 1 else a.task // (a.queries // ROWS) * a.keys
 
 
-def _cube_trip(trips: int, ahead: int, tile: int) -> tuple[Node, ...]:
-    first = tuple(v for i in range(tile // STEP) for v in _scores(i, tile))
-    second = _values(ahead, tile)
-    return (When(less(var("t"), trips), (*first, CrossSet("FIX", S_READY))), When(less(expr(ahead - 1), var("t")), second))
-
-
-def _scores(i: int, tile: int) -> tuple[Node, ...]:
+def _scores(a: Attention, i: int) -> tuple[Node, ...]:
     """128 x 128 scores: K to L1 and L0, a product, out to the ring in GM."""
-    key = (var("t") * tile + i * STEP) * HEAD
-    slot = i % 2
-    n = expr(STEP)
+    key, n = _keys(a) + var("t") * a.tile + i * STEP, expr(STEP)
+    slot = (var("t") * a.steps + i) % 2
+    flag = slot + K_FLAG
+    moves = (
+        Instr("l1_to_l0a", Tile("l0a", slot), (Tile("q"),), expr(ROWS), depth=expr(a.head)),
+        Instr("l1_to_l0b", Tile("l0b", slot), (Tile("k", slot),), expr(1), n, expr(a.head), transpose=True),
+    )
     return (
-        take("MTE1", "MTE2", slot), Instr("gm_to_l1", Tile("k", expr(slot)), (Gm("K", key, HEAD),), n, n),
-        put("MTE2", "MTE1", slot), take("MTE2", "MTE1", slot), *_product(slot, "q", "k", slot),
-        put("MTE1", "MTE2", slot), *_multiply(slot, slot),
-        *_out(slot, Tile("s_gm", var("t") % 8, col=expr(i * STEP))),
+        take("MTE1", "MTE2", flag), Instr("gm_to_l1", Tile("k", slot), (Gm("K", key * a.head, a.head),), n, expr(a.head)),
+        put("MTE2", "MTE1", flag), take("MTE2", "MTE1", flag), *_moved(slot, moves), put("MTE1", "MTE2", flag),
+        take("FIX", "M", slot), *_product(slot, slot, n, expr(a.head)),
+        *_out(slot, Tile("s_gm", var("t") % RING, col=expr(i * STEP)), n),
     )  # fmt: skip
 
 
-def _values(ahead: int, tile: int) -> tuple[Node, ...]:
+def _values(a: Attention) -> tuple[Node, ...]:
     """P @ V of the trip that is `ahead` behind: P and V to L1, products into one accumulator, out to the ring."""
-    t = var("t") - ahead
-    s, n, wide = t % 2, expr(STEP), expr(tile)
+    t = var("t") - a.ahead
+    s, wide, head = t % 2, expr(a.tile), expr(a.head)
+    flag = s + PV_FLAG
     loads: tuple[Node, ...] = (
-        take("MTE1", "MTE2", s + 2), Instr("gm_to_l1", Tile("v", s), (Gm("V", t * (tile * HEAD), HEAD),), wide, n),
-        CrossWait(P_READY), Instr("gm_to_l1", Tile("p", s), (Tile("p_gm", t % 8),), expr(ROWS), wide),
-        put("MTE2", "MTE1", s + 2), take("MTE2", "MTE1", s + 2),
+        take("MTE1", "MTE2", flag),
+        Instr("gm_to_l1", Tile("v", s), (Gm("V", (_keys(a) + t * a.tile) * a.head, a.head),), wide, head),
+        CrossWait(P_READY), Instr("gm_to_l1", Tile("p", s), (Tile("p_gm", t % RING),), expr(ROWS), wide),
+        put("MTE2", "MTE1", flag), take("MTE2", "MTE1", flag), take("FIX", "M", s),
     )  # fmt: skip
-    steps = tuple(v for i in range(tile // STEP) for v in (*_product(i % 2, "p", "v", s), *_multiply(i % 2, 0, i == 0)))
-    return (*loads, *steps, put("MTE1", "MTE2", s + 2), *_out(0, Tile("pv_gm", t % 8)), CrossSet("FIX", PV_READY))
+    steps = tuple(v for i in range(a.steps) for v in _value_step(a, i, s))
+    return (*loads, *steps, put("MTE1", "MTE2", flag), *_out(s, Tile("pv_gm", t % RING), head), CrossSet("FIX", PV_READY))
 
 
-def _product(half: int, left: str, right: str, slot: object) -> tuple[Node, ...]:
-    n = expr(STEP)
-    a = Instr("l1_to_l0a", Tile("l0a", expr(half)), (Tile(left),), expr(ROWS), depth=n)
-    b = Instr("l1_to_l0b", Tile("l0b", expr(half)), (Tile(right),), expr(1), n, n)
-    return (take("M", "MTE1", half), a, b, put("MTE1", "M", half))
+def _value_step(a: Attention, i: int, slot: Expr) -> tuple[Node, ...]:
+    half, n, at = expr(i % 2), expr(STEP), expr(i * STEP)
+    moves = (
+        Instr("l1_to_l0a", Tile("l0a", half), (Tile("p", slot, col=at),), expr(ROWS), depth=n),
+        Instr("l1_to_l0b", Tile("l0b", half), (Tile("v", slot, row=at),), expr(1), expr(a.head), n),
+    )
+    return (*_moved(half, moves), *_product(half, slot, expr(a.head), n, i == 0))
 
 
-def _multiply(half: int, cell: int, first: bool = True) -> tuple[Node, ...]:
-    n = expr(STEP)
-    mmad = Instr("mmad", Tile("l0c", expr(cell)), (Tile("l0a", expr(half)), Tile("l0b", expr(half))), expr(ROWS), n, n)
-    free = (take("FIX", "M", cell),) if first else ()
-    return (take("MTE1", "M", half), *free, mmad, put("M", "MTE1", half))
+def _moved(half: Expr, moves: tuple[Node, ...]) -> tuple[Node, ...]:
+    return (take("M", "MTE1", half), *moves, put("MTE1", "M", half))
 
 
-def _out(cell: int, to: Tile) -> tuple[Node, ...]:
-    store = Instr("fixpipe", to, (Tile("l0c", expr(cell)),), expr(ROWS), expr(STEP))
+def _product(half: Expr, cell: Expr, n: Expr, k: Expr, first: bool = True) -> tuple[Node, ...]:
+    operands = Tile("l0a", half), Tile("l0b", half)
+    mmad = Instr("mmad", Tile("l0c", cell), operands, expr(ROWS), n, k, init=expr(int(first)))
+    return (take("MTE1", "M", half), mmad, put("M", "MTE1", half))
+
+
+def _out(cell: Expr, to: Tile, cols: Expr) -> tuple[Node, ...]:
+    store = Instr("fixpipe", to, (Tile("l0c", cell),), expr(ROWS), cols)
     return (put("M", "FIX", cell), take("M", "FIX", cell), store, put("FIX", "M", cell))
 
 
 # ---- vector cores -----------------------------------------------------------------------------------------------------------
 
-_FREE = [("V", "MTE2", range(3)), ("MTE3", "V", range(2))]
+_VECTOR_RINGS = [("V", "MTE2", range(3)), ("MTE3", "V", range(2))]
+PV_LOAD = 2
 
 
-def _vector_head() -> tuple[Node, ...]:
-    return tuple(v for ring in _FREE for v in both_ways(*ring)[0])
-
-
-def _vector_tail() -> tuple[Node, ...]:
-    out = Instr(
-        "ub_to_gm", Gm("O", var(BLOCK) * (ROWS * HEAD) + var(SUB) * (ROWS * HEAD // 2), HEAD), (Tile("o"),), expr(64), expr(HEAD)
-    )
-    return (put("V", "MTE3", 2), take("V", "MTE3", 2), out, *(v for ring in _FREE for v in both_ways(*ring)[1]))
-
-
-def _vector_trip(trips: int, tile: int) -> tuple[Node, ...]:
+def _vector(a: Attention) -> tuple[Node, ...]:
     """Softmax of this trip's scores, then the result of the trip before joins the output."""
-    parts = tuple(v for i in range(64 * tile // 8192) for v in _softmax(i, tile))
+    start = v_ops(
+        Instr("vdup", Tile("o"), (), expr(HALF), expr(a.head)),
+        Instr("vdup", Tile("m", expr(1)), (), expr(1), expr(HALF), scalar=inf),
+        Instr("vdup", Tile("l"), (), expr(1), expr(HALF)),
+    )
+    parts = tuple(v for i in range(a.steps) for v in _softmax(a, i))
     soft = (CrossWait(S_READY), *parts, CrossSet("MTE3", P_READY))
-    return (When(less(var("t"), trips), soft), When(less(expr(0), var("t")), _update()))
+    trips = Loop("t", a.trips + 1, (When(less(var("t"), a.trips), soft), When(less(expr(0), var("t")), _update(a))))
+    return (*start, trips, *_store(a))
 
 
-def _op(op: str, dst: str, srcs: tuple[str, ...], rows: int, cols: int, form: str = "flat") -> tuple[Node, ...]:
-    return (Instr(op, Tile(dst), tuple(Tile(s) for s in srcs), expr(rows), expr(cols), form=form), BARRIER)
-
-
-def _fold(op: str, rows: int, cols: int) -> tuple[Node, ...]:
-    """A reduction of rows: halves of columns folded down to 64, then blocks of 8, then what is left of each row."""
-    out: list[Node] = []
-    while cols > 64:
-        cols //= 2
-        out += _op(f"v{op}", "fold", ("s", "fold"), rows, cols, "rows")
-    name = "vblocksum" if op == "add" else "vblockmax"
-    return (*out, *_op(name, "fold", ("fold",), rows, 64), *_op(name, "row", ("fold",), 1, rows * 8))
-
-
-def _softmax(i: int, tile: int) -> tuple[Node, ...]:
-    rows, slot = 8192 // tile, i % 2
-    here = Tile("s", expr(slot))
-    load = Instr("gm_to_ub", here, (Tile("s_gm", var("t") % 8, expr(i * rows)),), expr(rows), expr(tile))
-    store = Instr("ub_to_gm", Tile("p_gm", var("t") % 8, expr(i * rows)), (Tile("e", expr(slot)),), expr(rows), expr(tile))
-    row = tuple(
-        v
-        for op in ("vmax", "vsub", "vexp", "vmul", "vadd")
-        for v in _op(op, "row", ("row", "row")[: 1 if op == "vexp" else 2], 1, rows)
+def _softmax(a: Attention, i: int) -> tuple[Node, ...]:
+    """exp(scale * s - m) of some rows, the new maxima, and how much the old ones have to be scaled."""
+    rows, at, wide = expr(a.part), expr(i * a.part), expr(a.tile)
+    slot, half, scale = (var("t") * a.steps + i) % 2, var(SUB) * HALF, 1 / sqrt(a.head)
+    s, e, new, blocks = Tile("s", slot), Tile("e", slot), Tile("new"), Tile("wide")
+    old, now = Tile("m", (var("t") + 1) % 2, col=at), Tile("m", var("t") % 2, col=at)
+    r, total = Tile("r", var("t") % 2, col=at), Tile("l", col=at)
+    load = Instr("gm_to_ub", s, (Tile("s_gm", var("t") % RING, half + at),), rows, wide)
+    store = Instr("ub_to_gm", Tile("p_gm", var("t") % RING, half + at), (e,), rows, wide)
+    maxima = v_ops(
+        Instr("vrowmax", new, (s,), rows, wide, form="blocks", scratch=Tile("fold")),
+        Instr("vmuls", new, (new,), expr(1), rows, scalar=-scale), Instr("vmin", now, (new, old), expr(1), rows),
+        Instr("vsub", r, (now, old), expr(1), rows), Instr("vexp", r, (r,), expr(1), rows),
+        Instr("vmul", total, (total, r), expr(1), rows), Instr("vbrcb", blocks, (now,), rows, expr(8)),
+        Instr("vmuls", s, (s,), rows, wide, scalar=scale), Instr("vadd_rows", s, (s, blocks), rows, wide, form="rows"),
+        Instr("vexp", s, (s,), rows, wide),
+    )  # fmt: skip
+    sums = v_ops(
+        Instr("vrowsum", new, (s,), rows, wide, form="blocks", scratch=Tile("fold")),
+        Instr("vadd", total, (total, new), expr(1), rows),
     )
     return (
-        take("V", "MTE2", slot), load, put("MTE2", "V", slot), take("MTE2", "V", slot), *_fold("max", rows, tile), *row,
-        *_op("vbrcb", "wide", ("row",), rows, 8), *_op("vsub_rows", "s", ("s", "wide"), rows, tile),
-        *_op("vexp", "s", ("s",), rows, tile), take("MTE3", "V", slot), *_op("vcast", "e", ("s",), rows, tile),
-        put("V", "MTE3", slot),
-        *_fold("add", rows, tile),
+        take("V", "MTE2", slot), load, put("MTE2", "V", slot), take("MTE2", "V", slot), *maxima,
+        take("MTE3", "V", slot), Instr("vcast", e, (s,), rows, wide), put("V", "MTE3", slot), *sums,
         put("V", "MTE2", slot), take("V", "MTE3", slot), store, put("MTE3", "V", slot),
     )  # fmt: skip
 
 
-def _update() -> tuple[Node, ...]:
+def _update(a: Attention) -> tuple[Node, ...]:
     """O = O * factor + P @ V, 64 rows of each vector core."""
-    rows = ROWS // 2
-    load = Instr("gm_to_ub", Tile("pv"), (Tile("pv_gm", var("t") % 8),), expr(rows), expr(HEAD))
+    rows, head, before = expr(HALF), expr(a.head), var("t") - 1
+    load = Instr("gm_to_ub", Tile("pv"), (Tile("pv_gm", before % RING, var(SUB) * HALF),), rows, head)
+    wide = v_ops(
+        Instr("vbrcb", Tile("wide"), (Tile("r", before % 2),), rows, expr(8)),
+        Instr("vmul_rows", Tile("o"), (Tile("o"), Tile("wide")), rows, head, form="rows"),
+    )
     return (
-        CrossWait(PV_READY), take("V", "MTE2", 2), load, put("MTE2", "V", 2), take("MTE2", "V", 2),
-        *_op("vbrcb", "wide", ("row",), rows, 8), *_op("vmul_rows", "o", ("o", "wide"), rows, HEAD),
-        *_op("vadd", "o", ("o", "pv"), rows, HEAD),
-        put("V", "MTE2", 2),
+        *wide, CrossWait(PV_READY), take("V", "MTE2", PV_LOAD), load, put("MTE2", "V", PV_LOAD), take("MTE2", "V", PV_LOAD),
+        *v_ops(Instr("vadd", Tile("o"), (Tile("o"), Tile("pv")), rows, head)), put("V", "MTE2", PV_LOAD),
+    )  # fmt: skip
+
+
+def _store(a: Attention) -> tuple[Node, ...]:
+    """O = O / sum; the halves of O lie where those of P do."""
+    rows, head = expr(HALF), expr(a.head)
+    first = a.task * ROWS + var(SUB) * HALF
+    divided = v_ops(
+        Instr("vbrcb", Tile("wide"), (Tile("l"),), rows, expr(8)),
+        Instr("vdiv_rows", Tile("o"), (Tile("o"), Tile("wide")), rows, head, form="rows"),
+    )
+    out = Instr("ub_to_gm", Gm("O", first * a.head, a.head), (Tile("out"),), rows, head)
+    return (
+        *divided, take("MTE3", "V"), *v_ops(Instr("vcast", Tile("out"), (Tile("o"),), rows, head)),
+        put("V", "MTE3"), take("V", "MTE3"), out, put("MTE3", "V"),
     )  # fmt: skip

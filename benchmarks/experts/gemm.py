@@ -116,14 +116,14 @@ def _persistent(g: Gemm) -> tuple[Node, int]:
     total = down * across
     blocks = min(g.persistent, total)
     at = var("task") * blocks + var(BLOCK)
-    row, col = _swizzled(at, down, across, g.swizzle)
+    row, col = swizzled(at, down, across, g.swizzle)
     nodes = _tile(g, row * g.tile[0], col * g.tile[1])
     if total % blocks:
         nodes = (When(less(at, total), nodes),)
     return Loop("task", -(-total // blocks), nodes), blocks
 
 
-def _swizzled(at: Expr, down: int, across: int, window: int) -> tuple[Expr, Expr]:
+def swizzled(at: Expr, down: int, across: int, window: int) -> tuple[Expr, Expr]:
     """Row and column of tiles: windows of `window` rows one below the other, column by column, every other window backwards."""
     group, inside = at // (window * across), at % (window * across)
     rows = minimum(window, down - group * window) if down % window else expr(window)

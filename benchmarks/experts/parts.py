@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.program import Buffer, Node, Program, SetFlag, WaitFlag
+from tile_eg.ir.program import Buffer, Instr, Node, PipeBarrier, Program, SetFlag, WaitFlag
 from tile_eg.ir.types import DType, Level
 
 LAYOUTS = {Level.UB: "nd", Level.WS: "nd", Level.L0A: "zz", Level.L0B: "zn"}
@@ -27,6 +27,11 @@ def take(src: str, dst: str, flag: Expr | int = 0) -> WaitFlag:
     return WaitFlag(src, dst, expr(flag))
 
 
+def v_ops(*instructions: Instr) -> tuple[Node, ...]:
+    """Vector instructions that depend on one another: a barrier behind each."""
+    return tuple(n for i in instructions for n in (i, PipeBarrier("V")))
+
+
 def both_ways(src: str, dst: str, ids: Iterable[int]) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
     """What frees the slots of a ring before the loop, and what takes the flags back behind it."""
     return tuple(put(src, dst, i) for i in ids), tuple(take(src, dst, i) for i in ids)
@@ -41,18 +46,23 @@ def buffer(name: str, level: Level, dtype: DType, rows: int, cols: int, slots: i
     return Buffer(name, level, dtype, rows, cols, cols, LAYOUTS.get(level, "nz"), slots, (group * BANK_GROUP,) * slots)
 
 
-def placed(buffers: Sequence[Buffer]) -> tuple[Buffer, ...]:
-    """The buffers one behind the other in their memories, those of UB in the bank group that they ask for."""
+def placed(buffers: Sequence[Buffer], over: Mapping[str, str]) -> tuple[Buffer, ...]:
+    """The buffers one behind the other in their memories, in UB in the bank group that they ask for.
+
+    `over` names buffers that lie where another one does.
+    """
     top: dict[Level, int] = {}
-    out = []
+    out: dict[str, Buffer] = {}
     for b in buffers:
         addresses = []
-        for group in b.addresses:
+        for group in b.addresses if b.name not in over else ():
             at = _next(b.level, top.get(b.level, 0), group)
             addresses.append(at)
             top[b.level] = at + b.slot_bytes
-        out.append(replace(b, addresses=tuple(addresses)))
-    return tuple(out)
+        out[b.name] = replace(b, addresses=tuple(addresses))
+    for name, other in over.items():
+        out[name] = replace(out[name], addresses=out[other].addresses[: out[name].slots])
+    return tuple(out.values())
 
 
 def _next(level: Level, top: int, group: int) -> int:
@@ -62,9 +72,13 @@ def _next(level: Level, top: int, group: int) -> int:
 
 def program(
     name: str, kernel_type: str, tensors: tuple[Tensor, ...], blocks: int, buffers: tuple[Buffer, ...],
-    *, cube: tuple[Node, ...] = (), vector: tuple[Node, ...] = (), halves: bool = False,
+    *, cube: tuple[Node, ...] = (), vector: tuple[Node, ...] = (), over: Mapping[str, str] | None = None,
 ) -> Program:  # fmt: skip
-    """The Program, its buffers placed one behind the other; `blocks` blocks, each with the workspace that its buffers need."""
-    at = placed(buffers)
+    """The Program, its buffers placed; `blocks` blocks, each with the workspace that its buffers need.
+
+    In a mixed kernel each vector core has its own half of the buffers in UB.
+    """
+    mixed = bool(cube and vector)
+    at = tuple(replace(b, halved=mixed and b.level is Level.UB) for b in placed(buffers, over or {}))
     workspace = max((a + b.slot_bytes for b in at if b.level is Level.WS for a in b.addresses), default=0)
-    return Program(name, "910B1", kernel_type, tensors, blocks, halves, -(-workspace // 512) * 512, at, cube, vector)
+    return Program(name, "910B1", kernel_type, tensors, blocks, mixed, -(-workspace // 512) * 512, at, cube, vector)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
 from benchmarks.experts.attention import attention
-from benchmarks.experts.gemm import expert, gemm
+from benchmarks.experts.attention import expert as expert_attention
+from benchmarks.experts.gemm import expert as expert_gemm
+from benchmarks.experts.gemm import gemm
 from benchmarks.targets import bounds
 from benchmarks.targets.bounds import Bound
 from tile_eg.chips import Chip
@@ -21,7 +23,10 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @dataclass(frozen=True)
 class Row:
-    """`example` at `sizes` on a chip. `expert` builds the expert's program; ours may take `slack` times the bound."""
+    """`example` at `sizes` on a chip. `experts` build the programs of published schedules, the fastest of which is the rival.
+
+    Ours may take `slack` times the bound, where there is such a target.
+    """
 
     family: str
     size: str
@@ -29,7 +34,7 @@ class Row:
     sizes: Mapping[str, int]
     chip: Chip
     bound: Bound
-    expert: Callable[[], Program] | None = None
+    experts: Mapping[str, Callable[[], Program]]
     slack: float | None = None
 
     @cached_property
@@ -38,14 +43,14 @@ class Row:
         return lower(load_text(text, f"{self.example}.tile").instantiate(self.sizes), self.chip.name)
 
     @cached_property
-    def best(self) -> Planned | None:
-        """The expert's."""
-        return plan(self.expert(), self.chip.name) if self.expert else None
+    def rivals(self) -> dict[str, float]:
+        """Microseconds of every expert's program."""
+        return {name: plan(build(), self.chip.name).timeline.microseconds for name, build in self.experts.items()}
 
     def missed(self) -> list[str]:
         """The targets that ours does not reach, in words."""
         ours, out = self.ours.timeline.microseconds, []
-        if self.best and ours > self.best.timeline.microseconds:
+        if self.rivals and ours > min(self.rivals.values()):
             out.append("slower than the expert")
         if self.slack and ours > self.slack * self.bound.microseconds:
             out.append(f"more than {self.slack - 1:.0%} from the bound")
@@ -59,15 +64,12 @@ GEMM = [
 LENGTHS, WIDTHS, HEADS = (1024, 4096, 16384, 32768), (64, 128), 16
 
 
-def _expert_gemm(m: int, n: int, k: int, cores: int) -> Program:
-    return gemm(expert(m, n, k, cores))
-
-
 def _gemm(chip: Chip) -> Iterator[Row]:
     for m, n, k in GEMM:
+        best = partial(gemm, expert_gemm(m, n, k, chip.cube_cores))
         yield Row(
             "gemm", f"{m} x {n} x {k}", "gemm", {"M": m, "N": n, "K": k}, chip, bounds.gemm(chip, m, n, k),
-            partial(_expert_gemm, m, n, k, chip.cube_cores), 1.05 if m == 8192 else None,
+            {"128 x 256": best}, 1.05 if m == 8192 else None,
         )  # fmt: skip
 
 
@@ -76,7 +78,8 @@ def _attention(chip: Chip) -> Iterator[Row]:
         for length in LENGTHS:
             sizes = {"B": 1, "H": HEADS, "S": length, "D": head, "BM": 128, "BN": 128}
             bound = bounds.attention(chip, HEADS, length, length, head)
-            best = partial(attention, HEADS * length, length) if head == 128 else None
+            rival = expert_attention(length, length, head, HEADS, chip.cube_cores)
+            best = {f"128 x {tile}": partial(attention, replace(rival, tile=tile)) for tile in (128, 256)}
             yield Row("attention", f"S {length}, D {head}, {HEADS} heads", "flash_attention", sizes, chip, bound, best)
 
 

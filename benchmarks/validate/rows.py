@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
-from benchmarks.experts.attention import attention
+from benchmarks.experts.attention import Attention, attention
 from benchmarks.experts.gemm import Gemm, gemm
 from benchmarks.validate.vector import add, copy
 from tile_eg.chips import Chip, load_chip
@@ -18,7 +18,12 @@ from tile_eg.timeline.engine import Timeline, run
 from tile_eg.timeline.summary import handover_range
 
 DATA = Path(__file__).with_name("measured.toml")
-BUILD: dict[str, Callable[..., Program]] = {"gemm": lambda **a: gemm(Gemm(**a)), "copy": copy, "add": add, "attention": attention}
+BUILD: dict[str, Callable[..., Program]] = {
+    "gemm": lambda **a: gemm(Gemm(**a)),
+    "attention": lambda **a: attention(Attention(**a)),
+    "copy": copy,
+    "add": add,
+}
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from statistics import mean
 
 import pytest
 
-from benchmarks.experts.attention import attention
+from benchmarks.experts.attention import Attention, attention
 from benchmarks.experts.gemm import Gemm, gemm
 from benchmarks.validate.__main__ import LIMITS, ORDER
 from benchmarks.validate.rows import Row, pairs, rows
@@ -49,7 +49,7 @@ def test_every_row_names_its_public_source() -> None:
 SHORT = {
     "GEMM, three nested loops": gemm(Gemm(2048, 1536, 2048, (128, 256), 64, 64, l1_slots=1, core=(2048, 1536), b="nk")),
     "GEMM, panels of different depth": gemm(Gemm(1024, 2560, 4096, (128, 256), 128, 256, core=(1024, 2560), b="nk")),
-    "attention": attention(128, 32768),
+    "attention": attention(Attention(128, 32768)),
     "addition": add(1 << 22, 4096, 1),
 }
 
