@@ -27,6 +27,7 @@ ROOMS: dict[str, set[str]] = {
     "extract": GROUND | {"cost_models", "timeline", "egraph"},
     "emit": GROUND | {"cost_models", "timeline", "extract", "egraph"},
     "report": GROUND | {"cost_models", "timeline", "extract", "egraph", "rules", "simulator"},
+    "laboratory": GROUND | {"cost_models", "timeline", "extract", "egraph", "emit", "report", "compiler"},
     "search": GROUND - {"chips"} | {"rules", "egraph"},
     "compiler": GROUND | {
         "rules", "search", "frontend", "egraph", "timeline", "simulator", "cost_models", "extract", "emit", "report",

@@ -364,5 +364,7 @@ def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
 
 def _ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tuple[Candidate, ...]:
     """Fastest first; among equals, the order of the search holds."""
-    times = model.predict([p.program for _, p in planned])
+    from tile_eg.cost_models import predicted
+
+    times = predicted(model, [p.program for _, p in planned])
     return tuple(sorted((Candidate(s, p, t) for (s, p), t in zip(planned, times, strict=True)), key=lambda c: c.microseconds))

@@ -14,6 +14,7 @@ import typer
 
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import complain, show
+from tile_eg.cli.models import compare_models
 from tile_eg.cli.simulate import simulate_file
 from tile_eg.compiler import InternalError, Lowered, check_kernel, meaning, stage
 from tile_eg.errors import TileError, in_source
@@ -151,6 +152,7 @@ def run_file(
 
 
 app.command("simulate")(simulate_file)
+app.command("compare-models")(compare_models)
 
 
 @app.command()

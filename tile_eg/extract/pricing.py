@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tile_eg.chips import Chip
-from tile_eg.cost_models import SearchModel
+from tile_eg.cost_models import SearchModel, node_cost
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.ir.program import AIC, AIV, PIPES
 from tile_eg.ir.types import F32
@@ -49,7 +49,7 @@ class Pricer:
 
     def _of(self, work: Work) -> dict[str, float]:
         if work not in self.known:
-            self.known[work] = self.model.node_cost((work,))
+            self.known[work] = node_cost(self.model, work)
         return self.known[work]
 
     def works(self, node: Node) -> list[Work]:

@@ -1,0 +1,94 @@
+"""What the models by name say, and what happens when one of them talks nonsense."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cost_models.test_cost_models import CHIP, exps
+from tile_eg.cost_models import named, node_cost, predicted, rank_model, search_model
+from tile_eg.errors import TileError
+from tile_eg.timeline.instruction import Work, cycles
+
+COPY = Work("gm_to_l1", 128, 64)
+
+
+class Says:
+    """A model that answers with whatever it was made of."""
+
+    name = "says"
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def node_cost(self, work):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return {"AIC.M": self.answer}
+
+    def predict(self, programs):
+        return [self.answer] * len(programs)
+
+
+@pytest.mark.parametrize("answer", [float("nan"), float("inf"), -1.0])
+def test_what_is_no_number_of_cycles_is_refused_with_the_node(answer: float) -> None:
+    with pytest.raises(TileError, match="'says', asked for gm_to_l1 of 128 x 64 f32, said .* cycles on AIC.M"):
+        node_cost(Says(answer), COPY)
+
+
+def test_a_model_that_raises_is_named_with_the_node() -> None:
+    with pytest.raises(TileError, match="'says', asked for gm_to_l1 of 128 x 64 f32, raised KeyError"):
+        node_cost(Says(KeyError("x")), COPY)
+
+
+def test_what_is_no_time_is_refused_with_the_program() -> None:
+    with pytest.raises(TileError, match="said nan microseconds of program 1"):
+        predicted(Says(float("nan")), [exps(1)])
+
+
+def test_a_roofline_is_a_lower_bound_of_the_timeline() -> None:
+    programs = [exps(1), exps(9)]
+    assert all(
+        a < b
+        for a, b in zip(
+            rank_model("roofline", CHIP).predict(programs), rank_model("timeline", CHIP).predict(programs), strict=True
+        )
+    )
+
+
+def test_a_roofline_is_not_above_the_tables() -> None:
+    product = Work("mmad", 128, 256, 64)
+    for work in (COPY, product):
+        assert search_model("roofline", CHIP).node_cost((work,))[work.pipe] <= 1.01 * cycles(CHIP, work)
+
+
+def test_an_empty_table_asks_for_measurements() -> None:
+    with pytest.raises(TileError, match="holds no measurements"):
+        rank_model("table", CHIP).predict([exps(1)])
+
+
+def test_a_table_gives_back_what_it_was_told() -> None:
+    model = rank_model("table", CHIP)
+    model.update([(exps(2), 7.0), (exps(50), 90.0)])
+    assert model.predict([exps(2), exps(50)]) == pytest.approx([7.0, 90.0], rel=1e-3)
+
+
+def test_a_saved_table_is_loaded_by_name(tmp_path: Path) -> None:
+    model = rank_model("table", CHIP)
+    model.update([(exps(2), 7.0)])
+    model.save(tmp_path / "t.json")
+    assert named(f"table@{tmp_path / 't.json'}", CHIP).predict([exps(2)]) == pytest.approx([7.0])
+
+
+def test_a_table_file_of_another_kind_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_text('{"rows": [1]}')
+    with pytest.raises(TileError, match="cannot read the cost model file"):
+        named(f"table@{tmp_path / 't.json'}", CHIP)
+
+
+def test_a_model_of_ones_own_is_found_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = "class Mine:\n    def __init__(self, chip): pass\n    def node_cost(self, work): return {'AIC.M': 1.0}\n"
+    (tmp_path / "my_own_model.py").write_text(body)
+    monkeypatch.chdir(tmp_path)
+    assert node_cost(search_model("my_own_model:Mine", CHIP), COPY) == {"AIC.M": 1.0}

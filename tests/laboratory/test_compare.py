@@ -1,0 +1,73 @@
+"""Cost models on the same schedules: how they order them, and what their choice costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
+from tile_eg.laboratory.compare import Row, compare, ranks
+from tile_eg.laboratory.shown import as_csv, as_table, plot
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def row(times: tuple[float, ...], truth: tuple[float, ...] = (1.0, 2.0, 3.0)) -> Row:
+    return Row("k", "m", times, truth, 0.5)
+
+
+def softmax():
+    return load_text((EXAMPLES / "softmax.tile").read_text(), "softmax.tile").instantiate({})
+
+
+def test_the_same_order_correlates_fully() -> None:
+    assert row((10.0, 20.0, 90.0)).correlation == pytest.approx(1)
+
+
+def test_the_opposite_order_correlates_fully_the_other_way() -> None:
+    assert row((3.0, 2.0, 1.0)).correlation == pytest.approx(-1)
+
+
+def test_a_model_that_finds_all_equal_has_no_correlation() -> None:
+    assert row((1.0, 1.0, 1.0)).correlation != row((1.0, 1.0, 1.0)).correlation
+
+
+def test_equal_values_share_their_rank() -> None:
+    assert ranks([5.0, 1.0, 5.0]).tolist() == [1.5, 0.0, 1.5]
+
+
+def test_regret_is_what_the_chosen_schedule_costs_over_the_best() -> None:
+    assert row((2.0, 1.0, 3.0)).regret == pytest.approx(1.0)
+
+
+def test_the_timeline_never_regrets_its_own_choice() -> None:
+    rows = compare([softmax()], ["timeline", "analytic", "roofline"], k=3, random=2)
+    assert [r.regret for r in rows if r.model == "timeline"] == [0] and len(rows[0].times) >= 2
+
+
+def test_an_unknown_model_is_refused_before_anything_is_compiled() -> None:
+    with pytest.raises(TileError, match="unknown cost model 'timelime'"):
+        compare([softmax()], ["timelime"])
+
+
+def test_csv_has_a_line_for_each_kernel_and_model() -> None:
+    text = as_csv([row((1.0, 2.0, 3.0)), row((3.0, 2.0, 1.0))])
+    assert text.splitlines()[0].startswith("kernel,model,schedules") and len(text.splitlines()) == 3
+
+
+def test_the_table_shows_regret_in_percent() -> None:
+    assert "100.0%" in as_table([row((2.0, 1.0, 3.0))])
+
+
+def test_a_plot_is_written(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    plot([row((1.0, 2.0, 3.0))], tmp_path / "out.svg")
+    assert "<svg" in (tmp_path / "out.svg").read_text()
+
+
+def test_a_plot_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    with pytest.raises(TileError, match="cannot write the plot"):
+        plot([row((1.0, 2.0, 3.0))], tmp_path / "out.nonsense")

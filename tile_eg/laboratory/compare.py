@@ -1,0 +1,113 @@
+"""Cost models held against the timeline: each orders the same schedules, and takes the one it thinks best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from tile_eg.chips import DEFAULT_CHIP, Chip, load_chip
+from tile_eg.compiler import Planned, lower, plan_schedule
+from tile_eg.cost_models import named, predicted, search_model
+from tile_eg.errors import TileError
+from tile_eg.extract import Schedule, extract
+from tile_eg.extract.chaos import Random
+from tile_eg.extract.makespan import makespan
+from tile_eg.extract.pricing import Pricer
+from tile_eg.ir.kernel import Kernel
+
+TRUTH = "timeline"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model on one kernel.
+
+    `times` are its microseconds of every schedule (of a search model: cycles of its makespan), `truth` those of the timeline.
+    `seconds` is what pricing all of them took.
+    """
+
+    kernel: str
+    model: str
+    times: tuple[float, ...]
+    truth: tuple[float, ...]
+    seconds: float
+
+    @property
+    def correlation(self) -> float:
+        """Spearman's: 1 where the model orders the schedules as the timeline does; NaN where one of them finds all equal."""
+        a, b = ranks(self.times), ranks(self.truth)
+        if np.ptp(a) == 0 or np.ptp(b) == 0:
+            return float("nan")
+        return float(np.corrcoef(a, b)[0, 1])
+
+    @property
+    def regret(self) -> float:
+        """By how much the schedule that the model takes is slower than the best, in the timeline: 0.1 is 10 %."""
+        chosen = min(range(len(self.times)), key=self.times.__getitem__)
+        return self.truth[chosen] / min(self.truth) - 1
+
+
+def ranks(values: Sequence[float]) -> np.ndarray:
+    """Places in order, from 0; equal values share the mean of theirs."""
+    _, which, counts = np.unique(np.round(np.asarray(values, float), 9), return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    return ((ends - counts + ends - 1) / 2)[which]
+
+
+def compare(
+    kernels: Iterable[Kernel], models: Sequence[str], chip: str = DEFAULT_CHIP, *, k: int = 6, random: int = 6
+) -> list[Row]:
+    """Every model on every kernel, over the `k` best schedules of the default search and up to `random` random ones.
+
+    TileError for an unknown model, or a kernel that cannot be compiled.
+    """
+    target = load_chip(chip)
+    for name in models:
+        named(name, target)
+    return [row for kernel in kernels for row in _rows(kernel, models, target, k, random)]
+
+
+def _rows(kernel: Kernel, models: Sequence[str], chip: Chip, k: int, random: int) -> list[Row]:
+    planned = schedules(kernel, chip, k, random)
+    truth, _ = _priced(TRUTH, planned, chip)
+    out = []
+    for name in models:
+        times, seconds = _priced(name, planned, chip)
+        out.append(Row(kernel.name, name, times, truth, seconds))
+    return out
+
+
+def schedules(kernel: Kernel, chip: Chip, k: int, random: int) -> list[tuple[Schedule, Planned]]:
+    """Different schedules of a kernel that can be planned: the best ones first, then random ones."""
+    graph = lower(kernel, chip.name).extraction.best.graph
+    found = list(extract(graph, chip, k=k).schedules)
+    pricer = Pricer(graph, chip, search_model("analytic", chip))
+    for seed in range(random):
+        found += Random(seed).extract(graph, chip, pricer, 1).schedules
+    out: dict[str, tuple[Schedule, Planned]] = {}
+    for schedule in found:
+        try:
+            planned = plan_schedule(schedule, chip)
+        except Exception:  # one that cannot be planned is no schedule to compare
+            continue
+        out.setdefault(str(planned.program), (schedule, planned))
+    return list(out.values())
+
+
+def _priced(name: str, planned: Sequence[tuple[Schedule, Planned]], chip: Chip) -> tuple[tuple[float, ...], float]:
+    """The times that a model gives the schedules, and the seconds that it took."""
+    model = named(name, chip)
+    start = perf_counter()
+    if callable(getattr(model, "predict", None)):
+        times = predicted(model, [p.program for _, p in planned])
+    elif callable(getattr(model, "node_cost", None)):
+        graph = planned[0][0].graph
+        pricer = Pricer(graph, chip, model)
+        prices = [pricer.price(n) for n in graph.nodes]
+        times = [float(makespan(graph, chip, s.nodes, prices)) for s, _ in planned]
+    else:
+        raise TileError(f"'{name}' is no cost model: it has neither predict nor node_cost")
+    return tuple(times), perf_counter() - start
