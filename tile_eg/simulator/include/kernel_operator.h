@@ -4,6 +4,7 @@
 #include "ascend_c/copy.h"
 #include "ascend_c/cube.h"
 #include "ascend_c/debug.h"
+#include "ascend_c/fixpipe.h"
 #include "ascend_c/gather.h"
 #include "ascend_c/params.h"
 #include "ascend_c/queue.h"

@@ -28,6 +28,17 @@ inline tile_sim::Rows bias_rows(const DataCopyParams& p, int line)
             bytes + 64 * tile_sim::checked(p.dstGap, 0, 65535, "DataCopyParams.dstGap", line)};
 }
 
+// L1 to the Fixpipe buffer: lengths in 128 bytes, and both gaps from the start of one block to the start of the next.
+inline tile_sim::Rows scale_rows(const DataCopyParams& p, int line)
+{
+    return {tile_sim::checked(p.blockCount, 0, 4095, "DataCopyParams.blockCount", line),
+            128 * tile_sim::checked(p.blockLen, 0, 65535, "DataCopyParams.blockLen", line),
+            32 * tile_sim::checked(p.srcGap, 0, 65535, "DataCopyParams.srcGap", line),
+            128 * tile_sim::checked(p.dstGap, 0, 65535, "DataCopyParams.dstGap", line)};
+}
+
+inline bool is_table(tile_sim::Space space) { return space == tile_sim::Space::BT || space == tile_sim::Space::FB; }
+
 template <class T>
 tile_sim::Rows one_row(int64_t count, int line)
 {
@@ -72,9 +83,9 @@ void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, uint32_t co
 template <class T>
 void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, Line line = Line(__builtin_LINE()))
 {
-    if (dst.operand().space == tile_sim::Space::BT) {
-        const int64_t bytes = tile_sim::bytes_of<T>(count) / 64 * 64;
-        return tile_sim::copy_bias(dst.operand(), src.operand(), {1, bytes, bytes, bytes}, line);
+    if (detail::is_table(dst.operand().space)) {
+        const int64_t unit = dst.operand().space == tile_sim::Space::BT ? 64 : 32, bytes = tile_sim::bytes_of<T>(count) / unit * unit;
+        return tile_sim::copy_table(dst.operand(), src.operand(), {1, bytes, bytes, bytes}, line);
     }
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::one_row<T>(count, line), line);
 }
@@ -94,8 +105,9 @@ void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataC
 template <class T>
 void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, Line line = Line(__builtin_LINE()))
 {
-    if (dst.operand().space == tile_sim::Space::BT)
-        return tile_sim::copy_bias(dst.operand(), src.operand(), detail::bias_rows(p, line), line);
+    if (detail::is_table(dst.operand().space))
+        return tile_sim::copy_table(dst.operand(), src.operand(),
+                                    dst.operand().space == tile_sim::Space::BT ? detail::bias_rows(p, line) : detail::scale_rows(p, line), line);
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::block_rows(p, line), line);
 }
 

@@ -7,17 +7,41 @@
 namespace AscendC
 {
 
+namespace detail
+{
+
+inline tile_sim::Load2D load_2d_shape(const LoadData2DParams& p, int line)
+{
+    using tile_sim::checked;
+    return {checked(p.startIndex, 0, 65535, "LoadData2DParams.startIndex", line),
+            checked(p.repeatTimes, 0, 255, "LoadData2DParams.repeatTimes", line),
+            checked(p.srcStride, 0, 65535, "LoadData2DParams.srcStride", line),
+            checked(p.dstGap, 0, 65535, "LoadData2DParams.dstGap", line), p.ifTranspose,
+            checked(p.addrMode, 0, 1, "LoadData2DParams.addrMode", line) == 1};
+}
+
+}  // namespace detail
+
 template <class T>
 void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& p, int line = __builtin_LINE())
 {
-    using tile_sim::checked;
-    tile_sim::load_2d(dst.operand(), src.operand(),
-                      {checked(p.startIndex, 0, 65535, "LoadData2DParams.startIndex", line),
-                       checked(p.repeatTimes, 0, 255, "LoadData2DParams.repeatTimes", line),
-                       checked(p.srcStride, 0, 65535, "LoadData2DParams.srcStride", line),
-                       checked(p.dstGap, 0, 65535, "LoadData2DParams.dstGap", line), p.ifTranspose,
-                       checked(p.addrMode, 0, 1, "LoadData2DParams.addrMode", line) == 1},
-                      line);
+    tile_sim::load_2d(dst.operand(), src.operand(), detail::load_2d_shape(p, line), line);
+}
+
+// To L1, L0A or L0B, as the destination lies.
+template <class T>
+void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& p, int line = __builtin_LINE())
+{
+    tile_sim::load_2d(dst.operand(), src.operand(), detail::load_2d_shape(p, line), line);
+}
+
+template <class T, class U>
+void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<U>& idx,
+                        const LoadData2DParams& p, int line = __builtin_LINE())
+{
+    static_assert(std::is_same_v<T, int8_t> && std::is_same_v<U, uint8_t>, "LoadDataWithSparse takes int8_t, and uint8_t for indices");
+    const tile_sim::Load2D shape = detail::load_2d_shape(p, line);
+    tile_sim::load_sparse(dst.operand(), src.operand(), idx.operand(), shape.start, shape.repeat, line);
 }
 
 template <class T>
@@ -35,25 +59,87 @@ void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                           line);
 }
 
+inline void SetFmatrix(Field l1H, Field l1W, const uint8_t padList[4], FmatrixMode mode, int line = __builtin_LINE())
+{
+    using tile_sim::checked;
+    if (mode != FmatrixMode::FMATRIX_LEFT) tile_sim::misuse("field", line, "SetFmatrix knows FMATRIX_LEFT only");
+    tile_sim::ImageRegister& image = tile_sim::image_register();
+    image.height = checked(l1H, 0, 32767, "l1H", line), image.width = checked(l1W, 0, 32767, "l1W", line);
+    image.left = padList[0], image.right = padList[1], image.top = padList[2], image.bottom = padList[3];
+}
 template <class T>
+void SetLoadDataPaddingValue(T value)
+{
+    tile_sim::image_register().padding = tile_sim::to_bits(value);
+}
+inline void SetLoadDataBoundary(uint32_t bytes, int line = __builtin_LINE())
+{
+    if (bytes && bytes < 1024) tile_sim::misuse("field", line, "SetLoadDataBoundary takes 0, or 1024 bytes and more");
+    tile_sim::image_register().boundary = bytes;
+}
+inline void SetLoadDataRepeat(const LoadDataRepeatParam& p, int line = __builtin_LINE())
+{
+    using tile_sim::checked;
+    tile_sim::ImageRegister& image = tile_sim::image_register();
+    image.repeat_stride = checked(p.repeatStride, 0, 65535, "LoadDataRepeatParam.repeatStride", line);
+    image.repeat_times = checked(p.repeatTime, 0, 255, "LoadDataRepeatParam.repeatTime", line);
+    image.repeat_mode = checked(p.repeatMode, 0, 1, "LoadDataRepeatParam.repeatMode", line);
+}
+
+namespace detail
+{
+
+// The fields that are put together in filterConfig and extConfig.
+struct ImageFields {
+    Field strideW, strideH, filterW, filterH, dilationFilterW, dilationFilterH, kExtension, mExtension, kStartPt, mStartPt;
+};
+
+template <class P>
+void load_image(const tile_sim::Operand& dst, const tile_sim::Operand& src, const P& p, const ImageFields& f, int line)
+{
+    using tile_sim::checked;
+    if (p.enSmallK || p.fMatrixCtrl)
+        tile_sim::misuse("field", line, "enSmallK and fMatrixCtrl of LoadData3DParamsV2 must be false on this architecture");
+    const int64_t wide = p.filterSizeW ? 256 : 0, high = p.filterSizeH ? 256 : 0;
+    tile_sim::load_3d(dst, src,
+                      {checked(p.channelSize, 0, 65535, "LoadData3DParamsV2.channelSize", line),
+                       checked(f.kExtension, 0, 65535, "LoadData3DParamsV2.kExtension", line),
+                       checked(f.mExtension, 0, 65535, "LoadData3DParamsV2.mExtension", line),
+                       checked(f.kStartPt, 0, 65535, "LoadData3DParamsV2.kStartPt", line),
+                       checked(f.mStartPt, 0, 32767, "LoadData3DParamsV2.mStartPt", line),
+                       checked(f.strideW, 0, 63, "LoadData3DParamsV2.strideW", line),
+                       checked(f.strideH, 0, 63, "LoadData3DParamsV2.strideH", line),
+                       checked(f.filterW, 0, 255, "LoadData3DParamsV2.filterW", line) + wide,
+                       checked(f.filterH, 0, 255, "LoadData3DParamsV2.filterH", line) + high,
+                       checked(f.dilationFilterW, 0, 255, "LoadData3DParamsV2.dilationFilterW", line),
+                       checked(f.dilationFilterH, 0, 255, "LoadData3DParamsV2.dilationFilterH", line), p.enTranspose},
+                      line);
+}
+
+}  // namespace detail
+
+template <class T, const IsResetLoad3dConfig& config = IS_RESER_LOAD3D_DEFAULT_CONFIG>
 void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2<T>& p, int line = __builtin_LINE())
 {
     using tile_sim::checked;
-    const bool plain = p.strideW == 1 && p.strideH == 1 && p.filterW == 1 && p.filterH == 1 && p.dilationFilterW == 1 &&
-                       p.dilationFilterH == 1 && !p.filterSizeW && !p.filterSizeH && !p.enSmallK && !p.fMatrixCtrl &&
-                       !(p.padList[0] | p.padList[1] | p.padList[2] | p.padList[3]);
-    if (!plain)
-        tile_sim::misuse("unsupported", line,
-                         "the simulator knows LoadData3DParamsV2 for matrices only: a 1 x 1 filter, stride 1, no padding");
-    tile_sim::load_3d(
-        dst.operand(), src.operand(),
-        {checked(p.l1H, 0, 32767, "LoadData3DParamsV2.l1H", line), checked(p.l1W, 0, 32767, "LoadData3DParamsV2.l1W", line),
-         checked(p.channelSize, 0, 65535, "LoadData3DParamsV2.channelSize", line),
-         checked(p.kExtension, 0, 65535, "LoadData3DParamsV2.kExtension", line),
-         checked(p.mExtension, 0, 65535, "LoadData3DParamsV2.mExtension", line),
-         checked(p.kStartPt, 0, 65535, "LoadData3DParamsV2.kStartPt", line),
-         checked(p.mStartPt, 0, 32767, "LoadData3DParamsV2.mStartPt", line), p.enTranspose},
-        line);
+    if constexpr (config.isSetFMatrix)
+        SetFmatrix(checked(p.l1H, 0, 32767, "LoadData3DParamsV2.l1H", line), checked(p.l1W, 0, 32767, "LoadData3DParamsV2.l1W", line),
+                   p.padList, FmatrixMode::FMATRIX_LEFT, line);
+    if constexpr (config.isSetPadding) SetLoadDataPaddingValue(p.padValue);
+    detail::load_image(dst.operand(), src.operand(), p,
+                       {p.strideW, p.strideH, p.filterW, p.filterH, p.dilationFilterW, p.dilationFilterH, p.kExtension,
+                        p.mExtension, p.kStartPt, p.mStartPt},
+                       line);
+}
+
+// The image itself is as SetFmatrix says.
+template <class T>
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2Pro& p, int line = __builtin_LINE())
+{
+    const auto byte = [&](int at) { return p.filterConfig >> at & 255; };
+    const auto word = [&](int at) { return p.extConfig >> at & 65535; };
+    detail::load_image(dst.operand(), src.operand(), p,
+                       {byte(0), byte(8), byte(16), byte(24), byte(32), byte(40), word(0), word(16), word(32), word(48)}, line);
 }
 
 template <class T, class U, class S>
@@ -66,6 +152,19 @@ void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<
                     checked(p.k, 0, 4095, "MmadParams.k", line), checked(p.unitFlag, 0, 3, "MmadParams.unitFlag", line),
                     p.cmatrixSource, p.cmatrixInitVal && !p.isBias, p.kDirectionAlign},
                    line);
+}
+
+template <class T, class U>
+void MmadWithSparse(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor<U>& filter, const MmadParams& p,
+                    int line = __builtin_LINE())
+{
+    using tile_sim::checked;
+    static_assert(std::is_same_v<T, int32_t> && std::is_same_v<U, int8_t>, "MmadWithSparse takes int8_t into int32_t");
+    tile_sim::mmad_sparse(dst.operand(), fm.operand(), filter.operand(),
+                          {checked(p.m, 0, 4095, "MmadParams.m", line), checked(p.n, 0, 4095, "MmadParams.n", line),
+                           checked(p.k, 0, 4095, "MmadParams.k", line), checked(p.unitFlag, 0, 3, "MmadParams.unitFlag", line),
+                           p.cmatrixSource, p.cmatrixInitVal && !p.isBias, false},
+                          line);
 }
 
 // With a bias, the sums start at the bias of their column, from the bias table.
@@ -116,66 +215,5 @@ inline void SetHF32Mode(HF32Mode mode) { tile_sim::set_hf32(mode == HF32Mode::EN
 inline void SetHF32Mode(bool on) { tile_sim::set_hf32(on); }
 inline void SetHF32TransMode(HF32TransMode mode) { tile_sim::set_hf32_rounding(mode == HF32TransMode::NEAREST_ZERO); }
 inline void SetHF32TransMode(bool toZero) { tile_sim::set_hf32_rounding(toZero); }
-
-namespace detail
-{
-
-inline tile_sim::FixpipeShape fixpipe_shape(const FixpipeParamsV220& p, bool row_major, int line)
-{
-    using tile_sim::checked;
-    return {checked(p.nSize, 0, 4095, "FixpipeParamsV220.nSize", line),
-            checked(p.mSize, 0, row_major ? 8192 : 65535, "FixpipeParamsV220.mSize", line),
-            checked(p.srcStride, 0, 65535, "FixpipeParamsV220.srcStride", line),
-            checked(p.dstStride, 0, 4294967295, "FixpipeParamsV220.dstStride", line),
-            checked(p.ndNum, 0, 65535, "FixpipeParamsV220.ndNum", line),
-            checked(p.srcNdStride, 0, 512, "FixpipeParamsV220.srcNdStride", line),
-            checked(p.dstNdStride, 0, 65535, "FixpipeParamsV220.dstNdStride", line),
-            checked(p.unitFlag, 0, 3, "FixpipeParamsV220.unitFlag", line),
-            int64_t(p.quantPre),
-            p.reluEn,
-            row_major,
-            p.isChannelSplit,
-            p.deqScalar};
-}
-
-template <class S>
-tile_sim::FixpipeShape with_scales(tile_sim::FixpipeShape shape, const LocalTensor<S>& scales)
-{
-    static_assert(std::is_same_v<S, uint64_t>, "the table of scales has elements of uint64_t");
-    shape.per_column = true, shape.scales = scales.operand();
-    return shape;
-}
-
-}  // namespace detail
-
-template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
-void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, int line = __builtin_LINE())
-{
-    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe writes columns on 3510 only");
-    tile_sim::fixpipe(dst.operand(), src.operand(), detail::fixpipe_shape(p, config.format == CO2Layout::ROW_MAJOR, line), line);
-}
-
-// L1 takes NZ only on 2201, whatever the configuration says.
-template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
-void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, int line = __builtin_LINE())
-{
-    tile_sim::fixpipe(dst.operand(), src.operand(), detail::fixpipe_shape(p, false, line), line);
-}
-
-// With a scale for each column, in L1.
-template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR, class S = uint64_t>
-void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& scales, const FixpipeParamsV220& p,
-             int line = __builtin_LINE())
-{
-    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe writes columns on 3510 only");
-    const auto shape = detail::fixpipe_shape(p, config.format == CO2Layout::ROW_MAJOR, line);
-    tile_sim::fixpipe(dst.operand(), src.operand(), detail::with_scales(shape, scales), line);
-}
-template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR, class S = uint64_t>
-void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& scales, const FixpipeParamsV220& p,
-             int line = __builtin_LINE())
-{
-    tile_sim::fixpipe(dst.operand(), src.operand(), detail::with_scales(detail::fixpipe_shape(p, false, line), scales), line);
-}
 
 }  // namespace AscendC

@@ -28,6 +28,20 @@ struct LoadData2dTransposeParams {
     }
 };
 
+enum class FmatrixMode : uint8_t { FMATRIX_LEFT, FMATRIX_RIGHT };
+constexpr int32_t PAD_SIZE = 4;
+
+struct IsResetLoad3dConfig {
+    bool isSetFMatrix = true, isSetPadding = true;
+};
+constexpr IsResetLoad3dConfig IS_RESER_LOAD3D_DEFAULT_CONFIG = {true, true};
+
+struct LoadDataRepeatParam {
+    Field repeatStride, repeatTime = 1, repeatMode;
+    LoadDataRepeatParam() = default;
+    LoadDataRepeatParam(Field stride, Field time, Field mode) : repeatStride(stride), repeatTime(time), repeatMode(mode) {}
+};
+
 template <class T>
 struct LoadData3DParamsV2 {
     uint8_t padList[4] = {0, 0, 0, 0};
@@ -64,6 +78,26 @@ struct LoadData3DParamsV2 {
     }
 };
 
+// Fields of 8 and 16 bits, put together: kernel and strides (filterConfig), the part that is taken (extConfig).
+struct LoadData3DParamsV2Pro {
+    Field channelSize;
+    bool enTranspose = false, enSmallK = false, filterSizeW = false, filterSizeH = false, fMatrixCtrl = false;
+    uint64_t extConfig = 0, filterConfig = 0x10101010101;
+    LoadData3DParamsV2Pro() = default;
+    LoadData3DParamsV2Pro(Field channels, bool transpose, bool smallK, bool wideW, bool wideH, bool right, uint64_t extension,
+                          uint64_t filter)
+        : channelSize(channels),
+          enTranspose(transpose),
+          enSmallK(smallK),
+          filterSizeW(wideW),
+          filterSizeH(wideH),
+          fMatrixCtrl(right),
+          extConfig(extension),
+          filterConfig(filter)
+    {
+    }
+};
+
 struct MmadParams {
     Field m, n, k;
     bool isBias = false, kDirectionAlign = false, cmatrixSource = false, cmatrixInitVal = true;
@@ -73,6 +107,8 @@ struct MmadParams {
         : m(rows), n(cols), k(depth), cmatrixSource(bias), cmatrixInitVal(init), unitFlag(unit)
     {
     }
+    // The older form; offset, sparsity and Winograd have no effect on this architecture.
+    MmadParams(Field rows, Field cols, Field depth, bool bias, Field, bool, bool, bool) : m(rows), n(cols), k(depth), isBias(bias) {}
 };
 
 struct FixpipeConfig {
@@ -108,6 +144,18 @@ struct FixpipeParamsV220 {
           reluEn(relu),
           unitFlag(unit),
           isChannelSplit(split)
+    {
+    }
+};
+
+struct DataCopyCO12DstParams {
+    Field sid, nSize, mSize, dstStride, srcStride, unitFlag, clipReluPre, eltWiseOp;
+    QuantMode_t quantPre = QuantMode_t::NoQuant;
+    Field reluPre;
+    bool channelSplit = false, nz2ndEn = false;
+    DataCopyCO12DstParams() = default;
+    DataCopyCO12DstParams(Field n, Field m, Field dst, Field src, QuantMode_t quant, Field relu, bool split, bool rows)
+        : nSize(n), mSize(m), dstStride(dst), srcStride(src), quantPre(quant), reluPre(relu), channelSplit(split), nz2ndEn(rows)
     {
     }
 };

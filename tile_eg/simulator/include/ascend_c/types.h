@@ -167,10 +167,12 @@ namespace AscendC
 {
 
 struct int4b_t {  // half a byte in tensors: two elements share the byte that starts with the even one
-    uint8_t storage;
+    uint8_t storage = 0;
+    int4b_t() = default;
+    int4b_t(int value) : storage(uint8_t(value)) {}
 };
 
-enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, TSCM };
+enum class TPosition : uint8_t { GM, A1, A2, B1, B2, C1, C2, C2PIPE2GM, CO1, CO2, VECIN, VECOUT, VECCALC, LCM, TSCM };
 using QuePosition = TPosition;
 enum class RoundMode { CAST_NONE, CAST_RINT, CAST_FLOOR, CAST_CEIL, CAST_ROUND, CAST_TRUNC, CAST_ODD };
 enum class ReduceOrder { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
@@ -205,6 +207,7 @@ constexpr tile_sim::Space space_of(TPosition position)
         case TPosition::B2: return tile_sim::Space::L0B;
         case TPosition::CO1: return tile_sim::Space::L0C;
         case TPosition::C2: return tile_sim::Space::BT;
+        case TPosition::C2PIPE2GM: return tile_sim::Space::FB;
         case TPosition::GM:
         case TPosition::CO2: return tile_sim::Space::GM;
         default: return tile_sim::Space::UB;

@@ -18,24 +18,22 @@ Path path_of(Space dst, Space src, const char* what, int line)
     if (src == Space::GM && dst == Space::UB) return {Pipe::MTE2, "GM->UB"};
     if (src == Space::GM && dst == Space::L1) return {Pipe::MTE2, "GM->L1"};
     if (src == Space::UB && dst == Space::GM) return {Pipe::MTE3, "UB->GM"};
+    if (src == Space::L1 && dst == Space::GM && !machine.settings.direct_paths) return {Pipe::MTE3, "L1->GM"};
     if (src == Space::UB && dst == Space::UB) return {Pipe::V, "UB->UB"};
     misuse("wrong_memory", line, "%s: there is no path from %s to %s on this architecture", what, name_of(src), name_of(dst));
 }
 
-void carry_poison(Memory& dst, int64_t to, Memory& src, int64_t from, int64_t bytes)
-{
-    if (!src.poisoned(from, from + bytes)) return;
-    for (int64_t i = 0; i < bytes; i += granule)
-        if (src.poisoned(from + i, from + i + 1)) dst.poison(to + i, std::min(to + i + granule, to + bytes), true);
-}
-
-void move(const Instruction& copy, const Operand& dst, int64_t to, const Operand& src, int64_t from, int64_t bytes)
-{
-    std::memmove(copy.data(dst, to), copy.data(src, from), size_t(bytes));
-    carry_poison(machine.memory(dst.space), dst.address + to, machine.memory(src.space), src.address + from, bytes);
-}
-
 }  // namespace
+
+void carry(const Operand& dst, int64_t to, const Operand& src, int64_t from, int64_t bytes)
+{
+    Memory &into = machine.memory(dst), &out_of = machine.memory(src);
+    to += dst.address, from += src.address;
+    std::memmove(into.at(to), out_of.at(from), size_t(bytes));
+    if (!out_of.poisoned(from, from + bytes)) return;
+    for (int64_t i = 0; i < bytes; i += granule)
+        if (out_of.poisoned(from + i, from + i + 1)) into.poison(to + i, std::min(to + i + granule, to + bytes), true);
+}
 
 void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line)
 {
@@ -60,7 +58,7 @@ void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line)
         if (add)
             apply_atomic(copy.data(dst, i * rows.dst_stride), copy.data(src, i * rows.src_stride), rows.bytes, dst.type, line);
         else
-            move(copy, dst, i * rows.dst_stride, src, i * rows.src_stride, rows.bytes);
+            carry(dst, i * rows.dst_stride, src, i * rows.src_stride, rows.bytes);
     }
 }
 
@@ -103,7 +101,7 @@ void copy_pad_in(Operand dst, Operand src, Rows rows, Padding padding, int line)
         const uint8_t* first = copy.data(src, i * rows.src_stride);
         fill_side(copy, dst, row, row + left, padding, first);
         fill_side(copy, dst, row + left + rows.bytes, row + whole, padding, first);
-        move(copy, dst, row + left, src, i * rows.src_stride, rows.bytes);
+        carry(dst, row + left, src, i * rows.src_stride, rows.bytes);
     }
 }
 
@@ -137,7 +135,7 @@ void copy_nd2nz(Operand dst, Operand src, Nd2Nz s, int line)
             for (int64_t c = 0; c < columns; ++c) {
                 const int64_t to = block_at(m, r, c), bytes = std::min<int64_t>(32, (s.cols - c * c0) * size);
                 std::memset(copy.data(dst, to), 0, 32);  // the tail of a row is zero up to 32 bytes
-                move(copy, dst, to, src, row_at(m, r) + c * 32, bytes);
+                carry(dst, to, src, row_at(m, r) + c * 32, bytes);
             }
 }
 

@@ -1,11 +1,10 @@
-// The matrix product and the way out of L0C. Products of 16-bit numbers are exact, sums are fp32 in the order of k.
+// The matrix product. Products of 16-bit numbers are exact, sums are fp32 in the order of k.
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "schedule.h"
 #include "numbers.h"
-#include "quantise.h"
 
 namespace tile_sim
 {
@@ -74,8 +73,6 @@ void check_mmad(const Operand& dst, const Operand& a, const Operand& b, const Mm
     if (!known)
         misuse("unsupported", product.line(),
                "Mmad on 2201 takes half, bfloat16_t or float into float, and int8_t or int4b_t into int32_t");
-    if (s.from_bias && !s.init && !s.has_bias)
-        misuse("unsupported", product.line(), "the simulator knows cmatrixSource with a bias tensor only: use Mmad(dst, a, b, bias, ..)");
     if (!s.has_bias) return;
     product.needs(s.bias, Space::BT, "bias"), product.align(s.bias, 64, "bias");
     if (s.bias.type != dst.type || a.type == DType::i4)
@@ -182,6 +179,8 @@ void mmad(Operand dst, Operand a, Operand b, MmadShape s, int line)
     Instruction product("Mmad", Pipe::M, line);
     check_mmad(dst, a, b, s, product);
     if (!s.m || !s.n || !s.k) return;
+    if (s.from_bias && !s.init && !s.has_bias)  // without a tensor for it: the start of the table
+        s.has_bias = true, s.bias = {Space::BT, dst.type, 0, machine.memory(Space::BT).bytes()};
     const int64_t size = size_of(a.type), c0 = block_of(a.type);
     const int64_t across = size == 4 && s.k_align ? blocks(s.k, 16) * 2 : blocks(s.k, c0);
     const int64_t n16 = blocks(s.n, 16), result = blocks(s.m, 16) * 16 * n16 * 16 * 4;
@@ -202,84 +201,6 @@ void mmad(Operand dst, Operand a, Operand b, MmadShape s, int line)
         compute<int32_t>(dst, a, b, s, across, before);
     else
         compute<float>(dst, a, b, s, across, before);
-}
-
-namespace
-{
-
-void check_fixpipe(const Operand& dst, const Operand& src, const FixpipeShape& s, const Instruction& out)
-{
-    const int line = out.line();
-    out.needs(src, Space::L0C, "source");
-    out.align(src, 64, "source");
-    if (dst.space != Space::GM) out.needs(dst, Space::L1, "destination"), out.align(dst, 32, "destination");
-    check_quantisation(dst.type, src.type, Quantisation(s.quantisation), s.per_column, line);
-    if (dst.space == Space::L1 && Quantisation(s.quantisation) == Quantisation::none)
-        misuse("field", line, "Fixpipe to L1 takes no unconverted float or int32_t on this architecture");
-    if (s.channel_split && (dst.type != DType::f32 || src.type != DType::f32 || s.row_major || s.unit_flag || dst.space != Space::GM))
-        misuse("field", line, "isChannelSplit is for float in NZ to GM, without unit flags");
-    if (!s.row_major && s.n % (s.channel_split ? 8 : 16))
-        misuse("field", line, "FixpipeParamsV220.nSize is %lld, and must be a multiple of %d for NZ", (long long)s.n,
-               s.channel_split ? 8 : 16);
-    if (s.row_major && s.m > 1 && s.dst_stride < s.n)
-        misuse("overlap", line, "the rows of Fixpipe overlap: %lld columns, and %lld elements from row to row", (long long)s.n,
-               (long long)s.dst_stride);
-    if (!s.dst_stride) misuse("field", line, "FixpipeParamsV220.dstStride is 0");
-    if (s.per_column) out.needs(s.scales, Space::L1, "table of scales"), out.align(s.scales, 32, "table of scales");
-}
-
-// Where row `i` of column `j` (a multiple of the run) goes, in bytes. Bytes in NZ come in blocks of 32 columns, but for a last
-// odd block of 16 (the vendor's page on Int8 Channel Merge).
-int64_t target(const FixpipeShape& s, int64_t size, int64_t i, int64_t j)
-{
-    if (s.row_major) return (i * s.dst_stride + j) * size;
-    if (s.channel_split) return j / 8 * s.dst_stride * 32 + i * 32;
-    if (size != 1) return j / 16 * s.dst_stride * 32 + i * 16 * size;
-    const bool merged = j / 32 * 32 + 32 <= s.n;
-    return j / 32 * s.dst_stride * 32 + (merged ? i * 32 + j % 32 : i * 16);
-}
-
-}  // namespace
-
-void fixpipe(Operand dst, Operand src, FixpipeShape s, int line)
-{
-    if (queued(line, [=] { fixpipe(dst, src, s, line); }, dst, src)) return;
-    Instruction out("Fixpipe", Pipe::FIX, line);
-    check_fixpipe(dst, src, s, out);
-    const bool to_gm = dst.space == Space::GM, add = to_gm && machine.core->atomic != AtomicOp::none;
-    const int64_t size = size_of(dst.type), matrices = s.row_major ? s.matrices : 1, run = s.channel_split ? 8 : 16;
-    out.unit_flag(s.unit_flag), out.atomic(add);
-    const auto each = [&](auto&& visit) {  // runs of up to 16 elements: (destination, source, elements, column)
-        for (int64_t matrix = 0; matrix < matrices; ++matrix)
-            for (int64_t j = 0; j < s.n; j += run)
-                for (int64_t i = 0; i < s.m; ++i)
-                    visit((s.row_major ? matrix * s.dst_matrix_stride * size : 0) + target(s, size, i, j),
-                          matrix * s.src_matrix_stride * 1024 + (j / 16 * s.src_stride + i) * 64 + j % 16 * 4,
-                          std::min<int64_t>(run, s.n - j), j);
-    };
-    each([&](int64_t to, int64_t from, int64_t count, int64_t) {
-        out.reads(src, from, count * 4, to_gm ? Instruction::Poison::error : Instruction::Poison::carry);
-        if (add) out.reads(dst, to, count * size);
-        out.writes(dst, to, count * size);
-    });
-    if (s.per_column) out.reads(s.scales, 0, s.n * 8);
-    out.check();
-    out.sized(s.m * matrices, s.n * size, s.dst_stride * size, size);
-    out.counts(to_gm ? "L0C->GM" : "L0C->L1", s.m * s.n * matrices * size);
-    Memory &from_memory = machine.memory(src.space), &to_memory = machine.memory(dst.space);
-    each([&](int64_t to, int64_t from, int64_t count, int64_t column) {
-        uint8_t converted[64];
-        for (int64_t e = 0; e < count; ++e) {
-            uint64_t scale = s.scale;
-            if (s.per_column) std::memcpy(&scale, out.data(s.scales, (column + e) * 8), 8);
-            convert(converted + e * size, out.data(src, from + e * 4), dst.type, {Quantisation(s.quantisation), scale, s.relu, line});
-        }
-        if (add) return apply_atomic(out.data(dst, to), converted, count * size, dst.type, line);
-        std::memcpy(out.data(dst, to), converted, size_t(count * size));
-        for (int64_t e = 0; !to_gm && e < count; ++e)
-            if (from_memory.poisoned(src.address + from + e * 4, src.address + from + e * 4 + 4))
-                to_memory.poison(dst.address + to + e * size, dst.address + to + (e + 1) * size, true);
-    });
 }
 
 void set_hf32(bool on) { machine.core->hf32 = on; }

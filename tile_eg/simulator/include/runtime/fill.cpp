@@ -1,4 +1,4 @@
-// Constants for L1, L0A and L0B, and the way from L1 to the bias table.
+// Constants for L1, L0A and L0B, and the ways from L1 to the tables of biases and scales.
 #include <cstring>
 
 #include "schedule.h"
@@ -24,21 +24,22 @@ void fill(Operand dst, FillShape s, int line)
         for (int64_t e = 0; e < bytes; e += size) std::memcpy(constant.data(dst, i * step + e), &s.bits, size_t(size));
 }
 
-void copy_bias(Operand dst, Operand src, Rows rows, int line)
+// Biases go by MTE1, scales by the pipe that uses them.
+void copy_table(Operand dst, Operand src, Rows rows, int line)
 {
-    if (queued(line, [=] { copy_bias(dst, src, rows, line); }, dst, src)) return;
-    Instruction copy("DataCopy", Pipe::MTE1, line);
-    copy.needs(src, Space::L1, "source"), copy.needs(dst, Space::BT, "destination");
+    if (queued(line, [=] { copy_table(dst, src, rows, line); }, dst, src)) return;
+    const bool bias = dst.space == Space::BT;
+    Instruction copy("DataCopy", bias ? Pipe::MTE1 : Pipe::FIX, line);
+    copy.needs(src, Space::L1, "source");
     if (!rows.count || !rows.bytes) return;
-    copy.align(src, 32, "source"), copy.align(dst, 64, "destination");
+    copy.align(src, 32, "source"), copy.align(dst, bias ? 64 : 128, "destination");
     for (int64_t i = 0; i < rows.count; ++i) {
-        copy.reads(src, i * rows.src_stride, rows.bytes);
+        copy.reads(src, i * rows.src_stride, rows.bytes, Instruction::Poison::carry);
         copy.writes(dst, i * rows.dst_stride, rows.bytes);
     }
     copy.check();
-    copy.counts("L1->BT", rows.count * rows.bytes);
-    for (int64_t i = 0; i < rows.count; ++i)
-        std::memcpy(copy.data(dst, i * rows.dst_stride), copy.data(src, i * rows.src_stride), size_t(rows.bytes));
+    copy.counts(bias ? "L1->BT" : "L1->FB", rows.count * rows.bytes);
+    for (int64_t i = 0; i < rows.count; ++i) carry(dst, i * rows.dst_stride, src, i * rows.src_stride, rows.bytes);
 }
 
 }  // namespace tile_sim

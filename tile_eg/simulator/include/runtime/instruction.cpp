@@ -190,6 +190,7 @@ bool Instruction::ordered(const Event& earlier, Space space) const
         return (earlier.atomic && event_.atomic) || earlier.phase < core.known[earlier.core == AIC ? 0 : 1];
     if (core.clock[int(event_.pipe)][earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch) return true;
     if (compiler_orders(earlier)) return true;
+    if (space == Space::FB) return schedule.follows(earlier.item), true;  // the vendor's Fixpipe fills and uses it with no barrier
     if (space == Space::L0C && guards(earlier)) return schedule.follows(earlier.item), true;
     return earlier.atomic && event_.atomic;
 }

@@ -125,6 +125,8 @@ struct Control {
     uint64_t pad_value = 0;
     uint64_t deq_scale = 0;
     bool deq_given = false;
+    ImageRegister image;
+    FixpipeRegister fixpipe;
 };
 
 struct Core : Control {
@@ -196,6 +198,7 @@ struct Settings {
     KernelType type = KernelType::AIV_ONLY;
     int64_t launch = 1;
     bool trace = false;
+    bool direct_paths = false;  // L0C to UB and UB to L1 and back: architecture 3510
     bool auto_sync = false;  // the compiler orders what meets on V and S of a vector core
     int64_t cores = 24;      // that the chip has: AICs
     int64_t capacity[spaces] = {};
@@ -237,6 +240,7 @@ bool run_blocks(const Kernel& kernel);  // false: an error ended the run
 void raise_flag(Pipe src, Pipe dst, int64_t id, int line);  // a set and a wait without the checks of a kernel's own flags
 void lower_flag(Pipe src, Pipe dst, int64_t id, int line);
 
+void carry(const Operand& dst, int64_t to, const Operand& src, int64_t from, int64_t bytes);  // what is unwritten stays so
 void apply_atomic(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line);
 
 // One instruction on its way: says what it reads and writes, is checked, then takes effect.
@@ -260,6 +264,7 @@ public:
 
     uint8_t* data(const Operand& at, int64_t offset = 0) const { return machine.memory(at).at(at.address + offset); }
     int line() const { return event_.line; }
+    const char* name() const { return event_.name; }
 
 private:
     struct Span {

@@ -1,0 +1,161 @@
+// The ways out of L0C.
+#pragma once
+#include "../runtime/cube_interface.h"
+#include "cube_params.h"
+#include "tensor.h"
+
+namespace AscendC
+{
+
+namespace detail
+{
+
+constexpr tile_sim::Layout layout_of(const FixpipeConfig& config)
+{
+    return config.format == CO2Layout::NZ          ? tile_sim::Layout::nz
+           : config.format == CO2Layout::ROW_MAJOR ? tile_sim::Layout::row_major
+                                                   : tile_sim::Layout::column_major;
+}
+
+inline tile_sim::FixpipeShape fixpipe_shape(const FixpipeParamsV220& p, tile_sim::Layout layout, int line)
+{
+    using tile_sim::checked;
+    return {checked(p.nSize, 0, 4095, "FixpipeParamsV220.nSize", line),
+            checked(p.mSize, 0, layout == tile_sim::Layout::row_major ? 8192 : 65535, "FixpipeParamsV220.mSize", line),
+            checked(p.srcStride, 0, 65535, "FixpipeParamsV220.srcStride", line),
+            checked(p.dstStride, 0, 4294967295, "FixpipeParamsV220.dstStride", line),
+            checked(p.ndNum, 0, 65535, "FixpipeParamsV220.ndNum", line),
+            1024 * checked(p.srcNdStride, 0, 512, "FixpipeParamsV220.srcNdStride", line),
+            checked(p.dstNdStride, 0, 65535, "FixpipeParamsV220.dstNdStride", line),
+            checked(p.unitFlag, 0, 3, "FixpipeParamsV220.unitFlag", line),
+            int64_t(p.quantPre),
+            p.reluEn,
+            layout,
+            p.isChannelSplit,
+            p.deqScalar};
+}
+
+template <class S>
+tile_sim::FixpipeShape with_scales(tile_sim::FixpipeShape shape, const LocalTensor<S>& scales)
+{
+    static_assert(std::is_same_v<S, uint64_t>, "the table of scales has elements of uint64_t");
+    shape.per_column = true, shape.scales = scales.operand();
+    return shape;
+}
+
+}  // namespace detail
+
+template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, int line = __builtin_LINE())
+{
+    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe writes columns on 3510 only");
+    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::fixpipe_shape(p, detail::layout_of(config), line), line);
+}
+
+// L1 takes NZ only on 2201, whatever the configuration says.
+template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, int line = __builtin_LINE())
+{
+    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::fixpipe_shape(p, tile_sim::Layout::nz, line), line);
+}
+
+// With a scale for each column, in L1.
+template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR, class S = uint64_t>
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& scales, const FixpipeParamsV220& p,
+             int line = __builtin_LINE())
+{
+    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe writes columns on 3510 only");
+    const auto shape = detail::fixpipe_shape(p, detail::layout_of(config), line);
+    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::with_scales(shape, scales), line);
+}
+template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR, class S = uint64_t>
+void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& scales, const FixpipeParamsV220& p,
+             int line = __builtin_LINE())
+{
+    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::with_scales(detail::fixpipe_shape(p, tile_sim::Layout::nz, line), scales), line);
+}
+
+// What DataCopy takes from registers on its way out of L0C.
+inline void SetFixpipePreQuantFlag(uint64_t config)
+{
+    tile_sim::fixpipe_register().scale = config, tile_sim::fixpipe_register().scale_given = true;
+}
+inline void SetFixpipeNz2ndFlag(Field ndNum, Field srcNdStride, Field dstNdStride, int line = __builtin_LINE())
+{
+    using tile_sim::checked;
+    tile_sim::FixpipeRegister& fix = tile_sim::fixpipe_register();
+    fix.matrices = checked(ndNum, 1, 65535, "ndNum", line), fix.nd_given = true;
+    fix.src_matrix_stride = 1024 * checked(srcNdStride, 0, 512, "srcNdStride", line);
+    fix.dst_matrix_stride = checked(dstNdStride, 0, 65535, "dstNdStride", line);
+}
+template <class T, bool setRelu = false>
+void SetFixPipeConfig(const LocalTensor<T>& preData, bool = false, int line = __builtin_LINE())
+{
+    static_assert(!setRelu && std::is_same_v<T, uint64_t>, "SetFixPipeConfig takes a table of scales of uint64_t");
+    if (preData.operand().space != tile_sim::Space::FB)
+        tile_sim::misuse("wrong_memory", line, "SetFixPipeConfig takes a table in the Fixpipe buffer (C2PIPE2GM)");
+    tile_sim::fixpipe_register().scales = preData.operand(), tile_sim::fixpipe_register().scales_given = true;
+}
+template <class T>
+void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, bool isUnitFlag = false, int line = __builtin_LINE())
+{
+    SetFixPipeConfig(quantPre, isUnitFlag, line);
+}
+
+namespace detail
+{
+
+inline bool by_column(QuantMode_t how)
+{
+    return how == QuantMode_t::VDEQF16 || how == QuantMode_t::VQF322B8_PRE || how == QuantMode_t::VREQ8;
+}
+inline bool by_scale(QuantMode_t how)
+{
+    return how == QuantMode_t::DEQF16 || how == QuantMode_t::QF322B8_PRE || how == QuantMode_t::REQ8;
+}
+
+inline tile_sim::FixpipeShape register_shape(const DataCopyCO12DstParams& p, int line)
+{
+    using tile_sim::checked;
+    const tile_sim::FixpipeRegister& fix = tile_sim::fixpipe_register();
+    if (p.clipReluPre || p.eltWiseOp)
+        tile_sim::misuse("field", line, "clipReluPre and eltWiseOp of DataCopyCO12DstParams exist on other architectures only");
+    if (by_scale(p.quantPre) && !fix.scale_given)
+        tile_sim::misuse("uninitialised", line, "DataCopy multiplies by the scale of SetFixpipePreQuantFlag, and nothing has set one");
+    if (by_column(p.quantPre) && !fix.scales_given)
+        tile_sim::misuse("uninitialised", line, "DataCopy multiplies by the scales of SetFixPipeConfig, and nothing has set any");
+    if (p.nz2ndEn && !fix.nd_given)
+        tile_sim::misuse("uninitialised", line, "nz2ndEn takes what SetFixpipeNz2ndFlag sets, and nothing has called it");
+    tile_sim::FixpipeShape shape{
+        checked(p.nSize, 0, 4095, "DataCopyCO12DstParams.nSize", line),
+        checked(p.mSize, 0, p.nz2ndEn ? 8192 : 65535, "DataCopyCO12DstParams.mSize", line),
+        checked(p.srcStride, 0, 65535, "DataCopyCO12DstParams.srcStride", line),
+        checked(p.dstStride, 0, 4294967295, "DataCopyCO12DstParams.dstStride", line),
+        fix.matrices,
+        fix.src_matrix_stride,
+        fix.dst_matrix_stride,
+        checked(p.unitFlag, 0, 3, "DataCopyCO12DstParams.unitFlag", line),
+        int64_t(p.quantPre),
+        checked(p.reluPre, 0, 1, "DataCopyCO12DstParams.reluPre", line) == 1,
+        p.nz2ndEn ? tile_sim::Layout::row_major : tile_sim::Layout::nz,
+        p.channelSplit,
+        fix.scale};
+    shape.per_column = by_column(p.quantPre), shape.scales = fix.scales;
+    return shape;
+}
+
+}  // namespace detail
+
+template <class T, class U>
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p, Line line = Line(__builtin_LINE()))
+{
+    tile_sim::fixpipe("DataCopy", dst.operand(), src.operand(), detail::register_shape(p, line), line);
+}
+template <class T, class U>
+void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p, Line line = Line(__builtin_LINE()))
+{
+    if (p.nz2ndEn) tile_sim::misuse("field", line, "nz2ndEn is for the way to GM on this architecture");
+    tile_sim::fixpipe("DataCopy", dst.operand(), src.operand(), detail::register_shape(p, line), line);
+}
+
+}  // namespace AscendC
