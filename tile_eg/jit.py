@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.arrays import by_name, give_back, is_torch, to_numpy
@@ -21,12 +21,16 @@ from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel
 from tile_eg.language import PrimFunc
+from tile_eg.search import SearchOptions, search_options
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.compiler import Lowered
     from tile_eg.frontend.text import Template
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class PassConfigKey(StrEnum):
@@ -49,23 +53,23 @@ class PassConfigKey(StrEnum):
 
 @dataclass
 class Cache:
-    """Lowered kernels of this process, by kernel and chip."""
+    """Lowered kernels of this process, by kernel, chip and the options of the search."""
 
-    entries: dict[tuple[Kernel, str], Lowered] = field(default_factory=dict)
+    entries: dict[tuple[Kernel, str, SearchOptions], Lowered] = field(default_factory=dict)
     enabled: bool = True
 
     def clear_cache(self) -> None:
         self.entries.clear()
 
-    def lowered(self, kernel: Kernel, chip: str) -> Lowered:
+    def lowered(self, kernel: Kernel, chip: str, search: SearchOptions) -> Lowered:
         """The lowered form of a kernel, from the cache where it is there."""
         from tile_eg.compiler import lower
 
-        found = self.entries.get((kernel, chip)) if self.enabled else None
+        found = self.entries.get((kernel, chip, search)) if self.enabled else None
         if found is None:
-            found = lower(kernel, chip)
+            found = lower(kernel, chip, search=search)
             if self.enabled:
-                self.entries[kernel, chip] = found
+                self.entries[kernel, chip, search] = found
         return found
 
 
@@ -91,9 +95,14 @@ class CompiledKernel:
     """
 
     def __init__(
-        self, kernel: Kernel, out_idx: Sequence[int] = (), workspace_idx: Sequence[int] = (), chip: str = DEFAULT_CHIP
+        self,
+        kernel: Kernel,
+        out_idx: Sequence[int] = (),
+        workspace_idx: Sequence[int] = (),
+        chip: str = DEFAULT_CHIP,
+        search: Mapping[str, Any] = NOTHING,
     ) -> None:
-        self.kernel, self.chip = kernel, chip
+        self.kernel, self.chip, self.search = kernel, chip, search
         with in_source(kernel.source):
             self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
@@ -107,7 +116,7 @@ class CompiledKernel:
         if sizes:
             raise TileError(f"{', '.join(sizes)}: the sizes of {self.kernel.name} are fixed by the arguments of its function")
         with in_source(self.kernel.source):
-            return cache.lowered(self.kernel, chip or self.chip)
+            return cache.lowered(self.kernel, chip or self.chip, search_options(**self.search))
 
     def get_kernel_source(self) -> str:
         """The Ascend C text."""
@@ -168,8 +177,8 @@ class TileKernel:
     the arrays say or the text defaults to: `gemm(a, b, BM=64)`. It gives the tensors after the `->`.
     """
 
-    def __init__(self, template: Template, chip: str = DEFAULT_CHIP) -> None:
-        self.template, self.chip = template, chip
+    def __init__(self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING) -> None:
+        self.template, self.chip, self.search = template, chip, search
 
     def __repr__(self) -> str:
         sizes = ", ".join(n if v is None else f"{n}={v}" for n, v in self.template.sizes.items())
@@ -179,7 +188,7 @@ class TileKernel:
         """The kernel with these sizes, and the text's defaults for the rest."""
         kernel = self.template.instantiate(sizes)
         outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
-        return CompiledKernel(kernel, outputs, (), self.chip)
+        return CompiledKernel(kernel, outputs, (), self.chip, self.search)
 
     def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
@@ -199,8 +208,11 @@ class TileKernel:
         return self.with_sizes(**{**inferred, **sizes})(**arrays)
 
 
-def load(path: str | Path, chip: str = DEFAULT_CHIP) -> TileKernel:
-    """The kernel of a `.tile` file. TileError where the file cannot be read or is not a kernel."""
+def load(path: str | Path, chip: str = DEFAULT_CHIP, **search: Any) -> TileKernel:
+    """The kernel of a `.tile` file. TileError where the file cannot be read or is not a kernel.
+
+    `search` are options as `tile_eg.search.search_options` takes them: `effort="full"`, `exact_math=True`, `rules`, `without`.
+    """
     from tile_eg.frontend.text import load_text
 
     if Path(path).suffix == ".py":
@@ -210,7 +222,8 @@ def load(path: str | Path, chip: str = DEFAULT_CHIP) -> TileKernel:
     except (OSError, UnicodeDecodeError) as e:
         why = getattr(e, "strerror", None) or "it is not UTF-8 text"
         raise TileError(f"cannot read {path}: {why}") from e
-    return TileKernel(load_text(text, str(path)), chip)
+    search_options(**search)
+    return TileKernel(load_text(text, str(path)), chip, search)
 
 
 @dataclass(frozen=True)
@@ -220,11 +233,12 @@ class Options:
     out_idx: tuple[int, ...] = ()
     workspace_idx: tuple[int, ...] = ()
     chip: str = DEFAULT_CHIP
+    search: Mapping[str, Any] = field(default_factory=dict)
 
     def compiled(self, function: PrimFunc) -> CompiledKernel:
         from tile_eg.frontend.python import kernel_of
 
-        return CompiledKernel(kernel_of(function), self.out_idx, self.workspace_idx, self.chip)
+        return CompiledKernel(kernel_of(function), self.out_idx, self.workspace_idx, self.chip, self.search)
 
 
 class Factory:
@@ -253,15 +267,22 @@ def jit(
     target: Any = None,
     pass_configs: Mapping[Any, Any] | None = None,
     chip: str = DEFAULT_CHIP,
+    effort: str = "quick",
+    exact_math: bool = False,
+    rules: Iterable[str | Path] = (),
+    without: Iterable[str] = (),
     **ignored: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
 
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
-    negative ones count from the end. `chip` is where it runs. `target`, `pass_configs` and further options of TileLang's
+    negative ones count from the end. `chip` is where it runs. `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or
+    texts) and `without` (names of rules) are options of the search. `target`, `pass_configs` and further options of TileLang's
     are accepted and change nothing: everything that they switch on is on.
     """
-    options = Options(_positions(out_idx), _positions(workspace_idx), chip)
+    search: dict[str, Any] = {"effort": effort, "exact_math": exact_math, "rules": tuple(rules), "without": tuple(without)}
+    search_options(**search)  # what is wrong with them is told here, not at the first call
+    options = Options(_positions(out_idx), _positions(workspace_idx), chip, search)
     if function is None:
         return lambda f: _jitted(f, options)
     return _jitted(function, options)

@@ -15,12 +15,14 @@ import typer
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import complain, show
 from tile_eg.cli.models import compare_models
+from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
 from tile_eg.compiler import InternalError, Lowered, check_kernel, meaning, stage
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
+from tile_eg.search import SearchOptions
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
@@ -93,6 +95,7 @@ def check(file: File, sizes: Set = None) -> None:
 
 
 @app.command()
+@searching
 def emit(
     file: File,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Write to this file.")] = None,
@@ -100,11 +103,13 @@ def emit(
     sizes: Set = None,
     program: Annotated[bool, typer.Option("--program", help="The instruction stream with its addresses and flags.")] = False,
     host: Annotated[bool, typer.Option("--host", help="The host part, which launches the kernel.")] = False,
+    *,
+    search: SearchOptions,
 ) -> None:
     """Writes the Ascend C that a kernel becomes."""
     if program and host:
         raise TileError("--program and --host: one of them at a time")
-    planned = sources.compiled(file, options.sizes(sizes or []), chip)
+    planned = sources.compiled(file, options.sizes(sizes or []), chip, search)
     text = str(planned.program) if program else planned.host if host else planned.source
     if out is None:
         show(text.rstrip("\n"), "" if program else "cpp")
@@ -115,6 +120,7 @@ def emit(
 
 
 @app.command("run")
+@searching
 def run_file(
     file: File,
     chip: OnChip = None,
@@ -125,6 +131,8 @@ def run_file(
     order: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="Let pipes run in an unfavourable order.")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the predicted timeline, which Perfetto opens.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    *,
+    search: SearchOptions,
 ) -> int:
     """Runs what a kernel becomes, and checks its numbers.
 
@@ -134,7 +142,7 @@ def run_file(
     from tile_eg.report.run import RunReport
 
     held = sources.read(file, options.sizes(sizes or []), options.shapes(given or []))
-    planned = sources.compile_held(held, chip)
+    planned = sources.compile_held(held, chip, search)
     text = held.source if isinstance(held, Kernel) else ""
     with in_source(text):
         inputs = options.arrays(held.tensors, given or [], seed)
@@ -156,9 +164,10 @@ app.command("compare-models")(compare_models)
 
 
 @app.command()
-def explain(file: File, chip: OnChip = None, sizes: Set = None) -> None:
+@searching
+def explain(file: File, chip: OnChip = None, sizes: Set = None, *, search: SearchOptions) -> None:
     """Shows the schedule, its decisions, and what lost."""
-    planned = sources.compiled(file, options.sizes(sizes or []), chip)
+    planned = sources.compiled(file, options.sizes(sizes or []), chip, search)
     if not isinstance(planned, Lowered):
         raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
     show(str(planned.explanation))

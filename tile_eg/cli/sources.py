@@ -11,10 +11,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from tile_eg.chips import DEFAULT_CHIP
+from tile_eg.cli.console import complain
 from tile_eg.compiler import Planned, lower, plan
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
+from tile_eg.search import SearchOptions
 
 if TYPE_CHECKING:
     from tile_eg.jit import CompiledKernel, Factory
@@ -57,15 +60,20 @@ def _neighbours(path: Path) -> str:
     return f"kernel files in '{folder}': " + ", ".join(found) if found else ""
 
 
-def compiled(path: Path, sizes: Mapping[str, int], chip: str | None) -> Planned:
+def compiled(path: Path, sizes: Mapping[str, int], chip: str | None, search: SearchOptions | None = None) -> Planned:
     """The file's kernel compiled for a chip (None: the default), or its program as it stands."""
-    return compile_held(read(path, sizes), chip)
+    return compile_held(read(path, sizes), chip, search)
 
 
-def compile_held(held: Kernel | Program, chip: str | None) -> Planned:
+def compile_held(held: Kernel | Program, chip: str | None, search: SearchOptions | None = None) -> Planned:
+    """A kernel compiled as the options of the search say, or a program, in which nothing is searched, as it stands."""
     if isinstance(held, Program):
         return plan(held, chip)
-    return lower(held, chip) if chip else lower(held)
+    lowered = lower(held, chip or DEFAULT_CHIP, search=search)
+    for phase in lowered.phases:
+        if phase.stopped_by:
+            complain(f"note: the phase '{phase.name}' stopped at {phase.stopped_by}; the best of what was found is used")
+    return lowered
 
 
 def _from_tile(text: str, path: Path, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]) -> Kernel:

@@ -1,0 +1,53 @@
+"""The options of the search on the command line: every command that compiles takes the same ones."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tile_eg.search import EFFORTS, search_options
+
+FLAGS: dict[str, tuple[Any, Any]] = {
+    "effort": (
+        Annotated[str, typer.Option(metavar="|".join(EFFORTS), help="How much is tried before a schedule is chosen.")],
+        "quick",
+    ),
+    "exact_math": (Annotated[bool, typer.Option("--exact-math", help="Only rules that hold bit for bit.")], False),
+    "rules": (
+        Annotated[list[Path] | None, typer.Option("--rules", metavar="FILE.egg", help="Rules of your own. Repeatable.")],
+        None,
+    ),
+    "without": (Annotated[list[str] | None, typer.Option(metavar="RULE", help="Leave a rule out. Repeatable.")], None),
+    "fuel": (Annotated[int | None, typer.Option(metavar="ROWS", help="How many rows a phase of the rules may add.")], None),
+    "extractor": (
+        Annotated[str | None, typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst or module:Class.")],
+        None,
+    ),
+}
+
+
+def searching(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with the flags of the search in place of its parameter `search`, which gets the `SearchOptions`."""
+    own = inspect.signature(command, eval_str=True)
+    flags = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in FLAGS.items()
+    ]
+    kept = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own.parameters.values() if p.name != "search"]
+
+    @functools.wraps(command)
+    def with_flags(**given: Any) -> Any:
+        flags_given = {name: given.pop(name) for name in FLAGS}
+        for several in ("rules", "without"):
+            flags_given[several] = flags_given[several] or ()
+        return command(**given, search=search_options(**flags_given))
+
+    with_flags.__signature__ = own.replace(parameters=[*kept, *flags])  # type: ignore[attr-defined]
+    with_flags.__annotations__ = {p.name: p.annotation for p in [*kept, *flags]}
+    del with_flags.__wrapped__  # type: ignore[attr-defined]
+    return with_flags
