@@ -243,8 +243,29 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
     graph, extraction = _search(values, target, options, step)
     planned, dropped = step("plan", _plan_all, (extraction.best, *extraction.alternatives), target)
     candidates = step("rank", _ranked, planned, model)
+    candidates, failed = step("grid", _over_tiles, candidates, target, model, ORDERS[options.effort])
+    dropped += failed
     program = candidates[0].planned.program
     return Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings)
+
+
+ORDERS = {"none": 0, "quick": 3, "full": None}
+"""In how many orders a persistent kernel's tiles are tried, by the effort; None: in all that there are."""
+
+
+def _over_tiles(
+    candidates: tuple[Candidate, ...], chip: Chip, model: RankModel, most: int | None
+) -> tuple[tuple[Candidate, ...], Dropped]:
+    """The candidates, and the best one with launch blocks that go through several tiles, ranked; and what cannot be planned."""
+    from tile_eg.extract.grid import persistent
+    from tile_eg.timeline.works import blocks_at_once
+
+    best = candidates[0]
+    schedules = persistent(best.schedule, chip, blocks_at_once(best.planned.program, chip), most)
+    if not schedules:
+        return candidates, ()
+    planned, dropped = _plan_each(schedules, chip)
+    return _fastest_first((*candidates, *_ranked(planned, model))), dropped
 
 
 def _search(values: Values, chip: Chip, options: SearchOptions, step: Callable[..., Any]) -> tuple[Graph, Extraction]:
@@ -331,6 +352,13 @@ def _plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Sch
 
     A schedule may need more flag ids or wider fields than there are: then the next one is as good as the search knows.
     """
+    planned, dropped = _plan_each(schedules, chip)
+    if not planned:
+        raise dropped[0][1]
+    return planned, dropped
+
+
+def _plan_each(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
     planned: list[tuple[Schedule, Planned]] = []
     dropped: list[tuple[Schedule, Exception]] = []
     for schedule in schedules:
@@ -338,8 +366,6 @@ def _plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Sch
             planned.append((schedule, plan_schedule(schedule, chip)))
         except Exception as error:
             dropped.append((schedule, error))
-    if not planned:
-        raise dropped[0][1]
     return planned, tuple(dropped)
 
 
@@ -367,4 +393,8 @@ def _ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tu
     from tile_eg.cost_models import predicted
 
     times = predicted(model, [p.program for _, p in planned])
-    return tuple(sorted((Candidate(s, p, t) for (s, p), t in zip(planned, times, strict=True)), key=lambda c: c.microseconds))
+    return _fastest_first([Candidate(s, p, t) for (s, p), t in zip(planned, times, strict=True)])
+
+
+def _fastest_first(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    return tuple(sorted(candidates, key=lambda c: c.microseconds))

@@ -37,6 +37,7 @@ class Encoder:
             self.lines.append(f'(set (treg (Given "{t.name}")) 0)')
             self.lines.append(f'(set (tname (Given "{t.name}")) "{t.name}")')
         self._sharing()
+        self._grid()
         outs = "(ONil)"
         for name in reversed([self.term(t) for t in self.values.outputs]):
             outs = f"(OCons (gm {name}) {outs})"
@@ -50,6 +51,13 @@ class Encoder:
         for tensor, found in accesses(self.values).items():
             if {a.store for a in found} == {True, False}:
                 self.lines.append(f'(ReadBack "{tensor}")')
+
+    def _grid(self) -> None:
+        """How many tiles there are; the extents of a grid of two dimensions."""
+        self.lines.append(f"(Tiles {self.values.blocks})")
+        extents = [e for e in self.values.grid if e > 1]
+        if len(extents) == 2:
+            self.lines.append(f"(Extents {extents[0]} {extents[1]})")
 
     def expr(self, e: Expr) -> str:
         if e.value is not None:

@@ -156,6 +156,7 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
     commands = encoder.encode()
     commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
     commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
+    commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
     watch.lap("write values")
     try:
         with _lock, _scratch(rules) as egraph:
@@ -173,6 +174,13 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
     if graph.root not in graph.classes:
         raise TileError("no instruction sequence computes this kernel", help=_missing(graph), notes=_stopped(phases))
     return graph
+
+
+def _cores(encoder: Encoder, chip: Chip) -> list[int]:
+    """How many blocks may run at a time: one a cube core where there are products, else one a vector core or a pair of them."""
+    if any(t.op == "matmul" for t in encoder.names):
+        return [chip.cube_cores]
+    return [chip.vector_cores, chip.vector_cores // 2]
 
 
 def _explained(error: RuntimeError, commands: list[str], held: tuple[Theory, ...]) -> Exception:

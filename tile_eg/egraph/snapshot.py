@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_eg.egraph.encode import Encoder
@@ -60,6 +60,7 @@ PHYSICAL = [
     "ONil",
     "OCons",
 ]
+GRID = ["Blocks", "Persistent"]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
 RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
 WHOLE = None
@@ -118,7 +119,10 @@ class Node:
 
 @dataclass(eq=False)
 class Graph:
-    """A snapshot. `where` tells what a class of P is for; in the tensors `met` the two vector cores would meet."""
+    """A snapshot. `where` tells what a class of P is for; in the tensors `met` the two vector cores would meet.
+
+    `grids` are the ways to give the tiles of the grid to the cores; they go with every choice of nodes.
+    """
 
     values: Values
     nodes: list[Node]
@@ -128,6 +132,7 @@ class Graph:
     rows: int
     met: frozenset[str] = frozenset()
     unanswered: list[str] = field(default_factory=list)
+    grids: tuple[Node, ...] = ()
     phases: list = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -252,10 +257,10 @@ class _Reader:
                 out[r.inputs[0]].add(self.egraph.value_to_string(r.inputs[1]))
         return out
 
-    def nodes(self, where: dict[Any, Where]) -> list[Node]:
+    def nodes(self, where: dict[Any, Where], ops: Iterable[str] = PHYSICAL) -> list[Node]:
         made, versions = self.made_by(), self.region_of_versions()
         out = []
-        for op in PHYSICAL:
+        for op in ops:
             if op not in self.functions:
                 continue
             sorts = self.functions[op].input_sorts
@@ -320,7 +325,13 @@ def snapshot(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, 
     root = next(r.output for r in reader.of("OCons") if r.output not in inner)
     kept = _reachable(root, by_class, answerable) if root in answerable else []
     unanswered = [f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}" for c, w in where.items() if c not in answerable]
-    return _numbered(kept, root, where, Graph(values, [], {}, 0, {}, reader.total, frozenset(encoder.met), unanswered))
+    graph = Graph(values, [], {}, 0, {}, reader.total, frozenset(encoder.met), unanswered, grids=_grids(reader))
+    return _numbered(kept, root, where, graph)
+
+
+def _grids(reader: _Reader) -> tuple[Node, ...]:
+    found = sorted(reader.nodes({}, GRID), key=lambda n: (n.op, n.payload))
+    return tuple(replace(n, index=i, cls=-1) for i, n in enumerate(found))
 
 
 def _numbered(kept: list[Node], root: Any, where: dict[Any, Where], graph: Graph) -> Graph:

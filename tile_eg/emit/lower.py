@@ -8,6 +8,7 @@ from dataclasses import replace
 from tile_eg.chips import Chip
 from tile_eg.egraph import Where
 from tile_eg.emit.products import Products
+from tile_eg.emit.tasks import TaskLoop
 from tile_eg.extract import LoopStep, Schedule, Step, Storage
 from tile_eg.extract.schedule import Item, StorageId
 from tile_eg.ir.index import ONE, SUB, ZERO, Expr, both, const, less, maximum, minimum, substitute, var
@@ -35,6 +36,7 @@ class Lowering:
     def __init__(self, schedule: Schedule, chip: Chip) -> None:
         self.schedule, self.chip, self.values = schedule, chip, schedule.graph.values
         self.halves = any(s.share is not None for s in schedule.storages.values())
+        self.tasks = TaskLoop.of(schedule)
         self.names = self._names()
         self.buffers = {
             sid: buffer_of(s, schedule.addresses[sid], self.names[sid])
@@ -47,8 +49,9 @@ class Lowering:
         cube, vector = self._stream(AIC), self._stream(AIV)
         kind = "AIC_ONLY" if not vector else "AIV_ONLY" if not cube else f"MIX_AIC_1_{2 if self.halves else 1}"
         used = (*self.buffers.values(), *self.products.buffers)
+        blocks = self.tasks.blocks if self.tasks else self.values.blocks
         return Program(
-            self.values.name, self.chip.name, kind, self.values.tensors, self.values.blocks, self.halves,
+            self.values.name, self.chip.name, kind, self.values.tensors, blocks, self.halves,
             self.schedule.peaks.get(Level.WS, 0), used, cube, vector,
         )  # fmt: skip
 
@@ -68,7 +71,8 @@ class Lowering:
     # ---- streams ----
 
     def _stream(self, core: str) -> tuple[Node, ...]:
-        return self._items(self.schedule.top, core, ())
+        nodes = self._items(self.schedule.top, core, ())
+        return (self.tasks.around(nodes),) if self.tasks and nodes else nodes
 
     def _items(self, items: Sequence[Item], core: str, around: tuple[LoopStep, ...]) -> tuple[Node, ...]:
         out: list[Node] = []
@@ -126,8 +130,19 @@ class Lowering:
     def tile(self, sid: StorageId) -> Tile:
         """The whole current slot of a storage."""
         s = self.schedule.storages[sid]  # type: ignore[index]
-        slot = var(self.values.variables[s.ring]) % s.slots if s.ring is not None and s.slots > 1 else ZERO
-        return Tile(self.names[sid], slot)  # type: ignore[index]
+        return Tile(self.names[sid], self._turn(s) if s.ring is not None and s.slots > 1 else ZERO)  # type: ignore[index]
+
+    def _turn(self, s: Storage) -> Expr:
+        """Which slot of a ring: its loop's trips, counted on from tile to tile."""
+        if s.ring == 0:
+            return self.turns(1, s.slots) % s.slots
+        trip = var(self.values.variables[s.ring])  # type: ignore[index]
+        inner = self.values.parents[s.ring] != 0  # type: ignore[index]
+        return (trip if inner else trip + self.turns(self.values.trips[s.ring], s.slots)) % s.slots  # type: ignore[index]
+
+    def turns(self, each: int, slots: int) -> Expr:
+        """How far a ring of so many slots has turned in the tiles before this one, which turn it `each` times."""
+        return var(self.tasks.names["task"]) * (each % slots) if self.tasks else ZERO
 
     def valid(self, step: Step, sid: StorageId | None = None, cls: int | None = None) -> tuple[Expr, Expr]:
         """Valid rows and cols of a class's value, on one core."""

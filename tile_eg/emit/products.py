@@ -110,13 +110,14 @@ class Products:
         return var(f"{self.names[step.node.cls]}_{dimension}") if count > 1 else ZERO
 
     def _turn(self, cut: Cut, m: Expr, n: Expr, k: Expr, around: tuple[LoopStep, ...], slots: int) -> Expr:
-        """Which slot: the steps of all trips, counted."""
+        """Which slot: the steps of all trips, counted on from tile to tile."""
         if slots == 1:
             return ZERO
-        trip = ZERO
+        trip, count = ZERO, cut.steps
         for loop in around:
             trip = trip * loop.trips + var(self.low.values.variables[loop.loop])
-        return (trip * cut.steps + (m * cut.steps_n + n) * cut.steps_k + k) % slots
+            count *= loop.trips
+        return (self.low.turns(count, slots) + trip * cut.steps + (m * cut.steps_n + n) * cut.steps_k + k) % slots
 
     def _depth(self, step: Step) -> Expr:
         """How much of k is valid: what both operands have."""

@@ -28,6 +28,7 @@ from tile_eg.ir.program import (
     PipeBarrier,
     Program,
     SetFlag,
+    Tasks,
     WaitFlag,
     When,
     walk,
@@ -70,6 +71,7 @@ def synchronise(program: Program) -> Program:
     _drop_implied(plan)
     ids = _allocate(plan)
     _barriers(plan)
+    _check_shorter(plan)
     return _rebuilt(plan, ids)
 
 
@@ -85,6 +87,22 @@ def _plan(layout: Layout, skips: Mapping[str, int]) -> _Plan:
     edges = [e for s in streams.values() for e in candidates(s)]
     inner = [((c, d.before), (c, d.after)) for c, s in streams.items() for d in s.trace.dependences]
     return _Plan(layout, streams, edges, cross, [*inner, *cross_pairs])
+
+
+def _check_shorter(plan: _Plan) -> None:
+    """Some blocks have one tile less than others: the same flags must serve them. SyncError where they do not."""
+    p = plan.layout.program
+    if all(t.until.value is not None for t in plan.layout.tasks):
+        return
+    fewer = {c: tuple(replace(n, trips=n.trips - 1) if isinstance(n, Tasks) else n for n in p.core(c)) for c in (AIC, AIV)}
+    short = replace(p, cube=fewer[AIC], vector=fewer[AIV])
+    other = _plan(Layout(short), shortened(short))
+    other.edges, other.cross, other.barriers = plan.edges, plan.cross, plan.barriers
+    order = _order(other)
+    verdict = order.replay()
+    unordered = [p for p in _open(other, order, verdict, other.pairs) if not _guarded(other, *map(other.instance, p))]
+    if unordered or verdict.faults:
+        raise SyncError(f"with one tile less: {_complaint(other, unordered, verdict)}")
 
 
 def _site_ops(plan: _Plan, core: str) -> dict[Site, list[tuple[int, Flag | Op]]]:

@@ -36,7 +36,7 @@ def _ids(group: list[Storage]) -> int:
 def _deepest(schedule: Schedule, group: Iterable[Storage]) -> Storage | None:
     able = [s for s in group if s.slots > s.least]
     late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
-    return max(able, key=lambda s: (s.slots, s.id in late, s.slot_bytes, -s.id), default=None)
+    return max(able, key=lambda s: (s.ring == 0, s.slots, s.id in late, s.slot_bytes, -s.id), default=None)
 
 
 def shrink(schedule: Schedule, ring: Storage) -> None:
@@ -56,7 +56,7 @@ def _crossings(schedule: Schedule) -> dict[tuple[str, str], list[Storage]]:
         for sid, pipes in [(step.dst, writers), *((s, readers) for s in step.srcs)]:
             if isinstance(sid, int):
                 pipes[sid].add("AIC.MTE1" if pipes is readers and step.pipe == "AIC.M" else step.pipe)
-                looped |= {sid} if around else set()
+                looped |= {sid} if around or schedule.persistent else set()
     out: dict[tuple[str, str], list[Storage]] = defaultdict(list)
     for sid in sorted(looped):
         for w in sorted(writers[sid]):

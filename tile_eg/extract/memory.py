@@ -34,7 +34,7 @@ class _Line:
     """Positions of every access; a loop is a span, and what is live around its back edge lives through all of it."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self.storages = schedule.storages
+        self.storages, self.persistent = schedule.storages, schedule.persistent
         self.time = 0
         self.span: dict[int, tuple[int, int]] = {}
         self.events: dict[int, list[tuple[int, bool, Step, tuple[int, ...]]]] = defaultdict(list)
@@ -68,6 +68,9 @@ class _Line:
 
     def life(self, sid: int, roomy: bool) -> Life:
         events = self.events[sid]
+        pipes = any(step.pipe != "AIV.V" for _, _, step, _ in events)
+        if self.persistent and (self.storages[sid].ring == 0 or (roomy and pipes)):
+            return Life(0, 2 * self.time, {s for s in self.reuse[sid] if s != sid})
         first, last = min(e[0] for e in events), max(e[0] for e in events)
         common = list(events[0][3])
         for e in events:
@@ -77,7 +80,7 @@ class _Line:
                 if loop not in common:
                     start, end = self.span[loop]
                     first, last = min(first, 2 * start), max(last, 2 * end)
-        if common and (self._goes_round(sid, events) or (roomy and any(step.pipe != "AIV.V" for _, _, step, _ in events))):
+        if common and (self._goes_round(sid, events) or (roomy and pipes)):
             start, end = self.span[common[-1]]
             first, last = min(first, 2 * start), max(last, 2 * end)
         return Life(first, last, {s for s in self.reuse[sid] if s != sid}, *self._gap(sid, events))
@@ -102,7 +105,8 @@ class _Line:
 def lifetimes(schedule: Schedule, roomy: bool = False) -> dict[int, Life]:
     """The life of every storage that is used.
 
-    `roomy` lets what meets another pipe than V live through its whole loop: nothing then waits for a place that it shares.
+    `roomy` lets what meets another pipe than V live through its whole loop, that over tiles included: nothing then waits for a
+    place that it shares.
     """
     line = _Line(schedule)
     return {sid: line.life(sid, roomy) for sid in schedule.storages if line.events[sid]}

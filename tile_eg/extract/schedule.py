@@ -74,7 +74,11 @@ Item = Union[Step, LoopStep]
 
 @dataclass(eq=False)
 class Schedule:
-    """An ordered and legal choice. `cost` is the search model's, in cycles; `peaks` is bytes by level, as planned."""
+    """An ordered and legal choice. `cost` is the search model's, in cycles; `peaks` is bytes by level, as planned.
+
+    `grid` is how the tiles of the grid go to the cores; None: a launch block for each. A ring over loop 0 turns with the tiles
+    that a block goes through.
+    """
 
     graph: Graph
     nodes: list[Node]
@@ -84,6 +88,12 @@ class Schedule:
     peaks: dict[Level, int] = field(default_factory=dict)
     addresses: dict[int, tuple[int, ...]] = field(default_factory=dict)
     shrunk: int = 0
+    grid: Node | None = None
+
+    @property
+    def persistent(self) -> bool:
+        """Whether a launch block goes through several tiles."""
+        return self.grid is not None and self.grid.op == "Persistent"
 
     def walk(self) -> Iterator[tuple[Step, tuple[LoopStep, ...]]]:
         """Every step with the loops around it, outermost first."""

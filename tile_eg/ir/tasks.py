@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import chain, count
 from math import prod
 
 from tile_eg.ir.index import BLOCK, Expr, div, minimum, mod, substitute, var, wrap
@@ -40,9 +40,20 @@ def in_order(turn: Expr, grid: Sequence[int], window: int, along: int, names: Ma
     return [*out, Let(names["tile"], y * grid[0] + x, total - 1)]
 
 
+def tile_at(turn: int, grid: Sequence[int], window: int, along: int) -> int:
+    """The tile that `in_order` names, as a number."""
+    if not window:
+        return turn
+    extent, other = grid[along], grid[1 - along]
+    band, inside = divmod(turn, window * other)
+    width = min(window, extent - band * window)
+    across, down = band * window + inside % width, inside // width
+    return down * grid[0] + across if along == 0 else across * grid[0] + down
+
+
 def free_names(wanted: Collection[str], taken: Collection[str]) -> dict[str, str]:
     """Each wanted name with one that is not taken: its own, or with a number."""
-    return {w: next(n for n in (w, *(f"{w}{i}" for i in count(2))) if n not in taken) for w in wanted}
+    return {w: next(n for n in chain([w], (f"{w}{i}" for i in count(2))) if n not in taken) for w in wanted}
 
 
 def inlined(program: Program) -> Program:

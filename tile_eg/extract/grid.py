@@ -1,0 +1,112 @@
+"""The grid's decision: which of the e-graph's ways to give tiles to cores are worth planning, and a schedule that takes one."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass, replace
+from math import prod
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Graph, Node
+from tile_eg.extract.base import Refused
+from tile_eg.extract.memory import assign
+from tile_eg.extract.schedule import Schedule, Storage, StorageId
+from tile_eg.ir.index import BLOCK, Expr, evaluate, variables
+from tile_eg.ir.tasks import tile_at
+
+WAVES = 16  # as many turns of all cores are looked at
+
+
+def persistent(schedule: Schedule, chip: Chip, at_once: int, most: int | None = 3) -> list[Schedule]:
+    """The schedule with launch blocks that go through tiles: in the grid's own order, and in those that bring the fewest bytes
+    from HBM.
+
+    `at_once` blocks run side by side. `most` is how many orders there are at most (None: all).
+    """
+    offered = [g for g in schedule.graph.grids if g.op == "Persistent" and g.payload[0] == at_once]
+    traffic = Traffic(schedule, chip)
+    ranked = sorted(offered, key=lambda g: (g.payload[1] > 0, traffic.misses(g), g.payload[1:]))
+    return [with_grid(schedule, g, chip) for g in ranked[:most]]
+
+
+def with_grid(schedule: Schedule, grid: Node, chip: Chip) -> Schedule:
+    """A copy of the schedule that gives its tiles to the cores so; what crosses pipes has two slots where there is room."""
+    base = _copy(schedule, grid)
+    if not base.persistent:
+        return base
+    assign(base, chip)
+    for storage in _crossing(base):
+        trial = _copy(base, grid)
+        ring = trial.storages[storage.id]
+        ring.slots, ring.ring = 2, 0
+        try:
+            assign(trial, chip)
+        except Refused:
+            continue
+        if trial.shrunk == base.shrunk:
+            base = trial
+    return base
+
+
+def _copy(schedule: Schedule, grid: Node) -> Schedule:
+    storages = {sid: replace(s) for sid, s in schedule.storages.items()}
+    return replace(schedule, storages=storages, peaks={}, addresses={}, grid=grid)
+
+
+def _crossing(schedule: Schedule) -> list[Storage]:
+    """Storages of one slot that one pipe fills and another one reads: while a tile's is read, the next tile's could be filled."""
+    pipes: dict[StorageId, set[str]] = defaultdict(set)
+    for step, _ in schedule.walk():
+        for s in (step.dst, *step.srcs):
+            pipes[s].add(step.pipe)
+    found = [s for s in schedule.storages.values() if s.slots == 1 and len(pipes[s.id]) > 1]
+    return sorted(found, key=lambda s: (s.slot_bytes, s.id))
+
+
+@dataclass(frozen=True)
+class _Load:
+    """Where a load starts by the tile, and its bytes in all trips of one tile."""
+
+    offset: Expr
+    bytes: int
+
+    @staticmethod
+    def of(graph: Graph, node: Node) -> _Load:
+        tile = graph.where[node.cls].tile
+        return _Load(node.payload[-4], tile.rows * tile.cols * tile.dtype.bytes * graph.total_trips(node.region))
+
+    def start(self, tile: int) -> int:
+        """The first element, in the first trip of every loop."""
+        return evaluate(self.offset, dict.fromkeys(variables(self.offset), 0) | {BLOCK: tile})
+
+
+class Traffic:
+    """What an order of tiles brings from HBM: bands of tensors, as whole tiles touch them, in an L2 that forgets the oldest."""
+
+    def __init__(self, schedule: Schedule, chip: Chip) -> None:
+        graph = schedule.graph
+        self.grid = tuple(e for e in graph.values.grid if e > 1) or (graph.values.blocks,)
+        self.tiles, self.l2_bytes = prod(self.grid), chip.l2_bytes
+        self.loads = [_Load.of(graph, n) for n in schedule.nodes if n.op in ("GmToL1", "GmToUB")]
+        self.known: dict[int, list[tuple[int, int]]] = {}
+
+    def misses(self, grid: Node) -> int:
+        """Bytes from HBM in the first turns of the cores."""
+        blocks, window, along = grid.payload
+        held: OrderedDict[tuple[int, int], int] = OrderedDict()
+        total = kept = 0
+        for turn in range(min(self.tiles, WAVES * blocks)):
+            for at in self._starts(tile_at(turn, self.grid, window, along)):
+                if at not in held:
+                    held[at] = self.loads[at[0]].bytes
+                    total, kept = total + held[at], kept + held[at]
+                held.move_to_end(at)
+            while kept > self.l2_bytes:
+                kept -= held.popitem(last=False)[1]
+        return total
+
+    def _starts(self, tile: int) -> list[tuple[int, int]]:
+        """Each load by its number, and where it starts for a tile."""
+        if tile not in self.known:
+            self.known[tile] = [(i, load.start(tile)) for i, load in enumerate(self.loads)]
+        return self.known[tile]
