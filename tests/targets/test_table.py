@@ -1,0 +1,57 @@
+"""The table of targets: what it prints, what it keeps, and its exit code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.experts.gemm import expert, gemm
+from benchmarks.targets import __main__ as targets
+from benchmarks.targets.bounds import Bound
+from benchmarks.targets.rows import Row
+from tile_eg.chips import Chip, load_chip
+
+SIZES = {"M": 256, "N": 256, "K": 128}
+
+
+def row(chip: Chip, name: str, bound: float, cores: int = 24, faster: float | None = None) -> Row:
+    best = {"128 x 256": lambda: gemm(expert(256, 256, 128, cores))}
+    return Row("gemm", name, "gemm", SIZES, chip, Bound({"cube": bound}), best, 1.05, faster)
+
+
+@pytest.fixture
+def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setattr(targets, "KEPT", tmp_path / "results" / "targets.json")
+    monkeypatch.setattr(
+        targets, "FAMILIES", {"easy": lambda chip: [row(chip, "easy", 100.0, 1)], "hard": lambda chip: [row(chip, "hard", 1.0)]}
+    )
+    yield tmp_path / "results" / "targets.json"
+
+
+def test_it_ends_well_where_every_target_holds(kept: Path, capsys: pytest.CaptureFixture) -> None:
+    assert targets.main(["easy"]) == 0
+    assert "1 of 1 rows reach their target" in capsys.readouterr().out
+
+
+def test_it_says_which_target_is_missed(kept: Path, capsys: pytest.CaptureFixture) -> None:
+    assert targets.main(["hard"]) == 1
+    assert "more than 5% from the bound" in capsys.readouterr().out
+
+
+def test_a_run_of_one_family_keeps_the_others(kept: Path) -> None:
+    targets.main(["easy"])
+    targets.main(["hard"])
+    assert json.loads(kept.read_text())["910B2"].keys() == {"gemm easy", "gemm hard"}
+
+
+def test_an_unknown_family_is_named(kept: Path, capsys: pytest.CaptureFixture) -> None:
+    with pytest.raises(SystemExit):
+        targets.main(["gem"])
+    assert "no family is called gem: there are easy, hard" in capsys.readouterr().err
+
+
+def test_a_literal_schedule_that_is_near_is_a_target_missed() -> None:
+    assert row(load_chip(), "near", 100.0, 1, faster=50).missed() == ["not 50 times as fast as literal"]
