@@ -19,6 +19,7 @@ std::condition_variable changed;
 Core* turn = scheduler;
 uint32_t barriers = 0;  // between blocks, that have opened
 bool stopped = false;
+constexpr int64_t very_patient = 1 << 16;
 std::exception_ptr failure;  // what ended a core's thread other than a finding
 
 void pass_turn(Core* to)
@@ -38,7 +39,7 @@ void run_core(Core& core, const Kernel& kernel)
 {
     await_turn(&core);
     try {
-        if (!stopped) kernel();
+        if (!stopped) kernel(), flush_cache();
     } catch (const Stop&) {
         stopped = true;
     } catch (...) {
@@ -53,7 +54,7 @@ bool can_go_on(const Core& core)
 {
     if (!core.present || core.finished) return false;
     if (stopped) return true;
-    if (core.barrier != Core::Barrier::none) return false;
+    if (core.barrier != Core::Barrier::none || still_polls(core)) return false;
     if (core.waiting_for < 0) return true;
     for (const Core& other : machine.cores)
         if (other.present && (core.index == AIC) != (other.index == AIC) &&
@@ -69,12 +70,24 @@ void report_barrier(Core& core)
                    text("deadlock: %s waits in SyncAll, and not all cores of all blocks come to it", core_name(core.index)));
 }
 
+void report_poll(Core& core)
+{
+    machine.core = &core;
+    machine.report("deadlock", "S", core.waiting_line, 0,
+                   text("deadlock: %s reads GM again and again, and no core that can go on writes to it",
+                        core_name(core.index)));
+}
+
 void report_deadlock()
 {
     for (Core& core : machine.cores) {
         if (!core.present || core.finished) continue;
         if (core.barrier != Core::Barrier::none) {
             report_barrier(core);
+            continue;
+        }
+        if (core.poll.waits) {
+            report_poll(core);
             continue;
         }
         std::string missing;
@@ -227,6 +240,17 @@ bool open_barrier(Blocks& blocks, Core::Barrier barrier)
     return true;
 }
 
+// Nobody else can go on: what looked like waiting for a write may be a loop that ends by itself. Once for each core.
+bool wake(Blocks& blocks)
+{
+    bool woken = false;
+    for (const Block& block : blocks)
+        for (int c = 0; c < most_cores; ++c)
+            if (Poll& poll = block.cores[size_t(c)].poll; poll.waits && poll.patience < very_patient)
+                poll.waits = false, poll.times = 0, poll.patience = very_patient, woken = true;
+    return woken;
+}
+
 void stop(Blocks& blocks)
 {
     for (const Block& block : blocks) {
@@ -261,7 +285,7 @@ bool run_blocks(const Kernel& kernel)
         if (advance(blocks)) continue;
         if (next < machine.settings.launch && !stopped)
             start(blocks, schedule.block(next++, machine.settings.launch), kernel);
-        else if (!open_barrier(blocks, Core::Barrier::vector) && !open_barrier(blocks, Core::Barrier::all))
+        else if (!open_barrier(blocks, Core::Barrier::vector) && !open_barrier(blocks, Core::Barrier::all) && !wake(blocks))
             stop(blocks);
     }
     if (failure) std::rethrow_exception(failure);

@@ -9,7 +9,7 @@
 namespace tile_sim
 {
 
-std::vector<Instruction::Span> Instruction::reads_, Instruction::writes_;
+std::vector<Instruction::Span> Instruction::reads_, Instruction::writes_, Instruction::rewrites_;
 
 std::string text(const char* format, ...)
 {
@@ -38,7 +38,7 @@ Instruction::Instruction(const char* name, Pipe pipe, int line)
     if (!core.has(pipe))
         misuse("wrong_core", line, "%s runs on pipe %s, which %s has not", name, name_of(pipe), core_name(core.index));
     if (schedule.direct() && (pipe != Pipe::S || machine.settings.auto_sync)) schedule.drain();
-    reads_.clear(), writes_.clear();
+    reads_.clear(), writes_.clear(), rewrites_.clear();
     event_.name = name, event_.line = line, event_.pipe = pipe;
     event_.core = uint8_t(core.index), event_.block = machine.block, event_.phase = core.phase;
     if (!schedule.executing()) event_.epoch = core.last[int(pipe)] = ++core.issued[int(pipe)];
@@ -108,6 +108,12 @@ void Instruction::writes(const Operand& at, int64_t offset, int64_t bytes)
 {
     if (at.space != Space::GM && at.begin >= 0) event_.written = {at.begin, at.end};
     add(writes_, at, offset, bytes, Poison::carry);
+}
+
+void Instruction::rewrites(const Operand& at, int64_t offset, int64_t bytes, uint32_t by)
+{
+    add(rewrites_, at, offset, bytes, Poison::carry);
+    rewritten_by_ = by;
 }
 
 void Instruction::add(std::vector<Span>& spans, const Operand& at, int64_t offset, int64_t bytes, Poison poison) const
@@ -186,8 +192,11 @@ bool Instruction::compiler_orders(const Event& earlier) const
 bool Instruction::ordered(const Event& earlier, Space space) const
 {
     const Core& core = *machine.core;
-    if (earlier.block != event_.block)
-        return (earlier.atomic && event_.atomic) || earlier.phase < core.known[earlier.core == AIC ? 0 : 1];
+    if (earlier.block != event_.block) {
+        if ((earlier.atomic && event_.atomic) || earlier.phase < core.known[earlier.core == AIC ? 0 : 1]) return true;
+        const auto heard = core.heard.find(earlier.block);
+        return heard != core.heard.end() && heard->second[earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch;
+    }
     if (core.clock[int(event_.pipe)][earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch) return true;
     if (compiler_orders(earlier)) return true;
     if (space == Space::FB) return schedule.follows(earlier.item), true;  // the vendor's Fixpipe fills and uses it with no barrier
@@ -203,7 +212,8 @@ bool Instruction::check_row(uint32_t* row, const Span& span, const char* kind)
     for (int64_t i = span.begin / granule; i < end; ++i) {
         const uint32_t id = row[i];
         if (id == fine || id == 0) continue;
-        if (ordered(machine.events[id], span.memory->space())) {
+        const bool agree = machine.events[id].signal && event_.signal && std::strcmp(kind, "WAW");
+        if (agree || ordered(machine.events[id], span.memory->space())) {
             fine = id;
             continue;
         }
@@ -245,8 +255,9 @@ void Instruction::check()
 
 void Instruction::check_order()
 {
-    for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW"), check_live(span);
-    for (const Span& span : writes_) check_write(span);
+    for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW"), check_live(span), check_dirty(span);
+    for (const Span& span : writes_) check_write(span), check_rewritten(span);
+    for (const Span& span : rewrites_) check_row(span.memory->writer.get(), span, "WAW"), check_rewritten(span);
     record();
 }
 
@@ -284,11 +295,13 @@ void Instruction::record()
         span.memory->touch(span.end);
     }
     for (const Span& span : writes_) {
+        machine.gm_writes += span.memory->space() == Space::GM;
         const int64_t first = span.begin / granule, last = (span.end + granule - 1) / granule;
         std::fill(span.memory->writer.get() + first, span.memory->writer.get() + last, id);
         for (auto& slot : span.memory->reader) std::fill(slot.get() + first, slot.get() + last, 0);
         span.memory->touch(span.end);
     }
+    for (const Span& span : rewrites_) span.memory->rewritten[span.begin / line_bytes * line_bytes] = rewritten_by_;
 }
 
 namespace
@@ -307,7 +320,9 @@ std::string range_name(Memory& memory, int64_t begin, int64_t end)
 std::string remedy(const Event& earlier, const Event& later)
 {
     const char *a = name_of(earlier.pipe), *b = name_of(later.pipe);
-    if (earlier.block != later.block) return "blocks run in no promised order, and must not meet";
+    if (earlier.block != later.block)
+        return text("blocks run in no promised order, and must not meet%s",
+                    later.pipe == Pipe::S ? " (a data cache writes back 64 bytes at once)" : "");
     if (earlier.core != later.core && earlier.core != AIC && later.core != AIC)
         return "no flag of mode 2 orders two vector cores: let both set a flag that AIC waits for, and AIC set one for both";
     if (earlier.core != later.core)

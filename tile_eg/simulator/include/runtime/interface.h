@@ -191,6 +191,10 @@ uint64_t scalar_read(Operand at, int64_t index, int line);
 uint64_t peek(Operand at, int64_t index, int line);  // for printing: no instruction, and no order
 
 void scalar_write(Operand at, int64_t index, uint64_t bits, int line);
+uint64_t read_past_cache(Operand at, int line);
+void write_past_cache(Operand at, uint64_t bits, int line);
+void clean_cache(Operand at, bool all, int line);
+void data_sync_barrier(int line);
 [[noreturn]] void misuse(const char* kind, int line, const char* format, ...);
 
 // An integer that must fit the field of an instruction: anything else is an error, never a truncation.

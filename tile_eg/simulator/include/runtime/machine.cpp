@@ -22,7 +22,8 @@ void Core::reset()
         for (CrossFlag& flag : from) flag = CrossFlag{};
     for (int64_t& bytes : allocated) bytes = 0;
     waiting_for = -1, finished = false, behind = false;
-    barrier = Barrier::none, phase = known[0] = known[1] = 0;
+    barrier = Barrier::none, phase = known[0] = known[1] = settled = 0;
+    cache.clear(), let_go.clear(), heard.clear(), poll = Poll{};
     static_cast<Control&>(*this) = Control{};
     mask_counts = false, mask[0] = mask[1] = ~uint64_t(0);
     compare_mask[0] = compare_mask[1] = 0;
@@ -145,34 +146,6 @@ uint64_t peek(Operand at, int64_t index, int line)
     uint64_t bits = 0;
     std::memcpy(&bits, machine.memory(at.space).at(begin), size_t(size));
     return bits;
-}
-
-uint64_t scalar_read(Operand at, int64_t index, int line)
-{
-    const int64_t size = size_of(at.type);
-    Instruction read("GetValue", Pipe::S, line);
-    read.reads(at, index * size, size);
-    read.check();
-    read.counts("scalar", size);
-    Core& core = *machine.core;  // the value is there before the scalar unit goes on
-    for (Clock& clock : core.clock)
-        clock[core.index * pipes + int(Pipe::S)] = std::max(clock[core.index * pipes + int(Pipe::S)], core.issued[int(Pipe::S)]);
-    uint64_t bits = 0;
-    std::memcpy(&bits, read.data(at, index * size), size_t(size));
-    return bits;
-}
-
-void scalar_write(Operand at, int64_t index, uint64_t bits, int line)
-{
-    const int64_t size = size_of(at.type);
-    if (at.space == Space::GM) misuse("unsupported", line, "the simulator knows no SetValue on GM");
-    Instruction write("SetValue", Pipe::S, line);
-    write.writes(at, index * size, size);
-    write.check();
-    Core& core = *machine.core;  // the scalar unit works in order: what it writes is there for its next instruction
-    core.clock[int(Pipe::S)][core.index * pipes + int(Pipe::S)] = core.issued[int(Pipe::S)];
-    write.counts("scalar", size);
-    std::memcpy(write.data(at, index * size), &bits, size_t(size));
 }
 
 }  // namespace tile_sim

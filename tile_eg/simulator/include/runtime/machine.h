@@ -50,6 +50,7 @@ struct Event {
     uint32_t item = 0;  // where it stands in the order of a run that delays instructions
     uint8_t unit_flag = 0;
     bool atomic = false;
+    bool signal = false;   // a scalar access to GM that cores may agree by: past the data cache, or right after it let go
     Place written;         // the tensor that it writes, where it is on chip
     bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
 };
@@ -92,6 +93,7 @@ public:
     static constexpr int slots = 3;
     Lazy<uint32_t> writer, reader[slots];
     Lazy<uint32_t> met;  // the write that came last, where instructions are delayed
+    std::map<int64_t, uint32_t> rewritten;  // by line of a data cache that was written back whole: the event that changed it
 
 private:
     Space space_ = Space::UB;
@@ -117,6 +119,32 @@ struct CrossFlag {
     int line = 0;
 };
 
+// A line of the data cache between a scalar unit and GM (cache.cpp).
+constexpr int64_t line_bytes = 64;
+struct CacheLine {
+    uint8_t data[line_bytes] = {};
+    uint64_t dirty = 0;                             // bytes that GM has not yet, a bit each
+    uint32_t writer[line_bytes / granule] = {};     // who had written them when the line was fetched, or through it since
+    int fetched_at = 0, changed_at = 0;             // lines of the kernel
+    uint32_t changed_by = 0;
+};
+
+// What a scalar write to GM tells the core that reads it: which instructions of its own core, and of other blocks, have finished.
+using Heard = std::map<uint32_t, Clock>;  // by block
+struct Release {
+    uint32_t block;
+    Clock clock;
+    Heard heard;
+};
+
+// A core that reads GM again and again, and does nothing else.
+struct Poll {
+    int64_t times = 0, patience = 64;
+    uint32_t work = 0;    // instructions that it had issued
+    int64_t writes = 0;   // to GM, that there had been
+    bool waits = false;
+};
+
 // What instructions take from registers: as it is when they are issued.
 struct Control {
     AtomicOp atomic = AtomicOp::none;
@@ -136,6 +164,11 @@ struct Core : Control {
     Flag flags[pipes][pipes][event_ids];
     CrossFlag cross[most_cores][16];  // [who set it][id]
     Memory memory[spaces];
+    std::map<int64_t, CacheLine> cache;  // by address in GM
+    std::map<int64_t, bool> let_go;      // lines that DataCacheCleanAndInvalid has thrown out, and nothing has fetched since
+    uint32_t settled = 0;                // scalar instructions that a DataSyncBarrier has waited for
+    Heard heard;
+    Poll poll;
     int64_t allocated[spaces] = {};
     int64_t waiting_for = -1;
     int waiting_line = 0;
@@ -214,6 +247,9 @@ struct Machine {
     Core* core = nullptr;  // the one that runs now
     uint32_t block = 0;
     std::vector<Event> events{Event{}};
+    int64_t gm_writes = 0;
+    std::map<uint32_t, Release> releases;    // by event
+    std::map<int64_t, Core*> dirty_lines;    // by address in GM: whose data cache holds what GM has not
     std::vector<Finding> findings;
     std::vector<TraceRow> rows;
     std::map<std::string, int64_t> instructions, bytes;
@@ -240,6 +276,13 @@ bool run_blocks(const Kernel& kernel);  // false: an error ended the run
 void raise_flag(Pipe src, Pipe dst, int64_t id, int line);  // a set and a wait without the checks of a kernel's own flags
 void lower_flag(Pipe src, Pipe dst, int64_t id, int line);
 
+// scalar.cpp, cache.cpp
+uint64_t cached_read(const Operand& at, int64_t index, int line);
+void cached_write(const Operand& at, int64_t index, uint64_t bits, int line);
+bool lets_go(int64_t address);  // that the next read of it goes to GM, and was asked to
+void flush_cache();             // the kernel ends
+bool still_polls(const Core& core);
+
 void carry(const Operand& dst, int64_t to, const Operand& src, int64_t from, int64_t bytes);  // what is unwritten stays so
 void apply_atomic(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line);
 
@@ -259,6 +302,8 @@ public:
     void atomic(bool value) { event_.atomic = value; }
     void sized(int64_t a, int64_t b, int64_t c, int64_t d) { sizes_ = {a, b, c, d}; }  // for the trace
     void counts(const char* path, int64_t bytes);
+    void rewrites(const Operand& at, int64_t offset, int64_t bytes, uint32_t by);  // as they were, beside what `by` has changed
+    void signals() { event_.signal = true; }
     void keeps_apart() const;  // reports a source and a destination that overlap
     void check();              // bounds, order, initialisation; afterwards all that it writes counts as initialised
 
@@ -285,6 +330,8 @@ private:
     void check_write(const Span& span);
     void check_poison(const Span& span);
     void check_live(const Span& span) const;
+    void check_dirty(const Span& span) const;
+    void check_rewritten(const Span& span);
     void record();
     void race(const char* kind, Memory& memory, int64_t begin, int64_t end, const Event& earlier);
 
@@ -293,7 +340,8 @@ private:
 
     Event event_;
     std::array<int64_t, 4> sizes_{};
-    static std::vector<Span> reads_, writes_;  // one instruction is on its way at a time
+    static std::vector<Span> reads_, writes_, rewrites_;  // one instruction is on its way at a time
+    uint32_t rewritten_by_ = 0;
 };
 
 }  // namespace tile_sim

@@ -31,6 +31,7 @@ void Memory::forget_order()
     std::memset(writer.get(), 0, size_t(count) * sizeof(uint32_t));
     for (auto& slot : reader) std::memset(slot.get(), 0, size_t(count) * sizeof(uint32_t));
     if (schedule.on()) std::memset(met.get(), 0, size_t(count) * sizeof(uint32_t));
+    rewritten.clear();
 }
 
 void Memory::forget()
