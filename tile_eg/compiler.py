@@ -16,8 +16,9 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.ir.types import Level
 from tile_eg.report.cost import Cost
-from tile_eg.report.explain import Explanation, ScheduleView
+from tile_eg.report.explain import Explanation
 from tile_eg.report.memory import MemoryMap
+from tile_eg.report.schedule_tree import ScheduleView
 from tile_eg.report.text import Text
 from tile_eg.rules import selected
 from tile_eg.search import SearchOptions, search_options
@@ -185,7 +186,7 @@ class Candidate:
 
 @dataclass(frozen=True, repr=False)
 class Lowered(Planned):
-    """A kernel all the way down. `timings` are seconds by stage; `candidates` are the schedules that were ranked, best first.
+    """A kernel all the way down. `timings` are seconds by stage, `seconds` those of all; `candidates` were ranked, best first.
 
     `dropped` holds the schedules that the search offered and that could not be planned, with the reason.
     """
@@ -196,6 +197,8 @@ class Lowered(Planned):
     dropped: Dropped
     phases: Sequence[Phase]
     timings: dict[str, float]
+    seconds: float
+    search: SearchOptions
 
     def __repr__(self) -> str:
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
@@ -216,7 +219,7 @@ class Lowered(Planned):
         """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
         ranked = [(c.schedule, c.microseconds) for c in self.candidates]
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
-        return Explanation(title, self.cost, ranked, self.dropped, self.extraction, self.phases)
+        return Explanation(title, self.cost, ranked, self.dropped, self.extraction, self.phases, self.timings, self.seconds)
 
 
 def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", search: SearchOptions | None = None) -> Lowered:
@@ -229,6 +232,7 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
     from tile_eg.frontend.check import check
     from tile_eg.frontend.ssa import to_values
 
+    start = perf_counter()
     target = _target(chip)
     model = rank_model(rank, target)
     options = search or search_options()
@@ -246,7 +250,8 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
     candidates, failed = step("grid", _over_tiles, candidates, target, model, ORDERS[options.effort])
     dropped += failed
     program = candidates[0].planned.program
-    return Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings)
+    seconds = perf_counter() - start
+    return Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings, seconds, options)
 
 
 ORDERS = {"none": 0, "quick": 3, "full": None}
@@ -257,6 +262,7 @@ def _over_tiles(
     candidates: tuple[Candidate, ...], chip: Chip, model: RankModel, most: int | None
 ) -> tuple[tuple[Candidate, ...], Dropped]:
     """The candidates, and the best one with launch blocks that go through several tiles, ranked; and what cannot be planned."""
+    from tile_eg.emit.tasks import reordered
     from tile_eg.extract.grid import persistent
     from tile_eg.timeline.works import blocks_at_once
 
@@ -264,7 +270,8 @@ def _over_tiles(
     schedules = persistent(best.schedule, chip, blocks_at_once(best.planned.program, chip), most)
     if not schedules:
         return candidates, ()
-    planned, dropped = _plan_each(schedules, chip)
+    planned, dropped = _plan_each(schedules[:1], chip)
+    planned += [(s, Planned(reordered(first.program, s), chip)) for _, first in planned for s in schedules[1:]]
     return _fastest_first((*candidates, *_ranked(planned, model))), dropped
 
 

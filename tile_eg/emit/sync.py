@@ -14,6 +14,7 @@ from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, Pair, cross_edges
 from tile_eg.emit.sync_edges import Edge, Flag, Site, Stream, candidates, join, placed, reverse
 from tile_eg.emit.sync_ids import allocate
 from tile_eg.emit.sync_order import Op, Order, Verdict
+from tile_eg.emit.sync_tasks import lengths, with_tiles
 from tile_eg.emit.sync_trace import Instance, Layout, Path, SyncError, shortened, trace
 from tile_eg.ir import index as ix
 from tile_eg.ir.machine import needs_barrier
@@ -28,7 +29,6 @@ from tile_eg.ir.program import (
     PipeBarrier,
     Program,
     SetFlag,
-    Tasks,
     WaitFlag,
     When,
     walk,
@@ -63,16 +63,30 @@ class _Plan:
 def synchronise(program: Program) -> Program:
     """The program with its flags and barriers. Its streams must have none, and its buffers their slots (and addresses).
 
-    Raises SyncError where ids run out or no order of the two cores exists.
+    Raises SyncError where ids run out or no order of the two cores exists. A loop over tiles is analysed at a few trips; what is
+    found must serve more and fewer of them too, since blocks differ in how many they have.
     """
-    layout = Layout(program)
-    plan = _plan(layout, shortened(program))
-    _repair(plan)
-    _drop_implied(plan)
-    ids = _allocate(plan)
-    _barriers(plan)
-    _check_shorter(plan)
-    return _rebuilt(plan, ids)
+    for tiles, others in lengths(program):
+        short = with_tiles(program, tiles)
+        plan = _plan(Layout(short), shortened(short))
+        _repair(plan)
+        _drop_implied(plan)
+        ids = _allocate(plan)
+        _barriers(plan)
+        wrong = next(filter(None, (_fault(plan, with_tiles(program, n)) for n in others)), "")
+        if not wrong:
+            return _rebuilt(program, plan, ids)
+    raise SyncError(wrong)
+
+
+def _fault(plan: _Plan, program: Program) -> str:
+    """What is wrong where the flags and barriers of a plan stand in the same program with another number of tiles, or ""."""
+    other = _plan(Layout(program), shortened(program))
+    other.edges, other.cross, other.barriers = plan.edges, plan.cross, plan.barriers
+    order = _order(other)
+    verdict = order.replay()
+    unordered = [p for p in _open(other, order, verdict, other.pairs) if not _guarded(other, *map(other.instance, p))]
+    return _complaint(other, unordered, verdict) if unordered or verdict.faults else ""
 
 
 def _plan(layout: Layout, skips: Mapping[str, int]) -> _Plan:
@@ -87,22 +101,6 @@ def _plan(layout: Layout, skips: Mapping[str, int]) -> _Plan:
     edges = [e for s in streams.values() for e in candidates(s)]
     inner = [((c, d.before), (c, d.after)) for c, s in streams.items() for d in s.trace.dependences]
     return _Plan(layout, streams, edges, cross, [*inner, *cross_pairs])
-
-
-def _check_shorter(plan: _Plan) -> None:
-    """Some blocks have one tile less than others: the same flags must serve them. SyncError where they do not."""
-    p = plan.layout.program
-    if all(t.until.value is not None for t in plan.layout.tasks):
-        return
-    fewer = {c: tuple(replace(n, trips=n.trips - 1) if isinstance(n, Tasks) else n for n in p.core(c)) for c in (AIC, AIV)}
-    short = replace(p, cube=fewer[AIC], vector=fewer[AIV])
-    other = _plan(Layout(short), shortened(short))
-    other.edges, other.cross, other.barriers = plan.edges, plan.cross, plan.barriers
-    order = _order(other)
-    verdict = order.replay()
-    unordered = [p for p in _open(other, order, verdict, other.pairs) if not _guarded(other, *map(other.instance, p))]
-    if unordered or verdict.faults:
-        raise SyncError(f"with one tile less: {_complaint(other, unordered, verdict)}")
 
 
 def _site_ops(plan: _Plan, core: str) -> dict[Site, list[tuple[int, Flag | Op]]]:
@@ -291,8 +289,7 @@ def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:
             fence[b[0], after.pipe] = b[1]
 
 
-def _rebuilt(plan: _Plan, ids: Mapping[Key, int]) -> Program:
-    p = plan.layout.program
+def _rebuilt(p: Program, plan: _Plan, ids: Mapping[Key, int]) -> Program:
     new = {c: _insert(p.core(c), (), _nodes_at(plan, c, ids)) if c in plan.streams else () for c in (AIC, AIV)}
     return replace(p, cube=new[AIC], vector=new[AIV])
 

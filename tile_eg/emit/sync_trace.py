@@ -1,7 +1,8 @@
 """What a stream does, instruction by instruction: which storage each touches, and what it must wait for.
 
 A trace walks the loops of one core. Long loops are shortened: some first and some last trips show every dependence there is,
-since rings come round after as many trips as they have slots; what is left out is a multiple of every ring's period.
+since rings come round after as many trips as they have slots; what is left out is a multiple of every ring's period. Of a loop
+over tiles nothing is left out: `sync_tasks` makes it short.
 """
 
 from __future__ import annotations
@@ -259,23 +260,14 @@ def _changes(loop: Loop, env: Env) -> tuple[int, int] | None:
 def shortened(program: Program) -> dict[str, int]:
     """Loop variable -> how many trips in the middle may be left out, the same for every loop of that name on both cores."""
     slots = [b.slots for b in program.buffers] or [1]
+    period, most = math.lcm(*slots), max(slots)
     out: dict[str, int] = {}
     for n in (*walk(program.cube), *walk(program.vector)):
         if isinstance(n, Loop):
-            rings = _rings(program, n.var) if isinstance(n, Tasks) else slots
             changes = _changes(n, {})
-            spare = 0 if changes is None else n.trips - sum(changes) - 2 * (max(rings) + 1)
-            spare = max(0, spare) // math.lcm(*rings) * math.lcm(*rings)
+            spare = 0 if changes is None or isinstance(n, Tasks) else n.trips - sum(changes) - 2 * (most + 1)
             out[n.var] = min(out.get(n.var, spare), spare)
-    return out
-
-
-def _rings(program: Program, var: str) -> list[int]:
-    """The slots of the buffers whose slot in use depends on a variable; [1] where there are none."""
-    slots = {b.name: b.slots for b in program.buffers}
-    instructions = [n for n in (*walk(program.cube), *walk(program.vector)) if isinstance(n, Instr)]
-    tiles = [o for i in instructions for o in (i.dst, *i.srcs) if isinstance(o, Tile)]
-    return [slots[t.buffer] for t in tiles if var in ix.variables(t.slot)] or [1]
+    return {v: max(0, s) // period * period for v, s in out.items()}
 
 
 def _kept(loop: Loop, skip: int) -> Iterator[int]:

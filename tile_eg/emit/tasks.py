@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tile_eg.extract import Schedule
 from tile_eg.ir.index import BLOCK, SUB, var
-from tile_eg.ir.program import Node, Tasks
+from tile_eg.ir.program import AIC, AIV, Let, Node, Program, Tasks
 from tile_eg.ir.tasks import free_names, in_order, renamed, tasks
 
 
@@ -31,8 +31,24 @@ class TaskLoop:
         blocks, window, along = schedule.grid.payload
         return TaskLoop(blocks, grid, window, along, names)
 
+    @property
+    def lets(self) -> list[Let]:
+        """What tells a task its tile."""
+        turn = var(self.names["task"]) * self.blocks + var(BLOCK)
+        return in_order(turn, self.grid, self.window, self.along, self.names)
+
     def around(self, body: tuple[Node, ...]) -> Tasks:
         """The body of one tile as the loop over the tiles of a block."""
-        turn = var(self.names["task"]) * self.blocks + var(BLOCK)
-        lets = in_order(turn, self.grid, self.window, self.along, self.names)
-        return tasks(renamed(body, {BLOCK: var(self.names["tile"])}), self.blocks, lets, self.names)
+        return tasks(renamed(body, {BLOCK: var(self.names["tile"])}), self.blocks, self.lets, self.names)
+
+
+def reordered(program: Program, schedule: Schedule) -> Program:
+    """The program of a schedule that differs in nothing but the order of its tiles, with this one's order."""
+    loop = TaskLoop.of(schedule)
+    assert loop is not None
+    lets = tuple(loop.lets)
+
+    def stream(core: str) -> tuple[Node, ...]:
+        return tuple(replace(n, lets=lets) if isinstance(n, Tasks) else n for n in program.core(core))
+
+    return replace(program, cube=stream(AIC), vector=stream(AIV))

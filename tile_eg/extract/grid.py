@@ -21,12 +21,16 @@ def persistent(schedule: Schedule, chip: Chip, at_once: int, most: int | None = 
     """The schedule with launch blocks that go through tiles: in the grid's own order, and in those that bring the fewest bytes
     from HBM.
 
-    `at_once` blocks run side by side. `most` is how many orders there are at most (None: all).
+    `at_once` blocks run side by side. `most` is how many orders there are at most (None: all). They differ in nothing else, and
+    share their storages.
     """
     offered = [g for g in schedule.graph.grids if g.op == "Persistent" and g.payload[0] == at_once]
     traffic = Traffic(schedule, chip)
     ranked = sorted(offered, key=lambda g: (g.payload[1] > 0, traffic.misses(g), g.payload[1:]))
-    return [with_grid(schedule, g, chip) for g in ranked[:most]]
+    if not ranked[:most]:
+        return []
+    first = with_grid(schedule, ranked[0], chip)
+    return [first, *(replace(first, grid=g) for g in ranked[1:most])]
 
 
 def with_grid(schedule: Schedule, grid: Node, chip: Chip) -> Schedule:
