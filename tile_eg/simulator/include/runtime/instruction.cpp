@@ -125,7 +125,8 @@ void Instruction::add(std::vector<Span>& spans, const Operand& at, int64_t offse
     else
         bounds(at, begin, end);
     Memory* memory = &machine.memory(at);
-    if (!spans.empty() && spans.back().memory == memory && spans.back().end == begin && spans.back().poison == poison)
+    const bool goes_on = !spans.empty() && spans.back().memory == memory && spans.back().end == begin;
+    if (goes_on && spans.back().poison == poison && spans.back().tensor.same({at.begin, at.end}))
         spans.back().end = end;
     else
         spans.push_back({memory, begin, end, poison, {at.begin, at.end}});
