@@ -210,4 +210,4 @@ def test_a_row_maximum_by_blocks_takes_a_cycle_for_64_floats() -> None:
 
 
 def test_long_rows_are_reduced_by_blocks_before_they_are_folded() -> None:
-    assert cycles(CHIP, Work("vrowmax", 8, 512, form="blocks")) == 64 + 8 + 7 + 2 * CHIP.vector.barrier
+    assert cycles(CHIP, Work("vrowmax", 8, 512, form="blocks")) == 64 + 8 + 3 + 2 * CHIP.vector.barrier

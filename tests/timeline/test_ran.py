@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +18,8 @@ from tile_eg.frontend.text import load_text
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.simulator.findings import TraceRow
 from tile_eg.simulator.run import simulate
-from tile_eg.timeline.cores import StreamError
 from tile_eg.timeline.engine import run
-from tile_eg.timeline.ran import ran_cycles
+from tile_eg.timeline.launches import RanLaunch, timed_launches
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tile"))
 CHIP = load_chip()
@@ -37,7 +38,7 @@ def timed_as_it_ran(low: Lowered) -> float:
         low.source, kernel_symbol(p), list(arrays.values()), kernel_type=p.kernel_type, launch=launch_blocks(p),
         workspace=p.workspace, outputs=written, trace=True,
     )  # fmt: skip
-    return ran_cycles(done.trace, low.chip, {name: a.nbytes for name, a in arrays.items()})
+    return timed_launches(done.trace, low.chip)[0].timeline.block_cycles
 
 
 @pytest.mark.slow
@@ -47,27 +48,134 @@ def test_text_and_program_take_the_same_time(example: Path) -> None:
     assert timed_as_it_ran(low) == pytest.approx(run(low.program, low.chip, exact=True).block_cycles, rel=0.02)
 
 
-def row(name: str, pipe: str = "V", path: str = "vector", sizes: tuple[int, ...] = (16, 4, 0, 0), core: str = "AIV") -> TraceRow:
-    return TraceRow(0, core, pipe, name, 7, 256, path, sizes=sizes)
+# ---- rows of a trace --------------------------------------------------------------------------------------------------------
+
+Sizes = tuple[int, int, int, int]
+UB = (("UB", 0, 256, 0), ("UB", 256, 512, 1))
+
+
+def row(name: str, pipe: str = "V", path: str = "vector", sizes: Sizes = (16, 4, 0, 0), **more: Any) -> TraceRow:
+    return TraceRow(**{"block": 0, "core": "AIV", "line": 7, "bytes": 256, **more}, pipe=pipe, name=name, path=path, sizes=sizes)
+
+
+def flag(name: str, pipe: str, **more: Any) -> TraceRow:
+    return row(name, pipe, "", (0, 0, 0, 0), **more)
+
+
+def mark(kernel: str, kind: int, blocks: int) -> TraceRow:
+    return row(kernel, "S", "launch", (kind, blocks, 0, 0), line=20)
+
+
+def launches(*rows: TraceRow, auto_sync: bool = False) -> list[RanLaunch]:
+    return timed_launches(rows, CHIP, auto_sync=auto_sync)
+
+
+def cycles(*rows: TraceRow, auto_sync: bool = False) -> float:
+    return launches(*rows, auto_sync=auto_sync)[0].timeline.block_cycles
+
+
+LOAD = row("DataCopy", "MTE2", "GM->UB", (1, 4096, 4096, 4), bytes=4096, tensor="x", touched=[("UB", 0, 4096, 1)])
+EXP = row("Exp", touched=UB)
+WORD = CHIP.vector.ops["exp", 4]
 
 
 def test_instructions_of_a_trace_have_the_prices_of_the_tables() -> None:
-    exp = CHIP.vector.ops["exp", 4]
-    assert ran_cycles([row("Exp", sizes=(64 * 16, 4, 0, 0))], CHIP, {}) == 1 + 64 * exp.slope + exp.fixed
+    assert cycles(row("Exp", sizes=(64 * 16, 4, 0, 0))) == 1 + 64 * WORD.slope + WORD.fixed
 
 
 def test_sources_in_one_bank_group_are_seen() -> None:
-    quick, slow = (ran_cycles([row("Add", sizes=(64 * 16, 4, meet, 0))], CHIP, {}) for meet in (0, 1))
+    quick, slow = (cycles(row("Add", sizes=(64 * 16, 4, meet, 0))) for meet in (0, 1))
     assert slow - quick == 64
 
 
 def test_flags_of_a_trace_order_pipes() -> None:
-    load = row("DataCopy", "MTE2", "GM->UB", (1, 4096, 4096, 4))
-    flags = [row("SetFlag MTE2_V, 0", "MTE2", ""), row("WaitFlag MTE2_V, 0", "V", "")]
-    exp = row("Exp")
-    assert ran_cycles([load, *flags, exp], CHIP, {}) > ran_cycles([load, exp], CHIP, {})
+    flags = [flag("SetFlag MTE2_V, 0", "MTE2"), flag("WaitFlag MTE2_V, 0", "V")]
+    assert cycles(LOAD, *flags, EXP) > cycles(LOAD, EXP)
 
 
-def test_an_instruction_without_a_price_is_named_with_its_line() -> None:
-    with pytest.raises(StreamError, match="line 7: Sort32 has no price"):
-        ran_cycles([row("Sort32")], CHIP, {})
+def test_a_scalar_access_holds_the_issue() -> None:
+    read = row("GetValue", "S", "scalar")
+    assert cycles(read, read, EXP) - cycles(EXP) == 2 * CHIP.sync.scalar_access
+
+
+def test_an_instruction_that_the_tables_lack_is_named_and_counted_as_one_of_its_kind() -> None:
+    launch = launches(row("Sigmoid", sizes=(64 * 16, 4, 0, 0)))[0]
+    assert launch.unknown == {"Sigmoid": ("a vector instruction", [7])}
+    assert launch.timeline.busy["AIV", "V"] == 64 * CHIP.vector.ops["other", 4].slope
+
+
+def test_a_move_that_the_tables_lack_is_named_and_counted_as_one_of_its_kind() -> None:
+    launch = launches(row("InitConstValue", "MTE2", "fill", (0, 0, 0, 0), core="AIC", bytes=6400))[0]
+    assert launch.unknown == {"InitConstValue": ("a move inside of the core", [7])}
+    assert launch.timeline.busy["AIC", "MTE2"] == CHIP.paths["other"].cycles(6400, 1, False)
+
+
+def test_the_compiler_orders_instructions_that_meet_in_ub() -> None:
+    after = row("Exp", touched=[("UB", 256, 512, 0), ("UB", 512, 768, 1)])
+    assert cycles(EXP, after, auto_sync=True) - cycles(EXP, after) == WORD.fixed - 1 + 1
+    apart = row("Exp", touched=[("UB", 1024, 1280, 0), ("UB", 2048, 2304, 1)])
+    assert cycles(EXP, apart, auto_sync=True) == cycles(EXP, apart)
+
+
+def test_a_fixpipe_without_a_flag_waits_for_the_product_that_it_carries_out() -> None:
+    cell = ("L0C", 0, 65536)
+    product = row("Mmad", "M", "macs", (128, 128, 128, 2), core="AIC", touched=[(*cell, 1)])
+    out = row("Fixpipe", "FIX", "L0C->GM", (128, 512, 512, 4), core="AIC", bytes=65536, tensor="y", touched=[(*cell, 0)])
+    timeline = launches(product, out)[0].timeline
+    done = {s.instr.op: s.complete for s in timeline.spans}
+    assert next(s.start for s in timeline.spans if s.instr.op == "Fixpipe") >= done["Mmad"]
+
+
+# ---- launches ---------------------------------------------------------------------------------------------------------------
+
+
+def test_launches_follow_one_another() -> None:
+    first, second = launches(mark("one", 1, 1), EXP, mark("two", 1, 1), EXP, EXP)
+    assert (first.kernel, second.kernel, first.start, first.line) == ("one", "two", 0.0, 20)
+    assert second.start == first.timeline.microseconds
+
+
+def test_the_slowest_block_of_a_launch_is_shown() -> None:
+    launch = launches(mark("k", 1, 3), EXP, *[row("Exp", block=1)] * 3, row("Exp", block=2))[0]
+    assert launch.block == 1
+    assert launch.timeline.cycles == cycles(EXP, EXP, EXP)
+
+
+def test_more_blocks_than_cores_come_in_waves() -> None:
+    blocks = CHIP.vector_cores + 1
+    launch = launches(mark("k", 1, blocks), *(row("Exp", block=b) for b in range(blocks)))[0]
+    assert (launch.timeline.waves, launch.used) == (2, CHIP.vector_cores)
+    assert launch.timeline.cycles == 2 * launch.timeline.block_cycles
+
+
+def test_all_blocks_wait_for_the_slowest_one_where_they_meet() -> None:
+    meet = flag("SyncAll", "S")
+    long, short = [EXP] * 40, [EXP]
+    rows = [[*long, meet, *short], [*short, meet, *long]]
+    both = launches(mark("k", 1, 2), *(replace(r, block=b) for b, each in enumerate(rows) for r in each))[0]
+    assert both.timeline.cycles == pytest.approx(cycles(*long, meet, *long), rel=0.05)
+
+
+def test_what_a_launch_wrote_the_next_one_reads_out_of_l2() -> None:
+    store = row("DataCopy", "MTE3", "UB->GM", (1, 4096, 4096, 4), bytes=4096, tensor="x")
+    cold, warm = launches(mark("a", 1, 1), LOAD)[0], launches(mark("a", 1, 1), store, mark("b", 1, 1), LOAD)[1]
+    assert warm.timeline.busy["AIV", "MTE2"] < cold.timeline.busy["AIV", "MTE2"]
+
+
+def test_a_launch_of_cores_that_wait_for_each_other_has_a_range() -> None:
+    pair = [
+        flag("CrossCoreSetFlag 0", "FIX", core="AIC"), flag("CrossCoreWaitFlag 0", "S", core="AIV0"),
+        flag("CrossCoreWaitFlag 0", "S", core="AIV1"),
+    ]  # fmt: skip
+    launch = launches(mark("k", 3, 1), *pair)[0]
+    assert launch.range_us is not None
+    low, high = launch.range_us
+    assert low < launch.timeline.microseconds < high
+
+
+def test_the_cube_core_waits_for_both_vector_cores() -> None:
+    late = [replace(EXP, core="AIV1")] * 40
+    sets = [flag("CrossCoreSetFlag 0", "V", core=core) for core in ("AIV0", "AIV1")]
+    wait = flag("CrossCoreWaitFlag 0", "S", core="AIC")
+    timeline = launches(mark("k", 3, 1), sets[0], *late, sets[1], wait)[0].timeline
+    assert timeline.block_cycles >= cycles(*[EXP] * 40) + CHIP.sync.cross_latency

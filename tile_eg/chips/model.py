@@ -139,7 +139,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Sync:
-    """Cycles of synchronisation and of the scalar unit. The latency between cores is not published: a value and its range."""
+    """Cycles of synchronisation and of the scalar unit. The latency between cores is not published: a value and its range.
+
+    `scalar_access` is what the scalar unit takes to read or write an element of a memory itself.
+    """
 
     flag: float
     barrier: float
@@ -148,6 +151,7 @@ class Sync:
     cross_latency_high: float
     scalar_issue: float
     scalar_loop: float
+    scalar_access: float
     source: str
 
 
@@ -201,6 +205,11 @@ class Chip:
     shared: Shared
     sources: Mapping[str, str]
     source: str
+
+    @property
+    def npu_arch(self) -> int:
+        """The number of the architecture, as __NPU_ARCH__ has it."""
+        return int(self.architecture.removeprefix("dav-"))
 
     def level_bytes(self, level: Level | str) -> int:
         """Bytes of an on-chip level that a kernel may plan with."""

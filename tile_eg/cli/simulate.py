@@ -16,10 +16,12 @@ from tile_eg.cli.console import show
 from tile_eg.errors import TileError
 
 if TYPE_CHECKING:
+    from tile_eg.chips import Chip
     from tile_eg.simulator.asc_file import AscFile
     from tile_eg.simulator.findings import Simulation
     from tile_eg.simulator.program import Options
     from tile_eg.simulator.spec import Spec
+    from tile_eg.timeline.launches import RanLaunch
 
 Define = Annotated[list[str] | None, typer.Option("-D", "--define", metavar="NAME=VALUE", help="A macro. Repeatable.")]
 
@@ -33,14 +35,16 @@ def simulate_file(
     ] = None,
     chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
     define: Define = None,
-    trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the order of issue as a Chrome trace.")] = None,
+    trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the timeline as a Chrome trace.")] = None,
+    time: Annotated[bool, typer.Option(help="Say how long it would take (needs memory for every instruction).")] = True,
     seconds: Annotated[float, typer.Option(min=0.1, metavar="NUMBER", help="How long it may run.")] = 60,
     auto_sync: Annotated[bool, typer.Option(help="The compiler orders V and S of vector cores (--cce-auto-sync).")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Runs any Ascend C file, and says what is wrong with it.
 
-    Races, deadlocks, misused flags and queues, memory outside of tensors: each with the line of the file.
+    Races, deadlocks, misused flags and queues, memory outside of tensors: each with the line of the file. And how long each
+    launch would take on the chip.
     """
     from tile_eg.report.simulated import SimulatedReport
     from tile_eg.simulator.asc_file import AscFile
@@ -48,12 +52,14 @@ def simulate_file(
     from tile_eg.simulator.spec import read_spec
 
     text = AscFile(file, sources.read_text(file))
-    how = replace(_options(chip, seconds, trace), defines=_defines(define or []), auto_sync=auto_sync)
+    how = replace(_options(chip, seconds, time or trace is not None), defines=_defines(define or []), auto_sync=auto_sync)
     spec = read_spec(args) if args else None
     if spec is None and not text.has_main:
         raise TileError(f"'{file}' has no main: --args says what to launch it with", help="docs/simulator.md shows a spec")
     done = _run(text, spec, how)
-    report = SimulatedReport(str(file), text.source, done, _names(spec), compare(spec, done) if spec else [])
+    launches, untimed = _timed(text, spec, how, done, chip)
+    compared = compare(spec, done) if spec else []
+    report = SimulatedReport(str(file), text.source, done, _names(spec), compared, launches, untimed)
     if spec:
         _save(spec, done.outputs)
     if trace:
@@ -75,14 +81,37 @@ def _run(text: AscFile, spec: Spec | None, how: Options) -> Simulation:
         raise TileError(str(error), help="--seconds gives it longer" if "seconds" in str(error) else "") from None
 
 
-def _options(chip: str | None, seconds: float, trace: Path | None) -> Options:
+def _timed(text: AscFile, spec: Spec | None, how: Options, done: Simulation, chip: str | None) -> tuple[list[RanLaunch], str]:
+    """When everything happened; or why that is not known."""
+    from tile_eg.simulator.findings import MOST_ROWS
+    from tile_eg.simulator.kernel_run import chosen
+    from tile_eg.timeline.cores import StreamError
+    from tile_eg.timeline.launches import timed_launches
+
+    if not how.trace:
+        return [], ""
+    if len(done.trace) >= MOST_ROWS:
+        return [], f"more than {MOST_ROWS} instructions ran; smaller sizes would do"
+    kernel = chosen(text, spec) if spec else None
+    names = {"kernel": kernel.name, "kernel_type": spec.type or kernel.type} if spec and kernel else {}
+    try:
+        return timed_launches(done.trace, _chip(chip), auto_sync=how.auto_sync and (not spec or spec.auto_sync), **names), ""
+    except StreamError as error:
+        return [], str(error)
+
+
+def _chip(name: str | None) -> Chip:
+    return load_chip(name) if name else load_chip()
+
+
+def _options(chip: str | None, seconds: float, trace: bool) -> Options:
     from tile_eg.ir.types import Level
     from tile_eg.simulator.program import Options
     from tile_eg.simulator.run import CAPACITIES, Limits
 
-    tables = load_chip(chip) if chip else load_chip()
+    tables = _chip(chip)
     sizes = {name: tables.memories[Level(name)].bytes for name in CAPACITIES}
-    return Options(cores=tables.cube_cores, capacities=sizes, limits=Limits(seconds=seconds), trace=trace is not None)
+    return Options(cores=tables.cube_cores, capacities=sizes, limits=Limits(seconds=seconds), trace=trace)
 
 
 def _defines(given: Sequence[str]) -> dict[str, str]:

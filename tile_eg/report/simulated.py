@@ -1,4 +1,4 @@
-"""What the simulation of a hand-written file says: outputs, findings at their lines, what moved, and the order of issue."""
+"""What the simulation of a hand-written file says: outputs, findings at their lines, what moved, and when."""
 
 from __future__ import annotations
 
@@ -10,19 +10,28 @@ import numpy as np
 
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Span
+from tile_eg.report.cost import Cost
+from tile_eg.report.text import indent
 from tile_eg.simulator.findings import Finding, Simulation
 from tile_eg.simulator.kernel_run import Comparison
+from tile_eg.timeline.launches import RanLaunch
+from tile_eg.timeline.trace import launches_trace
 
 
 @dataclass(frozen=True)
 class SimulatedReport:
-    """The views of one run of a file, as text and as plain data for JSON."""
+    """The views of one run of a file, as text and as plain data for JSON.
+
+    `launches` say when everything happened; where that is not known, `untimed` says why.
+    """
 
     file: str
     source: str
     done: Simulation
     names: Sequence[str]
     comparisons: Sequence[Comparison]
+    launches: Sequence[RanLaunch] = ()
+    untimed: str = ""
 
     @property
     def good(self) -> bool:
@@ -32,6 +41,8 @@ class SimulatedReport:
         parts = [self.done.printed.rstrip(), *map(self._output, self.names, self.done.outputs), *map(_compared, self.comparisons)]
         parts += [self._finding(f) for f in self.done.findings]
         parts += [_table("instructions", self.done.counts.instructions, ""), _table("moved", self.done.counts.bytes, " B")]
+        parts += [_launch_text(launch) for launch in self.launches]
+        parts += [f"no times: {self.untimed}"] if self.untimed else []
         if self.done.returned:
             parts.append(f"main returned {self.done.returned}")
         parts.append(f"{self.file}: {'good' if self.good else 'BAD'}, {len(self.done.findings)} findings")
@@ -64,18 +75,51 @@ class SimulatedReport:
             "findings": [asdict(f) for f in self.done.findings],
             "instructions": self.done.counts.instructions,
             "bytes": self.done.counts.bytes,
+            "launches": [_launch_data(launch) for launch in self.launches],
+            "untimed": self.untimed,
             "printed": self.done.printed,
             "returned": self.done.returned,
         }
 
     def trace(self) -> dict[str, Any]:
-        """A Chrome trace: one track for each pipe and core. The time is the place in the order of issue, not a duration."""
-        events = [
-            {"name": row.name, "ph": "X", "ts": i, "dur": 1, "pid": f"block {row.block}", "tid": f"{row.core} {row.pipe}",
-             "args": {"line": row.line, "bytes": row.bytes}}
-            for i, row in enumerate(self.done.trace)
-        ]  # fmt: skip
-        return {"traceEvents": events, "otherData": {"time": "order of issue"}}
+        """A Chrome trace of the launches: one track for each pipe and core, flags as arrows, bytes live as counters."""
+        return launches_trace(self.launches)
+
+
+def _launch_text(launch: RanLaunch) -> str:
+    cost = Cost(launch.timeline, launch.range_us)
+    name = launch.kernel or "kernel"
+    head = f"{name}: {cost.headline()}"
+    unknown = [
+        f"  {name}, line {_lines(lines)}: not in the chip's tables, counted as {what}" for name, what, lines in _unknown(launch)
+    ]
+    return "\n".join(["", head, indent(cost.pipes()), *unknown])
+
+
+def _unknown(launch: RanLaunch) -> list[tuple[str, str, Sequence[int]]]:
+    return [(name, what, lines) for name, (what, lines) in sorted(launch.unknown.items())]
+
+
+def _lines(lines: Sequence[int]) -> str:
+    return ", ".join(map(str, lines))
+
+
+def _launch_data(launch: RanLaunch) -> dict[str, Any]:
+    us = 1 / launch.timeline.clock_mhz
+    spans = [
+        {"core": s.core, "pipe": s.pipe, "name": s.instr.op, "line": launch.rows[id(s.instr)].line, "start_us": s.start * us,
+         "us": (s.end - s.start) * us, "complete_us": s.complete * us}
+        for s in launch.timeline.spans
+    ]  # fmt: skip
+    return {
+        "kernel": launch.kernel,
+        "line": launch.line,
+        "start_microseconds": launch.start,
+        **Cost(launch.timeline, launch.range_us).data(),
+        "not_in_tables": [{"name": name, "counted_as": what, "lines": list(lines)} for name, what, lines in _unknown(launch)],
+        "block": launch.block,
+        "timeline": spans,
+    }
 
 
 def _numbers(array: np.ndarray) -> dict[str, Any]:

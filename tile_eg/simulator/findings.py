@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 
+MOST_ROWS = 500_000
+"""Of a trace, which ends there."""
+
+
 class SimulatorError(Exception):
     """The run itself failed: the text does not compile, the process crashed, or it ran out of time or memory."""
 

@@ -236,7 +236,7 @@ def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
 def _block_reduce(chip: Chip, name: str, work: Work, cold: bool) -> float:
     """The steps of `block_steps`, a barrier between: 64 floats a cycle by blocks (ASC), folds as in `_row_reduce`."""
     fold = _cost(chip, name, work.dtype.bytes)
-    blocks = _cost(chip, "block_sum" if name == "sum" else "block_max", work.dtype.bytes)
+    blocks = _cost(chip, "blocksum" if name == "sum" else "blockmax", work.dtype.bytes)
     total, cols = -float(chip.vector.barrier), work.cols
     for step, left in block_steps(cols):
         if step == "block":

@@ -1,34 +1,25 @@
-"""Times a kernel's text as it ran: the trace of the simulator goes through the same cores and pipes as a Program does.
+"""A kernel's text as it ran: rows of the simulator's trace as the steps of a core, priced from the chip's tables.
 
-Instructions, sizes and flags are those that were executed, in the order of their issue; prices come from the chip tables.
+Instructions, sizes and flags are those that were executed, in the order of their issue, so that the same engine times them as
+times a Program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from tile_eg.chips import Chip
-from tile_eg.ir.index import const
-from tile_eg.ir.machine import CORE_PIPES
-from tile_eg.ir.program import AIC, AIV, CrossSet, CrossWait, Instr, Node, PipeBarrier, SetFlag, Tile, WaitFlag
-from tile_eg.ir.types import F16, F32, I8, DType
-from tile_eg.timeline.cores import Core, Record, StreamError, run_cores
-from tile_eg.timeline.expand import Env
-from tile_eg.timeline.instruction import Work, cycles, moved_bytes, repeat_cycles
-from tile_eg.timeline.reuse import with_reads
-from tile_eg.timeline.works import Price
+from tile_eg.ir.index import ONE, const
+from tile_eg.ir.kernel import Span as Lines
+from tile_eg.ir.machine import SCALAR_PIPE
+from tile_eg.ir.program import AIC, CrossSet, CrossWait, Instr, Node, PipeBarrier, SetFlag, Tile, WaitFlag
+from tile_eg.timeline.cores import Core, Step
+from tile_eg.timeline.ran_prices import RanPrices
+from tile_eg.timeline.steps import append, instruction, sync_step
 
-MOVES = {
-    "GM->L1": "gm_to_l1", "GM->UB": "gm_to_ub", "UB->GM": "ub_to_gm", "L0C->GM": "fixpipe", "L0C->L1": "fixpipe",
-    "L1->L0A": "l1_to_l0a", "L1->L0B": "l1_to_l0b",
-}  # fmt: skip
-VECTOR = {
-    "Sub": "add", "Min": "max", "Mins": "maxs", "Duplicate": "dup", "MulAddDst": "muladd", "WholeReduceMax": "whole_max",
-    "WholeReduceMin": "whole_max", "WholeReduceSum": "whole_sum", "BlockReduceMax": "blockmax", "BlockReduceMin": "blockmax",
-    "BlockReduceSum": "blocksum", "ReduceSum": "whole_sum", "ReduceMax": "whole_max", "ReduceMin": "whole_max",
-}  # fmt: skip
-_DTYPES = {1: I8, 2: F16, 4: F32}
+SYNC_ALL, SCALAR = "SyncAll", "scalar"
+OWN = const(-1)  # an event that no text has
+LAST_WRITES = 64  # of a tensor, among which a read looks for its own bytes
 
 
 class Row(Protocol):
@@ -54,131 +45,166 @@ class Row(Protocol):
     def offset(self) -> int: ...
     @property
     def sizes(self) -> Sequence[int]: ...
+    @property
+    def touched(self) -> Sequence[tuple[str, int, int, int]]: ...
 
 
-def ran_cycles(rows: Sequence[Row], chip: Chip, tensors: dict[str, int], block: int = 0) -> float:
-    """Cycles of one block of a launch that ran with `rows`; `tensors` are the bytes of its inputs and outputs, by name.
+def add_rows(core: Core, rows: Sequence[Row], prices: RanPrices, *, auto_sync: bool) -> dict[int, Row]:
+    """Appends the steps of what one core ran; which row each instruction was made of, by id of the Instr.
 
-    GM that is no tensor is workspace, which L2 holds. StreamError where the trace holds an instruction without a price.
+    Loads of one line into L0 are one move in several instructions: one start-up for all. `auto_sync`: the compiler orders V with
+    V and the scalar unit with V where they meet in UB (`--cce-auto-sync`).
     """
-    cubes, vectors = ({(r.block, r.core) for r in rows if (r.core == AIC) == cube} for cube in (True, False))
-    missed = _missed(rows, tensors)
-    chip = with_reads(chip, _read_share(rows, missed))
-    prices = _Prices(chip, {AIC: min(len(cubes), chip.cube_cores), AIV: min(len(vectors), chip.vector_cores)}, missed)
-    record = Record()
-    cores = []
-    for name, mine in ((AIC, (AIC,)), (AIV, ("AIV", "AIV0"))):
-        stream = [r for r in rows if r.block == block and r.core in mine]
-        if stream:
-            cores.append(Core(name, prices.steps(name, stream), prices, chip, record))
-    run_cores(cores)
-    return max((c.end for c in cores), default=0.0)
-
-
-def _missed(rows: Sequence[Row], tensors: dict[str, int]) -> dict[str, float]:
-    """The share of what is read of each tensor that comes from HBM: every byte once."""
-    read: dict[str, int] = dict.fromkeys(tensors, 0)
-    seen: dict[tuple[str, int], int] = {}
-    for r in rows:
-        if r.tensor in tensors and r.path.startswith("GM->"):
-            read[r.tensor] += r.bytes
-            seen[r.tensor, r.offset] = max(r.bytes, seen.get((r.tensor, r.offset), 0))
-    new = {name: sum(n for (tensor, _), n in seen.items() if tensor == name) for name in tensors}
-    return {name: min(1.0, min(new[name], size) / max(1, read[name])) for name, size in tensors.items()}
-
-
-def _read_share(rows: Sequence[Row], missed: dict[str, float]) -> float:
-    """Which part of what HBM moves is read."""
-    reads = sum(r.bytes * missed[r.tensor] for r in rows if r.tensor in missed and r.path.startswith("GM->"))
-    writes = sum(r.bytes for r in rows if r.tensor in missed and r.path.endswith("->GM"))
-    return reads / (reads + writes) if writes else 1.0
-
-
-class _Prices:
-    """Makes nodes of rows, and keeps what each instruction costs."""
-
-    def __init__(self, chip: Chip, cores: dict[str, int], missed: dict[str, float]) -> None:
-        self.chip, self.cores, self.missed = chip, cores, missed
-        self.known: dict[int, Price] = {}
-        self.kept: list[Instr] = []
-
-    def price(self, instr: Instr, env: Env) -> Price:
-        return self.known[id(instr)]
-
-    def steps(self, core: str, rows: Sequence[Row]) -> Iterator[tuple[Node, Env]]:
-        """The stream of one core. Loads of one line into L0 are one move in several instructions: one start-up for all."""
-        at = 0
-        while at < len(rows):
-            row, count = rows[at], 1
-            if row.path in ("L1->L0A", "L1->L0B"):
-                while at + count < len(rows) and (rows[at + count].line, rows[at + count].path) == (row.line, row.path):
-                    count += 1
-            yield self._node(core, row, sum(r.bytes for r in rows[at : at + count])), {}
-            at += count
-
-    def _node(self, core: str, row: Row, size: int) -> Node:
-        word, _, rest = row.name.partition(" ")
-        if word in ("SetFlag", "WaitFlag"):
-            event, _, number = rest.partition(", ")
-            source, target = event.split("_")
-            return (SetFlag if word == "SetFlag" else WaitFlag)(source, target, const(int(number)))
-        if word == "PipeBarrier":
-            return PipeBarrier(row.pipe)
-        if word == "CrossCoreSetFlag":
-            return CrossSet(row.pipe, int(rest))
-        if word == "CrossCoreWaitFlag":
-            return CrossWait(int(rest))
-        return self._instruction(core, row, size)
-
-    def _instruction(self, core: str, row: Row, size: int) -> Instr:
-        if row.pipe not in CORE_PIPES[core]:
-            raise StreamError(f"line {row.line}: {row.name} on pipe {row.pipe} has no price")
-        op, price = self._vector(row) if row.path == "vector" else self._priced(core, row, size)
-        instr = Instr(op, Tile(""))
-        self.kept.append(instr)
-        self.known[id(instr)] = price
-        return instr
-
-    def _priced(self, core: str, row: Row, size: int) -> tuple[str, Price]:
-        work = self._work(core, row, size)
-        busy = cycles(self.chip, work)
-        return work.op, Price(
-            busy, cycles(self.chip, work, cold=True) - busy, row.path, moved_bytes(work), work.miss, row.tensor, False
-        )
-
-    def _work(self, core: str, row: Row, size: int) -> Work:
-        a, b, c, element = row.sizes
-        if row.path == "macs":
-            return Work("mmad", a, b, c, F32, _dtype(row, element))
-        op = MOVES.get(row.path)
-        if op is None:
-            raise StreamError(f"line {row.line}: {row.name} along {row.path} has no price")
-        if op == "l1_to_l0a":
-            return Work(op, 16, 1, size // 32, F16, F16)
-        if op == "l1_to_l0b":
-            return Work(op, 1, 16, size // 32, F16, F16)
-        miss = self.missed.get(row.tensor, 0.0) if row.path.startswith("GM->") else 0.0
-        dtype, far = _dtype(row, element), "L1" if row.path == "L0C->L1" else "GM"
-        return Work(
-            op, a, b // element, dtype=dtype, src_dtype=dtype, stride_bytes=c, other=far, cores=self.cores[core], miss=miss
-        )
-
-    def _vector(self, row: Row) -> tuple[str, Price]:
-        sixteenths, element, conflict, counted = row.sizes
-        name = VECTOR.get(row.name, row.name.lower())
-        cost = self.chip.vector.ops.get((name, 2 if element <= 2 else 4))
-        if cost is None:
-            raise StreamError(f"line {row.line}: {row.name} has no price")
-        whole = -(-sixteenths // 16)
-        if counted:
-            tail = self.chip.vector.counter_tail if sixteenths % 16 and whole > 1 else 0.0
-            busy = max(cost.floor, (cost.slope if conflict else cost.free) * whole) + tail
+    made: dict[int, Row] = {}
+    guard = _Guard(core, auto_sync)
+    at = 0
+    while at < len(rows):
+        row, count = rows[at], 1
+        if row.path in ("L1->L0A", "L1->L0B"):
+            while at + count < len(rows) and (rows[at + count].line, rows[at + count].path) == (row.line, row.path):
+                count += 1
+        guard.before(row)
+        if row.path or row.name == SYNC_ALL:
+            _add_instruction(core, row, sum(r.bytes for r in rows[at : at + count]), prices, made)
         else:
-            busy = repeat_cycles(self.chip, cost, whole, bool(conflict))
-        return f"v{name}", Price(busy, cost.fixed, "", 0, 0.0, "", False)
+            node = _node(row)
+            append(core, node, sync_step(core, node))
+        at += count
+    return made
 
 
-def _dtype(row: Row, element: int) -> DType:
-    if element not in _DTYPES:
-        raise StreamError(f"line {row.line}: {row.name} of elements of {element} bytes has no price")
-    return _DTYPES[element]
+def _node(row: Row) -> Node:
+    """A flag or a barrier."""
+    word, _, rest = row.name.partition(" ")
+    if word in ("SetFlag", "WaitFlag"):
+        event, _, number = rest.partition(", ")
+        source, target = event.split("_")
+        return (SetFlag if word == "SetFlag" else WaitFlag)(source, target, const(int(number)))
+    if word == "CrossCoreSetFlag":
+        return CrossSet(row.pipe, int(rest.split()[0]))
+    return CrossWait(int(rest.split()[0])) if word == "CrossCoreWaitFlag" else PipeBarrier(row.pipe)
+
+
+def _add_instruction(core: Core, row: Row, size: int, prices: RanPrices, made: dict[int, Row]) -> None:
+    a, b, c = (const(max(1, n)) for n in row.sizes[:3]) if row.path == "macs" else (ONE, const(max(1, size)), ONE)
+    node = Instr(row.name, Tile(""), (), a, b, c, span=Lines("", row.line, 1, row.line, 2))
+    made[id(node)] = row
+    if row.name == SYNC_ALL:
+        append(core, node, _meeting(core))
+    elif row.pipe == SCALAR_PIPE or row.path == SCALAR:
+        append(core, node, _scalar(core))
+    else:
+        prices.learn(node, core, row, size)
+        append(core, node, instruction(core, node, prices, row.pipe))
+
+
+def _scalar(core: Core) -> Step:
+    """The scalar unit reads or writes an element itself: nothing is issued meanwhile."""
+    cycles = core.chip.sync.scalar_access
+
+    def step() -> bool:
+        core.clock += cycles
+        return True
+
+    return step
+
+
+def _meeting(core: Core) -> Step:
+    """All cores of all blocks come together: a latency after the last. Where this core is the last one, `meetings` says when."""
+    latency, pipes = core.chip.sync.cross_latency, list(core.pipes.values())
+
+    def step() -> bool:
+        if any(p.waiting for p in pipes):
+            return False
+        core.clock = max(core.clock, *(p.done for p in pipes))
+        core.meetings.append(core.clock)
+        core.clock += latency
+        return True
+
+    return step
+
+
+class _Guard:
+    """Orders what no flag of the text orders, as the machine does it.
+
+    Unit flags let a Fixpipe wait for the Mmad that writes its tile, and the next Mmad for that Fixpipe. On a vector core the
+    compiler puts barriers between instructions that meet in UB, one of them writing, where it may.
+    """
+
+    def __init__(self, core: Core, auto_sync: bool) -> None:
+        self.core = core
+        pairs = [("M", "FIX"), ("FIX", "M")] if core.kind == AIC else [("V", "V"), ("V", SCALAR_PIPE)] if auto_sync else []
+        self.since: dict[tuple[str, str], list[tuple[str, int, int, int]]] = {pair: [] for pair in pairs}
+
+    def before(self, row: Row) -> None:
+        """What is put before a row, and what it leaves for later ones."""
+        for pair, since in self.since.items():
+            if _orders(row, *pair):
+                since.clear()
+            elif row.path and row.pipe == pair[1] and any(_meet(a, b) for a in row.touched for b in since):
+                self._order(*pair)
+                since.clear()
+            if row.path and row.pipe == pair[0]:
+                since += row.touched
+
+    def _order(self, source: str, target: str) -> None:
+        nodes: list[Node] = [SetFlag(source, target, OWN), WaitFlag(source, target, OWN)]
+        if source == target:
+            nodes = [PipeBarrier(source)]
+        for node in nodes:
+            append(self.core, node, sync_step(self.core, node))
+
+
+def _orders(row: Row, source: str, target: str) -> bool:
+    """Whether a flag or a barrier orders what comes later on pipe `target` after what was on `source`."""
+    if row.name == "PipeBarrier":
+        return row.pipe in (source, "ALL") and (source == target or row.pipe == "ALL")
+    return row.name.startswith(f"WaitFlag {source}_{target},")
+
+
+def _meet(a: tuple[str, int, int, int], b: tuple[str, int, int, int]) -> bool:
+    return a[0] == b[0] and bool(a[3] or b[3]) and a[1] < b[2] and b[1] < a[2]
+
+
+# ---- what of the reads comes from HBM ---------------------------------------------------------------------------------------
+
+
+class Reads:
+    """What launches in a row read and write of GM: a byte comes from HBM when it is first read, and nothing wrote it before."""
+
+    def __init__(self) -> None:
+        self.written: dict[str, list[tuple[int, int]]] = {}
+
+    def of(self, rows: Sequence[Row]) -> tuple[dict[str, float], float, float]:
+        """Of one launch: the share of what is read of each tensor that comes from HBM, and HBM's bytes read and written."""
+        read: dict[str, int] = {}
+        seen: dict[tuple[str, int], int] = {}
+        put: dict[tuple[str, int], int] = {}
+        for row in rows:
+            key = row.tensor, row.offset
+            if row.path.startswith("GM->"):
+                read[row.tensor] = read.get(row.tensor, 0) + row.bytes
+                if not self._in_l2(row):
+                    seen[key] = max(row.bytes, seen.get(key, 0))
+            elif row.path.endswith("->GM"):
+                put[key] = max(row.bytes, put.get(key, 0))
+                self.written.setdefault(row.tensor, []).append((row.offset, row.offset + _extent(row)))
+        new = _by_tensor(seen)
+        missed = {name: min(1.0, new.get(name, 0) / n) for name, n in read.items() if n}
+        kept = _by_tensor({key: n for key, n in put.items() if key[0] not in read})
+        return missed, float(sum(new.values())), float(sum(kept.values()))
+
+    def _in_l2(self, row: Row) -> bool:
+        return any(begin <= row.offset < end for begin, end in self.written.get(row.tensor, ())[-LAST_WRITES:])
+
+
+def _extent(row: Row) -> int:
+    rows, length, stride, _ = row.sizes
+    return max(row.bytes, (rows - 1) * stride + length)
+
+
+def _by_tensor(found: Mapping[tuple[str, int], int]) -> dict[str, int]:
+    out: dict[str, int] = {}
+    for (tensor, _), n in found.items():
+        out[tensor] = out.get(tensor, 0) + n
+    return out

@@ -13,7 +13,7 @@ from functools import cached_property
 from math import prod
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import BLOCK, ONE, SUB, Expr, evaluate, variables
+from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, When
 
 SAMPLED_BLOCKS = 256
@@ -139,41 +139,3 @@ def with_reads(chip: Chip, share: float) -> Chip:
     return (
         replace(chip, shared=replace(shared, hbm_read=min(shared.hbm_read, shared.hbm_mixed * share))) if 0 < share < 1 else chip
     )
-
-
-def mean_cores(program: Program, at_once: int) -> float:
-    """How many of the blocks that run side by side work at a time, on average: guards may leave some of them less to do."""
-    blocks = min(program.blocks, at_once)
-    tested = frozenset(n for nodes in (program.cube, program.vector) for n in _tested(nodes))
-    work = [_issued(program.cube, {BLOCK: b}, tested) + _issued(program.vector, {BLOCK: b}, tested) for b in range(blocks)]
-    return sum(work) / max(1, *work)
-
-
-def _tested(nodes: Sequence[Node]) -> Iterator[str]:
-    """The variables of guards that look at the block index."""
-    for node in nodes:
-        condition = node.condition if isinstance(node, When) else node.when if isinstance(node, Instr) else ONE
-        names = variables(condition)
-        if BLOCK in names:
-            yield from names
-        if isinstance(node, Loop | When):
-            yield from _tested(node.body)
-
-
-def _issued(nodes: Sequence[Node], env: dict[str, int], tested: frozenset[str]) -> int:
-    """Instructions of a block; only guards of the block index, and of loops around them, are looked at."""
-    total = 0
-    for node in nodes:
-        if isinstance(node, Loop):
-            each = range(node.trips) if node.var in tested else range(1)
-            total += sum(_issued(node.body, {**env, node.var: k}, tested) for k in each) * (node.trips // max(1, len(each)))
-        elif isinstance(node, When):
-            total += _issued(node.body, env, tested) if _taken(node.condition, env, tested) else 0
-        elif isinstance(node, Instr):
-            total += _taken(node.when, env, tested)
-    return total
-
-
-def _taken(condition: Expr, env: dict[str, int], tested: frozenset[str]) -> bool:
-    names = variables(condition)
-    return bool(evaluate(condition, env)) if BLOCK in names and names <= tested & env.keys() else True

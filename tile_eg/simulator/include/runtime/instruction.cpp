@@ -62,7 +62,7 @@ void Instruction::counts(const char* path, int64_t bytes)
 {
     machine.instructions[event_.name] += 1;
     machine.bytes[path] += bytes;
-    if (machine.settings.trace) trace(path, bytes);
+    if (machine.settings.trace && machine.rows.size() < most_rows) trace(path, bytes);
 }
 
 void Instruction::trace(const char* path, int64_t bytes) const
@@ -96,7 +96,7 @@ std::vector<Touched> Instruction::touched() const
 
 void trace_mark(const char* pipe, const std::string& name, int line, const char* path, std::array<int64_t, 4> sizes)
 {
-    if (!machine.settings.trace) return;
+    if (!machine.settings.trace || machine.rows.size() >= most_rows) return;
     machine.rows.push_back({machine.block, machine.core ? machine.core->index : 0, pipe, name, line, 0, path, "", 0, sizes, {}});
 }
 
@@ -200,6 +200,8 @@ bool Instruction::ordered(const Event& earlier, Space space) const
     }
     if (core.clock[int(event_.pipe)][earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch) return true;
     if (compiler_orders(earlier)) return true;
+    const bool vector = earlier.pipe == Pipe::V && event_.pipe == Pipe::V && earlier.core == event_.core;
+    if (vector && machine.settings.architecture == 3510) return schedule.follows(earlier.item), true;  // the hardware orders V with V
     if (space == Space::FB) return schedule.follows(earlier.item), true;  // the vendor's Fixpipe fills and uses it with no barrier
     if (space == Space::L0C && guards(earlier)) return schedule.follows(earlier.item), true;
     return earlier.atomic && event_.atomic;

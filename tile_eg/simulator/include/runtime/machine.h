@@ -214,6 +214,8 @@ struct Touched {
     bool written;
 };
 
+constexpr size_t most_rows = 500'000;  // of the trace; simulator/findings.py, MOST_ROWS
+
 struct TraceRow {
     uint32_t block;
     int core;
@@ -231,7 +233,8 @@ struct Settings {
     KernelType type = KernelType::AIV_ONLY;
     int64_t launch = 1;
     bool trace = false;
-    bool direct_paths = false;  // L0C to UB and UB to L1 and back: architecture 3510
+    int64_t architecture = 2201;
+    bool direct_paths() const { return architecture == 3510; }  // L0C to UB, and UB to L1 and back
     bool auto_sync = false;  // the compiler orders what meets on V and S of a vector core
     int64_t cores = 24;      // that the chip has: AICs
     int64_t capacity[spaces] = {};
@@ -283,6 +286,7 @@ bool lets_go(int64_t address);  // that the next read of it goes to GM, and was 
 void flush_cache();             // the kernel ends
 bool still_polls(const Core& core);
 
+void meet(Operand& operand, int core, int line);  // the operand lies in the memory of another core
 void carry(const Operand& dst, int64_t to, const Operand& src, int64_t from, int64_t bytes);  // what is unwritten stays so
 void apply_atomic(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line);
 

@@ -1,0 +1,69 @@
+"""One block: its cores, run against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tile_eg.ir.index import BLOCK, SUB
+from tile_eg.ir.machine import cores as cores_of
+from tile_eg.ir.program import AIC, AIV, Program
+from tile_eg.timeline.cores import Core, Handover, Record, Span, StreamError
+from tile_eg.timeline.steady import Together
+from tile_eg.timeline.steps import add_steps
+from tile_eg.timeline.works import Pricer
+
+
+@dataclass(frozen=True)
+class Block:
+    """One block in cycles: its length, what each (core, pipe) was busy, bytes by path, bytes of HBM by (tensor, written)."""
+
+    cycles: float
+    busy: dict[tuple[str, str], float]
+    bytes: dict[str, float]
+    tensors: dict[tuple[str, bool], float]
+    extrapolated: bool = False
+    spans: tuple[Span, ...] = ()
+    handovers: tuple[Handover, ...] = ()
+
+
+def run_block(program: Program, pricer: Pricer, block: int, *, exact: bool = False, record: bool = False) -> Block:
+    """Block number `block`. `exact` runs every trip of every loop, `record` keeps when each instruction ran."""
+    kept = Record() if record else None
+    cores = []
+    for name, nodes in ((AIC, program.cube), (AIV, program.vector)):
+        if nodes:
+            cores.append(Core(name, pricer.chip, {BLOCK: block, SUB: 0}, kept))
+            add_steps(cores[-1], nodes, pricer, exact=exact)
+    run_cores(cores, exact=exact)
+    twice = 2 if program.halves or cores_of(program.kernel_type)[1] == 2 else 1
+    return summed(cores, {AIC: 1, AIV: twice}, kept)
+
+
+def run_cores(cores: Sequence[Core], *, exact: bool = True) -> None:
+    """Runs the cores of one block against each other. StreamError names every wait that nothing satisfies."""
+    for core in cores:
+        core.partners = [other for other in cores if other.kind != core.kind]
+    together = Together(cores) if len(cores) > 1 and not exact else None
+    while max((core.advance() for core in cores), default=False):
+        if together:
+            together.round()
+    stuck = [text for core in cores for text in core.stuck()]
+    if stuck:
+        raise StreamError("deadlock: " + "; ".join(stuck))
+
+
+def summed(cores: Sequence[Core], weight: dict[str, int], kept: Record | None) -> Block:
+    """What the cores did; `weight` says how many cores of a kind did the same."""
+    moved: dict[str, float] = {}
+    tensors: dict[tuple[str, bool], float] = {}
+    for core in cores:
+        for path, n in core.bytes.items():
+            moved[path] = moved.get(path, 0) + n * weight[core.name]
+        for key, missed in core.tensors.items():
+            tensors[key] = tensors.get(key, 0) + missed * weight[core.name]
+    busy = {(c.name, pipe): n for c in cores for pipe, n in c.busy.items()}
+    cycles = max((c.end for c in cores), default=0.0)
+    record = kept or Record()
+    jumped = any(c.jumped for c in cores)
+    return Block(cycles, busy, moved, tensors, jumped, tuple(record.spans), tuple(record.handovers))

@@ -1,0 +1,205 @@
+"""When the launches of a run happen: every block as it ran, on the cores of a chip, wave after wave.
+
+Blocks that ran the same instructions with the same sizes take the same time: each kind is timed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heapreplace
+
+from tile_eg.chips import Chip
+from tile_eg.ir.program import AIC, AIV
+from tile_eg.timeline.block import Block, run_cores, summed
+from tile_eg.timeline.cores import Core, Record
+from tile_eg.timeline.engine import HBM_BOUND, Timeline, bound_of
+from tile_eg.timeline.ran import SYNC_ALL, Reads, Row, add_rows
+from tile_eg.timeline.ran_prices import RanPrices
+from tile_eg.timeline.reuse import with_reads
+
+LAUNCH = "launch"
+TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
+
+
+@dataclass(frozen=True)
+class RanLaunch:
+    """One launch in time. `timeline` is that of its slowest block, number `block`; `start` is microseconds since the first launch
+    began.
+
+    `unknown` are instructions without an entry in the chip's tables: name -> what they were counted as, and their lines. `rows`
+    says which row of the trace each instruction of the timeline's spans was, by id of the Instr. `used` is how many blocks ran
+    side by side at most, `range_us` the time over the range of the latency between cores (None where no core waits for another).
+    """
+
+    kernel: str
+    line: int
+    block: int
+    start: float
+    timeline: Timeline
+    unknown: Mapping[str, tuple[str, Sequence[int]]]
+    rows: Mapping[int, Row]
+    used: int
+    range_us: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The rows of one launch."""
+
+    kernel: str
+    line: int
+    type: str
+    blocks: int
+    rows: Sequence[Row]
+
+    @property
+    def cores(self) -> tuple[int, int]:
+        """Cube and vector cores of a block."""
+        return int(self.type != "AIV_ONLY"), {"AIC_ONLY": 0, "MIX_AIC_1_2": 2}.get(self.type, 1)
+
+
+def timed_launches(
+    rows: Sequence[Row], chip: Chip, *, kernel: str = "", kernel_type: str = "", auto_sync: bool = False
+) -> list[RanLaunch]:
+    """The launches of a trace in their order. `kernel` and `kernel_type` are those of a trace of one launch that has no mark.
+
+    StreamError where a core's rows cannot run to their end.
+    """
+    reads, out, start = Reads(), [], 0.0
+    for part in _parts(rows, kernel, kernel_type):
+        timer = _Timer(part, chip, reads, auto_sync)
+        out.append(timer.launch(start))
+        start += out[-1].timeline.microseconds
+    return out
+
+
+def _parts(rows: Sequence[Row], kernel: str, kernel_type: str) -> list[_Part]:
+    marks = [i for i, row in enumerate(rows) if row.path == LAUNCH]
+    if not marks:
+        return [_Part(kernel, 0, kernel_type or _type_of(rows), 1 + max(row.block for row in rows), rows)] if rows else []
+    ends = [*marks[1:], len(rows)]
+    return [
+        _Part(rows[i].name, rows[i].line, TYPES[rows[i].sizes[0]], rows[i].sizes[1], rows[i + 1 : end])
+        for i, end in zip(marks, ends, strict=True)
+    ]
+
+
+def _type_of(rows: Sequence[Row]) -> str:
+    names = {row.core for row in rows}
+    if AIC not in names:
+        return "AIV_ONLY"
+    return "AIC_ONLY" if names == {AIC} else "MIX_AIC_1_2" if "AIV1" in names else "MIX_AIC_1_1"
+
+
+class _Timer:
+    """Times the blocks of one launch."""
+
+    def __init__(self, part: _Part, chip: Chip, reads: Reads, auto_sync: bool) -> None:
+        self.part, self.auto_sync = part, auto_sync
+        self.missed, read, written = reads.of(part.rows)
+        self.hbm = (read, written)
+        self.chip = with_reads(chip, read / (read + written) if written and read else 1.0)
+        cube, vector = part.cores
+        self.at_once = min(
+            part.blocks, chip.cube_cores // cube if cube else part.blocks, chip.vector_cores // vector if vector else part.blocks
+        )
+        self.prices = self._prices(self.chip)
+        self.blocks: dict[int, list[Row]] = {}
+        for row in part.rows:
+            self.blocks.setdefault(row.block, []).append(row)
+
+    def _prices(self, chip: Chip) -> RanPrices:
+        cube, vector = self.part.cores
+        return RanPrices(chip, {AIC: max(1, cube * self.at_once), AIV: max(1, vector * self.at_once)}, self.missed)
+
+    def launch(self, start: float) -> RanLaunch:
+        """The launch, which begins `start` microseconds after the first one."""
+        kinds = self._kinds()
+        times = {number: self._run(number, self.prices) for number in kinds}
+        slowest = max(times, key=lambda number: times[number][0].cycles, default=0)
+        record = Record()
+        rows: dict[int, Row] = {}
+        block, _ = self._run(slowest, self.prices, record, rows)
+        lengths = [times[number][0].cycles + _waits(times, number) for number, like in kinds.items() for _ in like]
+        timeline = self._timeline(block, _waves(lengths, self.at_once), lengths)
+        unknown = {name: (what, sorted(lines)) for name, (what, lines) in self.prices.unknown.items()}
+        ends = self._range(slowest, timeline)
+        return RanLaunch(self.part.kernel, self.part.line, slowest, start, timeline, unknown, rows, self.at_once, ends)
+
+    def _kinds(self) -> dict[int, list[int]]:
+        """The first block of each kind, and all that ran the same."""
+        found: dict[tuple, list[int]] = {}
+        for number, rows in sorted(self.blocks.items()):
+            key = tuple((r.core, r.pipe, r.name, r.line, r.bytes, r.path, r.tensor, tuple(r.sizes)) for r in rows)
+            found.setdefault(key, []).append(number)
+        return {like[0]: like for like in found.values()}
+
+    def _run(
+        self, number: int, prices: RanPrices, record: Record | None = None, made: dict[int, Row] | None = None
+    ) -> tuple[Block, dict[str, list[float]]]:
+        """One block, and when each of its cores came to the meetings of all blocks."""
+        rows = self.blocks.get(number, [])
+        cores = []
+        for name in sorted({row.core for row in rows}):
+            core = Core(name, prices.chip, {}, record)
+            mine = add_rows(core, [row for row in rows if row.core == name], prices, auto_sync=self.auto_sync)
+            if made is not None:
+                made |= mine
+            cores.append(core)
+        run_cores(cores)
+        return summed(cores, {core.name: 1 for core in cores}, record), {core.name: core.meetings for core in cores}
+
+    def _timeline(self, block: Block, total: float, lengths: Sequence[float]) -> Timeline:
+        chip, part = self.chip, self.part
+        rate = chip.shared.hbm_mixed if self.hbm[1] else chip.shared.hbm_read
+        hbm = sum(self.hbm) / rate * chip.clock_mhz * 1e6
+        mixed = part.type.startswith("MIX")
+        launch = chip.launch.base_us + chip.launch.prologue_us + (chip.launch.mix_us if mixed else 0.0)
+        moved: dict[str, float] = {}
+        for row in part.rows:
+            if "->" in row.path:
+                moved[row.path] = moved.get(row.path, 0) + row.bytes
+        return Timeline(
+            program=part.kernel, chip=chip.name, kernel_type=part.type, blocks=part.blocks,
+            waves=-(-part.blocks // max(1, self.at_once)), cycles=max(total, hbm),
+            microseconds=launch + chip.microseconds(max(total, hbm)), launch_us=launch, clock_mhz=chip.clock_mhz,
+            block_cycles=max(lengths, default=0.0), hbm_cycles=hbm, busy=block.busy, bytes=moved,
+            bound="HBM" if hbm > HBM_BOUND * total else bound_of(block), spans=block.spans, extrapolated=False,
+            handovers=block.handovers,
+        )  # fmt: skip
+
+    def _range(self, slowest: int, timeline: Timeline) -> tuple[float, float] | None:
+        """Microseconds with the shortest and the longest latency between cores: the slowest block moves by as much as all do."""
+        if not any(row.name.startswith(("CrossCoreWaitFlag", SYNC_ALL)) for row in self.part.rows):
+            return None
+        sync = self.chip.sync
+        out = []
+        for latency in (sync.cross_latency_low, sync.cross_latency_high):
+            chip = replace(self.chip, sync=replace(sync, cross_latency=latency))
+            block, _ = self._run(slowest, self._prices(chip))
+            out.append(timeline.microseconds + timeline.waves * chip.microseconds(block.cycles - timeline.block_cycles))
+        return out[0], out[1]
+
+
+def _waits(times: Mapping[int, tuple[Block, dict[str, list[float]]]], number: int) -> float:
+    """Cycles that a block's cores stand still in meetings, until the last block has come."""
+    out = 0.0
+    for core, mine in times[number][1].items():
+        others = [meetings[core] for _, meetings in times.values() if len(meetings.get(core, ())) == len(mine)]
+        out = max(out, sum(max(stage) for stage in zip(*map(_stages, others), strict=True)) - sum(_stages(mine)))
+    return out
+
+
+def _stages(meetings: Sequence[float]) -> list[float]:
+    """Cycles from each meeting to the next one."""
+    return [b - a for a, b in zip((0.0, *meetings), meetings, strict=False)]
+
+
+def _waves(lengths: Sequence[float], at_once: int) -> float:
+    """Cycles until the last block has ended, where each core takes the next block when it has ended one."""
+    ends = [0.0] * max(1, at_once)
+    heapify(ends)
+    for length in lengths:
+        heapreplace(ends, ends[0] + length)
+    return max(ends)

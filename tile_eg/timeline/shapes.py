@@ -1,0 +1,84 @@
+"""What the work of a loop's trip depends on: the guards and sizes in it that look at the loop's variable."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from tile_eg.ir.index import Expr, variables
+from tile_eg.ir.program import Instr, Loop, Node, When
+from tile_eg.timeline.expressions import compiled
+
+Env = Mapping[str, int]
+_BENDS = ("min", "max", "lt")
+_WAVES = ("mod", "div", "and")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A guard or size as a function of the variables' values. `bends` says how often it may change its course over the trips.
+
+    Where it depends on a loop further inside, too, it is looked at in the first and in the last trip of that one.
+    """
+
+    value: Callable[[Env], tuple[int, ...]]
+    bends: int
+
+
+def shapes_of(loop: Loop) -> list[Shape]:
+    """Those of all instructions and guards in a loop that depend on its variable; each once."""
+    found = {e: inner for e, inner in _expressions(loop.body, {}) if loop.var in variables(e)}
+    return [Shape(_at_ends(e, inner), _bends(e, loop.var)) for e, inner in found.items()]
+
+
+def _expressions(nodes: Sequence[Node], inner: Mapping[str, int]) -> Iterator[tuple[Expr, Mapping[str, int]]]:
+    for node in nodes:
+        if isinstance(node, Instr):
+            yield from ((e, inner) for e in (node.when, node.rows, node.cols, node.depth) if e.op != "const")
+        elif isinstance(node, Loop):
+            yield from _expressions(node.body, {**inner, node.var: node.trips})
+        elif isinstance(node, When):
+            yield node.condition, inner
+            yield from _expressions(node.body, inner)
+
+
+def _at_ends(e: Expr, inner: Mapping[str, int]) -> Callable[[Env], tuple[int, ...]]:
+    value, trips = compiled(e), {var: n for var, n in inner.items() if var in variables(e)}
+    if not trips:
+        return lambda env: (value(env),)
+    first, last = dict.fromkeys(trips, 0), {var: n - 1 for var, n in trips.items()}
+    return lambda env: (value({**env, **first}), value({**env, **last}))
+
+
+def _bends(e: Expr, var: str) -> int:
+    """How many minima, maxima and comparisons the variable meets; more than any number where it meets a remainder."""
+    if var not in variables(e) or e.op == "var":
+        return 0
+    own = 1 if e.op in _BENDS else 1000 if e.op in _WAVES else 0
+    return own + sum(_bends(a, var) for a in e.args if isinstance(a, Expr))
+
+
+def periods_ahead(shapes: Sequence[Shape], var: str, trips: int, env: Env, period: int, *, begun: bool) -> int:
+    """How many periods of `period` trips may be skipped, so that all of them are like those before; one trip is left at least.
+
+    `begun`: the present trip has begun, and the one in which its rest will run has to be like it, too.
+    """
+    now = env[var]
+    most = (trips - 1 - now) // period
+    end = now + most * period + begun
+    for shape in shapes:
+        end = _alike_until(shape, var, env, range(now, end), period)
+    return max(0, min(most, (end - begun - now) // period))
+
+
+def _alike_until(shape: Shape, var: str, env: Env, trips: range, period: int) -> int:
+    """The first of the trips whose shape is not that of the trip a period before it; the end of the range where all are."""
+
+    def at(trip: int) -> tuple[int, ...]:
+        return shape.value({**env, var: trip})
+
+    if shape.bends <= 1:  # what stays the same over a period changes once at most
+        before = {at(trips.start - period), at(trips.start - 1)}
+        return trips.start + bisect_left(trips, True, key=lambda trip: {at(trip)} != before)
+    return next((trip for trip in trips if at(trip) != at(trip - period)), trips.stop)

@@ -1,0 +1,345 @@
+"""A core's stream as a list of steps, each a function without arguments: whether it could be issued, and what that did.
+
+All that does not change while the stream runs is looked up here, once: pipes, flags with a constant id, prices of constant sizes.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from functools import lru_cache, partial
+from typing import Any, Protocol
+
+from tile_eg.ir.index import Expr, evaluate, variables
+from tile_eg.ir.machine import SCALAR_PIPE
+from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, SetFlag, Tasks, WaitFlag, When, walk
+from tile_eg.timeline.cores import Core, Env, Handover, Pipe, Place, Span, Step, Use
+from tile_eg.timeline.expressions import compiled
+from tile_eg.timeline.shapes import shapes_of
+from tile_eg.timeline.steady import LEAST_TRIPS, Watch
+from tile_eg.timeline.works import Price
+
+
+class Prices(Protocol):
+    """Whoever can tell what an instruction costs."""
+
+    def price(self, instr: Instr, env: Mapping[str, int]) -> Price: ...
+
+
+def add_steps(core: Core, nodes: tuple[Node, ...], prices: Prices, *, exact: bool) -> None:
+    """Appends the steps of `nodes` to those of `core`; `exact` runs every trip of every loop."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            _add_loop(core, node, prices, exact)
+        elif isinstance(node, When):
+            _add_guarded(core, node, node.condition, lambda body=node.body: add_steps(core, body, prices, exact=exact))
+        elif isinstance(node, Instr):
+            _add_guarded(core, node, node.when, lambda n=node: append(core, n, instruction(core, n, prices)))
+        else:
+            append(core, node, sync_step(core, node))
+
+
+def append(core: Core, node: Node, step: Step) -> None:
+    """One more step; `node` is what it stands for."""
+    core.code.append(step)
+    core.nodes.append(node)
+
+
+def _add_guarded(core: Core, node: Node, condition: Expr, add: Any) -> None:
+    """What `add` appends, behind a step that jumps over it where the condition does not hold."""
+    if condition.op == "const":
+        if condition.args[0]:
+            add()
+        return
+    holds, env, at = compiled(condition), core.env, len(core.code)
+    append(core, node, bool)
+    add()
+    end = len(core.code)
+
+    def step() -> bool:
+        if not holds(env):
+            core.at = end
+        return True
+
+    core.code[at] = step
+
+
+def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
+    var, env, cost = node.var, core.env, core.chip.sync.scalar_loop
+    trips = min(node.trips, evaluate(node.until, env)) if isinstance(node, Tasks) else node.trips
+    if trips <= 0:
+        return
+    place = Place(var, trips, () if exact else shapes_of(node))
+    alone = not any(isinstance(n, CrossSet | CrossWait) for n in walk(node.body))
+    nested = any(isinstance(n, Loop) for n in walk(node.body))
+    watch = Watch(core, place, nested) if alone and not exact and trips > LEAST_TRIPS else None
+
+    def enter() -> bool:
+        env[var] = 0
+        core.loops.append(place)
+        if watch:
+            watch.start()
+        return True
+
+    def trip() -> bool:
+        if watch:
+            watch.trip()
+        core.clock += cost
+        place.turn += 1
+        return True
+
+    def again() -> bool:
+        if env[var] + 1 < trips:
+            env[var] += 1
+            core.at = head
+        else:
+            del env[var]
+            core.loops.pop()
+        return True
+
+    append(core, node, enter)
+    head = len(core.code)
+    append(core, node, trip)
+    core.loops.append(place)
+    add_steps(core, node.body, prices, exact=exact)
+    core.loops.pop()
+    append(core, node, again)
+
+
+# ---- instructions -----------------------------------------------------------------------------------------------------------
+
+
+def instruction(core: Core, node: Instr, prices: Prices, on: str = "") -> Step:
+    """Issues an instruction to pipe `on`, or to its own: it waits for room in the queue, and runs when the pipe is free."""
+    pipe, issue = core.pipe(on or node.pipe, node), core.chip.sync.scalar_issue
+    depth, starts, waiting = core.chip.limits.queue_depth, pipe.starts, pipe.waiting
+    use_of, run = _uses(core, node, prices, pipe), _runner(core, node, pipe)
+
+    def step() -> bool:
+        if len(waiting) >= depth:
+            return False
+        clock = core.clock
+        if len(starts) == depth and starts[0] > clock:
+            clock = starts[0]
+        core.clock = clock = clock + issue
+        use = use_of()
+        use.times += 1
+        if waiting:
+            waiting.append((partial(run, use.price, clock), node, dict(core.env)))
+        else:
+            run(use.price, clock)
+        return True
+
+    return step
+
+
+def _runner(core: Core, node: Instr, pipe: Pipe) -> Any:
+    """What runs an issued instruction; where there is a record, it is written down."""
+    record, run = core.record, pipe.run
+    if record is None:
+        return lambda price, issued: run(price, issued) >= 0
+
+    def recorded(price: Price, issued: float) -> bool:
+        start = run(price, issued)
+        end = start + price.busy
+        record.spans.append(Span(core.name, pipe.name, node, start, end, end + price.fill, dict(core.env)))
+        return True
+
+    return recorded
+
+
+def _uses(core: Core, node: Instr, prices: Prices, pipe: Pipe) -> Any:
+    """The use that an instruction is counted under: one for each of the sizes that it comes in."""
+    sizes = [e for e in (node.rows, node.cols, node.depth) if e.op != "const"]
+    env = core.env
+    if not sizes:
+        use = core.use(prices.price(node, env), pipe.name)
+        return lambda: use
+    known: dict[tuple[int, ...], Use] = {}
+    values = [compiled(e) for e in sizes]
+
+    def priced() -> Use:
+        key = tuple([value(env) for value in values])
+        if key not in known:
+            known[key] = core.use(prices.price(node, env), pipe.name)
+        return known[key]
+
+    names = frozenset().union(*(variables(e) for e in sizes))
+    changing = [place for place in core.loops if place.var in names]
+    return _kept(priced, changing[-1]) if changing else _first(priced)
+
+
+def _kept(priced: Any, place: Place) -> Any:
+    """`priced`, asked anew in every trip of the innermost loop that it depends on."""
+    turn, kept = -1, [priced]
+
+    def use_of() -> Use:
+        nonlocal turn
+        if turn != place.turn:
+            turn, kept[0] = place.turn, priced()
+        return kept[0]
+
+    return use_of
+
+
+def _first(priced: Any) -> Any:
+    """`priced`, asked once."""
+    return lru_cache(maxsize=1)(priced)
+
+
+# ---- flags and barriers -----------------------------------------------------------------------------------------------------
+
+
+def sync_step(core: Core, node: Node) -> Step:
+    """The step of a flag or a barrier."""
+    if isinstance(node, CrossWait):
+        return _cross_wait(core, node)
+    if isinstance(node, PipeBarrier) and node.pipe == "ALL":
+        return _barrier_all(core)
+    if isinstance(node, WaitFlag):
+        core.pipe(node.src, node)
+        return _scalar_wait(core, node) if node.dst == SCALAR_PIPE else _queued(core, node, node.dst, _wait(core, node))
+    if isinstance(node, SetFlag):
+        return _queued(core, node, node.src, _set(core, node))
+    if isinstance(node, PipeBarrier):
+        return _queued(core, node, node.pipe, _barrier(core.pipe(node.pipe, node)))
+    assert isinstance(node, CrossSet)
+    return _queued(core, node, node.pipe, _cross_set(core, node))
+
+
+def _queued(core: Core, node: Node, name: str, run: Any) -> Step:
+    """Issues what `run` does with the time of issue and the flag's id to a pipe's queue."""
+    pipe, issue = core.pipe(name, node), core.chip.sync.scalar_issue
+    depth, starts, waiting, env = core.chip.limits.queue_depth, pipe.starts, pipe.waiting, core.env
+    number = compiled(node.id) if isinstance(node, SetFlag | WaitFlag) else _none
+
+    def step() -> bool:
+        if len(waiting) >= depth:
+            return False
+        clock = core.clock
+        if len(starts) == depth and starts[0] > clock:
+            clock = starts[0]
+        core.clock = clock = clock + issue
+        flag = number(env)
+        if waiting or not run(flag, clock):
+            waiting.append((partial(run, flag, clock), node, dict(env)))
+        return True
+
+    return step
+
+
+def _none(env: Env) -> int:
+    return 0
+
+
+def _flags(core: Core, node: SetFlag | WaitFlag) -> Any:
+    """The pending sets of an event by id."""
+    found: dict[int, deque[float]] = {}
+
+    def of(flag: int) -> deque[float]:
+        if flag not in found:
+            found[flag] = core.flags[node.src, node.dst, flag]
+        return found[flag]
+
+    return of
+
+
+def _set(core: Core, node: SetFlag) -> Any:
+    pipe, cost, pending, waiter = core.pipe(node.src, node), core.chip.sync.flag, _flags(core, node), core.pipes.get(node.dst)
+
+    def run(flag: int, issued: float) -> bool:
+        pending(flag).append(max(pipe.done, pipe.ready, issued) + cost)
+        if waiter and waiter.waiting:
+            waiter.wake()
+        return True
+
+    return run
+
+
+def _wait(core: Core, node: WaitFlag) -> Any:
+    pipe, cost, pending, record = core.pipe(node.dst, node), core.chip.sync.flag, _flags(core, node), core.record
+
+    def run(flag: int, issued: float) -> bool:
+        times = pending(flag)
+        if not times:
+            return False
+        there = times.popleft()
+        pipe.ready = max(pipe.ready, issued, there) + cost
+        if record:
+            _taken(core, node, there, pipe.ready)
+        return True
+
+    return run
+
+
+def _scalar_wait(core: Core, node: WaitFlag) -> Step:
+    issue, pending, number = core.chip.sync.scalar_issue, _flags(core, node), compiled(node.id)
+
+    def step() -> bool:
+        times = pending(number(core.env))
+        if not times:
+            return False
+        there = times.popleft()
+        core.clock = max(core.clock + issue, there)
+        if core.record:
+            _taken(core, node, there, core.clock)
+        return True
+
+    return step
+
+
+def _taken(core: Core, node: WaitFlag, there: float, time: float) -> None:
+    assert core.record is not None
+    ends = (core.name, node.src), (core.name, node.dst)
+    core.record.handovers.append(Handover(node, dict(core.env), *ends, there - core.chip.sync.flag, time))
+
+
+def _barrier(pipe: Pipe) -> Any:
+    def run(flag: int, issued: float) -> bool:
+        pipe.ready = max(pipe.ready, pipe.done, issued)
+        return True
+
+    return run
+
+
+def _barrier_all(core: Core) -> Step:
+    pipes = list(core.pipes.values())
+
+    def step() -> bool:
+        if any(p.waiting for p in pipes):
+            return False
+        core.clock = max(core.clock, *(p.done for p in pipes))
+        return True
+
+    return step
+
+
+def _cross_set(core: Core, node: CrossSet) -> Any:
+    pipe, latency, name = core.pipe(node.pipe, node), core.chip.sync.cross_latency, core.name
+
+    def run(flag: int, issued: float) -> bool:
+        time = max(pipe.done, pipe.ready, issued)
+        for other in core.partners:
+            other.arrivals[name, node.id].append((time + latency, node.pipe))
+        return True
+
+    return run
+
+
+def _cross_wait(core: Core, node: CrossWait) -> Step:
+    """Stops the issue of everything behind it until every partner has set."""
+    issue, latency = core.chip.sync.scalar_issue, core.chip.sync.cross_latency
+
+    def step() -> bool:
+        raised = [core.arrivals[other.name, node.id] for other in core.partners]
+        if not raised or not all(raised):
+            return False
+        last = max((times.popleft(), other.name) for times, other in zip(raised, core.partners, strict=True))
+        (there, pipe), sender = last
+        core.clock = max(core.clock + issue, there)
+        if core.record:
+            ends = (sender, pipe), (core.name, SCALAR_PIPE)
+            core.record.handovers.append(Handover(node, {}, *ends, there - latency, core.clock))
+        return True
+
+    return step
