@@ -26,10 +26,11 @@ ROOMS: dict[str, set[str]] = {
     "cost_models": GROUND | {"timeline"},
     "extract": GROUND | {"cost_models", "timeline", "egraph"},
     "emit": GROUND | {"cost_models", "timeline", "extract", "egraph"},
-    "report": GROUND | {"cost_models", "timeline", "extract", "egraph", "rules", "simulator"},
+    "sizing": GROUND | {"timeline", "egraph"},
+    "report": GROUND | {"sizing", "cost_models", "timeline", "extract", "egraph", "rules", "simulator"},
     "laboratory": GROUND | {"cost_models", "timeline", "extract", "egraph", "emit", "report", "compiler"},
     "search": GROUND - {"chips"} | {"rules", "egraph"},
-    "compiler": GROUND | {
+    "compiler": GROUND | {"sizing", 
         "rules", "search", "frontend", "egraph", "timeline", "simulator", "cost_models", "extract", "emit", "report",
     },
     "jit": GROUND | {"arrays", "language", "frontend", "search", "compiler"},

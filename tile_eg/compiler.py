@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from tile_eg.chips import DEFAULT_CHIP, Chip, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype, signature
 from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.program import Program
 from tile_eg.ir.types import Level
 from tile_eg.report.cost import Cost
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from tile_eg.extract.schedule import Schedule
     from tile_eg.ir.values import Values
     from tile_eg.simulator.findings import Counts, Finding
+    from tile_eg.sizing.choose import Trial
     from tile_eg.timeline.engine import Timeline
 
 
@@ -188,7 +190,8 @@ class Candidate:
 class Lowered(Planned):
     """A kernel all the way down. `timings` are seconds by stage, `seconds` those of all; `candidates` were ranked, best first.
 
-    `dropped` holds the schedules that the search offered and that could not be planned, with the reason.
+    `dropped` holds the schedules that the search offered and that could not be planned, with the reason. `trials` are the block
+    sizes that were tried where the author left them open, best first.
     """
 
     kernel: Kernel
@@ -199,6 +202,7 @@ class Lowered(Planned):
     timings: dict[str, float]
     seconds: float
     search: SearchOptions
+    trials: tuple[Trial, ...] = ()
 
     def __repr__(self) -> str:
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
@@ -226,8 +230,10 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
     """Compiles a kernel for a chip. TileError is the user's to mend, with its place; InternalError is ours.
 
     The search, as its options say, keeps a few schedules; the rank model (its name, or "module:Class") decides among them once
-    they are planned.
+    they are planned. Block sizes that are left open are found first: the few that look best go the whole way.
     """
+    if isinstance(kernel, OpenKernel):
+        return _sized(kernel, chip, rank, search or search_options())
     from tile_eg.cost_models import rank_model
     from tile_eg.frontend.check import check
     from tile_eg.frontend.ssa import to_values
@@ -273,6 +279,21 @@ def _over_tiles(
     planned, dropped = _plan_each(schedules[:1], chip)
     planned += [(s, Planned(reordered(first.program, s), chip)) for _, first in planned for s in schedules[1:]]
     return _fastest_first((*candidates, *_ranked(planned, model))), dropped
+
+
+def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> Lowered:
+    """The kernel at the best of the block sizes that were tried."""
+    from tile_eg.frontend.ssa import to_values
+    from tile_eg.sizing.choose import choose
+
+    check_kernel(kernel)
+    make = lambda k: lower(k, chip, rank=rank, search=options)  # noqa: E731
+    time = lambda made: made.candidates[0].microseconds  # noqa: E731
+    timings: dict[str, float] = {}
+    with stage("block sizes", kernel.source, timings):
+        chosen = choose(kernel, _target(chip), options.sizes, to_values, make, time, (TileError, InternalError))
+    others = {"block sizes": timings["block sizes"] - chosen.made.seconds}
+    return replace(chosen.made, trials=chosen.trials, timings=chosen.made.timings | others, seconds=timings["block sizes"])
 
 
 def _search(values: Values, chip: Chip, options: SearchOptions, step: Callable[..., Any]) -> tuple[Graph, Extraction]:

@@ -7,6 +7,7 @@ lives, by what the kernel means and the chip.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.open_kernel import AUTO, open_kernel
 from tile_eg.language import PrimFunc
 from tile_eg.search import SearchOptions, search_options
 
@@ -138,9 +140,10 @@ class CompiledKernel:
         for t in updated:
             if not arrays[t.name].flags.writeable:
                 raise TileError(f"argument {t.name} is read-only, and {self.kernel.name} writes it", t.span)
-        results = run_lowered(self.compile(), arrays)
+        lowered = self.compile()
+        results = run_lowered(lowered, arrays)
         for t in updated:
-            mask = _written(self.kernel, t.name)
+            mask = _written(lowered.kernel, t.name)
             arrays[t.name][mask] = results[t.name][mask]
         outputs = [results[self.kernel.tensors[i].name] for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())))
@@ -181,20 +184,21 @@ class TileKernel:
         self.template, self.chip, self.search = template, chip, search
 
     def __repr__(self) -> str:
-        sizes = ", ".join(n if v is None else f"{n}={v}" for n, v in self.template.sizes.items())
+        shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
+        sizes = ", ".join(n if v is None else f"{n}={v}" for n, v in shown.items())
         return f"<kernel {self.template.name}[{sizes}]>"
 
-    def with_sizes(self, **sizes: int) -> CompiledKernel:
-        """The kernel with these sizes, and the text's defaults for the rest."""
+    def with_sizes(self, **sizes: int | str) -> CompiledKernel:
+        """The kernel with these sizes ("auto": the search finds it), and the text's defaults for the rest."""
         kernel = self.template.instantiate(sizes)
         outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
         return CompiledKernel(kernel, outputs, (), self.chip, self.search)
 
-    def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
+    def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
         return self.with_sizes(**sizes).compile(chip)
 
-    def get_kernel_source(self, **sizes: int) -> str:
+    def get_kernel_source(self, **sizes: int | str) -> str:
         """The Ascend C text."""
         return self.with_sizes(**sizes).get_kernel_source()
 
@@ -235,20 +239,46 @@ class Options:
     chip: str = DEFAULT_CHIP
     search: Mapping[str, Any] = field(default_factory=dict)
 
-    def compiled(self, function: PrimFunc) -> CompiledKernel:
-        from tile_eg.frontend.python import kernel_of
-
-        return CompiledKernel(kernel_of(function), self.out_idx, self.workspace_idx, self.chip, self.search)
+    def compiled(self, kernel: Kernel) -> CompiledKernel:
+        return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search)
 
 
 class Factory:
-    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`."""
+    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`.
+
+    The search finds the sizes of blocks that are given as `T.auto`, or as "auto".
+    """
 
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         self.function, self.options = function, options
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel:
+        left = self._left_open(args, kwargs)
+        if not left:
+            return self.options.compiled(self._kernel(args, kwargs))
+        positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
+
+        def build(found: Mapping[str, int]) -> Kernel:
+            filled = list(args)
+            for name in found.keys() & positions.keys():
+                filled[positions[name]] = found[name]
+            return self._kernel(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
+
+        return self.options.compiled(open_kernel(left, build))
+
+    def _left_open(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+        """The parameters whose value, or default, is `auto`."""
+        try:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+        except (TypeError, ValueError):  # the call itself says what is wrong
+            return []
+        bound.apply_defaults()
+        return [name for name, value in bound.arguments.items() if isinstance(value, str) and value == AUTO]
+
+    def _kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kernel:
+        from tile_eg.frontend.python import kernel_of
+
         made = self.function(*args, **kwargs)
         if not isinstance(made, PrimFunc):
             name = getattr(self.function, "__name__", "the function")
@@ -256,7 +286,7 @@ class Factory:
                 f"{name} is under @tile_eg.jit and gave {type(made).__name__}, not a kernel",
                 help="let it return the function under @T.prim_func",
             )
-        return self.options.compiled(made)
+        return kernel_of(made)
 
 
 def jit(
@@ -290,7 +320,9 @@ def jit(
 
 def _jitted(function: Any, options: Options) -> CompiledKernel | Factory:
     if isinstance(function, PrimFunc):
-        return options.compiled(function)
+        from tile_eg.frontend.python import kernel_of
+
+        return options.compiled(kernel_of(function))
     if callable(function):
         return Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")

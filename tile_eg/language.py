@@ -18,6 +18,7 @@ from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Span
+from tile_eg.ir.open_kernel import AUTO
 from tile_eg.ir.types import dtype_of
 
 
@@ -96,6 +97,10 @@ class ElementType:
 
     def __str__(self) -> str:
         return self.name
+
+
+auto = AUTO
+"""The size of a block that the search is to find: `gemm(1024, 1024, 1024, block_M=T.auto, block_N=T.auto)`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,17 +16,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Effort:
-    """How many schedules are planned and ranked, by which extractor they are found, and with which settings of it."""
+    """How many schedules are planned and ranked, by which extractor they are found, and with which settings of it.
+
+    `sizes` is how many choices of open block sizes are compiled.
+    """
 
     schedules: int
     extractor: str
     settings: tuple[tuple[str, Any], ...] = ()
+    sizes: int = 4
 
 
 EFFORTS = {
-    "none": Effort(1, "greedy"),
+    "none": Effort(1, "greedy", sizes=1),
     "quick": Effort(3, "exact"),
-    "full": Effort(12, "exact", (("seconds", 10.0), ("total", 15.0), ("refusals", 200))),
+    "full": Effort(12, "exact", (("seconds", 10.0), ("total", 15.0), ("refusals", 200)), sizes=12),
 }
 
 
@@ -61,6 +65,11 @@ class SearchOptions:
     def schedules(self) -> int:
         """How many schedules are kept and ranked."""
         return self.k or EFFORTS[self.effort].schedules
+
+    @property
+    def sizes(self) -> int:
+        """How many choices of open block sizes are compiled."""
+        return EFFORTS[self.effort].sizes
 
     @property
     def found_by(self) -> tuple[str, dict[str, Any]]:

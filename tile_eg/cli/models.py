@@ -43,7 +43,7 @@ def compare_models(
         draw(rows, plot)
 
 
-def _kernel(file: Path, sizes: dict[str, int]) -> Kernel:
+def _kernel(file: Path, sizes: dict[str, int | str]) -> Kernel:
     held = sources.read(file, sizes)
     if not isinstance(held, Kernel):
         raise TileError(f"'{file}' is a program: it has one schedule, and nothing to compare", help="give a .tile or a .py file")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_argument, numpy_dtype, signature
 from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.open_kernel import AUTO
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,9 +30,9 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
 _EXAMPLE = {"--set": "M=512", "--input": "A=a.npy"}
 
 
-def sizes(given: Sequence[str]) -> dict[str, int]:
-    """The sizes of `--set NAME=NUMBER`; every one is a positive whole number."""
-    return {name: _size(name, value) for name, value in pairs("--set", given).items()}
+def sizes(given: Sequence[str]) -> dict[str, int | str]:
+    """The sizes of `--set NAME=NUMBER`; every one is a positive whole number, or `auto`: the search is to find it."""
+    return {name: AUTO if value == AUTO else _size(name, value) for name, value in pairs("--set", given).items()}
 
 
 def _size(name: str, value: str) -> int:

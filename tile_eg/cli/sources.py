@@ -26,7 +26,7 @@ NOTHING: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 KINDS = {".tile": "tile text", ".py": "a Python module", ".program": "an instruction stream"}
 
 
-def read(path: Path, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]] = NOTHING) -> Kernel | Program:
+def read(path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[int, ...]] = NOTHING) -> Kernel | Program:
     """The kernel, or the program, in a file, at the given sizes. TileError where the file cannot be read or holds neither.
 
     Sizes of a `.tile` kernel that are not given follow from the `shapes` of arrays by tensor name, then from the text's defaults.
@@ -60,7 +60,7 @@ def _neighbours(path: Path) -> str:
     return f"kernel files in '{folder}': " + ", ".join(found) if found else ""
 
 
-def compiled(path: Path, sizes: Mapping[str, int], chip: str | None, search: SearchOptions | None = None) -> Planned:
+def compiled(path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions | None = None) -> Planned:
     """The file's kernel compiled for a chip (None: the default), or its program as it stands."""
     return compile_held(read(path, sizes), chip, search)
 
@@ -76,14 +76,14 @@ def compile_held(held: Kernel | Program, chip: str | None, search: SearchOptions
     return lowered
 
 
-def _from_tile(text: str, path: Path, sizes: Mapping[str, int], shapes: Mapping[str, tuple[int, ...]]) -> Kernel:
+def _from_tile(text: str, path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[int, ...]]) -> Kernel:
     from tile_eg.frontend.text import load_text
 
     template = load_text(text, str(path))
     return template.instantiate({**template.sizes_of(shapes), **sizes})
 
 
-def _from_program(text: str, path: Path, sizes: Mapping[str, int]) -> Program:
+def _from_program(text: str, path: Path, sizes: Mapping[str, int | str]) -> Program:
     from tile_eg.ir.program_text import parse_program
 
     if sizes:
@@ -91,7 +91,7 @@ def _from_program(text: str, path: Path, sizes: Mapping[str, int]) -> Program:
     return parse_program(text, str(path))
 
 
-def _from_python(path: Path, sizes: Mapping[str, int]) -> Kernel:
+def _from_python(path: Path, sizes: Mapping[str, int | str]) -> Kernel:
     from tile_eg.jit import CompiledKernel, Factory
 
     found = {n: v for n, v in _module(path).items() if isinstance(v, CompiledKernel | Factory)}
@@ -122,7 +122,7 @@ def _module(path: Path) -> dict[str, Any]:
         sys.path.remove(str(path.parent))
 
 
-def _made(name: str, factory: Factory, sizes: Mapping[str, int]) -> CompiledKernel:
+def _made(name: str, factory: Factory, sizes: Mapping[str, int | str]) -> CompiledKernel:
     """The kernel for these sizes: the parameters of the function under @tile_eg.jit."""
     parameters = inspect.signature(factory.function).parameters
     for size in sizes:

@@ -314,7 +314,12 @@ class Converter:
             return self.tiles.make(None, "fill", bound or 0.0, like=arg)
         value = bound if isinstance(bound, Term) else before
         assert value is not None
-        return self.tiles.narrowed(value, arg.vrows, arg.vcols, None) if value.op == "fill" else value
+        if value.op != "fill":
+            return value
+        filled = self.tiles.narrowed(value, arg.vrows, arg.vcols, None)
+        if arg in self.named:
+            self.named.setdefault(filled, self.named[arg])
+        return filled
 
 
 def _buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:

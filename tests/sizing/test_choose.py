@@ -1,0 +1,89 @@
+"""Open block sizes: which candidates are met, which are compiled, and what is told where none can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tile_eg.chips import load_chip
+from tile_eg.compiler import lower, meaning
+from tile_eg.errors import TileError
+from tile_eg.frontend.ssa import to_values
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.open_kernel import OpenKernel
+from tile_eg.search import search_options
+from tile_eg.sizing.candidates import Climb, shortlist
+from tile_eg.sizing.choose import choose
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CHIP = load_chip("910B2")
+
+
+def left_open(name: str, *names: str, **sizes: int) -> OpenKernel:
+    kernel = load_text((EXAMPLES / f"{name}.tile").read_text()).instantiate({**sizes, **dict.fromkeys(names, "auto")})
+    assert isinstance(kernel, OpenKernel)
+    return kernel
+
+
+def found(kernel: OpenKernel):
+    return Climb(kernel, CHIP, to_values).run()
+
+
+def test_the_best_sizes_of_a_large_product_fill_l0c():
+    best = found(left_open("gemm", "BM", "BN", M=4096, N=4096, K=4096))[0]
+    assert best.sizes == (128, 256)
+
+
+def test_candidates_are_multiples_of_sixteen_up_to_512():
+    assert all(n % 16 == 0 and 16 <= n <= 512 for c in found(left_open("gemm", "BM", "BN")) for n in c.sizes)
+
+
+def test_the_climb_is_the_same_every_time():
+    kernel = left_open("flash_attention", "BM", "BN")
+    assert [c.sizes for c in found(kernel)] == [c.sizes for c in found(kernel)]
+
+
+def test_what_is_compiled_differs_in_its_estimate_and_fits():
+    best = shortlist(found(left_open("gemm", "BM", "BN", "BK", M=16, N=5120, K=5120)), 4)
+    assert len({(c.estimate.blocks, round(c.estimate.cycles)) for c in best}) == len(best) == 4
+    assert all(c.excess <= 1 for c in best)
+
+
+def test_the_fastest_trial_is_taken():
+    kernel = left_open("vector_add", "BM", "BN", M=64, N=64)
+    times = iter([3.0, 1.0, 2.0])
+    chosen = choose(kernel, CHIP, 3, to_values, lambda k: k, lambda _: next(times))
+    assert [t.predicted for t in chosen.trials] == [1.0, 2.0, 3.0]
+    assert chosen.made == kernel.build(chosen.trials[0].sizes)
+
+
+def test_sizes_that_cannot_be_compiled_are_told_and_passed_over():
+    def make(kernel):
+        if kernel.grid[0][1] == first.grid[0][1]:
+            raise TileError("too large")
+        return kernel
+
+    kernel = left_open("softmax", "BM", M=4096, N=512)
+    first = kernel.build({"BM": shortlist(found(kernel), 1)[0].sizes[0]})
+    chosen = choose(kernel, CHIP, 3, to_values, make, lambda _: 1.0)
+    assert chosen.trials[0].predicted == 1.0 and chosen.trials[-1].problem == "too large"
+
+
+def test_where_nothing_fits_the_nearest_sizes_are_named():
+    with pytest.raises(TileError, match="with BM=16: the tiles need"):
+        lower(left_open("softmax", "BM", M=64, N=32768))
+
+
+def test_the_kernel_at_the_sizes_found_computes_what_it_means():
+    kernel = left_open("gemm", "BM", "BN", "BK", M=70, N=50, K=100)
+    rng = np.random.default_rng(0)
+    arrays = {t.name: rng.uniform(-1, 1, t.shape).astype(np.float16) for t in kernel.tensors if not t.output}
+    lowered = lower(kernel, search=search_options(effort="none"))
+    got, want = lowered.run(arrays)["C"], meaning(lowered.kernel, arrays)["C"]
+    np.testing.assert_allclose(got.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)
+
+
+def test_no_effort_compiles_the_sizes_that_look_best():
+    assert len(lower(left_open("softmax", "BM"), search=search_options(effort="none")).trials) == 1

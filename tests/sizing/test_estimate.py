@@ -1,0 +1,74 @@
+"""The quick estimate: what it counts, and that it orders sizes as the predicted time does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tile_eg.chips import load_chip
+from tile_eg.frontend.ssa import to_values
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.types import Level
+from tile_eg.sizing.anatomy import Anatomy
+from tile_eg.sizing.estimate import Estimate, estimate
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CHIP = load_chip("910B2")
+
+
+def values_of(name: str, **sizes: int):
+    return to_values(load_text((EXAMPLES / f"{name}.tile").read_text()).instantiate(sizes))
+
+
+def estimated(name: str, **sizes: int) -> Estimate:
+    return estimate(values_of(name, **sizes), CHIP)
+
+
+def test_small_tiles_of_a_large_product_take_longer():
+    large = {"M": 4096, "N": 4096, "K": 4096}
+    times = [estimated("gemm", **large, BM=m, BN=n, BK=64).cycles for m, n in ((128, 256), (128, 128), (64, 64), (16, 16))]
+    assert times == sorted(times)
+
+
+def test_short_rows_cost_nothing_where_panels_can_be_deeper():
+    sizes = {"M": 4096, "N": 4096, "K": 4096, "BM": 128, "BN": 256}
+    assert estimated("gemm", **sizes, BK=64).cycles == pytest.approx(estimated("gemm", **sizes, BK=256).cycles, rel=0.02)
+
+
+def test_a_tile_beyond_the_edge_of_a_tensor_is_no_more_work():
+    small = {"M": 16, "N": 4096, "K": 4096, "BN": 256, "BK": 64}
+    assert estimated("gemm", **small, BM=128).cycles == estimated("gemm", **small, BM=16).cycles
+
+
+def test_idle_cores_are_seen():
+    few = estimated("gemm", M=512, N=512, K=4096, BM=128, BN=256)
+    many = estimated("gemm", M=512, N=512, K=4096, BM=128, BN=96)
+    assert (few.blocks, many.blocks) == (8, CHIP.cube_cores) and many.cycles < few.cycles
+
+
+def test_sums_of_products_have_to_fit_l0c():
+    assert estimated("gemm", BM=128, BN=256).bytes[Level.L0C] == 128 * 256 * 4
+    assert estimated("gemm", BM=256, BN=256).excess(CHIP) == 2.0
+
+
+def test_what_vector_cores_work_on_has_to_fit_ub_half_on_each():
+    assert estimated("softmax", M=64, N=1024, BM=32).bytes[Level.UB] >= 32 * 1024 * 4 // 2
+    assert estimated("softmax", M=64, N=8192, BM=64).excess(CHIP) > 1
+
+
+def test_products_and_their_sums_lie_in_l0c_and_a_rescaled_sum_does_not():
+    assert {t.op for t in Anatomy(values_of("gemm")).cube} == {"matmul", "binary", "arg", "proj"}
+    assert {t.op for t in Anatomy(values_of("flash_attention")).cube} == {"matmul"}
+
+
+def test_operations_of_a_nest_are_counted():
+    anatomy = Anatomy(values_of("flash_attention_rows"))
+    nests = [t for t in anatomy.terms if t.op == "nest"]
+    assert nests and all(anatomy.scalar_operations(t) >= 1 for t in nests)
+
+
+@pytest.mark.parametrize("name", ["gemm", "flash_attention", "flash_attention_rows", "softmax", "matmul_add", "vector_add"])
+def test_every_example_has_an_estimate(name):
+    found = estimated(name)
+    assert found.cycles > 0 and found.excess(CHIP) <= 1

@@ -1,0 +1,280 @@
+"""How long a kernel would take if every pipe were always busy: works of its values, priced by the chip's tables.
+
+It knows no schedule: loads lie in rings, what does not vary in a loop is made before it, panels are as deep as L1 allows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+from tile_eg.chips import Chip
+from tile_eg.egraph.deeper import Tiling, with_deeper_loops
+from tile_eg.ir.program import AIC, AIV
+from tile_eg.ir.types import F32, Level
+from tile_eg.ir.values import Term, Values
+from tile_eg.sizing.anatomy import COMPUTED, VERSIONS, Anatomy
+from tile_eg.timeline.instruction import Work, cycles
+
+LONG_ROW = 512  # bytes: a longer row of a panel brings nothing
+HALVES = 2
+IN_PLACE = ("unary", "binary", "nest")  # an operand that ends there gives its place
+STEPS = ((128, 256), (256, 128), (128, 128), (64, 256), (256, 64))  # m and n of a step in L0
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Cycles of the whole kernel, blocks, the tiles that a block stores, and the bytes that levels would have to hold."""
+
+    cycles: float
+    blocks: int
+    stored: tuple[tuple[int, int], ...]
+    bytes: dict[Level, int]
+
+    def excess(self, chip: Chip) -> float:
+        """How many times too small the smallest level is; at most 1 where all fits."""
+        return max((n / chip.level_bytes(level) for level, n in self.bytes.items()), default=0.0)
+
+
+def estimate(values: Values, chip: Chip) -> Estimate:
+    return _Estimator(values, chip).estimate()
+
+
+class _Estimator:
+    def __init__(self, values: Values, chip: Chip) -> None:
+        self.values, self.chip, self.a = values, chip, Anatomy(values)
+        self.tilings = with_deeper_loops(values)[1]
+        self.busy: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+        self.priced: dict[Work, float] = {}
+        uses_cube = bool(self.a.cube)
+        self.cores = chip.cube_cores if uses_cube else chip.vector_cores // HALVES
+        at_once = min(values.blocks, self.cores)
+        self.sharing = {AIC: at_once, AIV: min(HALVES * at_once, chip.vector_cores)}
+        self.factor = {loop: self._factor(loop) for loop in {t.loop for t in self.tilings}}
+
+    def estimate(self) -> Estimate:
+        for t in self.a.terms:
+            self._count(t)
+        block = self._total()
+        fill = sum(self._of(0).values()) + sum(self._loop(x) for x in self._loops(0))
+        waves = -(-self.values.blocks // self.cores)
+        stored = tuple(sorted((t.args[3].rows, t.args[3].cols) for t in self.a.terms if t.op == "store"))
+        bytes_of = {Level.L0C: self._l0c(), Level.L1: self._l1(self.factor), Level.UB: self._ub()}
+        return Estimate((waves - 1) * block + fill, self.values.blocks, stored, bytes_of)
+
+    # ---- works ----
+
+    def _add(self, region: int, work: Work, times: float = 1.0) -> None:
+        if work not in self.priced:
+            self.priced[work] = cycles(self.chip, work)
+        self.busy[region][work.pipe] += times * self.priced[work]
+
+    def _count(self, t: Term) -> None:
+        if t.op == "load":
+            self._load(t)
+        elif t.op == "matmul":
+            self._product(t)
+        elif t.op == "store":
+            self._store(t)
+        elif t.op in COMPUTED and t not in self.a.cube and not self._on_the_way_out(t):
+            self._vector(t)
+        if t.op not in ("load", "store") and t.rows:
+            self._crossing(t)
+
+    def _load(self, t: Term) -> None:
+        region, users = self.a.region(t), self.a.users[t]
+        if any(u.op == "matmul" for u in users):
+            factor, along_rows = self._deeper(t)
+            rows, cols = self.a.valid(t)
+            rows, cols = (rows, cols * factor) if along_rows else (rows * factor, cols)
+            work = self._move("gm_to_l1", t, rows, cols, t.args[2])
+            self._add(region, work, 1 / factor)
+        if any(u.op != "matmul" for u in users):
+            rows, cols = self._half(t)
+            self._add(region, self._move("gm_to_ub", t, rows, cols, t.args[2]))
+
+    def _move(self, op: str, t: Term, rows: int, cols: int, stride: int) -> Work:
+        assert t.dtype is not None
+        core = AIC if op in ("gm_to_l1", "fixpipe") else AIV
+        size = t.dtype.bytes
+        work = Work(op, rows, cols, dtype=t.dtype, src_dtype=t.dtype, stride_bytes=stride * size, cores=self.sharing[core])
+        return replace(work, miss=self._miss(t)) if op.startswith("gm_to") and t.op == "load" else work
+
+    def _miss(self, t: Term) -> float:
+        """The share of a load's bytes, over all blocks, that no other has loaded before."""
+        version = t.args[0]
+        if version.op != "given":
+            return 0.0
+        whole = 1
+        for n in version.args[0].shape:
+            whole *= n
+        rows, cols = self.a.valid(t)
+        return min(1.0, whole / (rows * cols * self.a.trips(self.a.region(t)) * self.values.blocks))
+
+    def _product(self, t: Term) -> None:
+        a, _, ta, _ = t.args
+        rows, cols = self.a.valid(t)
+        depth = self.a.valid(a)[0 if ta else 1]
+        works = min((self._steps(rows, cols, depth, t, m, n) for m, n in STEPS), key=self._slowest)
+        for work, times in works:
+            self._add(self.a.region(t), work, times)
+
+    def _steps(self, rows: int, cols: int, depth: int, t: Term, m: int, n: int) -> list[tuple[Work, int]]:
+        """Loads and products of steps of m x n that fit L0A and L0B twice."""
+        dtype = t.args[0].dtype or F32
+        m, n = min(m, rows), min(n, cols)
+        room = min(self.chip.level_bytes(Level.L0A) // m, self.chip.level_bytes(Level.L0B) // n) // (2 * dtype.bytes)
+        k = min(depth, max(16, room // 16 * 16))
+        times = -(-rows // m) * -(-cols // n) * -(-depth // k)
+        return [
+            (Work("l1_to_l0a", m, n, k, dtype, dtype), times), (Work("l1_to_l0b", m, n, k, dtype, dtype), times),
+            (Work("mmad", m, n, k, F32, dtype), times),
+        ]  # fmt: skip
+
+    def _slowest(self, works: list[tuple[Work, int]]) -> float:
+        pipes: dict[str, float] = defaultdict(float)
+        for work, times in works:
+            pipes[work.pipe] += times * cycles(self.chip, work)
+        return max(pipes.values())
+
+    def _store(self, t: Term) -> None:
+        value, region = t.args[3], max(self.a.inside(self._around(t)), key=self.a.depth, default=0)
+        if value in self.a.cube or self._on_the_way_out(value):
+            self._add(region, self._move("fixpipe", value, *self.a.valid(value), t.args[2]))
+        else:
+            self._add(region, self._move("ub_to_gm", value, *self._half(value), t.args[2]))
+
+    def _around(self, store: Term) -> int:
+        """The loop that a store stands in."""
+        version = store.args[0]
+        while version.op == "store":
+            version = version.args[0]
+        if version.op == "tproj":
+            return self.values.parents[version.args[0].args[0]]
+        return version.args[0] if version.op == "targ" else 0
+
+    def _on_the_way_out(self, t: Term) -> bool:
+        """A cast or ReLU of a product, which the fixpipe does."""
+        return (t.op == "cast" and t.args[0] in self.a.cube) or (
+            t.op == "unary" and t.args[0] == "relu" and t.args[1] in self.a.cube
+        )
+
+    def _vector(self, t: Term) -> None:
+        rows, cols = self._half(t)
+        dtype = t.dtype or F32
+        if t.op == "reduce":
+            axis, name, x = t.args
+            rows, cols = self._half(x)
+            self._add(self.a.region(t), Work(f"v{'row' if axis == 1 else 'col'}{name}", rows, cols, dtype=dtype, src_dtype=dtype))
+            return
+        name = {"cast": "cast", "nest": "add"}.get(t.op) or t.args[0]
+        times = self.a.scalar_operations(t) if t.op == "nest" else 1
+        known = any(name == key for key, _ in self.chip.vector.ops)
+        self._add(self.a.region(t), Work(f"v{name if known else 'add'}", rows, cols, dtype=dtype, src_dtype=dtype), times)
+
+    def _crossing(self, t: Term) -> None:
+        """What one kind of core makes and the other reads goes through the workspace."""
+        readers = [u for u in self.a.users[t] if u not in self.a.cube]
+        region = self.a.region(t)
+        rows, cols = self.a.valid(t)
+        if (t in self.a.cube and any(u.op in COMPUTED and not self._on_the_way_out(u) for u in readers)) or (
+            self._on_the_way_out(t) and any(u.op in COMPUTED for u in readers)
+        ):
+            self._add(region, self._move("fixpipe", t, rows, cols, 0))
+            self._add(region, self._move("gm_to_ub", t, *self._half(t), 0))
+        if t not in self.a.cube and t.op in COMPUTED and any(u.op == "matmul" for u in self.a.users[t]):
+            self._add(region, self._move("gm_to_l1", t, rows, cols, 0))
+            self._add(region, self._move("ub_to_gm", t, *self._half(t), 0))
+
+    def _half(self, t: Term) -> tuple[int, int]:
+        rows, cols = self.a.valid(t)
+        return (-(-rows // HALVES), cols) if rows > 1 else (rows, -(-cols // HALVES))
+
+    # ---- time ----
+
+    def _of(self, region: int) -> dict[str, float]:
+        return self.busy.get(region, {})
+
+    def _loops(self, region: int) -> list[int]:
+        return [x for x in self.a.loops if self.values.parents[x] == region]
+
+    def _loop(self, loop: int) -> float:
+        """All trips of a loop whose pipes overlap, filled once."""
+        pipes = self._of(loop)
+        inner = sum(self._loop(x) for x in self._loops(loop))
+        slowest = max(pipes.values(), default=0.0)
+        trips = self.values.trips[loop]
+        fill = (sum(pipes.values()) - slowest) * self.factor.get(loop, 1)
+        return trips * (slowest + inner) + fill
+
+    def _total(self) -> float:
+        """One block among others: its slowest pipe."""
+        pipes: dict[str, float] = defaultdict(float)
+        for region, busy in self.busy.items():
+            for pipe, c in busy.items():
+                pipes[pipe] += c * self.a.trips(region)
+        return max(pipes.values(), default=0.0)
+
+    # ---- room ----
+
+    def _deeper(self, load: Term) -> tuple[int, bool]:
+        """How many trips' tiles a load takes at a time, and whether they lie side by side."""
+        for t in self.tilings:
+            moved = t.later(load.args[1])
+            if moved is not None and t.factor == self.factor[t.loop]:
+                return t.factor, moved[0] == load.cols
+        return 1, False
+
+    def _factor(self, loop: int) -> int:
+        """The smallest number of trips whose rows are long, as far as L1 holds two panels of each operand."""
+        best = 1
+        for t in self.tilings:
+            if t.loop == loop and t.trips > 1 and self._l1({loop: t.factor}) <= self.chip.level_bytes(Level.L1):
+                best = t.factor
+                if all(x.cols * t.factor * x.dtype.bytes >= LONG_ROW for x in self._side_by_side(t)):  # type: ignore[union-attr]
+                    break
+        return best
+
+    def _side_by_side(self, t: Tiling) -> list[Term]:
+        loads = [x for x in self.a.terms if x.op == "load"]
+        return [x for x in loads if (moved := t.later(x.args[1])) is not None and moved[0] == x.cols]
+
+    def _l1(self, factor: dict[int, int]) -> int:
+        operands = {x for t in self.a.terms if t.op == "matmul" for x in t.args[:2]}
+        return sum(_bytes(x) * (2 if self.a.region(x) else 1) * factor.get(self.a.region(x), 1) for x in operands)
+
+    def _l0c(self) -> int:
+        """Sums of products lie there through their loop, single products for a while."""
+        sums = {t for t in self.a.cube if t.op == "arg"}
+        single = [t for t in self.a.cube if t.op == "matmul" and not any(u in self.a.cube for u in self.a.users[t])]
+        return sum(map(_bytes, sums)) + sum(map(_bytes, single))
+
+    def _ub(self) -> int:
+        """The most that the vector cores' values take at a time, in the order in which they are made; loads in a loop twice."""
+        order = [t for t in reversed(self.a.terms) if self._in_ub(t)]
+        last = {t: max((i for i, u in enumerate(order) if t in self.a.users and u in self.a.users[t]), default=-1) for t in order}
+        live = peak = 0
+        ends: dict[int, int] = defaultdict(int)
+        for i, t in enumerate(order):
+            size = -(-_bytes(t) // HALVES) * (2 if t.op == "load" and self.a.region(t) else 1)
+            done = ends.pop(i, 0)
+            live += size - (done if t.op in IN_PLACE else 0)
+            peak = max(peak, live)
+            live -= 0 if t.op in IN_PLACE else done
+            if t.op != "arg":
+                ends[max(last[t], i + 1)] += size
+        return peak
+
+    def _in_ub(self, t: Term) -> bool:
+        if t in self.a.cube or t.op in VERSIONS or not t.rows or t.op in ("bcast", "fill", "proj"):
+            return False
+        if t.op == "load":
+            return any(u.op != "matmul" for u in self.a.users[t])
+        return t.op == "arg" or (t.op in COMPUTED and not self._on_the_way_out(t))
+
+
+def _bytes(t: Term) -> int:
+    """Bytes of a tile with its rows in whole fractals or blocks."""
+    size = (t.dtype or F32).bytes
+    rows = t.rows if t.rows == 1 else -(-t.rows // 16) * 16
+    return rows * (-(-t.cols * size // 32) * 32)
