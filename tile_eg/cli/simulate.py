@@ -111,7 +111,8 @@ def _options(chip: str | None, seconds: float, trace: bool) -> Options:
 
     tables = _chip(chip)
     sizes = {name: tables.memories[Level(name)].bytes for name in CAPACITIES}
-    return Options(cores=tables.cube_cores, capacities=sizes, limits=Limits(seconds=seconds), trace=trace)
+    limits = Limits(seconds=seconds)
+    return Options(cores=tables.cube_cores, capacities=sizes, limits=limits, trace=trace, architecture=tables.npu_arch)
 
 
 def _defines(given: Sequence[str]) -> dict[str, str]:

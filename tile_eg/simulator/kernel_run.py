@@ -48,9 +48,13 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
     tensors = [a for a in spec.arguments if not a.text]
     numbers = {id(a): i for i, a in enumerate(tensors)}
     passed = ", ".join(a.text or f"Given{{a[{numbers[id(a)]}]}}" for a in spec.arguments)
-    library = file.compile(LAUNCHER.format(call=spec.kernel or kernel.name, passed=passed), {**spec.defines, **options.defines})
+    library = file.compile(LAUNCHER.format(call=spec.kernel or kernel.name, passed=passed), {**spec.defines, **options.macros})
     command = [*map(str, library), spec.type or kernel.type, str(spec.blocks), str(int(options.trace)), str(options.limits.bytes)]
-    command += [*(f"{level}={size}" for level, size in options.capacities.items()), f"cores={options.cores}"]
+    command += [
+        *(f"{level}={size}" for level, size in options.capacities.items()),
+        f"cores={options.cores}",
+        f"arch={options.architecture}",
+    ]
     command += [*(["auto_sync"] if options.auto_sync and spec.auto_sync else []), "--", *map(_region, tensors)]
     arrays = [a.array if a.array is not None else np.empty(0, np.uint8) for a in tensors]
     inputs = b"".join(x.tobytes() for x, a in zip(arrays, tensors, strict=True) if a.given)

@@ -12,7 +12,10 @@ from tile_eg.simulator.run import CAPACITIES, Limits, execute, parse
 
 @dataclass(frozen=True)
 class Options:
-    """How a file is compiled and run: macros, whether the compiler orders V and S (`--cce-auto-sync`), cube cores, capacities."""
+    """How a file is compiled and run: macros, whether the compiler orders V and S (`--cce-auto-sync`), cube cores, capacities.
+
+    `architecture` is 2201 or 3510, and what __NPU_ARCH__ is for the file.
+    """
 
     defines: Mapping[str, str] = field(default_factory=dict)
     arguments: Sequence[str] = ()
@@ -21,6 +24,12 @@ class Options:
     capacities: Mapping[str, int] = field(default_factory=lambda: CAPACITIES)
     limits: Limits = Limits()
     trace: bool = False
+    architecture: int = 2201
+
+    @property
+    def macros(self) -> dict[str, str]:
+        """Every macro that the file is compiled with; one that is given wins."""
+        return {"__NPU_ARCH__": str(self.architecture), **self.defines}
 
 
 def run_program(file: AscFile, options: Options) -> Simulation:
@@ -28,9 +37,13 @@ def run_program(file: AscFile, options: Options) -> Simulation:
 
     Raises TileError for a text that does not compile, SimulatorError when it crashes or exceeds its limits.
     """
-    library = file.compile("", options.defines)
+    library = file.compile("", options.macros)
     command = [*map(str, library), "HOST", "1", str(int(options.trace)), str(options.limits.bytes)]
-    command += [*(f"{level}={size}" for level, size in options.capacities.items()), f"cores={options.cores}"]
+    command += [
+        *(f"{level}={size}" for level, size in options.capacities.items()),
+        f"cores={options.cores}",
+        f"arch={options.architecture}",
+    ]
     command += [*(["auto_sync"] if options.auto_sync else []), "--", *options.arguments]
     output, printed, code = execute(command, b"", options.limits)
     done = parse(output, printed)

@@ -35,6 +35,20 @@ void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadD
     tile_sim::load_2d(dst.operand(), src.operand(), detail::load_2d_shape(p, line), line);
 }
 
+template <class T>
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParamsV2& p, int line = __builtin_LINE())
+{
+    using tile_sim::checked;
+    tile_sim::load_parts(dst.operand(), src.operand(),
+                         {checked(p.mStartPosition, 0, 4294967295, "LoadData2DParamsV2.mStartPosition", line),
+                          checked(p.kStartPosition, 0, 4294967295, "LoadData2DParamsV2.kStartPosition", line),
+                          checked(p.mStep, 0, 255, "LoadData2DParamsV2.mStep", line),
+                          checked(p.kStep, 0, 255, "LoadData2DParamsV2.kStep", line),
+                          checked(p.srcStride, -2147483648, 2147483647, "LoadData2DParamsV2.srcStride", line),
+                          checked(p.dstStride, 0, 65535, "LoadData2DParamsV2.dstStride", line), p.ifTranspose},
+                         line);
+}
+
 template <class T, class U>
 void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<U>& idx,
                         const LoadData2DParams& p, int line = __builtin_LINE())

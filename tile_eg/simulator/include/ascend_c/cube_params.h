@@ -19,6 +19,24 @@ struct LoadData2DParams {
 };
 using LoadData2dParams = LoadData2DParams;
 
+struct LoadData2DParamsV2 {
+    Field mStartPosition, kStartPosition, mStep, kStep, srcStride, dstStride;
+    bool ifTranspose = false;
+    Field sid;
+    LoadData2DParamsV2() = default;
+    LoadData2DParamsV2(Field mStart, Field kStart, Field mBlocks, Field kBlocks, Field src, Field dst, bool transpose, Field id)
+        : mStartPosition(mStart),
+          kStartPosition(kStart),
+          mStep(mBlocks),
+          kStep(kBlocks),
+          srcStride(src),
+          dstStride(dst),
+          ifTranspose(transpose),
+          sid(id)
+    {
+    }
+};
+
 struct LoadData2dTransposeParams {
     Field startIndex, repeatTimes, srcStride, dstGap, dstFracGap, addrMode;
     LoadData2dTransposeParams() = default;
@@ -113,9 +131,50 @@ struct MmadParams {
 
 struct FixpipeConfig {
     CO2Layout format;
+    bool isToUB = false;
+    constexpr FixpipeConfig(CO2Layout layout, bool to_ub = false) : format(layout), isToUB(to_ub) {}
 };
 constexpr FixpipeConfig CFG_NZ = {CO2Layout::NZ};
 constexpr FixpipeConfig CFG_ROW_MAJOR = {CO2Layout::ROW_MAJOR};
+#if __NPU_ARCH__ == 3510
+constexpr FixpipeConfig CFG_COLUMN_MAJOR = {CO2Layout::COLUMN_MAJOR};
+
+struct Nz2NdParams {
+    Field ndNum = 1, srcNdStride, dstNdStride;
+};
+struct Nz2DnParams {
+    Field dnNum = 1, srcNzMatrixStride, dstDnMatrixStride, srcNzC0Stride = 1;
+};
+
+template <CO2Layout format>
+struct TransformParams {
+    using PARAMS = uint8_t;
+};
+template <>
+struct TransformParams<CO2Layout::ROW_MAJOR> {
+    using PARAMS = Nz2NdParams;
+};
+template <>
+struct TransformParams<CO2Layout::COLUMN_MAJOR> {
+    using PARAMS = Nz2DnParams;
+};
+
+template <CO2Layout format = CO2Layout::ROW_MAJOR>
+struct FixpipeParamsArch3510 {
+    Field nSize, mSize, srcStride, dstStride;
+    QuantMode_t quantPre = QuantMode_t::NoQuant;
+    uint64_t deqScalar = 0;
+    bool reluEn = false;
+    Field unitFlag, dualDstCtl;
+    bool subBlockId = false;
+    typename TransformParams<format>::PARAMS params{};
+    bool isChannelSplit = false;
+    FixpipeParamsArch3510() = default;
+    FixpipeParamsArch3510(Field n, Field m, Field src, Field dst) : nSize(n), mSize(m), srcStride(src), dstStride(dst) {}
+};
+template <CO2Layout format = CO2Layout::ROW_MAJOR>
+using FixpipeParamsC310 = FixpipeParamsArch3510<format>;
+#endif
 
 struct FixpipeParamsV220 {
     Field nSize, mSize, srcStride, dstStride;

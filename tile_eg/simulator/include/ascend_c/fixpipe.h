@@ -1,6 +1,7 @@
 // The ways out of L0C.
 #pragma once
 #include "../runtime/cube_interface.h"
+#include "copy.h"
 #include "cube_params.h"
 #include "tensor.h"
 
@@ -48,7 +49,7 @@ tile_sim::FixpipeShape with_scales(tile_sim::FixpipeShape shape, const LocalTens
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, int line = __builtin_LINE())
 {
-    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe writes columns on 3510 only");
+    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "FixpipeParamsV220 writes no columns: FixpipeParamsArch3510 does");
     tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::fixpipe_shape(p, detail::layout_of(config), line), line);
 }
 
@@ -64,7 +65,7 @@ template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR, class S
 void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& scales, const FixpipeParamsV220& p,
              int line = __builtin_LINE())
 {
-    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "Fixpipe writes columns on 3510 only");
+    static_assert(config.format != CO2Layout::COLUMN_MAJOR, "FixpipeParamsV220 writes no columns: FixpipeParamsArch3510 does");
     const auto shape = detail::fixpipe_shape(p, detail::layout_of(config), line);
     tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::with_scales(shape, scales), line);
 }
@@ -74,6 +75,110 @@ void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTe
 {
     tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::with_scales(detail::fixpipe_shape(p, tile_sim::Layout::nz, line), scales), line);
 }
+
+#if __NPU_ARCH__ == 3510
+namespace detail
+{
+
+inline void set_matrices(tile_sim::FixpipeShape&, uint8_t, int) {}
+inline void set_matrices(tile_sim::FixpipeShape& shape, const Nz2NdParams& p, int line)
+{
+    using tile_sim::checked;
+    shape.matrices = checked(p.ndNum, 0, 65535, "Nz2NdParams.ndNum", line);
+    shape.src_matrix_stride = 64 * checked(p.srcNdStride, 0, 65535, "Nz2NdParams.srcNdStride", line);
+    shape.dst_matrix_stride = checked(p.dstNdStride, 0, 4294967295, "Nz2NdParams.dstNdStride", line);
+}
+inline void set_matrices(tile_sim::FixpipeShape& shape, const Nz2DnParams& p, int line)
+{
+    using tile_sim::checked;
+    shape.matrices = checked(p.dnNum, 0, 65535, "Nz2DnParams.dnNum", line);
+    shape.src_matrix_stride = 64 * checked(p.srcNzMatrixStride, 0, 65535, "Nz2DnParams.srcNzMatrixStride", line);
+    shape.dst_matrix_stride = checked(p.dstDnMatrixStride, 0, 4294967295, "Nz2DnParams.dstDnMatrixStride", line);
+    shape.src_row_stride = checked(p.srcNzC0Stride, 0, 65535, "Nz2DnParams.srcNzC0Stride", line);
+}
+
+// Strides of the destination count elements on this architecture, between the column blocks of NZ too.
+template <class T, CO2Layout format>
+tile_sim::FixpipeShape shape_3510(const FixpipeParamsArch3510<format>& p, int line)
+{
+    using tile_sim::checked;
+    const bool nz = format == CO2Layout::NZ;
+    int64_t dst_stride = checked(p.dstStride, 0, 4294967295, "FixpipeParamsArch3510.dstStride", line);
+    if (nz && dst_stride * int64_t(sizeof(T)) % 32)
+        tile_sim::misuse("field", line, "FixpipeParamsArch3510.dstStride is %lld elements, and must be a multiple of 32 bytes for NZ",
+                         (long long)dst_stride);
+    if (nz) dst_stride = dst_stride * int64_t(sizeof(T)) / 32;
+    tile_sim::FixpipeShape shape{checked(p.nSize, 0, 4095, "FixpipeParamsArch3510.nSize", line),
+                                 checked(p.mSize, 0, 65535, "FixpipeParamsArch3510.mSize", line),
+                                 checked(p.srcStride, 0, 65535, "FixpipeParamsArch3510.srcStride", line),
+                                 dst_stride,
+                                 1,
+                                 0,
+                                 0,
+                                 checked(p.unitFlag, 0, 3, "FixpipeParamsArch3510.unitFlag", line),
+                                 int64_t(p.quantPre),
+                                 p.reluEn,
+                                 layout_of({format}),
+                                 p.isChannelSplit,
+                                 p.deqScalar};
+    shape.destinations = tile_sim::Destinations(checked(p.dualDstCtl, 0, 2, "FixpipeParamsArch3510.dualDstCtl", line));
+    set_matrices(shape, p.params, line);
+    return shape;
+}
+
+// The destination, in the UB of the vector core that is meant.
+template <class T>
+tile_sim::Operand destination(const LocalTensor<T>& dst, const FixpipeConfig& config, bool second, int line)
+{
+    tile_sim::Operand at = dst.operand();
+    if ((at.space == tile_sim::Space::UB) != config.isToUB)
+        tile_sim::misuse("field", line, "isToUB of FixpipeConfig is true where the destination lies in UB, and only there");
+    return at.space == tile_sim::Space::UB ? tile_sim::beside_cube(at, second, line) : at;
+}
+
+}  // namespace detail
+
+template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsArch3510<config.format>& p,
+             int line = __builtin_LINE())
+{
+    tile_sim::fixpipe("Fixpipe", detail::destination(dst, config, p.subBlockId, line), src.operand(), detail::shape_3510<T>(p, line), line);
+}
+template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsArch3510<config.format>& p,
+             int line = __builtin_LINE())
+{
+    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::shape_3510<T>(p, line), line);
+}
+template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<uint64_t>& scales,
+             const FixpipeParamsArch3510<config.format>& p, int line = __builtin_LINE())
+{
+    const auto shape = detail::with_scales(detail::shape_3510<T>(p, line), scales);
+    tile_sim::fixpipe("Fixpipe", detail::destination(dst, config, p.subBlockId, line), src.operand(), shape, line);
+}
+template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<uint64_t>& scales,
+             const FixpipeParamsArch3510<config.format>& p, int line = __builtin_LINE())
+{
+    const auto shape = detail::with_scales(detail::shape_3510<T>(p, line), scales);
+    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), shape, line);
+}
+
+template <class T, uint8_t subBlockId = 0>
+void DataCopyL1ToUB(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, Line line = Line(__builtin_LINE()))
+{
+    static_assert(subBlockId < 2, "subBlockId of DataCopyL1ToUB is 0 or 1");
+    const int64_t bytes = tile_sim::bytes_of<T>(count) / 32 * 32;
+    tile_sim::copy_to_vector_core(dst.operand(), src.operand(), {1, bytes, bytes, bytes}, subBlockId, line);
+}
+template <class T, uint8_t subBlockId = 0>
+void DataCopyL1ToUB(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, Line line = Line(__builtin_LINE()))
+{
+    static_assert(subBlockId < 2, "subBlockId of DataCopyL1ToUB is 0 or 1");
+    tile_sim::copy_to_vector_core(dst.operand(), src.operand(), detail::block_rows(p, line), subBlockId, line);
+}
+#endif
 
 // What DataCopy takes from registers on its way out of L0C.
 inline void SetFixpipePreQuantFlag(uint64_t config)

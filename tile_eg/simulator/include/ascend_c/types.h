@@ -16,7 +16,9 @@
 #define __vector__
 #define __mix__(...)
 #define __inout_pipe__(x)
+#ifndef __NPU_ARCH__
 #define __NPU_ARCH__ 2201
+#endif
 #define GM_ADDR __gm__ uint8_t*
 #define ASCEND_IS_AIC (::tile_sim::is_aic())
 #define ASCEND_IS_AIV (::tile_sim::is_aiv())
@@ -185,6 +187,7 @@ enum class CO2Layout : uint8_t { NZ, ROW_MAJOR, COLUMN_MAJOR };
 
 constexpr int32_t ONE_BLK_SIZE = 32;
 constexpr int32_t DEFAULT_C0_SIZE = 32;
+constexpr int32_t BLOCK_CUBE = 16;
 
 template <class A, class B>
 struct IsSameType {

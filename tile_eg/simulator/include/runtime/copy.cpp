@@ -18,7 +18,9 @@ Path path_of(Space dst, Space src, const char* what, int line)
     if (src == Space::GM && dst == Space::UB) return {Pipe::MTE2, "GM->UB"};
     if (src == Space::GM && dst == Space::L1) return {Pipe::MTE2, "GM->L1"};
     if (src == Space::UB && dst == Space::GM) return {Pipe::MTE3, "UB->GM"};
-    if (src == Space::L1 && dst == Space::GM && !machine.settings.direct_paths) return {Pipe::MTE3, "L1->GM"};
+    if (src == Space::L1 && dst == Space::GM && !machine.settings.direct_paths()) return {Pipe::MTE3, "L1->GM"};
+    if (src == Space::UB && dst == Space::L1 && machine.settings.direct_paths()) return {Pipe::MTE3, "UB->L1"};
+    if (src == Space::L1 && dst == Space::UB && machine.settings.direct_paths()) return {Pipe::MTE1, "L1->UB"};
     if (src == Space::UB && dst == Space::UB) return {Pipe::V, "UB->UB"};
     misuse("wrong_memory", line, "%s: there is no path from %s to %s on this architecture", what, name_of(src), name_of(dst));
 }
@@ -35,11 +37,34 @@ void carry(const Operand& dst, int64_t to, const Operand& src, int64_t from, int
         if (out_of.poisoned(from + i, from + i + 1)) into.poison(to + i, std::min(to + i + granule, to + bytes), true);
 }
 
+// An operand in the memory of another core of the block.
+void meet(Operand& operand, int core, int line)
+{
+    operand.core = core;
+    if (!machine.cores[core].present)
+        misuse("wrong_core", line, "%s of %s is another core's, which this kernel has not", name_of(operand.space), core_name(core));
+}
+
+Operand beside_cube(Operand ub, bool second, int line)
+{
+    meet(ub, second ? AIV1 : AIV0, line);
+    return ub;
+}
+
+void copy_to_vector_core(Operand dst, Operand src, Rows rows, int64_t sub_block, int line)
+{
+    if (dst.space != Space::UB || src.space != Space::L1)
+        misuse("wrong_memory", line, "DataCopyL1ToUB copies from L1 to UB, not from %s to %s", name_of(src.space), name_of(dst.space));
+    meet(dst, AIV0 + int(sub_block), line);
+    copy_rows("DataCopyL1ToUB", dst, src, rows, line);
+}
+
 void copy_rows(const char* name, Operand dst, Operand src, Rows rows, int line)
 {
     if (queued(line, [=] { copy_rows(name, dst, src, rows, line); }, dst, src)) return;
     const Path path = path_of(dst.space, src.space, name, line);
     Instruction copy(name, path.pipe, line);
+    if (src.space == Space::UB && dst.space == Space::L1) meet(dst, AIC, line);
     if (!rows.count || !rows.bytes) return;
     if (dst.space != Space::GM) copy.align(dst, 32, "destination");
     if (src.space != Space::GM) copy.align(src, 32, "source");

@@ -9,6 +9,10 @@ struct Load2D {
     int64_t start, repeat, src_stride, dst_gap;
     bool transpose, descending;
 };
+struct LoadParts {  // architecture 3510: a part of a matrix, fractal by fractal, each turned where it is asked for
+    int64_t m_start, k_start, m_step, k_step, src_stride, dst_stride;
+    bool transpose;
+};
 struct LoadSquare {
     int64_t start, repeat, src_stride, dst_gap, dst_fractal_gap;
     bool descending;
@@ -50,16 +54,20 @@ struct FixpipeShape {
     bool per_column = false;
     Operand scales;  // for each, in L1 or FB
     Destinations destinations = Destinations::one;  // the UBs of both vector cores, half of the rows or columns each
+    int64_t src_row_stride = 1;  // from row to row of the source, in rows of 16 (column_major)
 };
 struct FillShape {
     int64_t repeat, blocks, gap;
     uint64_t bits;
 };
 void fill(Operand dst, FillShape shape, int line);
+Operand beside_cube(Operand ub, bool second, int line);  // an operand in the UB of the first or second vector core
+void copy_to_vector_core(Operand dst, Operand src, Rows rows, int64_t sub_block, int line);  // L1 to UB
 void copy_table(Operand dst, Operand src, Rows rows, int line);  // into BT or FB
 void set_hf32(bool on);
 void set_hf32_rounding(bool to_zero);
 void load_2d(Operand dst, Operand src, Load2D shape, int line);
+void load_parts(Operand dst, Operand src, LoadParts shape, int line);
 void load_square(Operand dst, Operand src, LoadSquare shape, int line);
 void load_3d(Operand dst, Operand src, Load3D shape, int line);
 void load_sparse(Operand dst, Operand src, Operand indices, int64_t start, int64_t repeat, int line);

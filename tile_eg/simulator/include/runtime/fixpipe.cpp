@@ -1,6 +1,7 @@
 // The ways out of L0C, with what Fixpipe does to the numbers on the way.
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "quantise.h"
 #include "schedule.h"
@@ -14,14 +15,10 @@ void check_place(const Operand& dst, const Operand& src, const FixpipeShape& s, 
 {
     const bool to_ub = dst.space == Space::UB;
     out.needs(src, Space::L0C, "source"), out.align(src, 64, "source");
-    if (dst.space != Space::GM && !(to_ub && machine.settings.direct_paths)) out.needs(dst, Space::L1, "destination");
+    if (dst.space != Space::GM && !(to_ub && machine.settings.direct_paths())) out.needs(dst, Space::L1, "destination");
     if (dst.space != Space::GM) out.align(dst, 32, "destination");
-    if (dst.space == Space::L1 && Quantisation(s.quantisation) == Quantisation::none && !machine.settings.direct_paths)
+    if (dst.space == Space::L1 && Quantisation(s.quantisation) == Quantisation::none && !machine.settings.direct_paths())
         misuse("field", out.line(), "Fixpipe to L1 takes no unconverted float or int32_t on this architecture");
-    if (to_ub && machine.settings.type != KernelType::MIX_AIC_1_2 && machine.settings.type != KernelType::MIX_AIC_1_1)
-        misuse("kernel_type", out.line(), "Fixpipe into UB needs a kernel with vector cores beside the cube");
-    if (to_ub && !machine.cores[dst.core].present)
-        misuse("wrong_core", out.line(), "Fixpipe writes the UB of vector core %d, which this kernel has not", dst.core - AIV0);
 }
 
 void check_destinations(const FixpipeShape& s, const Operand& dst, int line)
@@ -91,22 +88,19 @@ void each_piece(const Operand& dst, const FixpipeShape& s, Visit&& visit)
                 if (s.destinations != Destinations::one) into.core = i >= half_m || j >= half_n ? AIV1 : AIV0;
                 const int64_t start = s.layout == Layout::nz ? 0 : matrix * s.dst_matrix_stride * size;
                 visit(Piece{into, start + target(s, size, i % half_m, j % half_n),
-                            matrix * s.src_matrix_stride + (j / 16 * s.src_stride + i) * 64 + j % 16 * 4,
+                            matrix * s.src_matrix_stride + (j / 16 * s.src_stride + i * s.src_row_stride) * 64 + j % 16 * 4,
                             std::min<int64_t>(run, s.n - j), j});
             }
 }
 
 const char* path_of(const Operand& dst) { return dst.space == Space::GM ? "L0C->GM" : dst.space == Space::L1 ? "L0C->L1" : "L0C->UB"; }
 
-void convert_piece(const Instruction& out, const Operand& src, const FixpipeShape& s, const Piece& piece, uint8_t* converted)
+// The scales of all columns. They are in the Fixpipe buffer before the first result leaves L0C, so that results may overwrite L1's.
+std::vector<uint64_t> scales_of(const Instruction& out, const FixpipeShape& s)
 {
-    const int64_t size = size_of(piece.into.type);
-    for (int64_t e = 0; e < piece.count; ++e) {
-        uint64_t scale = s.scale;
-        if (s.per_column) std::memcpy(&scale, out.data(s.scales, (piece.column + e) * 8), 8);
-        convert(converted + e * size, out.data(src, piece.from + e * 4), piece.into.type,
-                {Quantisation(s.quantisation), scale, s.relu, out.line()});
-    }
+    std::vector<uint64_t> scales(size_t(s.n), s.scale);
+    if (s.per_column) std::memcpy(scales.data(), out.data(s.scales), size_t(s.n) * 8);
+    return scales;
 }
 
 }  // namespace
@@ -132,9 +126,12 @@ void fixpipe(const char* name, Operand dst, Operand src, FixpipeShape s, int lin
     out.sized(s.m * matrices, s.n * size, s.dst_stride * size, size);
     out.counts(path_of(dst), s.m * s.n * matrices * size);
     Memory& from = machine.memory(src);
+    const std::vector<uint64_t> scales = scales_of(out, s);
     each_piece(dst, s, [&](const Piece& piece) {
         uint8_t converted[64];
-        convert_piece(out, src, s, piece, converted);
+        for (int64_t e = 0; e < piece.count; ++e)
+            convert(converted + e * size, out.data(src, piece.from + e * 4), dst.type,
+                    {Quantisation(s.quantisation), scales[size_t(piece.column + e)], s.relu, line});
         if (add) return apply_atomic(out.data(dst, piece.to), converted, piece.count * size, dst.type, line);
         std::memcpy(out.data(piece.into, piece.to), converted, size_t(piece.count * size));
         for (int64_t e = 0; !to_gm && e < piece.count; ++e)

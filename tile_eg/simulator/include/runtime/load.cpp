@@ -1,4 +1,6 @@
 // L1 (or GM) to L0A and L0B, fractal by fractal.
+#include <cstdlib>
+
 #include "fractal.h"
 #include "schedule.h"
 
@@ -31,6 +33,41 @@ void load_2d(Operand dst, Operand src, Load2D s, int line)
         else
             for (int64_t e = 0; e < 256; ++e) mover.move(to(i) + e * 2, from(i) + (e % 16 * 16 + e / 16) * 2, 2);
     }
+}
+
+// Blocks of 16 rows and 32 bytes of a matrix in NZ, to NZ in L0A and to the same order of fractals (its transpose) in L0B.
+void load_parts(Operand dst, Operand src, LoadParts s, int line)
+{
+    if (queued(line, [=] { load_parts(dst, src, s, line); }, dst, src)) return;
+    if (!machine.settings.direct_paths())
+        misuse("unsupported", line, "LoadData2DParamsV2 is for architecture 3510: LoadData2DParams moves fractals here");
+    Instruction load("LoadData", Pipe::MTE1, line);
+    check_places(load, dst, src), load.needs(src, Space::L1, "source");
+    const int64_t size = size_of(dst.type), c0 = 32 / size, unit = size == 1 ? 2 : 1;
+    if (s.transpose && (s.m_step % unit || (size == 4 && s.k_step % 2)))
+        misuse("field", line, "a turning LoadData2DParamsV2 takes mStep in pairs for 8 bits, and kStep in pairs for 32");
+    const auto from = [&](int64_t m, int64_t k) { return ((s.k_start + k) * std::abs(s.src_stride) + s.m_start + m) * fractal; };
+    const int64_t rows = s.transpose ? s.k_step * c0 / 16 : s.m_step, cols = s.transpose ? s.m_step * 16 / c0 : s.k_step;
+    for (int64_t k = 0; k < s.k_step; ++k)
+        for (int64_t m = 0; m < s.m_step; ++m) load.reads(src, from(m, k), fractal, Instruction::Poison::carry);
+    for (int64_t col = 0; col < cols; ++col)
+        for (int64_t row = 0; row < rows; ++row) load.writes(dst, (col * s.dst_stride + row) * fractal, fractal);
+    load.check();
+    load.counts(path(dst, src), s.m_step * s.k_step * fractal);
+    Mover mover(dst, src);
+    for (int64_t k = 0; k < s.k_step; ++k)
+        for (int64_t m = 0; m < s.m_step; ++m) {
+            if (!s.transpose) {
+                mover.move((k * s.dst_stride + m) * fractal, from(m, k), fractal);
+                continue;
+            }
+            for (int64_t i = 0; i < 16; ++i)
+                for (int64_t j = 0; j < c0; ++j) {
+                    const int64_t row = k * c0 + j, col = m * 16 + i;  // of the turned matrix
+                    mover.move((col / c0 * s.dst_stride + row / 16) * fractal + (row % 16 * c0 + col % c0) * size,
+                               from(m, k) + (i * c0 + j) * size, size);
+                }
+        }
 }
 
 // Squares: one fractal of 16-bit elements, two of 8-bit and 32-bit ones, four of 4-bit ones; each is transposed as a whole.

@@ -110,6 +110,8 @@ ImageRegister& image_register() { return machine.core->image; }
 void load_3d(Operand dst, Operand src, Load3D s, int line)
 {
     if (queued(line, [=] { load_3d(dst, src, s, line); }, dst, src)) return;
+    if (machine.settings.direct_paths())
+        misuse("unsupported", line, "the simulator knows no LoadData3DParamsV2 on architecture 3510: LoadData2DParamsV2 moves and turns matrices");
     Instruction load("LoadData", Pipe::MTE1, line);
     check_places(load, dst, src), load.needs(src, Space::L1, "source");
     const ImageRegister r = machine.core->image;

@@ -113,6 +113,11 @@ bool fill_regions()
 
 bool configure_host(const char* option)
 {
+    if (std::sscanf(option, "arch=%ld", &machine.settings.architecture) == 1) {
+        if (machine.settings.architecture == 3510)
+            machine.settings.capacity[int(Space::BT)] = machine.settings.capacity[int(Space::FB)] = 4096;
+        return true;
+    }
     if (!std::strcmp(option, "auto_sync")) return machine.settings.auto_sync = true;
     if (std::sscanf(option, "cores=%ld", &machine.settings.cores) == 1) return true;
     return std::sscanf(option, "gm=%ld", &gm_bytes) == 1;
