@@ -30,9 +30,10 @@ ROOMS: dict[str, set[str]] = {
     "report": GROUND | {"sizing", "cost_models", "timeline", "extract", "egraph", "rules", "simulator"},
     "laboratory": GROUND | {"cost_models", "timeline", "extract", "egraph", "emit", "report", "compiler"},
     "search": GROUND - {"chips"} | {"rules", "egraph"},
-    "compiler": GROUND | {"sizing", 
+    "compiler": GROUND | {"sizing",
         "rules", "search", "frontend", "egraph", "timeline", "simulator", "cost_models", "extract", "emit", "report",
     },
+    "explore": GROUND | {"rules", "search", "compiler", "egraph", "timeline", "cost_models", "extract", "report"},
     "jit": GROUND | {"arrays", "language", "frontend", "search", "compiler"},
 }  # fmt: skip
 """For each room, what else it may import. `cli` and the package's own front door see everything."""

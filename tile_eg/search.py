@@ -111,10 +111,16 @@ def search_options(
     known = registry((*selected(), *theories))
     for rule in sorted(left_out):
         if rule not in known:
-            raise TileError(f"there is no rule '{rule}' to leave out", help=did_you_mean(rule, known))
+            raise TileError(f"there is no rule '{rule}' to leave out", help=nearest_rule(rule, known))
         if known[rule].ruleset == "facts":
             raise TileError(f"'{rule}' is a fact that other rules rest on; it cannot be left out", help="tile-eg rules lists all")
     return SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor)
+
+
+def nearest_rule(name: str, known: Iterable[str]) -> str:
+    """A help line with the rules whose names are nearest."""
+    help = did_you_mean(name, known)
+    return help if help.startswith("did") else "`tile-eg rules` lists them"
 
 
 def _theories(given: Iterable[str | Path | Theory]) -> tuple[Theory, ...]:

@@ -14,6 +14,7 @@ import typer
 
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import complain, show
+from tile_eg.cli.explore import alternatives, diff
 from tile_eg.cli.models import compare_models
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
@@ -37,6 +38,7 @@ app = typer.Typer(
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text, a .py module with one kernel, or a .program.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
 OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")]
+Schedule = Annotated[int | None, typer.Option(metavar="NUMBER", help="A schedule, as `tile-eg alternatives` numbers them.")]
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -103,13 +105,14 @@ def emit(
     sizes: Set = None,
     program: Annotated[bool, typer.Option("--program", help="The instruction stream with its addresses and flags.")] = False,
     host: Annotated[bool, typer.Option("--host", help="The host part, which launches the kernel.")] = False,
+    schedule: Schedule = None,
     *,
     search: SearchOptions,
 ) -> None:
     """Writes the Ascend C that a kernel becomes."""
     if program and host:
         raise TileError("--program and --host: one of them at a time")
-    planned = sources.compiled(file, options.sizes(sizes or []), chip, search)
+    planned = sources.compiled(file, options.sizes(sizes or []), chip, search, schedule)
     text = str(planned.program) if program else planned.host if host else planned.source
     if out is None:
         show(text.rstrip("\n"), "" if program else "cpp")
@@ -131,6 +134,7 @@ def run_file(
     order: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="Let pipes run in an unfavourable order.")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the predicted timeline, which Perfetto opens.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    schedule: Schedule = None,
     *,
     search: SearchOptions,
 ) -> int:
@@ -142,7 +146,7 @@ def run_file(
     from tile_eg.report.run import RunReport
 
     held = sources.read(file, options.sizes(sizes or []), options.shapes(given or []))
-    planned = sources.compile_held(held, chip, search)
+    planned = sources.compile_held(held, chip, search, schedule)
     text = held.source if isinstance(held, Kernel) else ""
     with in_source(text):
         inputs = options.arrays(held.tensors, given or [], seed)
@@ -160,17 +164,30 @@ def run_file(
 
 
 app.command("simulate")(simulate_file)
+app.command()(searching(alternatives))
+app.command()(searching(diff))
 app.command("compare-models")(compare_models)
 
 
 @app.command()
 @searching
-def explain(file: File, chip: OnChip = None, sizes: Set = None, *, search: SearchOptions) -> None:
-    """Shows the schedule, its decisions, and what lost."""
+def explain(
+    file: File,
+    chip: OnChip = None,
+    sizes: Set = None,
+    question: Annotated[
+        str | None, typer.Option("--why-not", metavar="DECISION", help="What a decision would cost: ring=3, rule=NAME, ...")
+    ] = None,
+    *,
+    search: SearchOptions,
+) -> None:
+    """Shows the schedule, its decisions, and what lost; or why one thing was not decided otherwise."""
+    from tile_eg.explore import explained, why_not
+
     planned = sources.compiled(file, options.sizes(sizes or []), chip, search)
     if not isinstance(planned, Lowered):
         raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
-    show(str(planned.explanation))
+    show(str(why_not(planned, question) if question else explained(planned)))
 
 
 @app.command()

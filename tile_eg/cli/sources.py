@@ -60,15 +60,28 @@ def _neighbours(path: Path) -> str:
     return f"kernel files in '{folder}': " + ", ".join(found) if found else ""
 
 
-def compiled(path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions | None = None) -> Planned:
+def compiled(
+    path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions | None = None, number: int | None = None
+) -> Planned:
     """The file's kernel compiled for a chip (None: the default), or its program as it stands."""
-    return compile_held(read(path, sizes), chip, search)
+    return compile_held(read(path, sizes), chip, search, number)
 
 
-def compile_held(held: Kernel | Program, chip: str | None, search: SearchOptions | None = None) -> Planned:
-    """A kernel compiled as the options of the search say, or a program, in which nothing is searched, as it stands."""
+def compile_held(
+    held: Kernel | Program, chip: str | None, search: SearchOptions | None = None, number: int | None = None
+) -> Planned:
+    """A kernel compiled as the options of the search say, or a program, in which nothing is searched, as it stands.
+
+    `number` is a schedule's as `tile-eg alternatives` gives them; None: the chosen one.
+    """
     if isinstance(held, Program):
+        if number is not None:
+            raise TileError(f"--schedule {number}: a program is one schedule, and has no others")
         return plan(held, chip)
+    if number is not None:
+        from tile_eg.explore import schedule_number
+
+        return schedule_number(number, held, chip or DEFAULT_CHIP, search).candidate.planned
     lowered = lower(held, chip or DEFAULT_CHIP, search=search)
     for phase in lowered.phases:
         if phase.stopped_by:

@@ -1,0 +1,66 @@
+"""`tile-eg alternatives`, `tile-eg diff`: the schedules that were not chosen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tile_eg.chips import DEFAULT_CHIP
+from tile_eg.cli import options, sources
+from tile_eg.cli.console import show
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Kernel
+from tile_eg.search import SearchOptions
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text, or a .py module with one kernel.")]
+Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
+OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")]
+
+
+def alternatives(
+    file: File,
+    k: Annotated[int, typer.Option("-k", min=1, metavar="NUMBER", help="How many.")] = 8,
+    pareto: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="Only those that none beats in these: time, ub, l1, l0c, workspace, gm."),
+    ] = None,
+    chip: OnChip = None,
+    sizes: Set = None,
+    *,
+    search: SearchOptions,
+) -> None:
+    """Lists schedules that differ in decisions.
+
+    Their numbers stay: emit, run and diff take them. 1 is what emit writes.
+    """
+    from tile_eg.explore import alternatives
+
+    measures = [m.strip() for m in pareto.split(",")] if pareto is not None else []
+    show(str(alternatives(kernel_of(file, sizes), chip or DEFAULT_CHIP, search=search, k=k, pareto=measures)))
+
+
+def diff(
+    file: File,
+    left: Annotated[int, typer.Argument(metavar="NUMBER", help="A schedule, as alternatives numbers them.")],
+    right: Annotated[int, typer.Argument(metavar="NUMBER", help="Another one.")],
+    chip: OnChip = None,
+    sizes: Set = None,
+    columns: Annotated[bool, typer.Option("--columns", help="The texts in two columns, not as a unified diff.")] = False,
+    *,
+    search: SearchOptions,
+) -> None:
+    """Shows two schedules side by side: decisions, time by pipe, instructions, memory, Ascend C."""
+    from tile_eg.explore import SideBySide, schedules_numbered
+
+    a, b = schedules_numbered([left, right], kernel_of(file, sizes), chip or DEFAULT_CHIP, search)
+    show(str(SideBySide(a, b, columns)))
+
+
+def kernel_of(file: Path, sizes: list[str] | None) -> Kernel:
+    """The kernel in a file. TileError for a program: nothing is chosen in one."""
+    held = sources.read(file, options.sizes(sizes or []))
+    if not isinstance(held, Kernel):
+        raise TileError(f"'{file}' is a program: nothing is chosen in it", help="give a .tile or a .py file")
+    return held

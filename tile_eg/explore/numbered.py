@@ -1,0 +1,150 @@
+"""Schedules of one kernel that differ in decisions, under numbers that stay: 1 is the one that `emit` writes.
+
+The first `POOL` (or as many as the effort keeps) are what the search found, fastest first; behind them stands the runner-up of
+every decision of the first, in the order of the decisions. A schedule whose program is there already gets no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tile_eg.chips import DEFAULT_CHIP
+from tile_eg.compiler import Candidate, Lowered, lower
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.explore.otherwise import Otherwise
+from tile_eg.explore.runners import flips
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.printed import Printed
+from tile_eg.ir.types import Level
+from tile_eg.report.decisions import difference
+from tile_eg.report.text import duration, indent, share, size, table
+from tile_eg.search import SearchOptions, search_options
+
+POOL = 8
+LEVELS = (Level.L1, Level.L0C, Level.UB)
+MEASURES: dict[str, Callable[[Numbered], float]] = {
+    "time": lambda n: n.microseconds,
+    "l1": lambda n: n.bytes(Level.L1),
+    "l0c": lambda n: n.bytes(Level.L0C),
+    "ub": lambda n: n.bytes(Level.UB),
+    "workspace": lambda n: n.workspace,
+    "gm": lambda n: n.moved,
+    "instructions": lambda n: len(n.candidate.schedule.nodes),
+}
+"""What schedules can be compared in; less is better. `gm` are the bytes that go to and from GM."""
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A candidate and its number."""
+
+    number: int
+    candidate: Candidate
+
+    @property
+    def microseconds(self) -> float:
+        return self.candidate.microseconds
+
+    @property
+    def workspace(self) -> int:
+        """Bytes of GM that cores meet in."""
+        return self.candidate.planned.program.workspace
+
+    @property
+    def moved(self) -> float:
+        """Bytes that go to and from GM."""
+        return sum(count for path, count in self.candidate.planned.timeline.bytes.items() if "GM" in path)
+
+    def bytes(self, level: Level) -> int:
+        """How far a memory is filled."""
+        return self.candidate.schedule.peaks.get(level, 0)
+
+
+@dataclass(frozen=True, repr=False)
+class Alternatives(Printed):
+    """Numbered schedules of a kernel; `lowered` is the kernel as `emit` has it."""
+
+    lowered: Lowered
+    shown: Sequence[Numbered]
+    among: int
+
+    def __str__(self) -> str:
+        best = self.shown[0]
+        rows = [_row(n, best) for n in self.shown]
+        header = ("", "predicted", "", "bound by", *map(str, LEVELS), "workspace", "blocks")
+        numbers = table(rows, header, right=(0, 1, 2, *range(4, 9)))
+        first = self.lowered.candidates[0]
+        told = [f"{n.number}:\n{indent(difference(n.candidate.schedule, first.schedule))}" for n in self.shown if n.number > 1]
+        return "\n\n".join([numbers, "what differs from 1", *told])
+
+
+def _row(n: Numbered, best: Numbered) -> tuple[str, ...]:
+    timeline = n.candidate.planned.timeline
+    blocks = str(timeline.blocks)
+    memories = (size(n.bytes(level)) for level in LEVELS)
+    time = duration(n.microseconds * 1e-6), share(n.microseconds, best.microseconds)
+    return (str(n.number), *time, timeline.bound, *memories, size(n.workspace), blocks)
+
+
+def alternatives(
+    kernel: Kernel, chip: str = DEFAULT_CHIP, *, search: SearchOptions | None = None, k: int = POOL, pareto: Sequence[str] = ()
+) -> Alternatives:
+    """The first `k` numbered schedules; with `pareto`, those among all of them that none beats in all of these `MEASURES`."""
+    for name in pareto:
+        if name not in MEASURES:
+            raise TileError(f"--pareto {name}: schedules are not compared in that", help=did_you_mean(name, MEASURES))
+    lowered, found = numbered(kernel, chip, search, k, everything=bool(pareto))
+    shown = front(found, pareto) if pareto else found[:k]
+    return Alternatives(lowered, shown, len(found))
+
+
+def numbered(
+    kernel: Kernel, chip: str, search: SearchOptions | None, upto: int, everything: bool = False
+) -> tuple[Lowered, list[Numbered]]:
+    """The kernel as `emit` has it, and its schedules by number, at least `upto` of them where there are as many."""
+    options = search or search_options()
+    lowered = lower(kernel, chip, search=options)
+    more = lower(kernel, chip, search=replace(options, k=max(POOL, options.schedules)))
+    found = _distinct([lowered.candidates[0], *more.candidates])
+    if everything or len(found) < upto:
+        found = _distinct([*found, *(c for _, _, c in flips(Otherwise(lowered)) if c is not None)])
+    return lowered, [Numbered(i + 1, c) for i, c in enumerate(found)]
+
+
+def schedule_number(number: int, kernel: Kernel, chip: str = DEFAULT_CHIP, search: SearchOptions | None = None) -> Numbered:
+    """The schedule of a kernel with this number. TileError where there is none."""
+    return schedules_numbered([number], kernel, chip, search)[0]
+
+
+def schedules_numbered(
+    numbers: Sequence[int], kernel: Kernel, chip: str = DEFAULT_CHIP, search: SearchOptions | None = None
+) -> list[Numbered]:
+    """The schedules of a kernel with these numbers. TileError for a number that none has."""
+    _, found = numbered(kernel, chip, search, max(numbers))
+    for number in numbers:
+        if not 1 <= number <= len(found):
+            help = f"this kernel has 1 to {len(found)}: tile-eg alternatives FILE -k {len(found)} shows them"
+            raise TileError(f"there is no schedule {number}", help=help)
+    return [found[number - 1] for number in numbers]
+
+
+def _distinct(candidates: Iterable[Candidate]) -> list[Candidate]:
+    """The first candidate of each program."""
+    out: dict[str, Candidate] = {}
+    for c in candidates:
+        out.setdefault(str(c.planned.program), c)
+    return list(out.values())
+
+
+def front(found: Sequence[Numbered], measures: Sequence[str]) -> list[Numbered]:
+    """Those that no other one beats: as good in every measure, and better in one."""
+    values = {n.number: tuple(MEASURES[m](n) for m in measures) for n in found}
+    beaten = {
+        n.number
+        for n in found
+        for o in found
+        if all(a <= b for a, b in zip(values[o.number], values[n.number], strict=True))
+        and (values[o.number] != values[n.number] or o.number < n.number)
+    }
+    return [n for n in found if n.number not in beaten]

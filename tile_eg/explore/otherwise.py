@@ -1,0 +1,58 @@
+"""A compiled kernel, and what it would be if one thing were decided otherwise, everything else as good as it gets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tile_eg.compiler import Candidate, Lowered, plan_schedule
+from tile_eg.cost_models import rank_model, search_model
+from tile_eg.egraph import Graph, Node
+from tile_eg.extract.forced import Answer, Forced
+from tile_eg.extract.grid import with_grid
+from tile_eg.extract.makespan import MEETING
+from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.schedule import Schedule
+
+
+class Otherwise:
+    """Answers questions about one kernel. Grid and skew, which only the rank model can judge, stay as they were chosen."""
+
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered = lowered
+        self.chosen = lowered.candidates[0]
+        self.graph: Graph = self.chosen.schedule.graph
+        self.rank = rank_model("timeline", lowered.chip)
+        pricer = Pricer(self.graph, lowered.chip, search_model("analytic", lowered.chip))
+        self.forced = Forced(self.graph, lowered.chip, pricer)
+
+    def taking(self, members: Sequence[Node]) -> tuple[Answer, Candidate | None, str]:
+        """The best schedule with one of these nodes: the answer of the search, its plan with its time, or why it has no plan."""
+        answer = self.forced.one_of(members, () if any(m.op == "Skew" for m in members) else self._held())
+        if answer.schedule is None:
+            return answer, None, ""
+        return (answer, *self.planned(answer.schedule))
+
+    def planned(self, schedule: Schedule) -> tuple[Candidate | None, str]:
+        """The schedule with its plan and its time, under the chosen grid; or the reason why it cannot be planned."""
+        grid = self.chosen.schedule.grid
+        try:
+            held = with_grid(schedule, grid, self.lowered.chip) if grid is not None else schedule
+            planned = plan_schedule(held, self.lowered.chip)
+        except Exception as error:
+            return None, str(error)
+        return Candidate(held, planned, self.rank.predict([planned.program])[0]), ""
+
+    def on_grid(self, grid: Node) -> tuple[Candidate | None, str]:
+        """The chosen schedule with its tiles given to the cores in another way."""
+        same = [c.schedule for c in self.lowered.candidates if c.schedule.nodes is self.chosen.schedule.nodes]
+        plain = next((s for s in same if not s.persistent), self.chosen.schedule)
+        try:
+            held = with_grid(plain, grid, self.lowered.chip)
+            planned = plan_schedule(held, self.lowered.chip)
+        except Exception as error:
+            return None, str(error)
+        return Candidate(held, planned, self.rank.predict([planned.program])[0]), ""
+
+    def _held(self) -> list[Node]:
+        meets = {n.region for n in self.chosen.schedule.nodes if n.op in MEETING}
+        return [n for n in self.chosen.schedule.nodes if n.op == "Skew" and n.payload[0] in meets]

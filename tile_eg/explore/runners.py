@@ -1,0 +1,63 @@
+"""For every decision of a schedule its runner-up: the best that can be had if this one thing is decided otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tile_eg.compiler import Candidate, Lowered
+from tile_eg.egraph import Node
+from tile_eg.explore.otherwise import Otherwise
+from tile_eg.extract.forced import Answer
+from tile_eg.report.decisions import GRID, Runner, grid_option, open_choices, option
+from tile_eg.report.explain import Explanation
+
+
+def explained(lowered: Lowered) -> Explanation:
+    """The explanation of a compiled kernel with the runner-up of every decision."""
+    return replace(lowered.explanation, runners=runners(lowered))
+
+
+def runners(lowered: Lowered) -> dict[int, Runner]:
+    """The runners-up, by the class of the decision (or `GRID`); microseconds as the rank model predicts them."""
+    found = {cls: runner for cls, runner, _ in flips(Otherwise(lowered))}
+    grid = _grid(lowered)
+    return found | ({GRID: grid} if grid else {})
+
+
+def flips(otherwise: Otherwise) -> Iterator[tuple[int, Runner, Candidate | None]]:
+    """Each open decision taken otherwise: its class, the runner-up, and its plan."""
+    schedule = otherwise.chosen.schedule
+    graph = schedule.graph
+    for node, _ in open_choices(schedule):
+        members = [m for m in graph.classes[node.cls] if option(m, graph) != option(node, graph)]
+        answer, candidate, why = otherwise.taking(members)
+        if candidate is None:
+            yield node.cls, Runner("", None, why or refusal(answer)), None
+        else:
+            yield node.cls, Runner(_taken(candidate, members), candidate.microseconds), candidate
+
+
+def _taken(candidate: Candidate, members: list[Node]) -> str:
+    """Which of the members the schedule has."""
+    graph = candidate.schedule.graph
+    wanted = {m.index for m in members}
+    return next((option(n, graph) for n in candidate.schedule.nodes if n.index in wanted), "")
+
+
+def refusal(answer: Answer) -> str:
+    """Why there is no schedule, in few words."""
+    if answer.overflow:
+        return f"{answer.overflow.bytes:,} bytes of {answer.overflow.level}, which has {answer.overflow.capacity:,}"
+    if answer.refused:
+        return f"not legal: {answer.refused[0]}"
+    return "nothing legal goes with it"
+
+
+def _grid(lowered: Lowered) -> Runner | None:
+    """The best candidate that was ranked under another grid."""
+    chosen = grid_option(lowered.candidates[0].schedule.grid)
+    for candidate in lowered.candidates:
+        if grid_option(candidate.schedule.grid) != chosen:
+            return Runner(grid_option(candidate.schedule.grid), candidate.microseconds)
+    return None

@@ -1,0 +1,173 @@
+"""Why was this not chosen? The decision is forced, and what comes out says what it costs, or why it cannot be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from tile_eg.compiler import Candidate, Lowered
+from tile_eg.egraph import Graph, Node
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.explore.otherwise import Otherwise
+from tile_eg.extract.base import Overflow
+from tile_eg.extract.forced import Answer
+from tile_eg.extract.schedule import Storage
+from tile_eg.ir.printed import Printed
+from tile_eg.report.decisions import difference, grid_option, more, option
+from tile_eg.report.text import duration, indent
+from tile_eg.rules import registry
+from tile_eg.search import nearest_rule
+
+FORMS = {
+    "ring=3": "the depth of a loop's rings; also stages=3, and k.ring=3 for one loop",
+    "skew=0": "by how many half trips work behind a handover between cores is issued later",
+    "L0 128,256,64": "the steps m, n, k of a product",
+    "rule=NAME": "a schedule with something that this rule made",
+    "grid=24,3,0": "blocks, tiles in a band, direction; or grid=blocks",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One way to take the decision: what it is, and what comes of it."""
+
+    what: str
+    said: str
+
+
+@dataclass(frozen=True, repr=False)
+class WhyNot(Printed):
+    """The answer to one question, with the chosen schedule's microseconds."""
+
+    question: str
+    chosen: float
+    verdicts: Sequence[Verdict]
+
+    def __str__(self) -> str:
+        parts = [f"{v.what}\n{indent(v.said)}" for v in self.verdicts]
+        return "\n".join([f"chosen: {duration(self.chosen * 1e-6)}", *parts])
+
+
+def why_not(lowered: Lowered, question: str) -> WhyNot:
+    """What `question` (one of `FORMS`) would cost, or why it is refused. TileError where it asks for nothing that there is."""
+    otherwise = Otherwise(lowered)
+    for pattern, asked in _QUESTIONS:
+        match = re.fullmatch(pattern, question.strip())
+        if match:
+            verdicts = asked(otherwise, *match.groups())
+            return WhyNot(question, otherwise.chosen.microseconds, verdicts)
+    known = "; ".join(f"{form} ({what})" for form, what in FORMS.items())
+    raise TileError(f"--why-not {question}: this names no decision", help=f"ask for {known}")
+
+
+def _setting(otherwise: Otherwise, loop: str | None, what: str, value: str) -> list[Verdict]:
+    """Ring depth or skew, of one loop or of each."""
+    op = "Skew" if what == "skew" else "Stages"
+    graph = otherwise.graph
+    names = {n.payload[0]: graph.values.variables[n.payload[0]] for n in graph.nodes if n.op == op}
+    if loop is not None and loop not in names.values():
+        raise TileError(f"there is no loop '{loop}' whose {what} is decided", help=did_you_mean(loop, names.values()))
+    out = []
+    for number, name in sorted(names.items()):
+        if loop in (None, name):
+            offered = [n for n in graph.nodes if n.op == op and n.payload[0] == number]
+            members = [n for n in offered if n.payload[1] == int(value)]
+            title = f"{what} {value} of loop {name}"
+            out.append(_verdict(otherwise, title, members, _offered(offered, graph)))
+    if not out:
+        raise TileError(f"the kernel has no loop whose {what} is decided")
+    return out
+
+
+def _steps(otherwise: Otherwise, m: str, n: str, k: str) -> list[Verdict]:
+    graph = otherwise.graph
+    offered = [x for x in graph.nodes if x.op == "L0"]
+    if not offered:
+        raise TileError("the kernel has no product whose steps are decided")
+    members = [x for x in offered if x.payload[2:] == (int(m), int(n), int(k))]
+    return [_verdict(otherwise, f"steps of {m} x {n} x {k}", members, _offered(offered, graph))]
+
+
+def _rule(otherwise: Otherwise, name: str) -> list[Verdict]:
+    known = registry(otherwise.lowered.search.theories)
+    if name not in known:
+        everything = registry()
+        if name in everything:
+            return [Verdict(f"rule {name}", "it was left out of this search")]
+        raise TileError(f"there is no rule '{name}'", help=nearest_rule(name, known))
+    members = [n for n in otherwise.graph.nodes if name in n.rules]
+    matches = sum(p.matches.get(name, 0) for p in otherwise.lowered.phases)
+    if members or not matches:
+        none = f"it matched nothing in this kernel: {known[name].maths}"
+        return [_verdict(otherwise, f"rule {name}", members, none)]
+    said = f"it matched {matches} times and makes values, not instructions: --without {name} compiles without it"
+    return [Verdict(f"rule {name}", said)]
+
+
+def _grid(otherwise: Otherwise, wanted: str) -> list[Verdict]:
+    grids = otherwise.graph.grids
+    spelled = {("blocks" if g.op == "Blocks" else ",".join(map(str, g.payload))): g for g in grids}
+    if wanted not in spelled:
+        return [Verdict(f"grid {wanted}", "not offered: " + ", ".join(f"grid={s}" for s in spelled))]
+    title = f"grid: {grid_option(spelled[wanted])}"
+    if grid_option(spelled[wanted]) == grid_option(otherwise.chosen.schedule.grid):
+        return [Verdict(title, "this is what was chosen")]
+    candidate, why = otherwise.on_grid(spelled[wanted])
+    return [Verdict(title, _costs(otherwise, candidate) if candidate else f"refused: {why}")]
+
+
+_QUESTIONS: tuple[tuple[str, Callable[..., list[Verdict]]], ...] = (
+    (r"(?:(\w+)\.)?(stages|ring|skew) *= *(\d+)", _setting),
+    (r"L0[ =]+(\d+) *[,x] *(\d+) *[,x] *(\d+)", _steps),
+    (r"rule *= *([\w-]+)", _rule),
+    (r"grid *= *([\w,]+)", _grid),
+)
+
+
+def _offered(nodes: Sequence[Node], graph: Graph) -> str:
+    return "not offered; there is " + ", ".join(dict.fromkeys(option(n, graph) for n in nodes))
+
+
+def _verdict(otherwise: Otherwise, title: str, members: Sequence[Node], none: str) -> Verdict:
+    if not members:
+        return Verdict(title, none)
+    chosen = {n.index for n in otherwise.chosen.schedule.nodes}
+    if any(n.index in chosen for n in members):
+        return Verdict(title, "this is what was chosen")
+    answer, candidate, why = otherwise.taking(members)
+    if candidate is None:
+        return Verdict(title, f"refused: {why}" if why else _refused(answer, otherwise))
+    return Verdict(title, _costs(otherwise, candidate))
+
+
+def _costs(otherwise: Otherwise, candidate: Candidate) -> str:
+    """The time, how much more that is, what bounds it, and what else changes with the decision."""
+    best = otherwise.chosen
+    extra = more(candidate.microseconds, best.microseconds)
+    bound = candidate.planned.timeline.bound
+    lines = [f"{duration(candidate.microseconds * 1e-6)} ({extra}), bound by {bound}"]
+    if candidate.schedule.shrunk > best.schedule.shrunk:
+        slots = candidate.schedule.shrunk - best.schedule.shrunk
+        lines.append(f"for lack of room or flags, its rings have {slots} slot{'s' * (slots > 1)} less than asked for")
+    return "\n".join([*lines, difference(candidate.schedule, best.schedule)])
+
+
+def _refused(answer: Answer, otherwise: Otherwise) -> str:
+    if answer.overflow:
+        return _too_large(answer.overflow, otherwise.lowered.chip.name)
+    reasons = dict.fromkeys(str(r) for r in answer.refused)
+    return "refused: " + ("; ".join(list(reasons)[:3]) or "no legal schedule has it")
+
+
+def _too_large(over: Overflow, chip: str) -> str:
+    """Which memory, and what lives in it together, with bytes and lines."""
+    head = f"refused: it needs {over.bytes:,} bytes of {over.level} at once; {chip} has {over.capacity:,}"
+    return "\n".join([head, *(f"  {_live(name, size, held)}" for name, size, held in over.live)])
+
+
+def _live(name: str, size: int, held: object) -> str:
+    if not isinstance(held, Storage):
+        return f"{name}: {size:,} bytes"
+    line = f", line {held.span.line}" if held.span else ""
+    return f"{name}: {held.dtype}[{held.rows}, {held.cols}] x {held.slots} = {size:,} bytes{line}"

@@ -1,0 +1,84 @@
+"""The best schedule that takes a certain decision; or why there is none."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Graph, Node
+from tile_eg.extract.base import Overflow, Refused
+from tile_eg.extract.makespan import makespan
+from tile_eg.extract.model import Model
+from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.realise import realise
+from tile_eg.extract.schedule import Schedule
+
+TRIES = 8
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A schedule, or the choices that were refused on the way to none; `overflow` is the memory that was too small."""
+
+    schedule: Schedule | None = None
+    refused: tuple[Refused, ...] = ()
+    overflow: Overflow | None = None
+
+
+class Forced:
+    """Answers questions about one graph; the constraint model is built once for all of them."""
+
+    def __init__(self, graph: Graph, chip: Chip, pricer: Pricer, seconds: float = 5.0) -> None:
+        self.graph, self.chip, self.pricer, self.seconds = graph, chip, pricer, seconds
+        self.models: dict[bool, Model] = {}
+
+    def one_of(self, members: Sequence[Node], held: Sequence[Node] = ()) -> Answer:
+        """The cheapest legal schedule with at least one of these nodes, and with all of `held` where they go together."""
+        found = self._search(members, held, capacity=True)
+        if found.schedule is None and held:
+            found = self._search(members, (), capacity=True)
+        if found.schedule or found.overflow:
+            return found
+        larger = self._search(members, (), capacity=False)
+        return Answer(None, (*found.refused, *larger.refused), larger.overflow)
+
+    def _search(self, members: Iterable[Node], held: Iterable[Node], capacity: bool) -> Answer:
+        model = copy.copy(self._model(capacity))
+        model.cp = model.cp.clone()
+        model.cp.add_bool_or([model.chosen[n.index] for n in members])
+        for n in held:
+            model.cp.add(model.chosen[n.index] == 1)
+        refused: list[Refused] = []
+        for _ in range(TRIES):
+            nodes = self._solve(model)
+            if nodes is None:
+                break
+            try:
+                schedule = realise(self.graph, nodes, model.prices, self.chip)
+            except Refused as r:
+                refused.append(r)
+                model.forbid(r.cut or nodes)
+            else:
+                schedule.cost = makespan(self.graph, self.chip, nodes, model.prices)
+                return Answer(schedule, tuple(refused))
+        return Answer(None, tuple(refused), next((r.overflow for r in refused if r.overflow), None))
+
+    def _model(self, capacity: bool) -> Model:
+        if capacity not in self.models:
+            self.models[capacity] = Model(self.graph, self.chip, self.pricer, capacity)
+            self.models[capacity].minimise_time()
+        return self.models[capacity]
+
+    def _solve(self, model: Model) -> list[Node] | None:
+        from ortools.sat.python import cp_model
+
+        solver = cp_model.CpSolver()
+        solver.parameters.num_workers = 1
+        solver.parameters.max_deterministic_time = self.seconds
+        solver.parameters.max_time_in_seconds = 10 * self.seconds
+        solver.parameters.random_seed = 0
+        if solver.solve(model.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+            return None
+        return [n for n in self.graph.nodes if solver.boolean_value(model.chosen[n.index])]

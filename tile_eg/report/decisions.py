@@ -1,0 +1,202 @@
+"""The decisions of a schedule in words: what each is about, what was chosen, what else was offered, and what two differ in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tile_eg.egraph import Graph, Node, Where
+from tile_eg.extract.schedule import Schedule
+from tile_eg.report.schedule_tree import instruction, place_text
+from tile_eg.report.text import duration, table
+
+GRID = -1
+SHOWN = 8
+RESULTS = ("PProj", "PTProj")
+WORDS = {
+    "Keep": "resident", "NextIn": "made in place", "NextCp": "copied at the back edge", "VCopy": "a copy", "Give": "taken over",
+    "VDupIn": "filled",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Runner:
+    """The best schedule that decides one thing otherwise: what it takes instead, and its time, or why there is none."""
+
+    option: str
+    microseconds: float | None = None
+    why: str = ""
+
+
+def decisions_text(schedule: Schedule, runners: Mapping[int, Runner] | None = None, best: float = 0.0) -> str:
+    """For every choice that the rules left open: what it is about, what was chosen, what else was offered.
+
+    With `runners` (by class, and `GRID`) also the runner-up, and the microseconds that it costs more than `best`.
+    """
+    rows: dict[tuple[str, ...], None] = {}
+    for key, about, chosen, others in choices(schedule):
+        runner = (runners or {}).get(key)
+        rows[about, chosen, *_runner(runner, best), ", ".join(others)] = None
+    if runners is None:
+        return table(((a, c, o) for a, c, _, _, o in rows), ("about", "chosen", "also offered"))
+    return table(rows, ("about", "chosen", "runner-up", "costs", "also offered"), right=(3,))
+
+
+def _runner(runner: Runner | None, best: float) -> tuple[str, str]:
+    if runner is None:
+        return "", ""
+    return (runner.option, more(runner.microseconds, best)) if runner.microseconds is not None else (runner.why, "")
+
+
+def more(microseconds: float, best: float) -> str:
+    """By how much a time is longer than the best: +0.4 us."""
+    extra = microseconds - best
+    return "the same" if abs(extra) < 5e-4 * best else f"{'+' if extra > 0 else '-'}{duration(abs(extra) * 1e-6)}"
+
+
+def choices(schedule: Schedule) -> Iterator[tuple[int, str, str, list[str]]]:
+    """Each open choice: its class (or `GRID`), what it is about, what was chosen, and what else there was."""
+    for node, others in open_choices(schedule):
+        yield node.cls, subject(schedule, node), option(node, schedule.graph), others
+    grids = schedule.graph.grids
+    if len(grids) > 1:
+        chosen = grid_option(schedule.grid)
+        yield GRID, "grid", chosen, [o for o in dict.fromkeys(map(grid_option, grids)) if o != chosen]
+
+
+def open_choices(schedule: Schedule) -> Iterator[tuple[Node, list[str]]]:
+    """The chosen nodes whose class offered something else; a skew that moved nothing was no choice."""
+    skewed = {item.loop for _, around in schedule.walk() for item in around if item.skew}
+    graph = schedule.graph
+    for node in schedule.nodes:
+        if node.op == "Skew" and node.payload[1] and node.payload[0] not in skewed:
+            continue
+        others = dict.fromkeys(option(m, graph) for m in graph.classes[node.cls] if m is not node)
+        others.pop(option(node, graph), None)
+        if others:
+            yield node, list(others)
+
+
+def subject(schedule: Schedule, node: Node) -> str:
+    """What a choice is about, in the kernel's own names."""
+    graph = schedule.graph
+    if node.op in ("Stages", "Skew"):
+        return f"{'ring' if node.op == 'Stages' else 'skew'} of loop {graph.values.variables[node.payload[0]]}"
+    if node.op == "State":
+        return f"{_state(graph, node)} of loop {graph.values.variables[node.payload[0]]}"
+    if node.op == "L0":
+        users = [n for n in schedule.nodes if node.cls in n.children and n.cls in graph.where]
+        return f"steps of {value_name(graph, graph.where[users[0].cls])}" if users else "steps of a product"
+    if node.cls in graph.where:
+        place = graph.where[node.cls]
+        return f"{value_name(graph, place)} in {place_text(place.level, place.share)}"
+    stored = next((p for p in node.payload if isinstance(p, tuple) and p and isinstance(p[0], str)), None)
+    return f"store to {stored[0]}" if stored else node.op
+
+
+def _state(graph: Graph, node: Node) -> str:
+    place = graph.where.get(node.children[0])
+    return value_name(graph, place) if place else f"state {node.payload[1]}"
+
+
+def value_name(graph: Graph, place: Where) -> str:
+    """The name of the buffer that a value was written to, or its shape and the line that computes it."""
+    term = place.tile.term
+    named = graph.values.buffers.get(term) if term else None
+    if named:
+        return named[0]
+    span = graph.values.spans.get(term) if term else None
+    line = f" of line {span.line}" if span else ""
+    return f"{place.tile.dtype}[{place.tile.rows}, {place.tile.cols}]{line}"
+
+
+def option(node: Node, graph: Graph) -> str:
+    """One way to decide, in few words."""
+    if node.op == "Stages":
+        return str(node.payload[1])
+    if node.op == "Skew":
+        return str(node.payload[1])
+    if node.op == "L0":
+        return " x ".join(str(p) for p in node.payload[2:])
+    if node.op == "State":
+        return place_text(*node.payload[2])
+    if node.op in RESULTS:
+        loop = node.payload[0]
+        return f"loop {graph.values.variables[loop]} of {graph.trips[loop]}"
+    if node.op.startswith(("GmTo", "WsTo")) and any(m.op == "Keep" for m in graph.classes[node.cls]):
+        return "reloaded"
+    share = next((p for p in node.payload if p in (0, 1)), None) if node.op in ("UBToGM", "UBToWS") else None
+    return WORDS.get(node.op) or instruction(node) + {None: "", 0: "/rows", 1: "/cols"}[share]
+
+
+def grid_option(grid: Node | None) -> str:
+    """How the tiles go to the cores, in few words."""
+    if grid is None or grid.op == "Blocks":
+        return "a block a tile"
+    blocks, window, direction = grid.payload
+    return f"{blocks} blocks" + (f", bands of {window} {'down' if direction else 'across'}" if window else "")
+
+
+def difference(schedule: Schedule, best: Schedule) -> str:
+    """What a schedule decides otherwise than the best one, a line each."""
+    lines = [*_loops(schedule, best), *_changed(schedule, best)]
+    if grid_option(schedule.grid) != grid_option(best.grid):
+        lines.append(f"grid: {grid_option(schedule.grid)} instead of {grid_option(best.grid)}")
+    if not lines:
+        others = _only(schedule, best)
+        lines = ["other instructions: " + ", ".join(others) if others else "the same decisions, in another order"]
+    return "\n".join(dict.fromkeys(lines))
+
+
+def _changed(schedule: Schedule, best: Schedule) -> Iterator[str]:
+    """Decisions about the same thing that differ; rings and skews are told with their loops."""
+    theirs = {n.cls: n for n in best.nodes}
+    lines: dict[str, None] = {}
+    for n in schedule.nodes:
+        other = theirs.get(n.cls)
+        if other is not None and n.op not in ("Stages", "Skew", *RESULTS):
+            mine, was = option(n, schedule.graph), option(other, best.graph)
+            if mine != was:
+                lines[f"{subject(schedule, n)}: {mine} instead of {was}"] = None
+    by_name = _steps_by_name(best)
+    for about, mine in _steps_by_name(schedule).items():
+        if by_name.get(about, mine) != mine:
+            lines[f"{about}: {mine} instead of {by_name[about]}"] = None
+    yield from list(lines)[:SHOWN]
+    if len(lines) > SHOWN:
+        yield f"and {len(lines) - SHOWN} more"
+
+
+def _steps_by_name(schedule: Schedule) -> dict[str, str]:
+    """The steps of products by the buffers that they go to: in another form of a loop they are of another class."""
+    return {subject(schedule, n): option(n, schedule.graph) for n in schedule.nodes if n.op == "L0"}
+
+
+def _loops(schedule: Schedule, best: Schedule) -> Iterator[str]:
+    """How the loops differ: their form, the depth of their rings, their skew."""
+    ours, theirs = _settings(schedule), _settings(best)
+    for loop in ours.keys() & theirs.keys():
+        name = schedule.graph.values.variables[loop]
+        for what, mine, other in zip(("ring", "skew"), ours[loop], theirs[loop], strict=True):
+            if mine != other:
+                yield f"loop {name}: {what} {mine} instead of {other}"
+    new, gone = (sorted(a.keys() - b.keys()) for a, b in ((ours, theirs), (theirs, ours)))
+    if new or gone:
+        yield f"{_forms(schedule, new, ours)} instead of {_forms(best, gone, theirs)}"
+
+
+def _settings(schedule: Schedule) -> dict[int, tuple[int, int]]:
+    skews = {n.payload[0]: n.payload[1] for n in schedule.nodes if n.op == "Skew"}
+    return {i.loop: (i.stages, skews.get(i.loop, 0) if i.skew else 0) for _, around in schedule.walk() for i in around}
+
+
+def _forms(schedule: Schedule, loops: list[int], settings: dict[int, tuple[int, int]]) -> str:
+    names = schedule.graph.values.variables
+    told = (f"loop {names[k]} of {schedule.graph.trips[k]}, ring {settings[k][0]}" for k in loops)
+    return " and ".join(told) or "no loop"
+
+
+def _only(schedule: Schedule, best: Schedule) -> list[str]:
+    known = {n.index for n in best.nodes}
+    fresh = (n for n in schedule.nodes if n.index not in known and n.cls in schedule.graph.where)
+    return list(dict.fromkeys(option(n, schedule.graph) for n in fresh))

@@ -1,0 +1,94 @@
+"""A schedule as a tree: every instruction in its order of issue, where its result lies, and the rules that made it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tile_eg.egraph import Graph, Node
+from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.ir.printed import Printed
+from tile_eg.ir.types import Level
+from tile_eg.report.text import Branch, tree
+
+
+def schedule_text(schedule: Schedule) -> str:
+    """Every instruction in its order of issue: what it computes, where that lies, its cycles, and the rules that made it."""
+    root = Branch(_blocks(schedule), (), _branches(schedule, schedule.top))
+    text = tree([root], ("", "pipe", "result in", "cycles", "line", "made by"), right=(3, 4))
+    shares = {s.share for s in schedule.storages.values()}
+    return "\n".join([text, *(f"{SHARED[s]}" for s in (0, 1) if s in shares)])
+
+
+def _blocks(schedule: Schedule) -> str:
+    tiles = schedule.graph.values.blocks
+    if schedule.grid is not None and schedule.persistent:
+        return f"each of {schedule.grid.payload[0]} blocks, one tile of {tiles} after the other"
+    return f"each of {tiles} blocks" if tiles > 1 else "one block"
+
+
+SHARED = {0: "/rows: each of the two vector cores has half of the rows", 1: "/cols: each has half of the columns"}
+
+
+@dataclass(frozen=True, repr=False)
+class ScheduleView(Printed):
+    """A schedule that prints as its tree."""
+
+    schedule: Schedule
+
+    def __str__(self) -> str:
+        return schedule_text(self.schedule)
+
+
+def _branches(schedule: Schedule, items: Iterable[Item]) -> list[Branch]:
+    return [_loop(schedule, i) if isinstance(i, LoopStep) else _step(schedule, i) for i in items]
+
+
+def _loop(schedule: Schedule, loop: LoopStep) -> Branch:
+    name = schedule.graph.values.variables[loop.loop]
+    ring = f", rings of {loop.stages}" if loop.stages > 1 else ""
+    skew = f", skewed by {loop.skew}" if loop.skew else ""
+    return Branch(f"for {name} in {loop.trips}{ring}{skew}", (), _branches(schedule, loop.body))
+
+
+def _step(schedule: Schedule, step: Step) -> Branch:
+    sources = ", ".join(_name(schedule, s) for s in step.srcs if s != step.dst or not isinstance(s, str))
+    late = f" (trip - {step.lag})" if step.lag else ""
+    label = f"{_name(schedule, step.dst)} = {instruction(step.node)}({sources}){late}"
+    rules = [*step.node.rules, *(r for n in cuts(schedule, step.node) for r in n.rules)]
+    line = _line(schedule.graph, step.node)
+    return Branch(label, (step.pipe, lies(schedule, step.dst), str(step.cycles), line, ", ".join(rules)))
+
+
+def instruction(node: Node) -> str:
+    """A node's instruction with the operation that it does: VBin.add."""
+    operation = next((p for p in node.payload if isinstance(p, str) and p not in ("flat", "rows")), "")
+    return f"{node.op}.{operation}" if operation and node.op[0] == "V" else node.op
+
+
+def cuts(schedule: Schedule, node: Node) -> list[Node]:
+    """The choice of steps for L0 that goes with a matrix product."""
+    return [n for n in schedule.nodes if n.op == "L0" and n.cls in node.children]
+
+
+def _name(schedule: Schedule, storage: StorageId) -> str:
+    return storage if isinstance(storage, str) else schedule.storages[storage].name
+
+
+def lies(schedule: Schedule, storage: StorageId) -> str:
+    return "GM" if isinstance(storage, str) else _storage(schedule.storages[storage])
+
+
+def _storage(s: Storage) -> str:
+    slots = f" x {s.slots}" if s.slots > 1 else ""
+    return f"{place_text(s.level, s.share)} {s.dtype}[{s.rows}, {s.cols}]{slots}"
+
+
+def place_text(level: Level, share: int | None) -> str:
+    return str(level) + {None: "", 0: "/rows", 1: "/cols"}[share]
+
+
+def _line(graph: Graph, node: Node) -> str:
+    place = graph.where.get(node.cls)
+    span = graph.values.spans.get(place.tile.term) if place and place.tile.term else None
+    return str(span.line) if span else ""
