@@ -27,7 +27,7 @@ def buffer_of(s: Storage, addresses: tuple[int, ...], name: str) -> Buffer:
     layout = "nz" if s.level in (Level.L1, Level.L0C) else "nd"
     block = 32 // s.dtype.bytes
     pitch = -(-s.cols // block) * block if layout == "nd" else s.cols
-    return Buffer(name, s.level, s.dtype, s.rows, s.cols, pitch, layout, s.slots, addresses, s.share is not None)
+    return Buffer(name, s.level, s.dtype, s.rows, s.cols, pitch, layout, len(addresses), addresses, s.share is not None)
 
 
 class Lowering:
@@ -130,10 +130,14 @@ class Lowering:
     def tile(self, sid: StorageId) -> Tile:
         """The whole current slot of a storage."""
         s = self.schedule.storages[sid]  # type: ignore[index]
-        return Tile(self.names[sid], self._turn(s) if s.ring is not None and s.slots > 1 else ZERO)  # type: ignore[index]
+        return Tile(self.names[sid], self._turn(s))  # type: ignore[index]
 
     def _turn(self, s: Storage) -> Expr:
         """Which slot of a ring: its loop's trips, counted on from tile to tile."""
+        if s.level is Level.UB and self.schedule.copies > 1:
+            return self.turns(1, self.schedule.copies) % self.schedule.copies
+        if s.ring is None or s.slots == 1:
+            return ZERO
         if s.ring == 0:
             return self.turns(1, s.slots) % s.slots
         trip = var(self.values.variables[s.ring])  # type: ignore[index]
@@ -276,7 +280,7 @@ def _reduce(low: Lowering, step: Step) -> Instr:
 
 def _reduction(low: Lowering, step: Step, name: str, form: str) -> Instr:
     rows, cols = low.valid(step, cls=step.node.children[0])
-    scratch = Tile(low.names[step.scratch]) if step.scratch is not None else None
+    scratch = low.tile(step.scratch) if step.scratch is not None else None
     return Instr(name, low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form=form, scratch=scratch)
 
 

@@ -140,13 +140,13 @@ class Stream:
         return [*ends[0], *sorted((e.set_at, e.wait_at), key=lambda site: self.visits[site][0][0]), *ends[1]]
 
 
-def forward(s: Stream, before: Instance, after: Instance, buffer: str) -> Edge | None:
+def forward(s: Stream, before: Instance, after: Instance, buffers: tuple[str, str]) -> Edge | None:
     """The tightest edge for a dependence: one id a slot where both ends know the slot, else a single id."""
     p, c = s.lift(before.path, after.path), s.lift(after.path, before.path)
     plain = Edge(s.core, before.pipe, after.pipe, ("post", p), ("pre", c))
-    ids = s.layout.buffers[buffer].slots if buffer else 1
+    ids = s.layout.shared_slots(*buffers)
     if ids > 1:
-        set_id, wait_id = s.slot(before.path, buffer, p), s.slot(after.path, buffer, c)
+        set_id, wait_id = s.slot(before.path, buffers[0], p), s.slot(after.path, buffers[1], c)
         if set_id and wait_id and (ring := s.completed(replace(plain, ids=ids, set_id=set_id, wait_id=wait_id))):
             return ring
     return s.completed(plain)
@@ -165,13 +165,13 @@ def join(s: Stream, before: Instance, after: Instance) -> Edge:
 def candidates(s: Stream) -> list[Edge]:
     """An edge for every dependence between two pipes of this core."""
     out: dict[Edge, None] = {}
-    seen: set[tuple[Path, Path, str]] = set()
+    seen: set[tuple[Path, Path, tuple[str, str]]] = set()
     for d in s.trace.dependences:
         a, b = s.trace.instances[d.before], s.trace.instances[d.after]
-        key = (a.path, b.path, d.buffer)
+        key = (a.path, b.path, d.buffers)
         if a.pipe != b.pipe and key not in seen:
             seen.add(key)
-            out[forward(s, a, b, d.buffer) or join(s, a, b)] = None
+            out[forward(s, a, b, d.buffers) or join(s, a, b)] = None
     return list(out)
 
 

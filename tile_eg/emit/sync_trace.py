@@ -100,11 +100,11 @@ class Instance:
 
 @dataclass(frozen=True)
 class Dependence:
-    """`after` must not start before `before` has finished. `buffer` is what they share ("": an address or a GM tensor only)."""
+    """`after` must not start before `before` has finished. `buffers` are those that they use one place of ("": a GM tensor)."""
 
     before: int
     after: int
-    buffer: str
+    buffers: tuple[str, str]
 
 
 @dataclass
@@ -173,6 +173,16 @@ class Layout:
             return ((b.name, slot),)
         start = b.addresses[slot]
         return tuple((b.level, x) for x in edges if start <= x < start + b.slot_bytes)
+
+    def shared_slots(self, before: str, after: str) -> int:
+        """How many slots two buffers have that share their places slot by slot (a buffer with itself: its own); 1 otherwise."""
+        if before == after:
+            return self.buffers[before].slots if before else 1
+        slots = {self.buffers[b].slots if b else 1 for b in (before, after)}
+        count = slots.pop()
+        pairs = ((i, j) for i in range(count) for j in range(count) if i != j)
+        apart = not slots and all(set(self.cells[before, i]).isdisjoint(self.cells[after, j]) for i, j in pairs)
+        return count if apart else 1
 
     @cached_property
     def ranges(self) -> dict[str, Interval]:
@@ -322,13 +332,13 @@ class _Walker:
             found |= self.conflicts(me, a)
         for a in instance.accesses:
             self.remember(me, a)
-        self.trace.dependences += sorted(found, key=lambda d: (d.before, d.buffer))
+        self.trace.dependences += sorted(found, key=lambda d: (d.before, d.buffers))
 
     def conflicts(self, me: int, a: Access) -> set[Dependence]:
         out = set()
         for other, b in self.live.get(a.cell, ()):
             if (a.write or b.write) and other != me and a.window.overlaps(b.window):  # type: ignore[arg-type]
-                out.add(Dependence(other, me, a.buffer if a.buffer == b.buffer else ""))
+                out.add(Dependence(other, me, (b.buffer, a.buffer)))
         return out
 
     def remember(self, me: int, a: Access) -> None:

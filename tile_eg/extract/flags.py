@@ -20,7 +20,10 @@ def fit_ids(schedule: Schedule) -> None:
 
 
 def shallower(schedule: Schedule) -> bool:
-    """Takes one slot from the deepest ring that can miss it; False where there is none."""
+    """Takes one copy of UB from a persistent kernel, else one slot from the deepest ring that can miss it; False without any."""
+    if schedule.copies > 1:
+        schedule.copies -= 1
+        return True
     ring = _deepest(schedule, schedule.storages.values())
     if ring:
         shrink(schedule, ring)

@@ -13,7 +13,9 @@ from tile_eg.extract.memory import assign
 from tile_eg.extract.schedule import Schedule, Storage, StorageId
 from tile_eg.ir.index import BLOCK, Expr, evaluate, variables
 from tile_eg.ir.tasks import tile_at
+from tile_eg.ir.types import Level
 
+COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored
 WAVES = 16  # as many turns of all cores are looked at
 
 
@@ -34,10 +36,15 @@ def persistent(schedule: Schedule, chip: Chip, at_once: int, most: int | None = 
 
 
 def with_grid(schedule: Schedule, grid: Node, chip: Chip) -> Schedule:
-    """A copy of the schedule that gives its tiles to the cores so; what crosses pipes has two slots where there is room."""
+    """A copy of the schedule that gives its tiles to the cores so.
+
+    Where there is room, what crosses pipes has two slots, and UB holds what several tiles need.
+    """
     base = _copy(schedule, grid)
     if not base.persistent:
         return base
+    if all(s.slots == 1 for s in base.storages.values() if s.level is Level.UB):
+        base.copies = COPIES
     assign(base, chip)
     for storage in _crossing(base):
         trial = _copy(base, grid)
@@ -63,7 +70,8 @@ def _crossing(schedule: Schedule) -> list[Storage]:
     for step, _ in schedule.walk():
         for s in (step.dst, *step.srcs):
             pipes[s].add(step.pipe)
-    found = [s for s in schedule.storages.values() if s.slots == 1 and len(pipes[s.id]) > 1]
+    alone = [s for s in schedule.storages.values() if s.slots == 1 and not (s.level is Level.UB and schedule.copies > 1)]
+    found = [s for s in alone if len(pipes[s.id]) > 1]
     return sorted(found, key=lambda s: (s.slot_bytes, s.id))
 
 

@@ -34,7 +34,7 @@ class _Line:
     """Positions of every access; a loop is a span, and what is live around its back edge lives through all of it."""
 
     def __init__(self, schedule: Schedule) -> None:
-        self.storages, self.persistent = schedule.storages, schedule.persistent
+        self.storages, self.persistent, self.copies = schedule.storages, schedule.persistent, schedule.copies
         self.time = 0
         self.span: dict[int, tuple[int, int]] = {}
         self.events: dict[int, list[tuple[int, bool, Step, tuple[int, ...]]]] = defaultdict(list)
@@ -69,7 +69,8 @@ class _Line:
     def life(self, sid: int, roomy: bool) -> Life:
         events = self.events[sid]
         pipes = any(step.pipe != "AIV.V" for _, _, step, _ in events)
-        if self.persistent and (self.storages[sid].ring == 0 or (roomy and pipes)):
+        copied = self.copies > 1 and self.storages[sid].level is Level.UB
+        if self.persistent and not copied and (self.storages[sid].ring == 0 or (roomy and pipes)):
             return Life(0, 2 * self.time, {s for s in self.reuse[sid] if s != sid})
         first, last = min(e[0] for e in events), max(e[0] for e in events)
         common = list(events[0][3])
@@ -198,7 +199,21 @@ def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
         for sid, at in places.items():
             s = schedule.storages[sid]
             schedule.addresses[sid] = tuple(at + i * s.slot_bytes for i in range(s.slots))
+    if schedule.copies > 1:
+        _copy_ub(schedule, chip)
     _workspace(schedule, lifetimes(schedule))
+
+
+def _copy_ub(schedule: Schedule, chip: Chip) -> None:
+    """Lays out UB as often as there are copies, as many as there is room for."""
+    used, align = schedule.peaks[Level.UB], max(32, chip.align(Level.UB))
+    step = -(-used // align) * align
+    schedule.copies = max(1, min(schedule.copies, chip.level_bytes(Level.UB) // max(1, step)))
+    schedule.peaks[Level.UB] = used + (schedule.copies - 1) * step
+    for sid, s in schedule.storages.items():
+        if s.level is Level.UB and sid in schedule.addresses:
+            at = schedule.addresses[sid][0]
+            schedule.addresses[sid] = tuple(at + i * step for i in range(schedule.copies))
 
 
 def _place(

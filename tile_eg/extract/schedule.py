@@ -77,7 +77,7 @@ class Schedule:
     """An ordered and legal choice. `cost` is the search model's, in cycles; `peaks` is bytes by level, as planned.
 
     `grid` is how the tiles of the grid go to the cores; None: a launch block for each. A ring over loop 0 turns with the tiles
-    that a block goes through.
+    that a block goes through; where UB has room for `copies` of all that a tile needs, they take turns.
     """
 
     graph: Graph
@@ -89,6 +89,7 @@ class Schedule:
     addresses: dict[int, tuple[int, ...]] = field(default_factory=dict)
     shrunk: int = 0
     grid: Node | None = None
+    copies: int = 1
 
     @property
     def persistent(self) -> bool:
