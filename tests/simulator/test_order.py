@@ -133,7 +133,7 @@ TEXT = "\n".join(file.read_text() for file in sorted(RUNTIME.glob("*.cpp")))
 # These take addresses from data, keep a register, or get arrays: they run when all that was issued before has run.
 AT_ONCE = {
     "vector_gather", "vector_gather_blocks", "vector_merge", "vector_to_5hd", "vector_transpose_nd",
-    "vector_compare_register", "get_compare_mask", "set_compare_mask", "scalar_write",
+    "vector_compare_register", "get_compare_mask", "set_compare_mask", "scalar_write", "write_past_cache", "clean_cache",
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Span
 
-TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
+TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 _HEAD = re.compile(
     r'((?:(?:__(?:vector|cube|aicore|global)__|__mix__\s*\([^)]*\)|extern\s*" *"|void|inline|static)\s*)+)\b(\w+)\s*\('
 )
@@ -56,8 +56,8 @@ def _kernel(text: str, found: re.Match[str]) -> KernelText:
 
 def _type(head: str, body: str) -> str:
     """From the attribute, else from KERNEL_TASK_TYPE_DEFAULT, else from what the body calls; vector cores otherwise."""
-    if mix := re.search(r"__mix__\s*\(\s*\d+\s*,\s*(\d+)", head):
-        return {"0": "AIC_ONLY", "1": "MIX_AIC_1_1"}.get(mix.group(1), "MIX_AIC_1_2")
+    if mix := re.search(r"__mix__\s*\(\s*(\d+)\s*,\s*(\d+)", head):
+        return "MIX_AIV_1_0" if mix.group(1) == "0" else f"MIX_AIC_1_{mix.group(2)}"
     if "__cube__" in head or "__vector__" in head:
         return "AIC_ONLY" if "__cube__" in head else "AIV_ONLY"
     if said := re.search(r"KERNEL_TASK_TYPE_DEFAULT\s*\(\s*KERNEL_TYPE_(\w+)", body):

@@ -1,5 +1,6 @@
 // Flags, barriers, and what a core knows of itself.
 #pragma once
+#include "../runtime/blocks_interface.h"
 #include "types.h"
 
 namespace AscendC

@@ -36,17 +36,16 @@ inline int64_t GetSystemCycle()
 
 inline int64_t GetTaskRation() { return tile_sim::sub_block_count(); }
 
-// All cores of all blocks, or all vector cores, come here before one goes on; all pipes have finished what came before.
-template <bool isAIVOnly = true>
-void SyncAll(int line = __builtin_LINE())
+// A value for the first elements of a tensor in GM, by way of the end of UB, which the simulator leaves alone; runs on MTE3.
+template <class T>
+void Fill(const GlobalTensor<T>& gmWorkspaceAddr, uint64_t size, T value, Line line = Line(__builtin_LINE()))
 {
-    tile_sim::sync_all(isAIVOnly, line);
+    tile_sim::fill_gm(gmWorkspaceAddr.operand(), int64_t(size), tile_sim::to_bits(value), line);
 }
-// The same by way of GM and UB, which the simulator leaves alone.
-template <bool isAIVOnly = true>
-void SyncAll(const GlobalTensor<int32_t>&, const LocalTensor<int32_t>&, int32_t = 0, int line = __builtin_LINE())
+template <class T>
+void InitOutput(const GlobalTensor<T>& gmWorkspaceAddr, uint32_t size, T value = 0, Line line = Line(__builtin_LINE()))
 {
-    tile_sim::sync_all(isAIVOnly, line);
+    Fill(gmWorkspaceAddr, size, value, line);
 }
 
 // No kernel runs before or after: launches take their turns.

@@ -28,6 +28,8 @@ constexpr auto KERNEL_TYPE_AIC_ONLY = tile_sim::KernelType::AIC_ONLY;
 constexpr auto KERNEL_TYPE_AIV_ONLY = tile_sim::KernelType::AIV_ONLY;
 constexpr auto KERNEL_TYPE_MIX_AIC_1_1 = tile_sim::KernelType::MIX_AIC_1_1;
 constexpr auto KERNEL_TYPE_MIX_AIC_1_2 = tile_sim::KernelType::MIX_AIC_1_2;
+constexpr auto KERNEL_TYPE_MIX_AIC_1_0 = tile_sim::KernelType::MIX_AIC_1_0;
+constexpr auto KERNEL_TYPE_MIX_AIV_1_0 = tile_sim::KernelType::MIX_AIV_1_0;
 
 enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_ALL, PIPE_FIX };
 enum event_t { EVENT_ID0, EVENT_ID1, EVENT_ID2, EVENT_ID3, EVENT_ID4, EVENT_ID5, EVENT_ID6, EVENT_ID7 };

@@ -17,10 +17,23 @@ Core* const scheduler = nullptr;
 std::mutex mutex;
 std::condition_variable changed;
 Core* turn = scheduler;
-uint32_t barriers = 0;  // between blocks, that have opened
 bool stopped = false;
-constexpr int64_t very_patient = 1 << 16;
 std::exception_ptr failure;  // what ended a core's thread other than a finding
+
+// A block that has started. Several are alive at once only where one waits for the others.
+struct Block {
+    uint32_t number;
+    std::unique_ptr<Core[]> cores;
+    std::vector<std::thread> threads;
+    Schedule::Pending pending;
+};
+std::list<Block> alive;
+std::vector<std::unique_ptr<Core[]>> spare;  // the cores of blocks that have ended, whose memories can be used again
+
+constexpr int most_nudges = 2000;  // how often what polls may look again while nothing changes
+int nudges = 0;
+bool nudged = false;
+int64_t begun = 0;
 
 void pass_turn(Core* to)
 {
@@ -53,56 +66,7 @@ void run_core(Core& core, const Kernel& kernel)
 bool can_go_on(const Core& core)
 {
     if (!core.present || core.finished) return false;
-    if (stopped) return true;
-    if (core.barrier != Core::Barrier::none || still_polls(core)) return false;
-    if (core.waiting_for < 0) return true;
-    for (const Core& other : machine.cores)
-        if (other.present && (core.index == AIC) != (other.index == AIC) &&
-            core.cross[other.index][core.waiting_for].pending.empty())
-            return false;
-    return true;
-}
-
-void report_barrier(Core& core)
-{
-    machine.core = &core;
-    machine.report("deadlock", "S", core.waiting_line, 0,
-                   text("deadlock: %s waits in SyncAll, and not all cores of all blocks come to it", core_name(core.index)));
-}
-
-void report_poll(Core& core)
-{
-    machine.core = &core;
-    machine.report("deadlock", "S", core.waiting_line, 0,
-                   text("deadlock: %s reads GM again and again, and no core that can go on writes to it",
-                        core_name(core.index)));
-}
-
-void report_deadlock()
-{
-    for (Core& core : machine.cores) {
-        if (!core.present || core.finished) continue;
-        if (core.barrier != Core::Barrier::none) {
-            report_barrier(core);
-            continue;
-        }
-        if (core.poll.waits) {
-            report_poll(core);
-            continue;
-        }
-        std::string missing;
-        for (const Core& other : machine.cores)
-            if (other.present && (core.index == AIC) != (other.index == AIC) &&
-                core.cross[other.index][core.waiting_for].pending.empty())
-                missing += std::string(missing.empty() ? "" : " and ") + core_name(other.index) +
-                           (other.finished ? " (which has ended)" : text(" (which waits at line %d)", other.waiting_line));
-        machine.core = &core;
-        machine.report("deadlock", "S", core.waiting_line, 0,
-                       text("deadlock: %s waits, with all its pipes, for cross-core flag %lld, and no set of it comes from %s",
-                            core_name(core.index),
-                            (long long)core.waiting_for, missing.c_str()));
-    }
-    stopped = true;
+    return stopped || !core.waits || core.waits->over() || (nudged && core.waits->poll);
 }
 
 bool run_cores(bool behind)
@@ -132,6 +96,7 @@ bool all_finished()
 void check_leftovers()
 {
     for (Core& core : machine.cores) {
+        if (!core.present) continue;
         machine.core = &core;
         for (int src = 0; src < pipes; ++src)
             for (int dst = 0; dst < pipes; ++dst)
@@ -140,12 +105,12 @@ void check_leftovers()
                         machine.report(
                             "leftover_flag", name_of(Pipe(src)), core.flags[src][dst][id].set_line, 0,
                             text("flag %s_%s, %d is still set when the kernel ends", name_of(Pipe(src)), name_of(Pipe(dst)), id));
-        for (auto& from : core.cross)
-            for (int id = 0; id < 16; ++id)
-                if (!from[id].pending.empty())
-                    machine.report("leftover_flag", "", from[id].line, 0,
+        for (int id = 0; id < cross_ids; ++id)
+            for (const auto& [key, sets] : core.cross[id].from)
+                if (!sets.empty())
+                    machine.report("leftover_flag", "", core.cross[id].line, 0,
                                    text("cross-core flag %d of %s still counts %zu when the kernel ends", id,
-                                        core_name(core.index), from[id].pending.size()));
+                                        core_name(core.index), sets.size()));
     }
 }
 
@@ -158,40 +123,34 @@ void finish_block()
     }
 }
 
-// A block that has started. Several are alive at once only where one waits for the others.
-struct Block {
-    uint32_t number;
-    std::unique_ptr<Core[]> cores;
-    std::vector<std::thread> threads;
-};
-using Blocks = std::list<Block>;
-std::vector<std::unique_ptr<Core[]>> spare;  // the cores of blocks that have ended, whose memories can be used again
-
-void enter(const Block& block)
+void enter(Block& block)
 {
     machine.cores.point(block.cores.get());
     machine.block = block.number;
+    schedule.enter(block.pending);
 }
 
 void prepare(Core& core, int index)
 {
     core.index = index;
-    core.present = index == AIC ? machine.settings.type != KernelType::AIV_ONLY : index - AIV0 < machine.vector_cores();
+    core.present = index == AIC ? machine.has_aic() : index - AIV0 < machine.vector_cores();
     for (int space = 1; space < spaces; ++space)
         if (core.present && core.has(Space(space)) && !core.memory[space].bytes())
             core.memory[space].open(Space(space), machine.settings.capacity[space]);
     core.reset();
 }
 
-void start(Blocks& blocks, uint32_t number, const Kernel& kernel)
+void start(uint32_t number, const Kernel& kernel)
 {
     if (spare.empty()) spare.push_back(std::make_unique<Core[]>(most_cores));
-    blocks.push_back({number, std::move(spare.back()), {}});
+    alive.push_back({number, std::move(spare.back()), {}, {}});
     spare.pop_back();
-    Block& block = blocks.back();
+    Block& block = alive.back();
     enter(block);
     schedule.begin_block();
     for (int index = 0; index < most_cores; ++index) prepare(block.cores[size_t(index)], index);
+    for (Core& core : machine.cores)
+        if (core.present) join_cross_flags(core);
     for (Core& core : machine.cores)
         if (core.present) block.threads.emplace_back(run_core, std::ref(core), std::cref(kernel));
 }
@@ -205,15 +164,15 @@ void end(Block& block)
 }
 
 // Runs every block as far as it goes by itself; false: none went further.
-bool advance(Blocks& blocks)
+bool advance()
 {
     bool ran = false;
-    for (auto block = blocks.begin(); block != blocks.end();) {
+    for (auto block = alive.begin(); block != alive.end();) {
         enter(*block);
-        while (run_round()) ran = true;
+        while (run_round() && !nudged) ran = true;
         if (all_finished()) {
             end(*block);
-            block = blocks.erase(block), ran = true;
+            block = alive.erase(block), ran = true;
         } else {
             ++block;
         }
@@ -221,46 +180,53 @@ bool advance(Blocks& blocks)
     return ran;
 }
 
-// Opens a barrier that all its cores have come to.
-bool open_barrier(Blocks& blocks, Core::Barrier barrier)
+bool anyone_polls()
 {
-    int64_t arrived = 0;
-    const int64_t each = machine.vector_cores() + (barrier == Core::Barrier::all && machine.settings.type != KernelType::AIV_ONLY);
-    for (const Block& block : blocks)
-        for (int c = 0; c < most_cores; ++c) arrived += block.cores[size_t(c)].present && block.cores[size_t(c)].barrier == barrier;
-    if (!arrived || arrived != each * machine.settings.launch) return false;
-    ++barriers;
-    for (const Block& block : blocks)
+    for (const Block& block : alive)
         for (int c = 0; c < most_cores; ++c) {
-            Core& core = block.cores[size_t(c)];
-            if (core.barrier != barrier) continue;
-            core.barrier = Core::Barrier::none, core.phase = core.known[1] = barriers;
-            if (barrier == Core::Barrier::all) core.known[0] = barriers;
+            const Core& core = block.cores[size_t(c)];
+            if (core.present && !core.finished && core.waits && core.waits->poll) return true;
         }
+    return false;
+}
+
+// Nobody can go on: what was issued and held back takes effect, and what polls looks again. False: that changed nothing.
+bool nudge()
+{
+    const int64_t before = machine.gm_writes;
+    if (schedule.on())
+        for (Block& block : alive) enter(block), finish_block();
+    if (machine.gm_writes != before) return true;
+    if (!anyone_polls() || ++nudges > most_nudges) return false;
+    nudged = true;
+    advance();
+    nudged = false;
+    if (machine.gm_writes != before) nudges = 0;
     return true;
 }
 
-// Nobody else can go on: what looked like waiting for a write may be a loop that ends by itself. Once for each core.
-bool wake(Blocks& blocks)
+void stop()
 {
-    bool woken = false;
-    for (const Block& block : blocks)
-        for (int c = 0; c < most_cores; ++c)
-            if (Poll& poll = block.cores[size_t(c)].poll; poll.waits && poll.patience < very_patient)
-                poll.waits = false, poll.times = 0, poll.patience = very_patient, woken = true;
-    return woken;
-}
-
-void stop(Blocks& blocks)
-{
-    for (const Block& block : blocks) {
+    for (Block& block : alive) {
         enter(block);
-        report_deadlock();
+        for (Core& core : machine.cores) {
+            if (!core.present || core.finished || !core.waits) continue;
+            machine.core = &core;
+            machine.report("deadlock", "S", core.waiting_line, 0,
+                           text("deadlock: %s %s", core_name(core.index), core.waits->what().c_str()));
+        }
     }
     stopped = true;
 }
 
 }  // namespace
+
+void each_core(const std::function<void(uint32_t, Core&)>& visit)
+{
+    for (Block& block : alive)
+        for (int c = 0; c < most_cores; ++c)
+            if (block.cores[size_t(c)].present) visit(block.number, block.cores[size_t(c)]);
+}
 
 void wait_for_turn()
 {
@@ -270,6 +236,18 @@ void wait_for_turn()
     if (stopped) throw Stop{};
 }
 
+void wait_until(Wait wait, int line)
+{
+    Core& core = *machine.core;
+    core.waiting_line = line;
+    while (!wait.over()) {
+        core.waits = &wait;
+        wait_for_turn();
+        core.waits = nullptr;
+        if (wait.poll) return;
+    }
+}
+
 void let_others_go_first()
 {
     machine.core->behind = true;
@@ -277,31 +255,31 @@ void let_others_go_first()
     machine.core->behind = false;
 }
 
-bool run_blocks(const Kernel& kernel)
+bool blocks_to_come() { return begun < machine.settings.launch; }
+
+void needs_all_blocks(int line)
 {
-    Blocks blocks;
-    barriers = 0;
-    for (uint32_t next = 0; !blocks.empty() || (next < machine.settings.launch && !stopped);) {
-        if (advance(blocks)) continue;
-        if (next < machine.settings.launch && !stopped)
-            start(blocks, schedule.block(next++, machine.settings.launch), kernel);
-        else if (!open_barrier(blocks, Core::Barrier::vector) && !open_barrier(blocks, Core::Barrier::all) && !wake(blocks))
-            stop(blocks);
-    }
-    if (failure) std::rethrow_exception(failure);
-    return !stopped;
+    const bool pure = machine.is(KernelType::AIV_ONLY) || machine.is(KernelType::MIX_AIV_1_0);
+    const int64_t most = machine.settings.cores * (pure ? 2 : 1);
+    if (machine.settings.launch > most)
+        misuse("deadlock", line, "deadlock: %lld blocks wait for one another, and the chip runs %lld at a time: the rest never begins",
+               (long long)machine.settings.launch, (long long)most);
 }
 
-void sync_all(bool vector_only, int line)
+bool run_blocks(const Kernel& kernel)
 {
-    Core& core = *machine.core;
-    if (vector_only && core.index == AIC && machine.mixed())
-        misuse("wrong_core", line, "SyncAll<true> is for vector cores: AIC takes part in SyncAll<false> only");
-    if (schedule.on()) misuse("unsupported", line, "an unfavourable order is known for blocks that do not wait for one another");
-    pipe_barrier(Pipe::ALL, line);
-    trace_mark("S", "SyncAll", line, "", {vector_only, 0, 0, 0});
-    core.barrier = vector_only && machine.mixed() ? Core::Barrier::vector : Core::Barrier::all, core.waiting_line = line;
-    while (core.barrier != Core::Barrier::none) wait_for_turn();
+    forget_meetings(), forget_cross_flags(), machine.releases.clear();
+    for (nudges = 0, begun = 0; !alive.empty() || (blocks_to_come() && !stopped);) {
+        if (advance())
+            nudges = 0;
+        else if (blocks_to_come() && !stopped)
+            start(schedule.block(uint32_t(begun++), machine.settings.launch), kernel);
+        else if (!nudge())
+            stop();
+    }
+    if (failure) std::rethrow_exception(failure);
+    if (!stopped) check_meetings();
+    return !stopped;
 }
 
 }  // namespace tile_sim

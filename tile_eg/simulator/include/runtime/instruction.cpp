@@ -40,7 +40,7 @@ Instruction::Instruction(const char* name, Pipe pipe, int line)
     if (schedule.direct() && (pipe != Pipe::S || machine.settings.auto_sync)) schedule.drain();
     reads_.clear(), writes_.clear(), rewrites_.clear();
     event_.name = name, event_.line = line, event_.pipe = pipe;
-    event_.core = uint8_t(core.index), event_.block = machine.block, event_.phase = core.phase;
+    event_.core = uint8_t(core.index), event_.block = machine.block;
     if (!schedule.executing()) event_.epoch = core.last[int(pipe)] = ++core.issued[int(pipe)];
 }
 
@@ -146,6 +146,16 @@ void Instruction::bounds(const Operand& at, int64_t begin, int64_t end) const
 namespace
 {
 
+std::string range_name(Memory& memory, int64_t begin, int64_t end)
+{
+    if (memory.space() == Space::GM)
+        for (const Region& region : machine.regions)
+            if (begin >= region.begin && begin < region.end)
+                return text("bytes [%lld, %lld) of %s", (long long)(begin - region.begin), (long long)(end - region.begin),
+                            region.name.c_str());
+    return text("bytes [%lld, %lld) of %s", (long long)begin, (long long)end, name_of(memory.space()));
+}
+
 const Region* region_near(int64_t begin)
 {
     for (const Region& region : machine.regions)
@@ -190,14 +200,23 @@ bool Instruction::compiler_orders(const Event& earlier) const
     return true;
 }
 
+namespace
+{
+
+bool knows(const Core& core, const Event& earlier)
+{
+    if (!core.others) return false;
+    if (core.read.count(uint32_t(&earlier - machine.events.data()))) return true;
+    const auto of = core.others->find(earlier.block);
+    return of != core.others->end() && of->second[earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch;
+}
+
+}  // namespace
+
 bool Instruction::ordered(const Event& earlier, Space space) const
 {
     const Core& core = *machine.core;
-    if (earlier.block != event_.block) {
-        if ((earlier.atomic && event_.atomic) || earlier.phase < core.known[earlier.core == AIC ? 0 : 1]) return true;
-        const auto heard = core.heard.find(earlier.block);
-        return heard != core.heard.end() && heard->second[earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch;
-    }
+    if (earlier.block != event_.block) return (earlier.atomic && event_.atomic) || knows(core, earlier);
     if (core.clock[int(event_.pipe)][earlier.core * pipes + int(earlier.pipe)] >= earlier.epoch) return true;
     if (compiler_orders(earlier)) return true;
     const bool vector = earlier.pipe == Pipe::V && event_.pipe == Pipe::V && earlier.core == event_.core;
@@ -249,8 +268,20 @@ void Instruction::check_poison(const Span& span)
                    text("%s reads %s, which nothing has written", event_.name, where.c_str()));
 }
 
+// A small copy out of GM that is made again, with nothing done in between, waits for another core to write there.
+void Instruction::yield_if_it_polls()
+{
+    if (event_.pipe != Pipe::MTE2 || schedule.on() || reads_.size() != 1 || writes_.empty()) return;
+    const int64_t begin = reads_[0].begin, end = reads_[0].end;
+    if (reads_[0].memory != &machine.gm || end - begin > 512) return;
+    const std::vector<Span> reads = std::move(reads_), writes = std::move(writes_);  // other cores issue instructions meanwhile
+    poll_by_copy(event_.line, begin, writes[0].begin);
+    reads_ = reads, writes_ = writes;
+}
+
 void Instruction::check()
 {
+    yield_if_it_polls();
     if (!schedule.executing()) check_order();
     if (schedule.probing()) schedule.issued(event_.pipe);
     take_effect();
@@ -309,16 +340,6 @@ void Instruction::record()
 
 namespace
 {
-
-std::string range_name(Memory& memory, int64_t begin, int64_t end)
-{
-    if (memory.space() == Space::GM)
-        for (const Region& region : machine.regions)
-            if (begin >= region.begin && begin < region.end)
-                return text("bytes [%lld, %lld) of %s", (long long)(begin - region.begin), (long long)(end - region.begin),
-                            region.name.c_str());
-    return text("bytes [%lld, %lld) of %s", (long long)begin, (long long)end, name_of(memory.space()));
-}
 
 std::string remedy(const Event& earlier, const Event& later)
 {

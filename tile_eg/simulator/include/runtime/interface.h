@@ -10,7 +10,7 @@ namespace tile_sim
 enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, FB, IX, count };
 enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, count, ALL };
 enum class DType : uint8_t { f16, bf16, f32, i8, u8, i16, u16, i32, u32, i64, u64, i4 };
-enum class KernelType : uint8_t { AIC_ONLY, AIV_ONLY, MIX_AIC_1_1, MIX_AIC_1_2 };
+enum class KernelType : uint8_t { AIC_ONLY, AIV_ONLY, MIX_AIC_1_1, MIX_AIC_1_2, MIX_AIC_1_0, MIX_AIV_1_0 };
 
 constexpr int64_t size_of(DType type)
 {
@@ -166,9 +166,6 @@ void copy_nd2nz(Operand dst, Operand src, Nd2Nz shape, int line);
 void set_flag(Pipe src, Pipe dst, int64_t id, int line);
 void wait_flag(Pipe src, Pipe dst, int64_t id, int line);
 void pipe_barrier(Pipe pipe, int line);
-void cross_set(int mode, Pipe pipe, int64_t id, int line);
-void cross_wait(int64_t id, int line);
-void sync_all(bool vector_only, int line);
 
 // machine.cpp
 bool is_aic();

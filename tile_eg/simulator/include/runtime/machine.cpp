@@ -18,12 +18,10 @@ void Core::reset()
     for (auto& from : flags)
         for (auto& to : from)
             for (Flag& flag : to) flag = Flag{};
-    for (auto& from : cross)
-        for (CrossFlag& flag : from) flag = CrossFlag{};
+    for (CrossFlag& flag : cross) flag = CrossFlag{};
     for (int64_t& bytes : allocated) bytes = 0;
-    waiting_for = -1, finished = false, behind = false;
-    barrier = Barrier::none, phase = known[0] = known[1] = settled = 0;
-    cache.clear(), let_go.clear(), heard.clear(), poll = Poll{};
+    waits = nullptr, finished = false, behind = false;
+    cache.clear(), let_go.clear(), others = nullptr, read.clear(), settled = 0, poll = Poll{};
     static_cast<Control&>(*this) = Control{};
     mask_counts = false, mask[0] = mask[1] = ~uint64_t(0);
     compare_mask[0] = compare_mask[1] = 0;
@@ -86,7 +84,7 @@ int64_t block_index() { return int64_t(machine.block) * sub_block_count() + sub_
 
 void declare_type(KernelType type, int line)
 {
-    static const char* names[] = {"AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2"};
+    static const char* names[] = {"AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0"};
     if (type != machine.settings.type)
         misuse("kernel_type", line, "the kernel says KERNEL_TYPE_%s, and is launched as %s", names[int(type)],
                names[int(machine.settings.type)]);

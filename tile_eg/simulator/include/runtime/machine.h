@@ -7,9 +7,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "blocks_interface.h"
 #include "cube_interface.h"
 #include "interface.h"
 
@@ -18,6 +20,7 @@ namespace tile_sim
 
 constexpr int pipes = int(Pipe::count), spaces = int(Space::count), most_cores = 3;
 constexpr int64_t granule = 2;  // bytes that share one shadow entry
+constexpr int cross_ids = 16;
 constexpr int first_event = 8, event_ids = 16;  // a kernel's flags have the ids below, the events of queues those from there
 enum { AIC = 0, AIV0 = 1, AIV1 = 2 };
 
@@ -28,6 +31,15 @@ const char* core_name(int core);
 // clock[core * pipes + pipe]: how many instructions of that pipe are known to have finished.
 using Clock = std::array<uint32_t, most_cores * pipes>;
 void join(Clock& into, const Clock& other);
+
+using Foreign = std::map<uint32_t, Clock>;  // of other blocks, by their numbers
+
+// What is known to have finished, as one core hands it to another.
+struct Known {
+    uint32_t block = 0;
+    Clock clock{};
+    std::shared_ptr<const Foreign> others;
+};
 
 struct Place {
     int64_t begin = 0, end = 0;
@@ -46,7 +58,6 @@ struct Event {
     uint32_t epoch = 0, block = 0;
     uint8_t core = 0;
     Pipe pipe = Pipe::S;
-    uint32_t phase = 0;  // the barriers between blocks that its core had passed
     uint32_t item = 0;  // where it stands in the order of a run that delays instructions
     uint8_t unit_flag = 0;
     bool atomic = false;
@@ -114,9 +125,17 @@ struct Flag {
     uint32_t wait_epoch = 0;
 };
 
+// A flag between cores as one core has it: the sets that it has not waited for, by who set it (key_of), and their mode.
 struct CrossFlag {
-    std::deque<Clock> pending;
-    int line = 0;
+    int mode = 2, line = 0;
+    std::map<uint32_t, std::deque<Known>> from;
+};
+
+// Why a core stands still. `what` tells it where nothing will ever end it; a poll looks again now and then.
+struct Wait {
+    std::function<bool()> over;
+    std::function<std::string()> what;
+    bool poll = false;
 };
 
 // A line of the data cache between a scalar unit and GM (cache.cpp).
@@ -129,20 +148,11 @@ struct CacheLine {
     uint32_t changed_by = 0;
 };
 
-// What a scalar write to GM tells the core that reads it: which instructions of its own core, and of other blocks, have finished.
-using Heard = std::map<uint32_t, Clock>;  // by block
-struct Release {
-    uint32_t block;
-    Clock clock;
-    Heard heard;
-};
-
 // A core that reads GM again and again, and does nothing else.
 struct Poll {
-    int64_t times = 0, patience = 64;
-    uint32_t work = 0;    // instructions that it had issued
-    int64_t writes = 0;   // to GM, that there had been
-    bool waits = false;
+    int64_t times = 0;
+    uint32_t work = 0;                     // instructions that it had issued
+    std::array<int64_t, 5> copied{};       // the last small copy out of GM: line, places, and what had been done by then
 };
 
 // What instructions take from registers: as it is when they are issued.
@@ -162,15 +172,14 @@ struct Core : Control {
     std::array<Clock, pipes> clock{};
     std::array<uint32_t, pipes> issued{}, last{};  // of all, and of the last instruction
     Flag flags[pipes][pipes][event_ids];
-    CrossFlag cross[most_cores][16];  // [who set it][id]
+    CrossFlag cross[cross_ids];
     Memory memory[spaces];
     std::map<int64_t, CacheLine> cache;  // by address in GM
     std::map<int64_t, bool> let_go;      // lines that DataCacheCleanAndInvalid has thrown out, and nothing has fetched since
     uint32_t settled = 0;                // scalar instructions that a DataSyncBarrier has waited for
-    Heard heard;
     Poll poll;
     int64_t allocated[spaces] = {};
-    int64_t waiting_for = -1;
+    const Wait* waits = nullptr;
     int waiting_line = 0;
     bool present = false, finished = false;
     bool behind = false;  // goes on when no other core can
@@ -180,8 +189,8 @@ struct Core : Control {
     uint64_t extreme = 0, sum = 0;  // of the last reduction, and its type (i4: there was none)
     DType extreme_type = DType::i4, sum_type = DType::i4;
     uint16_t merged[4] = {0, 0, 0, 0};  // elements that the last merge took from each list
-    enum class Barrier : uint8_t { none, vector, all } barrier = Barrier::none;  // between blocks, that it waits at
-    uint32_t phase = 0, known[2] = {0, 0};  // barriers that it has passed; those that all AICs, and all AIVs, had come to
+    std::shared_ptr<const Foreign> others;  // what it knows of other blocks, with all its pipes
+    std::set<uint32_t> read;                // scalar writes to GM of which it has read the value (events)
 
     void reset();
     bool has(Pipe pipe) const;
@@ -251,17 +260,21 @@ struct Machine {
     uint32_t block = 0;
     std::vector<Event> events{Event{}};
     int64_t gm_writes = 0;
-    std::map<uint32_t, Release> releases;    // by event
+    std::map<uint32_t, Known> releases;      // what a scalar write to GM tells the core that reads it, by event
     std::map<int64_t, Core*> dirty_lines;    // by address in GM: whose data cache holds what GM has not
     std::vector<Finding> findings;
     std::vector<TraceRow> rows;
     std::map<std::string, int64_t> instructions, bytes;
 
+
+    bool is(KernelType type) const { return settings.type == type; }
+    bool has_aic() const { return !is(KernelType::AIV_ONLY) && !is(KernelType::MIX_AIV_1_0); }
     int vector_cores() const
     {
-        return settings.type == KernelType::MIX_AIC_1_2 ? 2 : settings.type == KernelType::AIC_ONLY ? 0 : 1;
+        return is(KernelType::MIX_AIC_1_2) ? 2 : is(KernelType::AIC_ONLY) || is(KernelType::MIX_AIC_1_0) ? 0 : 1;
     }
-    bool mixed() const { return settings.type == KernelType::MIX_AIC_1_1 || settings.type == KernelType::MIX_AIC_1_2; }
+    bool mixed() const { return has_aic() && vector_cores(); }
+    bool has_flags() const { return !is(KernelType::AIC_ONLY) && !is(KernelType::AIV_ONLY); }  // between cores
     Memory& memory(Space space) { return space == Space::GM ? gm : core->memory[int(space)]; }
     Memory& memory(const Operand& at) { return at.core < 0 ? memory(at.space) : cores[at.core].memory[int(at.space)]; }
     void report(const char* kind, const char* pipe, int line, int other_line, std::string message);
@@ -272,6 +285,21 @@ extern Machine machine;
 // A row of the trace that is no instruction: a flag, a barrier, a launch.
 void trace_mark(const char* pipe, const std::string& name, int line, const char* path = "", std::array<int64_t, 4> sizes = {});
 std::string text(const char* format, ...) __attribute__((format(printf, 1, 2)));
+uint32_t key_of(uint32_t block, int core);
+void learn(const std::vector<Known>& known);  // the core that runs knows this from now on
+Clock finished(const Core& core, Pipe pipe, bool early = false);  // what a pipe has finished and knows; `early`: without its last
+void wait_until(Wait wait, int line);         // the core that runs stands still
+void each_core(const std::function<void(uint32_t block, Core&)>& visit);  // of all blocks that are alive
+void needs_all_blocks(int line);               // a wait that ends only if all blocks run at once
+bool blocks_to_come();                        // that have not begun
+void forget_meetings();                       // meet.cpp, cross.cpp: a new launch
+void forget_cross_flags();
+void uses_flags_of_sync_all(int line);
+void join_cross_flags(Core& core);            // sets that came before the core's block began
+void check_meetings();                        // what is left over when a launch ends
+void poll(int line);                          // the scalar unit reads GM: where it does nothing else, it waits for a write
+void poll_by_copy(int line, int64_t src, int64_t dst);  // the same of a small copy out of GM
+bool ready(const Core& core, int64_t id);     // whether a flag between cores has been set by all who must
 void wait_for_turn();        // gives the turn to another core; comes back when this one may go on
 void let_others_go_first();  // comes back when the other cores have issued all that they can
 using Kernel = std::function<void()>;
@@ -284,7 +312,6 @@ uint64_t cached_read(const Operand& at, int64_t index, int line);
 void cached_write(const Operand& at, int64_t index, uint64_t bits, int line);
 bool lets_go(int64_t address);  // that the next read of it goes to GM, and was asked to
 void flush_cache();             // the kernel ends
-bool still_polls(const Core& core);
 
 void meet(Operand& operand, int core, int line);  // the operand lies in the memory of another core
 void carry(const Operand& dst, int64_t to, const Operand& src, int64_t from, int64_t bytes);  // what is unwritten stays so
@@ -328,6 +355,7 @@ private:
     bool ordered(const Event& earlier, Space space) const;
     bool guards(const Event& earlier) const;
     bool compiler_orders(const Event& earlier) const;
+    void yield_if_it_polls();
     void check_order();
     void take_effect();
     bool check_row(uint32_t* row, const Span& span, const char* kind);

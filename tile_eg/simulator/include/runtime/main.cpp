@@ -127,8 +127,8 @@ int configure(int argc, char** argv)
 {
     machine.settings.capacity[int(Space::BT)] = 1024, machine.settings.capacity[int(Space::FB)] = 2048;
     machine.settings.capacity[int(Space::IX)] = 16384;
-    static const char* types[] = {"AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2"};
-    for (int i = 0; i < 4; ++i)
+    static const char* types[] = {"AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0"};
+    for (int i = 0; i < 6; ++i)
         if (!std::strcmp(argv[2], types[i])) machine.settings.type = KernelType(i);
     machine.settings.launch = std::atoll(argv[3]);
     machine.settings.trace = std::atoi(argv[4]) != 0;

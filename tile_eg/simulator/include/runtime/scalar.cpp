@@ -1,6 +1,5 @@
 // The scalar unit's accesses to UB and GM, and how cores of different blocks agree by them.
 #include <cstring>
-#include <numeric>
 
 #include "schedule.h"
 
@@ -23,43 +22,22 @@ void settle(Core& core, bool for_all)
 void release(uint32_t event)
 {
     const Core& core = *machine.core;
-    Release told{machine.block, core.clock[int(Pipe::S)], core.heard};
+    Known told{machine.block, core.clock[int(Pipe::S)], core.others};
     told.clock[size_t(core.index * pipes + int(Pipe::S))] = core.settled;
     machine.releases[event] = told;
 }
 
 void acquire(int64_t address)
 {
-    Core& core = *machine.core;
     const uint32_t event = machine.gm.writer[address / granule];
     const auto found = machine.releases.find(event);
     if (found == machine.releases.end()) return;
     const Event& write = machine.events[event];
-    const auto learn = [&](Clock known) {
-        uint32_t& own = known[size_t(write.core * pipes + int(Pipe::S))];
-        own = std::max(own, write.epoch);
-        return known;
-    };
-    for (const auto& [block, clock] : found->second.heard) join(core.heard[block], clock);
-    if (write.block != machine.block) return join(core.heard[write.block], found->second.clock);
-    for (Clock& clock : core.clock) join(clock, learn(found->second.clock));
-}
-
-uint32_t work_of(const Core& core)
-{
-    return std::accumulate(core.issued.begin(), core.issued.end(), 0u) - core.issued[int(Pipe::S)];
-}
-
-// Waits for a write to GM after many reads that nothing came between.
-void poll(int line)
-{
-    Core& core = *machine.core;
-    if (core.poll.work != work_of(core)) core.poll.work = work_of(core), core.poll.times = 0;
-    if (++core.poll.times < core.poll.patience) return;
-    if (schedule.on()) misuse("unsupported", line, "an unfavourable order is known for blocks that do not wait for one another");
-    core.poll.waits = true, core.poll.writes = machine.gm_writes, core.waiting_line = line;
-    while (still_polls(core)) wait_for_turn();
-    core.poll.waits = false, core.poll.times = 0;
+    Known known = found->second;
+    uint32_t& own = known.clock[size_t(write.core * pipes + int(Pipe::S))];
+    if (write.block == machine.block) own = std::max(own, write.epoch);
+    learn({known});
+    machine.core->read.insert(event);
 }
 
 uint64_t load(const Operand& at, int64_t address)
@@ -76,8 +54,6 @@ Operand element(Operand at, int64_t index)
 }
 
 }  // namespace
-
-bool still_polls(const Core& core) { return core.poll.waits && machine.gm_writes == core.poll.writes; }
 
 uint64_t scalar_read(Operand at, int64_t index, int line)
 {

@@ -50,7 +50,8 @@ uint64_t Schedule::random() { return state_ = mix(state_); }
 uint32_t Schedule::block(uint32_t nth, int64_t count)
 {
     if (!on_ || seed_ < 0) return nth;
-    if (blocks_.empty()) {
+    if (blocks_.size() != size_t(count)) {
+        blocks_.clear();
         for (int64_t i = 0; i < count; ++i) blocks_.push_back(uint32_t(i));
         shuffle(blocks_, mix(uint64_t(seed_)));
     }
@@ -66,11 +67,9 @@ std::array<int, most_cores> Schedule::cores()
 
 void Schedule::begin_block()
 {
-    items_.clear();
-    items_.emplace_back();  // item 0 stands for nothing, and is done
-    items_[0].done = true;
-    sides_ = {};
-    ready_.clear();
+    *now_ = Pending{};
+    now_->items.emplace_back();  // item 0 stands for nothing, and is done
+    now_->items[0].done = true;
 }
 
 // A negative seed -n holds back the nth instruction alone, as long as can be. The others hold back pipes, lines or single
@@ -94,10 +93,10 @@ uint32_t Schedule::add(Item item)
     item.core = machine.core->index, item.control = *machine.core;
     item.key = mix(uint64_t(machine.block) << 34 | uint64_t(item.core) << 32 | ++side().count);
     for (uint32_t earlier : item.after)
-        if (!items_[earlier].done) items_[earlier].before.push_back(id), ++item.missing;
-    if (!item.missing && !item.late) ready_.push_back(id);
+        if (!now_->items[earlier].done) now_->items[earlier].before.push_back(id), ++item.missing;
+    if (!item.missing && !item.late) now_->ready.push_back(id);
     side().issued.push_back(id);
-    items_.push_back(std::move(item));
+    now_->items.push_back(std::move(item));
     return id;
 }
 
@@ -129,7 +128,7 @@ void Schedule::issued(Pipe pipe) { throw Issued{pipe}; }
 
 void Schedule::execute(uint32_t id)
 {
-    Item& item = items_[id];
+    Item& item = now_->items[id];
     Core* const core = machine.core;
     const Phase phase = phase_;
     machine.core = &machine.cores[item.core];
@@ -149,16 +148,16 @@ void Schedule::execute(uint32_t id)
     restore();
     item.run = nullptr, item.done = true;
     for (uint32_t later : item.before)
-        if (--items_[later].missing == 0 && !items_[later].late) ready_.push_back(later);
+        if (--now_->items[later].missing == 0 && !now_->items[later].late) now_->ready.push_back(later);
 }
 
 void Schedule::settle()
 {
-    while (!ready_.empty()) {
-        const size_t at = seed_ < 0 ? 0 : random() % ready_.size();
-        const uint32_t id = ready_[at];
-        ready_.erase(ready_.begin() + std::ptrdiff_t(at));
-        if (!items_[id].done) execute(id);
+    while (!now_->ready.empty()) {
+        const size_t at = seed_ < 0 ? 0 : random() % now_->ready.size();
+        const uint32_t id = now_->ready[at];
+        now_->ready.erase(now_->ready.begin() + std::ptrdiff_t(at));
+        if (!now_->items[id].done) execute(id);
     }
 }
 
@@ -169,9 +168,9 @@ void Schedule::force(uint32_t target)
     while (!path.empty()) {
         const uint32_t id = path.back();
         std::vector<uint32_t> missing;
-        for (uint32_t earlier : items_[id].after)
-            if (!items_[earlier].done) missing.push_back(earlier);
-        if (items_[id].done)
+        for (uint32_t earlier : now_->items[id].after)
+            if (!now_->items[earlier].done) missing.push_back(earlier);
+        if (now_->items[id].done)
             path.pop_back();
         else if (missing.empty())
             execute(id), settle();
@@ -182,7 +181,7 @@ void Schedule::force(uint32_t target)
 
 void Schedule::drain()
 {
-    drop_done(side().issued, [&](uint32_t id) { return items_[id].done; });
+    drop_done(side().issued, [&](uint32_t id) { return now_->items[id].done; });
     std::vector<uint32_t> left = side().issued;
     if (seed_ % 2) std::reverse(left.begin(), left.end());
     if (seed_ % 4 == 2) shuffle(left, random());
@@ -200,7 +199,7 @@ void Schedule::finish_block()
 uint32_t Schedule::add_set(Pipe pipe, bool early, std::function<void()> run)
 {
     Queue& queue = side().queue[size_t(pipe)];
-    drop_done(queue.open, [&](uint32_t id) { return items_[id].done; });
+    drop_done(queue.open, [&](uint32_t id) { return now_->items[id].done; });
     Item item;
     item.run = std::move(run), item.after = early ? queue.before : queue.open;
     item.after.push_back(queue.gate);
@@ -217,7 +216,7 @@ void Schedule::wait(Pipe src, Pipe dst, int64_t id)
 {
     const uint32_t set = side().flag[int(src)][int(dst)][id];
     if (dst == Pipe::S) {  // the scalar unit stands still
-        if (!items_[set].done) let_others_go_first();
+        if (!now_->items[set].done) let_others_go_first();
         return force(set);
     }
     Queue& queue = side().queue[size_t(dst)];
@@ -244,20 +243,22 @@ void Schedule::cross_set(Pipe pipe, int64_t id, bool early)
     const int from = machine.core->index;
     const uint32_t set = add_set(pipe, early, [this, from, id] {
         for (int to = 0; to < most_cores; ++to)
-            if ((from == AIC) != (to == AIC)) ++sides_[size_t(to)].arrived[from][id];
+            if ((from == AIC) != (to == AIC)) ++now_->sides[size_t(to)].arrived[from][id];
     });
     side().cross[id].push_back(set);
 }
+
+void Schedule::run_until_now(Pipe pipe, bool early) { force(add_set(pipe, early, nullptr)); }
 
 void Schedule::cross_wait(int64_t id)
 {
     for (int from = 0; from < most_cores; ++from) {
         if (!machine.cores[from].present || (from == AIC) == (machine.core->index == AIC)) continue;
         auto& arrived = side().arrived[from][id];
-        auto& sets = sides_[size_t(from)].cross[id];
+        auto& sets = now_->sides[size_t(from)].cross[id];
         if (!arrived) let_others_go_first();
         while (!arrived) {
-            sets.erase(std::remove_if(sets.begin(), sets.end(), [&](uint32_t set) { return items_[set].done; }), sets.end());
+            sets.erase(std::remove_if(sets.begin(), sets.end(), [&](uint32_t set) { return now_->items[set].done; }), sets.end());
             force(sets[random() % sets.size()]);
         }
         --arrived;
@@ -268,7 +269,7 @@ void Schedule::cross_wait(int64_t id)
 void Schedule::touched(Memory& memory, int64_t begin, int64_t end, bool write)
 {
     const uint64_t scalar = uint64_t(machine.block) << 34 | uint64_t(machine.core->index) << 32;
-    const uint64_t key = current_ ? items_[current_].key : mix(scalar);
+    const uint64_t key = current_ ? now_->items[current_].key : mix(scalar);
     uint32_t* const met = memory.met.get();
     for (int64_t i = begin / granule; i < (end + granule - 1) / granule; ++i) {
         fingerprint_ += mix(key ^ uint64_t(met[i]) << 1 ^ mix(uint64_t(i) << 3 | uint64_t(memory.space())));
