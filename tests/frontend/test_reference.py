@@ -43,6 +43,15 @@ def attention(Q: np.ndarray, K: np.ndarray, V: np.ndarray) -> dict[str, np.ndarr
     return {"O": softmax(Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1])) @ V}
 
 
+def rms_norm(X: np.ndarray, W: np.ndarray) -> dict[str, np.ndarray]:
+    return {"Y": X / np.sqrt((X * X).mean(-1, keepdims=True) + 1e-5) * W}
+
+
+def gelu_mul(A: np.ndarray) -> dict[str, np.ndarray]:
+    x, z = A[:, 0], A[:, 1]
+    return {"Y": x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) * z}
+
+
 FORMULAS = {
     "vector_add": lambda A, B: {"C": A + B},
     "gemm": lambda A, B: {"C": A @ B},
@@ -50,6 +59,10 @@ FORMULAS = {
     "gemm_exp": lambda A, B: {"C": A @ B, "D": np.exp(A @ B)},
     "matmul_add": lambda A, B, D: {"E": A @ B + D},
     "softmax": lambda X: {"Y": softmax(X)},
+    "online_softmax": lambda X: {"Y": softmax(X)},
+    "rms_norm": rms_norm,
+    "layer_norm": lambda X, W, B: {"Y": rms_norm(X - X.mean(-1, keepdims=True), W)["Y"] + B},
+    "gelu_mul": gelu_mul,
     "flash_attention": attention,
     "flash_attention_rows": attention,
 }
@@ -61,6 +74,9 @@ SHAPES = [
     ("gemm_exp", {}), ("gemm_exp", {"M": 100, "N": 200, "K": 30}),
     ("matmul_add", {}), ("matmul_add", {"M": 200, "N": 130, "K": 100}),
     ("softmax", {}), ("softmax", {"M": 100, "N": 300}), ("softmax", {"M": 1, "N": 1}),
+    ("online_softmax", {}), ("online_softmax", {"M": 70, "N": 500}), ("online_softmax", {"M": 1, "N": 1}),
+    ("rms_norm", {}), ("rms_norm", {"M": 33, "N": 100}), ("layer_norm", {}), ("layer_norm", {"M": 33, "N": 100}),
+    ("gelu_mul", {}), ("gelu_mul", {"M": 70, "N": 100}),
     ("flash_attention", {}), ("flash_attention", SMALL), ("flash_attention", SMALL | {"BN": 64}),
     ("flash_attention_rows", SMALL),
 ]  # fmt: skip
