@@ -145,7 +145,7 @@ def test_a_cast_counts_its_wider_side() -> None:
 
 
 def test_a_row_maximum_folds_chunks_then_reduces_each_row() -> None:
-    assert cycles(CHIP, Work("vrowmax", 64, 192)) == 64 + 2 * 64 + 2 * CHIP.vector.barrier + 64 * 7
+    assert cycles(CHIP, Work("vrowmax", 64, 192)) == 64 + 2 * 64 + 2 * CHIP.vector.ops["max", 4].fixed + 64 * 7
 
 
 def test_column_chunks_meet_an_operand_that_stays_in_every_other_bank_group() -> None:
@@ -157,7 +157,7 @@ def test_a_row_maximum_of_one_chunk_folds_nothing() -> None:
 
 
 def test_a_column_sum_adds_row_after_row() -> None:
-    add = max(3, 2 * 2) + CHIP.vector.barrier
+    add = max(3, 2 * 2) + CHIP.vector.ops["add", 4].fixed
     assert cycles(CHIP, Work("vcolsum", 10, 128)) == 3 + 9 * add
 
 
@@ -204,10 +204,13 @@ def test_more_rows_never_take_less(op: str, rows: int, more: int, cols: int) -> 
     assert cycles(CHIP, replace(few, rows=rows + more)) >= cycles(CHIP, few)
 
 
+FOLD, BLOCK = CHIP.vector.ops["max", 4].fixed, CHIP.vector.ops["blockmax", 4].fixed
+
+
 def test_a_row_maximum_by_blocks_takes_a_cycle_for_64_floats() -> None:
     fold, first, second = 64, 64, 8
-    assert cycles(CHIP, Work("vrowmax", 64, 128, form="blocks")) == fold + first + second + 2 * CHIP.vector.barrier
+    assert cycles(CHIP, Work("vrowmax", 64, 128, form="blocks")) == fold + first + second + FOLD + BLOCK
 
 
 def test_long_rows_are_reduced_by_blocks_before_they_are_folded() -> None:
-    assert cycles(CHIP, Work("vrowmax", 8, 512, form="blocks")) == 64 + 8 + 3 + 2 * CHIP.vector.barrier
+    assert cycles(CHIP, Work("vrowmax", 8, 512, form="blocks")) == 64 + 8 + 3 + 2 * BLOCK

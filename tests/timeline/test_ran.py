@@ -84,8 +84,8 @@ def test_instructions_of_a_trace_have_the_prices_of_the_tables() -> None:
 
 
 def test_sources_in_one_bank_group_are_seen() -> None:
-    quick, slow = (cycles(row("Add", sizes=(64 * 16, 4, meet, 0))) for meet in (0, 1))
-    assert slow - quick == 64
+    quick, half, slow = (cycles(row("Add", sizes=(64 * 16, 4, meet, 0))) for meet in (0, 8, 16))
+    assert (half - quick, slow - quick) == (32, 64)
 
 
 def test_flags_of_a_trace_order_pipes() -> None:

@@ -44,8 +44,8 @@ class TraceRow:
 
     `path` is what the bytes count for ("GM->UB", "macs", "vector"); `tensor` and `offset` (in bytes) are where it touches GM.
     `sizes` of a copy: rows, bytes of a row, bytes between rows in GM, bytes of an element; of Mmad: m, n, k, bytes of an element;
-    of a vector instruction: repeats in sixteenths, bytes of its widest element, 1 if sources share a bank group, 1 if it goes by
-    a count; of a launch (path "launch"): kernel type, blocks. `touched` are the on-chip bytes that it reads and writes: level,
+    of a vector instruction: repeats in sixteenths, bytes of its widest element, sixteenths of its rounds in which sources share
+    a bank group, 1 if it goes by a count; of a launch (path "launch"): kernel type, blocks. `touched` are the on-chip bytes that it reads and writes: level,
     first byte, end, 1 if written.
     """
 

@@ -217,7 +217,7 @@ def _flat(chip: Chip, cost: VectorCost, work: Work, lanes: int) -> float:
 def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     """Folds of whole column chunks over all rows, then one whole-reduce a row (7 cycles a repeat, ASC).
 
-    Each fold needs the one before it: a PipeBarrier<PIPE_V> between.
+    Each fold needs the one before it: a PipeBarrier<PIPE_V> between, which lets it pass through.
     """
 
     def rule(chip: Chip, work: Work, cold: bool) -> float:
@@ -227,25 +227,25 @@ def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
         steps = -(-work.cols // lanes) - 1
         fold = _cost(chip, name, work.dtype.bytes)
         last = _cost(chip, "whole_sum" if name == "sum" else "whole_max", work.dtype.bytes)
-        total = _chunks(chip, fold, steps, work.rows, False) + steps * chip.vector.barrier
+        total = _chunks(chip, fold, steps, work.rows, False) + steps * fold.fixed
         return total + repeat_cycles(chip, last, work.rows, False) + (last.fixed if cold else 0.0)
 
     return rule
 
 
 def _block_reduce(chip: Chip, name: str, work: Work, cold: bool) -> float:
-    """The steps of `block_steps`, a barrier between: 64 floats a cycle by blocks (ASC), folds as in `_row_reduce`."""
+    """The steps of `block_steps`, each behind the one before it: 64 floats a cycle by blocks (ASC), folds as in `_row_reduce`."""
     fold = _cost(chip, name, work.dtype.bytes)
     blocks = _cost(chip, "blocksum" if name == "sum" else "blockmax", work.dtype.bytes)
-    total, cols = -float(chip.vector.barrier), work.cols
+    total, cols = 0.0, work.cols
     for step, left in block_steps(cols):
         if step == "block":
-            total += repeat_cycles(chip, blocks, -(-work.rows * left // BLOCK_ELEMENTS), False) + chip.vector.barrier
+            total += repeat_cycles(chip, blocks, -(-work.rows * left // BLOCK_ELEMENTS), False) + blocks.fixed
         else:
             folds = cols // left - 1
-            total += _chunks(chip, fold, folds, work.rows, False) + folds * chip.vector.barrier
+            total += _chunks(chip, fold, folds, work.rows, False) + folds * fold.fixed
         cols = left
-    return total + (blocks.fixed if cold else 0.0)
+    return total - (0.0 if cold else blocks.fixed)
 
 
 def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
@@ -255,7 +255,7 @@ def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
         repeats = -(-work.cols // chip.vector.lanes(work.dtype))
         fold = _cost(chip, name, work.dtype.bytes)
         first = repeat_cycles(chip, _cost(chip, "copy", work.dtype.bytes), repeats, False)
-        each = repeat_cycles(chip, fold, repeats, work.conflict) + chip.vector.barrier
+        each = repeat_cycles(chip, fold, repeats, work.conflict) + fold.fixed
         return first + (work.rows - 1) * each + (fold.fixed if cold else 0.0)
 
     return rule

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
@@ -103,11 +104,12 @@ class RanPrices:
             sixteenths, element = -(-row.bytes // 16), element or 4
         cost = self._cost(row, element)
         whole = -(-sixteenths // 16)
+        slope = cost.free + (cost.slope - cost.free) * conflict / 16
         if counted:
             tail = self.chip.vector.counter_tail if sixteenths % 16 and whole > 1 else 0.0
-            busy = max(cost.floor, (cost.slope if conflict else cost.free) * whole) + tail
+            busy = max(cost.floor, slope * whole) + tail
         else:
-            busy = repeat_cycles(self.chip, cost, whole, bool(conflict))
+            busy = repeat_cycles(self.chip, replace(cost, slope=slope), whole, True)
         return Price(busy, cost.fixed, "", 0, 0.0, "", False)
 
     def _cost(self, row: Row, element: int) -> VectorCost:

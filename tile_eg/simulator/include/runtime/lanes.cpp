@@ -84,14 +84,23 @@ int64_t repeats_of(const Lanes& lanes, const VectorSide* sides, int operands)
     return in_a_row < 0 ? lanes.repeat * 16 : in_a_row * widest(sides, operands) / 16;
 }
 
-// Whether two operands that are read start in one half of 512 bytes of UB, where reading both takes twice as long.
-bool same_group(const VectorSide* sides, int operands, bool reads_dst)
+// Whether two operands that are read start round `r` in one half of 512 bytes of UB, where reading both takes twice as long.
+bool same_group(const VectorSide* sides, int operands, int first, int64_t r)
 {
-    const int first = reads_dst ? 0 : 1;
+    const auto group = [&](int o) { return (sides[o].at.address + r * sides[o].stride.repeat * 32) % 512 / 256; };
     for (int a = first; a < operands; ++a)
         for (int b = a + 1; b < operands; ++b)
-            if (sides[a].at.address % 512 / 256 == sides[b].at.address % 512 / 256) return true;
+            if (group(a) == group(b)) return true;
     return false;
+}
+
+// In how many of its rounds they do, in sixteenths.
+int64_t conflicts(const Lanes& lanes, const VectorSide* sides, int operands, bool reads_dst)
+{
+    const int64_t rounds = lanes.count >= 0 ? 1 : std::max<int64_t>(1, lanes.repeat);
+    int64_t meeting = 0;
+    for (int64_t r = 0; r < rounds; ++r) meeting += same_group(sides, operands, reads_dst ? 0 : 1, r);
+    return meeting * 16 / rounds;
 }
 
 }  // namespace
@@ -115,8 +124,8 @@ VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& la
     if (runs_.empty()) return;
     for (int o = 1; o < operands; ++o) check_overlap(o);
     instruction_.check();
-    instruction_.sized(repeats_of(lanes, sides, operands), widest(sides, operands), same_group(sides, operands, reads_dst),
-                       lanes.count >= 0);
+    instruction_.sized(repeats_of(lanes, sides, operands), widest(sides, operands),
+                       conflicts(lanes, sides, operands, reads_dst), lanes.count >= 0);
     instruction_.counts("vector", bytes);
 }
 

@@ -137,7 +137,7 @@ void access(Instruction& reduce, const Operand& dst, const VectorSide& src, cons
     }
     if (!apart(in, out)) check_overlap(in, out, reduce.line());
     reduce.check();
-    reduce.sized(rounds_of(lanes, width) * 16, 2, 0, 0);
+    reduce.sized(rounds_of(lanes, width) * 16, size, 0, 0);
     reduce.counts("vector", rounds_of(lanes, width) * 256);
 }
 
@@ -324,7 +324,7 @@ void check_reduce_all(Instruction& reduce, const Operand& dst, const VectorSide&
     if (scratched) reduce.writes(scratch, 0, scratched);
     reduce.writes(dst, 0, result);
     reduce.check();
-    reduce.sized(lanes.count >= 0 ? lanes.count * size / 16 : rounds_of(lanes, width) * 16, 2, 0, lanes.count >= 0);
+    reduce.sized(lanes.count >= 0 ? lanes.count * size / 16 : rounds_of(lanes, width) * 16, size, 0, lanes.count >= 0);
     reduce.counts("vector", lanes.count >= 0 ? lanes.count * size : rounds_of(lanes, width) * 256);
 }
 
