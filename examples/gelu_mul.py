@@ -1,4 +1,4 @@
-"""Y = gelu(A[:, 0]) * A[:, 1], the two halves of each row; gelu in its tanh form: x * sigmoid(1.5957691 * (x + 0.044715 * x^3))."""
+"""Y = gelu(A[:, 0]) * A[:, 1], the two halves of each row; gelu as x * sigmoid(1.5957691 * (x + 0.044715 * x^3))."""
 
 import numpy as np
 
