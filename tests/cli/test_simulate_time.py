@@ -1,0 +1,77 @@
+"""`tile-eg simulate` says how long each launch would take, on text, in JSON and as a trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.simulator.asc import MAIN, QUEUES, SPEC, file_of
+from tile_eg.cli.app import run
+
+
+def simulated(capsys: pytest.CaptureFixture[str], *command: str) -> str:
+    assert run(["simulate", *command]) == 0
+    return capsys.readouterr().out
+
+
+def data(capsys: pytest.CaptureFixture[str], *command: str) -> dict[str, Any]:
+    return json.loads(simulated(capsys, *command, "--json"))
+
+
+def test_a_launch_of_a_main_has_a_time_its_pipes_and_what_bounds_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = simulated(capsys, str(file_of(tmp_path, MAIN).path))
+    assert "doubled: predicted " in shown and "2 blocks; bound by " in shown
+    assert [line.split()[:2] for line in shown.splitlines() if line.startswith("  AIV")]
+
+
+def test_the_chip_decides_the_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(file_of(tmp_path, MAIN).path)
+    slow, quick = (data(capsys, path, "--chip", chip)["launches"][0]["block_cycles"] / mhz
+                   for chip, mhz in (("910B4", 1500), ("910B1", 1850)))  # fmt: skip
+    assert slow > quick
+
+
+def test_every_launch_of_a_main_is_timed_after_the_one_before(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    start, end = MAIN.rindex("\n", 0, MAIN.index("<<<")), MAIN.index(";", MAIN.index("<<<")) + 1
+    twice = MAIN[:end] + MAIN[start:end] + MAIN[end:]
+    first, second = data(capsys, str(file_of(tmp_path, twice).path))["launches"]
+    assert second["start_microseconds"] == pytest.approx(first["microseconds"])
+    assert second["line"] > first["line"]
+
+
+def test_a_spec_names_the_kernel_of_its_launch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC)
+    launches = data(capsys, str(file_of(tmp_path, QUEUES).path), "--args", str(spec))["launches"]
+    assert [launch["kernel"] for launch in launches] == ["scaled"] and launches[0]["blocks"] == 2
+
+
+def test_json_holds_the_timeline_with_lines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spans = data(capsys, str(file_of(tmp_path, MAIN).path))["launches"][0]["timeline"]
+    copy = MAIN.splitlines().index("    AscendC::DataCopy(a, gx, LENGTH);") + 1
+    load = next(s for s in spans if s["line"] == copy)
+    assert (load["core"], load["pipe"], load["name"]) == ("AIV", "MTE2", "DataCopy")
+    assert load["us"] > 0 and load["complete_us"] >= load["start_us"] + load["us"]
+
+
+def test_queues_order_pipes_in_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC)
+    spans = data(capsys, str(file_of(tmp_path, QUEUES).path), "--args", str(spec))["launches"][0]["timeline"]
+    first = {pipe: next(s for s in spans if s["pipe"] == pipe) for pipe in ("MTE2", "V", "MTE3")}
+    assert first["MTE2"]["complete_us"] <= first["V"]["start_us"]
+    assert first["V"]["complete_us"] <= first["MTE3"]["start_us"]
+
+
+def test_the_trace_has_instructions_arrows_and_bytes_live(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, spec = tmp_path / "out.json", tmp_path / "spec.toml"
+    spec.write_text(SPEC)
+    simulated(capsys, str(file_of(tmp_path, QUEUES).path), "--args", str(spec), "--trace", str(out))
+    assert {"M", "X", "s", "f", "C"} <= {e["ph"] for e in json.loads(out.read_text())["traceEvents"]}
+
+
+def test_time_can_be_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert data(capsys, str(file_of(tmp_path, MAIN).path), "--no-time")["launches"] == []
