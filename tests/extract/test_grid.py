@@ -1,0 +1,151 @@
+"""How tiles go to cores: what the rules offer, which orders are worth a plan, and what the tiles of a block share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import pytest
+
+from tests.extract.kernels import CHIP, graph_of, kernel
+from tile_eg.compiler import Lowered, lower
+from tile_eg.egraph import Node
+from tile_eg.extract import Schedule, extract
+from tile_eg.extract.grid import Traffic, persistent, with_grid
+from tile_eg.ir.types import Level
+
+GEMM = """
+kernel gemm[M=640, N=640, K=256, BM=64, BN=128, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared a: f16[BM, BK], b: f16[BK, BN]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[bx*BM, k*BK]
+    b = B[k*BK, by*BN]
+    c += a @ b
+  }
+  C[bx*BM, by*BN] = c
+}
+"""
+ROWS = """
+kernel rows[M=800, N=64, BM=8](X: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared x: f32[BM, N]
+  x = X[bx*BM, 0]
+  Y[bx*BM, 0] = exp(x)
+}
+"""
+
+
+@lru_cache
+def best(text: str) -> Schedule:
+    return extract(graph_of(text), CHIP, k=1).best
+
+
+@lru_cache
+def lowered(text: str) -> Lowered:
+    return lower(kernel(text), CHIP.name)
+
+
+def payloads(text: str) -> set[tuple]:
+    return {(g.op, *g.payload) for g in graph_of(text).grids}
+
+
+def grid(blocks: int, window: int = 0, along: int = 0) -> Node:
+    return Node(0, "Persistent", -1, (), (blocks, window, along), 0, ())
+
+
+# ---- what is offered --------------------------------------------------------------------------------------------------------
+
+
+def test_fewer_tiles_than_cores_leave_no_choice():
+    assert payloads(GEMM.replace("M=640", "M=128")) == {("Blocks", 10)}
+
+
+def test_a_grid_of_one_dimension_has_one_order():
+    assert payloads(ROWS) == {("Blocks", 100), ("Persistent", 48, 0, 0), ("Persistent", 24, 0, 0)}
+
+
+def test_a_grid_of_two_dimensions_has_bands_that_are_narrower_than_it():
+    found = payloads(GEMM)
+    assert {("Persistent", 24, w, 0) for w in (1, 2, 3, 4, 6, 8)} <= found
+    assert {w for _, _, w, along in (p for p in found if p[0] == "Persistent") if along == 1} == {2, 3, 4}
+
+
+def test_every_grid_names_its_rule():
+    rules = {r for g in graph_of(GEMM).grids for r in g.rules}
+    assert rules == {"block-a-tile", "persistent", "bands-across", "bands-down"}
+
+
+def test_only_as_many_blocks_as_run_at_a_time_are_tried():
+    assert {s.grid.payload[0] for s in persistent(best(ROWS), CHIP, 48)} == {48}
+
+
+def test_the_grids_own_order_is_always_tried():
+    assert persistent(best(GEMM), CHIP, 24)[0].grid.payload == (24, 0, 0)
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_no_more_orders_are_tried_than_asked_for(most):
+    assert len(persistent(best(GEMM), CHIP, 24, most)) == most
+
+
+# ---- what an order costs ----------------------------------------------------------------------------------------------------
+
+
+def test_bands_bring_less_where_l2_forgets():
+    tall = best(GEMM.replace("M=640, N=640", "M=8192, N=8192"))
+    small = Traffic(tall, replace(CHIP, l2_bytes=600_000))
+    assert small.misses(grid(24, 4)) < 0.7 * small.misses(grid(24))
+
+
+def test_no_order_brings_less_than_every_byte_once():
+    traffic = Traffic(best(GEMM), CHIP)
+    assert {traffic.misses(grid(24, w)) for w in (0, 1, 2, 4)} == {2 * 640 * 256 * 2}
+
+
+# ---- what a schedule becomes ------------------------------------------------------------------------------------------------
+
+
+def test_the_schedule_of_one_tile_stays_as_it_is():
+    before = {i: (s.slots, s.ring) for i, s in best(GEMM).storages.items()}
+    with_grid(best(GEMM), grid(24), CHIP)
+    assert {i: (s.slots, s.ring) for i, s in best(GEMM).storages.items()} == before and best(GEMM).grid is None
+
+
+def test_a_result_in_l0c_leaves_while_the_next_one_is_made():
+    made = with_grid(best(GEMM), grid(24), CHIP)
+    assert [(s.slots, s.ring) for s in made.storages.values() if s.level is Level.L0C] == [(2, 0)]
+
+
+def test_a_result_that_fills_l0c_has_one_place():
+    made = with_grid(best(GEMM.replace("BM=64, BN=128", "BM=128, BN=256")), grid(2), CHIP)
+    assert [s.slots for s in made.storages.values() if s.level is Level.L0C] == [1]
+
+
+def test_ub_holds_several_tiles_in_turn():
+    made = with_grid(best(ROWS), grid(48), CHIP)
+    places = [made.addresses[i] for i, s in made.storages.items() if s.level is Level.UB]
+    steps = {b - a for at in places for a, b in zip(at, at[1:], strict=False)}
+    assert made.copies == 3 and {len(at) for at in places} == {3} and len(steps) == 1
+
+
+def test_ub_has_as_many_copies_as_there_is_room_for():
+    made = with_grid(best(ROWS.replace("BM=8", "BM=512")), grid(1), CHIP)
+    assert made.copies == 2 and 128 * 1024 <= made.peaks[Level.UB] <= CHIP.level_bytes(Level.UB)
+
+
+# ---- what is decided --------------------------------------------------------------------------------------------------------
+
+
+def test_a_kernel_of_many_tiles_launches_a_block_a_core():
+    assert lowered(ROWS).program.blocks == 48
+
+
+def test_one_block_a_tile_is_kept_as_the_runner_up():
+    others = [c.microseconds for c in lowered(ROWS).candidates if c.schedule.grid is None]
+    assert others and min(others) > lowered(ROWS).candidates[0].microseconds
+
+
+def test_the_explanation_tells_the_order_of_tiles():
+    assert "48 blocks" in str(lowered(ROWS).explanation)
