@@ -223,7 +223,8 @@ class Lowered(Planned):
         """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
         ranked = [(c.schedule, c.microseconds) for c in self.candidates]
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
-        return Explanation(title, self.cost, ranked, self.dropped, self.extraction, self.phases, self.timings, self.seconds)
+        search = self.extraction, self.phases, self.timings, self.seconds
+        return Explanation(title, self.cost, ranked, self.dropped, *search, self.trials)
 
 
 def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", search: SearchOptions | None = None) -> Lowered:
@@ -234,15 +235,15 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
     """
     if isinstance(kernel, OpenKernel):
         return _sized(kernel, chip, rank, search or search_options())
-    from tile_eg.cost_models import rank_model
-    from tile_eg.frontend.check import check
-    from tile_eg.frontend.ssa import to_values
+    start, timings = perf_counter(), dict[str, float]()
+    with stage("load", kernel.source, timings):
+        from tile_eg.cost_models import rank_model
+        from tile_eg.frontend.check import check
+        from tile_eg.frontend.ssa import to_values
 
-    start = perf_counter()
-    target = _target(chip)
-    model = rank_model(rank, target)
-    options = search or search_options()
-    timings: dict[str, float] = {}
+        target = _target(chip)
+        model = rank_model(rank, target)
+        options = search or search_options()
 
     def step(name: str, do: Callable[..., Any], *arguments: Any) -> Any:
         with stage(name, kernel.source, timings):

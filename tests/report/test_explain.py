@@ -84,7 +84,7 @@ def test_each_alternative_has_its_times(gemm: Lowered) -> None:
 
 
 def test_a_refusal_is_shown_with_its_reason(gemm: Lowered, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "refused\n" not in str(gemm.explanation)
+    assert "\nrefused\n" not in str(gemm.explanation)
     monkeypatch.setattr(gemm.extraction, "refused", [(123.0, Refused("capacity", "UB is too small"))])
     assert "refused\n  123 cycles: capacity: UB is too small" in str(gemm.explanation)
 

@@ -34,22 +34,19 @@ class Otherwise:
 
     def planned(self, schedule: Schedule) -> tuple[Candidate | None, str]:
         """The schedule with its plan and its time, under the chosen grid; or the reason why it cannot be planned."""
-        grid = self.chosen.schedule.grid
-        try:
-            held = with_grid(schedule, grid, self.lowered.chip) if grid is not None else schedule
-            planned = plan_schedule(held, self.lowered.chip)
-        except Exception as error:
-            return None, str(error)
-        return Candidate(held, planned, self.rank.predict([planned.program])[0]), ""
+        return self._under(schedule, self.chosen.schedule.grid)
 
     def on_grid(self, grid: Node) -> tuple[Candidate | None, str]:
         """The chosen schedule with its tiles given to the cores in another way."""
-        same = [c.schedule for c in self.lowered.candidates if c.schedule.nodes is self.chosen.schedule.nodes]
-        plain = next((s for s in same if not s.persistent), self.chosen.schedule)
+        same = [c for c in self.lowered.candidates if c.schedule.nodes is self.chosen.schedule.nodes]
+        plain = next((c for c in same if not c.schedule.persistent), self.chosen)
+        return (plain, "") if grid.op == "Blocks" else self._under(plain.schedule, grid)
+
+    def _under(self, schedule: Schedule, grid: Node | None) -> tuple[Candidate | None, str]:
         try:
-            held = with_grid(plain, grid, self.lowered.chip)
+            held = with_grid(schedule, grid, self.lowered.chip) if grid is not None and grid.op != "Blocks" else schedule
             planned = plan_schedule(held, self.lowered.chip)
-        except Exception as error:
+        except Exception as error:  # what cannot be planned is the answer to the question, not a fault
             return None, str(error)
         return Candidate(held, planned, self.rank.predict([planned.program])[0]), ""
 

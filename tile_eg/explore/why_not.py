@@ -14,7 +14,7 @@ from tile_eg.extract.base import Overflow
 from tile_eg.extract.forced import Answer
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.printed import Printed
-from tile_eg.report.decisions import difference, grid_option, more, option
+from tile_eg.report.decisions import difference, grid_option, more, open_choices, option, subject
 from tile_eg.report.text import duration, indent
 from tile_eg.rules import registry
 from tile_eg.search import nearest_rule
@@ -25,6 +25,7 @@ FORMS = {
     "L0 128,256,64": "the steps m, n, k of a product",
     "rule=NAME": "a schedule with something that this rule made",
     "grid=24,3,0": "blocks, tiles in a band, direction; or grid=blocks",
+    "q in L1=reloaded": "anything in the table of decisions",
 }
 
 
@@ -117,11 +118,24 @@ def _grid(otherwise: Otherwise, wanted: str) -> list[Verdict]:
     return [Verdict(title, _costs(otherwise, candidate) if candidate else f"refused: {why}")]
 
 
+def _named(otherwise: Otherwise, about: str, wanted: str) -> list[Verdict]:
+    """A decision as the table of decisions calls it."""
+    schedule, graph = otherwise.chosen.schedule, otherwise.graph
+    offered: dict[str, list[Node]] = {}
+    for node, _ in open_choices(schedule):
+        offered.setdefault(subject(schedule, node), []).extend(graph.classes[node.cls])
+    if about not in offered:
+        raise TileError(f"--why-not {about}={wanted}: there is no such decision", help=did_you_mean(about, offered))
+    members = [n for n in offered[about] if option(n, graph) == wanted]
+    return [_verdict(otherwise, f"{about}: {wanted}", members, _offered(offered[about], graph))]
+
+
 _QUESTIONS: tuple[tuple[str, Callable[..., list[Verdict]]], ...] = (
     (r"(?:(\w+)\.)?(stages|ring|skew) *= *(\d+)", _setting),
     (r"L0[ =]+(\d+) *[,x] *(\d+) *[,x] *(\d+)", _steps),
     (r"rule *= *([\w-]+)", _rule),
     (r"grid *= *([\w,]+)", _grid),
+    (r"(.+?) *= *(.+)", _named),
 )
 
 

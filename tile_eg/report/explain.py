@@ -13,7 +13,8 @@ from tile_eg.report.cost import Cost
 from tile_eg.report.decisions import Runner, decisions_text, difference
 from tile_eg.report.effort import nodes_by_rule, phases_text, rules_text, seconds_text
 from tile_eg.report.schedule_tree import schedule_text
-from tile_eg.report.text import duration, indent
+from tile_eg.report.text import duration, indent, table
+from tile_eg.sizing.choose import Trial
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,7 +22,7 @@ class Explanation(Printed):
     """What `explain` shows. `ranked` are the schedules with their predicted microseconds, the chosen one first.
 
     `runners` are the runners-up by the class of the decision; None where they were not looked for. `timings` are seconds by
-    stage, `total` those from the first to the last.
+    stage, `total` those from the first to the last. `trials` are the block sizes that were tried where the author left them open.
     """
 
     signature: str
@@ -32,12 +33,14 @@ class Explanation(Printed):
     phases: Sequence[Phase]
     timings: Mapping[str, float]
     total: float
+    trials: Sequence[Trial] = ()
     runners: Mapping[int, Runner] | None = None
 
     def __str__(self) -> str:
         schedule, best = self.ranked[0]
         sections = {
             "": self.cost.headline(),
+            "block sizes": self._sizes(),
             "schedule": schedule_text(schedule),
             "decisions": decisions_text(schedule, self.runners, best),
             "alternatives": self._alternatives(),
@@ -46,6 +49,10 @@ class Explanation(Printed):
         }
         parts = [f"{title}\n{indent(text)}" if title else text for title, text in sections.items() if text]
         return "\n\n".join([self.signature, *parts])
+
+    def _sizes(self) -> str:
+        rows = [(t, _predicted(t), duration(t.estimated * 1e-6), t.problem) for t in self.trials]
+        return table(rows, ("tried", "predicted", "estimated", ""), right=(1, 2)) if rows else ""
 
     def _alternatives(self) -> str:
         best = self.ranked[0][0]
@@ -63,6 +70,10 @@ class Explanation(Printed):
             solves += "; it reached its limit of time or refusals, and the best of what was found is used"
         parts = phases_text(self.phases), rules_text(self.phases, nodes_by_rule(graph))
         return "\n\n".join([*parts, solves, seconds_text(self.timings, self.total, graph)])
+
+
+def _predicted(trial: Trial) -> str:
+    return "-" if trial.predicted is None else duration(trial.predicted * 1e-6)
 
 
 def _cost(schedule: Schedule, microseconds: float) -> str:

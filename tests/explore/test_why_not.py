@@ -1,0 +1,133 @@
+"""A decision that was not taken is taken, and the answer is its price, or why it cannot be."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.explore.kernels import kernel, lowered
+from tile_eg.compiler import lower
+from tile_eg.errors import TileError
+from tile_eg.explore import explained, runners, why_not
+from tile_eg.explore.why_not import FORMS
+from tile_eg.report.decisions import GRID, open_choices
+from tile_eg.rules import registry
+from tile_eg.search import search_options
+
+
+def answer(name: str, question: str, **sizes: int) -> str:
+    return str(why_not(lowered(name, **sizes), question))
+
+
+@pytest.mark.parametrize("question", ["ring=1", "stages=1", "ring = 1"])
+def test_another_ring_depth_has_its_price(question: str) -> None:
+    said = answer("gemm", question)
+    assert "ring 1 instead of 3" in said
+    assert " us (+" in said
+
+
+def test_a_question_may_name_one_loop() -> None:
+    said = answer("gemm", "k.ring=2")
+    assert "ring 2 of loop k\n" in said
+    assert "k_by" not in said.split("instead")[0]
+
+
+def test_an_unknown_loop_is_refused_with_those_there_are() -> None:
+    with pytest.raises(TileError, match="known here: j"):
+        answer("flash_attention", "q.ring=2")
+
+
+def test_what_was_chosen_is_told_to_be() -> None:
+    assert "this is what was chosen" in answer("gemm", "ring=3")
+
+
+def test_what_no_rule_offers_is_told_with_what_there_is() -> None:
+    assert "not offered; there is 1, 2, 3" in answer("gemm", "ring=7")
+
+
+def test_another_skew_has_its_price() -> None:
+    assert "skew 0 instead of" in answer("flash_attention", "skew=0")
+
+
+def test_other_steps_of_a_product_have_their_price() -> None:
+    assert "128 x 128 x 128 instead of" in answer("gemm", "L0 128,128,128")
+
+
+def test_steps_that_do_not_fit_are_not_offered() -> None:
+    assert "not offered; there is " in answer("gemm", "L0 512,512,512")
+
+
+def test_a_rule_is_asked_for_by_its_name() -> None:
+    assert "store to C: UBToGM" in answer("gemm", "rule=ub-store")
+
+
+def test_a_rule_that_matched_nothing_is_told_with_its_maths() -> None:
+    assert registry()["v-mul-add"].maths in answer("gemm", "rule=v-mul-add")
+
+
+def test_a_rule_of_values_is_told_to_make_no_instruction() -> None:
+    assert "--without row-operand" in answer("flash_attention", "rule=row-operand")
+
+
+def test_an_unknown_rule_is_told_with_the_nearest() -> None:
+    with pytest.raises(TileError, match="did you mean `v-rows`"):
+        answer("gemm", "rule=v-row")
+
+
+def test_the_grid_of_few_tiles_has_no_alternative() -> None:
+    assert "not offered: grid=blocks" in answer("gemm", "grid=24,3,0")
+
+
+def test_another_grid_has_its_price() -> None:
+    said = answer("gemm", "grid=blocks", M=2048, N=2048, K=256)
+    assert "grid: a block a tile" in said
+    assert " us (" in said
+
+
+def test_what_is_no_question_is_refused_with_the_forms() -> None:
+    with pytest.raises(TileError) as caught:
+        answer("gemm", "faster please")
+    for form in FORMS:
+        assert form in str(caught.value)
+
+
+def test_a_choice_that_overflows_a_memory_is_refused_with_what_lives_there() -> None:
+    said = answer("softmax", "store to Y=UBToGM", BM=128)
+    assert "refused: it needs " in said
+    assert "bytes of UB at once; 910B2 has 188,160" in said
+    assert "x: f32[128, 512] x 1 = 262,144 bytes, line 6" in said
+
+
+def test_a_decision_is_asked_for_as_the_table_names_it() -> None:
+    assert "q in L1: reloaded instead of resident" in answer("flash_attention", "q in L1=reloaded")
+
+
+def test_a_decision_that_the_table_does_not_have_is_refused_with_the_nearest() -> None:
+    with pytest.raises(TileError, match="did you mean `store to C`"):
+        answer("gemm", "store to D=UBToGM")
+
+
+def test_every_open_decision_has_a_runner_up_or_a_reason() -> None:
+    attention = lowered("flash_attention")
+    found = runners(attention)
+    assert {node.cls for node, _ in open_choices(attention.candidates[0].schedule)} <= found.keys()
+    assert all(r.microseconds is not None or r.why for r in found.values())
+
+
+def test_a_runner_up_is_legal_and_planned() -> None:
+    assert all(r.microseconds is None or r.microseconds > 0 for r in runners(lowered("gemm")).values())
+
+
+def test_the_grid_has_its_runner_up_too() -> None:
+    found = runners(lowered("gemm", M=2048, N=2048, K=256))
+    assert found[GRID].microseconds
+
+
+def test_an_explanation_shows_the_runners_up_and_what_they_cost() -> None:
+    text = str(explained(lowered("gemm")))
+    assert "runner-up" in text
+    assert "+" in text.split("decisions\n")[1].split("alternatives")[0]
+
+
+def test_a_rule_that_was_left_out_is_told_to_be() -> None:
+    without = lower(kernel("gemm"), search=search_options(without=["ub-store"]))
+    assert "left out" in str(why_not(without, "rule=ub-store"))
