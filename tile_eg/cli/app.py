@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from tile_eg.cli import options, sources
+from tile_eg.cli.audit import audit
 from tile_eg.cli.console import complain, show
 from tile_eg.cli.explore import alternatives, diff
 from tile_eg.cli.models import compare_models
@@ -167,6 +168,7 @@ app.command("simulate")(simulate_file)
 app.command()(searching(alternatives))
 app.command()(searching(diff))
 app.command("compare-models")(compare_models)
+app.command("audit")(audit)
 
 
 @app.command()

@@ -13,6 +13,7 @@ from tile_eg.chips import Chip
 from tile_eg.egraph.blame import blame
 from tile_eg.egraph.deeper import with_deeper_loops
 from tile_eg.egraph.encode import Encoder
+from tile_eg.egraph.members import Members, read_members
 from tile_eg.egraph.snapshot import Graph, snapshot
 from tile_eg.errors import TileError
 from tile_eg.ir.types import Level
@@ -29,6 +30,7 @@ PHASES = {
     "facts of new values": ("facts",),
     "partition, placement, pipelining": ("cube", "vec", "place", "loops", "facts"),
 }
+VALUE_PHASES = tuple(PHASES)[:-1]
 ONCE = {"algebra": 3}  # rounds of phases that would not end by themselves
 
 
@@ -181,6 +183,35 @@ def _cores(encoder: Encoder, chip: Chip) -> list[int]:
     if any(t.op == "matmul" for t in encoder.names):
         return [chip.cube_cores]
     return [chip.vector_cores, chip.vector_cores // 2]
+
+
+def value_members(values: Values, held: tuple[Theory, ...], budget: Budget | None = None) -> tuple[Members, list[Phase]]:
+    """The classes of values that the rules of `held` find, before anything is placed, and how the phases went."""
+    values, tilings = with_deeper_loops(values)
+    encoder = Encoder(values, tilings)
+    commands = encoder.encode()
+    try:
+        with _lock, _scratch(held) as egraph:
+            _run(egraph, "\n".join(commands))
+            phases = [_run_phase(egraph, name, budget or Budget()) for name in VALUE_PHASES]
+            return read_members(egraph, encoder), phases
+    except RuntimeError as e:
+        raise _explained(e, commands, held) from e
+
+
+def proves(values: Values, held: tuple[Theory, ...], first: str, second: str) -> bool:
+    """Whether the rules of `held` find two terms of the kernel equal."""
+    values, tilings = with_deeper_loops(values)
+    commands = Encoder(values, tilings).encode()
+    with _lock, _scratch(held) as egraph:
+        _run(egraph, "\n".join([*commands, f"(let $first {first})", f"(let $second {second})"]))
+        for name in VALUE_PHASES:
+            _run_phase(egraph, name, Budget())
+        try:
+            _run(egraph, "(check (= $first $second))")
+        except RuntimeError:
+            return False
+        return True
 
 
 def _explained(error: RuntimeError, commands: list[str], held: tuple[Theory, ...]) -> Exception:

@@ -1,0 +1,202 @@
+"""What the terms of an e-graph's classes are in numbers: one block of the kernel, on given arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tile_eg.egraph.members import Class, Member, Members
+from tile_eg.ir import arithmetic as ar
+from tile_eg.ir import index as ix
+from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.types import DTYPES
+
+Array = np.ndarray
+
+
+class Unbound(Exception):
+    """The term belongs to a trip of a loop that is not running."""
+
+
+class Numbers:
+    """Evaluates terms where the block index and, inside loops, the trips and states are bound.
+
+    A tile is rows x cols with NaN beyond its valid extents; a version is all elements of its tensor; a loop the tuple of its
+    final states; a scalar expression an array over (i, j).
+    """
+
+    def __init__(self, members: Members, arrays: Mapping[str, Array], indices: Mapping[str, int]) -> None:
+        self.members, self.arrays, self.indices = members, arrays, dict(indices)
+        self.states: dict[int, tuple[Array, ...]] = {}
+        self.known: dict[Class, Any] = {}
+
+    def inside(self, loop: int, trip: int, states: tuple[Array, ...]) -> Numbers:
+        """The same block in a trip of a loop."""
+        deeper = Numbers(self.members, self.arrays, {**self.indices, self.variable(loop): trip})
+        deeper.states = {**self.states, loop: states}
+        return deeper
+
+    def variable(self, loop: int) -> str:
+        return self.members.encoder.values.variables[loop]
+
+    def of(self, cls: Class) -> Any:
+        """The value of a class, by its smallest term."""
+        if cls not in self.known:
+            self.known[cls] = self.member(cls, self.members.chosen[cls])
+        return self.known[cls]
+
+    def member(self, cls: Class, m: Member) -> Any:
+        """The value of one term of a class. Unbound where it belongs to another trip."""
+        x = getattr(self, f"_{m.op.lower()}")(*m.args)
+        return self.masked(cls, x) if cls[0] == "V" and cls in self.members.shapes else x
+
+    def at(self, e: ix.Expr) -> int:
+        if not ix.variables(e) <= self.indices.keys():
+            raise Unbound
+        return ix.evaluate(e, self.indices)
+
+    def masked(self, cls: Class, x: Array) -> Array:
+        shape = self.members.shapes[cls]
+        rows, cols = max(0, self.at(shape.vrows)), max(0, self.at(shape.vcols))
+        out = np.full((shape.rows, shape.cols), np.nan, numpy_dtype(shape.dtype))
+        out[:rows, :cols] = np.broadcast_to(x, (shape.rows, shape.cols))[:rows, :cols]
+        return out
+
+    def inner(self, cls: Class) -> Array:
+        """The valid part of a tile."""
+        shape = self.members.shapes[cls]
+        return self.of(cls)[: max(0, self.at(shape.vrows)), : max(0, self.at(shape.vcols))]
+
+    # tiles
+
+    def _load(self, version: Class, offset: ix.Expr, stride: int, rows: int, cols: int, vr: ix.Expr, vc: ix.Expr) -> Array:
+        flat, (r, c) = self.of(version), (max(0, self.at(vr)), max(0, self.at(vc)))
+        out = np.full((rows, cols), np.nan, flat.dtype)
+        out[:r, :c] = flat[self.at(offset) + stride * np.arange(r)[:, None] + np.arange(c)]
+        return out
+
+    def _fill(self, value: float, rows: int, cols: int, dtype: str) -> Array:
+        return np.full((rows, cols), value, numpy_dtype(DTYPES[dtype]))
+
+    def _matmul(self, a: Class, b: Class, ta: int, tb: int) -> Array:
+        x, y = self.inner(a), self.inner(b)
+        x, y = (x.T if ta else x), (y.T if tb else y)
+        depth = min(x.shape[1], y.shape[0])
+        made = ar.matmul(x[:, :depth], y[:depth])
+        rows = self.members.shapes[a].cols if ta else self.members.shapes[a].rows
+        cols = self.members.shapes[b].rows if tb else self.members.shapes[b].cols
+        out = np.full((rows, cols), np.nan, np.float32)
+        out[: made.shape[0], : made.shape[1]] = made
+        return out
+
+    def _un(self, op: str, x: Class) -> Array:
+        return ar.unary(op, self.of(x))
+
+    def _bin(self, op: str, x: Class, y: Class) -> Array:
+        return ar.binary(op, self.of(x), self.of(y))
+
+    def _bins(self, op: str, x: Class, f: float) -> Array:
+        a = self.of(x)
+        return ar.binary(op, a, np.full_like(a, f))
+
+    def _binr(self, op: str, swap: int, x: Class, v: Class) -> Array:
+        return self._broadcast(op, swap, self.of(x), self.of(v).T)
+
+    def _binc(self, op: str, swap: int, x: Class, v: Class) -> Array:
+        return self._broadcast(op, swap, self.of(x), self.of(v))
+
+    @staticmethod
+    def _broadcast(op: str, swap: int, a: Array, v: Array) -> Array:
+        b = np.broadcast_to(v, a.shape)
+        return ar.binary(op, b, a) if swap else ar.binary(op, a, b)
+
+    def _blk(self, v: Class) -> Array:
+        x = self.of(v)
+        return np.repeat(x.T, 32 // x.dtype.itemsize, axis=1)
+
+    def _cast(self, dtype: str, x: Class) -> Array:
+        return self.of(x).astype(numpy_dtype(DTYPES[dtype]))
+
+    def _bcast(self, axis: int, v: Class, n: int) -> Array:
+        x = self.of(v)
+        return np.repeat(x.T, n, axis=1) if axis == 1 else np.repeat(x, n, axis=0)
+
+    def _red(self, axis: int, op: str, x: Class) -> Array:
+        shape = self.members.shapes[x]
+        made = ar.reduce(op, self.inner(x), axis)
+        out = np.full((1, shape.rows if axis == 1 else shape.cols), np.nan, numpy_dtype(shape.dtype))
+        out[0, : made.size] = made
+        return out
+
+    def _arg(self, loop: int, k: int) -> Array:
+        if loop not in self.states:
+            raise Unbound
+        return self.states[loop][k]
+
+    def _proj(self, k: int, loop: Class) -> Array:
+        return self.of(loop)[k]
+
+    # scalar expressions
+
+    def _par(self, rows: int, cols: int, s: Class) -> Array:
+        return np.broadcast_to(self.scalar(s, rows == 1), (rows, cols))
+
+    def scalar(self, cls: Class, vector: bool) -> Array:
+        """A scalar expression over all (i, j), as an array that broadcasts; in a `vector` reductions lie along it."""
+        m = self.members.chosen[cls]
+        match m.op:
+            case "Ld" | "LdC":
+                return self.of(m.args[0])
+            case "LdR":
+                return self.of(m.args[0]).T
+            case "K":
+                return np.full((1, 1), m.args[0], numpy_dtype(DTYPES[m.args[1]]))
+            case "SUn":
+                return ar.unary(m.args[0], self.scalar(m.args[1], vector))
+            case "SBin":
+                return ar.binary(m.args[0], self.scalar(m.args[1], vector), self.scalar(m.args[2], vector))
+            case "SCast":
+                return self.scalar(m.args[1], vector).astype(numpy_dtype(DTYPES[m.args[0]]))
+        found = self.scalar(m.args[1], False)
+        tile = np.broadcast_to(found, (found.shape[0], m.args[2]))
+        valid = ~np.isnan(tile).all(axis=0)
+        made = ar.reduce(m.args[0], tile[:, valid], 1)
+        return made[None, :] if vector else made[:, None]
+
+    # versions and loops
+
+    def _given(self, name: str) -> Array:
+        return self.arrays[name].reshape(-1)
+
+    def _store(self, version: Class, offset: ix.Expr, stride: int, value: Class, vr: ix.Expr, vc: ix.Expr) -> Array:
+        rows, cols = max(0, self.at(vr)), max(0, self.at(vc))
+        out = self.of(version).copy()
+        out[self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)] = self.of(value)[:rows, :cols]
+        return out
+
+    _targ, _tproj = _arg, _proj
+
+    def _snil(self) -> tuple:
+        return ()
+
+    def _scons(self, init: Class, after: Class, rest: Class) -> tuple:
+        return ((init, after), *self.of(rest))
+
+    _tcons = _scons
+
+    def _loop(self, loop: int, trips: int, chain: Class) -> tuple[Array, ...]:
+        *_, last = [states for _, states in self.trips(loop, trips, chain)]
+        return last
+
+    def trips(self, loop: int, trips: int, chain: Class) -> list[tuple[Numbers, tuple[Array, ...]]]:
+        """Each trip of a loop, with the states after it."""
+        pairs = self.of(chain)
+        states = tuple(self.of(init) for init, _ in pairs)
+        out: list[tuple[Numbers, tuple[Array, ...]]] = []
+        for trip in range(trips):
+            here = self.inside(loop, trip, states)
+            states = tuple(here.of(after) for _, after in pairs)
+            out.append((here, states))
+        return out or [(self, states)]
