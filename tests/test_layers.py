@@ -28,7 +28,9 @@ ROOMS: dict[str, set[str]] = {
     "emit": GROUND | {"cost_models", "timeline", "extract", "egraph"},
     "sizing": GROUND | {"timeline", "egraph"},
     "report": GROUND | {"sizing", "cost_models", "timeline", "extract", "egraph", "rules", "simulator"},
-    "laboratory": GROUND | {"frontend", "rules", "search", "cost_models", "timeline", "extract", "egraph", "emit", "report", "compiler"},
+    "laboratory": GROUND | {
+        "frontend", "rules", "search", "cost_models", "timeline", "extract", "egraph", "emit", "report", "compiler",
+    },
     "search": GROUND - {"chips"} | {"rules", "egraph"},
     "compiler": GROUND | {"sizing",
         "rules", "search", "frontend", "egraph", "timeline", "simulator", "cost_models", "extract", "emit", "report",
