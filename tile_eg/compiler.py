@@ -263,23 +263,33 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
 
 ORDERS = {"none": 0, "quick": 3, "full": None}
 """In how many orders a persistent kernel's tiles are tried, by the effort; None: in all that there are."""
+RIVALS, NEAR = 2, 1.15
+"""Of so many schedules, those that take at most so many times as long as the best are tried as persistent kernels."""
 
 
 def _over_tiles(
     candidates: tuple[Candidate, ...], chip: Chip, model: RankModel, most: int | None
 ) -> tuple[tuple[Candidate, ...], Dropped]:
-    """The candidates, and the best one with launch blocks that go through several tiles, ranked; and what cannot be planned."""
+    """The candidates, and those near the best with launch blocks that go through several tiles, ranked; and what failed.
+
+    The orders of tiles are tried on the best of these: they share its plan.
+    """
     from tile_eg.emit.tasks import reordered
-    from tile_eg.extract.grid import persistent
+    from tile_eg.extract.grid import orders, with_grid
     from tile_eg.timeline.works import blocks_at_once
 
-    best = candidates[0]
-    schedules = persistent(best.schedule, chip, blocks_at_once(best.planned.program, chip), most)
-    if not schedules:
+    near = [c for c in candidates[:RIVALS] if c.microseconds <= NEAR * candidates[0].microseconds]
+    grids = orders(near[0].schedule, chip, blocks_at_once(near[0].planned.program, chip), most)
+    if not grids:
         return candidates, ()
-    planned, dropped = _plan_each(schedules[:1], chip)
-    planned += [(s, Planned(reordered(first.program, s), chip)) for _, first in planned for s in schedules[1:]]
-    return _fastest_first((*candidates, *_ranked(planned, model))), dropped
+    near = [c for c in near if blocks_at_once(c.planned.program, chip) == grids[0].payload[0]]
+    planned, dropped = _plan_each([with_grid(c.schedule, grids[0], chip) for c in near], chip)
+    if not planned:
+        return candidates, dropped
+    made = _ranked(planned, model)
+    others = [replace(made[0].schedule, grid=g) for g in grids[1:]]
+    planned = [(s, Planned(reordered(made[0].planned.program, s), chip)) for s in others]
+    return _fastest_first((*candidates, *made, *_ranked(planned, model))), dropped
 
 
 def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> Lowered:

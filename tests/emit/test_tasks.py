@@ -26,7 +26,7 @@ from tile_eg.ir.program import AIC, AIV, Gm, Instr, Let, Program, Tasks, walk
 from tile_eg.ir.program_text import parse_program
 from tile_eg.ir.tasks import free_names, in_order, inlined, tasks, tile_at
 
-NAMES = free_names(("task", "turn", "band", "width", "tile"), ())
+NAMES = free_names(("task", "turn", "band", "width", "step", "tile"), ())
 ORDERS = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10), st.integers(0, 1), st.integers(1, 12))
 GEMM_EXP = """
 kernel gemm_exp[M=128, N=192, K=96, BM=32, BN=64](A: f16[M, K], B: f16[K, N]) -> D: f32[M, N] {
@@ -105,6 +105,10 @@ def test_the_number_of_a_tile_is_what_its_expression_says(order):
 
 def test_a_band_is_gone_through_across_its_width_first():
     assert [divmod(tile_at(turn, (4, 3), 2, 0), 4)[::-1] for turn in range(6)] == [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]
+
+
+def test_every_other_band_is_gone_through_backwards():
+    assert [tile_at(turn, (2, 3), 1, 0) for turn in range(6)] == [0, 2, 4, 5, 3, 1]
 
 
 @given(st.integers(1, 50), st.integers(1, 50))

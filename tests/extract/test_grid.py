@@ -11,7 +11,7 @@ from tests.extract.kernels import CHIP, graph_of, kernel
 from tile_eg.compiler import Lowered, lower
 from tile_eg.egraph import Node
 from tile_eg.extract import Schedule, extract
-from tile_eg.extract.grid import Traffic, persistent, with_grid
+from tile_eg.extract.grid import Traffic, orders, with_grid
 from tile_eg.ir.types import Level
 
 GEMM = """
@@ -78,16 +78,16 @@ def test_every_grid_names_its_rule():
 
 
 def test_only_as_many_blocks_as_run_at_a_time_are_tried():
-    assert {s.grid.payload[0] for s in persistent(best(ROWS), CHIP, 48)} == {48}
+    assert {g.payload[0] for g in orders(best(ROWS), CHIP, 48)} == {48}
 
 
 def test_the_grids_own_order_is_always_tried():
-    assert persistent(best(GEMM), CHIP, 24)[0].grid.payload == (24, 0, 0)
+    assert orders(best(GEMM), CHIP, 24)[0].payload == (24, 0, 0)
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_no_more_orders_are_tried_than_asked_for(most):
-    assert len(persistent(best(GEMM), CHIP, 24, most)) == most
+    assert len(orders(best(GEMM), CHIP, 24, most)) == most
 
 
 # ---- what an order costs ----------------------------------------------------------------------------------------------------
@@ -96,12 +96,18 @@ def test_no_more_orders_are_tried_than_asked_for(most):
 def test_bands_bring_less_where_l2_forgets():
     tall = best(GEMM.replace("M=640, N=640", "M=8192, N=8192"))
     small = Traffic(tall, replace(CHIP, l2_bytes=600_000))
-    assert small.misses(grid(24, 4)) < 0.7 * small.misses(grid(24))
+    assert small.bytes(grid(24, 4))[0] < 0.7 * small.bytes(grid(24))[0]
 
 
 def test_no_order_brings_less_than_every_byte_once():
     traffic = Traffic(best(GEMM), CHIP)
-    assert {traffic.misses(grid(24, w)) for w in (0, 1, 2, 4)} == {2 * 640 * 256 * 2}
+    assert {traffic.bytes(grid(24, w))[0] for w in (0, 1, 2, 4)} == {2 * 640 * 256 * 2}
+
+
+def test_tiles_of_one_time_that_lie_in_a_square_ask_for_least():
+    traffic = Traffic(best(GEMM.replace("M=640, N=640", "M=2048, N=4096")), CHIP)
+    asked = {w: traffic.bytes(grid(16, w))[1] for w in (0, 1, 2, 4, 8)}
+    assert min(asked, key=asked.__getitem__) == 4 and asked[0] > asked[8]
 
 
 # ---- what a schedule becomes ------------------------------------------------------------------------------------------------

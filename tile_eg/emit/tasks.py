@@ -27,7 +27,7 @@ class TaskLoop:
             return None
         values = schedule.graph.values
         grid = tuple(e for e in values.grid if e > 1) or (values.blocks,)
-        names = free_names(("task", "turn", "band", "width", "tile"), {*values.variables.values(), BLOCK, SUB})
+        names = free_names(("task", "turn", "band", "width", "step", "tile"), {*values.variables.values(), BLOCK, SUB})
         blocks, window, along = schedule.grid.payload
         return TaskLoop(blocks, grid, window, along, names)
 

@@ -16,23 +16,17 @@ from tile_eg.ir.tasks import tile_at
 from tile_eg.ir.types import Level
 
 COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored
-WAVES = 16  # as many turns of all cores are looked at
+WAVES = 64  # as many turns of all cores are looked at
 
 
-def persistent(schedule: Schedule, chip: Chip, at_once: int, most: int | None = 3) -> list[Schedule]:
-    """The schedule with launch blocks that go through tiles: in the grid's own order, and in those that bring the fewest bytes
-    from HBM.
+def orders(schedule: Schedule, chip: Chip, at_once: int, most: int | None = 3) -> list[Node]:
+    """The grids of a persistent kernel that are worth a plan: the grid's own order first, then those that ask HBM for least.
 
-    `at_once` blocks run side by side. `most` is how many orders there are at most (None: all). They differ in nothing else, and
-    share their storages.
+    `at_once` blocks run side by side. `most` is how many there are at most (None: all).
     """
     offered = [g for g in schedule.graph.grids if g.op == "Persistent" and g.payload[0] == at_once]
     traffic = Traffic(schedule, chip)
-    ranked = sorted(offered, key=lambda g: (g.payload[1] > 0, traffic.misses(g), g.payload[1:]))
-    if not ranked[:most]:
-        return []
-    first = with_grid(schedule, ranked[0], chip)
-    return [first, *(replace(first, grid=g) for g in ranked[1:most])]
+    return sorted(offered, key=lambda g: (g.payload[1] > 0, *traffic.bytes(g), g.payload[1:]))[:most]
 
 
 def with_grid(schedule: Schedule, grid: Node, chip: Chip) -> Schedule:
@@ -102,20 +96,22 @@ class Traffic:
         self.loads = [_Load.of(graph, n) for n in schedule.nodes if n.op in ("GmToL1", "GmToUB")]
         self.known: dict[int, list[tuple[int, int]]] = {}
 
-    def misses(self, grid: Node) -> int:
-        """Bytes from HBM in the first turns of the cores."""
+    def bytes(self, grid: Node) -> tuple[int, int]:
+        """In the first turns of the cores: the bytes that HBM brings, and those that each turn of all cores asks for."""
         blocks, window, along = grid.payload
         held: OrderedDict[tuple[int, int], int] = OrderedDict()
-        total = kept = 0
-        for turn in range(min(self.tiles, WAVES * blocks)):
-            for at in self._starts(tile_at(turn, self.grid, window, along)):
+        missed = asked = kept = 0
+        for first in range(0, min(self.tiles, WAVES * blocks), blocks):
+            turns = range(first, min(self.tiles, first + blocks))
+            for at in dict.fromkeys(at for t in turns for at in self._starts(tile_at(t, self.grid, window, along))):
+                size = self.loads[at[0]].bytes
+                asked += size
                 if at not in held:
-                    held[at] = self.loads[at[0]].bytes
-                    total, kept = total + held[at], kept + held[at]
+                    held[at], missed, kept = size, missed + size, kept + size
                 held.move_to_end(at)
             while kept > self.l2_bytes:
                 kept -= held.popitem(last=False)[1]
-        return total
+        return missed, asked
 
     def _starts(self, tile: int) -> list[tuple[int, int]]:
         """Each load by its number, and where it starts for a tile."""

@@ -22,20 +22,23 @@ def in_order(turn: Expr, grid: Sequence[int], window: int, along: int, names: Ma
     """Which tile of the grid (its first dimension fastest) comes at a turn, as the last of a few names.
 
     Without a `window` the turns follow the grid. With one, dimension `along` of a grid of two is cut into bands of `window`
-    tiles; a band is gone through across its width first. So the tiles of one time share rows and columns, and L2 serves both.
+    tiles; a band is gone through across its width first, and every other band backwards. So the tiles of one time share rows
+    and columns, and L2 serves both.
     """
     total = prod(grid)
     if not window:
         return [Let(names["tile"], turn, total - 1)]
     extent, other = grid[along], grid[1 - along]
-    size = window * other
+    band, size = var(names["band"]), window * other
     out = [Let(names["turn"], turn, total - 1), Let(names["band"], var(names["turn"]) // size, (extent - 1) // window)]
-    start, width = var(names["band"]) * window, wrap(window)
+    width = wrap(window)
     if extent % window:
-        out.append(Let(names["width"], minimum(window, extent - start), window))
+        out.append(Let(names["width"], minimum(window, extent - band * window), window))
         width = var(names["width"])
     inside = var(names["turn"]) % size
-    across, down = start + mod(inside, width), div(inside, width)
+    out.append(Let(names["step"], div(inside, width), other - 1))
+    across, there = band * window + mod(inside, width), var(names["step"])
+    down = there + (band % 2) * (other - 1 - there * 2) if extent > window else there
     x, y = (across, down) if along == 0 else (down, across)
     return [*out, Let(names["tile"], y * grid[0] + x, total - 1)]
 
@@ -46,8 +49,8 @@ def tile_at(turn: int, grid: Sequence[int], window: int, along: int) -> int:
         return turn
     extent, other = grid[along], grid[1 - along]
     band, inside = divmod(turn, window * other)
-    width = min(window, extent - band * window)
-    across, down = band * window + inside % width, inside // width
+    there, offset = divmod(inside, min(window, extent - band * window))
+    across, down = band * window + offset, other - 1 - there if band % 2 else there
     return down * grid[0] + across if along == 0 else across * grid[0] + down
 
 
