@@ -9,6 +9,7 @@ from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.machine import cores as cores_of
 from tile_eg.ir.program import AIC, AIV, Program
 from tile_eg.timeline.cores import Core, Handover, Record, Span, StreamError
+from tile_eg.timeline.expressions import Settler
 from tile_eg.timeline.steady import Together
 from tile_eg.timeline.steps import add_steps
 from tile_eg.timeline.works import Pricer
@@ -34,6 +35,7 @@ def run_block(program: Program, pricer: Pricer, block: int, *, exact: bool = Fal
     for name, nodes in ((AIC, program.cube), (AIV, program.vector)):
         if nodes:
             cores.append(Core(name, pricer.chip, {BLOCK: block, SUB: 0}, kept))
+            cores[-1].settle = Settler(nodes, cores[-1].env)
             add_steps(cores[-1], nodes, pricer, exact=exact)
     run_cores(cores, exact=exact)
     twice = 2 if program.halves or cores_of(program.kernel_type)[1] == 2 else 1

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import evaluate
+from tile_eg.ir.index import Expr, evaluate
 from tile_eg.ir.machine import CORE_PIPES, SCALAR_PIPE
 from tile_eg.ir.program import AIC, AIV, CrossSet, CrossWait, Instr, Node, SetFlag, WaitFlag
+from tile_eg.timeline.expressions import unsettled
 from tile_eg.timeline.shapes import Shape
 from tile_eg.timeline.works import Price
 
@@ -116,7 +117,7 @@ class Core:
     """The cube core, or a vector core, of one block. `kind` is AIC or AIV, `name` says which of the two vector cores it is.
 
     `arrivals` are the times at which its counters are raised and the pipe that raised them, by (sender, id). `code` are its
-    steps, `nodes` what they stand for, `env` the values of the loop variables now.
+    steps, `nodes` what they stand for, `env` the values of the loop variables now; `settle` simplifies an index expression.
     """
 
     def __init__(self, name: str, chip: Chip, env: Env, record: Record | None = None) -> None:
@@ -134,6 +135,7 @@ class Core:
         self.uses: list[Use] = []
         self.meetings: list[float] = []
         self.jumped = False
+        self.settle: Callable[[Expr], Expr] = unsettled
 
     def advance(self) -> bool:
         """Issues until the steps end or something blocks; whether anything was issued."""

@@ -16,7 +16,7 @@ from tile_eg.ir.program import Program
 from tile_eg.ir.tasks import inlined
 from tile_eg.timeline.block import Block, run_block
 from tile_eg.timeline.cores import Handover, Span, StreamError
-from tile_eg.timeline.guards import guarded, mean_blocks
+from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.reuse import misses, read_share, with_reads
 from tile_eg.timeline.works import Pricer, blocks_at_once
 
@@ -71,13 +71,13 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
     program, at_once = inlined(program), blocks_at_once(program, chip)
     missed = misses(program, chip.l2_bytes, at_once)
     chip = with_reads(chip, read_share(program, missed))
-    side_by_side = mean_blocks(program, at_once) if guarded(program) else min(program.blocks, at_once)
-    block = _slowest_block(program, Pricer(program, chip, side_by_side, missed), exact, record)
+    work = loads(program, at_once)
+    block = _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact, record)
     waves = wave_count(program, chip)
     total, hbm = waves * block.cycles, _hbm_cycles(program, chip, block)
     rest = program.blocks % at_once
     if 1 < waves <= FEW_WAVES and rest:
-        last = _slowest_block(program, Pricer(program, chip, rest, missed), exact)
+        last = _slowest_block(program, Pricer(program, chip, rest, missed), work, exact)
         total -= block.cycles - last.cycles
     launch = launch_microseconds(program, chip)
     return Timeline(
@@ -112,13 +112,9 @@ def launch_microseconds(program: Program, chip: Chip) -> float:
     return chip.launch.base_us + chip.launch.prologue_us + (chip.launch.mix_us if mixed else 0.0)
 
 
-def _slowest_block(program: Program, pricer: Pricer, exact: bool, record: bool = False) -> Block:
-    """Block 0 has whole tiles; where guards depend on the block, the last one is run too and the slower one counts."""
-    first = run_block(program, pricer, 0, exact=exact, record=record)
-    if not guarded(program):
-        return first
-    last = run_block(program, pricer, program.blocks - 1, exact=exact, record=record)
-    return max(first, last, key=lambda b: b.cycles)
+def _slowest_block(program: Program, pricer: Pricer, work: Loads, exact: bool, record: bool = False) -> Block:
+    blocks = (run_block(program, pricer, number, exact=exact, record=record) for number in work.heavy)
+    return max(blocks, key=lambda block: block.cycles)
 
 
 # ---- the whole launch -------------------------------------------------------------------------------------------------------

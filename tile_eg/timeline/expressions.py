@@ -1,4 +1,4 @@
-"""Index expressions as functions of the variables' values: what is evaluated in every trip is taken apart once."""
+"""Index expressions where they are evaluated often: as functions of the variables' values, and as constants where they are."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import itemgetter
 
-from tile_eg.ir.index import Expr
+from tile_eg.ir.index import Expr, Interval, bounds, const
+from tile_eg.ir.program import Loop, Node, walk
 
 Value = Callable[[Mapping[str, int]], int]
 
@@ -51,3 +52,38 @@ _BINARY: dict[str, Callable[[Value, Value], Value]] = {
     "lt": lambda a, b: lambda env: int(a(env) < b(env)),
     "and": lambda a, b: lambda env: int(bool(a(env) and b(env))),
 }
+
+
+class Settler:
+    """Expressions as they are where every variable keeps to its range: a minimum that is always its one side is that side."""
+
+    def __init__(self, nodes: tuple[Node, ...], env: Mapping[str, int]) -> None:
+        """`nodes` are the stream whose loops give the ranges; `env` are variables that have one value."""
+        self.ranges: dict[str, Interval] = {name: (n, n) for name, n in env.items()}
+        for loop in walk(nodes):
+            if isinstance(loop, Loop):
+                self.ranges[loop.var] = 0, max(0, loop.trips - 1, self.ranges.get(loop.var, (0, 0))[1])
+        self.known: dict[int, Expr] = {}
+
+    def __call__(self, e: Expr) -> Expr:
+        if e.op == "const":
+            return e
+        if id(e) not in self.known:
+            self.known[id(e)] = self._settled(e)
+        return self.known[id(e)]
+
+    def _settled(self, e: Expr) -> Expr:
+        low, high = bounds(e, self.ranges)
+        if low == high:
+            return const(low)
+        if e.op in ("min", "max"):
+            for one, other in (e.args, e.args[::-1]):
+                (a, b), (c, d) = bounds(one, self.ranges), bounds(other, self.ranges)
+                if (b <= c) if e.op == "min" else (a >= d):
+                    return self(one)
+        return e
+
+
+def unsettled(e: Expr) -> Expr:
+    """For streams of which nothing more is known."""
+    return e

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from tile_eg.ir.index import BLOCK, ONE, Expr, variables
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, When
@@ -11,19 +12,34 @@ from tile_eg.timeline.expressions import compiled
 Count = Callable[[Mapping[str, int]], int]
 
 
-def guarded(program: Program) -> bool:
-    """Whether some guard depends on the block."""
-    return program.blocks > 1 and any(BLOCK in variables(e) for nodes in _streams(program) for e in _conditions(nodes))
+SAMPLED_BLOCKS = 64
 
 
-def mean_blocks(program: Program, at_once: int) -> float:
-    """How many of the blocks that run side by side work at a time, on average: guards may leave some of them less to do."""
-    tested = frozenset(
-        n for nodes in _streams(program) for e in _conditions(nodes) if BLOCK in variables(e) for n in variables(e)
-    )
+@dataclass(frozen=True)
+class Loads:
+    """How the work of a launch lies on its blocks, where guards leave some of them less to do than others.
+
+    `mean` is how many of the blocks that run side by side work at a time, on average; `heavy` are those to time, the slowest one
+    among them: the first, which has whole tiles, and the one with the most instructions.
+    """
+
+    mean: float
+    heavy: tuple[int, ...]
+
+
+def loads(program: Program, at_once: int) -> Loads:
+    """Of a launch that runs `at_once` blocks side by side; of many blocks a sample is looked at."""
+    side_by_side = min(program.blocks, at_once)
+    conditions = [variables(e) for nodes in _streams(program) for e in _conditions(nodes)]
+    tested = frozenset[str]().union(*(names for names in conditions if BLOCK in names))
+    if program.blocks == 1 or not tested:
+        return Loads(side_by_side, (0,))
     counts = [_counter(nodes, tested) for nodes in _streams(program)]
-    work = [sum(count({BLOCK: b}) for count in counts) for b in range(min(program.blocks, at_once))]
-    return sum(work) / max(1, *work)
+    step = max(1, program.blocks // SAMPLED_BLOCKS)
+    blocks = sorted({*range(side_by_side), *range(0, program.blocks, step), program.blocks - 1})
+    work = {b: sum(count({BLOCK: b}) for count in counts) for b in blocks}
+    most, first = max(blocks, key=lambda b: work[b]), [work[b] for b in range(side_by_side)]
+    return Loads(sum(first) / max(1, *first), (0,) if work[0] == work[most] else (0, most))
 
 
 def _streams(program: Program) -> tuple[tuple[Node, ...], tuple[Node, ...]]:

@@ -52,7 +52,7 @@ class RanPrices:
         self.kept: list[Instr] = []
         self.unknown: dict[str, tuple[str, set[int]]] = {}
 
-    def price(self, instr: Instr, env: Mapping[str, int]) -> Price:
+    def price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
         return self.known[id(instr)]
 
     def learn(self, instr: Instr, core: Core, row: Row, size: int) -> None:

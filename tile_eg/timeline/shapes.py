@@ -26,9 +26,10 @@ class Shape:
     bends: int
 
 
-def shapes_of(loop: Loop) -> list[Shape]:
-    """Those of all instructions and guards in a loop that depend on its variable; each once."""
-    found = {e: inner for e, inner in _expressions(loop.body, {}) if loop.var in variables(e)}
+def shapes_of(loop: Loop, settle: Callable[[Expr], Expr]) -> list[Shape]:
+    """Those of all instructions and guards in a loop that depend on its variable, simplified by `settle`; each once."""
+    each = ((settle(e), inner) for e, inner in _expressions(loop.body, {}))
+    found = {e: inner for e, inner in each if e.op != "const" and loop.var in variables(e)}
     return [Shape(_at_ends(e, inner), _bends(e, loop.var)) for e, inner in found.items()]
 
 

@@ -6,24 +6,26 @@ All that does not change while the stream runs is looked up here, once: pipes, f
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
-from functools import lru_cache, partial
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Protocol
 
 from tile_eg.ir.index import Expr, evaluate, variables
 from tile_eg.ir.machine import SCALAR_PIPE
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, SetFlag, Tasks, WaitFlag, When, walk
-from tile_eg.timeline.cores import Core, Env, Handover, Pipe, Place, Span, Step, Use
+from tile_eg.timeline.cores import Core, Handover, Pipe, Place, Span, Step, Use
 from tile_eg.timeline.expressions import compiled
 from tile_eg.timeline.shapes import shapes_of
 from tile_eg.timeline.steady import LEAST_TRIPS, Watch
 from tile_eg.timeline.works import Price
 
+Times = deque[float]
+
 
 class Prices(Protocol):
     """Whoever can tell what an instruction costs."""
 
-    def price(self, instr: Instr, env: Mapping[str, int]) -> Price: ...
+    def price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price: ...
 
 
 def add_steps(core: Core, nodes: tuple[Node, ...], prices: Prices, *, exact: bool) -> None:
@@ -47,6 +49,7 @@ def append(core: Core, node: Node, step: Step) -> None:
 
 def _add_guarded(core: Core, node: Node, condition: Expr, add: Any) -> None:
     """What `add` appends, behind a step that jumps over it where the condition does not hold."""
+    condition = core.settle(condition)
     if condition.op == "const":
         if condition.args[0]:
             add()
@@ -69,7 +72,7 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     trips = min(node.trips, evaluate(node.until, env)) if isinstance(node, Tasks) else node.trips
     if trips <= 0:
         return
-    place = Place(var, trips, () if exact else shapes_of(node))
+    place = Place(var, trips, () if exact else shapes_of(node, core.settle))
     alone = not any(isinstance(n, CrossSet | CrossWait) for n in walk(node.body))
     nested = any(isinstance(n, Loop) for n in walk(node.body))
     watch = Watch(core, place, nested) if alone and not exact and trips > LEAST_TRIPS else None
@@ -150,23 +153,22 @@ def _runner(core: Core, node: Instr, pipe: Pipe) -> Any:
 
 def _uses(core: Core, node: Instr, prices: Prices, pipe: Pipe) -> Any:
     """The use that an instruction is counted under: one for each of the sizes that it comes in."""
-    sizes = [e for e in (node.rows, node.cols, node.depth) if e.op != "const"]
-    env = core.env
-    if not sizes:
-        use = core.use(prices.price(node, env), pipe.name)
-        return lambda: use
-    known: dict[tuple[int, ...], Use] = {}
-    values = [compiled(e) for e in sizes]
+    env, sizes = core.env, [core.settle(e) for e in (node.rows, node.cols, node.depth)]
+    rows, cols, depth = (compiled(e) for e in sizes)
+    known: dict[tuple[int, int, int], Use] = {}
 
     def priced() -> Use:
-        key = tuple([value(env) for value in values])
+        key = rows(env), cols(env), depth(env)
         if key not in known:
-            known[key] = core.use(prices.price(node, env), pipe.name)
+            known[key] = core.use(prices.price(node, *key), pipe.name)
         return known[key]
 
-    names = frozenset().union(*(variables(e) for e in sizes))
+    names = frozenset[str]().union(*map(variables, sizes))
     changing = [place for place in core.loops if place.var in names]
-    return _kept(priced, changing[-1]) if changing else _first(priced)
+    if changing:
+        return _kept(priced, changing[-1])
+    use = priced()
+    return lambda: use
 
 
 def _kept(priced: Any, place: Place) -> Any:
@@ -180,11 +182,6 @@ def _kept(priced: Any, place: Place) -> Any:
         return kept[0]
 
     return use_of
-
-
-def _first(priced: Any) -> Any:
-    """`priced`, asked once."""
-    return lru_cache(maxsize=1)(priced)
 
 
 # ---- flags and barriers -----------------------------------------------------------------------------------------------------
@@ -208,10 +205,10 @@ def sync_step(core: Core, node: Node) -> Step:
 
 
 def _queued(core: Core, node: Node, name: str, run: Any) -> Step:
-    """Issues what `run` does with the time of issue and the flag's id to a pipe's queue."""
+    """Issues what `run` does with the flag's pending sets and the time of issue to a pipe's queue."""
     pipe, issue = core.pipe(name, node), core.chip.sync.scalar_issue
-    depth, starts, waiting, env = core.chip.limits.queue_depth, pipe.starts, pipe.waiting, core.env
-    number = compiled(node.id) if isinstance(node, SetFlag | WaitFlag) else _none
+    depth, starts, waiting = core.chip.limits.queue_depth, pipe.starts, pipe.waiting
+    pending, fixed = _pending(core, node)
 
     def step() -> bool:
         if len(waiting) >= depth:
@@ -220,35 +217,31 @@ def _queued(core: Core, node: Node, name: str, run: Any) -> Step:
         if len(starts) == depth and starts[0] > clock:
             clock = starts[0]
         core.clock = clock = clock + issue
-        flag = number(env)
-        if waiting or not run(flag, clock):
-            waiting.append((partial(run, flag, clock), node, dict(env)))
+        times = pending() if fixed is None else fixed
+        if waiting or not run(times, clock):
+            waiting.append((partial(run, times, clock), node, dict(core.env)))
         return True
 
     return step
 
 
-def _none(env: Env) -> int:
-    return 0
-
-
-def _flags(core: Core, node: SetFlag | WaitFlag) -> Any:
-    """The pending sets of an event by id."""
-    found: dict[int, deque[float]] = {}
-
-    def of(flag: int) -> deque[float]:
-        if flag not in found:
-            found[flag] = core.flags[node.src, node.dst, flag]
-        return found[flag]
-
-    return of
+def _pending(core: Core, node: Node) -> tuple[Callable[[], Times], Times | None]:
+    """The pending sets of a node's flag as they are found when it is issued, and once and for all where its id is constant."""
+    if not isinstance(node, SetFlag | WaitFlag):
+        none: Times = deque()
+        return deque, none
+    flags, env, source, target = core.flags, core.env, node.src, node.dst
+    number = core.settle(node.id)
+    value = compiled(number)
+    fixed = flags[source, target, number.args[0]] if number.op == "const" else None
+    return lambda: flags[source, target, value(env)], fixed
 
 
 def _set(core: Core, node: SetFlag) -> Any:
-    pipe, cost, pending, waiter = core.pipe(node.src, node), core.chip.sync.flag, _flags(core, node), core.pipes.get(node.dst)
+    pipe, cost, waiter = core.pipe(node.src, node), core.chip.sync.flag, core.pipes.get(node.dst)
 
-    def run(flag: int, issued: float) -> bool:
-        pending(flag).append(max(pipe.done, pipe.ready, issued) + cost)
+    def run(times: Times, issued: float) -> bool:
+        times.append(max(pipe.done, pipe.ready, issued) + cost)
         if waiter and waiter.waiting:
             waiter.wake()
         return True
@@ -257,10 +250,9 @@ def _set(core: Core, node: SetFlag) -> Any:
 
 
 def _wait(core: Core, node: WaitFlag) -> Any:
-    pipe, cost, pending, record = core.pipe(node.dst, node), core.chip.sync.flag, _flags(core, node), core.record
+    pipe, cost, record = core.pipe(node.dst, node), core.chip.sync.flag, core.record
 
-    def run(flag: int, issued: float) -> bool:
-        times = pending(flag)
+    def run(times: Times, issued: float) -> bool:
         if not times:
             return False
         there = times.popleft()
@@ -273,10 +265,10 @@ def _wait(core: Core, node: WaitFlag) -> Any:
 
 
 def _scalar_wait(core: Core, node: WaitFlag) -> Step:
-    issue, pending, number = core.chip.sync.scalar_issue, _flags(core, node), compiled(node.id)
+    issue, (pending, _) = core.chip.sync.scalar_issue, _pending(core, node)
 
     def step() -> bool:
-        times = pending(number(core.env))
+        times = pending()
         if not times:
             return False
         there = times.popleft()
@@ -295,7 +287,7 @@ def _taken(core: Core, node: WaitFlag, there: float, time: float) -> None:
 
 
 def _barrier(pipe: Pipe) -> Any:
-    def run(flag: int, issued: float) -> bool:
+    def run(times: Times, issued: float) -> bool:
         pipe.ready = max(pipe.ready, pipe.done, issued)
         return True
 
@@ -317,7 +309,7 @@ def _barrier_all(core: Core) -> Step:
 def _cross_set(core: Core, node: CrossSet) -> Any:
     pipe, latency, name = core.pipe(node.pipe, node), core.chip.sync.cross_latency, core.name
 
-    def run(flag: int, issued: float) -> bool:
+    def run(times: Times, issued: float) -> bool:
         time = max(pipe.done, pipe.ready, issued)
         for other in core.partners:
             other.arrivals[name, node.id].append((time + latency, node.pipe))

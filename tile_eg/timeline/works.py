@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import gcd, prod
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import Expr, evaluate
+from tile_eg.ir.index import Expr
 from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ir.types import DType, Level
@@ -68,8 +68,8 @@ class Pricer:
         self.cores = {AIC: max(1.0, aic * blocks), AIV: max(1.0, aiv * blocks)}
         self.known: dict[tuple[int, int, int, int], Price] = {}
 
-    def price(self, instr: Instr, env: Mapping[str, int]) -> Price:
-        rows, cols, depth = _size(instr.rows, env), _size(instr.cols, env), _size(instr.depth, env)
+    def price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
+        """Of an instruction with these valid sizes."""
         key = (id(instr), rows, cols, depth)
         if key not in self.known:
             self.known[key] = self._price(instr, rows, cols, depth)
@@ -123,10 +123,6 @@ class Pricer:
     def _group(self, buffer: Buffer) -> int:
         vector = self.chip.vector
         return buffer.addresses[0] % vector.bank_groups_bytes // vector.repeat_bytes
-
-
-def _size(e: Expr, env: Mapping[str, int]) -> int:
-    return e.args[0] if e.op == "const" else evaluate(e, env)
 
 
 def _path(op: str, other: str) -> str:
