@@ -15,7 +15,7 @@ import typer
 from tile_eg.cli import options, sources
 from tile_eg.cli.audit import audit
 from tile_eg.cli.console import complain, show
-from tile_eg.cli.explore import alternatives, diff
+from tile_eg.cli.explore import alternatives, diff, export, extract
 from tile_eg.cli.models import compare_models
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
@@ -167,6 +167,8 @@ def run_file(
 app.command("simulate")(simulate_file)
 app.command()(searching(alternatives))
 app.command()(searching(diff))
+app.command()(searching(export))
+app.command()(extract)
 app.command("compare-models")(compare_models)
 app.command("audit")(audit)
 

@@ -1,4 +1,4 @@
-"""`tile-eg alternatives`, `tile-eg diff`: the schedules that were not chosen."""
+"""`alternatives`, `diff`, `export`, `extract`: the schedules that were not chosen, and graphs of all of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import show
+from tile_eg.compiler import lower
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.search import SearchOptions
@@ -64,3 +65,35 @@ def kernel_of(file: Path, sizes: list[str] | None) -> Kernel:
     if not isinstance(held, Kernel):
         raise TileError(f"'{file}' is a program: nothing is chosen in it", help="give a .tile or a .py file")
     return held
+
+
+def export(
+    file: File,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="GRAPH.json", help="Where to.")],
+    chip: OnChip = None,
+    sizes: Set = None,
+    *,
+    search: SearchOptions,
+) -> None:
+    """Writes the graph of all schedules, in the JSON of extraction-gym."""
+    from tile_eg.explore.gym import exported
+
+    text = exported(lower(kernel_of(file, sizes), chip or DEFAULT_CHIP, search=search))
+    with options.writing(out):
+        out.write_text(text, encoding="utf-8")
+    show(f"wrote {out} ({len(text.encode()):,} bytes)")
+
+
+def extract(
+    graph: Annotated[Path, typer.Argument(metavar="GRAPH.json", help="A graph in the JSON of extraction-gym.")],
+    extractor: Annotated[str, typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst or module:Class.")] = "exact",
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Write the choice to this file.")] = None,
+) -> None:
+    """Runs an extractor on a graph: one node for each class that is used, at the least cost."""
+    from tile_eg.explore.gym import extracted
+
+    found = extracted(sources.read_text(graph), str(graph), extractor)
+    if out is not None:
+        with options.writing(out):
+            out.write_text(found.choices(), encoding="utf-8")
+    show(str(found))

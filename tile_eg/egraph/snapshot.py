@@ -312,21 +312,27 @@ def _reachable(root: Any, by_class: dict[Any, list[Node]], answerable: set) -> l
     return out
 
 
+def pruned(nodes: list[Node], root: Any) -> list[Node]:
+    """The nodes that can take part in a finite choice for the root; none where there is no such choice."""
+    by_class: dict[Any, list[Node]] = defaultdict(list)
+    for n in nodes:
+        by_class[n.cls].append(n)
+    answerable = _answerable(nodes)
+    return _reachable(root, by_class, answerable) if root in answerable else []
+
+
 def snapshot(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule]) -> Graph:
     """The physical nodes that can take part in a schedule, numbered in an order that does not depend on the process."""
     reader = _Reader(egraph, encoder, values, rules)
     where = reader.where()
     nodes = reader.nodes(where)
-    by_class: dict[Any, list[Node]] = defaultdict(list)
-    for n in nodes:
-        by_class[n.cls].append(n)
     answerable = _answerable(nodes)
     inner = {r.inputs[1] for r in reader.of("OCons")}
     root = next(r.output for r in reader.of("OCons") if r.output not in inner)
-    kept = _reachable(root, by_class, answerable) if root in answerable else []
+    kept = pruned(nodes, root)
     unanswered = [f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}" for c, w in where.items() if c not in answerable]
     graph = Graph(values, [], {}, 0, {}, reader.total, frozenset(encoder.met), unanswered, grids=_grids(reader))
-    return _numbered(kept, root, where, graph)
+    return numbered(kept, root, where, graph)
 
 
 def _grids(reader: _Reader) -> tuple[Node, ...]:
@@ -334,7 +340,8 @@ def _grids(reader: _Reader) -> tuple[Node, ...]:
     return tuple(replace(n, index=i, cls=-1) for i, n in enumerate(found))
 
 
-def _numbered(kept: list[Node], root: Any, where: dict[Any, Where], graph: Graph) -> Graph:
+def numbered(kept: list[Node], root: Any, where: dict[Any, Where], graph: Graph) -> Graph:
+    """The graph with these nodes, and their classes numbered in the nodes' order."""
     number: dict[Any, int] = {}
     for i, n in enumerate(kept):
         number.setdefault(n.cls, len(number))

@@ -62,13 +62,20 @@ def _found(name: str, settings: Mapping[str, Any], graph: Graph, chip: Chip, pri
     try:
         return made.extract(graph, chip, pricer, k)
     except Exception as error:
-        if name in EXTRACTORS:
+        if name in EXTRACTORS or isinstance(error, TileError):
             raise
         raise TileError(f"the extractor '{name}' failed: {type(error).__name__}: {error}") from error
 
 
 def make_extractor(name: str, settings: Mapping[str, Any] = NOTHING) -> Extractor:
-    """The extractor called `name`, or the class "module:Class" made without arguments. TileError where there is none."""
+    """The extractor called `name`, or the class "module:Class" made without arguments. TileError where there is none.
+
+    "choices=FILE" takes the choice in a file.
+    """
+    if name.startswith("choices="):
+        from tile_eg.extract.choices import Choices
+
+        return Choices(name.removeprefix("choices="))
     module, colon, cls = EXTRACTORS.get(name, name).partition(":")
     if not colon:
         help = f"{did_you_mean(name, EXTRACTORS)}; or your own as module:Class"
