@@ -235,6 +235,11 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
     """
     if isinstance(kernel, OpenKernel):
         return _sized(kernel, chip, rank, search or search_options())
+    return _with_grid(_block_by_block(kernel, chip, rank, search or search_options()), rank)
+
+
+def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions) -> Lowered:
+    """The kernel with a launch block for each tile of its grid."""
     start, timings = perf_counter(), dict[str, float]()
     with stage("load", kernel.source, timings):
         from tile_eg.cost_models import rank_model
@@ -243,7 +248,6 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
 
         target = _target(chip)
         model = rank_model(rank, target)
-        options = search or search_options()
 
     def step(name: str, do: Callable[..., Any], *arguments: Any) -> Any:
         with stage(name, kernel.source, timings):
@@ -254,8 +258,6 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
     graph, extraction = _search(values, target, options, step)
     planned, dropped = step("plan", _plan_all, (extraction.best, *extraction.alternatives), target)
     candidates = step("rank", _ranked, planned, model)
-    candidates, failed = step("grid", _over_tiles, candidates, target, model, ORDERS[options.effort])
-    dropped += failed
     program = candidates[0].planned.program
     seconds = perf_counter() - start
     return Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings, seconds, options)
@@ -265,6 +267,18 @@ ORDERS = {"none": 0, "quick": 3, "full": None}
 """In how many orders a persistent kernel's tiles are tried, by the effort; None: in all that there are."""
 RIVALS, NEAR = 2, 1.15
 """Of so many schedules, those that take at most so many times as long as the best are tried as persistent kernels."""
+
+
+def _with_grid(made: Lowered, rank: str) -> Lowered:
+    """The kernel, or one of its schedules with launch blocks that go through several tiles, whichever is faster."""
+    from tile_eg.cost_models import rank_model
+
+    start, timings = perf_counter(), dict(made.timings)
+    with stage("grid", made.kernel.source, timings):
+        most = ORDERS[made.search.effort]
+        candidates, dropped = _over_tiles(made.candidates, made.chip, rank_model(rank, made.chip), most)
+    program, seconds = candidates[0].planned.program, made.seconds + perf_counter() - start
+    return replace(made, program=program, candidates=candidates, dropped=made.dropped + dropped, timings=timings, seconds=seconds)
 
 
 def _over_tiles(
@@ -295,14 +309,17 @@ def _over_tiles(
 def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> Lowered:
     """The kernel at the best of the block sizes that were tried."""
     from tile_eg.frontend.ssa import to_values
-    from tile_eg.sizing.choose import choose
+    from tile_eg.sizing.choose import Stages, choose
 
     check_kernel(kernel)
-    make = lambda k: lower(k, chip, rank=rank, search=options)  # noqa: E731
-    time = lambda made: made.candidates[0].microseconds  # noqa: E731
+    stages = Stages(
+        lambda k: _block_by_block(k, chip, rank, options),
+        lambda made: _with_grid(made, rank),
+        lambda made: made.candidates[0].microseconds,
+    )
     timings: dict[str, float] = {}
     with stage("block sizes", kernel.source, timings):
-        chosen = choose(kernel, _target(chip), options.sizes, to_values, make, time, (TileError, InternalError))
+        chosen = choose(kernel, _target(chip), options.sizes, to_values, stages, (TileError, InternalError))
     others = {"block sizes": timings["block sizes"] - chosen.made.seconds}
     return replace(chosen.made, trials=chosen.trials, timings=chosen.made.timings | others, seconds=timings["block sizes"])
 

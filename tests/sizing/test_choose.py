@@ -15,7 +15,7 @@ from tile_eg.frontend.text import load_text
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.search import search_options
 from tile_eg.sizing.candidates import Climb, shortlist
-from tile_eg.sizing.choose import choose
+from tile_eg.sizing.choose import Stages, choose
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHIP = load_chip("910B2")
@@ -25,6 +25,10 @@ def left_open(name: str, *names: str, **sizes: int) -> OpenKernel:
     kernel = load_text((EXAMPLES / f"{name}.tile").read_text()).instantiate({**sizes, **dict.fromkeys(names, "auto")})
     assert isinstance(kernel, OpenKernel)
     return kernel
+
+
+def same(made):
+    return made
 
 
 def found(kernel: OpenKernel):
@@ -53,10 +57,17 @@ def test_what_is_compiled_differs_in_its_estimate_and_fits():
 
 def test_the_fastest_trial_is_taken():
     kernel = left_open("vector_add", "BM", "BN", M=64, N=64)
-    times = iter([3.0, 1.0, 2.0])
-    chosen = choose(kernel, CHIP, 3, to_values, lambda k: k, lambda _: next(times))
-    assert [t.predicted for t in chosen.trials] == [1.0, 2.0, 3.0]
-    assert chosen.made == kernel.build(chosen.trials[0].sizes)
+    chosen = choose(kernel, CHIP, 3, to_values, Stages(same, same, lambda k: float(k.grid[0][1] * 64 + k.grid[1][1])))
+    times = [t.predicted for t in chosen.trials]
+    assert len(times) == 3 and times == sorted(times) and chosen.made == kernel.build(chosen.trials[0].sizes)
+
+
+def test_only_what_is_nearly_the_fastest_is_finished():
+    finished = []
+    kernel = left_open("vector_add", "BM", "BN", M=64, N=64)
+    stages = Stages(same, lambda k: finished.append(k) or k, lambda k: float(k.grid[0][1] + k.grid[1][1]))
+    chosen = choose(kernel, CHIP, 4, to_values, stages)
+    assert finished[0] == chosen.made and len(finished) < len(chosen.trials)
 
 
 def test_sizes_that_cannot_be_compiled_are_told_and_passed_over():
@@ -67,7 +78,7 @@ def test_sizes_that_cannot_be_compiled_are_told_and_passed_over():
 
     kernel = left_open("softmax", "BM", M=4096, N=512)
     first = kernel.build({"BM": shortlist(found(kernel), 1)[0].sizes[0]})
-    chosen = choose(kernel, CHIP, 3, to_values, make, lambda _: 1.0)
+    chosen = choose(kernel, CHIP, 3, to_values, Stages(make, same, lambda _: 1.0))
     assert chosen.trials[0].predicted == 1.0 and chosen.trials[-1].problem == "too large"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import permutations
+from itertools import permutations, zip_longest
+from math import log
 
 from tile_eg.chips import Chip
 from tile_eg.errors import TileError
@@ -16,6 +17,8 @@ COARSE = (16, 32, 64, 128, 256, 512)
 FINE = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
 STARTS = (128, 32)
 MOST = 120  # estimates in one search
+UNSURE = 0.03
+NEAR = 1.3  # tiles whose sides' ratios are no more are near each other
 
 Sizes = tuple[int, ...]
 
@@ -103,20 +106,39 @@ def _moved(ladder: Sizes, at: Sizes, by: Mapping[int, int]) -> Iterator[Sizes]:
 
 
 def shortlist(found: Sequence[Candidate], count: int) -> list[Candidate]:
-    """The best candidates that differ in what a block stores, with the runner-up of the best one among them."""
-    fitting = _distinct([c for c in found if c.excess <= 1]) or list(found[:1])
-    best_of: dict[object, Candidate] = {}
+    """In turn the best of those whose blocks store tiles of other shapes, and the best of the others.
+
+    The estimate is sure to a few hundredths: within these the rounder sizes come first.
+    """
+    fitting = sorted(_distinct([c for c in found if c.excess <= 1]), key=_worth) or list(found[:1])
+    apart: list[Candidate] = []
     for c in fitting:
-        best_of.setdefault(c.estimate.stored, c)
-    chosen = list(best_of.values())
-    runner_up = [c for c in fitting[1:] if c.estimate.stored == fitting[0].estimate.stored][:1]
-    kept = list(dict.fromkeys([*chosen[: max(1, count - 1)], *runner_up, *chosen[count - 1 :]]))[:count]
-    return sorted(kept, key=lambda c: c.rank)
+        if not any(_near(c, d) for d in apart):
+            apart.append(c)
+    rest = [c for c in fitting if c not in apart]
+    turns = [c for pair in zip_longest(apart, rest) for c in pair if c]
+    return turns[:count]
+
+
+def _worth(c: Candidate) -> tuple[int, tuple[int, Sizes], float]:
+    return round(log(c.estimate.cycles) / UNSURE), _roughness(c.sizes), c.estimate.cycles
+
+
+def _near(a: Candidate, b: Candidate) -> bool:
+    pairs = [p for tiles in zip(a.estimate.stored, b.estimate.stored, strict=True) for p in zip(*tiles, strict=True)]
+    return all(max(p) <= NEAR * min(p) for p in pairs)
 
 
 def _distinct(found: Sequence[Candidate]) -> list[Candidate]:
-    """The first of those that the estimate cannot tell apart."""
-    out: dict[tuple[int, int], Candidate] = {}
-    for c in found:
-        out.setdefault((c.estimate.blocks, round(c.estimate.cycles)), c)
-    return list(out.values())
+    """The roundest of those that the estimate cannot tell apart: blocks alike, times within a thousandth."""
+    out: list[Candidate] = []
+    for c in sorted(found, key=lambda c: (c.estimate.blocks, round(log(c.estimate.cycles) * 1000), _roughness(c.sizes))):
+        last = out[-1].estimate if out else None
+        if not last or last.blocks != c.estimate.blocks or abs(log(last.cycles / c.estimate.cycles)) > 1e-3:
+            out.append(c)
+    return out
+
+
+def _roughness(sizes: Sizes) -> tuple[int, Sizes]:
+    """Fewest where sizes are powers of two."""
+    return sum(n.bit_count() for n in sizes), sizes

@@ -14,6 +14,7 @@ from tile_eg.ir.values import Values
 from tile_eg.sizing.candidates import Candidate, Climb, named, shortlist
 
 RESORTS = 3  # sizes that are tried where none of the best can be compiled: those that fit and need least room
+FINISHED, CLOSE = 3, 1.1  # how many are finished, and how much slower than the fastest they may be
 Made = TypeVar("Made")
 
 
@@ -27,7 +28,16 @@ class Trial:
     problem: str = ""
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}={n}" for name, n in self.sizes.items())
+        return _sizes_text(self.sizes)
+
+
+@dataclass(frozen=True)
+class Stages(Generic[Made]):
+    """How a kernel is compiled: quickly, then to the end where that is worth it; and the predicted microseconds of either."""
+
+    make: Callable[[Kernel], Made]
+    finish: Callable[[Made], Made]
+    time: Callable[[Made], float]
 
 
 @dataclass(frozen=True)
@@ -44,31 +54,40 @@ def choose(
     chip: Chip,
     count: int,
     to_values: Callable[[Kernel], Values],
-    make: Callable[[Kernel], Made],
-    time: Callable[[Made], float],
+    stages: Stages[Made],
     faults: tuple[type[Exception], ...] = (TileError,),
 ) -> Chosen[Made]:
-    """Makes the kernel at the `count` sizes that look best, and takes the fastest by `time`, in microseconds.
+    """Makes the kernel at the `count` sizes that look best, finishes those that are nearly the fastest, and takes the fastest.
 
     `faults` are the errors that rule sizes out; where all are ruled out, the first one is raised, with what was tried.
     """
     climb = Climb(kernel, chip, to_values)
     found = climb.run()
-    trials: list[tuple[Trial, Made | None]] = []
-    fault: Exception | None = None
+    made: dict[Candidate, Made] = {}
+    failed: dict[Candidate, Exception] = {}
     for c in [*(best := shortlist(found, count)), *_resorts(found, best)]:
-        if c not in best and any(made for _, made in trials):
+        if c not in best and made:
             break
         try:
-            made = make(kernel.build(named(kernel.open, c.sizes)))
-            trials.append((_trial(kernel, chip, c, time(made)), made))
+            made[c] = stages.make(kernel.build(named(kernel.open, c.sizes)))
         except faults as error:
-            fault = fault or error
-            trials.append((_trial(kernel, chip, c, None, _message(error)), None))
-    ranked = sorted(trials, key=lambda t: t[0].predicted or float("inf"))
-    if not ranked or ranked[0][1] is None:
-        raise _none(kernel, [t for t, _ in ranked], fault)
-    return Chosen(ranked[0][1], tuple(t for t, _ in ranked), len(climb.seen))
+            failed[c] = error
+    if not made:
+        raise _none(kernel, failed)
+    for c in _worth_finishing({c: stages.time(m) for c, m in made.items()}):
+        made[c] = stages.finish(made[c])
+    ranked = sorted(made, key=lambda c: stages.time(made[c]))
+    trials = [_trial(kernel, chip, c, stages.time(made[c])) for c in ranked]
+    trials += [_trial(kernel, chip, c, None, _message(error)) for c, error in failed.items()]
+    return Chosen(made[ranked[0]], tuple(trials), len(climb.seen))
+
+
+def _worth_finishing(times: Mapping[Candidate, float]) -> list[Candidate]:
+    """The fastest for each shape of what blocks store, as far as they are nearly the fastest of all."""
+    first: dict[object, Candidate] = {}
+    for c in sorted(times, key=lambda c: times[c]):
+        first.setdefault(c.estimate.stored, c)
+    return [c for c in first.values() if times[c] <= CLOSE * min(times.values())][:FINISHED]
 
 
 def _trial(kernel: OpenKernel, chip: Chip, c: Candidate, predicted: float | None, problem: str = "") -> Trial:
@@ -84,14 +103,19 @@ def _resorts(found: Sequence[Candidate], tried: Sequence[Candidate]) -> list[Can
     return sorted(others, key=lambda c: (c.excess, sum(c.estimate.bytes.values()), c.sizes))[:RESORTS]
 
 
-def _none(kernel: OpenKernel, trials: Sequence[Trial], fault: Exception | None) -> Exception:
+def _none(kernel: OpenKernel, failed: Mapping[Candidate, Exception]) -> Exception:
     """The reason why the best candidate cannot be made, with the sizes that were tried."""
-    if fault is None:
+    if not failed:
         return TileError(f"no sizes were found for {', '.join(kernel.open)}: it can be built at none", help="give numbers")
+    tried = [f"with {_sizes_text(named(kernel.open, c.sizes))}: {_message(error)}" for c, error in failed.items()]
+    fault = next(iter(failed.values()))
     if not isinstance(fault, TileError):
         return fault
-    tried = tuple((f"with {t}: {t.problem}", None) for t in trials if t.problem != fault.message)
-    first = next(t for t in trials if t.problem == fault.message)
-    error = TileError(f"with {first}: {fault.message}", fault.span, help=fault.help, notes=(*fault.notes, *tried))
+    notes = tuple((text, None) for text in tried[1:])
+    error = TileError(tried[0], fault.span, help=fault.help, notes=(*fault.notes, *notes))
     error.source = fault.source
     return error
+
+
+def _sizes_text(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={n}" for name, n in sizes.items())
