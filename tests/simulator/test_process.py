@@ -40,6 +40,17 @@ def test_a_crash_is_an_error_with_its_signal() -> None:
         run("*(volatile int*)8 = 1;")
 
 
+def test_a_crash_is_told_after_the_instruction_that_came_last() -> None:
+    with pytest.raises(SimulatorError, match=r"SIGSEGV\) after Duplicate at line 6 \(AIV, block 0\)"):
+        run("LocalTensor<float> x(TPosition::VECCALC, 0, 64); Duplicate(x, 1.0f, 64);\n*(volatile int*)8 = 1;")
+
+
+def test_what_is_printed_without_end_is_cut() -> None:
+    printed = run('for (int i = 0; i < 300000; ++i) AscendC::printf("nothing of interest\\n");').printed
+    assert printed.startswith("nothing of interest\n") and printed.endswith("bytes more\n")
+    assert len(printed) < 1.1 * (1 << 20)
+
+
 def test_memory_is_limited() -> None:
     with pytest.raises(SimulatorError, match="bytes of memory"):
         run("*(new volatile char[1ull << 32]) = 1;", Limits(bytes=1 << 30, seconds=20))

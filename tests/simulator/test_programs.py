@@ -47,6 +47,19 @@ def test_a_file_that_loops_for_ever_is_stopped(tmp_path: Path) -> None:
         ran(tmp_path, MAIN.replace("    aclInit(nullptr);", "    for (volatile int i = 0;; ++i) {}"), limits=Limits(seconds=1))
 
 
+def test_a_function_that_no_text_defines_is_named(tmp_path: Path) -> None:
+    source = "void elsewhere(int);\n" + MAIN.replace("    aclInit(nullptr);", "    elsewhere(argc);")
+    with pytest.raises(SimulatorError, match=r"^'elsewhere\(int\)' is used and not defined"):
+        ran(tmp_path, source)
+
+
+def test_a_kernel_dumps_its_memories_by_address(tmp_path: Path) -> None:
+    dump = "    asc_dump_ubuf<T>((__ubuf__ T*)a.GetPhyAddr(), 7, 4);\n    asc_dump_gm<T>(x, 8, 2);\n}\n\nint main"
+    printed = ran(tmp_path, '#include "utils/debug/asc_dump.h"\n' + MAIN.replace("}\n\nint main", dump)).printed
+    assert "desc=7, line=21, UB, 4 elements: [0, 2, 4, 6]" in printed
+    assert "desc=8, line=22, GM, 2 elements: [0, 1]" in printed
+
+
 def test_rewriting_keeps_every_line_where_it_was() -> None:
     text = rewrite(MAIN, {"doubled": "AIV_ONLY"})
     assert "<<<" not in text and text.count("\n") == MAIN.count("\n")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import IO
 
 import numpy as np
 
@@ -18,6 +21,7 @@ from tile_eg.simulator.findings import Counts, Delays, Finding, Simulation, Simu
 __all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorError", "TraceRow", "find_compiler", "simulate"]
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
+MOST_PRINTED = 1 << 20
 CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
 
 
@@ -89,10 +93,12 @@ def _check_call(
 
 
 def execute(command: Sequence[str], inputs: bytes, limits: Limits) -> tuple[bytes, str, int]:
-    """Runs the simulator's executable: its report and outputs, what was printed, and the exit code of a main."""
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    """Runs the simulator's executable: its report and outputs, what was printed (the first MiB), and the exit code of a main."""
+    with tempfile.TemporaryFile() as said, subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said
+    ) as process:  # fmt: skip
         try:
-            output, errors = process.communicate(inputs, timeout=limits.seconds)
+            output, _ = process.communicate(inputs, timeout=limits.seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -100,17 +106,28 @@ def execute(command: Sequence[str], inputs: bytes, limits: Limits) -> tuple[byte
         except BaseException:
             process.kill()
             raise
-    printed = errors.decode(errors="replace")
+        printed = _beginning(said)
     if process.returncode < 0 or (process.returncode and not output):
         raise SimulatorError(_failure(process.returncode, printed, limits))
     return output, printed, process.returncode
 
 
+def _beginning(file: IO[bytes]) -> str:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    more = f"\n.. and {size - MOST_PRINTED} bytes more\n" if size > MOST_PRINTED else ""
+    return file.read(MOST_PRINTED).decode(errors="replace") + more
+
+
 def _failure(code: int, errors: str, limits: Limits) -> str:
     if code == 4:
         return f"the kernel needs more than {limits.bytes} bytes of memory to be simulated"
+    if code == -signal.SIGXFSZ:
+        return "the kernel prints, or its main writes, more than 1 GiB"
     if code < 0:
         return f"the kernel crashed ({signal.Signals(-code).name}) {errors.strip()}".rstrip()
+    if "is used and not defined" in errors:
+        return errors.strip()
     return f"the simulator failed (exit code {code}) {errors.strip()}".rstrip()
 
 

@@ -23,6 +23,9 @@ inline aclError aclrtGetDevice(int32_t* device) { return *device = 0, ACL_SUCCES
 inline aclError aclrtGetDeviceCount(uint32_t* count) { return *count = 1, ACL_SUCCESS; }
 inline const char* aclrtGetSocName() { return "Ascend910B1"; }
 inline const char* aclGetRecentErrMsg() { return ""; }
+enum aclrtLastErrLevel { ACL_RT_THREAD_LEVEL };
+inline aclError aclrtGetLastError(aclrtLastErrLevel) { return ACL_SUCCESS; }
+inline aclError aclrtPeekAtLastError(aclrtLastErrLevel) { return ACL_SUCCESS; }
 
 inline aclError aclrtCreateContext(aclrtContext* context, int32_t) { return *context = nullptr, ACL_SUCCESS; }
 inline aclError aclrtDestroyContext(aclrtContext) { return ACL_SUCCESS; }
@@ -34,6 +37,9 @@ inline aclError aclrtDestroyStream(aclrtStream) { return ACL_SUCCESS; }
 inline aclError aclrtSynchronizeStream(aclrtStream) { return ACL_SUCCESS; }
 inline aclError aclrtSynchronizeDevice() { return ACL_SUCCESS; }
 inline aclError aclrtCreateEvent(aclrtEvent* event) { return *event = nullptr, ACL_SUCCESS; }
+inline aclError aclrtCreateEventWithFlag(aclrtEvent* event, uint32_t) { return *event = nullptr, ACL_SUCCESS; }
+inline aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t) { return *event = nullptr, ACL_SUCCESS; }
+inline aclError aclrtStreamWaitEvent(aclrtStream, aclrtEvent) { return ACL_SUCCESS; }
 inline aclError aclrtRecordEvent(aclrtEvent, aclrtStream) { return ACL_SUCCESS; }
 inline aclError aclrtSynchronizeEvent(aclrtEvent) { return ACL_SUCCESS; }
 inline aclError aclrtEventElapsedTime(float* milliseconds, aclrtEvent, aclrtEvent) { return *milliseconds = 0, ACL_SUCCESS; }

@@ -12,6 +12,10 @@
 #define __global__
 #define __gm__
 #define __ubuf__
+#define __cbuf__
+#define __cc__
+#define __ca__
+#define __cb__
 #define __cube__
 #define __vector__
 #define __mix__(...)

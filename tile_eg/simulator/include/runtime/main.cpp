@@ -4,10 +4,12 @@
 //         (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
 //         in order.
 //   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -26,6 +28,7 @@ FILE* report_file = nullptr;
 bool host = false;
 int64_t gm_bytes = int64_t(512) << 20;  // of a file with a main; address space, used as far as it is touched
 
+constexpr int64_t most_file_bytes = int64_t(1) << 30;  // that a file with a main, or what it prints, may write
 constexpr int64_t gap = 4096;  // bytes between two tensors, so that an overrun is not another tensor
 
 std::string quoted(const std::string& s)
@@ -123,6 +126,26 @@ bool configure_host(const char* option)
     return std::sscanf(option, "gm=%ld", &gm_bytes) == 1;
 }
 
+// Says where a kernel was when it crashed; the signal then ends the process.
+void tell_crash(int)
+{
+    if (machine.events.size() < 2) return;
+    const Event& last = machine.events.back();
+    char message[160];
+    const int length = std::snprintf(message, sizeof message, "after %s at line %d (%s, block %u)\n", last.name, last.line,
+                                     core_name(last.core), last.block);
+    if (write(2, message, size_t(length)) < 0) return;
+}
+
+void limit_damage(int64_t memory)
+{
+    const rlimit bytes{rlim_t(memory), rlim_t(memory)}, files{rlim_t(most_file_bytes), rlim_t(most_file_bytes)};
+    setrlimit(RLIMIT_AS, &bytes), setrlimit(RLIMIT_FSIZE, &files);
+    struct sigaction told{};
+    told.sa_handler = tell_crash, told.sa_flags = SA_RESETHAND;
+    for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(signal, &told, nullptr);
+}
+
 int configure(int argc, char** argv)
 {
     machine.settings.capacity[int(Space::BT)] = 1024, machine.settings.capacity[int(Space::FB)] = 2048;
@@ -132,8 +155,7 @@ int configure(int argc, char** argv)
         if (!std::strcmp(argv[2], types[i])) machine.settings.type = KernelType(i);
     machine.settings.launch = std::atoll(argv[3]);
     machine.settings.trace = std::atoi(argv[4]) != 0;
-    const rlimit limit{rlim_t(std::atoll(argv[5])), rlim_t(std::atoll(argv[5]))};
-    setrlimit(RLIMIT_AS, &limit);
+    limit_damage(std::atoll(argv[5]));
     int i = 6;
     for (; i < argc && std::strcmp(argv[i], "--"); ++i) {
         if (schedule.configure(argv[i]) || add_mutation(argv[i]) || configure_host(argv[i])) continue;
@@ -156,11 +178,25 @@ int write_report()
     return std::fflush(report_file) ? 3 : 0;
 }
 
+// What the loader says of a function that a file declares and does not define.
+std::string readable(const std::string& message)
+{
+    constexpr const char mark[] = "undefined symbol: ";
+    const size_t at = message.find(mark);
+    if (at == std::string::npos) return message;
+    const std::string symbol = message.substr(at + sizeof mark - 1);
+    int status = 0;
+    char* const name = abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status);
+    const std::string told = status ? symbol : name;
+    std::free(name);
+    return "'" + told + "' is used and not defined: one file is simulated, with what it includes";
+}
+
 void* load(const char* library, const char* name)
 {
     void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
     void* symbol = handle ? dlsym(handle, name) : nullptr;
-    if (!symbol) throw std::runtime_error(dlerror());
+    if (!symbol) throw std::runtime_error(readable(dlerror()));
     return symbol;
 }
 
