@@ -48,7 +48,7 @@ def with_grid(schedule: Schedule, grid: Node, chip: Chip) -> Schedule:
             assign(trial, chip)
         except Refused:
             continue
-        if trial.shrunk == base.shrunk:
+        if (trial.shrunk, trial.crowded) == (base.shrunk, base.crowded):
             base = trial
     return base
 
@@ -59,13 +59,18 @@ def _copy(schedule: Schedule, grid: Node) -> Schedule:
 
 
 def _crossing(schedule: Schedule) -> list[Storage]:
-    """Storages of one slot that one pipe fills and another one reads: while a tile's is read, the next tile's could be filled."""
+    """Storages of one slot that one pipe fills and another one reads: while a tile's is read, the next tile's could be filled.
+
+    Those that only a loop inside of the tile uses wait for each other from trip to trip anyway.
+    """
     pipes: dict[StorageId, set[str]] = defaultdict(set)
-    for step, _ in schedule.walk():
+    outside: set[StorageId] = set()
+    for step, around in schedule.walk():
         for s in (step.dst, *step.srcs):
             pipes[s].add(step.pipe)
+            outside |= set() if around else {s}
     alone = [s for s in schedule.storages.values() if s.slots == 1 and not (s.level is Level.UB and schedule.copies > 1)]
-    found = [s for s in alone if len(pipes[s.id]) > 1]
+    found = [s for s in alone if len(pipes[s.id]) > 1 and s.id in outside]
     return sorted(found, key=lambda s: (s.slot_bytes, s.id))
 
 

@@ -66,11 +66,11 @@ class _Line:
             self.events[step.scratch].append((2 * self.time + 1, False, step, path))
         self.time += 1
 
-    def life(self, sid: int, roomy: bool) -> Life:
+    def life(self, sid: int, roomy: bool, apart: bool) -> Life:
         events = self.events[sid]
         pipes = any(step.pipe != "AIV.V" for _, _, step, _ in events)
         copied = self.copies > 1 and self.storages[sid].level is Level.UB
-        if self.persistent and not copied and (self.storages[sid].ring == 0 or (roomy and pipes)):
+        if self.persistent and not copied and (self.storages[sid].ring == 0 or (apart and pipes)):
             return Life(0, 2 * self.time, {s for s in self.reuse[sid] if s != sid})
         first, last = min(e[0] for e in events), max(e[0] for e in events)
         common = list(events[0][3])
@@ -103,14 +103,14 @@ class _Line:
         return reads < writes or self.storages[sid].slots > 1 or len(lags) > 1
 
 
-def lifetimes(schedule: Schedule, roomy: bool = False) -> dict[int, Life]:
+def lifetimes(schedule: Schedule, roomy: bool = False, apart: bool = False) -> dict[int, Life]:
     """The life of every storage that is used.
 
-    `roomy` lets what meets another pipe than V live through its whole loop, that over tiles included: nothing then waits for a
-    place that it shares.
+    `roomy` lets what meets another pipe than V live through its whole loop: nothing then waits for a place that it shares.
+    `apart` does the same for the loop of a persistent kernel over its tiles.
     """
     line = _Line(schedule)
-    return {sid: line.life(sid, roomy) for sid in schedule.storages if line.events[sid]}
+    return {sid: line.life(sid, roomy, apart) for sid in schedule.storages if line.events[sid]}
 
 
 def _meet(a: Life, b: Life) -> bool:
@@ -192,6 +192,7 @@ def _spare(schedule: Schedule, level: Level, late: set[StorageId], gently: bool)
 def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
     """Gives every storage its addresses, rings shrunk where they must be. Refused where a level is too small."""
     fit_ids(schedule)
+    schedule.crowded = 0
     late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
     for level in ON_CHIP:
         places, used = _place(schedule, chip, level, late, enforce)
@@ -221,7 +222,12 @@ def _place(
 ) -> tuple[dict[int, int], int]:
     """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
     align, limit = max(32, chip.align(level)), chip.level_bytes(level)
+    if schedule.persistent:
+        places, used = pack_level(schedule, lifetimes(schedule, roomy=True, apart=True), level, align)
+        if used <= limit:
+            return places, used
     for roomy in (True, False):
+        schedule.crowded += 1
         while True:
             lives = lifetimes(schedule, roomy)
             places, used = pack_level(schedule, lives, level, align)

@@ -76,6 +76,7 @@ Item = Union[Step, LoopStep]
 class Schedule:
     """An ordered and legal choice. `cost` is the search model's, in cycles; `peaks` is bytes by level, as planned.
 
+    `crowded` grows with what had to share places, `shrunk` counts the slots that rings gave up.
     `grid` is how the tiles of the grid go to the cores; None: a launch block for each. A ring over loop 0 turns with the tiles
     that a block goes through; where UB has room for `copies` of all that a tile needs, they take turns.
     """
@@ -87,6 +88,7 @@ class Schedule:
     cost: float = 0.0
     peaks: dict[Level, int] = field(default_factory=dict)
     addresses: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    crowded: int = 0
     shrunk: int = 0
     grid: Node | None = None
     copies: int = 1
