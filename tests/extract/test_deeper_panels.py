@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.extract.checked import check_numbers
+from tests.extract.checked import arrays_for, check_numbers
 from tests.extract.kernels import CHIP, GATED, kernel, pricer
 from tile_eg.compiler import plan_schedule
 from tile_eg.egraph import saturate
@@ -81,3 +81,13 @@ def test_schedules_that_are_offered_differ_in_the_depth_of_their_panels():
     graph = saturate(to_values(product(False, False, M=128, N=256, K=1024, BM=128, BN=256, BK=64)), CHIP)
     found = Exact().extract(graph, CHIP, pricer(graph), 4).schedules
     assert len({graph.trips[n.payload[0]] for s in found for n in s.nodes if n.op == "PLoop"}) == 3
+
+
+def test_every_form_gives_the_same_bits():
+    k = product(False, False)
+    graph, arrays = saturate(to_values(k), CHIP), arrays_for(k)
+    runs = []
+    for trips in (7, 4, 2, 1):
+        best = Form(trips).extract(graph, CHIP, pricer(graph), 1).best
+        runs.append(plan_schedule(best, CHIP).run(arrays)["C"].tobytes())
+    assert len(set(runs)) == 1
