@@ -81,15 +81,16 @@ def synchronise(program: Program) -> Program:
 
 def _fault(plan: _Plan, program: Program) -> str:
     """What is wrong where the flags and barriers of a plan stand in the same program with another number of tiles, or ""."""
-    other = _plan(Layout(program), shortened(program))
-    other.edges, other.cross, other.barriers = plan.edges, plan.cross, plan.barriers
+    other = _plan(Layout(program), shortened(program), plan.edges)
+    other.cross, other.barriers = plan.cross, plan.barriers
     order = _order(other)
     verdict = order.replay()
     unordered = [p for p in _open(other, order, verdict, other.pairs) if not _guarded(other, *map(other.instance, p))]
     return _complaint(other, unordered, verdict) if unordered or verdict.faults else ""
 
 
-def _plan(layout: Layout, skips: Mapping[str, int]) -> _Plan:
+def _plan(layout: Layout, skips: Mapping[str, int], edges: list[Edge] | None = None) -> _Plan:
+    """A program's traces and what they have to keep in order; `edges` (None: all candidates) are those that do."""
     cores = [c for c in (AIC, AIV) if layout.program.core(c)]
     streams = {c: Stream(layout, c, trace(layout, c, skips)) for c in cores}
     try:
@@ -97,8 +98,9 @@ def _plan(layout: Layout, skips: Mapping[str, int]) -> _Plan:
     except SyncError:
         if not any(skips.values()):
             raise
-        return _plan(layout, {})
-    edges = [e for s in streams.values() for e in candidates(s)]
+        return _plan(layout, {}, edges)
+    if edges is None:
+        edges = [e for s in streams.values() for e in candidates(s)]
     inner = [((c, d.before), (c, d.after)) for c, s in streams.items() for d in s.trace.dependences]
     return _Plan(layout, streams, edges, cross, [*inner, *cross_pairs])
 

@@ -17,6 +17,7 @@ from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
 from tile_eg.ir.kernel import Span
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
 from tile_eg.ir.types import Level
+from tile_eg.timeline.expressions import Value, compiled
 
 Path = tuple[int, ...]
 Env = dict[str, int]
@@ -138,6 +139,7 @@ class Layout:
     """Where the buffers of a program lie, in cells: pieces of memory that no buffer's slot covers in part."""
 
     program: Program
+    _read: dict[int, tuple[Expr, frozenset[str], Value]] = field(default_factory=dict)
 
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
@@ -197,10 +199,16 @@ class Layout:
     def interval(self, e: Expr, env: Mapping[str, int]) -> Interval:
         if e.op == "const":
             return e.args[0], e.args[0]
-        if ix.variables(e) <= env.keys():
-            n = ix.evaluate(e, env)
+        _, names, value = self._read.get(id(e)) or self._reader(e)
+        if names <= env.keys():
+            n = value(env)
             return n, n
         return ix.bounds(e, self.ranges | {k: (v, v) for k, v in env.items()})
+
+    def _reader(self, e: Expr) -> tuple[Expr, frozenset[str], Value]:
+        """An expression with its variables and as a function; looked up by identity, which is quicker than by value."""
+        self._read[id(e)] = e, ix.variables(e), compiled(e)
+        return self._read[id(e)]
 
     def window(self, i: Instr, t: Tile, env: Env) -> Window:
         b = self.buffers[t.buffer]

@@ -16,7 +16,7 @@ from tile_eg.ir.tasks import tile_at
 from tile_eg.ir.types import Level
 
 COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored
-WAVES = 64  # as many turns of all cores are looked at
+WAVES = 32  # as many turns of all cores are looked at
 
 
 def orders(schedule: Schedule, chip: Chip, at_once: int, most: int | None = 3) -> list[Node]:
@@ -25,6 +25,8 @@ def orders(schedule: Schedule, chip: Chip, at_once: int, most: int | None = 3) -
     `at_once` blocks run side by side. `most` is how many there are at most (None: all).
     """
     offered = [g for g in schedule.graph.grids if g.op == "Persistent" and g.payload[0] == at_once]
+    if len(offered) < 2 or most == 0:
+        return offered[:most]
     traffic = Traffic(schedule, chip)
     return sorted(offered, key=lambda g: (g.payload[1] > 0, *traffic.bytes(g), g.payload[1:]))[:most]
 
