@@ -92,3 +92,29 @@ def test_a_refusal_is_shown_with_its_reason(gemm: Lowered, monkeypatch: pytest.M
 def test_the_tree_reads_in_the_order_of_issue(gemm: Lowered) -> None:
     text = schedule_text(gemm.schedule.schedule)
     assert text.index("ZeroL0C") < text.index("for k") < text.index("MmadAcc") < text.index("FixToGM")
+
+
+def test_an_instruction_shows_the_chain_of_rules_from_the_source() -> None:
+    text = str(lowered("flash_attention_rows").schedule)
+    assert "nest-bin > row-operand > v-rows" in text
+
+
+def test_rules_of_one_chain_stand_in_the_order_in_which_they_build_on_each_other() -> None:
+    assert "row-operand > div-rows > v-rows" in str(lowered("softmax").schedule)
+
+
+def test_a_loop_in_another_form_shows_the_rule_that_gave_it(gemm: Lowered) -> None:
+    assert lines(str(gemm.schedule), "─ for k_by")[0].endswith("deeper-panels")
+
+
+def test_every_second_of_a_compilation_is_accounted_for(gemm: Lowered) -> None:
+    told = gemm.explanation
+    assert 0 <= told.total - sum(told.timings.values()) < 0.2 * told.total
+    assert "unattributed" in str(told)
+
+
+def test_every_phase_shows_what_it_added_and_what_no_rule_accounts_for(gemm: Lowered) -> None:
+    (header,) = lines(str(gemm.explanation), "new rows")
+    assert header.split()[-2:] == ["time", "unattributed"]
+    for phase in gemm.phases:
+        assert lines(str(gemm.explanation), phase.name)

@@ -172,7 +172,7 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
             watch.lap("snapshot")
     except RuntimeError as e:
         raise _explained(e, commands, rules) from e
-    graph.phases, graph.seconds = phases, watch.seconds
+    graph.phases, graph.seconds, graph.theories = phases, watch.seconds, rules
     if graph.root not in graph.classes:
         raise TileError("no instruction sequence computes this kernel", help=_missing(graph), notes=_stopped(phases))
     return graph

@@ -11,7 +11,7 @@ from tile_eg.egraph.encode import Encoder
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.types import DTYPES, DType, Level
 from tile_eg.ir.values import Term, Values
-from tile_eg.rules import Rule
+from tile_eg.rules import Rule, Theory
 
 PHYSICAL = [
     "GmToL1",
@@ -71,6 +71,7 @@ class Tile:
     """A value's shape and valid extents. `fill` is its constant where it has one.
 
     Of a product, `matmul` tells which operands are transposed, `depth` and `operand` are its k and its operands' dtype.
+    `rules` are those that found equal values.
     """
 
     rows: int
@@ -83,6 +84,7 @@ class Tile:
     depth: int = 0
     operand: DType | None = None
     term: Term | None = None
+    rules: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,7 @@ class Node:
 class Graph:
     """A snapshot. `where` tells what a class of P is for; in the tensors `met` the two vector cores would meet.
 
+    `forms` are the rules behind each loop that is another form of one in the source; `theories` those that took part.
     `grids` are the ways to give the tiles of the grid to the cores; they go with every choice of nodes.
     """
 
@@ -135,6 +138,8 @@ class Graph:
     grids: tuple[Node, ...] = ()
     phases: list = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
+    theories: tuple[Theory, ...] = ()
+    forms: dict[int, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def parents(self) -> dict[int, int]:
@@ -219,11 +224,12 @@ class _Reader:
         fills = {r.output: self.egraph.value_to_f64(r.inputs[0]) for r in self.of("Fill")}
         products = {r.output: (bool(i64(r.inputs[2])), bool(i64(r.inputs[3]))) for r in self.of("MatMul")}
         operands = {r.output: dtypes[r.inputs[0]] for r in self.of("MatMul")}
-        depth, terms = self.table("depth", i64), self._terms()
+        depth, terms, rules = self.table("depth", i64), self._terms(), self._made_by(("byV",))
         return {
             v: Tile(
                 rows[v], cols[v], dtypes[v], vr[v], vc[v],
                 fills.get(v), products.get(v), depth.get(v, 0), operands.get(v), terms.get(v),
+                tuple(sorted(rules.get(v, ()))),
             )
             for v in rows
             if v in cols and v in dtypes and v in vr and v in vc
@@ -250,15 +256,22 @@ class _Reader:
         region = self.table("treg", self.egraph.value_to_i64)
         return {r.output: region[r.inputs[0]] for r in self.of("gm")}
 
-    def made_by(self) -> dict[Any, set[str]]:
+    def forms(self) -> dict[int, tuple[str, ...]]:
+        """The rules behind each loop that the source does not have."""
+        made, deep = self._made_by(("byLp",)), {t.deep for t in self.encoder.tilings}
+        numbers = ((self.egraph.value_to_i64(r.inputs[0]), r.output) for r in self.of("Loop"))
+        return {loop: tuple(sorted(made.get(cls, ()))) for loop, cls in numbers if loop in deep}
+
+    def _made_by(self, records: Iterable[str]) -> dict[Any, set[str]]:
+        """The rules that put something into each class."""
         out: dict[Any, set[str]] = defaultdict(set)
-        for name in RECORDS:
+        for name in records:
             for r in self.of(name):
                 out[r.inputs[0]].add(self.egraph.value_to_string(r.inputs[1]))
         return out
 
     def nodes(self, where: dict[Any, Where], ops: Iterable[str] = PHYSICAL) -> list[Node]:
-        made, versions = self.made_by(), self.region_of_versions()
+        made, versions = self._made_by(RECORDS), self.region_of_versions()
         out = []
         for op in ops:
             if op not in self.functions:
@@ -332,6 +345,7 @@ def snapshot(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, 
     kept = pruned(nodes, root)
     unanswered = [f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}" for c, w in where.items() if c not in answerable]
     graph = Graph(values, [], {}, 0, {}, reader.total, frozenset(encoder.met), unanswered, grids=_grids(reader))
+    graph.forms = reader.forms()
     return numbered(kept, root, where, graph)
 
 

@@ -10,6 +10,7 @@ from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, St
 from tile_eg.ir.printed import Printed
 from tile_eg.ir.types import Level
 from tile_eg.report.text import Branch, tree
+from tile_eg.rules import registry, signatures
 
 
 def schedule_text(schedule: Schedule) -> str:
@@ -48,16 +49,41 @@ def _loop(schedule: Schedule, loop: LoopStep) -> Branch:
     name = schedule.graph.values.variables[loop.loop]
     ring = f", rings of {loop.stages}" if loop.stages > 1 else ""
     skew = f", skewed by {loop.skew}" if loop.skew else ""
-    return Branch(f"for {name} in {loop.trips}{ring}{skew}", (), _branches(schedule, loop.body))
+    columns = ("", "", "", "", ", ".join(schedule.graph.forms.get(loop.loop, ())))
+    return Branch(f"for {name} in {loop.trips}{ring}{skew}", columns, _branches(schedule, loop.body))
 
 
 def _step(schedule: Schedule, step: Step) -> Branch:
     sources = ", ".join(_name(schedule, s) for s in step.srcs if s != step.dst or not isinstance(s, str))
     late = f" (trip - {step.lag})" if step.lag else ""
     label = f"{_name(schedule, step.dst)} = {instruction(step.node)}({sources}){late}"
-    rules = [*step.node.rules, *(r for n in cuts(schedule, step.node) for r in n.rules)]
+    made_by = ", ".join([chain(schedule.graph, step.node), *(r for n in cuts(schedule, step.node) for r in n.rules)])
     line = _line(schedule.graph, step.node)
-    return Branch(label, (step.pipe, lies(schedule, step.dst), str(step.cycles), line, ", ".join(rules)))
+    return Branch(label, (step.pipe, lies(schedule, step.dst), str(step.cycles), line, made_by))
+
+
+def chain(graph: Graph, node: Node) -> str:
+    """The rules from what the source says to the instruction: those that rewrote the value into what the last one looks for.
+
+    Rules that offer the same stand side by side: `nest-bin > row-operand > v-rows`.
+    """
+    rules = registry(graph.theories or None)
+    place = graph.where.get(node.cls)
+    found = [node.rules] if node.rules else []
+    needed = _values(rules[r].needs for r in node.rules)
+    left = {r for r in (place.tile.rules if place else ()) if r in rules}
+    while step := sorted(r for r in left if rules[r].makes & needed):
+        last = [r for r in step if rules[r].needs & needed]  # they turn one form of a constructor into another
+        step = last if len(last) < len(step) and last else step
+        found.append(tuple(step))
+        left -= set(step)
+        needed = _values(rules[r].needs for r in step)
+    return " > ".join("|".join(step) for step in reversed(found))
+
+
+def _values(needs: Iterable[frozenset[str]]) -> frozenset[str]:
+    """The constructors of values among what rules look for."""
+    return frozenset(c for each in needs for c in each if signatures().get(c, ((), ""))[1] == "V")
 
 
 def instruction(node: Node) -> str:

@@ -11,12 +11,15 @@ from tile_eg.rules.sexpr import Form, parse, show
 
 LAWS = ("equal", "rounding", "approximate", "implements", "fact")
 INEXACT = ("rounding", "approximate")
-RECORDED = ("P", "PT", "Cfg", "PStt", "PSt", "PL")
+RECORDED = ("P", "PT", "Cfg", "PStt", "PSt", "PL", "V", "Lp")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule. `maths` is generated from the rule itself; `makes` names the constructors that its actions build."""
+    """One rule. `maths` is generated from the rule itself.
+
+    `makes` names the constructors that its actions build, `needs` those that its conditions look for.
+    """
 
     name: str
     theory: str
@@ -24,6 +27,7 @@ class Rule:
     ruleset: str
     maths: str
     makes: frozenset[str]
+    needs: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -69,11 +73,15 @@ def _as_rule(form: Form) -> tuple[Form, Form, dict[str, Form]]:
     return conditions, (("union", "root", right),), options
 
 
-def _with_record(actions: Form, name: str, sorts: dict[str, str]) -> Form:
+def _with_record(conditions: Form, actions: Form, name: str, sorts: dict[str, str]) -> Form:
+    """The actions, and for each union a row that tells which rule made it."""
+    bound = {c[1]: c[2] for c in conditions if c[0] == "=" and isinstance(c[1], str)}
     out = list(actions)
     for a in actions:
-        if a[0] == "union" and not isinstance(a[2], str) and sorts.get(a[2][0]) in RECORDED:
-            out.append((f"by{sorts[a[2][0]]}", a[1], f'"{name}"'))
+        made = a[2] if a[0] == "union" and isinstance(a[2], tuple) else bound.get(a[1])
+        sort = sorts.get(made[0]) if isinstance(made, tuple) else None
+        if a[0] == "union" and sort in RECORDED:
+            out.append((f"by{sort}", a[1], f'"{name}"'))
     return tuple(out)
 
 
@@ -105,8 +113,9 @@ def read_theory(name: str, text: str, sorts: dict[str, str]) -> Theory:
         conditions, actions, options = _as_rule(form)
         rule_name, ruleset = str(options[":name"]).strip('"'), str(options.get(":ruleset", ""))
         law = str(options.get(":law", "fact"))
-        rules.append(Rule(rule_name, name, law, ruleset, _maths(conditions, actions, ruleset), frozenset(_constructors(actions))))
-        body = show_form(("rule", conditions, _with_record(actions, rule_name, sorts)))
+        made, needed = (frozenset(_constructors(part)) for part in (actions, conditions))
+        rules.append(Rule(rule_name, name, law, ruleset, _maths(conditions, actions, ruleset), made, needed))
+        body = show_form(("rule", conditions, _with_record(conditions, actions, rule_name, sorts)))
         out.append(f'{body[:-1]} :ruleset {ruleset} :name "{rule_name}")')
     return Theory(name, tuple(out), tuple(rules))
 
