@@ -94,10 +94,10 @@ constexpr bool dequantisable = (std::is_same_v<U, int32_t> && std::is_same_v<T, 
 
 }  // namespace detail
 
-inline void SetDeqScale(half scale) { tile_sim::set_deq_scale(scale.bits); }
+inline void SetDeqScale(half scale) { tile_sim::set_deq_scale(tile_sim::Deq::half, scale.bits); }
 inline void SetDeqScale(float scale, int16_t offset, bool signMode)
 {
-    tile_sim::set_deq_scale(detail::deq_bits(scale, offset, signMode));
+    tile_sim::set_deq_scale(tile_sim::Deq::settings, detail::deq_bits(scale, offset, signMode));
 }
 // The 16 settings lie in UB, and the register holds where.
 template <class T>
@@ -106,7 +106,7 @@ void SetDeqScale(const LocalTensor<T>& vdeq, const VdeqInfo& info, Line line = L
     static_assert(std::is_same_v<T, uint64_t>, "the tensor of SetDeqScale has elements of uint64_t");
     for (uint32_t i = 0; i < 16; ++i)
         vdeq.SetValue(i, detail::deq_bits(info.vdeqScale[i], info.vdeqOffset[i], info.vdeqSignMode[i]), line);
-    tile_sim::set_deq_scale(vdeq.GetPhyAddr());
+    tile_sim::set_deq_scale(tile_sim::Deq::table, vdeq.GetPhyAddr());
 }
 
 template <class T, class U, bool isVecDeq = true, bool halfBlock = true>

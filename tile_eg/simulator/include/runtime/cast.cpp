@@ -133,14 +133,6 @@ void check_nibbles(const VectorInstruction& v, DType dst, DType src, int line)
             misuse("field", line, "a Cast from or to int4b_t takes pairs of elements: an even count, and masks of two equal bits");
 }
 
-// The scale of SetDeqScale(half).
-double half_scale(const char* name, int line)
-{
-    if (!machine.core->deq_given)
-        misuse("uninitialised", line, "%s multiplies by the scale of SetDeqScale, and nothing has set one", name);
-    return half_to_float(uint16_t(machine.core->deq_scale));
-}
-
 }  // namespace
 
 void vector_cast(VectorSide dst, VectorSide src, Rounding rounding, Lanes lanes, int line)
@@ -153,12 +145,14 @@ void vector_cast(VectorSide dst, VectorSide src, Rounding rounding, Lanes lanes,
     if (v.nothing()) return;
     check_nibbles(v, to, from, line);
     const bool scaled = from == DType::i32 && to == DType::f16;
-    const double scale = scaled ? half_scale("a Cast of int32_t to half", line) : 1.0;
+    const double scale = scaled ? deq_scale("a Cast of int32_t to half", line) : 1.0;
     if (scaled) rounding = Rounding::rint;
     std::vector<double> values;
     for (const Run& run : v.runs()) {
         values.resize(size_t(run.count));
         for (int64_t i = 0; i < run.count; ++i) values[size_t(i)] = load(v.data(1), run.at[1] + i, from) * scale;
+        if (to == DType::f32 && from == DType::f32)  // to whole numbers (precision_conversion.md)
+            for (double& x : values) x = to_integer(x, rounding);
         for (int64_t i = 0; i < run.count; ++i) store(v.data(0), run.at[0] + i, values[size_t(i)], to, rounding);
     }
 }

@@ -31,10 +31,21 @@ void to_byte(uint8_t* out, double x, const Quantisation& q)
     *out = uint8_t(int(std::min(high, std::max(low, value))));
 }
 
+// The register holds what its last SetDeqScale says, and each instruction takes one kind (CastDequant.md).
+void check_register(Deq needed, const char* name, int line)
+{
+    static const char* forms[] = {"", "SetDeqScale(half)", "SetDeqScale(float, int16_t, bool)", "SetDeqScale(tensor, VdeqInfo)"};
+    if (machine.core->deq == Deq::none)
+        misuse("uninitialised", line, "%s takes what %s sets, and nothing has set it", name, forms[int(needed)]);
+    if (machine.core->deq != needed)
+        misuse("field", line, "%s takes what %s sets, and the last was %s", name, forms[int(needed)], forms[int(machine.core->deq)]);
+}
+
 // int16_t to bytes: the 16 results of a block go to one half of the block of the destination, the other half stays.
 void blocks_to_bytes(const char* name, VectorSide dst, const VectorSide& src, const Dequantisation& how, const Lanes& lanes,
                      int line)
 {
+    check_register(how.vector ? Deq::table : Deq::settings, name, line);
     Instruction quantise(name, Pipe::V, line);
     quantise.needs(dst.at, Space::UB, "destination"), quantise.needs(src.at, Space::UB, "source");
     quantise.align(dst.at, 32, "destination"), quantise.align(src.at, 32, "source");
@@ -64,22 +75,26 @@ void blocks_to_bytes(const char* name, VectorSide dst, const VectorSide& src, co
 
 }  // namespace
 
-void set_deq_scale(uint64_t bits)
+void set_deq_scale(Deq kind, uint64_t bits)
 {
     machine.core->deq_scale = bits;
-    machine.core->deq_given = true;
+    machine.core->deq = kind;
+}
+
+double deq_scale(const char* name, int line)
+{
+    check_register(Deq::half, name, line);
+    return half_to_float(uint16_t(machine.core->deq_scale));
 }
 
 void vector_dequantise(const char* name, VectorSide dst, VectorSide src, VectorSide other, Dequantisation how, Lanes lanes,
                        int line)
 {
     if (queued(line, [=] { vector_dequantise(name, dst, src, other, how, lanes, line); }, dst, src, other)) return;
-    if (!machine.core->deq_given)
-        misuse("uninitialised", line, "%s multiplies by the scale of SetDeqScale, and nothing has set one", name);
     if (dst.at.type != DType::f16) return blocks_to_bytes(name, dst, src, how, lanes, line);
     const VectorSide sides[] = {dst, src, other};
     const VectorInstruction v(name, line, lanes, sides, how.accumulate_relu ? 3 : 2, false);
-    const double scale = half_to_float(uint16_t(machine.core->deq_scale));
+    const double scale = deq_scale(name, line);
     for (const Run& run : v.runs())
         for (int64_t i = 0; i < run.count; ++i) {
             const int32_t a = *v.at<int32_t>(1, run.at[1] + i);

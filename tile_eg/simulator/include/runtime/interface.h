@@ -104,7 +104,8 @@ struct Dequantisation {
     bool vector = false;  // scale and offset for each of the 16 lanes of a block, from UB at `address`
     bool high_half = false, accumulate_relu = false;
 };
-void set_deq_scale(uint64_t bits);
+enum class Deq : uint8_t { none, half, settings, table };  // what SetDeqScale has put into the register
+void set_deq_scale(Deq kind, uint64_t bits);
 void vector_dequantise(const char* name, VectorSide dst, VectorSide src, VectorSide other, Dequantisation how, Lanes lanes,
                        int line);
 

@@ -50,6 +50,7 @@ private:
     std::vector<Run> runs_;
 };
 
+double deq_scale(const char* name, int line);  // of SetDeqScale(half)
 void vector_move(const VectorInstruction& v, const Operand& dst, const Operand& src);  // bytes and poison, as they are
 
 }  // namespace tile_sim

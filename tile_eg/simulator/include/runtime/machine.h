@@ -162,7 +162,7 @@ struct Control {
     DType atomic_type = DType::f32;
     uint64_t pad_value = 0;
     uint64_t deq_scale = 0;
-    bool deq_given = false;
+    Deq deq = Deq::none;
     ImageRegister image;
     FixpipeRegister fixpipe;
 };
