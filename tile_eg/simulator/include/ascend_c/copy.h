@@ -19,20 +19,21 @@ inline tile_sim::Rows block_rows(const DataCopyParams& p, int line)
             bytes + 32 * tile_sim::checked(p.dstGap, 0, 65535, "DataCopyParams.dstGap", line)};
 }
 
-// L1 to the bias table: lengths and gaps of the destination in 64 bytes, gaps of the source in 32.
+// L1 to the bias table: lengths and gaps of the destination in 64 bytes (on 3510 32), gaps of the source in 32.
+constexpr int64_t bias_unit = __NPU_ARCH__ == 3510 ? 32 : 64;
 inline tile_sim::Rows bias_rows(const DataCopyParams& p, int line)
 {
-    const int64_t bytes = 64 * tile_sim::checked(p.blockLen, 0, 65535, "DataCopyParams.blockLen", line);
+    const int64_t bytes = bias_unit * tile_sim::checked(p.blockLen, 0, 65535, "DataCopyParams.blockLen", line);
     return {tile_sim::checked(p.blockCount, 0, 4095, "DataCopyParams.blockCount", line), bytes,
             bytes + 32 * tile_sim::checked(p.srcGap, 0, 65535, "DataCopyParams.srcGap", line),
-            bytes + 64 * tile_sim::checked(p.dstGap, 0, 65535, "DataCopyParams.dstGap", line)};
+            bytes + bias_unit * tile_sim::checked(p.dstGap, 0, 65535, "DataCopyParams.dstGap", line)};
 }
 
-// L1 to the Fixpipe buffer: lengths in 128 bytes, and both gaps from the start of one block to the start of the next.
+// L1 to the Fixpipe buffer: lengths in 128 bytes (on 3510 64), and both gaps from the start of one block to that of the next.
 inline tile_sim::Rows scale_rows(const DataCopyParams& p, int line)
 {
     return {tile_sim::checked(p.blockCount, 0, 4095, "DataCopyParams.blockCount", line),
-            128 * tile_sim::checked(p.blockLen, 0, 65535, "DataCopyParams.blockLen", line),
+            (__NPU_ARCH__ == 3510 ? 64 : 128) * tile_sim::checked(p.blockLen, 0, 65535, "DataCopyParams.blockLen", line),
             32 * tile_sim::checked(p.srcGap, 0, 65535, "DataCopyParams.srcGap", line),
             128 * tile_sim::checked(p.dstGap, 0, 65535, "DataCopyParams.dstGap", line)};
 }
@@ -42,7 +43,7 @@ inline bool is_table(tile_sim::Space space) { return space == tile_sim::Space::B
 template <class T>
 tile_sim::Rows one_row(int64_t count, int line)
 {
-    const int64_t bytes = count * int64_t(sizeof(T));
+    const int64_t bytes = tile_sim::bytes_of<T>(count);
     if (bytes % 32)
         tile_sim::misuse("misaligned", line,
                          "DataCopy moves whole 32-byte blocks, and %lld elements are %lld bytes: use DataCopyPad",
@@ -125,6 +126,27 @@ void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2Nz
          checked(p.dstNzNStride, 1, 16384, "Nd2NzParams.dstNzNStride", line),
          checked(p.dstNzMatrixStride, 0, 16384, "Nd2NzParams.dstNzMatrixStride", line)},
         line);
+}
+
+// NZ in UB to rows in GM: the vendor makes it of one copy for each block of 16 columns, and so do we.
+template <class T>
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& p, Line line = Line(__builtin_LINE()))
+{
+    using tile_sim::checked;
+    static_assert(sizeof(T) == 2 || sizeof(T) == 4, "DataCopy from NZ to rows takes 16-bit and 32-bit elements");
+    const int64_t matrices = checked(p.ndNum, 0, 4095, "Nz2NdParamsFull.ndNum", line);
+    const int64_t rows = checked(p.nValue, 1, 8192, "Nz2NdParamsFull.nValue", line);
+    const int64_t cols = checked(p.dValue, 1, 8192, "Nz2NdParamsFull.dValue", line);
+    const int64_t src_matrix = 256 * checked(p.srcNdMatrixStride, 1, 512, "Nz2NdParamsFull.srcNdMatrixStride", line);
+    const int64_t src_block = 16 * checked(p.srcNStride, 0, 4096, "Nz2NdParamsFull.srcNStride", line);
+    const int64_t dst_row = checked(p.dstDStride, 1, 65535, "Nz2NdParamsFull.dstDStride", line);
+    const int64_t dst_matrix = checked(p.dstNdMatrixStride, 1, 65535, "Nz2NdParamsFull.dstNdMatrixStride", line);
+    const int64_t run = 16 * int64_t(sizeof(T));
+    if (cols % 16) tile_sim::misuse("field", line, "Nz2NdParamsFull.dValue is %lld, and must be a multiple of 16", (long long)cols);
+    for (int64_t m = 0; m < matrices; ++m)
+        for (int64_t block = 0; block < cols / 16; ++block)
+            tile_sim::copy_rows("DataCopy", dst[m * dst_matrix + block * 16].operand(), src[m * src_matrix + block * src_block].operand(),
+                                {rows, run, run, dst_row * int64_t(sizeof(T))}, line);
 }
 
 template <class T>

@@ -49,6 +49,7 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
                          line);
 }
 
+#if __NPU_ARCH__ == 2201
 template <class T, class U>
 void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<U>& idx,
                         const LoadData2DParams& p, int line = __builtin_LINE())
@@ -57,6 +58,7 @@ void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& src, co
     const tile_sim::Load2D shape = detail::load_2d_shape(p, line);
     tile_sim::load_sparse(dst.operand(), src.operand(), idx.operand(), shape.start, shape.repeat, line);
 }
+#endif
 
 template <class T>
 void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2dTransposeParams& p,
@@ -168,6 +170,7 @@ void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<
                    line);
 }
 
+#if __NPU_ARCH__ == 2201
 template <class T, class U>
 void MmadWithSparse(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor<U>& filter, const MmadParams& p,
                     int line = __builtin_LINE())
@@ -180,6 +183,7 @@ void MmadWithSparse(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const L
                            p.cmatrixSource, p.cmatrixInitVal && !p.isBias, false},
                           line);
 }
+#endif
 
 // With a bias, the sums start at the bias of their column, from the bias table.
 template <class T, class U, class S, class V>

@@ -59,6 +59,21 @@ struct Nd2NzParams {
     }
 };
 
+struct Nz2NdParamsFull {
+    Field ndNum = 1, nValue, dValue, srcNdMatrixStride = 1, srcNStride, dstDStride, dstNdMatrixStride = 1;
+    Nz2NdParamsFull() = default;
+    Nz2NdParamsFull(Field matrices, Field n, Field d, Field srcMatrix, Field srcBlock, Field dstRow, Field dstMatrix)
+        : ndNum(matrices),
+          nValue(n),
+          dValue(d),
+          srcNdMatrixStride(srcMatrix),
+          srcNStride(srcBlock),
+          dstDStride(dstRow),
+          dstNdMatrixStride(dstMatrix)
+    {
+    }
+};
+
 struct CopyRepeatParams {
     Field dstStride, srcStride, dstRepeatSize = 8, srcRepeatSize = 8;
     CopyRepeatParams() = default;

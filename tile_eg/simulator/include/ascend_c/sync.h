@@ -50,14 +50,14 @@ void PipeBarrier(int line = __builtin_LINE())
 template <uint8_t mode, pipe_t pipe>
 void CrossCoreSetFlag(uint16_t id, int line = __builtin_LINE())
 {
-    static_assert(pipe != PIPE_S && pipe != PIPE_ALL, "CrossCoreSetFlag takes neither PIPE_S nor PIPE_ALL");
+    static_assert((pipe != PIPE_S || mode == 4) && pipe != PIPE_ALL, "CrossCoreSetFlag takes neither PIPE_S nor PIPE_ALL");
     tile_sim::cross_set(mode, tile_sim::pipe_of(pipe), id, line);
 }
 
 template <uint8_t mode = 0, pipe_t pipe = PIPE_S>
 void CrossCoreWaitFlag(uint16_t id, int line = __builtin_LINE())
 {
-    tile_sim::cross_wait(id, line);
+    tile_sim::cross_wait(mode, tile_sim::pipe_of(pipe), id, line);
 }
 
 inline void InitSocState() {}

@@ -101,7 +101,7 @@ private:
         at_.space = tile_sim::Space::GM;
         at_.type = tile_sim::TypeOf<T>::value;
         at_.address = tile_sim::gm_address(buffer, line);
-        at_.end = size < 0 ? tile_sim::gm_end(at_.address) : at_.address + size * int64_t(sizeof(T));
+        at_.end = size < 0 ? tile_sim::gm_end(at_.address) : at_.address + tile_sim::bytes_of<T>(size);
     }
 
     tile_sim::Operand at_;
@@ -134,7 +134,7 @@ public:
     template <TPosition position, class T>
     LocalTensor<T> Alloc(uint32_t size, Line line = Line(__builtin_LINE()))
     {
-        const int64_t bytes = int64_t(size) * int64_t(sizeof(T));
+        const int64_t bytes = tile_sim::bytes_of<T>(size);
         const int64_t start = tile_sim::allocate(space_of(position), bytes, line);
         return LocalTensor<T>(position, {space_of(position), tile_sim::TypeOf<T>::value, start, start + bytes});
     }

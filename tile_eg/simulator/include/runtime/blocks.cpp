@@ -105,11 +105,11 @@ void check_leftovers()
                         machine.report(
                             "leftover_flag", name_of(Pipe(src)), core.flags[src][dst][id].set_line, 0,
                             text("flag %s_%s, %d is still set when the kernel ends", name_of(Pipe(src)), name_of(Pipe(dst)), id));
-        for (int id = 0; id < cross_ids; ++id)
+        for (int id = 0; id < cross_ids + single_ids; ++id)
             for (const auto& [key, sets] : core.cross[id].from)
                 if (!sets.empty())
                     machine.report("leftover_flag", "", core.cross[id].line, 0,
-                                   text("cross-core flag %d of %s still counts %zu when the kernel ends", id,
+                                   text("cross-core flag %d%s of %s still counts %zu when the kernel ends", id % cross_ids, id < cross_ids ? "" : " of mode 4",
                                         core_name(core.index), sets.size()));
     }
 }

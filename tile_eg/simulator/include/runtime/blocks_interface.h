@@ -8,7 +8,7 @@ namespace tile_sim
 
 // cross.cpp
 void cross_set(int mode, Pipe pipe, int64_t id, int line);
-void cross_wait(int64_t id, int line);
+void cross_wait(int mode, Pipe pipe, int64_t id, int line);
 
 // meet.cpp. `gm` and `ub` are the workspaces: who uses the same one meets.
 void sync_all(bool vector_only, int line);

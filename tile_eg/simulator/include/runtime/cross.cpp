@@ -1,4 +1,4 @@
-// Flags between cores: of one block (modes 1 and 2), and of all blocks (mode 0). Each core counts the sets that reach it.
+// Flags between cores: of one block (modes 1, 2 and 4), and of all blocks (mode 0). Each core counts the sets that reach it.
 #include <algorithm>
 
 #include "schedule.h"
@@ -40,9 +40,26 @@ bool counts(int mode, int from, int to)
     return (mode == 1 && from != AIC && to != AIC) || (mode == 0 && (from == AIC) == (to == AIC));
 }
 
-// The cores that all have to set a flag of `core` before it counts.
-std::vector<uint32_t> setters(const Core& core, int mode)
+// Mode 4 (architecture 3510) is between AIC and one vector core, and has flags of its own: AIC counts those of the second vector
+// core from 16 on. Here they come after the flags of the other modes.
+int single_setter(const Core& core, int64_t id) { return core.index != AIC ? AIC : id - cross_ids < 16 ? AIV0 : AIV1; }
+
+int64_t single_flag(const Core& core, int64_t id, int line)
 {
+    if (machine.settings.architecture != 3510)
+        misuse("unsupported", line, "CrossCoreSetFlag knows the modes 0, 1 and 2 on this architecture");
+    if (!machine.has_flags() || machine.vector_cores() != 2)
+        misuse("cross_flag", line, "mode 4 is for kernels of one cube core and two vector cores");
+    if (id < 0 || id % 16 > 10 || id > (core.index == AIC ? 26 : 10))
+        misuse("flag_id", line, "cross-core flag id %lld: mode 4 has 0 to 10, and on AIC 16 to 26 for the second vector core", (long long)id);
+    return cross_ids + id;
+}
+
+// The cores that all have to set a flag of `core` before it counts.
+std::vector<uint32_t> setters(const Core& core, int64_t id)
+{
+    if (id >= cross_ids) return {key_of(machine.block, single_setter(core, id))};
+    const int mode = core.cross[id].mode;
     std::vector<uint32_t> keys;
     const uint32_t first = mode == 0 ? 0 : machine.block, last = mode == 0 ? uint32_t(machine.settings.launch) : first + 1;
     for (uint32_t block = first; block < last; ++block)
@@ -64,12 +81,12 @@ void deliver(Core& to, int64_t id, int mode, int core, const Known& known, int l
         for (const auto& [key, sets] : flag.from)
             if (!sets.empty())
                 misuse("cross_flag", line, "cross-core flag %lld of %s is set in mode %d while a set in mode %d (line %d) is pending",
-                       (long long)id, core_name(to.index), mode, flag.mode, flag.line);
+                       (long long)id % cross_ids, core_name(to.index), mode, flag.mode, flag.line);
     flag.mode = mode, flag.line = line;
     auto& sets = flag.from[key_of(known.block, core)];
     sets.push_back(known);
     if (sets.size() > 15)
-        misuse("cross_flag", line, "cross-core flag %lld of %s counts beyond 15", (long long)id, core_name(to.index));
+        misuse("cross_flag", line, "cross-core flag %lld of %s counts beyond 15", (long long)id % cross_ids, core_name(to.index));
 }
 
 // The sets of one core are unordered among themselves: what a wait may rely on is what all pending ones carry.
@@ -100,8 +117,9 @@ std::string missing_in_block(const Core& core, int64_t id)
 std::string missing(const Core& core, int64_t id)
 {
     const CrossFlag& flag = core.cross[id];
+    if (id >= cross_ids) return core_name(single_setter(core, id));
     if (flag.mode != 0) return missing_in_block(core, id);
-    std::vector<uint32_t> left = setters(core, 0);
+    std::vector<uint32_t> left = setters(core, id);
     const size_t all = left.size();
     left.erase(std::remove_if(left.begin(), left.end(), [&](uint32_t key) { return has_set(flag, key); }), left.end());
     return text("%zu of the %zu cores that have to (%s of block %u, ..)", left.size(), all, core_name(int(left[0] % most_cores)),
@@ -128,7 +146,7 @@ void join_cross_flags(Core& core)
 bool ready(const Core& core, int64_t id)
 {
     const CrossFlag& flag = core.cross[id];
-    const std::vector<uint32_t> keys = setters(core, flag.mode);
+    const std::vector<uint32_t> keys = setters(core, id);
     return !keys.empty() && std::all_of(keys.begin(), keys.end(), [&](uint32_t key) { return has_set(flag, key); });
 }
 
@@ -152,15 +170,34 @@ void learn(const std::vector<Known>& known)
     core.others = std::make_shared<const Foreign>(std::move(all));
 }
 
+namespace
+{
+
+void set_single(Pipe pipe, int64_t id, int line)
+{
+    Core& core = *machine.core;
+    id = single_flag(core, id, line) - cross_ids;
+    const bool second = core.index == AIC ? id >= 16 : core.index == AIV1;
+    Core& to = machine.cores[core.index != AIC ? AIC : second ? AIV1 : AIV0];
+    trace_mark(name_of(pipe), text("CrossCoreSetFlag %lld", (long long)id), line);
+    const bool early = core.last[int(pipe)] && set_early(line);
+    deliver(to, cross_ids + id % 16 + (core.index != AIC && second ? 16 : 0), 4, core.index,
+            {machine.block, finished(core, pipe, early), core.others}, line);
+    if (schedule.on()) schedule.run_until_now(pipe, early);
+}
+
+}  // namespace
+
 void cross_set(int mode, Pipe pipe, int64_t id, int line)
 {
     if (dropped(line)) return;
     id = mutated_id(line, id);
+    if (!machine.core->has(pipe)) misuse("wrong_core", line, "%s has no pipe %s", core_name(machine.core->index), name_of(pipe));
+    if (mode == 4) return set_single(pipe, id, line);
     check_cross(id, line);
     Core& core = *machine.core;
     if (mode > 2) misuse("unsupported", line, "CrossCoreSetFlag knows the modes 0, 1 and 2 on this architecture");
     if (mode == 1 && core.index == AIC) misuse("wrong_core", line, "mode 1 is between the vector cores of a block");
-    if (!core.has(pipe)) misuse("wrong_core", line, "%s has no pipe %s", core_name(core.index), name_of(pipe));
     trace_mark(name_of(pipe), text("CrossCoreSetFlag %lld", (long long)id), line);
     const bool early = core.last[int(pipe)] && set_early(line);
     const Known known{machine.block, finished(core, pipe, early), core.others};
@@ -173,23 +210,31 @@ void cross_set(int mode, Pipe pipe, int64_t id, int line)
     if (schedule.on()) mode == 2 ? schedule.cross_set(pipe, id, early) : schedule.run_until_now(pipe, early);
 }
 
-void cross_wait(int64_t id, int line)
+// On 2201 the wait holds the issue of everything behind it; on 3510 that of its pipe, unless that is S.
+void cross_wait(int mode, Pipe pipe, int64_t id, int line)
 {
     if (dropped(line)) return;
     id = mutated_id(line, id);
-    check_cross(id, line);
     Core& core = *machine.core;
+    if (mode == 4)
+        id = single_flag(core, id, line);
+    else
+        check_cross(id, line);
+    const bool one_pipe = machine.settings.architecture == 3510 && pipe != Pipe::S;
     const auto what = [&] {
-        return text("waits, with all its pipes, for cross-core flag %lld, and no set of it comes from %s", (long long)id,
-                    missing(core, id).c_str());
+        return text("waits%s for cross-core flag %lld, and no set of it comes from %s", one_pipe ? "" : ", with all its pipes,",
+                    (long long)id % cross_ids, missing(core, id).c_str());
     };
     wait_until({[&] { return ready(core, id); }, what}, line);
     CrossFlag& flag = core.cross[id];
     if (schedule.on() && flag.mode == 2) schedule.cross_wait(id);
-    trace_mark("S", text("CrossCoreWaitFlag %lld", (long long)id), line);
+    trace_mark(one_pipe ? name_of(pipe) : "S", text("CrossCoreWaitFlag %lld", (long long)id % cross_ids), line);
     std::vector<Known> known;
-    for (uint32_t key : setters(core, flag.mode)) known.push_back(take(flag.from[key]));
-    learn(known);  // the wait holds the issue of everything behind it
+    for (uint32_t key : setters(core, id)) known.push_back(take(flag.from[key]));
+    const auto before = core.clock;
+    learn(known);
+    for (int p = 0; one_pipe && p < pipes; ++p)
+        if (p != int(pipe)) core.clock[size_t(p)] = before[size_t(p)];
 }
 
 }  // namespace tile_sim

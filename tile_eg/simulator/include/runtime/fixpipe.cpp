@@ -52,6 +52,10 @@ void check_fixpipe(const Operand& dst, const Operand& src, const FixpipeShape& s
         misuse("overlap", line, "the %s of %s overlap: %lld elements, and %lld from one to the next",
                s.layout == Layout::row_major ? "rows" : "columns", out.name(), (long long)(length / parts), (long long)s.dst_stride);
     if (!s.dst_stride) misuse("field", line, "dstStride of %s is 0", out.name());
+    const int64_t row = s.channel_split ? 32 : std::max<int64_t>(32, 16 * size_of(dst.type)), m = s.destinations == Destinations::by_rows ? s.m / 2 : s.m;
+    if (nz && s.n * size_of(dst.type) / parts > row && s.dst_stride * 32 < m * row)
+        misuse("overlap", line, "the column blocks of %s overlap: %lld rows of %lld bytes, and %lld bytes from one to the next",
+               out.name(), (long long)m, (long long)row, (long long)s.dst_stride * 32);
     if (s.per_column && s.scales.space != Space::FB)
         out.needs(s.scales, Space::L1, "table of scales"), out.align(s.scales, 32, "table of scales");
 }

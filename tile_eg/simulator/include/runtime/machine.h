@@ -20,7 +20,7 @@ namespace tile_sim
 
 constexpr int pipes = int(Pipe::count), spaces = int(Space::count), most_cores = 3;
 constexpr int64_t granule = 2;  // bytes that share one shadow entry
-constexpr int cross_ids = 16;
+constexpr int cross_ids = 16, single_ids = 32;  // flags between cores; those of mode 4 come after the others
 constexpr int first_event = 8, event_ids = 16;  // a kernel's flags have the ids below, the events of queues those from there
 enum { AIC = 0, AIV0 = 1, AIV1 = 2 };
 
@@ -172,7 +172,7 @@ struct Core : Control {
     std::array<Clock, pipes> clock{};
     std::array<uint32_t, pipes> issued{}, last{};  // of all, and of the last instruction
     Flag flags[pipes][pipes][event_ids];
-    CrossFlag cross[cross_ids];
+    CrossFlag cross[cross_ids + single_ids];
     Memory memory[spaces];
     std::map<int64_t, CacheLine> cache;  // by address in GM
     std::map<int64_t, bool> let_go;      // lines that DataCacheCleanAndInvalid has thrown out, and nothing has fetched since
