@@ -113,8 +113,8 @@ def test_every_second_of_a_compilation_is_accounted_for(gemm: Lowered) -> None:
     assert "unattributed" in str(told)
 
 
-def test_every_phase_shows_what_it_added_and_what_no_rule_accounts_for(gemm: Lowered) -> None:
+def test_every_phase_shows_what_it_added(gemm: Lowered) -> None:
     (header,) = lines(str(gemm.explanation), "new rows")
-    assert header.split()[-2:] == ["time", "unattributed"]
+    assert header.split()[-1] == "time"
     for phase in gemm.phases:
         assert lines(str(gemm.explanation), phase.name)

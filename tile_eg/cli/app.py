@@ -182,6 +182,7 @@ def explain(
     question: Annotated[
         str | None, typer.Option("--why-not", metavar="DECISION", help="What a decision would cost: ring=3, rule=NAME, ...")
     ] = None,
+    profile: Annotated[bool, typer.Option("--profile", help="Also what each rule costs: time, matches, growth.")] = False,
     *,
     search: SearchOptions,
 ) -> None:
@@ -191,7 +192,7 @@ def explain(
     planned = sources.compiled(file, options.sizes(sizes or []), chip, search)
     if not isinstance(planned, Lowered):
         raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
-    show(str(why_not(planned, question) if question else explained(planned)))
+    show(str(why_not(planned, question) if question else explained(planned, profile)))
 
 
 @app.command()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tile_eg.rules import Theory
@@ -20,12 +20,12 @@ def blame(new_egraph: Callable[[], Any], commands: Sequence[str], theories: Sequ
     names = [r.name for t in theories for r in t.rules if r.ruleset in VALUE_RULES]
     for theory in theories:
         for text in theory.text:
-            _run(egraph, _alone(text, names))
+            _run(egraph, alone(text, names))
     for command in commands:
         _run(egraph, command)
     for name in names * ROUNDS:
         try:
-            _run(egraph, f"(run-schedule (seq (run {_ruleset(name)}) (saturate (run facts))))")
+            _run(egraph, f"(run-schedule (seq (run {ruleset_of(name)}) (saturate (run facts))))")
         except BaseException as e:  # egglog's errors can be Rust panics
             if isinstance(e, KeyboardInterrupt):
                 raise
@@ -37,14 +37,15 @@ def _run(egraph: Any, command: str) -> None:
     egraph.run_program(*egraph.parse_program(command))
 
 
-def _ruleset(name: str) -> str:
+def ruleset_of(name: str) -> str:
+    """The ruleset that holds one rule alone."""
     return f"only-{name}"
 
 
-def _alone(text: str, names: list[str]) -> str:
-    """The command with a value rule moved to a ruleset of its own."""
+def alone(text: str, names: Iterable[str]) -> str:
+    """The command with its rule, where it is one of `names`, moved to a ruleset of its own."""
     for name in names:
         if f':name "{name}"' in text:
             head, _, _ = text.rpartition(" :ruleset ")
-            return f'(ruleset {_ruleset(name)})\n{head} :ruleset {_ruleset(name)} :name "{name}")'
+            return f'(ruleset {ruleset_of(name)})\n{head} :ruleset {ruleset_of(name)} :name "{name}")'
     return text

@@ -31,6 +31,7 @@ PHASES = {
     "partition, placement, pipelining": ("cube", "vec", "place", "loops", "facts"),
 }
 VALUE_PHASES = tuple(PHASES)[:-1]
+SATURATED = ("facts", "nest", "tiling")  # rulesets that run to their end each time
 ONCE = {"algebra": 3}  # rounds of phases that would not end by themselves
 
 
@@ -100,14 +101,15 @@ def _scratch(held: tuple[Theory, ...]) -> Iterator[Any]:
     _run(egraph, "(pop)")
 
 
-def _rows(egraph: Any) -> int:
+def rows_of(egraph: Any) -> int:
+    """The rows of all tables of an e-graph."""
     return sum(len(f.rows) for f in egraph.freeze().functions.values())
 
 
 def _run_phase(egraph: Any, name: str, budget: Budget) -> Phase:
     phase = Phase(name)
-    start, before = time.perf_counter(), _rows(egraph)
-    schedule = " ".join(f"(saturate (run {r}))" if r in ("facts", "nest", "tiling") else f"(run {r})" for r in PHASES[name])
+    start, before = time.perf_counter(), rows_of(egraph)
+    schedule = " ".join(f"(saturate (run {r}))" if r in SATURATED else f"(run {r})" for r in PHASES[name])
     rounds = ONCE.get(name, budget.rounds)
     while phase.rounds < rounds:
         report = _run(egraph, f"(run-schedule (seq {schedule}))")[0].report
@@ -122,12 +124,12 @@ def _run_phase(egraph: Any, name: str, budget: Budget) -> Phase:
         if phase.seconds > budget.seconds:
             phase.stopped_by = f"{budget.seconds:g} s"
             break
-        if phase.rounds % budget.every == 0 and _rows(egraph) - before > budget.rows:
+        if phase.rounds % budget.every == 0 and rows_of(egraph) - before > budget.rows:
             phase.stopped_by = f"{budget.rows} new rows"
             break
     else:
         phase.stopped_by = "" if name in ONCE else f"{rounds} rounds"
-    phase.rows = _rows(egraph)
+    phase.rows = rows_of(egraph)
     phase.added = phase.rows - before
     phase.seconds = time.perf_counter() - start
     return phase
@@ -153,12 +155,8 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
     """
     rules = theories() if held is None else held
     watch = Watch()
-    values, tilings = with_deeper_loops(values)
-    encoder = Encoder(values, tilings)
-    commands = encoder.encode()
-    commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
-    commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
-    commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
+    encoder, commands = commands_of(values, chip)
+    values = encoder.values
     watch.lap("write values")
     try:
         with _lock, _scratch(rules) as egraph:
@@ -176,6 +174,17 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
     if graph.root not in graph.classes:
         raise TileError("no instruction sequence computes this kernel", help=_missing(graph), notes=_stopped(phases))
     return graph
+
+
+def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
+    """The values as egglog commands, with what the rules must know of the chip."""
+    values, tilings = with_deeper_loops(values)
+    encoder = Encoder(values, tilings)
+    commands = encoder.encode()
+    commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
+    commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
+    commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
+    return encoder, commands
 
 
 def _cores(encoder: Encoder, chip: Chip) -> list[int]:

@@ -7,15 +7,19 @@ from dataclasses import replace
 
 from tile_eg.compiler import Candidate, Lowered
 from tile_eg.egraph import Node
+from tile_eg.egraph.profile import profile
 from tile_eg.explore.otherwise import Otherwise
 from tile_eg.extract.forced import Answer
+from tile_eg.frontend.ssa import to_values
 from tile_eg.report.decisions import GRID, Runner, grid_option, open_choices, option
 from tile_eg.report.explain import Explanation
 
 
-def explained(lowered: Lowered) -> Explanation:
-    """The explanation of a compiled kernel with the runner-up of every decision."""
-    return replace(lowered.explanation, runners=runners(lowered))
+def explained(lowered: Lowered, profiled: bool = False) -> Explanation:
+    """The explanation of a compiled kernel with the runner-up of every decision, and with what each rule cost if it is wanted."""
+    graph = lowered.candidates[0].schedule.graph
+    costs = profile(to_values(lowered.kernel), lowered.chip, graph.theories, lowered.search.budget) if profiled else ()
+    return replace(lowered.explanation, runners=runners(lowered), profile=costs)
 
 
 def runners(lowered: Lowered) -> dict[int, Runner]:

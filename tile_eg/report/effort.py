@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from tile_eg.egraph import Graph, Phase
+from tile_eg.egraph.profile import RuleProfile
 from tile_eg.report.text import duration, table
 
 RULES_SHOWN = 10
@@ -26,33 +27,34 @@ def seconds_text(timings: Mapping[str, float], total: float, graph: Graph | None
 
 
 def phases_text(phases: Sequence[Phase]) -> str:
-    """Each phase of the rules: rounds, rows that it added, matches, seconds, those that no rule accounts for, and its end."""
-    rows = [
-        (p.name, p.rounds, p.added, sum(p.matches.values()), duration(p.seconds), duration(unattributed(p)), _stopped(p))
-        for p in phases
-    ]
-    return table(rows, ("phase", "rounds", "new rows", "matches", "time", UNATTRIBUTED, ""), right=(1, 2, 3, 4, 5))
-
-
-def unattributed(phase: Phase) -> float:
-    """Seconds of a phase in no rule's search or application: rebuilding, and the way to egglog and back."""
-    return max(0.0, phase.seconds - sum(phase.rule_seconds.values()))
+    """Each phase of the rules: rounds, the rows that it added, matches, its time, and the budget that ended it."""
+    rows = [(p.name, p.rounds, p.added, sum(p.matches.values()), duration(p.seconds), _stopped(p)) for p in phases]
+    return table(rows, ("phase", "rounds", "new rows", "matches", "time", ""), right=(1, 2, 3, 4))
 
 
 def rules_text(phases: Sequence[Phase], made: Mapping[str, int]) -> str:
-    """The rules that took longest, with their matches and the physical nodes that they `made`; the rest in one line."""
-    seconds: Counter[str] = Counter()
+    """The rules that matched most, with the physical nodes that each of them `made`; the rest in one line."""
     matches: Counter[str] = Counter()
     for p in phases:
-        seconds.update(p.rule_seconds)  # type: ignore[arg-type]
         matches.update(p.matches)
-    order = sorted(seconds, key=lambda r: (-seconds[r], r))
-    rows = [(r, duration(seconds[r]), matches[r], made.get(r, 0) or "") for r in order[:RULES_SHOWN]]
-    rest = order[RULES_SHOWN:]
-    if rest:
-        together = duration(sum(seconds[r] for r in rest)), sum(matches[r] for r in rest), sum(made.get(r, 0) for r in rest)
-        rows.append((f"{len(rest)} other rules", *together))
-    return table(rows, ("rule", "time", "matches", "nodes"), right=(1, 2, 3))
+    order = sorted((r for r in matches if matches[r]), key=lambda r: (-matches[r], r))
+    rows = [(r, matches[r], made.get(r, 0) or "") for r in order[:RULES_SHOWN]]
+    if rest := order[RULES_SHOWN:]:
+        rows.append((f"{len(rest)} other rules", sum(matches[r] for r in rest), sum(made.get(r, 0) for r in rest)))
+    return table(rows, ("rule", "matches", "nodes"), right=(1, 2))
+
+
+def profile_text(rules: Sequence[RuleProfile]) -> str:
+    """Every rule that matched something, by the time that it took when it was run by itself."""
+    rows = [(r.name, duration(r.seconds), r.matches, r.rows or "") for r in rules if r.matches]
+    rest = [r for r in rules if not r.matches]
+    rows.append((f"{len(rest)} rules without a match", duration(sum(r.seconds for r in rest)), 0, ""))
+    rows.append(("together", *_together(rules)))
+    return table(rows, ("rule, by itself", "time", "matches", "new rows"), right=(1, 2, 3))
+
+
+def _together(rules: Sequence[RuleProfile]) -> tuple[str, int, int]:
+    return duration(sum(r.seconds for r in rules)), sum(r.matches for r in rules), sum(r.rows for r in rules)
 
 
 def nodes_by_rule(graph: Graph) -> dict[str, int]:

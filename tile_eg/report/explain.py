@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tile_eg.egraph import Phase
+from tile_eg.egraph.profile import RuleProfile
 from tile_eg.extract.base import Extraction
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.printed import Printed
 from tile_eg.report.cost import Cost
 from tile_eg.report.decisions import Runner, decisions_text, difference
-from tile_eg.report.effort import nodes_by_rule, phases_text, rules_text, seconds_text
+from tile_eg.report.effort import nodes_by_rule, phases_text, profile_text, rules_text, seconds_text
 from tile_eg.report.schedule_tree import schedule_text
 from tile_eg.report.text import duration, indent, table
 from tile_eg.sizing.choose import Trial
@@ -21,8 +22,9 @@ from tile_eg.sizing.choose import Trial
 class Explanation(Printed):
     """What `explain` shows. `ranked` are the schedules with their predicted microseconds, the chosen one first.
 
-    `runners` are the runners-up by the class of the decision; None where they were not looked for. `timings` are seconds by
-    stage, `total` those from the first to the last. `trials` are the block sizes that were tried where the author left them open.
+    `timings` are seconds by stage, `total` those from the first to the last. `trials` are the block sizes that were tried where
+    the author left them open. `runners` are the runners-up by the class of the decision (None: they were not looked for), and
+    `profile` is what each rule cost, where that was wanted.
     """
 
     signature: str
@@ -35,6 +37,7 @@ class Explanation(Printed):
     total: float
     trials: Sequence[Trial] = ()
     runners: Mapping[int, Runner] | None = None
+    profile: Sequence[RuleProfile] = ()
 
     def __str__(self) -> str:
         schedule, best = self.ranked[0]
@@ -68,7 +71,8 @@ class Explanation(Printed):
         solves = f"{e.extractor} extractor, {e.solves} solves, {len(e.refused)} refused"
         if e.gave_up:
             solves += "; it reached its limit of time or refusals, and the best of what was found is used"
-        parts = phases_text(self.phases), rules_text(self.phases, nodes_by_rule(graph))
+        rules = profile_text(self.profile) if self.profile else rules_text(self.phases, nodes_by_rule(graph))
+        parts = phases_text(self.phases), rules
         return "\n\n".join([*parts, solves, seconds_text(self.timings, self.total, graph)])
 
 
