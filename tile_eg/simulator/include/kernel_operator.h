@@ -14,6 +14,7 @@
 #include "ascend_c/scalar.h"
 #include "ascend_c/select.h"
 #include "ascend_c/sort.h"
+#include "ascend_c/sort_lists.h"
 #include "ascend_c/sync.h"
 #include "ascend_c/system.h"
 #include "ascend_c/tensor.h"
