@@ -311,15 +311,17 @@ class Converter:
     def initial(self, arg: Term, bound: Term | float | None, before: Term | None) -> Term:
         """The initial value of a state: what matching found, narrowed to what the state holds."""
         if isinstance(bound, float) or (bound is None and arg.op == "arg"):
-            return self.tiles.make(None, "fill", bound or 0.0, like=arg)
+            return self.named_like(arg, self.tiles.make(None, "fill", bound or 0.0, like=arg))
         value = bound if isinstance(bound, Term) else before
         assert value is not None
         if value.op != "fill":
             return value
-        filled = self.tiles.narrowed(value, arg.vrows, arg.vcols, None)
+        return self.named_like(arg, self.tiles.narrowed(value, arg.vrows, arg.vcols, None))
+
+    def named_like(self, arg: Term, value: Term) -> Term:
         if arg in self.named:
-            self.named.setdefault(filled, self.named[arg])
-        return filled
+            self.named.setdefault(value, self.named[arg])
+        return value
 
 
 def _buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:
