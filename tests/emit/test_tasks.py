@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.emit.test_lower import FLASH, GEMM
-from tests.extract.kernels import CHIP, graph_of
+from tests.extract.checked import arrays_for
+from tests.extract.kernels import CHIP, graph_of, kernel
+from tile_eg.compiler import lower, meaning
 from tile_eg.egraph import Node
 from tile_eg.emit import lower as lowering
 from tile_eg.emit.ascend_c import kernel_text
@@ -45,6 +48,19 @@ kernel softmax[M=100, N=72, BM=16](X: f32[M, N]) -> Y: f32[M, N] {
   x = exp(x - rowmax(x)[:, None])
   x = x / rowsum(x)[:, None]
   Y[bx*BM, 0] = x
+}
+"""
+NAMED_ALIKE = """
+kernel names[M=635, N=633, K=120, BM=64, BN=64, BK=32](tile: f16[M, K], band: f16[K, N]) -> tasks: f16[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared   turn: f16[BM, BK], step: f16[BK, BN]
+  fragment width: f32[BM, BN] = 0
+  for task in pipelined(ceildiv(K, BK)) {
+    turn = tile[bx*BM, task*BK]
+    step = band[task*BK, by*BN]
+    width += turn @ step
+  }
+  tasks[bx*BM, by*BN] = width
 }
 """
 KERNELS = {
@@ -161,6 +177,16 @@ def test_the_text_counts_a_blocks_tiles():
 
 def test_equal_shares_need_no_count():
     assert "for (int32_t task = 0; task < 5; ++task) {" in kernel_text(program("gemm", 4))
+
+
+@pytest.mark.slow
+def test_a_kernel_may_use_the_same_names():
+    k = kernel(NAMED_ALIKE)
+    found = lower(k, CHIP.name)
+    banded = next(c for c in found.candidates if c.schedule.persistent and c.schedule.grid.payload[1])
+    arrays = arrays_for(k)
+    got, want = banded.planned.run(arrays)["tasks"], meaning(k, arrays)["tasks"]
+    np.testing.assert_allclose(got.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=8e-3)
 
 
 # ---- flags ------------------------------------------------------------------------------------------------------------------
