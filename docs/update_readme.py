@@ -1,10 +1,11 @@
-"""Keeps the README true: fills every marked code block with the file, or with the output of the command, that its mark names.
+"""Keeps pages true: fills every marked code block with the file, or with the output of the command, that its mark names.
 
     <!-- file: examples/gemm.tile -->                    a file of the project
     <!-- output: tile-eg explain examples/gemm.tile -->  what a command prints
     <!-- output: tile-eg emit examples/gemm.tile; lines 10-40 -->
+    <!-- output: tile-eg explain examples/gemm.tile; until search -->    what stands before that line
 
-`python docs/update_readme.py` rewrites the README; a test compares it with what comes out now.
+`python docs/update_readme.py` rewrites the pages; a test compares them with what comes out now.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import shlex
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "search.md")
 MARK = re.compile(
-    r"<!-- (?P<kind>file|output): (?P<what>[^;\n]+?)(?:; lines (?P<first>\d+)-(?P<last>\d+))? -->\n"
+    r"<!-- (?P<kind>file|output): (?P<what>[^;\n]+?)(?:; lines (?P<first>\d+)-(?P<last>\d+)|; until (?P<until>\w+))? -->\n"
     r"```(?P<language>\w*)\n.*?^```$",
     re.M | re.S,
 )
@@ -35,6 +36,8 @@ def _block(mark: re.Match[str]) -> str:
     lines = content.rstrip("\n").splitlines()
     if mark["first"]:
         lines = lines[int(mark["first"]) - 1 : int(mark["last"])]
+    if mark["until"]:
+        lines = "\n".join(lines).split(f"\n{mark['until']}\n")[0].rstrip().splitlines()
     return "\n".join([head, f"```{mark['language']}", *lines, "```"])
 
 
@@ -54,4 +57,5 @@ def _output(command: str) -> str:
 
 
 if __name__ == "__main__":
-    README.write_text(filled(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

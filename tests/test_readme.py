@@ -1,4 +1,4 @@
-"""What the README shows is what comes out: every marked block is compared with its file or command."""
+"""What the README and the page on the search show is what comes out: every marked block is compared with its file or command."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tile_eg.rules.user import checked
 
 ROOT = Path(__file__).parent.parent
 
@@ -28,18 +30,32 @@ def test_a_marked_block_is_filled_and_the_rest_left_alone(updater: ModuleType) -
     assert updater.filled(text) == "\n".join(want)
 
 
+def test_a_block_can_end_before_a_line(updater: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("one\n\ntwo\nthree\n")
+    monkeypatch.setattr(updater, "ROOT", tmp_path)
+    mark = "<!-- file: a.txt; until two -->\n```text\n"
+    assert updater.filled(f"{mark}```\n") == f"{mark}one\n```\n"
+
+
 def test_an_output_is_what_the_command_prints(updater: ModuleType) -> None:
     text = "<!-- output: tile-eg chips -->\n```text\n```\n"
     assert "910B2 (default)" in updater.filled(text)
 
 
 @pytest.mark.slow
-def test_the_readme_is_up_to_date(updater: ModuleType) -> None:
-    text = (ROOT / "README.md").read_text()
-    assert updater.filled(text) == text, "run `make readme`"
+def test_the_pages_are_up_to_date(updater: ModuleType) -> None:
+    for page in updater.PAGES:
+        text = page.read_text()
+        assert updater.filled(text) == text, "run `make readme`"
 
 
-def test_every_path_that_the_readme_links_to_is_there() -> None:
-    text = re.sub(r"^```.*?^```", "", (ROOT / "README.md").read_text(), flags=re.M | re.S)
+@pytest.mark.parametrize("page", ["README.md", "docs/search.md"])
+def test_every_path_that_a_page_links_to_is_there(page: str) -> None:
+    text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(), flags=re.M | re.S)
     links = [t for t in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in t]
-    assert [t for t in links if not (ROOT / t).exists()] == []
+    assert [t for t in links if not ((ROOT / page).parent / t).exists()] == []
+
+
+def test_the_rule_that_the_page_on_the_search_shows_is_taken() -> None:
+    (text,) = re.findall(r"^```lisp\n(.*?)^```", (ROOT / "docs" / "search.md").read_text(), flags=re.M | re.S)
+    assert checked("mine.egg", text).rules

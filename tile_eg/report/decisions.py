@@ -36,10 +36,15 @@ def decisions_text(schedule: Schedule, runners: Mapping[int, Runner] | None = No
     rows: dict[tuple[str, ...], None] = {}
     for key, about, chosen, others in choices(schedule):
         runner = (runners or {}).get(key)
-        rows[about, chosen, *_runner(runner, best), ", ".join(others)] = None
+        rows[about, chosen, *_runner(runner, best), _few(others)] = None
     if runners is None:
         return table(((a, c, o) for a, c, _, _, o in rows), ("about", "chosen", "also offered"))
     return table(rows, ("about", "chosen", "runner-up", "costs", "also offered"), right=(3,))
+
+
+def _few(others: list[str]) -> str:
+    rest = len(others) - SHOWN
+    return ", ".join(others[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _runner(runner: Runner | None, best: float) -> tuple[str, str]:
@@ -134,7 +139,7 @@ def grid_option(grid: Node | None) -> str:
     if grid is None or grid.op == "Blocks":
         return "a block a tile"
     blocks, window, direction = grid.payload
-    return f"{blocks} blocks" + (f", bands of {window} {'down' if direction else 'across'}" if window else "")
+    return f"{blocks} blocks" + (f" in bands of {window} {'down' if direction else 'across'}" if window else "")
 
 
 def difference(schedule: Schedule, best: Schedule) -> str:
