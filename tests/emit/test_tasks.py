@@ -201,9 +201,10 @@ def test_flags_order_everything_whatever_number_of_tiles_a_block_has(name, block
         assert races(with_tiles(p, tiles)) == []
 
 
-@pytest.mark.parametrize("tiles", [1, 2, 3, 5, 8, 20])
-def test_flags_found_at_a_few_tiles_serve_many(tiles):
-    assert races(with_tiles(program("gemm_exp", 1), tiles)) == []
+@pytest.mark.parametrize("tiles", [1, 2, 3, 4, 5, 6, 9])
+@pytest.mark.parametrize("name", KERNELS)
+def test_flags_found_at_a_few_tiles_serve_many(name, tiles):
+    assert races(with_tiles(program(name, 1), tiles)) == []
 
 
 def test_no_barrier_or_join_stands_between_the_tiles_of_a_product():

@@ -12,15 +12,15 @@ from tile_eg.ir.program import AIC, AIV, Instr, Node, Program, Tasks, Tile, walk
 def lengths(program: Program) -> Iterator[tuple[int, tuple[int, ...]]]:
     """(tiles to analyse, other numbers of tiles that the result must serve), the cheapest first.
 
-    A ring that turns once a tile shows a start, a turn and a repetition in two tiles more than it has slots. All phases of rings
-    of two and three slots are among the numbers that are checked.
+    In one tile more than it has slots, a ring that turns once a tile comes round. The numbers that are checked hold every phase
+    of rings of two and three slots, and the second time that they come round.
     """
     loops = [n for core in (AIC, AIV) for n in program.core(core) if isinstance(n, Tasks)]
     if not loops:
         yield 1, ()
         return
     most, ragged = loops[0].trips, loops[0].until.value is None
-    short = max(_turning(program, t) for t in loops) + 2
+    short = max(_turning(program, t) for t in loops) + 1
     for tiles in (short, 3 * short):
         if tiles >= most:
             yield most, (most - 1,) if ragged else ()
