@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.simulator.kernels import CUBE, gm, kernel, load_a, load_b, run_vector, up, vector
+from tests.simulator.kernels import CUBE, gm, kernel, load_a, load_b, run_vector, vector
 from tests.simulator.test_quantised import OUT, cut, operands, product, scale
 from tile_eg.simulator.run import Simulation, simulate
 
@@ -112,7 +110,8 @@ def packed(matrix: np.ndarray) -> np.ndarray:
 
 NIBBLES = """GlobalTensor<int4b_t> ga, gb; ga.SetGlobalBuffer((__gm__ int4b_t*)A); gb.SetGlobalBuffer((__gm__ int4b_t*)B);
 GlobalTensor<int32_t> gc; gc.SetGlobalBuffer((__gm__ int32_t*)C);
-LocalTensor<int4b_t> a1(TPosition::A1, 0, {a}), b1(TPosition::B1, 65536, {b}), a2(TPosition::A2, 0, {a}), b2(TPosition::B2, 0, {b});
+LocalTensor<int4b_t> a1(TPosition::A1, 0, {a}), b1(TPosition::B1, 65536, {b});
+LocalTensor<int4b_t> a2(TPosition::A2, 0, {a}), b2(TPosition::B2, 0, {b});
 auto c = l0c.Get<int32_t>();
 DataCopy(a1, ga, {a}); DataCopy(b1, gb, {b});
 ORDER(MTE2_MTE1);
@@ -127,7 +126,8 @@ Fixpipe<int32_t, int32_t, CFG_ROW_MAJOR>(gc, c, FixpipeParamsV220({n}, {m}, {m},
 
 def nibble_product(m: int, n: int, k: int, *, turned: bool, image: bool) -> str:
     load_a = (
-        f"LoadData3DParamsV2<int4b_t> p; p.l1H = 1; p.l1W = {m}; p.channelSize = p.kExtension = {k}; p.mExtension = {m}; LoadData(a2, a1, p);"
+        f"LoadData3DParamsV2<int4b_t> p; p.l1H = 1; p.l1W = p.mExtension = {m}; "
+        f"p.channelSize = p.kExtension = {k}; LoadData(a2, a1, p);"
         if image
         else f"for (int i = 0; i < {m // 16}; ++i) LoadData(a2[i * {k // 64} * 1024], a1[i * 1024], "
         f"LoadData2DParams(0, {k // 64}, {m // 16}, 0, 0, false, 0));"
@@ -156,12 +156,14 @@ def test_numbers_of_four_bits_are_multiplied_exactly(turned: bool, image: bool) 
 SPARSE = """GlobalTensor<int8_t> ga, gb; GlobalTensor<uint8_t> gi; GlobalTensor<int32_t> gc;
 ga.SetGlobalBuffer((__gm__ int8_t*)A); gb.SetGlobalBuffer((__gm__ int8_t*)B); gi.SetGlobalBuffer((__gm__ uint8_t*)I);
 gc.SetGlobalBuffer((__gm__ int32_t*)C);
-LocalTensor<int8_t> a1(TPosition::A1, 0, {a}), b1(TPosition::B1, 65536, {b}), a2(TPosition::A2, 0, {a}), b2(TPosition::B2, 0, {b});
+LocalTensor<int8_t> a1(TPosition::A1, 0, {a}), b1(TPosition::B1, 65536, {b});
+LocalTensor<int8_t> a2(TPosition::A2, 0, {a}), b2(TPosition::B2, 0, {b});
 LocalTensor<uint8_t> i1(TPosition::B1, 131072, {b} / 4);
 auto c = l0c.Get<int32_t>();
 DataCopy(a1, ga, {a}); DataCopy(b1, gb, {b}); DataCopy(i1, gi, {b} / 4);
 ORDER(MTE2_MTE1);
-for (int i = 0; i < {m} / 16; ++i) LoadData(a2[i * {k} * 16], a1[i * 512], LoadData2DParams(0, {k} / 32, {m} / 16, 0, 0, false, 0));
+for (int i = 0; i < {m} / 16; ++i)
+  LoadData(a2[i * {k} * 16], a1[i * 512], LoadData2DParams(0, {k} / 32, {m} / 16, 0, 0, false, 0));
 LoadDataWithSparse(b2, b1, i1, LoadData2DParams(0, {b} / 512, 0, 0, 0, false, 0));
 ORDER(MTE1_M);
 MmadWithSparse(c, a2, b2, MmadParams({m}, {n}, {k}, 0, false, true));
@@ -209,121 +211,6 @@ def test_hf32_rounds_the_operands_and_not_the_sums(to_zero: bool) -> None:
     for p in range(8):
         expected += (hf32(a, to_zero)[:, p, None] * hf32(b, to_zero)[p]).astype(np.float32)
     np.testing.assert_allclose(done.outputs[0], expected, rtol=1e-6, atol=1e-6)
-
-
-# ---- images -------------------------------------------------------------------------------------------------------------------
-
-IMAGE = """GlobalTensor<half> gx, gb; GlobalTensor<float> gc; gx.SetGlobalBuffer((__gm__ half*)X); gb.SetGlobalBuffer((__gm__ half*)B);
-gc.SetGlobalBuffer((__gm__ float*)C);
-auto x = l1.GetWithOffset<half>({source}, 0), b1 = l1.GetWithOffset<half>({k} * 16, 262144);
-auto a2 = l0a.Get<half>(), b2 = l0b.Get<half>(); auto c = l0c.Get<float>();
-DataCopy(x, gx, {source}); DataCopy(b1, gb, {k} * 16);
-ORDER(MTE2_MTE1);
-const uint8_t pads[4] = {{{pads}}};
-LoadData3DParamsV2<half> p(pads, {h}, {w}, {channels}, {k}, {m}, 0, 0, {sw}, {sh}, {fw}, {fh}, {dw}, {dh}, false, false, half({value}));
-LoadData(a2, x, p);
-for (int i = 0; i < {k} / 16; ++i) LoadData(b2[i * 256], b1[i * 256], LoadData2DParams(0, 1, 1, 0, 0, false, 0));
-ORDER(MTE1_M);
-Mmad(c, a2, b2, MmadParams({m}, 16, {k}, 0, false, true));
-ORDER(M_FIX);
-Fixpipe<float, float, CFG_ROW_MAJOR>(gc, c, FixpipeParamsV220(16, {m}, {m16}, 16, false));
-"""
-
-
-def im2col(
-    x: np.ndarray,
-    pads: tuple[int, ...],
-    filter: tuple[int, int],
-    stride: tuple[int, int],
-    dilation: tuple[int, int],
-    value: float,
-):
-    """x: C1 x H x W x C0; a row for each place of the filter, columns by channel block, element of the filter, channel."""
-    left, right, top, bottom = pads
-    x = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)), constant_values=value)
-    (fw, fh), (sw, sh), (dw, dh) = filter, stride, dilation
-    down, across = (x.shape[1] - (fh - 1) * dh - 1) // sh + 1, (x.shape[2] - (fw - 1) * dw - 1) // sw + 1
-    columns = [
-        x[c, y * dh : y * dh + (down - 1) * sh + 1 : sh, z * dw : z * dw + (across - 1) * sw + 1 : sw].reshape(down * across, -1)
-        for c in range(x.shape[0]) for y in range(fh) for z in range(fw)
-    ]  # fmt: skip
-    return np.concatenate(columns, axis=1)
-
-
-@settings(max_examples=6, deadline=None)
-@given(
-    size=st.tuples(st.integers(3, 7), st.integers(3, 7)), filter=st.tuples(st.integers(1, 3), st.integers(1, 3)),
-    stride=st.tuples(st.integers(1, 2), st.integers(1, 2)), dilation=st.tuples(st.integers(1, 2), st.integers(1, 2)),
-    pads=st.tuples(*[st.integers(0, 2)] * 4), channels=st.sampled_from([16, 32]),
-)  # fmt: skip
-def test_an_image_becomes_the_matrix_of_its_filter(size, filter, stride, dilation, pads, channels) -> None:  # type: ignore[no-untyped-def]
-    (h, w), rng = size, np.random.default_rng(7)
-    spans = [(f - 1) * d + 1 for f, d in zip(filter, dilation, strict=True)]
-    if w + pads[0] + pads[1] < spans[0] or h + pads[2] + pads[3] < spans[1]:
-        return
-    x = rng.integers(-4, 5, (channels // 16, h, w, 16)).astype(np.float16)
-    matrix = im2col(x, pads, filter, stride, dilation, 3).astype(np.float64)
-    m, k = matrix.shape
-    b = rng.integers(-2, 3, (16, k)).astype(np.float16)  # turned: n x k
-    text = IMAGE.format(
-        source=x.size, k=k, pads=", ".join(map(str, pads)), h=h, w=w, channels=channels, m=m, m16=up(m, 16), value=3,
-        sw=stride[0], sh=stride[1], fw=filter[0], fh=filter[1], dw=dilation[0], dh=dilation[1],
-    )  # fmt: skip
-    done = run(cube("X B C", text), x, nz(b, 16), np.zeros((m, 16), np.float32))
-    assert not {f.kind for f in done.findings} - {"uninitialised"}, done  # one row of a product reads A unpadded
-    if m > 1:
-        np.testing.assert_array_equal(done.outputs[0], matrix @ b.T.astype(np.float64))
-
-
-def one_image(set_up: str, config: str, source_rows: int, m: int, *, transpose: bool = False) -> str:
-    """A matrix of source_rows x 16 in L1, through LoadData into L0A, times the identity."""
-    return cube(
-        "X B C",
-        f"""GlobalTensor<half> gx, gb; GlobalTensor<float> gc;
-gx.SetGlobalBuffer((__gm__ half*)X); gb.SetGlobalBuffer((__gm__ half*)B); gc.SetGlobalBuffer((__gm__ float*)C);
-auto x = l1.GetWithOffset<half>({source_rows * 16}, 0), b1 = l1.GetWithOffset<half>(256, 262144);
-auto a2 = l0a.Get<half>(), b2 = l0b.Get<half>(); auto c = l0c.Get<float>();
-DataCopy(x, gx, {source_rows * 16}); DataCopy(b1, gb, 256);
-ORDER(MTE2_MTE1);
-{set_up}
-{config}
-LoadData(b2, b1, LoadData2DParams(0, 1, 1, 0, 0, false, 0));
-ORDER(MTE1_M);
-Mmad(c, a2, b2, MmadParams({m}, 16, 16, 0, false, true));
-ORDER(M_FIX);
-Fixpipe<float, float, CFG_ROW_MAJOR>(gc, c, FixpipeParamsV220(16, {m}, {up(m, 16)}, 16, false));
-""",
-    )
-
-
-PRO = "LoadData3DParamsV2Pro p; p.channelSize = 16; p.extConfig = (uint64_t({m}) << 16) | 16; LoadData(a2, x, p);"  # the 1 x 1 filter is the default
-
-
-def taken(source: str, rows: np.ndarray, m: int) -> np.ndarray:
-    done = run(source, rows, np.eye(16, dtype=np.float16), np.zeros((m, 16), np.float32))
-    assert done.ok, done
-    return done.outputs[0]
-
-
-def test_an_image_may_be_described_by_a_register() -> None:
-    rows = np.arange(32 * 16).reshape(32, 16).astype(np.float16)
-    set_up = "const uint8_t pads[4] = {0, 0, 0, 0}; SetFmatrix(32, 1, pads, FmatrixMode::FMATRIX_LEFT);"
-    np.testing.assert_array_equal(taken(one_image(set_up, PRO.format(m=32), 32, 32), rows, 32), rows)
-
-
-def test_a_load_repeats_down_the_image() -> None:
-    rows = np.arange(64 * 16).reshape(64, 16).astype(np.float16)
-    set_up = (
-        "const uint8_t pads[4] = {0, 0, 0, 0}; SetFmatrix(64, 1, pads, FmatrixMode::FMATRIX_LEFT);SetLoadDataRepeat({2, 2, 0});"
-    )
-    expected = np.concatenate([rows[:16], rows[32:48]])
-    np.testing.assert_array_equal(taken(one_image(set_up, PRO.format(m=16), 64, 32), rows, 32), expected)
-
-
-def test_beyond_its_boundary_an_image_starts_again() -> None:
-    rows = np.arange(64 * 16).reshape(64, 16).astype(np.float16)
-    set_up = "const uint8_t pads[4] = {0, 0, 0, 0}; SetFmatrix(64, 1, pads, FmatrixMode::FMATRIX_LEFT); SetLoadDataBoundary(1024);"  # 32 rows of 32 bytes
-    np.testing.assert_array_equal(taken(one_image(set_up, PRO.format(m=64), 64, 64), rows, 64), np.concatenate([rows[:32]] * 2))
 
 
 # ---- moves --------------------------------------------------------------------------------------------------------------------

@@ -14,12 +14,16 @@ from tile_eg.simulator.build import INCLUDE
 _PLACE = re.compile(
     r"(?:In file included from |\s+from )?(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::(?P<column>\d+))?[:,]\s*(?P<text>.*)"
 )
+# Names of the vendor's that begin with a small letter or with underscores: number types, words of the register and thread models.
+_SMALL = r"(__[a-zA-Z_]+__|asc_\w+|(?:fp4|fp8|hif8|hifloat)\w*_t)"
 _UNKNOWN = (
     re.compile(r"'(\w+)' is not a member of '(?:AscendC|platform_ascendc)"),
     re.compile(r"no member named '(\w+)' in (?:namespace )?'AscendC"),
     re.compile(r"has no member named '(\w+)'"),
     re.compile(r"'([A-Z]\w+)' (?:was not declared|has not been declared|does not name a type)"),
+    re.compile(rf"'{_SMALL}' (?:was not declared|has not been declared|does not name a type)"),
     re.compile(r"(?:use of undeclared identifier|unknown type name) '([A-Z]\w+)'"),
+    re.compile(rf"(?:use of undeclared identifier|unknown type name) '{_SMALL}'"),
     re.compile(r"fatal error: '?([\w./]+\.h)'?(?:: No such file| file not found)"),
 )
 
