@@ -30,12 +30,24 @@ _HOME = {
     "Lowered": "tile_eg.compiler",
     "TileError": "tile_eg.errors",
 }
-__all__ = ["Lowered", "PassConfigKey", "TileError", "cache", "disable_cache", "enable_cache", "jit", "language", "load", "lower"]
+__all__ = [
+    "Lowered",
+    "PassConfigKey",
+    "TileError",
+    "cache",
+    "disable_cache",
+    "enable_cache",
+    "jit",
+    "language",
+    "load",
+    "lower",
+    "rules",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "language":
-        return import_module("tile_eg.language")
+    if name in ("language", "rules"):
+        return import_module(f"tile_eg.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'tile_eg' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)
