@@ -166,3 +166,19 @@ SetAtomicNone(); DataCopy(gmC[128], x[128], 3968);"""
     expected = before.copy()
     expected[:77], expected[128:] = ATOMIC_OPS[op](before[:77], a[:77]), a[128:]
     np.testing.assert_array_equal(done.outputs[0], expected)
+
+
+@pytest.mark.parametrize(
+    "setting", ["SetStoreAtomicConfig<AtomicDtype::ATOMIC_S32, AtomicOp::ATOMIC_SUM>();", "SetAtomicType<int32_t>();"]
+)
+def test_the_older_settings_of_atomic_stores(setting: str) -> None:
+    body = f"""{gm("C", "int32_t", 64)} LocalTensor<int32_t> x(TPosition::VECCALC, 0, 64); Duplicate(x, 3, 64); ORDER(V_MTE3);
+SetAtomicAdd<float>(); {setting} uint16_t type, op; GetStoreAtomicConfig(type, op); DataCopy(gmC, x, 32);
+SetStoreAtomicConfig<AtomicDtype::ATOMIC_NONE, AtomicOp::ATOMIC_SUM>(); ORDER(MTE3_S);
+x.SetValue(0, type); ORDER(S_MTE3); DataCopy(gmC[32], x, 8);"""
+    done = run_vector(kernel("C", "AIV_ONLY", body), np.arange(64, dtype=np.int32), inout=True)
+    assert done.ok, done
+    expected = np.arange(64)
+    expected[:32] += 3
+    expected[32:40] = [4, 3, 3, 3, 3, 3, 3, 3]
+    np.testing.assert_array_equal(done.outputs[0], expected)

@@ -1,6 +1,8 @@
 // An Ascend C for the CPU: what a kernel includes. The instructions run in the simulator's runtime (runtime/).
 #pragma once
 #include "ascend_c/between_blocks.h"
+#include "ascend_c/absent.h"
+#include "ascend_c/atomic.h"
 #include "ascend_c/cache.h"
 #include "ascend_c/cast.h"
 #include "ascend_c/copy.h"

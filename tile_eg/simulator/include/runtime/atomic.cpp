@@ -28,6 +28,9 @@ void apply_each(uint8_t* dst, const uint8_t* src, int64_t bytes, Load load, Stor
 
 }  // namespace
 
+void set_atomic_type(DType type) { machine.core->atomic_type = type; }
+bool is_atomic_sum(DType type) { return machine.core->atomic == AtomicOp::add && machine.core->atomic_type == type; }
+
 void apply_atomic(uint8_t* dst, const uint8_t* src, int64_t bytes, DType type, int line)
 {
     const auto same = [](auto x) { return x; };

@@ -178,6 +178,8 @@ int64_t sub_block_count();
 void declare_type(KernelType type, int line);
 enum class AtomicOp : uint8_t { none, add, max, min };
 void set_atomic(AtomicOp op, DType type, int line);
+void set_atomic_type(DType type);
+bool is_atomic_sum(DType type);  // that stores add, in this type
 void set_pad_value(uint64_t bits);
 int64_t capacity(Space space);
 int64_t allocate(Space space, int64_t bytes, int line);  // the address of the piece
