@@ -35,6 +35,7 @@ kernel rows[M=800, N=64, BM=8](X: f32[M, N]) -> Y: f32[M, N] {
   Y[bx*BM, 0] = exp(x)
 }
 """
+SMALL_L2 = replace(CHIP, l2_bytes=600_000)
 
 
 @lru_cache
@@ -82,12 +83,16 @@ def test_only_as_many_blocks_as_run_at_a_time_are_tried():
 
 
 def test_the_grids_own_order_is_always_tried():
-    assert orders(best(GEMM), CHIP, 24)[0].payload == (24, 0, 0)
+    assert orders(best(GEMM), SMALL_L2, 24)[0].payload == (24, 0, 0)
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
 def test_no_more_orders_are_tried_than_asked_for(most):
-    assert len(orders(best(GEMM), CHIP, 24, most)) == most
+    assert len(orders(best(GEMM), SMALL_L2, 24, most)) == most
+
+
+def test_where_l2_holds_everything_only_the_grids_own_order_is_tried():
+    assert len(orders(best(GEMM), CHIP, 24)) == 1 and len(orders(best(GEMM), CHIP, 24, None)) > 3
 
 
 # ---- what an order costs ----------------------------------------------------------------------------------------------------
@@ -95,7 +100,7 @@ def test_no_more_orders_are_tried_than_asked_for(most):
 
 def test_bands_bring_less_where_l2_forgets():
     tall = best(GEMM.replace("M=640, N=640", "M=8192, N=8192"))
-    small = Traffic(tall, replace(CHIP, l2_bytes=600_000))
+    small = Traffic(tall, SMALL_L2)
     assert small.bytes(grid(24, 4))[0] < 0.7 * small.bytes(grid(24))[0]
 
 

@@ -22,13 +22,21 @@ WAVES = 32  # as many turns of all cores are looked at
 def orders(schedule: Schedule, chip: Chip, at_once: int, most: int | None = 3) -> list[Node]:
     """The grids of a persistent kernel that are worth a plan: the grid's own order first, then those that ask HBM for least.
 
-    `at_once` blocks run side by side. `most` is how many there are at most (None: all).
+    `at_once` blocks run side by side. `most` is how many there are at most (None: all). Where L2 holds all tensors, no order asks
+    for less than the grid's own.
     """
     offered = [g for g in schedule.graph.grids if g.op == "Persistent" and g.payload[0] == at_once]
+    if most is not None and _size(schedule) <= chip.l2_bytes:
+        offered = [g for g in offered if not g.payload[1]]
     if len(offered) < 2 or most == 0:
         return offered[:most]
     traffic = Traffic(schedule, chip)
     return sorted(offered, key=lambda g: (g.payload[1] > 0, *traffic.bytes(g), g.payload[1:]))[:most]
+
+
+def _size(schedule: Schedule) -> int:
+    """Bytes of all tensors."""
+    return sum(prod(t.shape) * t.dtype.bytes for t in schedule.graph.values.tensors)
 
 
 def with_grid(schedule: Schedule, grid: Node, chip: Chip) -> Schedule:
