@@ -35,6 +35,7 @@ class Gemm:
     dtype: str = "f16"
     out: str = "f16"
     rounds: int = 1
+    rows_first: bool = False
     persistent: int = 0
     swizzle: int = 1
 
@@ -106,8 +107,9 @@ def _partition(g: Gemm) -> tuple[Node, int]:
     nodes = _tile(g, row, col)
     if g.n % g.part[1] or g.m % g.part[0]:
         nodes = (When(less(col, g.n), (When(less(row, g.m), nodes),)),)
-    inner = Loop("i", -(-g.part[0] // g.tile[0]), (Loop("j", -(-g.part[1] // g.tile[1]), nodes),))
-    return Loop("round", g.rounds, (inner,)), down * across
+    i, j = ("i", -(-g.part[0] // g.tile[0])), ("j", -(-g.part[1] // g.tile[1]))
+    outer, inner = (j, i) if g.rows_first else (i, j)
+    return Loop("round", g.rounds, (Loop(*outer, (Loop(*inner, nodes),)),)), down * across
 
 
 def _persistent(g: Gemm) -> tuple[Node, int]:

@@ -8,17 +8,20 @@ from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tile
 from tile_eg.ir.types import F16, Level
 
 
-def copy(rows: int, cols: int, tile: tuple[int, int], cores: int, to: str, again: int = 1, parts: int = 1) -> Program:
-    """Reads a matrix of halves, its rows shared out among `cores`, tile by tile to `to` (UB or L1).
+def copy(
+    rows: int, cols: int, tile: tuple[int, int], cores: int, to: str, again: int = 1, parts: int = 1, each: bool = False
+) -> Program:
+    """Reads a matrix of halves, its rows shared out among `cores` (or all of it by `each`), tile by tile to `to` (UB or L1).
 
     The columns are cut into `parts`, and each part is read `again` times before the next one.
     """
     (tm, tn), wide = tile, cols // parts
     col = var("part") * wide + var("j") * tn
-    start = (var(BLOCK) * (rows // cores) + var("i") * tm) * cols + col
+    mine = rows if each else rows // cores
+    start = (var(BLOCK) * (0 if each else mine) + var("i") * tm) * cols + col
     op, level = ("gm_to_ub", Level.UB) if to == "UB" else ("gm_to_l1", Level.L1)
     load = Instr(op, Tile("t"), (Gm("x", start, cols),), expr(tm), minimum(tn, cols - col))
-    tiles = Loop("i", rows // cores // tm, (Loop("j", -(-wide // tn), (load,)),))
+    tiles = Loop("i", mine // tm, (Loop("j", -(-wide // tn), (load,)),))
     nodes: tuple[Node, ...] = (Loop("part", parts, (Loop("again", again, (tiles,)),)),)
     buffers = (buffer("t", level, F16, tm, tn),)
     tensors = (matrix("x", F16, rows, cols),)

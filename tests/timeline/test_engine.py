@@ -267,8 +267,16 @@ def test_a_last_wave_of_few_blocks_is_quicker() -> None:
 
 def test_the_launch_is_part_of_the_time() -> None:
     timeline = run(vector_program(vexp()), CHIP)
-    assert timeline.microseconds == pytest.approx(6.0 + 2.2 + timeline.cycles / 1800)
+    launch = CHIP.launch
+    assert timeline.launch_us == launch.base_us + launch.core_us + launch.prologue_us
+    assert timeline.microseconds == pytest.approx(timeline.launch_us + timeline.cycles / 1800)
     assert timeline.core_us == pytest.approx(timeline.cycles / 1800)
+
+
+def test_a_launch_takes_longer_the_more_cores_it_starts() -> None:
+    one, all_, more = (run(vector_program(vexp(), blocks=n), CHIP).launch_us for n in (1, 48, 480))
+    assert all_ - one == pytest.approx(47 * CHIP.launch.core_us)
+    assert more == all_
 
 
 def test_a_mixed_launch_takes_longer() -> None:

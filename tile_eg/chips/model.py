@@ -55,16 +55,18 @@ class Path:
         """Bytes per cycle that one of `cores` active cores gets of what L2 holds."""
         return min(self.peak, self.shared / cores)
 
-    def cycles(self, size: float, cores: float, cold: bool, *, rows: int = 0, missed: float = 0.0, hbm: float = inf) -> float:
+    def cycles(
+        self, size: float, cores: float, cold: bool, *, rows: int = 0, missed: float = 0.0, hbm: float = inf, least: float = 0.0
+    ) -> float:
         """Cycles of a copy of `size` bytes out of L2: alone (`cold`), or behind another one.
 
         `rows` is how many rows it consists of (0: one run of bytes), `missed` the bytes that come from HBM besides, and `hbm` the
-        bytes per cycle that HBM gives each core.
+        bytes per cycle that HBM gives each core. `least` is what it takes besides the start-up at least.
         """
         whole = size + missed
         own = rows * max(self.row_least, self.row + whole / rows / self.peak) if rows else whole / self.peak
         served = size / self.rate(cores) + missed / min(self.peak, self.miss_peak, hbm)
-        queued = self.issue + max(own, served)
+        queued = self.issue + max(own, served, least)
         if not cold:
             return queued
         return max(self.startup, queued) if self.overlaps else self.startup - self.issue + queued
@@ -72,10 +74,14 @@ class Path:
 
 @dataclass(frozen=True)
 class Rows:
-    """How the memory system cuts rows, in bytes: the bursts of short rows, and the lines of rows that start anywhere."""
+    """How the memory system cuts rows, in bytes: the bursts of short rows, and the lines of rows that start anywhere.
+
+    A line that several cores read at the same time is given to one after the other, `same_line` cycles each.
+    """
 
     bursts: tuple[int, ...]
     line: int
+    same_line: float
     source: str
 
 
@@ -157,11 +163,10 @@ class Sync:
 
 @dataclass(frozen=True)
 class Launch:
-    """Microseconds around a kernel."""
+    """Microseconds around a kernel: `base_us` and `core_us` for each core or group of cores that a launch starts at once."""
 
     base_us: float
-    base_low_us: float
-    base_high_us: float
+    core_us: float
     mix_us: float
     prologue_us: float
     source: str
@@ -171,7 +176,8 @@ class Launch:
 class Shared:
     """What all cores draw from together, in bytes per second. `hbm_mixed` counts reads and writes of a kernel that does both.
 
-    `hbm_bypass` is the same for a kernel whose copies leave L2 out.
+    `hbm_bypass` is the same for a kernel whose copies leave L2 out. `l2_kept` is the part of L2's bytes in which data that the
+    cores share is found again.
     """
 
     l2_read: float
@@ -179,6 +185,7 @@ class Shared:
     hbm_read: float
     hbm_mixed: float
     hbm_bypass: float
+    l2_kept: float
     source: str
 
 
@@ -225,6 +232,16 @@ class Chip:
     def hbm_share(self, cores: float) -> float:
         """Bytes per cycle that HBM gives each of `cores` cores that read."""
         return self.shared.hbm_read / (self.clock_mhz * 1e6) / cores
+
+    def launch_us(self, started: int, mixed: bool) -> float:
+        """Microseconds until a launch that starts so many blocks at once has come to its first instruction."""
+        launch = self.launch
+        return launch.base_us + launch.core_us * started + launch.prologue_us + (launch.mix_us if mixed else 0.0)
+
+    @property
+    def l2_reach(self) -> int:
+        """How many bytes the cores may touch until what they touched first is no longer in L2."""
+        return int(self.l2_bytes * self.shared.l2_kept)
 
     def microseconds(self, cycles: float) -> float:
         return cycles / self.clock_mhz

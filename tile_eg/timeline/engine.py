@@ -1,8 +1,9 @@
 """When everything happens: a Program's two streams on a chip's pipes, for one block, then for the whole launch.
 
 One representative block runs through the pipes instruction by instruction; a loop that has found its rhythm is skipped ahead by
-whole periods. Blocks beyond the cores come in waves (where they are few, a last one of fewer blocks is run too: it shares the
-memory system with less); all together they cannot be faster than HBM brings what they touch.
+whole periods. Blocks beyond the cores come in waves: those of the first one run in step, so that cores that read the same lines
+wait for each other; later ones do not (and where waves are few, a last one of fewer blocks is run too: it shares the memory
+system with less). All together they cannot be faster than HBM brings what they touch.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from tile_eg.ir.tasks import inlined
 from tile_eg.timeline.block import Block, run_block
 from tile_eg.timeline.cores import Handover, Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
-from tile_eg.timeline.reuse import misses, read_share, with_reads
-from tile_eg.timeline.works import Pricer, blocks_at_once
+from tile_eg.timeline.reuse import accesses, misses, read_share, sharing, with_reads
+from tile_eg.timeline.works import Pricer, blocks_at_once, started
 
 __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]
 
@@ -69,17 +70,18 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
     StreamError where the streams cannot end.
     """
     program, at_once = inlined(program), blocks_at_once(program, chip)
-    missed = misses(program, chip.l2_bytes, at_once)
-    chip = with_reads(chip, read_share(program, missed))
-    work = loads(program, at_once)
-    block = _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact, record)
-    waves = wave_count(program, chip)
-    total, hbm = waves * block.cycles, _hbm_cycles(program, chip, block)
-    rest = program.blocks % at_once
-    if 1 < waves <= FEW_WAVES and rest:
-        last = _slowest_block(program, Pricer(program, chip, rest, missed), work, exact)
-        total -= block.cycles - last.cycles
-    launch = launch_microseconds(program, chip)
+    found = accesses(program)
+    missed = misses(program, found, chip.l2_reach, at_once)
+    chip = with_reads(chip, read_share(found, missed))
+    work, in_step = loads(program, at_once), sharing(found, min(program.blocks, at_once))
+    block = _slowest_block(program, Pricer(program, chip, work.mean, missed, in_step), work, exact, record)
+    waves, rest = wave_count(program, chip), program.blocks % at_once
+    total, hbm = block.cycles, _hbm_cycles(program, chip, block)
+    if waves > 1:
+        later = _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact)
+        last = _slowest_block(program, Pricer(program, chip, rest, missed), work, exact) if rest and waves <= FEW_WAVES else later
+        total += (waves - 2) * later.cycles + last.cycles
+    launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
     return Timeline(
         program=program.name,
         chip=chip.name,
@@ -104,12 +106,6 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
 def wave_count(program: Program, chip: Chip) -> int:
     """How many blocks a core takes one after the other."""
     return -(-program.blocks // blocks_at_once(program, chip))
-
-
-def launch_microseconds(program: Program, chip: Chip) -> float:
-    """Launch and scalar prologue; a kernel that takes both kinds of cores pays more."""
-    mixed = program.kernel_type.startswith("MIX")
-    return chip.launch.base_us + chip.launch.prologue_us + (chip.launch.mix_us if mixed else 0.0)
 
 
 def _slowest_block(program: Program, pricer: Pricer, work: Loads, exact: bool, record: bool = False) -> Block:

@@ -27,7 +27,8 @@ class Work:
     `form` and `pitch` (elements between rows in UB) are those of vector instructions. `stride_bytes` is the row pitch in GM or in
     the workspace (0: rows follow each other), `align_bytes` what the first row is a multiple of (0: of all), `other` the far end
     of a move. `cores` share the memory system (a mean where some have less to do); `miss` is the share of a load's bytes that
-    comes from HBM and not from L2. `conflict` says that the sources of a vector instruction may lie in one UB bank group.
+    comes from HBM and not from L2; `sharing` of the cores read the same bytes at the same time. `conflict` says that the sources
+    of a vector instruction may lie in one UB bank group.
     """
 
     op: str
@@ -44,6 +45,7 @@ class Work:
     cores: float = 1
     conflict: bool = True
     miss: float = 0.0
+    sharing: float = 1.0
 
     @property
     def pipe(self) -> str:
@@ -118,7 +120,17 @@ def _gm(chip: Chip, name: str, work: Work, cold: bool) -> float:
     align = gcd(work.stride_bytes or work.cols * work.dtype.bytes, work.align_bytes)
     hit = (1 - work.miss) * gm_bytes(chip, work)
     missed = work.miss * gm_bytes(chip, work, align) if work.miss else 0.0
-    return chip.paths[name].cycles(hit, work.cores, cold, rows=line_rows(work), missed=missed, hbm=chip.hbm_share(work.cores))
+    hbm, same = chip.hbm_share(work.cores), _shared_lines(chip, work)
+    return chip.paths[name].cycles(hit, work.cores, cold, rows=line_rows(work), missed=missed, hbm=hbm, least=same)
+
+
+def _shared_lines(chip: Chip, work: Work) -> float:
+    """Cycles until every core that reads the same lines at the same time has got them, one after the other."""
+    if work.sharing <= 1:
+        return 0.0
+    row, rows = work.cols * work.dtype.bytes, line_rows(work)
+    lines = rows * -(-row // chip.rows.line) if rows else -(-work.rows * row // chip.rows.line)
+    return lines * work.sharing * chip.rows.same_line
 
 
 def _gm_to_l1(chip: Chip, work: Work, cold: bool) -> float:

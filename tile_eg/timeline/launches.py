@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
+from types import MappingProxyType
 
 from tile_eg.chips import Chip
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.timeline.block import Block, run_cores, summed
 from tile_eg.timeline.cores import Core, Record
 from tile_eg.timeline.engine import HBM_BOUND, Timeline, bound_of
-from tile_eg.timeline.ran import SYNC_ALL, Reads, Row, add_rows
+from tile_eg.timeline.ran import SYNC_ALL, Reads, Row, add_rows, sharing
 from tile_eg.timeline.ran_prices import RanPrices
 from tile_eg.timeline.reuse import with_reads
 
@@ -104,35 +105,38 @@ class _Timer:
         self.at_once = min(
             part.blocks, chip.cube_cores // cube if cube else part.blocks, chip.vector_cores // vector if vector else part.blocks
         )
-        self.prices = self._prices(self.chip)
+        self.same = sharing(part.rows, self.at_once)
+        self.first, self.later = self._prices(self.chip, self.same), self._prices(self.chip)
         self.blocks: dict[int, list[Row]] = {}
         for row in part.rows:
             self.blocks.setdefault(row.block, []).append(row)
 
-    def _prices(self, chip: Chip) -> RanPrices:
+    def _prices(self, chip: Chip, same: Mapping[tuple[str, int], int] = MappingProxyType({})) -> RanPrices:
         cube, vector = self.part.cores
-        return RanPrices(chip, {AIC: max(1, cube * self.at_once), AIV: max(1, vector * self.at_once)}, self.missed)
+        return RanPrices(chip, {AIC: max(1, cube * self.at_once), AIV: max(1, vector * self.at_once)}, self.missed, same)
 
     def launch(self, start: float) -> RanLaunch:
         """The launch, which begins `start` microseconds after the first one."""
         kinds = self._kinds()
-        times = {number: self._run(number, self.prices) for number in kinds}
+        times = {number: self._run(number, self.first if number < self.at_once else self.later) for number in kinds}
         slowest = max(times, key=lambda number: times[number][0].cycles, default=0)
         record = Record()
         rows: dict[int, Row] = {}
-        block, _ = self._run(slowest, self.prices, record, rows)
+        prices = self.first if slowest < self.at_once else self.later
+        block, _ = self._run(slowest, prices, record, rows)
         lengths = [times[number][0].cycles + _waits(times, number) for number, like in kinds.items() for _ in like]
         timeline = self._timeline(block, _waves(lengths, self.at_once), lengths)
-        unknown = {name: (what, sorted(lines)) for name, (what, lines) in self.prices.unknown.items()}
+        found = self.first.unknown | self.later.unknown
+        unknown = {name: (what, sorted(lines)) for name, (what, lines) in found.items()}
         ends = self._range(slowest, timeline)
         return RanLaunch(self.part.kernel, self.part.line, slowest, start, timeline, unknown, rows, self.at_once, ends)
 
     def _kinds(self) -> dict[int, list[int]]:
-        """The first block of each kind, and all that ran the same."""
+        """The first block of each kind, and all that ran the same. Those of the first wave run in step: kinds of their own."""
         found: dict[tuple, list[int]] = {}
         for number, rows in sorted(self.blocks.items()):
             key = tuple((r.core, r.pipe, r.name, r.line, r.bytes, r.path, r.tensor, tuple(r.sizes)) for r in rows)
-            found.setdefault(key, []).append(number)
+            found.setdefault((key, number < self.at_once), []).append(number)
         return {like[0]: like for like in found.values()}
 
     def _run(
@@ -154,8 +158,7 @@ class _Timer:
         chip, part = self.chip, self.part
         rate = chip.shared.hbm_mixed if self.hbm[1] else chip.shared.hbm_read
         hbm = sum(self.hbm) / rate * chip.clock_mhz * 1e6
-        mixed = part.type.startswith("MIX")
-        launch = chip.launch.base_us + chip.launch.prologue_us + (chip.launch.mix_us if mixed else 0.0)
+        launch = chip.launch_us(self.at_once, part.type.startswith("MIX"))
         moved: dict[str, float] = {}
         for row in part.rows:
             if "->" in row.path:
@@ -177,7 +180,7 @@ class _Timer:
         out = []
         for latency in (sync.cross_latency_low, sync.cross_latency_high):
             chip = replace(self.chip, sync=replace(sync, cross_latency=latency))
-            block, _ = self._run(slowest, self._prices(chip))
+            block, _ = self._run(slowest, self._prices(chip, self.same if slowest < self.at_once else {}))
             out.append(timeline.microseconds + timeline.waves * chip.microseconds(block.cycles - timeline.block_cycles))
         return out[0], out[1]
 

@@ -198,6 +198,15 @@ class Reads:
         return any(begin <= row.offset < end for begin, end in self.written.get(row.tensor, ())[-LAST_WRITES:])
 
 
+def sharing(rows: Sequence[Row], at_once: int) -> dict[tuple[str, int], int]:
+    """How many of the cores that start together read from one place, by tensor and offset."""
+    cores: dict[tuple[str, int], set[tuple[int, str]]] = {}
+    for row in rows:
+        if row.path.startswith("GM->") and row.block < at_once:
+            cores.setdefault((row.tensor, row.offset), set()).add((row.block, row.core))
+    return {place: len(found) for place, found in cores.items() if len(found) > 1}
+
+
 def _extent(row: Row) -> int:
     rows, length, stride, _ = row.sizes
     return max(row.bytes, (rows - 1) * stride + length)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
@@ -41,13 +42,19 @@ OTHER = "other"
 
 class RanPrices:
     """Prices the rows of a launch. `cores` of each kind share the memory system; `missed` is the part of reads that misses L2, by
-    tensor.
+    tensor; `sharing` is how many cores read from a place (tensor and offset) at the same time, where they are several.
 
     `unknown` says which instructions have no entry in the chip's tables, and what they were counted as: name -> (class, lines).
     """
 
-    def __init__(self, chip: Chip, cores: Mapping[str, float], missed: Mapping[str, float]) -> None:
-        self.chip, self.cores, self.missed = chip, cores, missed
+    def __init__(
+        self,
+        chip: Chip,
+        cores: Mapping[str, float],
+        missed: Mapping[str, float],
+        sharing: Mapping[tuple[str, int], int] = MappingProxyType({}),
+    ) -> None:
+        self.chip, self.cores, self.missed, self.sharing = chip, cores, missed, sharing
         self.known: dict[int, Price] = {}
         self.kept: list[Instr] = []
         self.unknown: dict[str, tuple[str, set[int]]] = {}
@@ -79,8 +86,10 @@ class RanPrices:
             a, b, element = 1, row.bytes, 1
         dtype = _DTYPES.get(element, F32)
         miss = self.missed.get(row.tensor, 0.0) if row.path.startswith("GM->") else 0.0
-        cols, cores = max(1, b // dtype.bytes), self.cores[kind]
-        return Work(_MOVES[row.path], a, cols, dtype=dtype, src_dtype=dtype, stride_bytes=c, other="GM", cores=cores, miss=miss)
+        return Work(
+            _MOVES[row.path], a, max(1, b // dtype.bytes), dtype=dtype, src_dtype=dtype, stride_bytes=c, other="GM",
+            cores=self.cores[kind], miss=miss, sharing=self.sharing.get((row.tensor, row.offset), 1),
+        )  # fmt: skip
 
     def _product(self, row: Row) -> Work:
         m, n, k, element = row.sizes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import gcd, prod
+from types import MappingProxyType
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import Expr
@@ -55,15 +56,31 @@ def launched(program: Program) -> tuple[int, int]:
     return program.blocks * aic, program.blocks * (2 if program.halves and not aic else aiv)
 
 
+def started(program: Program, at_once: int) -> int:
+    """Cores, or groups of a cube core and its vector cores, that a launch starts at once."""
+    alone = program.halves and not cores(program.kernel_type)[0]
+    return min(at_once, program.blocks) * (2 if alone else 1)
+
+
 class Pricer:
     """Prices the instructions of one program on one chip; equal sizes of one instruction are priced once."""
 
-    def __init__(self, program: Program, chip: Chip, blocks: float, missed: Mapping[int, float]) -> None:
-        """`blocks` of them share the memory system; `missed` are the shares of loads that come from HBM, by id of the Instr."""
+    def __init__(
+        self,
+        program: Program,
+        chip: Chip,
+        blocks: float,
+        missed: Mapping[int, float],
+        sharing: Mapping[int, float] = MappingProxyType({}),
+    ) -> None:
+        """`blocks` of them share the memory system; `missed` are the shares of loads that come from HBM, by id of the Instr.
+
+        `sharing` says how many cores read the same bytes at the same time: one where it is silent.
+        """
         self.chip = chip
         self.buffers = {b.name: b for b in program.buffers}
         self.tensors = {t.name: t for t in program.tensors}
-        self.missed = missed
+        self.missed, self.sharing = missed, sharing
         aic, aiv = (n // program.blocks for n in launched(program))
         self.cores = {AIC: max(1.0, aic * blocks), AIV: max(1.0, aiv * blocks)}
         self.known: dict[tuple[int, int, int, int], Price] = {}
@@ -94,6 +111,7 @@ class Pricer:
             pitch=self.buffers[near.buffer].pitch if isinstance(near, Tile) else 0,
             stride_bytes=self._stride(far), other=self._level(far), cores=self.cores[instr.core],
             align_bytes=self._align(far), conflict=self._conflict(instr), miss=self.missed.get(id(instr), 0.0),
+            sharing=self.sharing.get(id(instr), 1.0),
         )  # fmt: skip
 
     def _dtype(self, operand: Operand) -> DType:

@@ -1,0 +1,84 @@
+"""What comes from HBM: L2 holds what was touched last, whatever order the tiles come in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from timeline_programs import TILE, vector_program
+
+from tile_eg.chips import load_chip
+from tile_eg.ir.index import BLOCK, Expr, less, var
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tile, When
+from tile_eg.ir.types import F32
+from tile_eg.timeline.engine import run
+from tile_eg.timeline.reuse import accesses, misses, sharing
+
+CHIP = load_chip("910B2")
+PAGE = 64 * 64  # elements of a load
+
+
+def program(*loops: tuple[str, int], at: Expr, pages: int, blocks: int = 1, guard: Expr | None = None) -> Program:
+    """Loads of a page at page `at` of a tensor of so many pages, in nested loops."""
+    nodes: tuple[Node, ...] = (Instr("gm_to_ub", Tile("a"), (Gm("x", at * PAGE, 64),), *TILE),)
+    if guard is not None:
+        nodes = (When(guard, nodes),)
+    for name, trips in reversed(loops):
+        nodes = (Loop(name, trips, nodes),)
+    p = vector_program(*nodes, blocks=blocks)
+    return replace(p, tensors=(Tensor("x", F32, (pages * PAGE,), False), p.tensors[1]))
+
+
+def missed(p: Program, l2_pages: int, at_once: int = 48) -> float:
+    return next(iter(misses(p, accesses(p), l2_pages * PAGE * 4, at_once).values()))
+
+
+OUTER, J, BLOCK_PAGE = var("i"), var("j"), var(BLOCK)
+
+
+def test_what_fits_comes_from_hbm_once() -> None:
+    assert missed(program(("i", 10), ("j", 8), at=J, pages=8), l2_pages=8) == pytest.approx(0.1)
+
+
+def test_a_scan_that_does_not_fit_finds_nothing_again() -> None:
+    assert missed(program(("i", 10), ("j", 9), at=J, pages=9), l2_pages=8) == 1.0
+
+
+def test_the_same_pages_in_bands_that_fit_are_found_again() -> None:
+    banded = program(("band", 3), ("i", 10), ("j", 3), at=var("band") * 3 + J, pages=9)
+    assert missed(banded, l2_pages=8) == pytest.approx(0.1)
+
+
+def test_blocks_side_by_side_bring_a_page_once() -> None:
+    shared = program(("j", 20), at=J, pages=20, blocks=4)
+    assert missed(shared, l2_pages=8) == pytest.approx(0.25)
+
+
+def test_a_later_wave_finds_what_an_earlier_one_left() -> None:
+    assert missed(program(at=BLOCK_PAGE % 4, pages=20, blocks=40), l2_pages=8, at_once=4) == pytest.approx(0.1)
+    assert missed(program(at=BLOCK_PAGE % 20, pages=20, blocks=40), l2_pages=8, at_once=4) == 1.0
+
+
+def test_a_guard_keeps_what_it_leaves_out_from_l2() -> None:
+    half = program(("i", 2), ("j", 16), at=J, pages=16, guard=less(J, 8))
+    assert missed(half, l2_pages=8) == pytest.approx(0.5)
+
+
+def test_loops_beyond_those_that_are_followed_count_as_one_window() -> None:
+    deep = program(("i", 300), ("j", 400), at=J, pages=400)
+    assert missed(deep, l2_pages=399) == 1.0
+    assert missed(program(("i", 300), ("j", 400), at=OUTER * 400 + J, pages=120_000), l2_pages=399) == 1.0
+
+
+def test_cores_that_read_one_address_are_counted() -> None:
+    p = program(("j", 4), at=J + BLOCK_PAGE // 8, pages=40, blocks=24)
+    assert list(sharing(accesses(p), 24).values()) == [8.0]
+
+
+def test_cores_that_read_one_address_wait_for_each_other_in_the_first_wave_only() -> None:
+    apart, together = (run(program(("j", 64), at=at, pages=8000, blocks=48), CHIP) for at in (J + BLOCK_PAGE * 64, J * 1))
+    assert together.block_cycles == pytest.approx(64 * 32 * 48 * CHIP.rows.same_line, rel=0.05)
+    assert apart.block_cycles != together.block_cycles
+    again = run(program(("j", 64), at=J * 1, pages=8000, blocks=96), CHIP)
+    assert again.cycles < 2 * again.block_cycles

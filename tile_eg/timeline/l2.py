@@ -1,0 +1,173 @@
+"""L2 as a program goes along: windows of tensors that the cores touch side by side, of which L2 keeps those touched last.
+
+L2 forgets what was used longest ago, as the public measurements of repeated copies show: no hits at 302 MB, all of them at 75 MB.
+`Chip.l2_reach` is how much it keeps.
+The outer loops are gone through trip by trip, with all blocks in step; what an access touches in the loops further inside is one
+window, named by where it starts.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from tile_eg.ir.index import BLOCK, Expr, variables
+from tile_eg.ir.program import Loop, Program
+from tile_eg.timeline.reuse import Access
+
+MOST_STEPS = 512
+WAVE = "launch wave"
+
+
+@dataclass
+class _Window:
+    """What an access touches, step by step: where the windows of the blocks start, and the bytes of each.
+
+    `inside` is the share of the reads of a window that are the first of their bytes.
+    """
+
+    access: Access
+    outer: tuple[Loop, ...]
+    size: int
+    inside: float
+    starts: list[list[int]]
+    missed: int = 0
+    read: int = 0
+
+    @property
+    def share(self) -> float:
+        return min(1.0, self.missed / self.read * self.inside) if self.read else 1.0
+
+
+@dataclass
+class _Cache:
+    """Windows by (tensor, start), the one that was touched last at the end."""
+
+    capacity: int
+    held: OrderedDict[tuple[str, int], int] = field(default_factory=OrderedDict)
+    bytes: int = 0
+
+    def touch(self, key: tuple[str, int], size: int) -> bool:
+        """Whether it was there."""
+        before = self.held.pop(key, None)
+        self.held[key] = max(size, before or 0)
+        self.bytes += self.held[key] - (before or 0)
+        while self.bytes > self.capacity:
+            self.bytes -= self.held.popitem(last=False)[1]
+        return before is not None
+
+
+class L2:
+    """Follows one launch, wave after wave."""
+
+    def __init__(self, program: Program, found: list[Access], tensors: Mapping[str, int], l2_bytes: int, at_once: int) -> None:
+        self.found, self.tensors, self.l2_bytes = found, tensors, l2_bytes
+        self.blocks, self.at_once = program.blocks, at_once
+        self.waves = Loop(WAVE, -(-program.blocks // at_once), ())
+        self.held: dict[int, bool] = {}
+        self.windows = [self._window(a) for a in found]
+
+    def shares(self) -> dict[int, float]:
+        """The share of each load's bytes that comes from HBM, by id of its Instr."""
+        cache = _Cache(self.l2_bytes)
+        self._play([w for w in self.windows if w.starts], 0, 0, cache)
+        return {id(w.access.instr): w.share for w in self.windows if w.access.reads}
+
+    # ---- windows --------------------------------------------------------------------------------------------------------
+
+    def _window(self, a: Access) -> _Window:
+        loops = (self.waves, *a.loops)
+        depth, steps = 0, 1
+        while depth < len(loops) and (steps * loops[depth].trips <= MOST_STEPS or depth == 0):
+            steps *= loops[depth].trips
+            depth += 1
+        if depth == 1 and len(loops) > 1 and steps == 1:
+            depth = 2  # the outermost loop of a stream is followed as far as the steps go
+        outer, inner = loops[:depth], loops[depth:]
+        size = min(self.tensors[a.window.tensor], a.bytes * prod(v.trips for v in inner if a.varies(v)))
+        again = prod(v.trips for i, v in enumerate(inner) if not a.varies(v) and self._fits((*outer[1:], *inner[: i + 1])))
+        return _Window(a, outer, size, 1 / max(1, again), self._starts(a, outer))
+
+    def _starts(self, a: Access, outer: Sequence[Loop]) -> list[list[int]]:
+        """Where the windows of the blocks start, each start once, by step of the outer loops."""
+        counts = [min(v.trips, MOST_STEPS) for v in outer]
+        env: dict[str, Any] = {}
+        for i, v in enumerate(outer):
+            env[v.var] = np.arange(counts[i]).reshape([-1 if j == i else 1 for j in range(len(outer) + 1)])
+        env[BLOCK] = env[WAVE] * self.at_once + np.arange(self.at_once)
+        names = frozenset[str]().union(a.names, *map(variables, a.guards))
+        env |= dict.fromkeys(names - env.keys(), 0)
+        active = env[BLOCK] < self.blocks
+        for guard in a.guards:
+            if guard.op != "const":
+                active = active & (_values(guard, env) != 0)
+        shape = (*counts, self.at_once)
+        starts = np.broadcast_to(_values(a.window.offset, env), shape).reshape(-1, self.at_once).tolist()
+        if np.all(active):
+            return starts
+        masks = np.broadcast_to(active, shape).reshape(-1, self.at_once).tolist()
+        return [[n for n, on in zip(row, mask, strict=True) if on] for row, mask in zip(starts, masks, strict=True)]
+
+    def _fits(self, outer: tuple[Loop, ...]) -> bool:
+        """Whether L2 holds what all cores touch in one trip of the innermost of `outer`."""
+        key = id(outer[-1])
+        if key not in self.held:
+            self.held[key] = self._touched(outer) <= self.l2_bytes
+        return self.held[key]
+
+    def _touched(self, outer: tuple[Loop, ...]) -> int:
+        total: dict[str, int] = {}
+        for a in self.found:
+            if len(a.loops) >= len(outer) and all(mine is loop for mine, loop in zip(a.loops, outer, strict=False)):
+                trips = prod(v.trips for v in a.loops[len(outer) :] if a.varies(v))
+                first = self._starts(a, (Loop(WAVE, 1, ()),))
+                total[a.window.tensor] = total.get(a.window.tensor, 0) + a.bytes * trips * len(set(first[0]))
+        return sum(min(n, self.tensors[name]) for name, n in total.items())
+
+    # ---- time -----------------------------------------------------------------------------------------------------------
+
+    def _play(self, windows: Sequence[_Window], depth: int, step: int, cache: _Cache) -> None:
+        """Touches what the windows do in the loops from `depth` on, in the order of the program; `step` counts outer trips."""
+        at = 0
+        while at < len(windows):
+            window = windows[at]
+            if depth == len(window.outer):
+                self._touch(window, step, cache)
+                at += 1
+                continue
+            loop, end = window.outer[depth], at
+            while end < len(windows) and len(windows[end].outer) > depth and windows[end].outer[depth] is loop:
+                end += 1
+            count = min(loop.trips, MOST_STEPS)
+            for k in range(count):
+                self._play(windows[at:end], depth + 1, step * count + k, cache)
+            at = end
+
+    def _touch(self, window: _Window, step: int, cache: _Cache) -> None:
+        starts, tensor = window.starts[step], window.access.window.tensor
+        missed = sum([not cache.touch((tensor, start), window.size) for start in dict.fromkeys(starts)])
+        window.missed += missed * window.size
+        window.read += len(starts) * window.size
+
+
+def _values(e: Expr, env: Mapping[str, Any]) -> Any:
+    """`ir.index.evaluate` for arrays of values."""
+    if e.op == "const":
+        return e.args[0]
+    if e.op == "var":
+        return env[e.args[0]]
+    if e.op == "add":
+        return sum(_values(a, env) for a in e.args)
+    a, b = (_values(x, env) for x in e.args)
+    return _ARRAYS[e.op](a, b)
+
+
+_ARRAYS: dict[str, Any] = {
+    "mul": lambda a, b: a * b, "div": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": np.minimum, "max": np.maximum,
+    "lt": lambda a, b: np.less(a, b).astype(int), "and": lambda a, b: np.logical_and(a, b).astype(int),
+}  # fmt: skip
