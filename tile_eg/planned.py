@@ -1,0 +1,195 @@
+"""A program on a chip with everything that follows from it alone: its text, its time, its memory, a run in the simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.chips import Chip, known_chips, load_chip
+from tile_eg.errors import TileError
+from tile_eg.ir.arrays import check_arguments, numpy_dtype
+from tile_eg.ir.program import Program
+from tile_eg.report.cost import Cost
+from tile_eg.report.memory import MemoryMap
+from tile_eg.report.text import Text
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tile_eg.extract.schedule import Schedule
+    from tile_eg.simulator.findings import Counts, Finding
+    from tile_eg.timeline.engine import Timeline
+
+
+class InternalError(Exception):
+    """A fault of tile_eg itself: the user's kernel is not to blame. `stage` says where on the way it happened."""
+
+    def __init__(self, stage: str, what: str) -> None:
+        note = "note: this is a fault of tile_eg, not of your kernel: please report it"
+        super().__init__(f"internal error in '{stage}': {what}\n{note}")
+        self.stage = stage
+
+
+@contextmanager
+def stage(name: str, source: str = "", timings: dict[str, float] | None = None) -> Iterator[None]:
+    """Runs one part of the way: a user's error learns its source text, anything else unforeseen becomes an InternalError.
+
+    egglog's panics are no Exceptions, so everything but an interrupt is caught. The seconds are added to `timings[name]`.
+    """
+    start = perf_counter()
+    try:
+        yield
+    except TileError as error:
+        error.source = error.source or source
+        raise
+    except (InternalError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:
+        raise InternalError(name, f"{type(error).__name__}: {error}") from error
+    finally:
+        if timings is not None:
+            timings[name] = timings.get(name, 0.0) + perf_counter() - start
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of the emitted text in the simulator gave: outputs by tensor name, findings, and counts of what was done."""
+
+    outputs: dict[str, np.ndarray]
+    findings: Sequence[Finding]
+    counts: Counts
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.outputs[name]
+
+    def raise_findings(self) -> None:
+        """InternalError if the simulator found a race, a deadlock or a broken limit: the text that we emitted is wrong."""
+        if self.findings:
+            raise InternalError("run", "the emitted kernel breaks the machine's rules\n" + "\n".join(map(str, self.findings)))
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A synchronised program on a chip, with everything that follows from it alone."""
+
+    program: Program
+    chip: Chip
+
+    @cached_property
+    def source(self) -> Text:
+        """The Ascend C of the kernel: one self-contained file."""
+        from tile_eg.emit.ascend_c import kernel_text
+
+        with stage("write Ascend C"):
+            return Text(kernel_text(self.program))
+
+    @cached_property
+    def host(self) -> Text:
+        """The C++ that launches the kernel: shapes, workspace, blocks."""
+        from tile_eg.emit.host import host_text
+
+        with stage("write the host part"):
+            return Text(host_text(self.program))
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        from tile_eg.timeline import engine
+
+        with stage("time the program"):
+            return engine.run(self.program, self.chip)
+
+    @cached_property
+    def cost(self) -> Cost:
+        """The predicted time, and how it divides over pipes and memory levels."""
+        from tile_eg.timeline.summary import handover_range
+
+        timeline = self.timeline
+        with stage("time the program"):
+            return Cost(timeline, handover_range(self.program, self.chip))
+
+    def trace(self) -> dict[str, Any]:
+        """The timeline of one block as a Chrome trace, for `json.dump`: Perfetto opens it."""
+        from tile_eg.timeline import engine
+        from tile_eg.timeline.trace import chrome_trace
+
+        with stage("trace the program"):
+            return chrome_trace(self.program, engine.run(self.program, self.chip, exact=True))
+
+    @cached_property
+    def memory(self) -> MemoryMap:
+        """Where every buffer lies, and how full each memory is."""
+        return MemoryMap(self.program, self.chip)
+
+    def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True, order: int | None = None) -> Run:
+        """The emitted text, run in the simulator on an array for every input, by tensor name.
+
+        TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
+        unless `strict` is off: then the findings are in the result. `order` is a seed: instructions then take effect in an
+        unfavourable order among those that the flags allow, not in that of the program.
+        """
+        check_arguments(self.program.tensors, arrays)
+        with stage("simulate"):
+            run = _simulated(self, arrays, order)
+        if strict:
+            run.raise_findings()
+        return run
+
+
+def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None) -> Run:
+    import numpy as np
+
+    from tile_eg.emit.host import launch_blocks
+    from tile_eg.emit.names import kernel_symbol
+    from tile_eg.simulator.run import simulate
+
+    p = planned.program
+    written = [i for i, t in enumerate(p.tensors) if t.output]
+    done = simulate(
+        planned.source,
+        kernel_symbol(p),
+        [np.empty(t.shape, numpy_dtype(t.dtype)) if t.output else arrays[t.name] for t in p.tensors],
+        kernel_type=p.kernel_type,
+        launch=launch_blocks(p),
+        workspace=p.workspace,
+        outputs=written,
+        capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
+        order=order,
+    )
+    return Run({p.tensors[i].name: a for i, a in zip(written, done.outputs, strict=True)}, done.findings, done.counts)
+
+
+def plan(program: Program, chip: str | None = None) -> Planned:
+    """A program that was written or changed by hand, taken as it stands. Its own chip's name holds unless another is given."""
+    return Planned(program, compiled_for(chip or program.chip))
+
+
+def compiled_for(name: str) -> Chip:
+    """The chip of this name. TileError where kernels are not compiled for it."""
+    chip = load_chip(name)
+    if chip.name in known_chips():
+        return chip
+    text = f"kernels are not compiled for chip '{name}' ({chip.architecture}) yet"
+    raise TileError(text, help=f"compiled for: {', '.join(known_chips())}; 'tile-eg simulate' runs Ascend C for it")
+
+
+def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
+    """A schedule with its flags and text; its rings are made shallower where flag ids would run out."""
+    from tile_eg.emit import lower as lowering
+    from tile_eg.emit.sync import SyncError, synchronise
+    from tile_eg.extract.flags import shallower
+    from tile_eg.extract.memory import assign
+
+    while True:
+        try:
+            planned = Planned(synchronise(lowering.plan(schedule, chip)), chip)
+        except SyncError:
+            if not shallower(schedule):
+                raise
+            assign(schedule, chip)
+        else:
+            _ = planned.source
+            return planned
