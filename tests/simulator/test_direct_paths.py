@@ -178,8 +178,9 @@ def test_vector_instructions_follow_one_another_without_a_barrier(tmp_path: Path
 
 
 def test_2201_has_none_of_these_paths(tmp_path: Path) -> None:
-    with pytest.raises(TileError, match=r"'(FixpipeParamsArch3510|DataCopyL1ToUB)' is not simulated"):
+    with pytest.raises(TileError, match=r"'(FixpipeParamsArch3510|DataCopyL1ToUB)' is not simulated") as error:
         run(tmp_path, program(fixpipe(1), HALF_ROWS), architecture=2201)
+    assert "another architecture" in error.value.help
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from tests.simulator.kernels import CUBE, gm, kernel
+from tests.simulator.kernels import CUBE, gm, kernel, load_a, load_b
 from tile_eg.simulator.run import Simulation, simulate
 
 M, N, K = 48, 64, 96
@@ -114,3 +116,57 @@ def test_a_mode_that_does_not_fit_its_types_is_named() -> None:
     done = run(product("half", way("F322F16")), "half")
     assert [f.kind for f in done.findings] == ["field"]
     assert "DEQF16" in done.findings[0].message
+
+
+def from_floats(out: str, quant: str, deq: int, relu: bool) -> str:
+    """Sixteen rows of float through L0C: A times the identity, on its way out as `out`."""
+    return kernel(
+        "A B C",
+        "AIC_ONLY",
+        f"""{gm("A B", "float", 256)} {gm("C", out, 256)}
+{CUBE}
+auto a1 = l1.GetWithOffset<float>(256, 0); auto b1 = l1.GetWithOffset<float>(256, 4096);
+auto a2 = l0a.Get<float>(); auto b2 = l0b.Get<float>(); auto c = l0c.Get<float>();
+DataCopy(a1, gmA, Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0)); DataCopy(b1, gmB, Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0));
+ORDER(MTE2_MTE1);
+{load_a(16, 16, "float", False)} {load_b(16, 16, "float", True)}
+ORDER(MTE1_M);
+Mmad(c, a2, b2, MmadParams(16, 16, 16, 0, false, true));
+ORDER(M_FIX);
+FixpipeParamsV220 way(16, 16, 16, 16, {str(relu).lower()}, QuantMode_t::{quant}, {deq}ll, 1, 0, 0, 0);
+Fixpipe<{out}, float, CFG_ROW_MAJOR>(gmC, c, way);""",
+    )
+
+
+@settings(max_examples=8, deadline=None)
+@given(
+    out=st.sampled_from(["int8_t", "uint8_t"]), value=st.floats(2.0**-8, 16, width=32), offset=st.integers(-256, 255),
+    relu=st.booleans(), numbers=st.lists(st.floats(-300, 300, width=32), min_size=256, max_size=256),
+)  # fmt: skip
+def test_floats_become_bytes_by_scale_and_offset(out: str, value: float, offset: int, relu: bool, numbers: list[float]) -> None:
+    a, info = np.array(numbers, np.float32).reshape(16, 16), np.iinfo(OUT[out])
+    source = from_floats(out, "QF322B8_PRE", scale(value, offset, out == "int8_t"), relu)
+    done = simulate(
+        source,
+        "k",
+        [a, np.eye(16, dtype=np.float32), np.zeros((16, 16), OUT[out])],
+        kernel_type="AIC_ONLY",
+        launch=1,
+        outputs=[2],
+    )
+    assert done.ok, done
+    scaled = (np.maximum(a, 0) if relu else a).astype(np.float64) * cut(value)
+    expected = np.clip(np.rint(np.clip(scaled, -256, 255)) + offset, info.min, info.max)
+    np.testing.assert_array_equal(done.outputs[0], expected.astype(OUT[out]))
+
+
+@pytest.mark.parametrize(("special", "byte"), [(np.inf, 127), (-np.inf, -128), (np.nan, 0), (1e-45, 0), (-1e30, -128)], ids=str)
+def test_a_special_number_becomes_the_nearest_byte(special: float, byte: int) -> None:
+    a, ones = np.full((16, 16), special, np.float32), np.zeros((16, 16), np.float32)
+    a[:, 1:], ones[0] = 0, 1  # each result is the special number itself
+    source = from_floats("int8_t", "QF322B8_PRE", scale(1.0), False).replace(
+        load_b(16, 16, "float", True), load_b(16, 16, "float", False)
+    )
+    done = simulate(source, "k", [a, ones, np.zeros((16, 16), np.int8)], kernel_type="AIC_ONLY", launch=1, outputs=[2])
+    assert done.ok, done
+    assert done.outputs[0].tolist() == [[byte] * 16] * 16

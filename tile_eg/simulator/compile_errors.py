@@ -49,6 +49,8 @@ def _told(message: str, unknown: str) -> str:
 def _help(unknown: str) -> str:
     if not unknown or unknown.endswith(".h"):
         return "docs/simulator.md lists what the simulator knows" if unknown else ""
+    if unknown in known_names():
+        return "the simulator knows it for another architecture; --chip chooses one (950 is of 3510)"
     hint = did_you_mean(unknown, known_names())
     return hint if hint.startswith("did you mean") else "docs/simulator.md lists what the simulator knows"
 
