@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take
@@ -9,6 +10,8 @@ from tile_eg.ir.index import BLOCK, Expr, div, less, minimum, mod, var
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Program, Tile, When
 from tile_eg.ir.types import F16, F32, Level
 
+Body = Callable[[Expr, Expr], tuple[Node, ...]]
+Out = Callable[[Expr, Expr, Expr, Expr], tuple[Node, ...]]
 DTYPES = {"f16": F16, "f32": F32}
 
 
@@ -75,18 +78,25 @@ def gemm(g: Gemm) -> Program:
     dtype, out = DTYPES[g.dtype], DTYPES[g.out]
     shape_b = (g.n, g.k) if g.b == "nk" else (g.k, g.n)
     tensors = matrix("A", dtype, g.m, g.k), matrix("B", dtype, *shape_b), matrix("C", out, g.m, g.n, True)
-    rings = [
-        ("MTE1", "MTE2", range(2 * g.l1_slots)),
-        ("M", "MTE1", range(2)),
-        ("FIX", "M", range(1)),
-    ]
+    cube, blocks = products(g, lambda row, col, tm, tn: (to_gm(g, "C", row, col, tm, tn),))
+    return program("gemm", "AIC_ONLY", tensors, blocks, buffers(g), cube=cube)
+
+
+def products(g: Gemm, out: Out) -> tuple[tuple[Node, ...], int]:
+    """What the cube cores do, and how many blocks there are; `out` is what is done with a tile in L0C on its way out."""
+    rings = [("MTE1", "MTE2", range(2 * g.l1_slots)), ("M", "MTE1", range(2)), ("FIX", "M", range(1))]
     free, left = zip(*(both_ways(*ring) for ring in rings), strict=True)
-    body, blocks = _persistent(g) if g.persistent else _partition(g)
-    cube = (*(n for f in free for n in f), body, *(n for f in left for n in f))
-    return program("gemm", "AIC_ONLY", tensors, blocks, _buffers(g), cube=cube)
+    tile: Body = lambda row, col: _tile(g, row, col, out)  # noqa: E731
+    body, blocks = tiles_in_turn(g, tile) if g.persistent else _partition(g, tile)
+    return (*(n for f in free for n in f), body, *(n for f in left for n in f)), blocks
 
 
-def _buffers(g: Gemm) -> tuple[Buffer, ...]:
+def to_gm(g: Gemm, tensor: str, row: Expr, col: Expr, tm: Expr, tn: Expr) -> Instr:
+    """The tile in L0C to its place in a matrix of the shape of C."""
+    return Instr("fixpipe", Gm(tensor, row * g.n + col, g.n), (Tile("c0"),), tm, tn)
+
+
+def buffers(g: Gemm) -> tuple[Buffer, ...]:
     dtype, (tm, tn), slots = DTYPES[g.dtype], g.tile, g.l1_slots
     b = (tn, g.k_b) if g.b == "nk" else (g.k_b, tn)
     return (
@@ -99,12 +109,12 @@ def _buffers(g: Gemm) -> tuple[Buffer, ...]:
 # ---- which tiles a core computes --------------------------------------------------------------------------------------------
 
 
-def _partition(g: Gemm) -> tuple[Node, int]:
+def _partition(g: Gemm, tile: Body) -> tuple[Node, int]:
     """A rectangle of C for each core."""
     down, across = -(-g.m // (g.part[0] * g.rounds)), -(-g.n // g.part[1])
     row = (var(BLOCK) % down) * g.part[0] + var("round") * (g.m // g.rounds) + var("i") * g.tile[0]
     col = (var(BLOCK) // down) * g.part[1] + var("j") * g.tile[1]
-    nodes = _tile(g, row, col)
+    nodes = tile(row, col)
     if g.n % g.part[1] or g.m % g.part[0]:
         nodes = (When(less(col, g.n), (When(less(row, g.m), nodes),)),)
     i, j = ("i", -(-g.part[0] // g.tile[0])), ("j", -(-g.part[1] // g.tile[1]))
@@ -112,14 +122,14 @@ def _partition(g: Gemm) -> tuple[Node, int]:
     return Loop("round", g.rounds, (Loop(*outer, (Loop(*inner, nodes),)),)), down * across
 
 
-def _persistent(g: Gemm) -> tuple[Node, int]:
+def tiles_in_turn(g: Gemm, tile: Body) -> tuple[Node, int]:
     """Tile after tile for each core, as far apart as there are cores."""
     down, across = g.tiles
     total = down * across
     blocks = min(g.persistent, total)
     at = var("task") * blocks + var(BLOCK)
     row, col = swizzled(at, down, across, g.swizzle)
-    nodes = _tile(g, row * g.tile[0], col * g.tile[1])
+    nodes = tile(row * g.tile[0], col * g.tile[1])
     if total % blocks:
         nodes = (When(less(at, total), nodes),)
     return Loop("task", -(-total // blocks), nodes), blocks
@@ -137,13 +147,12 @@ def swizzled(at: Expr, down: int, across: int, window: int) -> tuple[Expr, Expr]
 # ---- one tile ---------------------------------------------------------------------------------------------------------------
 
 
-def _tile(g: Gemm, row: Expr, col: Expr) -> tuple[Node, ...]:
+def _tile(g: Gemm, row: Expr, col: Expr, out: Out) -> tuple[Node, ...]:
     tm, tn = minimum(g.tile[0], g.m - row), minimum(g.tile[1], g.n - col)
     if not g.persistent and g.part[1] % g.tile[1]:
         tn = minimum(tn, g.part[1] - var("j") * g.tile[1])
-    store = Instr("fixpipe", Gm("C", row * g.n + col, g.n), (Tile("c0"),), tm, tn)
     steps = Loop("k", -(-g.k // g.chunk), _chunk(g, row, col, tm, tn))
-    return (take("FIX", "M"), steps, put("M", "FIX"), take("M", "FIX"), store, put("FIX", "M"))
+    return (take("FIX", "M"), steps, put("M", "FIX"), take("M", "FIX"), *out(row, col, tm, tn), put("FIX", "M"))
 
 
 def _chunk(g: Gemm, row: Expr, col: Expr, tm: Expr, tn: Expr) -> tuple[Node, ...]:

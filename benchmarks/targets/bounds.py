@@ -72,6 +72,15 @@ def _tile_loads(chip: Chip, m: int, n: int, k: int, tm: int, tn: int) -> tuple[f
     return chip.microseconds(size / path.shared), chip.microseconds(cycles / chip.cube_cores)
 
 
+def epilogue(chip: Chip, m: int, n: int, k: int, read: int, written: int) -> Bound:
+    """A product that vector cores go on with: it crosses GM as floats, meets `read` bytes, and becomes `written` bytes."""
+    times, c = gemm(chip, m, n, k).times, FLOAT * m * n
+    return Bound(times | {
+        "HBM": hbm(chip, HALF * (m * k + k * n) + read, written), "FIX": moved(chip, "l0c_to_gm", c),
+        "MTE2": max(times["MTE2"], moved(chip, "gm_to_ub", c + read)), "MTE3": moved(chip, "ub_to_gm", written),
+    })  # fmt: skip
+
+
 def attention(chip: Chip, heads: int, queries: int, keys: int, head: int) -> Bound:
     """softmax(Q @ K.T) @ V in halves; scores are floats that cross to the vector cores through GM, and come back as halves."""
     scores, tensor = heads * queries * keys, HALF * heads * head

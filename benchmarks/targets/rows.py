@@ -7,12 +7,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
+from benchmarks.experts import rowwise
 from benchmarks.experts.attention import attention
 from benchmarks.experts.attention import expert as expert_attention
+from benchmarks.experts.epilogue import gemm_exp, matmul_add
 from benchmarks.experts.gemm import expert as expert_gemm
 from benchmarks.experts.gemm import gemm
+from benchmarks.experts.rowwise import Rowwise
 from benchmarks.targets import bounds
-from benchmarks.targets.bounds import Bound
+from benchmarks.targets.bounds import FLOAT, HALF, Bound
 from benchmarks.targets.literal import literal
 from tile_eg.chips import Chip
 from tile_eg.compiler import lower, plan
@@ -77,6 +80,8 @@ GEMM = [
     (512, 512, 512), (1024, 1024, 1024), (4096, 4096, 4096), (8192, 8192, 8192), (16, 5120, 5120), (1024, 576, 6144),
     (20, 6144, 16384), (2048, 4096, 4000),
 ]  # fmt: skip
+NEAR = 1.1
+TILES = {"gelu_mul": (64, 64)}
 LENGTHS, WIDTHS, HEADS = (1024, 4096, 16384, 32768), (64, 128), 16
 
 
@@ -99,4 +104,47 @@ def _attention(chip: Chip) -> Iterator[Row]:
             yield Row("attention", f"S {length}, D {head}, {HEADS} heads", "flash_attention", sizes, chip, bound, best, faster=2)
 
 
-FAMILIES: dict[str, Callable[[Chip], Iterator[Row]]] = {"gemm": _gemm, "attention": _attention}
+def _epilogue(chip: Chip) -> Iterator[Row]:
+    m, n, k = 4096, 4096, 4096
+    g = expert_gemm(m, n, k, chip.cube_cores)
+    sizes = {"M": m, "N": n, "K": k, "BM": 128, "BN": 256, "BK": 64}
+    bound, best = bounds.epilogue(chip, m, n, k, HALF * m * n, HALF * m * n), {"128 x 256": partial(matmul_add, g)}
+    yield Row("epilogue", f"matmul_add {m} x {n} x {k}", "matmul_add", sizes, chip, bound, best, NEAR)
+    m, n, k = 8192, 8192, 512
+    g = replace(expert_gemm(m, n, k, chip.cube_cores), out="f32")
+    sizes = {"M": m, "N": n, "K": k, "BM": 128, "BN": 256}
+    bound, best = bounds.epilogue(chip, m, n, k, 0, 2 * FLOAT * m * n), {"128 x 256": partial(gemm_exp, g)}
+    yield Row("epilogue", f"gemm_exp {m} x {n} x {k}", "gemm_exp", sizes, chip, bound, best, NEAR)
+
+
+def _softmax(chip: Chip) -> Iterator[Row]:
+    for m, n, rows in ((65536, 1024, 16), (32768, 2048, 8)):
+        yield _rows(chip, "softmax", "softmax", {"M": m, "N": n, "BM": rows}, rowwise.softmax, FLOAT, FLOAT)
+    sizes = {"M": 4096, "N": 32768, "BM": 32, "BN": 256}
+    yield _rows(chip, "softmax", "online_softmax", sizes, rowwise.softmax, FLOAT, FLOAT)
+
+
+def _norm(chip: Chip) -> Iterator[Row]:
+    for example, expert in (("rms_norm", rowwise.rms_norm), ("layer_norm", rowwise.layer_norm)):
+        for m, n, rows in ((65536, 1024, 16), (32768, 4096, 4)):
+            yield _rows(chip, "norm", example, {"M": m, "N": n, "BM": rows}, expert, HALF, HALF)
+
+
+def _gate(chip: Chip) -> Iterator[Row]:
+    yield _rows(chip, "gate", "gelu_mul", {"M": 16384, "N": 4096}, rowwise.gelu_mul, 2 * FLOAT, FLOAT)
+
+
+def _rows(
+    chip: Chip, family: str, example: str, sizes: dict[str, int], expert: Callable[[Rowwise], Program], read: int, written: int
+) -> Row:
+    """A kernel of vector cores that reads and writes so many bytes for each of M x N elements."""
+    m, n = sizes["M"], sizes["N"]
+    bound = bounds.streaming(chip, read * m * n, written * m * n)
+    shape = TILES.get(example, (16, 512))
+    best = {f"{shape[0]} x {shape[1]}": partial(expert, Rowwise(m, n, *shape, chip.vector_cores))}
+    return Row(family, f"{example} {m} x {n}", example, sizes, chip, bound, best, NEAR)
+
+
+FAMILIES: dict[str, Callable[[Chip], Iterator[Row]]] = {
+    "gemm": _gemm, "attention": _attention, "epilogue": _epilogue, "softmax": _softmax, "norm": _norm, "gate": _gate,
+}  # fmt: skip

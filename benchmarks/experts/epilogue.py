@@ -1,0 +1,109 @@
+"""Products whose results vector cores go on with, as experts write them: the cube is a tile or two ahead.
+
+The tiles of C are those of `gemm.Gemm`, taken in turn. Each vector core of a block has half of a tile's rows, in parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from benchmarks.experts.gemm import Gemm, buffers, products, tiles_in_turn, to_gm
+from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take, v_ops
+from tile_eg.ir.index import SUB, Expr, maximum, minimum, var
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Node, Program, Tile
+from tile_eg.ir.types import F16, F32, DType, Level
+
+READY, FREE = 0, 1
+SLOTS, PARTS = 2, 2
+Part = Callable[[int, Expr, Expr], tuple[Node, ...]]
+
+
+def matmul_add(g: Gemm) -> Program:
+    """E = A @ B + D, halves: C goes through two slots in the workspace, with a flag when one is full and one when it is free."""
+    slot = var("task") % SLOTS
+    out = lambda row, col, tm, tn: (  # noqa: E731
+        CrossWait(FREE), Instr("fixpipe", Tile("c_gm", slot), (Tile("c0"),), tm, tn), CrossSet("FIX", READY),
+    )  # fmt: skip
+    cube, blocks = products(g, out)
+    parts = lambda row, col: (  # noqa: E731
+        CrossWait(READY), *_parts(g, row, lambda i, at, rows: _added(g, i, at, rows, row, col)), CrossSet("MTE2", FREE),
+    )  # fmt: skip
+    vector = (*(CrossSet("MTE2", FREE),) * SLOTS, *_vector(g, parts))
+    more = (buffer("c_gm", Level.WS, F32, *g.tile, SLOTS), _tile(g, "c"), _tile(g, "d", 1, F16), _tile(g, "e", 0, F16), _sum(g))
+    tensors = (*_operands(g), matrix("D", F16, g.m, g.n), matrix("E", F16, g.m, g.n, True))
+    cube = (*cube, *(CrossWait(FREE),) * SLOTS)
+    return program("matmul_add", "MIX_AIC_1_2", tensors, blocks, (*buffers(g), *more), cube=cube, vector=vector)
+
+
+def gemm_exp(g: Gemm) -> Program:
+    """C = A @ B and D = exp(C), floats: the vector cores read the tiles of C from where they were stored."""
+    cube, blocks = products(g, lambda *at: (to_gm(g, "C", *at), CrossSet("FIX", READY)))
+    parts = lambda row, col: (CrossWait(READY), *_parts(g, row, lambda i, at, rows: _exponential(g, i, at, rows, row, col)))  # noqa: E731
+    tensors = (*_operands(g), matrix("C", F32, g.m, g.n, True), matrix("D", F32, g.m, g.n, True))
+    more = _tile(g, "c"), _tile(g, "e")
+    return program("gemm_exp", "MIX_AIC_1_2", tensors, blocks, (*buffers(g), *more), cube=cube, vector=_vector(g, parts))
+
+
+def _operands(g: Gemm) -> tuple[Tensor, Tensor]:
+    return matrix("A", F16, g.m, g.k), matrix("B", F16, g.k, g.n)
+
+
+# ---- vector cores -----------------------------------------------------------------------------------------------------------
+
+
+def _part_rows(g: Gemm) -> int:
+    return g.tile[0] // 2 // PARTS
+
+
+def _tile(g: Gemm, name: str, group: int = 0, dtype: DType = F32) -> Buffer:
+    """A ring of two for parts of tiles."""
+    return buffer(name, Level.UB, dtype, _part_rows(g), g.tile[1], PARTS, group)
+
+
+def _sum(g: Gemm) -> Buffer:
+    return buffer("f", Level.UB, F32, _part_rows(g), g.tile[1], 1, 1)
+
+
+def _vector(g: Gemm, parts: Callable[[Expr, Expr], tuple[Node, ...]]) -> tuple[Node, ...]:
+    free, left = zip(*(both_ways(*ring, range(PARTS)) for ring in (("V", "MTE2"), ("MTE3", "V"))), strict=True)
+    return (*(n for f in free for n in f), tiles_in_turn(g, parts)[0], *(n for f in left for n in f))
+
+
+def _parts(g: Gemm, row: Expr, part: Part) -> tuple[Node, ...]:
+    """The parts of this core's half of a tile: number, first row within the tile, rows of them that C has."""
+    rows = _part_rows(g)
+    at = [var(SUB) * (g.tile[0] // 2) + i * rows for i in range(PARTS)]
+    return tuple(n for i, a in enumerate(at) for n in part(i, a, maximum(0, minimum(rows, g.m - row - a))))
+
+
+def _passed(i: int, loads: tuple[Node, ...], work: tuple[Node, ...], store: Node) -> tuple[Node, ...]:
+    """Loads, work and a store of one slot of the rings, with their flags."""
+    return (
+        take("V", "MTE2", i), *loads, put("MTE2", "V", i), take("MTE2", "V", i), take("MTE3", "V", i), *work,
+        put("V", "MTE2", i), put("V", "MTE3", i), take("V", "MTE3", i), store, put("MTE3", "V", i),
+    )  # fmt: skip
+
+
+def _added(g: Gemm, i: int, at: Expr, rows: Expr, row: Expr, col: Expr) -> tuple[Node, ...]:
+    c, d, e, f = (Tile(name, expr(i if name != "f" else 0)) for name in "cdef")
+    tn = minimum(g.tile[1], g.n - col)
+    place = (row + at) * g.n + col
+    loads = (
+        Instr("gm_to_ub", c, (Tile("c_gm", var("task") % SLOTS, at),), rows, tn),
+        Instr("gm_to_ub", d, (Gm("D", place, g.n),), rows, tn),
+    )
+    work = v_ops(
+        Instr("vcast", f, (d,), rows, tn, form="rows"), Instr("vadd", c, (c, f), rows, tn, form="rows"),
+        Instr("vcast", e, (c,), rows, tn, form="rows"),
+    )  # fmt: skip
+    return _passed(i, loads, work, Instr("ub_to_gm", Gm("E", place, g.n), (e,), rows, tn))
+
+
+def _exponential(g: Gemm, i: int, at: Expr, rows: Expr, row: Expr, col: Expr) -> tuple[Node, ...]:
+    c, e = Tile("c", expr(i)), Tile("e", expr(i))
+    tn = minimum(g.tile[1], g.n - col)
+    place = (row + at) * g.n + col
+    load = Instr("gm_to_ub", c, (Gm("C", place, g.n),), rows, tn)
+    work = v_ops(Instr("vexp", e, (c,), rows, tn, form="rows"))
+    return _passed(i, (load,), work, Instr("ub_to_gm", Gm("D", place, g.n), (e,), rows, tn))
