@@ -11,7 +11,8 @@ from tile_eg.ir.kernel import Span
 class TileError(Exception):
     """A user's mistake. `span` is its place; `notes` are further (text, place) pairs; `help` says what to do.
 
-    `source` is the text that the spans point into; whoever knows it sets it before the error is shown.
+    `source` is the text that the spans point into; whoever knows it sets it before the error is shown. `texts` has those of other
+    files that they point into: file of the span -> text.
     """
 
     def __init__(
@@ -20,18 +21,22 @@ class TileError(Exception):
         super().__init__(message)
         self.message, self.span, self.help, self.notes = message, span, help, notes
         self.source = ""
+        self.texts: dict[str, str] = {}
 
     def __str__(self) -> str:
         return self.render()
 
     def render(self) -> str:
         """The message, the source line with a caret under the fault, the notes, and the help."""
-        parts = [f"error: {self.message}", *_place(self.span, self.source)]
+        parts = [f"error: {self.message}", *_place(self.span, self._text(self.span))]
         for text, span in self.notes:
-            parts += [f"note: {text}", *_place(span, self.source)]
+            parts += [f"note: {text}", *_place(span, self._text(span))]
         if self.help:
             parts.append(f"help: {self.help}")
         return "\n".join(parts)
+
+    def _text(self, span: Span | None) -> str:
+        return self.texts.get(span.file, self.source) if span else ""
 
 
 @contextmanager

@@ -94,6 +94,58 @@ def test_a_mistake_inside_a_call_is_told_at_the_authors_line(tmp_path: Path) -> 
     assert "vector.h" not in str(caught.value)
 
 
+@pytest.mark.parametrize("header", ["lib/matmul_intf.h", "kernel_tiling/kernel_tiling.h", "tiling/tiling_api.h"])
+def test_the_high_level_api_is_refused_as_a_whole(header: str, tmp_path: Path) -> None:
+    with pytest.raises(TileError, match="the high-level API .* is not simulated .*: the basic API is"):
+        ran(tmp_path, f'#include "{header}"\n' + MAIN)
+
+
+HEADER = """#pragma once
+template <typename T> void twice(AscendC::LocalTensor<T> a, AscendC::GlobalTensor<T> x, uint32_t n)
+{
+    AscendC::DataCopy(a, x, n);
+    AscendC::Add(a, a, a, n);
+}
+"""
+
+
+def with_header(folder: Path, header: str = HEADER) -> str:
+    """MAIN with its copy and addition in a header, which forgets the flag between them."""
+    (folder / "parts").mkdir(exist_ok=True)
+    (folder / "parts" / "twice.h").write_text(header)
+    lines = MAIN.replace("AscendC::DataCopy(a, gx, LENGTH)", "twice<T>(a, gx, LENGTH)").splitlines()
+    kept = [line for line in lines if "MTE2_V" not in line and "AscendC::Add(" not in line]
+    return "\n".join([*kept[:3], '#include "parts/twice.h"', *kept[3:], ""])
+
+
+def test_a_finding_in_an_included_file_names_it(tmp_path: Path) -> None:
+    found = ran(tmp_path, with_header(tmp_path)).findings[0]
+    assert (found.kind, found.file, found.line, found.other_file, found.other_line) == (
+        "race",
+        "parts/twice.h",
+        5,
+        "parts/twice.h",
+        4,
+    )
+    assert "DataCopy at line 4 of parts/twice.h" in found.message
+
+
+def test_the_command_shows_the_line_of_an_included_file_and_where_it_is_included(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["simulate", str(file_of(tmp_path, with_header(tmp_path)).path)]) == 1
+    shown = capsys.readouterr().out
+    assert "twice.h:5:5\n    5 |     AscendC::Add(a, a, a, n);" in shown
+    assert "note: parts/twice.h is included here" in shown and '4 | #include "parts/twice.h"' in shown
+
+
+def test_a_mistake_in_an_included_file_is_told_at_its_line(tmp_path: Path) -> None:
+    with pytest.raises(TileError) as caught:
+        ran(tmp_path, with_header(tmp_path, HEADER.replace("AscendC::Add(", "AscendC::Adt(")))
+    assert "'Adt' is not simulated" in str(caught.value) and "twice.h:5:" in str(caught.value)
+    assert "AscendC::Adt(a, a, a, n);" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [

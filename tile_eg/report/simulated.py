@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,18 +55,30 @@ class SimulatedReport:
 
     def _finding(self, finding: Finding) -> str:
         where = f" ({finding.core}, block {finding.block})" if finding.core else ""
-        notes = (("the other instruction", self._span(finding.other_line)),) if finding.other_line else ()
-        shown = TileError(f"{finding.kind}: {finding.message}{where}", self._span(finding.line), notes=notes)
-        shown.source = self.source
+        span = self._span(finding.line, finding.file)
+        notes = [("the other instruction", self._span(finding.other_line, finding.other_file))] if finding.other_line else []
+        notes += [(f"{name} is included here", at) for name in _headers(finding) if (at := self._include(name))]
+        shown = TileError(f"{finding.kind}: {finding.message}{where}", span, notes=tuple(notes))
+        shown.source, shown.texts = self.source, {self._path(name): text for name, text in self.done.files.items()}
         return shown.render()
 
-    def _span(self, line: int) -> Span | None:
-        lines = self.source.splitlines()
+    def _path(self, name: str) -> str:
+        return str(Path(self.file).parent / name) if name else self.file
+
+    def _span(self, line: int, name: str = "") -> Span | None:
+        """The whole line of the file, or of one that it includes."""
+        lines = self.done.files.get(name, "" if name else self.source).splitlines()
         if not 0 < line <= len(lines):
-            return None
+            return Span(name, line, 1, line, 2) if name else None
         text = lines[line - 1]
         start = len(text) - len(text.lstrip()) + 1
-        return Span(self.file, line, start, line, max(start + 1, len(text.rstrip()) + 1))
+        return Span(self._path(name), line, start, line, max(start + 1, len(text.rstrip()) + 1))
+
+    def _include(self, name: str) -> Span | None:
+        lines = self.source.splitlines()
+        return next(
+            (self._span(i) for i, text in enumerate(lines, 1) if re.match(rf'\s*#\s*include\s*"{re.escape(name)}"', text)), None
+        )
 
     def data(self) -> dict[str, Any]:
         outputs = [{"name": n, **_numbers(a)} for n, a in zip(self.names, self.done.outputs, strict=True)]
@@ -84,6 +98,10 @@ class SimulatedReport:
     def trace(self) -> dict[str, Any]:
         """A Chrome trace of the launches: one track for each pipe and core, flags as arrows, bytes live as counters."""
         return launches_trace(self.launches)
+
+
+def _headers(finding: Finding) -> list[str]:
+    return [name for name in dict.fromkeys((finding.file, finding.other_file)) if name]
 
 
 def _launch_text(launch: RanLaunch) -> str:

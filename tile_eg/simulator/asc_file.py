@@ -51,4 +51,4 @@ class AscFile:
         try:
             return compile_library(texts, flags)
         except CompileError as error:
-            raise explained(error.output, self.path, self.source, UNIT) from None
+            raise explained(error.output, self.path, self.source, UNIT, self.included) from None

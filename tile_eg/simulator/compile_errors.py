@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kernel import Span
@@ -26,23 +27,42 @@ _UNKNOWN = (
     re.compile(rf"(?:use of undeclared identifier|unknown type name) '{_SMALL}'"),
     re.compile(r"fatal error: '?([\w./]+\.h)'?(?:: No such file| file not found)"),
 )
+_HIGH_LEVEL = "the high-level API (Matmul objects, tiling, ready-made layers)"
+_OTHER_APIS = {
+    **dict.fromkeys(
+        ("lib/", "adv_api/", "kernel_tiling/", "tiling/tiling_api.h", "register/", "Matmul", "REGIST_MATMUL"), _HIGH_LEVEL
+    ),
+    "tensor_api/": "the Tensor API",
+    "simt_api/": "the SIMT API",
+    "torch/": "PyTorch's C++ side",
+    "graph/": "the graph engine's C++ side",
+    "pybind11/": "pybind11's C++ side",
+}
+"""What is not simulated, by how its headers and names begin."""
 
 
-def explained(output: str, path: Path, source: str, unit: str) -> TileError:
-    """The first mistake as an error at its line of the file; the next ones (at most 4) as notes."""
-    found = list(dict.fromkeys(_mistakes(output, path, unit)))[:5]
+def explained(output: str, path: Path, source: str, unit: str, included: Mapping[str, str] = MappingProxyType({})) -> TileError:
+    """The first mistake as an error at its line of the file, or of one that it includes; the next ones (at most 4) as notes.
+
+    `unit` is the name under which the file was compiled, `included` the texts that it includes, by their names.
+    """
+    paths = {unit: str(path), **{name: str(path.parent / name) for name in included}}
+    found = list(dict.fromkeys(_mistakes(output, paths)))[:5]
     if not found:
         return TileError(f"'{path}' does not compile: {output.strip().splitlines()[-1] if output.strip() else 'no message'}")
     (span, message), *rest = found
     unknown = next((m.group(1) for pattern in _UNKNOWN if (m := pattern.search(message))), "")
     error = TileError(_told(message, unknown), span, help=_help(unknown), notes=tuple((text, at) for at, text in rest))
-    error.source = source
+    error.source, error.texts = source, {paths[name]: text for name, text in included.items()}
     return error
 
 
 def _told(message: str, unknown: str) -> str:
     if not unknown:
         return message
+    api = next((api for start, api in _OTHER_APIS.items() if unknown.startswith(start)), "")
+    if api:
+        return f"{api} is not simulated ('{unknown}'): the basic API is, down from DataCopy, Mmad and Add"
     return f"'{unknown}' is not simulated" + ("" if unknown.endswith(".h") else f" ({message})")
 
 
@@ -55,7 +75,7 @@ def _help(unknown: str) -> str:
     return hint if hint.startswith("did you mean") else "docs/simulator.md lists what the simulator knows"
 
 
-def _mistakes(output: str, path: Path, unit: str) -> Iterator[tuple[Span | None, str]]:
+def _mistakes(output: str, paths: Mapping[str, str]) -> Iterator[tuple[Span | None, str]]:
     """Each error at the last place in the author's text that the compiler named for it."""
     here: Span | None = None
     for line in output.splitlines():
@@ -64,7 +84,7 @@ def _mistakes(output: str, path: Path, unit: str) -> Iterator[tuple[Span | None,
             if line.startswith("In file included"):
                 here = None
             continue
-        at = _span(place, path, unit)
+        at = _span(place, paths)
         text = place["text"]
         if re.match(r"(fatal )?error:", text):
             yield at or here, text if text.startswith("fatal") else text.partition("error:")[2].strip()
@@ -73,11 +93,13 @@ def _mistakes(output: str, path: Path, unit: str) -> Iterator[tuple[Span | None,
             here = at
 
 
-def _span(place: re.Match[str], path: Path, unit: str) -> Span | None:
-    if Path(place["file"]).name != unit:
+def _span(place: re.Match[str], paths: Mapping[str, str]) -> Span | None:
+    """The place in one of the author's files; `paths`: name as the compiler knows it -> path."""
+    path = paths.get(place["file"].removeprefix("./"))
+    if path is None:
         return None
     line, column = int(place["line"]), int(place["column"] or 1)
-    return Span(str(path), line, column, line, column + 1)
+    return Span(path, line, column, line, column + 1)
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,8 @@ class Finding:
 
     `kind` is one of race, block_race, uninitialised, deadlock, double_set, leftover_flag, flag_id, cross_flag, out_of_bounds,
     misaligned, capacity, field, overlap, cache, wrong_memory, wrong_core, kernel_type, queue, assert, launch, unsupported.
-    `other_line` is the other instruction of a race or of a doubled flag (0: none).
+    `other_line` is the other instruction of a race or of a doubled flag (0: none). `file` and `other_file` are the files of the
+    lines, as they are included; empty for the kernel's own.
     """
 
     kind: str
@@ -32,9 +33,13 @@ class Finding:
     core: str = ""
     pipe: str = ""
     block: int = 0
+    file: str = ""
+    other_file: str = ""
 
     def __str__(self) -> str:
-        where = "".join(f", {part}" for part in (self.core, f"block {self.block}") if part)
+        where = (f" of {self.file}" if self.file else "") + "".join(
+            f", {part}" for part in (self.core, f"block {self.block}") if part
+        )
         return f"line {self.line}{where}: {self.kind}: {self.message}"
 
 
@@ -86,7 +91,8 @@ class Delays:
 class Simulation:
     """The outputs in the order in which they were asked for, the findings (at most 20), the counts, and the trace if wanted.
 
-    `printed` is what the kernel, or a file with a main, printed; `returned` what that main returned.
+    `printed` is what the kernel, or a file with a main, printed; `returned` what that main returned. `files` are the texts that the
+    kernel's file includes: name -> text.
     """
 
     outputs: Sequence[np.ndarray]
@@ -96,6 +102,7 @@ class Simulation:
     delays: Delays = Delays()
     printed: str = ""
     returned: int = 0
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,7 +60,7 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
     inputs = b"".join(x.tobytes() for x, a in zip(arrays, tensors, strict=True) if a.given)
     outputs = [i for i, a in enumerate(tensors) if a.output]
     output, printed, _ = execute(command, inputs, options.limits)
-    return parse(output, printed, arrays, outputs, outputs)
+    return replace(parse(output, printed, arrays, outputs, outputs), files=file.included)
 
 
 def _region(argument: Argument) -> str:

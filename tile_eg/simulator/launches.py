@@ -148,13 +148,17 @@ def split(text: str) -> list[str]:
 
 
 def local_files(path: Path, source: str) -> dict[str, str]:
-    """The files that a text includes from its own folder, also by way of one another: name as included -> text."""
+    """The files that a text includes from its own folder and those below, also by way of one another: name as included -> text."""
     found: dict[str, str] = {}
     open_: Sequence[str] = [source]
     while open_:
-        names = [n for text in open_ for n in _LOCAL.findall(text) if n not in found and (path.parent / n).is_file()]
+        names = [n for text in open_ for n in _LOCAL.findall(text) if n not in found and _is_beside(path.parent, n)]
         open_ = []
         for name in names:
             found[name] = (path.parent / name).read_text(encoding="utf-8", errors="replace")
             open_.append(found[name])
     return found
+
+
+def _is_beside(folder: Path, name: str) -> bool:
+    return ".." not in Path(name).parts and not Path(name).is_absolute() and (folder / name).is_file()

@@ -23,20 +23,20 @@ inline tile_sim::Load2D load_2d_shape(const LoadData2DParams& p, int line)
 }  // namespace detail
 
 template <class T>
-void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& p, int line = __builtin_LINE())
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& p, Line line = Line(__builtin_LINE()))
 {
     tile_sim::load_2d(dst.operand(), src.operand(), detail::load_2d_shape(p, line), line);
 }
 
 // To L1, L0A or L0B, as the destination lies.
 template <class T>
-void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& p, int line = __builtin_LINE())
+void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& p, Line line = Line(__builtin_LINE()))
 {
     tile_sim::load_2d(dst.operand(), src.operand(), detail::load_2d_shape(p, line), line);
 }
 
 template <class T>
-void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParamsV2& p, int line = __builtin_LINE())
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParamsV2& p, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     tile_sim::load_parts(dst.operand(), src.operand(),
@@ -52,7 +52,7 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
 #if __NPU_ARCH__ == 2201
 template <class T, class U>
 void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<U>& idx,
-                        const LoadData2DParams& p, int line = __builtin_LINE())
+                        const LoadData2DParams& p, Line line = Line(__builtin_LINE()))
 {
     static_assert(std::is_same_v<T, int8_t> && std::is_same_v<U, uint8_t>, "LoadDataWithSparse takes int8_t, and uint8_t for indices");
     const tile_sim::Load2D shape = detail::load_2d_shape(p, line);
@@ -62,7 +62,7 @@ void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& src, co
 
 template <class T>
 void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2dTransposeParams& p,
-                           int line = __builtin_LINE())
+                           Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     tile_sim::load_square(dst.operand(), src.operand(),
@@ -75,7 +75,7 @@ void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
                           line);
 }
 
-inline void SetFmatrix(Field l1H, Field l1W, const uint8_t padList[4], FmatrixMode mode, int line = __builtin_LINE())
+inline void SetFmatrix(Field l1H, Field l1W, const uint8_t padList[4], FmatrixMode mode, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     if (mode != FmatrixMode::FMATRIX_LEFT) tile_sim::misuse("field", line, "SetFmatrix knows FMATRIX_LEFT only");
@@ -88,12 +88,12 @@ void SetLoadDataPaddingValue(T value)
 {
     tile_sim::image_register().padding = tile_sim::to_bits(value);
 }
-inline void SetLoadDataBoundary(uint32_t bytes, int line = __builtin_LINE())
+inline void SetLoadDataBoundary(uint32_t bytes, Line line = Line(__builtin_LINE()))
 {
     if (bytes && bytes < 1024) tile_sim::misuse("field", line, "SetLoadDataBoundary takes 0, or 1024 bytes and more");
     tile_sim::image_register().boundary = bytes;
 }
-inline void SetLoadDataRepeat(const LoadDataRepeatParam& p, int line = __builtin_LINE())
+inline void SetLoadDataRepeat(const LoadDataRepeatParam& p, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     tile_sim::ImageRegister& image = tile_sim::image_register();
@@ -135,7 +135,7 @@ void load_image(const tile_sim::Operand& dst, const tile_sim::Operand& src, cons
 }  // namespace detail
 
 template <class T, const IsResetLoad3dConfig& config = IS_RESER_LOAD3D_DEFAULT_CONFIG>
-void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2<T>& p, int line = __builtin_LINE())
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2<T>& p, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     if constexpr (config.isSetFMatrix)
@@ -150,7 +150,7 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
 
 // The image itself is as SetFmatrix says.
 template <class T>
-void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2Pro& p, int line = __builtin_LINE())
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2Pro& p, Line line = Line(__builtin_LINE()))
 {
     const auto byte = [&](int at) { return p.filterConfig >> at & 255; };
     const auto word = [&](int at) { return p.extConfig >> at & 65535; };
@@ -160,7 +160,7 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
 
 template <class T, class U, class S>
 void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<S>& b, const MmadParams& p,
-          int line = __builtin_LINE())
+          Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     tile_sim::mmad(dst.operand(), a.operand(), b.operand(),
@@ -173,7 +173,7 @@ void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<
 #if __NPU_ARCH__ == 2201
 template <class T, class U>
 void MmadWithSparse(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const LocalTensor<U>& filter, const MmadParams& p,
-                    int line = __builtin_LINE())
+                    Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     static_assert(std::is_same_v<T, int32_t> && std::is_same_v<U, int8_t>, "MmadWithSparse takes int8_t into int32_t");
@@ -188,7 +188,7 @@ void MmadWithSparse(const LocalTensor<T>& dst, const LocalTensor<U>& fm, const L
 // With a bias, the sums start at the bias of their column, from the bias table.
 template <class T, class U, class S, class V>
 void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<S>& b, const LocalTensor<V>& bias,
-          const MmadParams& p, int line = __builtin_LINE())
+          const MmadParams& p, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     tile_sim::MmadShape shape{checked(p.m, 0, 4095, "MmadParams.m", line), checked(p.n, 0, 4095, "MmadParams.n", line),
@@ -211,7 +211,7 @@ struct InitConstValueParams {
 };
 
 template <class T>
-void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T>& p, int line = __builtin_LINE())
+void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T>& p, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     static_assert(sizeof(T) == 2 || sizeof(T) == 4, "Fill takes 16-bit and 32-bit elements");
@@ -222,7 +222,7 @@ void Fill(const LocalTensor<T>& dst, const InitConstValueParams<T>& p, int line 
                    line);
 }
 template <class T>
-void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<T>& p, int line = __builtin_LINE())
+void InitConstValue(const LocalTensor<T>& dst, const InitConstValueParams<T>& p, Line line = Line(__builtin_LINE()))
 {
     Fill(dst, p, line);
 }

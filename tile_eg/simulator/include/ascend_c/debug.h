@@ -45,16 +45,16 @@ void PRINTF(const char* format, Arguments... arguments)
 }
 
 template <class T>
-void DumpTensor(const LocalTensor<T>& tensor, uint32_t id, uint32_t size, int line = __builtin_LINE())
+void DumpTensor(const LocalTensor<T>& tensor, uint32_t id, uint32_t size, Line line = Line(__builtin_LINE()))
 {
     detail::print_elements<T>("local", tensor.operand(), id, size, line);
 }
 template <class T>
-void DumpTensor(const GlobalTensor<T>& tensor, uint32_t id, uint32_t size, int line = __builtin_LINE())
+void DumpTensor(const GlobalTensor<T>& tensor, uint32_t id, uint32_t size, Line line = Line(__builtin_LINE()))
 {
     detail::print_elements<T>("GM", tensor.operand(), id, size, line);
 }
 
 }  // namespace AscendC
 
-#define ascendc_assert(condition, ...) ((condition) ? void(0) : ::tile_sim::misuse("assert", __LINE__, "the assertion %s does not hold", #condition))
+#define ascendc_assert(condition, ...) ((condition) ? void(0) : ::tile_sim::misuse("assert", ::tile_sim::placed(__LINE__, __FILE__), "the assertion %s does not hold", #condition))

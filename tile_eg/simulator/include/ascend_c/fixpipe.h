@@ -47,7 +47,7 @@ tile_sim::FixpipeShape with_scales(tile_sim::FixpipeShape shape, const LocalTens
 }  // namespace detail
 
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
-void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, int line = __builtin_LINE())
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, Line line = Line(__builtin_LINE()))
 {
     static_assert(config.format != CO2Layout::COLUMN_MAJOR, "FixpipeParamsV220 writes no columns: FixpipeParamsArch3510 does");
     tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::fixpipe_shape(p, detail::layout_of(config), line), line);
@@ -55,7 +55,7 @@ void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const Fixpip
 
 // L1 takes NZ only on 2201, whatever the configuration says.
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
-void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, int line = __builtin_LINE())
+void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, Line line = Line(__builtin_LINE()))
 {
     tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::fixpipe_shape(p, tile_sim::Layout::nz, line), line);
 }
@@ -63,7 +63,7 @@ void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const Fixpipe
 // With a scale for each column, in L1.
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR, class S = uint64_t>
 void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& scales, const FixpipeParamsV220& p,
-             int line = __builtin_LINE())
+             Line line = Line(__builtin_LINE()))
 {
     static_assert(config.format != CO2Layout::COLUMN_MAJOR, "FixpipeParamsV220 writes no columns: FixpipeParamsArch3510 does");
     const auto shape = detail::fixpipe_shape(p, detail::layout_of(config), line);
@@ -71,7 +71,7 @@ void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalT
 }
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR, class S = uint64_t>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& scales, const FixpipeParamsV220& p,
-             int line = __builtin_LINE())
+             Line line = Line(__builtin_LINE()))
 {
     tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::with_scales(detail::fixpipe_shape(p, tile_sim::Layout::nz, line), scales), line);
 }
@@ -140,26 +140,26 @@ tile_sim::Operand destination(const LocalTensor<T>& dst, const FixpipeConfig& co
 
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsArch3510<config.format>& p,
-             int line = __builtin_LINE())
+             Line line = Line(__builtin_LINE()))
 {
     tile_sim::fixpipe("Fixpipe", detail::destination(dst, config, p.subBlockId, line), src.operand(), detail::shape_3510<T>(p, line), line);
 }
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsArch3510<config.format>& p,
-             int line = __builtin_LINE())
+             Line line = Line(__builtin_LINE()))
 {
     tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::shape_3510<T>(p, line), line);
 }
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<uint64_t>& scales,
-             const FixpipeParamsArch3510<config.format>& p, int line = __builtin_LINE())
+             const FixpipeParamsArch3510<config.format>& p, Line line = Line(__builtin_LINE()))
 {
     const auto shape = detail::with_scales(detail::shape_3510<T>(p, line), scales);
     tile_sim::fixpipe("Fixpipe", detail::destination(dst, config, p.subBlockId, line), src.operand(), shape, line);
 }
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<uint64_t>& scales,
-             const FixpipeParamsArch3510<config.format>& p, int line = __builtin_LINE())
+             const FixpipeParamsArch3510<config.format>& p, Line line = Line(__builtin_LINE()))
 {
     const auto shape = detail::with_scales(detail::shape_3510<T>(p, line), scales);
     tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), shape, line);
@@ -185,7 +185,7 @@ inline void SetFixpipePreQuantFlag(uint64_t config)
 {
     tile_sim::fixpipe_register().scale = config, tile_sim::fixpipe_register().scale_given = true;
 }
-inline void SetFixpipeNz2ndFlag(Field ndNum, Field srcNdStride, Field dstNdStride, int line = __builtin_LINE())
+inline void SetFixpipeNz2ndFlag(Field ndNum, Field srcNdStride, Field dstNdStride, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     tile_sim::FixpipeRegister& fix = tile_sim::fixpipe_register();
@@ -194,7 +194,7 @@ inline void SetFixpipeNz2ndFlag(Field ndNum, Field srcNdStride, Field dstNdStrid
     fix.dst_matrix_stride = checked(dstNdStride, 0, 65535, "dstNdStride", line);
 }
 template <class T, bool setRelu = false>
-void SetFixPipeConfig(const LocalTensor<T>& preData, bool = false, int line = __builtin_LINE())
+void SetFixPipeConfig(const LocalTensor<T>& preData, bool = false, Line line = Line(__builtin_LINE()))
 {
     static_assert(!setRelu && std::is_same_v<T, uint64_t>, "SetFixPipeConfig takes a table of scales of uint64_t");
     if (preData.operand().space != tile_sim::Space::FB)
@@ -202,7 +202,7 @@ void SetFixPipeConfig(const LocalTensor<T>& preData, bool = false, int line = __
     tile_sim::fixpipe_register().scales = preData.operand(), tile_sim::fixpipe_register().scales_given = true;
 }
 template <class T>
-void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, bool isUnitFlag = false, int line = __builtin_LINE())
+void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, bool isUnitFlag = false, Line line = Line(__builtin_LINE()))
 {
     SetFixPipeConfig(quantPre, isUnitFlag, line);
 }

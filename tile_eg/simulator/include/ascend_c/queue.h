@@ -65,44 +65,44 @@ public:
     static constexpr TPosition home = src == TPosition::GM || (src == TPosition::A1 || src == TPosition::B1 || src == TPosition::C1) ? dst : src;
 
     template <class T>
-    LocalTensor<T> AllocTensor(int line = __builtin_LINE())
+    LocalTensor<T> AllocTensor(Line line = Line(__builtin_LINE()))
     {
         return tensor<T>(buffers_.allocate(detail::back(pipes), line));
     }
     template <class T>
-    void AllocTensor(LocalTensor<T>& result, int line = __builtin_LINE())
+    void AllocTensor(LocalTensor<T>& result, Line line = Line(__builtin_LINE()))
     {
         result = AllocTensor<T>(line);
     }
     template <class T>
-    void FreeTensor(const LocalTensor<T>& used, int line = __builtin_LINE())
+    void FreeTensor(const LocalTensor<T>& used, Line line = Line(__builtin_LINE()))
     {
         buffers_.release(used.operand().address, detail::back(pipes), line);
     }
     template <class T>
-    bool EnQue(const LocalTensor<T>& filled, int line = __builtin_LINE())
+    bool EnQue(const LocalTensor<T>& filled, Line line = Line(__builtin_LINE()))
     {
         buffers_.put(filled.operand().address, pipes, line);
         return true;
     }
     template <TPosition from, TPosition to, class T>
-    bool EnQue(const LocalTensor<T>& filled, int line = __builtin_LINE())
+    bool EnQue(const LocalTensor<T>& filled, Line line = Line(__builtin_LINE()))
     {
         buffers_.put(filled.operand().address, detail::pipes_between(from, to), line);
         return true;
     }
     template <class T>
-    LocalTensor<T> DeQue(int line = __builtin_LINE())
+    LocalTensor<T> DeQue(Line line = Line(__builtin_LINE()))
     {
         return tensor<T>(buffers_.take(pipes, line));
     }
     template <class T>
-    void DeQue(LocalTensor<T>& result, int line = __builtin_LINE())
+    void DeQue(LocalTensor<T>& result, Line line = Line(__builtin_LINE()))
     {
         result = DeQue<T>(line);
     }
     template <TPosition from, TPosition to, class T>
-    LocalTensor<T> DeQue(int line = __builtin_LINE())
+    LocalTensor<T> DeQue(Line line = Line(__builtin_LINE()))
     {
         return tensor<T>(buffers_.take(detail::pipes_between(from, to), line));
     }
@@ -112,7 +112,7 @@ public:
     bool HasIdleBuffer() const { return buffers_.idle() > 0; }
     void FreeAllEvent() {}
 
-    void InitStartBufHandle(TBufHandle, uint8_t num, uint32_t len, int line = __builtin_LINE()) { buffers_.open(num, len, depth, line); }
+    void InitStartBufHandle(TBufHandle, uint8_t num, uint32_t len, Line line = Line(__builtin_LINE())) { buffers_.open(num, len, depth, line); }
     template <class Pool>
     void InitBufHandle(Pool*, uint32_t index, TBufHandle, uint32_t address, uint32_t)
     {
@@ -151,12 +151,12 @@ public:
         return GetWithOffset<T>(uint32_t(bytes_ / int64_t(sizeof(T))), 0);
     }
     template <class T>
-    LocalTensor<T> Get(uint32_t size, int line = __builtin_LINE()) const
+    LocalTensor<T> Get(uint32_t size, Line line = Line(__builtin_LINE())) const
     {
         return GetWithOffset<T>(size, 0, line);
     }
     template <class T>
-    LocalTensor<T> GetWithOffset(uint32_t size, uint32_t offset, int line = __builtin_LINE()) const
+    LocalTensor<T> GetWithOffset(uint32_t size, uint32_t offset, Line line = Line(__builtin_LINE())) const
     {
         const int64_t end = int64_t(offset) + int64_t(size) * int64_t(sizeof(T));
         if (end > bytes_)
@@ -221,7 +221,7 @@ public:
     static constexpr TPosition poolPos = position;
 
     template <class Queue>
-    bool InitBuffer(Queue& queue, uint8_t num, uint32_t len, int line = __builtin_LINE())
+    bool InitBuffer(Queue& queue, uint8_t num, uint32_t len, Line line = Line(__builtin_LINE()))
     {
         const int64_t each = detail::whole_blocks(len), start = piece.hand_out(num * each, line);
         queue.InitStartBufHandle(nullptr, num, uint32_t(each));
@@ -229,13 +229,13 @@ public:
         return true;
     }
     template <TPosition home>
-    bool InitBuffer(TBuf<home>& buffer, uint32_t len, int line = __builtin_LINE())
+    bool InitBuffer(TBuf<home>& buffer, uint32_t len, Line line = Line(__builtin_LINE()))
     {
         buffer.place(piece.hand_out(len, line), detail::whole_blocks(len));
         return true;
     }
     template <class Pool>
-    bool InitBufPool(Pool& pool, uint32_t len, int line = __builtin_LINE())
+    bool InitBufPool(Pool& pool, uint32_t len, Line line = Line(__builtin_LINE()))
     {
         pool.piece.open(piece.hand_out(len, line), detail::whole_blocks(len));
         return true;
@@ -290,7 +290,7 @@ public:
         current_ = this;
     }
     template <class Queue>
-    bool InitBuffer(Queue& queue, uint8_t num, uint32_t len, int line = __builtin_LINE())
+    bool InitBuffer(Queue& queue, uint8_t num, uint32_t len, Line line = Line(__builtin_LINE()))
     {
         const int64_t each = detail::whole_blocks(len);
         queue.InitStartBufHandle(nullptr, num, uint32_t(each));
@@ -299,13 +299,13 @@ public:
         return true;
     }
     template <TPosition position>
-    bool InitBuffer(TBuf<position>& buffer, uint32_t bytes, int line = __builtin_LINE())
+    bool InitBuffer(TBuf<position>& buffer, uint32_t bytes, Line line = Line(__builtin_LINE()))
     {
         buffer.place(tile_sim::allocate(space_of(position), bytes, line), bytes);
         return true;
     }
     template <class Pool>
-    bool InitBufPool(Pool& pool, uint32_t len, int line = __builtin_LINE())
+    bool InitBufPool(Pool& pool, uint32_t len, Line line = Line(__builtin_LINE()))
     {
         pool.piece.open(tile_sim::allocate(space_of(Pool::poolPos), len, line), len);
         return true;
@@ -324,7 +324,7 @@ public:
     void Destroy() { Reset(); }
 
     template <HardEvent event>
-    TEventID AllocEventID(int line = __builtin_LINE())
+    TEventID AllocEventID(Line line = Line(__builtin_LINE()))
     {
         const TEventID id = FetchEventID(event);
         if (id >= 8) tile_sim::misuse("flag_id", line, "all 8 event ids of this kind are allocated");
@@ -360,11 +360,11 @@ template <pipe_t src, pipe_t dst>
 class TQueSync
 {
 public:
-    void SetFlag(TEventID id, int line = __builtin_LINE())
+    void SetFlag(TEventID id, Line line = Line(__builtin_LINE()))
     {
         tile_sim::set_flag(tile_sim::pipe_of(src), tile_sim::pipe_of(dst), id, line);
     }
-    void WaitFlag(TEventID id, int line = __builtin_LINE())
+    void WaitFlag(TEventID id, Line line = Line(__builtin_LINE()))
     {
         tile_sim::wait_flag(tile_sim::pipe_of(src), tile_sim::pipe_of(dst), id, line);
     }

@@ -29,33 +29,33 @@ constexpr tile_sim::PipePair event_pipes[] = {
 }  // namespace detail
 
 template <HardEvent event>
-void SetFlag(int32_t id, int line = __builtin_LINE())
+void SetFlag(int32_t id, Line line = Line(__builtin_LINE()))
 {
     tile_sim::set_flag(detail::event_pipes[int(event)].src, detail::event_pipes[int(event)].dst, id, line);
 }
 
 template <HardEvent event>
-void WaitFlag(int32_t id, int line = __builtin_LINE())
+void WaitFlag(int32_t id, Line line = Line(__builtin_LINE()))
 {
     tile_sim::wait_flag(detail::event_pipes[int(event)].src, detail::event_pipes[int(event)].dst, id, line);
 }
 
 template <pipe_t pipe>
-void PipeBarrier(int line = __builtin_LINE())
+void PipeBarrier(Line line = Line(__builtin_LINE()))
 {
     static_assert(pipe != PIPE_S, "PipeBarrier does not take PIPE_S");
     tile_sim::pipe_barrier(tile_sim::pipe_of(pipe), line);
 }
 
 template <uint8_t mode, pipe_t pipe>
-void CrossCoreSetFlag(uint16_t id, int line = __builtin_LINE())
+void CrossCoreSetFlag(uint16_t id, Line line = Line(__builtin_LINE()))
 {
     static_assert((pipe != PIPE_S || mode == 4) && pipe != PIPE_ALL, "CrossCoreSetFlag takes neither PIPE_S nor PIPE_ALL");
     tile_sim::cross_set(mode, tile_sim::pipe_of(pipe), id, line);
 }
 
 template <uint8_t mode = 0, pipe_t pipe = PIPE_S>
-void CrossCoreWaitFlag(uint16_t id, int line = __builtin_LINE())
+void CrossCoreWaitFlag(uint16_t id, Line line = Line(__builtin_LINE()))
 {
     tile_sim::cross_wait(mode, tile_sim::pipe_of(pipe), id, line);
 }
@@ -76,7 +76,7 @@ inline int64_t GetSubBlockNum() { return tile_sim::sub_block_count(); }
 
 #define TILE_SIM_ATOMIC(NAME, OP)                                                                                            \
     template <class T>                                                                                                       \
-    void NAME(int line = __builtin_LINE())                                                                                   \
+    void NAME(Line line = Line(__builtin_LINE()))                                                                                   \
     {                                                                                                                        \
         static_assert(std::is_same_v<T, float> || std::is_same_v<T, half> || std::is_same_v<T, bfloat16_t> ||                \
                           std::is_same_v<T, int32_t> || std::is_same_v<T, int16_t> || std::is_same_v<T, int8_t>,             \
@@ -87,7 +87,7 @@ TILE_SIM_ATOMIC(SetAtomicAdd, add)
 TILE_SIM_ATOMIC(SetAtomicMax, max)
 TILE_SIM_ATOMIC(SetAtomicMin, min)
 #undef TILE_SIM_ATOMIC
-inline void SetAtomicNone(int line = __builtin_LINE())
+inline void SetAtomicNone(Line line = Line(__builtin_LINE()))
 {
     tile_sim::set_atomic(tile_sim::AtomicOp::none, tile_sim::DType::f32, line);
 }

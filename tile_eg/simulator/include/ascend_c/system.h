@@ -52,6 +52,6 @@ void InitOutput(const GlobalTensor<T>& gmWorkspaceAddr, uint32_t size, T value =
 inline void SetNextTaskStart() {}
 inline void WaitPreTaskEnd() {}
 
-inline void DisableDmaAtomic(int line = __builtin_LINE()) { SetAtomicNone(line); }
+inline void DisableDmaAtomic(Line line = Line(__builtin_LINE())) { SetAtomicNone(line); }
 
 }  // namespace AscendC

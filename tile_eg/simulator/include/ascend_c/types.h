@@ -26,7 +26,7 @@
 #define GM_ADDR __gm__ uint8_t*
 #define ASCEND_IS_AIC (::tile_sim::is_aic())
 #define ASCEND_IS_AIV (::tile_sim::is_aiv())
-#define KERNEL_TASK_TYPE_DEFAULT(type) ::tile_sim::declare_type(type, __LINE__)
+#define KERNEL_TASK_TYPE_DEFAULT(type) ::tile_sim::declare_type(type, ::tile_sim::placed(__LINE__, __FILE__))
 
 constexpr auto KERNEL_TYPE_AIC_ONLY = tile_sim::KernelType::AIC_ONLY;
 constexpr auto KERNEL_TYPE_AIV_ONLY = tile_sim::KernelType::AIV_ONLY;
@@ -66,8 +66,8 @@ namespace AscendC
 // The line of a call, as the last argument that nobody gives: no number is taken for it, so that it cannot decide which form of an
 // instruction is meant.
 struct Line {
-    explicit constexpr Line(int number) : number_(number) {}
-    constexpr operator int() const { return number_; }
+    explicit Line(int number, const char* file = __builtin_FILE()) : number_(tile_sim::placed(number, file)) {}
+    operator int() const { return number_; }
 
 private:
     int number_;

@@ -168,6 +168,9 @@ void set_flag(Pipe src, Pipe dst, int64_t id, int line);
 void wait_flag(Pipe src, Pipe dst, int64_t id, int line);
 void pipe_barrier(Pipe pipe, int line);
 
+// places.cpp: a line of the kernel's own file as it is, one of a file that it includes with the number of that file.
+int placed(int line, const char* file);
+
 // machine.cpp
 bool is_aic();
 bool is_aiv();

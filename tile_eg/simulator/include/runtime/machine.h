@@ -210,6 +210,13 @@ private:
     Core* at_ = nullptr;
 };
 
+struct FileLine {  // `file` is empty for the kernel's own
+    int line;
+    std::string file;
+};
+FileLine of_line(int line);
+std::string with_files(const std::string& message);  // the lines in it with their files
+
 struct Finding {
     std::string kind, message, core, pipe;
     int line, other_line;

@@ -46,8 +46,9 @@ std::string quoted(const std::string& s)
 
 std::string finding_json(const Finding& f)
 {
-    return text("{\"line\":%d,\"other_line\":%d,\"block\":%u,", f.line, f.other_line, f.block) + "\"kind\":" + quoted(f.kind) +
-           ",\"message\":" + quoted(f.message) + ",\"core\":" + quoted(f.core) + ",\"pipe\":" + quoted(f.pipe) + "}";
+    const FileLine at = of_line(f.line), other = of_line(f.other_line);
+    return text("{\"line\":%d,\"other_line\":%d,\"block\":%u,", at.line, other.line, f.block) + "\"file\":" + quoted(at.file) +
+           ",\"other_file\":" + quoted(other.file) + ",\"kind\":" + quoted(f.kind) + ",\"message\":" + quoted(with_files(f.message)) + ",\"core\":" + quoted(f.core) + ",\"pipe\":" + quoted(f.pipe) + "}";
 }
 
 template <class Items, class Print>
@@ -67,7 +68,7 @@ std::string row_json(const TraceRow& r)
 {
     const char* core = r.core == AIV1 ? "AIV1" : core_name(r.core);  // the last launch may have had one vector core only
     return text("[%u,\"%s\",\"%s\",", r.block, core, r.pipe) + quoted(r.name) +
-           text(",%d,%lld,", r.line, (long long)r.bytes) + quoted(r.path) + "," + quoted(r.tensor) +
+           text(",%d,%lld,", of_line(r.line).line, (long long)r.bytes) + quoted(r.path) + "," + quoted(r.tensor) +
            text(",%lld,[%lld,%lld,%lld,%lld],[", (long long)r.offset, (long long)r.sizes[0], (long long)r.sizes[1],
                 (long long)r.sizes[2], (long long)r.sizes[3]) +
            joined(r.touched, touched_json) + "]]";
@@ -132,8 +133,9 @@ void tell_crash(int)
     if (machine.events.size() < 2) return;
     const Event& last = machine.events.back();
     char message[160];
-    const int length = std::snprintf(message, sizeof message, "after %s at line %d (%s, block %u)\n", last.name, last.line,
-                                     core_name(last.core), last.block);
+    const FileLine at = of_line(last.line);
+    const int length = std::snprintf(message, sizeof message, "after %s at line %d%s%s (%s, block %u)\n", last.name, at.line,
+                                     at.file.empty() ? "" : " of ", at.file.c_str(), core_name(last.core), last.block);
     if (write(2, message, size_t(length)) < 0) return;
 }
 
@@ -237,12 +239,12 @@ int run(int argc, char** argv)
 
 // A failed assert, of a kernel or of its host side, is a finding.
 #ifdef __APPLE__
-extern "C" void __assert_rtn(const char*, const char*, int line, const char* condition)
+extern "C" void __assert_rtn(const char*, const char* file, int line, const char* condition)
 #else
-extern "C" void __assert_fail(const char* condition, const char*, unsigned line, const char*) noexcept
+extern "C" void __assert_fail(const char* condition, const char* file, unsigned line, const char*) noexcept
 #endif
 {
-    tile_sim::machine.report("assert", "", int(line), 0, tile_sim::text("the assertion %s does not hold", condition));
+    tile_sim::machine.report("assert", "", tile_sim::placed(int(line), file), 0, tile_sim::text("the assertion %s does not hold", condition));
     tile_sim::write_report();
     _exit(0);
 }

@@ -1,0 +1,58 @@
+// Lines of the files that a kernel includes: a line goes through the runtime as one number, which says the file too.
+#include <cstring>
+#include <regex>
+
+#include "machine.h"
+
+namespace tile_sim
+{
+namespace
+{
+
+constexpr int most_lines = 1000000;
+const char* const own_names[] = {"kernel.asc", "program.asc", "launch.cpp"};  // build.py, asc_file.py
+std::vector<std::string> files{""};  // by number; the kernel's own file is 0
+
+bool is_own(const std::string& file)
+{
+    for (const char* name : own_names)
+        if (file == name) return true;
+    return file.find("/ascend_c/") != std::string::npos;  // of our own headers the user knows nothing
+}
+
+int number_of(const std::string& file)
+{
+    if (is_own(file)) return 0;
+    for (size_t i = 1; i < files.size(); ++i)
+        if (files[i] == file) return int(i);
+    files.push_back(file);
+    return int(files.size()) - 1;
+}
+
+}  // namespace
+
+int placed(int line, const char* file)
+{
+    static const char* last = nullptr;
+    static int number = 0;
+    if (file != last) last = file, number = number_of(file);
+    return line >= most_lines ? line : number * most_lines + line;
+}
+
+FileLine of_line(int line) { return {line % most_lines, files[size_t(line / most_lines)]}; }
+
+std::string with_files(const std::string& message)
+{
+    static const std::regex place("line ([0-9]{7,})");
+    std::string out;
+    auto rest = message.cbegin();
+    for (std::sregex_iterator at(message.begin(), message.end(), place), end; at != end; ++at) {
+        const FileLine where = of_line(std::stoi((*at)[1]));
+        out.append(rest, message.cbegin() + at->position());
+        out += text("line %d of %s", where.line, where.file.c_str());
+        rest = message.cbegin() + at->position() + at->length();
+    }
+    return out.append(rest, message.cend());
+}
+
+}  // namespace tile_sim
