@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from math import gcd
 
 from tile_eg.chips import Chip
 from tile_eg.egraph.deeper import Tiling, with_deeper_loops
+from tile_eg.ir.index import Expr, terms_of
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.types import F32, Level
 from tile_eg.ir.values import Term, Values
@@ -37,30 +39,43 @@ class Estimate:
 
 
 def estimate(values: Values, chip: Chip) -> Estimate:
-    return _Estimator(values, chip).estimate()
+    """As many turns of all cores as the blocks need; in the mean of the turns some cores have nothing to do."""
+    anatomy = Anatomy(values)
+    cores = chip.cube_cores if anatomy.cube else chip.vector_cores // HALVES
+    turns = -(-values.blocks // cores)
+    one = _Estimator(anatomy, chip, values.blocks / turns)
+    stored = tuple(sorted((t.args[3].rows, t.args[3].cols) for t in anatomy.terms if t.op == "store"))
+    return Estimate(one.filled() + (turns - 1) * one.block(), values.blocks, stored, one.room())
 
 
 class _Estimator:
-    def __init__(self, values: Values, chip: Chip) -> None:
-        self.values, self.chip, self.a = values, chip, Anatomy(values)
-        self.tilings = with_deeper_loops(values)[1]
+    """One block while `at_once` of them run, in the mean."""
+
+    def __init__(self, anatomy: Anatomy, chip: Chip, at_once: float) -> None:
+        self.values, self.chip, self.a = anatomy.values, chip, anatomy
+        self.tilings = with_deeper_loops(self.values)[1]
         self.busy: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         self.priced: dict[Work, float] = {}
-        uses_cube = bool(self.a.cube)
-        self.cores = chip.cube_cores if uses_cube else chip.vector_cores // HALVES
-        at_once = min(values.blocks, self.cores)
         self.sharing = {AIC: at_once, AIV: min(HALVES * at_once, chip.vector_cores)}
         self.factor = {loop: self._factor(loop) for loop in {t.loop for t in self.tilings}}
-
-    def estimate(self) -> Estimate:
-        for t in self.a.terms:
+        for t in anatomy.terms:
             self._count(t)
-        block = self._total()
-        fill = sum(self._of(0).values()) + sum(self._loop(x) for x in self._loops(0))
-        waves = -(-self.values.blocks // self.cores)
-        stored = tuple(sorted((t.args[3].rows, t.args[3].cols) for t in self.a.terms if t.op == "store"))
-        bytes_of = {Level.L0C: self._l0c(), Level.L1: self._l1(self.factor), Level.UB: self._ub()}
-        return Estimate((waves - 1) * block + fill, self.values.blocks, stored, bytes_of)
+
+    def filled(self) -> float:
+        """Cycles of a block with nothing before it: loops are filled, and what stands around them adds up."""
+        return sum(self._of(0).values()) + sum(self._loop(x) for x in self._loops(0))
+
+    def block(self) -> float:
+        """Cycles of a block among others: its slowest pipe."""
+        pipes: dict[str, float] = defaultdict(float)
+        for region, busy in self.busy.items():
+            for pipe, c in busy.items():
+                pipes[pipe] += c * self.a.trips(region)
+        return max(pipes.values(), default=0.0)
+
+    def room(self) -> dict[Level, int]:
+        """Bytes that each level would have to hold."""
+        return {Level.L0C: self._l0c(), Level.L1: self._l1(self.factor), Level.UB: self._ub()}
 
     # ---- works ----
 
@@ -84,21 +99,22 @@ class _Estimator:
     def _load(self, t: Term) -> None:
         region, users = self.a.region(t), self.a.users[t]
         if any(u.op == "matmul" for u in users):
-            factor, along_rows = self._deeper(t)
+            factor, along_rows, offset = self._deeper(t)
             rows, cols = self.a.valid(t)
             rows, cols = (rows, cols * factor) if along_rows else (rows * factor, cols)
-            work = self._move("gm_to_l1", t, rows, cols, t.args[2])
-            self._add(region, work, 1 / factor)
+            self._add(region, self._loaded(self._move("gm_to_l1", t, rows, cols, t.args[2]), t, offset), 1 / factor)
         if any(u.op != "matmul" for u in users):
-            rows, cols = self._half(t)
-            self._add(region, self._move("gm_to_ub", t, rows, cols, t.args[2]))
+            self._add(region, self._loaded(self._move("gm_to_ub", t, *self._half(t), t.args[2]), t, t.args[1]))
+
+    def _loaded(self, move: Work, t: Term, offset: Expr) -> Work:
+        """A move from GM at an offset: how its rows are aligned, and what has to come from HBM."""
+        return replace(move, miss=self._miss(t), align_bytes=gcd(*(c * move.dtype.bytes for c in terms_of(offset).values())))
 
     def _move(self, op: str, t: Term, rows: int, cols: int, stride: int) -> Work:
         assert t.dtype is not None
         core = AIC if op in ("gm_to_l1", "fixpipe") else AIV
         size = t.dtype.bytes
-        work = Work(op, rows, cols, dtype=t.dtype, src_dtype=t.dtype, stride_bytes=stride * size, cores=self.sharing[core])
-        return replace(work, miss=self._miss(t)) if op.startswith("gm_to") and t.op == "load" else work
+        return Work(op, rows, cols, dtype=t.dtype, src_dtype=t.dtype, stride_bytes=stride * size, cores=self.sharing[core])
 
     def _miss(self, t: Term) -> float:
         """The share of a load's bytes, over all blocks, that no other has loaded before."""
@@ -207,23 +223,15 @@ class _Estimator:
         fill = (sum(pipes.values()) - slowest) * self.factor.get(loop, 1)
         return trips * (slowest + inner) + fill
 
-    def _total(self) -> float:
-        """One block among others: its slowest pipe."""
-        pipes: dict[str, float] = defaultdict(float)
-        for region, busy in self.busy.items():
-            for pipe, c in busy.items():
-                pipes[pipe] += c * self.a.trips(region)
-        return max(pipes.values(), default=0.0)
-
     # ---- room ----
 
-    def _deeper(self, load: Term) -> tuple[int, bool]:
-        """How many trips' tiles a load takes at a time, and whether they lie side by side."""
+    def _deeper(self, load: Term) -> tuple[int, bool, Expr]:
+        """How many trips' tiles a load takes at a time, whether they lie side by side, and where they begin."""
         for t in self.tilings:
             moved = t.later(load.args[1])
             if moved is not None and t.factor == self.factor[t.loop]:
-                return t.factor, moved[0] == load.cols
-        return 1, False
+                return t.factor, moved[0] == load.cols, moved[1]
+        return 1, False, load.args[1]
 
     def _factor(self, loop: int) -> int:
         """The smallest number of trips whose rows are long, as far as L1 holds two panels of each operand."""
