@@ -78,7 +78,8 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
     waves, rest = wave_count(program, chip), program.blocks % at_once
     total, hbm = block.cycles, _hbm_cycles(program, chip, block)
     if waves > 1:
-        later = _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact)
+        alone = max(in_step.values(), default=1) <= 1
+        later = block if alone else _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact)
         last = _slowest_block(program, Pricer(program, chip, rest, missed), work, exact) if rest and waves <= FEW_WAVES else later
         total += (waves - 2) * later.cycles + last.cycles
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from tile_eg.ir.index import BLOCK, ONE, Expr, variables
+import numpy as np
+
+from tile_eg.ir.index import BLOCK, Expr, variables
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, When
-from tile_eg.timeline.expressions import compiled
-
-Count = Callable[[Mapping[str, int]], int]
-
+from tile_eg.timeline.arrays import values
 
 SAMPLED_BLOCKS = 64
 
@@ -34,12 +34,12 @@ def loads(program: Program, at_once: int) -> Loads:
     tested = frozenset[str]().union(*(names for names in conditions if BLOCK in names))
     if program.blocks == 1 or not tested:
         return Loads(side_by_side, (0,))
-    counts = [_counter(nodes, tested) for nodes in _streams(program)]
     step = max(1, program.blocks // SAMPLED_BLOCKS)
     blocks = sorted({*range(side_by_side), *range(0, program.blocks, step), program.blocks - 1})
-    work = {b: sum(count({BLOCK: b}) for count in counts) for b in blocks}
-    most, first = max(blocks, key=lambda b: work[b]), [work[b] for b in range(side_by_side)]
-    return Loads(sum(first) / max(1, *first), (0,) if work[0] == work[most] else (0, most))
+    env = {BLOCK: np.array(blocks)}
+    work = sum((np.broadcast_to(_issued(nodes, env, tested), len(blocks)) for nodes in _streams(program)), np.zeros(1))
+    first, most = work[:side_by_side], int(np.argmax(work))
+    return Loads(float(first.sum() / max(1, first.max())), (0,) if work[0] == work[most] else (0, blocks[most]))
 
 
 def _streams(program: Program) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
@@ -56,27 +56,31 @@ def _conditions(nodes: Sequence[Node]) -> Iterator[Expr]:
             yield from _conditions(node.body)
 
 
-def _counter(nodes: Sequence[Node], tested: frozenset[str]) -> Count:
-    """Instructions of a block as a function of its index; only guards of it, and of loops around them, are looked at."""
-    plain, parts = 0, []
+def _issued(nodes: Sequence[Node], env: Mapping[str, Any], tested: frozenset[str]) -> Any:
+    """Instructions of each block; only guards of it, and of loops around them, are looked at.
+
+    Each loop that they look at, too, is an axis of its own of the arrays in `env`, whose last axis is the blocks.
+    """
+    total: Any = 0
     for node in nodes:
-        if isinstance(node, Instr) and not _looked_at(node.when, tested):
-            plain += 1
-        elif isinstance(node, Instr):
-            parts.append(compiled(node.when))
-        elif isinstance(node, Loop | When):
-            parts.append(_nested(node, _counter(node.body, tested), tested))
-    return lambda env: plain + sum([part(env) for part in parts])
+        if isinstance(node, Instr):
+            total = total + (values(node.when, env) if _looked_at(node.when, tested) else 1)
+        elif isinstance(node, When):
+            holds = values(node.condition, env) != 0 if _looked_at(node.condition, tested) else 1
+            total = total + holds * _issued(node.body, env, tested)
+        elif isinstance(node, Loop):
+            total = total + _in_loop(node, env, tested)
+    return total
 
 
-def _nested(node: Loop | When, inside: Count, tested: frozenset[str]) -> Count:
-    if isinstance(node, When):
-        holds = compiled(node.condition if _looked_at(node.condition, tested) else ONE)
-        return lambda env: inside(env) if holds(env) else 0
-    trips = compiled(node.until) if isinstance(node, Tasks) else None
-    if node.var in tested:
-        return lambda env: sum([inside({**env, node.var: k}) for k in range(trips(env) if trips else node.trips)])
-    return lambda env: (trips(env) if trips else node.trips) * inside(env)
+def _in_loop(node: Loop, env: Mapping[str, Any], tested: frozenset[str]) -> Any:
+    until = values(node.until, env) if isinstance(node, Tasks) else node.trips
+    if node.var not in tested:
+        return until * _issued(node.body, env, tested)
+    depth = max(np.ndim(v) for v in env.values())
+    trips = np.arange(node.trips).reshape(-1, *[1] * depth)
+    each = _issued(node.body, {**env, node.var: trips}, tested) * (trips < until)
+    return each.sum(axis=0)
 
 
 def _looked_at(condition: Expr, tested: frozenset[str]) -> bool:

@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from tile_eg.ir.index import BLOCK, Expr, variables
+from tile_eg.ir.index import BLOCK, variables
 from tile_eg.ir.program import Loop, Program
-from tile_eg.timeline.reuse import Access
+from tile_eg.timeline.arrays import values
+from tile_eg.timeline.reuse import Access, sharing
 
 MOST_STEPS = 512
+ONE_PASS = 1.05  # times the size of a tensor: tails may be counted as whole tiles
 WAVE = "launch wave"
 
 
@@ -70,13 +72,28 @@ class L2:
         self.blocks, self.at_once = program.blocks, at_once
         self.waves = Loop(WAVE, -(-program.blocks // at_once), ())
         self.held: dict[int, bool] = {}
-        self.windows = [self._window(a) for a in found]
+        self.read = self._read_again()
 
     def shares(self) -> dict[int, float]:
         """The share of each load's bytes that comes from HBM, by id of its Instr."""
-        cache = _Cache(self.l2_bytes)
-        self._play([w for w in self.windows if w.starts], 0, 0, cache)
-        return {id(w.access.instr): w.share for w in self.windows if w.access.reads}
+        if not self.read:
+            return {id(a.instr): 1.0 for a in self.found if a.reads}
+        windows = [self._window(a) for a in self.found]
+        self._play(windows, 0, 0, _Cache(self.l2_bytes))
+        return {id(w.access.instr): w.share for w in windows if w.access.reads}
+
+    def _read_again(self) -> set[str]:
+        """The tensors of which something is read more than once: those that are not read in one pass without overlap."""
+        read: dict[str, int] = {}
+        again = set()
+        at_once = sharing(self.found, self.at_once)
+        for a in self.found:
+            if a.reads:
+                name = a.window.tensor
+                read[name] = read.get(name, 0) + self.blocks * a.bytes * prod(v.trips for v in a.loops)
+                if at_once[id(a.instr)] > 1 or not all(a.varies(v) for v in a.loops if v.trips > 1):
+                    again.add(name)
+        return again | {name for name, n in read.items() if n > ONE_PASS * self.tensors[name]}
 
     # ---- windows --------------------------------------------------------------------------------------------------------
 
@@ -105,9 +122,9 @@ class L2:
         active = env[BLOCK] < self.blocks
         for guard in a.guards:
             if guard.op != "const":
-                active = active & (_values(guard, env) != 0)
+                active = active & (values(guard, env) != 0)
         shape = (*counts, self.at_once)
-        starts = np.broadcast_to(_values(a.window.offset, env), shape).reshape(-1, self.at_once).tolist()
+        starts = np.broadcast_to(values(a.window.offset, env), shape).reshape(-1, self.at_once).tolist()
         if np.all(active):
             return starts
         masks = np.broadcast_to(active, shape).reshape(-1, self.at_once).tolist()
@@ -149,25 +166,9 @@ class L2:
             at = end
 
     def _touch(self, window: _Window, step: int, cache: _Cache) -> None:
-        starts, tensor = window.starts[step], window.access.window.tensor
-        missed = sum([not cache.touch((tensor, start), window.size) for start in dict.fromkeys(starts)])
-        window.missed += missed * window.size
-        window.read += len(starts) * window.size
-
-
-def _values(e: Expr, env: Mapping[str, Any]) -> Any:
-    """`ir.index.evaluate` for arrays of values."""
-    if e.op == "const":
-        return e.args[0]
-    if e.op == "var":
-        return env[e.args[0]]
-    if e.op == "add":
-        return sum(_values(a, env) for a in e.args)
-    a, b = (_values(x, env) for x in e.args)
-    return _ARRAYS[e.op](a, b)
-
-
-_ARRAYS: dict[str, Any] = {
-    "mul": lambda a, b: a * b, "div": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": np.minimum, "max": np.maximum,
-    "lt": lambda a, b: np.less(a, b).astype(int), "and": lambda a, b: np.logical_and(a, b).astype(int),
-}  # fmt: skip
+        starts, tensor, size = window.starts[step], window.access.window.tensor, window.size
+        if tensor not in self.read:  # nobody looks for what is written, or read once: it takes its room
+            cache.touch((tensor, -1 - step), size * len(starts))
+            return
+        window.missed += size * sum([not cache.touch((tensor, start), size) for start in dict.fromkeys(starts)])
+        window.read += size * len(starts)

@@ -58,7 +58,7 @@ def handover_range(program: Program, chip: Chip) -> tuple[float, float] | None:
     if not any(isinstance(n, CrossWait) for n in walk((*program.cube, *program.vector))):
         return None
     low, high = (
-        run(program, replace(chip, sync=replace(chip.sync, cross_latency=latency))).microseconds
+        run(program, replace(chip, sync=replace(chip.sync, cross_latency=latency)), record=False).microseconds
         for latency in (chip.sync.cross_latency_low, chip.sync.cross_latency_high)
     )
     return low, high

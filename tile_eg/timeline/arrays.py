@@ -1,0 +1,28 @@
+"""Index expressions over arrays of values, for what is asked of all blocks and trips at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tile_eg.ir.index import Expr
+
+
+def values(e: Expr, env: Mapping[str, Any]) -> Any:
+    """`ir.index.evaluate` where variables may stand for arrays, which have to fit one another as in NumPy."""
+    if e.op == "const":
+        return e.args[0]
+    if e.op == "var":
+        return env[e.args[0]]
+    if e.op == "add":
+        return sum(values(a, env) for a in e.args)
+    a, b = (values(x, env) for x in e.args)
+    return _ARRAYS[e.op](a, b)
+
+
+_ARRAYS: dict[str, Any] = {
+    "mul": lambda a, b: a * b, "div": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": np.minimum, "max": np.maximum,
+    "lt": lambda a, b: np.less(a, b).astype(int), "and": lambda a, b: np.logical_and(a, b).astype(int),
+}  # fmt: skip
