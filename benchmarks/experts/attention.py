@@ -22,7 +22,8 @@ S_READY, P_READY, PV_READY = 0, 1, 2
 class Attention:
     """`heads` times `queries` x `keys`, each `head` wide. A task is 128 queries, a trip `tile` keys (a multiple of 128).
 
-    Q @ K is `preload` trips ahead of P @ V. With `persistent` cores these take the tasks in turn; otherwise each is a block.
+    Q @ K is `preload` trips ahead of P @ V. Of `persistent` cores each takes as many tasks in a row, so that few of them read the
+    keys of one head; otherwise each task is a block.
     """
 
     queries: int
@@ -65,15 +66,20 @@ class Attention:
 
     @property
     def task(self) -> Expr:
-        return var(BLOCK) if self.blocks == self.tasks else var("task") * self.blocks + var(BLOCK)
+        return var(BLOCK) if self.blocks == self.tasks else var(BLOCK) * self.turns + var("task")
+
+    @property
+    def turns(self) -> int:
+        """Tasks of a block."""
+        return -(-self.tasks // self.blocks)
 
     def over_tasks(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         """What a block does for one task, done for all of its tasks."""
         if self.blocks == self.tasks:
             return nodes
-        if self.tasks % self.blocks:
+        if self.turns * self.blocks > self.tasks:
             nodes = (When(less(self.task, self.tasks), nodes),)
-        return (Loop("task", -(-self.tasks // self.blocks), nodes),)
+        return (Loop("task", self.turns, nodes),)
 
 
 def expert(queries: int, keys: int, head: int, heads: int, cores: int = 24) -> Attention:
