@@ -186,7 +186,10 @@ def explain(
     *,
     search: SearchOptions,
 ) -> None:
-    """Shows the schedule, its decisions, and what lost; or why one thing was not decided otherwise."""
+    """Shows the schedule, its decisions, and what lost.
+
+    With --why-not: what one decision would cost, or why it cannot be.
+    """
     from tile_eg.explore import explained, why_not
 
     planned = sources.compiled(file, options.sizes(sizes or []), chip, search)

@@ -23,7 +23,7 @@ def audit(
     *,
     search: SearchOptions,
 ) -> int:
-    """Computes every term that the rules found for a kernel's values.
+    """Checks in numbers what the rules call equal.
 
     Terms of one e-class have to agree; of two that do not, the rules that joined them are named.
     """

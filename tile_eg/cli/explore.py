@@ -52,7 +52,10 @@ def diff(
     *,
     search: SearchOptions,
 ) -> None:
-    """Shows two schedules side by side: decisions, time by pipe, instructions, memory, Ascend C."""
+    """Shows two schedules side by side.
+
+    Decisions, time by pipe, instructions, memory, Ascend C.
+    """
     from tile_eg.explore import SideBySide, schedules_numbered
 
     a, b = schedules_numbered([left, right], kernel_of(file, sizes), chip or DEFAULT_CHIP, search)
@@ -75,7 +78,10 @@ def export(
     *,
     search: SearchOptions,
 ) -> None:
-    """Writes the graph of all schedules, in the JSON of extraction-gym."""
+    """Writes the graph of all schedules, for other extractors.
+
+    In the JSON of extraction-gym; `--extractor choices=FILE` compiles what another extractor chose in it.
+    """
     from tile_eg.explore.gym import exported
 
     text = exported(lower(kernel_of(file, sizes), chip or DEFAULT_CHIP, search=search))
@@ -89,7 +95,10 @@ def extract(
     extractor: Annotated[str, typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst or module:Class.")] = "exact",
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Write the choice to this file.")] = None,
 ) -> None:
-    """Runs an extractor on a graph: one node for each class that is used, at the least cost."""
+    """Runs an extractor on a graph of any origin.
+
+    It chooses one node for each class that is used, at the least cost.
+    """
     from tile_eg.explore.gym import extracted
 
     found = extracted(sources.read_text(graph), str(graph), extractor)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.printed import Printed
 from tile_eg.report.text import duration, share, size, table
-from tile_eg.timeline.engine import Timeline
+
+if TYPE_CHECKING:
+    from tile_eg.timeline.engine import Timeline
 
 
 @dataclass(frozen=True, repr=False)
