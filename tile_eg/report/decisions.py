@@ -180,7 +180,7 @@ def _steps_by_name(schedule: Schedule) -> dict[str, str]:
 def _loops(schedule: Schedule, best: Schedule) -> Iterator[str]:
     """How the loops differ: their form, the depth of their rings, their skew."""
     ours, theirs = _settings(schedule), _settings(best)
-    for loop in ours.keys() & theirs.keys():
+    for loop in sorted(ours.keys() & theirs.keys()):
         name = schedule.graph.values.variables[loop]
         for what, mine, other in zip(("ring", "skew"), ours[loop], theirs[loop], strict=True):
             if mine != other:
