@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tile_eg.ir.index import BLOCK, Expr, variables
+from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, When
 from tile_eg.timeline.arrays import values
 
@@ -36,7 +36,7 @@ def loads(program: Program, at_once: int) -> Loads:
         return Loads(side_by_side, (0,))
     step = max(1, program.blocks // SAMPLED_BLOCKS)
     blocks = sorted({*range(side_by_side), *range(0, program.blocks, step), program.blocks - 1})
-    env = {BLOCK: np.array(blocks)}
+    env = {BLOCK: np.array(blocks), SUB: np.array(0)}
     work = sum((np.broadcast_to(_issued(nodes, env, tested), len(blocks)) for nodes in _streams(program)), np.zeros(1))
     first, most = work[:side_by_side], int(np.argmax(work))
     return Loads(float(first.sum() / max(1, first.max())), (0,) if work[0] == work[most] else (0, blocks[most]))
