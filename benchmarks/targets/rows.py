@@ -19,20 +19,21 @@ from benchmarks.targets.bounds import FLOAT, HALF, Bound
 from benchmarks.targets.literal import literal
 from tile_eg.chips import Chip
 from tile_eg.compiler import lower, plan
-from tile_eg.frontend.text import load_text
-from tile_eg.ir.kernel import Kernel
+from tile_eg.frontend.text import Template, load_text
+from tile_eg.ir.open_kernel import AUTO
 from tile_eg.ir.program import Program
-from tile_eg.timeline.engine import Timeline
 
+TILE_SIZES = ("BM", "BN", "BK")
 EQUAL = 1.002  # two times that a table would print alike
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 @dataclass(frozen=True)
 class Row:
-    """`example` at `sizes` on a chip. `experts` build the programs of published schedules, the fastest of which is the rival.
+    """`example` at `sizes` on a chip, in microseconds. `experts` build the programs of published schedules.
 
     Where there is such a target, ours may take `slack` times the bound, and is to be `faster` times as fast as the literal one.
+    A target holds where the source reaches it with the sizes of its tiles as given or left open.
     """
 
     family: str
@@ -46,27 +47,33 @@ class Row:
     faster: float | None = None
 
     @cached_property
-    def kernel(self) -> Kernel:
-        text = (EXAMPLES / f"{self.example}.tile").read_text("utf-8")
-        return load_text(text, f"{self.example}.tile").instantiate(self.sizes)
+    def template(self) -> Template:
+        return load_text((EXAMPLES / f"{self.example}.tile").read_text("utf-8"), f"{self.example}.tile")
 
     @cached_property
-    def ours(self) -> Timeline:
-        return lower(self.kernel, self.chip.name).timeline
+    def ours(self) -> float:
+        """What the compiler makes of the source with the tiles that a user would write."""
+        return lower(self.template.instantiate(self.sizes), self.chip.name).timeline.microseconds
+
+    @cached_property
+    def open(self) -> float:
+        """What it makes of the source that leaves the sizes of its tiles open."""
+        tiles = dict.fromkeys((t for t in TILE_SIZES if t in self.template.sizes), AUTO)
+        return lower(self.template.instantiate({**self.sizes, **tiles}), self.chip.name).timeline.microseconds
 
     @cached_property
     def literal(self) -> float:
-        """Microseconds of the literal schedule of the same source."""
-        return literal(self.kernel, self.chip.name).timeline.microseconds
+        """The literal schedule of the source."""
+        return literal(self.template.instantiate(self.sizes), self.chip.name).timeline.microseconds
 
     @cached_property
     def rivals(self) -> dict[str, float]:
-        """Microseconds of every expert's program."""
+        """Every expert's program; the fastest one is to be reached."""
         return {name: plan(build(), self.chip.name).timeline.microseconds for name, build in self.experts.items()}
 
     def missed(self) -> list[str]:
         """The targets that ours does not reach, in words."""
-        ours, out = self.ours.microseconds, []
+        ours, out = min(self.ours, self.open), []
         if self.rivals and ours > EQUAL * min(self.rivals.values()):
             out.append("slower than the expert")
         if self.slack and ours > self.slack * self.bound.microseconds:

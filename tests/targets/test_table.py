@@ -47,6 +47,13 @@ def test_a_run_of_one_family_keeps_the_others(kept: Path) -> None:
     assert json.loads(kept.read_text())["910B2"].keys() == {"gemm easy", "gemm hard"}
 
 
+def test_a_page_gets_the_table_where_it_asks_for_it(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- targets -->\n```text\nold\n```\nbehind\n")
+    targets.main(["easy", "--page", str(page)])
+    assert page.read_text() == f"before\n<!-- targets -->\n```text\n{capsys.readouterr().out}```\nbehind\n"
+
+
 def test_an_unknown_family_is_named(kept: Path, capsys: pytest.CaptureFixture) -> None:
     with pytest.raises(SystemExit):
         targets.main(["gem"])
