@@ -175,11 +175,14 @@ def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> 
     from tile_eg.sizing.choose import Stages, choose
 
     check_kernel(kernel)
-    stages = Stages(
-        lambda k: _block_by_block(k, chip, rank, options),
-        lambda made: _with_grid(made, rank),
-        lambda made: made.candidates[0].microseconds,
-    )
+    time = lambda made: made.candidates[0].microseconds  # noqa: E731
+    if options.effort == "full":  # the sizes are found with less, and the search is done once
+        trial = replace(options, effort="quick")
+        stages = Stages(
+            lambda k: _block_by_block(k, chip, rank, trial), lambda m: lower(m.kernel, chip, rank=rank, search=options), time, 1
+        )
+    else:
+        stages = Stages(lambda k: _block_by_block(k, chip, rank, options), lambda m: _with_grid(m, rank), time)
     timings: dict[str, float] = {}
     with stage("block sizes", kernel.source, timings):
         chosen = choose(kernel, compiled_for(chip), options.sizes, to_values, stages, (TileError, InternalError))

@@ -98,3 +98,17 @@ def test_the_kernel_at_the_sizes_found_computes_what_it_means():
 
 def test_no_effort_compiles_the_sizes_that_look_best():
     assert len(lower(left_open("softmax", "BM"), search=search_options(effort="none")).trials) == 1
+
+
+def test_what_cannot_be_finished_stays_as_it_is():
+    def finish(kernel):
+        raise TileError("too large")
+
+    kernel = left_open("vector_add", "BM", "BN", M=64, N=64)
+    chosen = choose(kernel, CHIP, 2, to_values, Stages(same, finish, lambda _: 1.0))
+    assert chosen.made == kernel.build(chosen.trials[0].sizes)
+
+
+def test_full_effort_searches_only_the_best_sizes_fully():
+    lowered = lower(left_open("softmax", "BM", M=256), search=search_options(effort="full"))
+    assert lowered.search.effort == "full" and len(lowered.trials) > 1

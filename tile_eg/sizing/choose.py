@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -14,7 +15,7 @@ from tile_eg.ir.values import Values
 from tile_eg.sizing.candidates import Candidate, Climb, named, shortlist
 
 RESORTS = 3  # sizes that are tried where none of the best can be compiled: those that fit and need least room
-FINISHED, CLOSE = 3, 1.1  # how many are finished, and how much slower than the fastest they may be
+CLOSE = 1.1  # how much slower than the fastest may be what is finished
 Made = TypeVar("Made")
 
 
@@ -33,11 +34,15 @@ class Trial:
 
 @dataclass(frozen=True)
 class Stages(Generic[Made]):
-    """How a kernel is compiled: quickly, then to the end where that is worth it; and the predicted microseconds of either."""
+    """How a kernel is compiled: quickly, then to the end where that is worth it; and the predicted microseconds of either.
+
+    At most `finished` choices of sizes are compiled to the end.
+    """
 
     make: Callable[[Kernel], Made]
     finish: Callable[[Made], Made]
     time: Callable[[Made], float]
+    finished: int = 3
 
 
 @dataclass(frozen=True)
@@ -74,9 +79,11 @@ def choose(
             failed[c] = error
     if not made:
         raise _none(kernel, failed)
-    for c in _worth_finishing({c: stages.time(m) for c, m in made.items()}):
-        made[c] = stages.finish(made[c])
-    ranked = sorted(made, key=lambda c: stages.time(made[c]))
+    finished = _worth_finishing({c: stages.time(m) for c, m in made.items()})[: stages.finished]
+    for c in finished:
+        with suppress(*faults):  # then it stays as it is
+            made[c] = stages.finish(made[c])
+    ranked = sorted(made, key=lambda c: (stages.time(made[c]), c not in finished))
     trials = [_trial(kernel, chip, c, stages.time(made[c])) for c in ranked]
     trials += [_trial(kernel, chip, c, None, _message(error)) for c, error in failed.items()]
     return Chosen(made[ranked[0]], tuple(trials), len(climb.seen))
@@ -87,7 +94,7 @@ def _worth_finishing(times: Mapping[Candidate, float]) -> list[Candidate]:
     first: dict[object, Candidate] = {}
     for c in sorted(times, key=lambda c: times[c]):
         first.setdefault(c.estimate.stored, c)
-    return [c for c in first.values() if times[c] <= CLOSE * min(times.values())][:FINISHED]
+    return [c for c in first.values() if times[c] <= CLOSE * min(times.values())]
 
 
 def _trial(kernel: OpenKernel, chip: Chip, c: Candidate, predicted: float | None, problem: str = "") -> Trial:
