@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tile_eg.chips import load_chip
+from tile_eg.errors import TileError
 from tile_eg.ir.program import PIPES, VECTOR
 from tile_eg.ir.types import BF16, F16, F32
 from tile_eg.timeline.instruction import Work, burst_bytes, cycles, gm_bytes, line_bytes, mmad_fractals, moved_bytes
@@ -214,3 +215,24 @@ def test_a_row_maximum_by_blocks_takes_a_cycle_for_64_floats() -> None:
 
 def test_long_rows_are_reduced_by_blocks_before_they_are_folded() -> None:
     assert cycles(CHIP, Work("vrowmax", 8, 512, form="blocks")) == 64 + 8 + 3 + 2 * BLOCK
+
+
+# ---- paths of the 950 -------------------------------------------------------------------------------------------------------
+
+A5 = load_chip("950")
+
+
+def test_a_fixpipe_into_ub_takes_half_as_long_into_both_vector_cores() -> None:
+    one, both = (cycles(A5, Work("fixpipe", 128, 128, other="UB", form=form)) for form in ("flat", "dual"))
+    assert one - A5.paths["l0c_to_ub"].issue == 2 * (both - A5.paths["l0c_to_ub_dual"].issue) == 128 * 128 * 4 / 128
+
+
+@pytest.mark.parametrize("op", ["ub_to_l1", "l1_to_ub"])
+def test_between_ub_and_l1_a_cycle_moves_128_bytes(op: str) -> None:
+    assert cycles(A5, Work(op, 64, 64, dtype=F16)) == A5.paths[op].issue + 64 * 64 * 2 / 128
+
+
+@pytest.mark.parametrize("work", [Work("fixpipe", 16, 16, other="UB"), Work("ub_to_l1", 16, 16), Work("l1_to_ub", 16, 16)])
+def test_a_chip_without_the_path_says_so(work: Work) -> None:
+    with pytest.raises(TileError, match="910B2 has no path from "):
+        cycles(CHIP, work)

@@ -62,6 +62,10 @@ def flag(name: str, pipe: str, **more: Any) -> TraceRow:
     return row(name, pipe, "", (0, 0, 0, 0), **more)
 
 
+def cross(word: str, number: int, core: str, pipe: str = "S", mode: int = 2) -> TraceRow:
+    return row(f"CrossCore{word}Flag {number}", pipe, "", (mode, 0, 0, 0), core=core)
+
+
 def mark(kernel: str, kind: int, blocks: int) -> TraceRow:
     return row(kernel, "S", "launch", (kind, blocks, 0, 0), line=20)
 
@@ -163,19 +167,57 @@ def test_what_a_launch_wrote_the_next_one_reads_out_of_l2() -> None:
 
 
 def test_a_launch_of_cores_that_wait_for_each_other_has_a_range() -> None:
-    pair = [
-        flag("CrossCoreSetFlag 0", "FIX", core="AIC"), flag("CrossCoreWaitFlag 0", "S", core="AIV0"),
-        flag("CrossCoreWaitFlag 0", "S", core="AIV1"),
-    ]  # fmt: skip
+    pair = [cross("Set", 0, "AIC", "FIX"), cross("Wait", 0, "AIV0"), cross("Wait", 0, "AIV1")]
     launch = launches(mark("k", 3, 1), *pair)[0]
     assert launch.range_us is not None
     low, high = launch.range_us
     assert low < launch.timeline.microseconds < high
 
 
+LATE = [replace(EXP, core="AIV1")] * 40
+LONG = cycles(*[EXP] * 40)
+LATENCY = CHIP.sync.cross_latency
+
+
 def test_the_cube_core_waits_for_both_vector_cores() -> None:
-    late = [replace(EXP, core="AIV1")] * 40
-    sets = [flag("CrossCoreSetFlag 0", "V", core=core) for core in ("AIV0", "AIV1")]
-    wait = flag("CrossCoreWaitFlag 0", "S", core="AIC")
-    timeline = launches(mark("k", 3, 1), sets[0], *late, sets[1], wait)[0].timeline
-    assert timeline.block_cycles >= cycles(*[EXP] * 40) + CHIP.sync.cross_latency
+    sets = [cross("Set", 0, core, "V") for core in ("AIV0", "AIV1")]
+    timeline = launches(mark("k", 3, 1), sets[0], *LATE, sets[1], cross("Wait", 0, "AIC"))[0].timeline
+    assert timeline.block_cycles >= LONG + LATENCY
+
+
+def test_a_flag_of_mode_1_is_between_the_vector_cores_of_a_block() -> None:
+    rows = [*LATE, *(cross(word, 3, core, pipe, 1) for word, pipe in (("Set", "V"), ("Wait", "S")) for core in ("AIV0", "AIV1"))]
+    timeline = launches(mark("k", 3, 1), *rows, EXP_0 := replace(EXP, core="AIV0"))[0].timeline
+    assert next(s.start for s in timeline.spans if s.core == EXP_0.core) >= LONG + LATENCY
+
+
+def test_a_flag_of_mode_4_holds_one_pipe_for_one_vector_core() -> None:
+    chip = load_chip("950")
+    exp, load = (replace(r, core="AIV1") for r in (EXP, LOAD))
+    rows = [
+        replace(EXP, core="AIC", pipe="FIX", path="L0C->UB", bytes=1 << 16), cross("Set", 16, "AIC", "FIX", 4),
+        cross("Wait", 0, "AIV1", "V", 4), exp, load,
+    ]  # fmt: skip
+    timeline = timed_launches([mark("k", 3, 1), *rows], chip)[0].timeline
+    start = {s.instr.op: s.start for s in timeline.spans if s.core == "AIV1"}
+    assert start["Exp"] > chip.sync.cross_latency > start["DataCopy"]
+
+
+def test_a_flag_of_mode_0_lets_all_blocks_meet() -> None:
+    meet = [cross("Set", 0, "AIV", "V", 0), cross("Wait", 0, "AIV", "S", 0)]
+    rows = [[*[EXP] * 40, *meet, EXP], [EXP, *meet, *[EXP] * 40]]
+    both = launches(mark("k", 1, 2), *(replace(r, block=b) for b, each in enumerate(rows) for r in each))[0]
+    assert both.timeline.cycles == pytest.approx(cycles(*[EXP] * 40, *meet, *[EXP] * 40), rel=0.05)
+
+
+def test_a_wait_between_blocks_that_is_not_followed_is_named() -> None:
+    assert "IBWait 0, 1" in launches(mark("k", 1, 1), flag("IBWait 0, 1", "S"), EXP)[0].unknown
+
+
+def test_paths_of_the_950_inside_of_a_core_have_their_own_prices() -> None:
+    chip = load_chip("950")
+    for path, core, pipe in (("L0C->UB", "AIC", "FIX"), ("UB->L1", "AIV", "MTE3"), ("L1->UB", "AIC", "MTE1")):
+        name = path.lower().replace("->", "_to_")
+        launch = timed_launches([row("DataCopy", pipe, path, (0, 0, 0, 0), core=core, bytes=12800)], chip)[0]
+        assert launch.timeline.busy[core, pipe] == chip.paths[name].cycles(12800, 1, False)
+        assert not launch.unknown

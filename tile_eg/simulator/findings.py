@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-
 MOST_ROWS = 500_000
 """Of a trace, which ends there."""
 
@@ -50,8 +49,8 @@ class TraceRow:
     `path` is what the bytes count for ("GM->UB", "macs", "vector"); `tensor` and `offset` (in bytes) are where it touches GM.
     `sizes` of a copy: rows, bytes of a row, bytes between rows in GM, bytes of an element; of Mmad: m, n, k, bytes of an element;
     of a vector instruction: repeats in sixteenths, bytes of its widest element, sixteenths of its rounds in which sources share
-    a bank group, 1 if it goes by a count; of a launch (path "launch"): kernel type, blocks. `touched` are the on-chip bytes that it reads and writes: level,
-    first byte, end, 1 if written.
+    a bank group, 1 if it goes by a count; of a launch (path "launch"): kernel type, blocks; of a flag between cores: its mode.
+    `touched` are the on-chip bytes that it reads and writes: level, first byte, end, 1 if written.
     """
 
     block: int

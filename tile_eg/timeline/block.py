@@ -46,6 +46,7 @@ def run_cores(cores: Sequence[Core], *, exact: bool = True) -> None:
     """Runs the cores of one block against each other. StreamError names every wait that nothing satisfies."""
     for core in cores:
         core.partners = [other for other in cores if other.kind != core.kind]
+        core.peers = {other.name: other for other in cores}
     together = Together(cores) if len(cores) > 1 and not exact else None
     while max((core.advance() for core in cores), default=False):
         if together:

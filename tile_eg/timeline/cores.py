@@ -132,6 +132,7 @@ class Core:
         self.flags: defaultdict[tuple[str, str, int], deque[float]] = defaultdict(deque)
         self.arrivals: defaultdict[tuple[str, int], deque[tuple[float, str]]] = defaultdict(deque)
         self.partners: list[Core] = []
+        self.peers: dict[str, Core] = {}
         self.uses: list[Use] = []
         self.meetings: list[float] = []
         self.jumped = False

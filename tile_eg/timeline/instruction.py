@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import gcd
 
-from tile_eg.chips.model import Chip, VectorCost
+from tile_eg.chips.model import Chip, Path, VectorCost
+from tile_eg.errors import TileError
 from tile_eg.ir.machine import BLOCK_ELEMENTS, block_steps
 from tile_eg.ir.program import AIV, PIPES
 from tile_eg.ir.types import F32, DType
@@ -71,7 +72,7 @@ def moved_bytes(work: Work) -> int:
         return work.rows * work.depth * work.dtype.bytes
     if work.op == "l1_to_l0b":
         return work.cols * work.depth * work.dtype.bytes
-    if work.op in ("gm_to_l1", "gm_to_ub", "ub_to_gm", "fixpipe"):
+    if work.op in ("gm_to_l1", "gm_to_ub", "ub_to_gm", "fixpipe", "ub_to_l1", "l1_to_ub"):
         return work.rows * work.cols * work.dtype.bytes
     return 0
 
@@ -149,10 +150,26 @@ def _ub_to_gm(chip: Chip, work: Work, cold: bool) -> float:
 
 
 def _fixpipe(chip: Chip, work: Work, cold: bool) -> float:
-    """To GM at least 82 isolated, bytes / 121 and slower when all cores write (MSKPP, fit); to L1 64 elements per cycle (ASC)."""
-    if work.other == "L1":
-        return chip.paths["l0c_to_l1"].cycles(_up(work.rows, 16) * _up(work.cols, 16) * work.dtype.bytes, 1, cold)
+    """To GM at least 82 isolated, bytes / 121 and slower when all cores write (MSKPP, fit); to L1 64 elements per cycle (ASC).
+
+    On 950 also to UB: 128 bytes per cycle, or 256 into both vector cores at once (`form` "dual", ASC).
+    """
+    inner = {"L1": "l0c_to_l1", "UB": "l0c_to_ub_dual" if work.form == "dual" else "l0c_to_ub"}.get(work.other)
+    if inner:
+        return _path(chip, inner).cycles(_up(work.rows, 16) * _up(work.cols, 16) * work.dtype.bytes, 1, cold)
     return _gm(chip, "l0c_to_gm", work, cold)
+
+
+def _direct(name: str) -> Callable[[Chip, Work, bool], float]:
+    """Between UB and L1 on 950: 128 bytes per cycle (INI)."""
+    return lambda chip, work, cold: _path(chip, name).cycles(work.rows * work.cols * work.dtype.bytes, 1, cold)
+
+
+def _path(chip: Chip, name: str) -> Path:
+    if name not in chip.paths:
+        source, target = name.removesuffix("_dual").upper().split("_TO_")
+        raise TileError(f"{chip.name} has no path from {source} to {target}")
+    return chip.paths[name]
 
 
 def _l1_to_l0(path: str) -> Callable[[Chip, Work, bool], float]:
@@ -286,6 +303,8 @@ _RULES: dict[str, Callable[[Chip, Work, bool], float]] = {
     "fixpipe": _fixpipe,
     "l1_to_l0a": _l1_to_l0("l1_to_l0a"),
     "l1_to_l0b": _l1_to_l0("l1_to_l0b"),
+    "ub_to_l1": _direct("ub_to_l1"),
+    "l1_to_ub": _direct("l1_to_ub"),
     "mmad": _mmad,
     "vbrcb": _brcb,
     **{f"vrow{name}": _row_reduce(name) for name in ("max", "min", "sum")},

@@ -15,9 +15,10 @@ from tile_eg.ir.machine import SCALAR_PIPE
 from tile_eg.ir.program import AIC, CrossSet, CrossWait, Instr, Node, PipeBarrier, SetFlag, Tile, WaitFlag
 from tile_eg.timeline.cores import Core, Step
 from tile_eg.timeline.ran_prices import RanPrices
-from tile_eg.timeline.steps import append, instruction, sync_step
+from tile_eg.timeline.steps import append, cross_set_step, cross_wait_step, instruction, sync_step
 
 SYNC_ALL, SCALAR = "SyncAll", "scalar"
+BETWEEN_BLOCKS = ("IBSet", "IBWait", "WaitPreBlock", "NotifyNextBlock", "GroupBarrier::Arrive", "GroupBarrier::Wait")
 OWN = const(-1)  # an event that no text has
 LAST_WRITES = 64  # of a tensor, among which a read looks for its own bytes
 
@@ -66,6 +67,11 @@ def add_rows(core: Core, rows: Sequence[Row], prices: RanPrices, *, auto_sync: b
         guard.before(row)
         if row.path or row.name == SYNC_ALL:
             _add_instruction(core, row, sum(r.bytes for r in rows[at : at + count]), prices, made)
+        elif row.name.startswith("CrossCore"):
+            _add_cross(core, row)
+        elif row.name.split(" ")[0] in BETWEEN_BLOCKS:
+            prices.note(row, "a wait for other blocks that costs a handover")
+            append(core, PipeBarrier(row.pipe), _handover(core))
         else:
             node = _node(row)
             append(core, node, sync_step(core, node))
@@ -80,9 +86,35 @@ def _node(row: Row) -> Node:
         event, _, number = rest.partition(", ")
         source, target = event.split("_")
         return (SetFlag if word == "SetFlag" else WaitFlag)(source, target, const(int(number)))
+    return PipeBarrier(row.pipe)
+
+
+def _add_cross(core: Core, row: Row) -> None:
+    """A flag between cores: between all of a kind (mode 0), the vector cores of a block (1), the two kinds (2), two cores (4)."""
+    word, number = row.name.split(" ")
+    mode, id_ = row.sizes[0], int(number)
+    if mode == 0:
+        if word == "CrossCoreWaitFlag":
+            append(core, CrossWait(id_), _meeting(core))
+        return
+    names = {1: ("AIV0", "AIV1"), 4: (AIC,) if core.kind != AIC else ("AIV1" if id_ >= 16 else "AIV0",)}.get(mode)
+    if mode == 4 and core.name == "AIV1":
+        id_ += 16
     if word == "CrossCoreSetFlag":
-        return CrossSet(row.pipe, int(rest.split()[0]))
-    return CrossWait(int(rest.split()[0])) if word == "CrossCoreWaitFlag" else PipeBarrier(row.pipe)
+        node = CrossSet(row.pipe, id_)
+        append(core, node, cross_set_step(core, node, names) if names else sync_step(core, node))
+    else:
+        wait = CrossWait(id_)
+        step = cross_wait_step(core, wait, names, row.pipe) if names or row.pipe != SCALAR_PIPE else sync_step(core, wait)
+        append(core, wait, step)
+
+
+def _handover(core: Core) -> Step:
+    def step() -> bool:
+        core.clock += core.chip.sync.cross_latency
+        return True
+
+    return step
 
 
 def _add_instruction(core: Core, row: Row, size: int, prices: RanPrices, made: dict[int, Row]) -> None:

@@ -34,7 +34,8 @@ _VECTOR = {
     "Not": "abs", "And": "and", "Or": "and", "LeakyRelu": "relu", "AddRelu": "add", "SubRelu": "add", "Compares": "compare",
     "CompareScalar": "compare", "GatherMask": "reducev2", "Sort32": "sort", "Transpose": "transpose", "DataCopy": "copy",
     "CreateVecIndex": "dup", "AddReluCast": "add", "SubReluCast": "add", "MulCast": "mul", "CastDeq": "cast", "AddDeqRelu": "add",
-    "ShiftLeft": "muls", "ShiftRight": "muls",
+    "ShiftLeft": "muls", "ShiftRight": "muls", "ReduceDataBlock": "blocksum", "ReducePairElem": "blocksum",
+    "ReduceRepeat": "whole_sum", "TransDataTo5HD": "transpose",
 }  # fmt: skip
 _DTYPES = {1: I8, 2: F16, 4: F32}
 OTHER = "other"
@@ -102,7 +103,7 @@ class RanPrices:
         if name not in self.chip.paths:
             name = OTHER
         if name == OTHER:
-            self._note(row, "a move inside of the core")
+            self.note(row, "a move inside of the core")
         path = self.chip.paths[name]
         busy = path.cycles(size, 1, False)
         return Price(busy, path.cycles(size, 1, True) - busy, row.path if "->" in row.path else "", size, 0.0, "", False)
@@ -125,10 +126,11 @@ class RanPrices:
         name, size = _VECTOR.get(row.name, row.name.lower()), 2 if element <= 2 else 4
         if (name, size) not in self.chip.vector.ops:
             name = OTHER
-            self._note(row, "a vector instruction")
+            self.note(row, "a vector instruction")
         return self.chip.vector.ops[name, size]
 
-    def _note(self, row: Row, what: str) -> None:
+    def note(self, row: Row, what: str) -> None:
+        """Remembers that a row was counted as `what`."""
         self.unknown.setdefault(row.name, (what, set()))[1].add(row.line)
 
 

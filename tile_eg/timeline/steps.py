@@ -6,7 +6,7 @@ All that does not change while the stream runs is looked up here, once: pipes, f
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -306,32 +306,72 @@ def _barrier_all(core: Core) -> Step:
     return step
 
 
-def _cross_set(core: Core, node: CrossSet) -> Any:
+def _cross_set(core: Core, node: CrossSet, to: Sequence[str] | None = None) -> Any:
+    """Raises the counter of the cores called `to`, or of all cores of the other kind."""
     pipe, latency, name = core.pipe(node.pipe, node), core.chip.sync.cross_latency, core.name
 
     def run(times: Times, issued: float) -> bool:
         time = max(pipe.done, pipe.ready, issued)
-        for other in core.partners:
+        for other in core.partners if to is None else [core.peers[n] for n in to if n in core.peers]:
             other.arrivals[name, node.id].append((time + latency, node.pipe))
+            for waiter in other.pipes.values():
+                waiter.wake()
         return True
 
     return run
 
 
-def _cross_wait(core: Core, node: CrossWait) -> Step:
-    """Stops the issue of everything behind it until every partner has set."""
-    issue, latency = core.chip.sync.scalar_issue, core.chip.sync.cross_latency
+def _cross_wait(core: Core, node: CrossWait, setters: Sequence[str] | None = None) -> Step:
+    """Stops the issue of everything behind it until every setter, or every core of the other kind, has set."""
+    issue = core.chip.sync.scalar_issue
 
     def step() -> bool:
-        raised = [core.arrivals[other.name, node.id] for other in core.partners]
-        if not raised or not all(raised):
+        last = _raised(core, node, setters)
+        if last is None:
             return False
-        last = max((times.popleft(), other.name) for times, other in zip(raised, core.partners, strict=True))
         (there, pipe), sender = last
         core.clock = max(core.clock + issue, there)
         if core.record:
-            ends = (sender, pipe), (core.name, SCALAR_PIPE)
-            core.record.handovers.append(Handover(node, {}, *ends, there - latency, core.clock))
+            _handed(core, node, sender, pipe, there, (SCALAR_PIPE, core.clock))
         return True
 
     return step
+
+
+def _raised(core: Core, node: CrossWait, setters: Sequence[str] | None) -> tuple[tuple[float, str], str] | None:
+    """Takes a set of each setter: when the last one arrived, the pipe and the core it came from. None while one is missing."""
+    names = [other.name for other in core.partners] if setters is None else setters
+    raised = [core.arrivals[name, node.id] for name in names]
+    if not raised or not all(raised):
+        return None
+    return max((times.popleft(), name) for times, name in zip(raised, names, strict=True))
+
+
+def _handed(core: Core, node: CrossWait, sender: str, pipe: str, there: float, taken: tuple[str, float]) -> None:
+    assert core.record is not None
+    ends = (sender, pipe), (core.name, taken[0])
+    core.record.handovers.append(Handover(node, {}, *ends, there - core.chip.sync.cross_latency, taken[1]))
+
+
+def cross_set_step(core: Core, node: CrossSet, to: Sequence[str]) -> Step:
+    """A flag for certain cores of the block."""
+    return _queued(core, node, node.pipe, _cross_set(core, node, to))
+
+
+def cross_wait_step(core: Core, node: CrossWait, setters: Sequence[str] | None, on: str = SCALAR_PIPE) -> Step:
+    """A wait for certain cores of the block, of everything or (architecture 3510) of pipe `on` alone."""
+    if on == SCALAR_PIPE:
+        return _cross_wait(core, node, setters)
+    pipe = core.pipe(on, node)
+
+    def run(times: Times, issued: float) -> bool:
+        last = _raised(core, node, setters)
+        if last is None:
+            return False
+        (there, source), sender = last
+        pipe.ready = max(pipe.ready, issued, there)
+        if core.record:
+            _handed(core, node, sender, source, there, (on, pipe.ready))
+        return True
+
+    return _queued(core, node, on, run)

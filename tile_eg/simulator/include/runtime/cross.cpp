@@ -179,7 +179,7 @@ void set_single(Pipe pipe, int64_t id, int line)
     id = single_flag(core, id, line) - cross_ids;
     const bool second = core.index == AIC ? id >= 16 : core.index == AIV1;
     Core& to = machine.cores[core.index != AIC ? AIC : second ? AIV1 : AIV0];
-    trace_mark(name_of(pipe), text("CrossCoreSetFlag %lld", (long long)id), line);
+    trace_mark(name_of(pipe), text("CrossCoreSetFlag %lld", (long long)id), line, "", {4, 0, 0, 0});
     const bool early = core.last[int(pipe)] && set_early(line);
     deliver(to, cross_ids + id % 16 + (core.index != AIC && second ? 16 : 0), 4, core.index,
             {machine.block, finished(core, pipe, early), core.others}, line);
@@ -198,7 +198,7 @@ void cross_set(int mode, Pipe pipe, int64_t id, int line)
     Core& core = *machine.core;
     if (mode > 2) misuse("unsupported", line, "CrossCoreSetFlag knows the modes 0, 1 and 2 on this architecture");
     if (mode == 1 && core.index == AIC) misuse("wrong_core", line, "mode 1 is between the vector cores of a block");
-    trace_mark(name_of(pipe), text("CrossCoreSetFlag %lld", (long long)id), line);
+    trace_mark(name_of(pipe), text("CrossCoreSetFlag %lld", (long long)id), line, "", {mode, 0, 0, 0});
     const bool early = core.last[int(pipe)] && set_early(line);
     const Known known{machine.block, finished(core, pipe, early), core.others};
     each_core([&](uint32_t block, Core& other) {
@@ -228,7 +228,8 @@ void cross_wait(int mode, Pipe pipe, int64_t id, int line)
     wait_until({[&] { return ready(core, id); }, what}, line);
     CrossFlag& flag = core.cross[id];
     if (schedule.on() && flag.mode == 2) schedule.cross_wait(id);
-    trace_mark(one_pipe ? name_of(pipe) : "S", text("CrossCoreWaitFlag %lld", (long long)id % cross_ids), line);
+    const long long number = mode == 4 ? id - cross_ids : id;
+    trace_mark(one_pipe ? name_of(pipe) : "S", text("CrossCoreWaitFlag %lld", number), line, "", {flag.mode, 0, 0, 0});
     std::vector<Known> known;
     for (uint32_t key : setters(core, id)) known.push_back(take(flag.from[key]));
     const auto before = core.clock;
