@@ -16,27 +16,26 @@ from tile_eg.ir.tasks import tile_at
 from tile_eg.ir.types import Level
 
 COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored
+CLEARLY = 0.99  # times as long: an order that is tried beside the grid's own
 WAVES = 32  # as many turns of all cores are looked at
 
 
 def orders(schedule: Schedule, chip: Chip, at_once: int, most: int | None = 3) -> list[Node]:
-    """The grids of a persistent kernel that are worth a plan: the grid's own order first, then those that ask HBM for least.
+    """The grids of a persistent kernel that are worth a plan, the quickest loads first: the grid's own order, and what beats it.
 
-    `at_once` blocks run side by side. `most` is how many there are at most (None: all). Where L2 holds all tensors, no order asks
-    for less than the grid's own.
+    `at_once` blocks run side by side. `most` is how many there are at most (None: all that the rules offer).
     """
     offered = [g for g in schedule.graph.grids if g.op == "Persistent" and g.payload[0] == at_once]
-    if most is not None and _size(schedule) <= chip.l2_bytes:
-        offered = [g for g in offered if not g.payload[1]]
-    if len(offered) < 2 or most == 0:
+    plain = next((g for g in offered if not g.payload[1]), None)
+    if most == 0 or len(offered) < 2:
         return offered[:most]
     traffic = Traffic(schedule, chip)
-    return sorted(offered, key=lambda g: (g.payload[1] > 0, *traffic.bytes(g), g.payload[1:]))[:most]
-
-
-def _size(schedule: Schedule) -> int:
-    """Bytes of all tensors."""
-    return sum(prod(t.shape) * t.dtype.bytes for t in schedule.graph.values.tensors)
+    cost = {g: traffic.cost(g) for g in offered}
+    ranked = sorted(offered, key=lambda g: (*cost[g], g.payload[1:]))
+    if most is None or plain is None:
+        return ranked[:most]
+    better = [g for g in ranked if cost[g][0] < CLEARLY * cost[plain][0]]
+    return [*better[: most - 1], plain]
 
 
 def with_grid(schedule: Schedule, grid: Node, chip: Chip) -> Schedule:
@@ -86,15 +85,17 @@ def _crossing(schedule: Schedule) -> list[Storage]:
 
 @dataclass(frozen=True)
 class _Load:
-    """Where a load starts by the tile, and its bytes in all trips of one tile."""
+    """Where a load starts by the tile, its bytes in all trips of one tile, and the path that it takes."""
 
     offset: Expr
     bytes: int
+    path: str
 
     @staticmethod
     def of(graph: Graph, node: Node) -> _Load:
         tile = graph.where[node.cls].tile
-        return _Load(node.payload[-4], tile.rows * tile.cols * tile.dtype.bytes * graph.total_trips(node.region))
+        path = "gm_to_ub" if node.op == "GmToUB" else "gm_to_l1_nd2nz"
+        return _Load(node.payload[-4], tile.rows * tile.cols * tile.dtype.bytes * graph.total_trips(node.region), path)
 
     def start(self, tile: int) -> int:
         """The first element, in the first trip of every loop."""
@@ -102,34 +103,54 @@ class _Load:
 
 
 class Traffic:
-    """What an order of tiles brings from HBM: bands of tensors, as whole tiles touch them, in an L2 that forgets the oldest."""
+    """What an order of tiles makes of the loads: all that one load brings for one tile is a piece, and L2 forgets the oldest."""
 
     def __init__(self, schedule: Schedule, chip: Chip) -> None:
         graph = schedule.graph
         self.grid = tuple(e for e in graph.values.grid if e > 1) or (graph.values.blocks,)
-        self.tiles, self.l2_bytes = prod(self.grid), chip.l2_bytes
+        self.tiles, self.chip = prod(self.grid), chip
         self.loads = [_Load.of(graph, n) for n in schedule.nodes if n.op in ("GmToL1", "GmToUB")]
-        self.known: dict[int, list[tuple[int, int]]] = {}
+        self.known: dict[int, list[int]] = {}
 
-    def bytes(self, grid: Node) -> tuple[int, int]:
-        """In the first turns of the cores: the bytes that HBM brings, and those that each turn of all cores asks for."""
+    def cost(self, grid: Node) -> tuple[float, int]:
+        """In the first turns of the cores: cycles of their loads, and the bytes that each turn of all cores asks L2 for."""
         blocks, window, along = grid.payload
-        held: OrderedDict[tuple[int, int], int] = OrderedDict()
-        missed = asked = kept = 0
+        l2, cycles, asked = _L2(self.chip.l2_reach), 0.0, 0
         for first in range(0, min(self.tiles, WAVES * blocks), blocks):
             turns = range(first, min(self.tiles, first + blocks))
-            for at in dict.fromkeys(at for t in turns for at in self._starts(tile_at(t, self.grid, window, along))):
-                size = self.loads[at[0]].bytes
-                asked += size
-                if at not in held:
-                    held[at], missed, kept = size, missed + size, kept + size
-                held.move_to_end(at)
-            while kept > self.l2_bytes:
-                kept -= held.popitem(last=False)[1]
-        return missed, asked
+            starts = zip(*(self._starts(tile_at(t, self.grid, window, along)) for t in turns), strict=True)
+            pieces = [dict.fromkeys((i, at) for at in column) for i, column in enumerate(starts)]
+            missed = sum(l2.missed(piece, load.bytes) for load, found in zip(self.loads, pieces, strict=True) for piece in found)
+            served = sum(self._served(load, len(turns), len(found)) for load, found in zip(self.loads, pieces, strict=True))
+            cycles += max(served, missed / self.chip.hbm_share(1))
+            asked += sum(load.bytes * len(found) for load, found in zip(self.loads, pieces, strict=True))
+        return cycles, asked
 
-    def _starts(self, tile: int) -> list[tuple[int, int]]:
-        """Each load by its number, and where it starts for a tile."""
+    def _served(self, load: _Load, cores: int, pieces: int) -> float:
+        """Cycles of a load out of L2, which gives a line to one after the other of the cores that share a piece."""
+        lines = load.bytes / self.chip.rows.line
+        return max(load.bytes / self.chip.path(load.path).rate(cores), lines * cores / pieces * self.chip.rows.same_line)
+
+    def _starts(self, tile: int) -> list[int]:
+        """Where each load starts for a tile."""
         if tile not in self.known:
-            self.known[tile] = [(i, load.start(tile)) for i, load in enumerate(self.loads)]
+            self.known[tile] = [load.start(tile) for load in self.loads]
         return self.known[tile]
+
+
+class _L2:
+    """Pieces of tensors by the order in which they were last asked for."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity, self.bytes = capacity, 0
+        self.held: OrderedDict[tuple[int, int], int] = OrderedDict()
+
+    def missed(self, piece: tuple[int, int], size: int) -> int:
+        """The bytes that HBM has to bring."""
+        known = piece in self.held
+        self.held[piece] = size
+        self.held.move_to_end(piece)
+        self.bytes += 0 if known else size
+        while self.bytes > self.capacity:
+            self.bytes -= self.held.popitem(last=False)[1]
+        return 0 if known else size
