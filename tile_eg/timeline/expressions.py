@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import itemgetter
 
-from tile_eg.ir.index import Expr, Interval, bounds, const
+from tile_eg.ir.index import ONE, ZERO, Expr, Interval, both, bounds, const
 from tile_eg.ir.program import Loop, Node, walk
 
 Value = Callable[[Mapping[str, int]], int]
@@ -76,12 +76,18 @@ class Settler:
         low, high = bounds(e, self.ranges)
         if low == high:
             return const(low)
-        if e.op in ("min", "max"):
-            for one, other in (e.args, e.args[::-1]):
-                (a, b), (c, d) = bounds(one, self.ranges), bounds(other, self.ranges)
-                if (b <= c) if e.op == "min" else (a >= d):
-                    return self(one)
+        if e.op in ("min", "max", "lt", "and"):
+            return self._joined(e, *e.args)
         return e
+
+    def _joined(self, e: Expr, one: Expr, other: Expr) -> Expr:
+        if e.op == "and":
+            return both(self(one), self(other))
+        (a, b), (c, d) = bounds(one, self.ranges), bounds(other, self.ranges)
+        if e.op == "lt":
+            return ONE if b < c else ZERO if a >= d else e
+        below, above = (one, other) if e.op == "min" else (other, one)
+        return self(below) if b <= c else self(above) if a >= d else e
 
 
 def unsettled(e: Expr) -> Expr:

@@ -11,6 +11,7 @@ from tile_eg.ir.program import Instr, Loop, Node, When
 from tile_eg.timeline.expressions import compiled
 
 Env = Mapping[str, int]
+WORTH_A_SKIP = 24  # trips
 _BENDS = ("min", "max", "lt")
 _WAVES = ("mod", "div", "and")
 
@@ -63,14 +64,16 @@ def _bends(e: Expr, var: str) -> int:
 def periods_ahead(shapes: Sequence[Shape], var: str, trips: int, env: Env, period: int, *, begun: bool) -> int:
     """How many periods of `period` trips may be skipped, so that all of them are like those before; one trip is left at least.
 
-    `begun`: the present trip has begun, and the one in which its rest will run has to be like it, too.
+    `begun`: the present trip has begun, and the one in which its rest will run has to be like it, too. A few periods on the way
+    to a trip that differs are not worth a skip: what is known of the rhythm would be lost.
     """
     now = env[var]
     most = (trips - 1 - now) // period
     end = now + most * period + begun
     for shape in shapes:
         end = _alike_until(shape, var, env, range(now, end), period)
-    return max(0, min(most, (end - begun - now) // period))
+    ahead = max(0, min(most, (end - begun - now) // period))
+    return ahead if ahead == most or ahead * period >= WORTH_A_SKIP else 0
 
 
 def _alike_until(shape: Shape, var: str, env: Env, trips: range, period: int) -> int:

@@ -109,10 +109,9 @@ class Watch:
         states = self.states
         states.append(state_of(self.core))
         for period in range(1, min(LONGEST_PERIOD, len(states) - 1) + 1):
-            if self._settled(period):
-                ahead = _ahead(self.core, self.place, period, begun=False)
-                if ahead > 0:
-                    self._skip(period, ahead)
+            ahead = _ahead(self.core, self.place, period, begun=False) if self._settled(period) else 0
+            if ahead > 0:
+                self._skip(period, ahead)
                 return
 
     def _settled(self, period: int) -> bool:

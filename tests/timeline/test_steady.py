@@ -1,0 +1,117 @@
+"""Skipping ahead: a loop that has found its rhythm takes what it takes when every trip is run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from timeline_programs import K, fused_program, gemm_program, load, store, stream_loop, vector_program, vexp
+
+from tile_eg.chips import load_chip
+from tile_eg.ir.index import Expr, const, less, minimum, var
+from tile_eg.ir.program import Loop, Node, Program, When
+from tile_eg.timeline.engine import run
+
+CHIP = load_chip("910B2")
+
+
+def agree(program: Program, *, skips: bool = True, rel: float = 1e-9) -> None:
+    """Both ways take as long, and move and work as much; the quick one runs few instructions."""
+    quick, exact = run(program, CHIP), run(program, CHIP, exact=True)
+    assert quick.extrapolated == skips
+    assert quick.block_cycles == pytest.approx(exact.block_cycles, rel=rel)
+    assert quick.busy == pytest.approx(exact.busy)
+    assert quick.bytes == pytest.approx(exact.bytes)
+    assert not skips or len(quick.spans) < 0.7 * len(exact.spans)
+
+
+def worked(trips: int, *body: Node) -> Program:
+    return vector_program(Loop("k", trips, body))
+
+
+def every(n: int) -> Expr:
+    return less(K % n, 1)
+
+
+def test_work_in_every_third_trip_is_a_period_of_three() -> None:
+    agree(worked(300, vexp(), When(every(3), (vexp("c"),))))
+
+
+def test_work_that_stops_in_the_middle_ends_the_rhythm_there() -> None:
+    agree(worked(400, vexp(), When(less(K, 173), (vexp("c"), vexp("c")))))
+
+
+def test_work_that_starts_in_the_middle_ends_the_rhythm_there() -> None:
+    agree(worked(400, vexp(), When(less(const(250), K), (vexp("c"), vexp("c")))))
+
+
+def test_a_tail_that_is_shorter_is_run() -> None:
+    rows = minimum(64, 64 * 300 - 40 - K * 64)
+    agree(worked(300, replace(vexp(), rows=rows)))
+
+
+def test_sizes_that_grow_with_every_trip_are_run_one_by_one() -> None:
+    agree(worked(60, replace(vexp(), rows=K + 1)), skips=False)
+
+
+def test_a_guard_of_two_variables_is_looked_at_in_both() -> None:
+    inner = Loop("j", 50, (When(less(var("j"), 25), (vexp(),)), vexp("c")))
+    agree(vector_program(Loop("k", 40, (inner, When(less(K, 20), (vexp("c"),))))))
+
+
+def test_a_pipe_that_runs_ahead_until_its_queue_is_full_has_no_rhythm_before() -> None:
+    agree(vector_program(Loop("k", 300, (load(),)), store()))
+
+
+def test_a_loop_of_few_trips_inside_of_a_long_one() -> None:
+    inner = Loop("j", 3, (vexp(), vexp("c")))
+    agree(vector_program(Loop("k", 200, (inner, load()))))
+
+
+def test_three_nested_loops() -> None:
+    inner = Loop("i", 20, (vexp(),))
+    middle = Loop("j", 20, (inner, vexp("c")))
+    agree(vector_program(Loop("k", 20, (middle, load()))))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    trips=st.integers(20, 200), slots=st.integers(1, 5), n=st.integers(1, 5), until=st.integers(0, 200), tail=st.integers(0, 63)
+)
+def test_any_ring_with_any_guard_and_tail(trips: int, slots: int, n: int, until: int, tail: int) -> None:
+    *free, loop = stream_loop(trips, slots)[: 2 * slots + 1]
+    assert isinstance(loop, Loop)
+    rows = minimum(64, trips * 64 - tail - K * 64)
+    extra = (When(every(n), (replace(vexp("c"), rows=rows),)), When(less(K, until), (vexp("c"),)))
+    program = vector_program(*free, Loop("k", trips, (*loop.body, *extra)), *stream_loop(trips, slots)[2 * slots + 1 :])
+    quick, exact = run(program, CHIP), run(program, CHIP, exact=True)
+    assert quick.block_cycles == pytest.approx(exact.block_cycles, rel=1e-6)
+    assert quick.busy == pytest.approx(exact.busy)
+
+
+@settings(max_examples=15, deadline=None)
+@given(trips=st.integers(5, 300), skewed=st.booleans(), tile=st.sampled_from([32, 64, 128]))
+def test_two_cores_that_wait_for_each_other(trips: int, skewed: bool, tile: int) -> None:
+    program = fused_program(trips, skewed, tile)
+    quick, exact = run(program, CHIP), run(program, CHIP, exact=True)
+    assert quick.block_cycles == pytest.approx(exact.block_cycles, rel=1e-9)
+    assert quick.busy == pytest.approx(exact.busy)
+
+
+def test_the_longest_loops_take_no_longer_than_short_ones() -> None:
+    long = [len(run(p, CHIP).spans) for p in (gemm_program(100_000, 2), fused_program(100_000, True))]
+    short = [len(run(p, CHIP).spans) for p in (gemm_program(100, 2), fused_program(100, True))]
+    assert long == short
+
+
+def test_the_same_program_gives_the_same_timeline() -> None:
+    one, two = (run(gemm_program(77, 3), CHIP) for _ in range(2))
+    assert (one.cycles, one.busy, one.bytes) == (two.cycles, two.busy, two.bytes)
+
+
+def test_what_nobody_looks_at_is_not_kept() -> None:
+    plain, kept = run(gemm_program(20, 2), CHIP, record=False), run(gemm_program(20, 2), CHIP)
+    assert plain.spans == plain.handovers == ()
+    assert plain.cycles == kept.cycles
