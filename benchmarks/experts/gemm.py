@@ -20,9 +20,9 @@ class Gemm:
     """`m` x `n` x `k`; a product of `tile` (m, n) in steps of `l0_k`. L1 holds `l1_slots` panels of `k_a` and of `k_b` in depth.
 
     Each core computes `core` (m, n) of C, tile by tile; by default one tile. It goes along the rows of its part of C, or with
-    `rows_first` down the columns. `rounds` splits the rows of C: all cores work on one part at a time. With `persistent` cores these take the tiles of C in turn instead, in windows of `swizzle` rows of tiles
-    that are walked column by column, there and back. `b` is how B lies in GM: "kn", "nk" (transposed) or "zN" (panels that are
-    one run of bytes).
+    `rows_first` down the columns. `rounds` splits the rows of C: all cores work on one part at a time. With `persistent` cores
+    these take the tiles of C in turn instead, in windows of `swizzle` rows of tiles that are walked column by column, there and
+    back. `b` is how B lies in GM: "kn", "nk" (transposed) or "zN" (panels that are one run of bytes).
     """
 
     m: int
