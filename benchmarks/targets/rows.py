@@ -19,6 +19,7 @@ from benchmarks.targets.bounds import FLOAT, HALF, Bound
 from benchmarks.targets.literal import literal
 from tile_eg.chips import Chip
 from tile_eg.compiler import lower, plan
+from tile_eg.errors import TileError
 from tile_eg.frontend.text import Template, load_text
 from tile_eg.ir.open_kernel import AUTO
 from tile_eg.ir.program import Program
@@ -45,6 +46,7 @@ class Row:
     experts: Mapping[str, Callable[[], Program]]
     slack: float | None = None
     faster: float | None = None
+    leave_open: bool = True
 
     @cached_property
     def template(self) -> Template:
@@ -56,10 +58,15 @@ class Row:
         return lower(self.template.instantiate(self.sizes), self.chip.name).timeline.microseconds
 
     @cached_property
-    def open(self) -> float:
-        """What it makes of the source that leaves the sizes of its tiles open."""
+    def open(self) -> float | None:
+        """What it makes of the source that leaves the sizes of its tiles open; None where none fit, or nobody asks."""
+        if not self.leave_open:
+            return None
         tiles = dict.fromkeys((t for t in TILE_SIZES if t in self.template.sizes), AUTO)
-        return lower(self.template.instantiate({**self.sizes, **tiles}), self.chip.name).timeline.microseconds
+        try:
+            return lower(self.template.instantiate({**self.sizes, **tiles}), self.chip.name).timeline.microseconds
+        except TileError:
+            return None
 
     @cached_property
     def literal(self) -> float:
@@ -73,7 +80,7 @@ class Row:
 
     def missed(self) -> list[str]:
         """The targets that ours does not reach, in words."""
-        ours, out = min(self.ours, self.open), []
+        ours, out = min(self.ours, self.open or self.ours), []
         if self.rivals and ours > EQUAL * min(self.rivals.values()):
             out.append("slower than the expert")
         if self.slack and ours > self.slack * self.bound.microseconds:
