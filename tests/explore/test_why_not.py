@@ -131,3 +131,14 @@ def test_an_explanation_shows_the_runners_up_and_what_they_cost() -> None:
 def test_a_rule_that_was_left_out_is_told_to_be() -> None:
     without = lower(kernel("gemm"), search=search_options(without=["ub-store"]))
     assert "left out" in str(why_not(without, "rule=ub-store"))
+
+
+def test_runners_up_of_a_persistent_kernel_are_told_from_its_own_time() -> None:
+    """They are timed with a block for each tile, which takes longer: only the difference counts."""
+    large = lowered("gemm", M=2048, N=2048, K=256)
+    assert large.candidates[0].schedule.persistent
+    plain = next(
+        c for c in large.candidates if c.schedule.nodes is large.candidates[0].schedule.nodes and not c.schedule.persistent
+    )
+    cheapest = min(r.microseconds for r in runners(large).values() if r.microseconds is not None)
+    assert cheapest < plain.microseconds

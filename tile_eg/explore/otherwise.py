@@ -15,11 +15,14 @@ from tile_eg.extract.schedule import Schedule
 
 
 class Otherwise:
-    """Answers questions about one kernel. Grid and skew, which only the rank model can judge, stay as they were chosen."""
+    """Answers questions about one kernel. Grid and skew, which only the rank model can judge, stay as they were chosen.
 
-    def __init__(self, lowered: Lowered) -> None:
+    With `plain`, a kernel whose blocks go through several tiles is looked at with a block for each: that is planned much faster.
+    """
+
+    def __init__(self, lowered: Lowered, plain: bool = False) -> None:
         self.lowered = lowered
-        self.chosen = lowered.candidates[0]
+        self.chosen = _plain(lowered) if plain else lowered.candidates[0]
         self.graph: Graph = self.chosen.schedule.graph
         self.rank = rank_model("timeline", lowered.chip)
         pricer = Pricer(self.graph, lowered.chip, search_model("analytic", lowered.chip))
@@ -38,8 +41,7 @@ class Otherwise:
 
     def on_grid(self, grid: Node) -> tuple[Candidate | None, str]:
         """The chosen schedule with its tiles given to the cores in another way."""
-        same = [c for c in self.lowered.candidates if c.schedule.nodes is self.chosen.schedule.nodes]
-        plain = next((c for c in same if not c.schedule.persistent), self.chosen)
+        plain = _plain(self.lowered)
         return (plain, "") if grid.op == "Blocks" else self._under(plain.schedule, grid)
 
     def _under(self, schedule: Schedule, grid: Node | None) -> tuple[Candidate | None, str]:
@@ -53,3 +55,10 @@ class Otherwise:
     def _held(self) -> list[Node]:
         meets = {n.region for n in self.chosen.schedule.nodes if n.op in MEETING}
         return [n for n in self.chosen.schedule.nodes if n.op == "Skew" and n.payload[0] in meets]
+
+
+def _plain(lowered: Lowered) -> Candidate:
+    """The chosen schedule with a launch block for each tile, where that was planned too."""
+    chosen = lowered.candidates[0]
+    same = (c for c in lowered.candidates if c.schedule.nodes is chosen.schedule.nodes)
+    return next((c for c in same if not c.schedule.persistent), chosen)

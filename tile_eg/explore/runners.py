@@ -23,8 +23,13 @@ def explained(lowered: Lowered, profiled: bool = False) -> Explanation:
 
 
 def runners(lowered: Lowered) -> dict[int, Runner]:
-    """The runners-up, by the class of the decision (or `GRID`); microseconds as the rank model predicts them."""
-    found = {cls: runner for cls, runner, _ in flips(Otherwise(lowered))}
+    """The runners-up, by the class of the decision (or `GRID`); microseconds as the rank model predicts them.
+
+    Where blocks go through several tiles, both are timed with a block for each, and the difference is what counts.
+    """
+    otherwise = Otherwise(lowered, plain=True)
+    shift = lowered.candidates[0].microseconds - otherwise.chosen.microseconds
+    found = {cls: _shifted(runner, shift) for cls, runner, _ in flips(otherwise)}
     grid = _grid(lowered)
     return found | ({GRID: grid} if grid else {})
 
@@ -40,6 +45,10 @@ def flips(otherwise: Otherwise) -> Iterator[tuple[int, Runner, Candidate | None]
             yield node.cls, Runner("", None, why or refusal(answer)), None
         else:
             yield node.cls, Runner(_taken(candidate, members), candidate.microseconds), candidate
+
+
+def _shifted(runner: Runner, by: float) -> Runner:
+    return replace(runner, microseconds=runner.microseconds + by) if runner.microseconds is not None else runner
 
 
 def _taken(candidate: Candidate, members: list[Node]) -> str:
