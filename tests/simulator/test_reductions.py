@@ -158,3 +158,19 @@ def test_the_register_of_the_extreme_knows_nothing_of_counter_mode_and_strides(s
     call = f"WholeReduceMax<float, false>(z, x, MASK_PLACEHOLDER, 2, 1, 1, {stride}); SetMaskNorm(); ResetMask();"
     _, findings = small(f"{setting}{call} ORDER(V_S); float v, i; GetReduceRepeatMaxMinSpr(v, i);")
     assert findings == ["uninitialised"]
+
+
+@pytest.mark.parametrize(
+    "setting", ["SetMaskCount(); SetVectorMask<float, MaskMode::COUNTER>(100);", "SetVectorMask<float>(40);"]
+)
+def test_forms_over_the_first_elements_may_take_the_register_too(setting: str) -> None:
+    """Their count means nothing then: in counter mode the register has one, in normal mode the lanes of one round."""
+    result, findings = small(
+        f"""{setting} Adds<float, false>(z, x, 2.0f, 1); PipeBarrier<PIPE_V>();
+ReduceSum<float, false>(z[128], x, scratch, 1); SetMaskNorm(); ResetMask();"""
+    )
+    count = 100 if "COUNTER" in setting else 40
+    assert not findings
+    np.testing.assert_array_equal(result[:128], np.where(np.arange(128) < count, A[:128] + np.float32(2), 0))
+    rounds = [np.pad(A[r : min(r + 64, count)], (0, 64 - len(A[r : min(r + 64, count)]))) for r in range(0, count, 64)]
+    assert result[128] == sum((tree(r) for r in rounds[1:]), tree(rounds[0]))

@@ -1,5 +1,7 @@
 // The mask register of a vector core. It is scalar state: what an instruction sets or leaves behind is what later
 // instructions with isSetMask = false see.
+#include <utility>
+
 #include "machine.h"
 
 namespace tile_sim
@@ -64,11 +66,16 @@ Lanes copied(bool set, MaskArgument mask, int64_t repeat, int64_t width, int lin
     return lanes;
 }
 
-// The form over the first `count` elements counts, and leaves the register full and in normal mode.
+// The form over the first `count` elements counts, and leaves the register full and in normal mode. With isSetMask = false it takes
+// the register as it finds it, and in normal mode one round.
 Lanes counted(bool set, int64_t count, int64_t width, int line)
 {
-    if (!set) return current(*machine.core, 1, width);
     Lanes lanes;
+    if (!set) {
+        lanes = current(*machine.core, 1, width);
+        std::swap(lanes.count, lanes.total);  // in counter mode: the first elements, as many as the register says
+        return lanes;
+    }
     lanes.count = checked(count, 0, 1 << 24, "count", line);
     if (!is_aic()) reset_mask(*machine.core);
     return lanes;
