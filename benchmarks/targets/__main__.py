@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.targets.rows import FAMILIES, Row
 from tile_eg.chips import DEFAULT_CHIP, load_chip
+from tile_eg.errors import TileError
 from tile_eg.report.text import duration, table
 
 KEPT = Path(__file__).parents[1] / "results" / "targets.json"
@@ -25,6 +26,14 @@ BLOCK = re.compile(r"(?<=<!-- targets -->\n```text\n).*?(?=^```$)", re.M | re.S)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     given = _given(arguments)
+    try:
+        return _table(given)
+    except TileError as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _table(given: argparse.Namespace) -> int:
     chip = load_chip(given.chip)
     rows = [row for family in given.families or FAMILIES for row in FAMILIES[family](chip)]
     found = [_measured(replace(row, leave_open=not given.given)) for row in rows]

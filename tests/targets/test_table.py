@@ -66,6 +66,12 @@ def test_an_unknown_family_is_named(kept: Path, capsys: pytest.CaptureFixture) -
     assert "no family is called gem: there are easy, hard" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("chip", ["910B9", "950"])
+def test_a_chip_that_nothing_is_compiled_for_is_a_message(kept: Path, capsys: pytest.CaptureFixture, chip: str) -> None:
+    assert targets.main(["easy", "--chip", chip]) == 1
+    assert chip in capsys.readouterr().err
+
+
 def test_open_tiles_may_reach_what_the_given_ones_do_not() -> None:
     tight = replace(row(load_chip(), "tight", 100.0, 1), sizes=SIZES | {"BM": 16, "BN": 16, "BK": 16})
     assert tight.missed() == []
