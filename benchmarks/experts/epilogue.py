@@ -6,6 +6,7 @@ The tiles of C are those of `gemm.Gemm`, taken in turn. Each vector core of a bl
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from benchmarks.experts.gemm import Gemm, buffers, products, tiles_in_turn, to_gm
 from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take, v_ops
@@ -15,38 +16,48 @@ from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Node, Pro
 from tile_eg.ir.types import F16, F32, DType, Level
 
 READY, FREE = 0, 1
-SLOTS, PARTS = 2, 2
-Part = Callable[[int, Expr, Expr], tuple[Node, ...]]
+SLOTS, PARTS, AHEAD = 2, 2, 8
+Out = Callable[[Expr, Expr, Expr, Expr], Instr]
+Part = Callable[[int, Expr, Expr, Expr, Expr], tuple[Node, ...]]
 
 
 def matmul_add(g: Gemm) -> Program:
-    """E = A @ B + D, halves: C goes through two slots in the workspace, with a flag when one is full and one when it is free."""
-    slot = var("task") % SLOTS
-    out = lambda row, col, tm, tn: (  # noqa: E731
-        CrossWait(FREE), Instr("fixpipe", Tile("c_gm", slot), (Tile("c0"),), tm, tn), CrossSet("FIX", READY),
-    )  # fmt: skip
-    cube, blocks = products(g, out)
-    parts = lambda row, col: (  # noqa: E731
-        CrossWait(READY), *_parts(g, row, lambda i, at, rows: _added(g, i, at, rows, row, col)), CrossSet("MTE2", FREE),
-    )  # fmt: skip
-    vector = (*(CrossSet("MTE2", FREE),) * SLOTS, *_vector(g, parts))
+    """E = A @ B + D, halves: C goes through two slots in the workspace."""
+
+    def out(row: Expr, col: Expr, tm: Expr, tn: Expr) -> Instr:
+        return Instr("fixpipe", Tile("c_gm", var("task") % SLOTS), (Tile("c0"),), tm, tn)
+
+    tensors = matrix("D", F16, g.m, g.n), matrix("E", F16, g.m, g.n, True)
     more = (buffer("c_gm", Level.WS, F32, *g.tile, SLOTS), _tile(g, "c"), _tile(g, "d", 1, F16), _tile(g, "e", 0, F16), _sum(g))
-    tensors = (*_operands(g), matrix("D", F16, g.m, g.n), matrix("E", F16, g.m, g.n, True))
-    cube = (*cube, *(CrossWait(FREE),) * SLOTS)
-    return program("matmul_add", "MIX_AIC_1_2", tensors, blocks, (*buffers(g), *more), cube=cube, vector=vector)
+    return _kernel("matmul_add", g, tensors, more, out, partial(_added, g), SLOTS)
 
 
 def gemm_exp(g: Gemm) -> Program:
     """C = A @ B and D = exp(C), floats: the vector cores read the tiles of C from where they were stored."""
-    cube, blocks = products(g, lambda *at: (to_gm(g, "C", *at), CrossSet("FIX", READY)))
-    parts = lambda row, col: (CrossWait(READY), *_parts(g, row, lambda i, at, rows: _exponential(g, i, at, rows, row, col)))  # noqa: E731
-    tensors = (*_operands(g), matrix("C", F32, g.m, g.n, True), matrix("D", F32, g.m, g.n, True))
-    more = _tile(g, "c"), _tile(g, "e")
-    return program("gemm_exp", "MIX_AIC_1_2", tensors, blocks, (*buffers(g), *more), cube=cube, vector=_vector(g, parts))
+    tensors = matrix("C", F32, g.m, g.n, True), matrix("D", F32, g.m, g.n, True)
+    return _kernel(
+        "gemm_exp", g, tensors, (_tile(g, "c"), _tile(g, "e")), partial(to_gm, g, "C"), partial(_exponential, g), AHEAD
+    )
 
 
-def _operands(g: Gemm) -> tuple[Tensor, Tensor]:
-    return matrix("A", F16, g.m, g.k), matrix("B", F16, g.k, g.n)
+def _kernel(
+    name: str, g: Gemm, tensors: tuple[Tensor, ...], more: tuple[Buffer, ...], out: Out, part: Part, ahead: int
+) -> Program:
+    """`out` takes a tile from L0C to GM, `part` is what a vector core does with some rows; the cube is `ahead` tiles ahead."""
+
+    def handed_over(row: Expr, col: Expr, tm: Expr, tn: Expr) -> tuple[Node, ...]:
+        return CrossWait(FREE), out(row, col, tm, tn), CrossSet("FIX", READY)
+
+    def taken(row: Expr, col: Expr) -> tuple[Node, ...]:
+        return CrossWait(READY), *_parts(g, row, col, part), CrossSet("MTE2", FREE)
+
+    cube, blocks = products(g, handed_over)
+    free, left = zip(*(both_ways(*ring, range(PARTS)) for ring in (("V", "MTE2"), ("MTE3", "V"))), strict=True)
+    vector = (*(n for f in free for n in f), tiles_in_turn(g, taken)[0], *(n for f in left for n in f))
+    return program(
+        name, "MIX_AIC_1_2", (matrix("A", F16, g.m, g.k), matrix("B", F16, g.k, g.n), *tensors), blocks, (*buffers(g), *more),
+        cube=(*cube, *(CrossWait(FREE),) * ahead), vector=(*(CrossSet("MTE2", FREE),) * ahead, *vector),
+    )  # fmt: skip
 
 
 # ---- vector cores -----------------------------------------------------------------------------------------------------------
@@ -65,16 +76,11 @@ def _sum(g: Gemm) -> Buffer:
     return buffer("f", Level.UB, F32, _part_rows(g), g.tile[1], 1, 1)
 
 
-def _vector(g: Gemm, parts: Callable[[Expr, Expr], tuple[Node, ...]]) -> tuple[Node, ...]:
-    free, left = zip(*(both_ways(*ring, range(PARTS)) for ring in (("V", "MTE2"), ("MTE3", "V"))), strict=True)
-    return (*(n for f in free for n in f), tiles_in_turn(g, parts)[0], *(n for f in left for n in f))
-
-
-def _parts(g: Gemm, row: Expr, part: Part) -> tuple[Node, ...]:
-    """The parts of this core's half of a tile: number, first row within the tile, rows of them that C has."""
+def _parts(g: Gemm, row: Expr, col: Expr, part: Part) -> tuple[Node, ...]:
+    """The parts of this core's half of a tile: number, first row within the tile, rows of them that C has, corner of the tile."""
     rows = _part_rows(g)
     at = [var(SUB) * (g.tile[0] // 2) + i * rows for i in range(PARTS)]
-    return tuple(n for i, a in enumerate(at) for n in part(i, a, maximum(0, minimum(rows, g.m - row - a))))
+    return tuple(n for i, a in enumerate(at) for n in part(i, a, maximum(0, minimum(rows, g.m - row - a)), row, col))
 
 
 def _passed(i: int, loads: tuple[Node, ...], work: tuple[Node, ...], store: Node) -> tuple[Node, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take
 from tile_eg.ir.index import BLOCK, Expr, div, less, minimum, mod, var
@@ -86,7 +87,7 @@ def products(g: Gemm, out: Out) -> tuple[tuple[Node, ...], int]:
     """What the cube cores do, and how many blocks there are; `out` is what is done with a tile in L0C on its way out."""
     rings = [("MTE1", "MTE2", range(2 * g.l1_slots)), ("M", "MTE1", range(2)), ("FIX", "M", range(1))]
     free, left = zip(*(both_ways(*ring) for ring in rings), strict=True)
-    tile: Body = lambda row, col: _tile(g, row, col, out)  # noqa: E731
+    tile = partial(_tile, g, out)
     body, blocks = tiles_in_turn(g, tile) if g.persistent else _partition(g, tile)
     return (*(n for f in free for n in f), body, *(n for f in left for n in f)), blocks
 
@@ -147,7 +148,7 @@ def swizzled(at: Expr, down: int, across: int, window: int) -> tuple[Expr, Expr]
 # ---- one tile ---------------------------------------------------------------------------------------------------------------
 
 
-def _tile(g: Gemm, row: Expr, col: Expr, out: Out) -> tuple[Node, ...]:
+def _tile(g: Gemm, out: Out, row: Expr, col: Expr) -> tuple[Node, ...]:
     tm, tn = minimum(g.tile[0], g.m - row), minimum(g.tile[1], g.n - col)
     if not g.persistent and g.part[1] % g.tile[1]:
         tn = minimum(tn, g.part[1] - var("j") * g.tile[1])

@@ -6,7 +6,6 @@ needed: once for the number, and once for the result, both with a ring of two. F
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
@@ -194,11 +193,13 @@ def _deviation(r: Rowwise, name: str) -> tuple[Node, ...]:
 def _scaled(r: Rowwise, shifted: bool = False) -> tuple[Node, ...]:
     """The result of a tile: over the deviation, times W, plus B, as halves to its place."""
     f, y = Tile("f"), Tile("y", var("k") % 2)
-    by_column: Callable[[str, str, str], tuple[Node, ...]] = lambda tensor, name, op: (  # noqa: E731
-        Instr("gm_to_ub", Tile(name), (Gm(tensor, var("k") * r.cols, r.n),), expr(1), expr(r.cols)),
-        Instr("vcast", Tile(f"{name}_f"), (Tile(name),), expr(1), expr(r.cols)),
-        r.tile(op, f, f, Tile(f"{name}_f")),
-    )
-    shift = by_column("B", "b", "vadd_cols") if shifted else ()
+    shift = _by_column(r, "B", "b", "vadd_cols") if shifted else ()
     out = r.tile("vcast", y, f), r.store(r.window("Y", "k"), "y", "k")
-    return (r.tile("vdiv_rows", f, f, Tile("wide")), *by_column("W", "w", "vmul_cols"), *shift, *out)
+    return (r.tile("vdiv_rows", f, f, Tile("wide")), *_by_column(r, "W", "w", "vmul_cols"), *shift, *out)
+
+
+def _by_column(r: Rowwise, tensor: str, name: str, op: str) -> tuple[Node, ...]:
+    """The tile's piece of a vector over the columns, and the tile with it."""
+    piece = Instr("gm_to_ub", Tile(name), (Gm(tensor, var("k") * r.cols, r.n),), expr(1), expr(r.cols))
+    floats = Instr("vcast", Tile(f"{name}_f"), (Tile(name),), expr(1), expr(r.cols))
+    return piece, floats, r.tile(op, Tile("f"), Tile("f"), Tile(f"{name}_f"))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from benchmarks.experts.epilogue import gemm_exp, matmul_add
-from benchmarks.experts.gemm import expert
+from benchmarks.experts.gemm import Gemm, expert
 from tile_eg.compiler import plan
+from tile_eg.ir.program import Program
 
 from .running import halves, ran
 
@@ -23,6 +25,13 @@ def test_the_sum_is_right(size: tuple[int, int, int], order: int | None) -> None
     a, b, d = halves(m, k), halves(k, n, seed=1), halves(m, n, seed=2)
     found = ran(matmul_add(expert(m, n, k, cores=2)), {"A": a, "B": b, "D": d}, order)
     assert np.allclose(found, a.astype(np.float32) @ b.astype(np.float32) + d, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("kernel", [matmul_add, gemm_exp])
+def test_the_cube_never_is_more_tiles_ahead_than_a_counter_holds(kernel: Callable[[Gemm], Program]) -> None:
+    p = kernel(expert(384, 2048, 16, cores=1))
+    arrays = {t.name: halves(*t.shape) for t in p.tensors if not t.output}
+    assert not plan(p).run(arrays, strict=False, order=2).findings
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
