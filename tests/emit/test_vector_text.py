@@ -72,17 +72,17 @@ def test_a_reduction_by_blocks_computes_what_one_by_rows_does(cols: int) -> None
         [
             Case(f"vrow{r}", F32, rows, cols, blocks=True)
             for r in ("max", "sum", "min")
-            for rows in (8, 24)
+            for rows in (1, 4, 8, 24)
             if rows * cols <= 24576
         ]
     )
 
 
 def test_a_reduction_by_blocks_splits_at_255_repeats() -> None:
-    check([Case("vrowmax", F32, 264, 64, blocks=True)])
+    check([Case("vrowmax", F32, 267, 64, blocks=True)])
 
 
-@pytest.mark.parametrize("bad", [{"rows": 12}, {"cols": 96}, {"gap": 1}, {"dtype": F16}], ids=str)
+@pytest.mark.parametrize("bad", [{"cols": 96}, {"gap": 1}, {"dtype": F16}], ids=str)
 def test_a_reduction_by_blocks_refuses_what_blocks_do_not_fill(bad: dict) -> None:
     with pytest.raises(EmitError, match="blocks take whole rows of f32"):
         check([Case(**{"op": "vrowsum", "dtype": F32, "rows": 16, "cols": 128, "blocks": True, **bad})])

@@ -125,11 +125,11 @@ def col_reduce(s: Scope, i: Instr) -> list[str]:
 def by_blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
     """The steps of `block_steps`, each for all rows at once; the scratch holds what each leaves, one after the other.
 
-    f32, whole rows, a multiple of eight of them; the columns are a multiple of 64.
+    f32, whole rows; the columns are a multiple of 64.
     """
     rows, cols, b = i.rows.value, i.cols.value, s.buffer(src)
-    if b.dtype is not F32 or not rows or rows % BLOCK or not cols or cols % LANES or b.pitch != cols or i.scratch is None:
-        raise EmitError(f"{i.op}: blocks take whole rows of f32, eight at a time, of a multiple of {LANES} columns", i.span)
+    if b.dtype is not F32 or not rows or not cols or cols % LANES or b.pitch != cols or i.scratch is None:
+        raise EmitError(f"{i.op}: blocks take whole rows of f32, of a multiple of {LANES} columns", i.span)
     out: list[str] = []
     at, free = src, i.scratch
     for step, left in block_steps(cols):
@@ -150,12 +150,14 @@ def _further(scratch: Tile, elements: int) -> Tile:
 
 
 def _blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile, left: int) -> list[str]:
-    """`left` elements remain of eight times as many: one repeat makes eight of them."""
+    """`left` elements remain of eight times as many: one repeat makes eight of them, a last one under a mask those over."""
+    full, over = divmod(left, BLOCK)
+    parts = [(at, min(REPEATS, full - at), LANES) for at in range(0, full, REPEATS)]
+    parts += [(full, 1, over * BLOCK)] if over else []
     out: list[str] = []
-    for at in range(0, left // BLOCK, REPEATS):
-        repeat = str(min(REPEATS, left // BLOCK - at))
-        places = s.at(dst, ix.const(at * BLOCK)), s.at(src, ix.const(at * BLOCK * BLOCK))
-        out += call(BLOCKS[op], *places, repeat, str(BLOCK * BLOCK), "1", "1", "8")
+    for at, repeats, mask in parts:
+        places = s.at(dst, ix.const(at * BLOCK)), s.at(src, ix.const(at * LANES))
+        out += call(BLOCKS[op], *places, str(repeats), str(mask), "1", "1", "8")
     return out
 
 
