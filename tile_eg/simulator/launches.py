@@ -148,7 +148,7 @@ def split(text: str) -> list[str]:
 
 
 def local_files(path: Path, source: str) -> dict[str, str]:
-    """The files that a text includes from its own folder and those below, also by way of one another: name as included -> text."""
+    """The files that a text includes from its own folder and below, also by way of one another: name as included -> text."""
     found: dict[str, str] = {}
     open_: Sequence[str] = [source]
     while open_:

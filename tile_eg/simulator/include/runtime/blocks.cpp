@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "schedule.h"
+#include "share.h"
 
 namespace tile_sim
 {
@@ -219,6 +220,14 @@ void stop()
     stopped = true;
 }
 
+bool run_alone(uint32_t block, const Kernel& kernel)
+{
+    start(block, kernel);
+    while (advance()) {
+    }
+    return alive.empty() && !stopped;
+}
+
 }  // namespace
 
 void each_core(const std::function<void(uint32_t, Core&)>& visit)
@@ -259,6 +268,7 @@ bool blocks_to_come() { return begun < machine.settings.launch; }
 
 void needs_all_blocks(int line)
 {
+    if (is_worker()) throw Stop{};
     const bool pure = machine.is(KernelType::AIV_ONLY) || machine.is(KernelType::MIX_AIV_1_0);
     const int64_t most = machine.settings.cores * (pure ? 2 : 1);
     if (machine.settings.launch > most)
@@ -269,9 +279,12 @@ void needs_all_blocks(int line)
 bool run_blocks(const Kernel& kernel)
 {
     forget_meetings(), forget_cross_flags(), machine.releases.clear();
+    begin_sharing();
     for (nudges = 0, begun = 0; !alive.empty() || (blocks_to_come() && !stopped);) {
         if (advance())
             nudges = 0;
+        else if (alive.empty() && share_blocks(begun, [&](uint32_t block) { return run_alone(block, kernel); }))
+            begun = machine.settings.launch;
         else if (blocks_to_come() && !stopped)
             start(schedule.block(uint32_t(begun++), machine.settings.launch), kernel);
         else if (!nudge())

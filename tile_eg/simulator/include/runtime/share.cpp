@@ -1,0 +1,212 @@
+// Blocks that are independent of one another run in several processes at once.
+//
+// Each process runs its part of the blocks on a copy of what there is, and says at the end which bytes of GM it has read and written.
+// Where it found nothing, met no other block, and no two processes met in GM, their results are put together. Otherwise they are thrown
+// away, and the blocks run one after the other: what is reported does not depend on how a kernel was run.
+#include "share.h"
+
+#ifdef __linux__
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+#include "schedule.h"
+
+namespace tile_sim
+{
+namespace
+{
+
+using Time = std::chrono::steady_clock;
+constexpr double worth_seconds = 0.25;  // of work that is left
+constexpr int64_t most_processes = 8;
+enum : uint8_t { was_read = 1, was_written = 2 };
+
+Time::time_point began;
+bool tried = false, worker = false;
+
+int64_t gm_in_use()
+{
+    int64_t end = 0;
+    for (const Region& region : machine.regions) end = std::max(end, region.end);
+    return (end + granule - 1) / granule * granule;
+}
+
+// What one process hands back: a byte for each granule of GM, the bytes themselves, and files with counts and with what was printed.
+class Part
+{
+public:
+    explicit Part(int64_t bytes) : bytes_(bytes)
+    {
+        void* at = mmap(nullptr, size_t(bytes + bytes / granule), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (at == MAP_FAILED) return;
+        data_ = static_cast<uint8_t*>(at);
+        counts_ = std::tmpfile(), printed_ = std::tmpfile();
+    }
+    Part(const Part&) = delete;
+    ~Part()
+    {
+        if (data_) munmap(data_, size_t(bytes_ + bytes_ / granule));
+        for (FILE* file : {counts_, printed_})
+            if (file) std::fclose(file);
+    }
+    bool good() const { return data_ && counts_ && printed_; }
+    uint8_t* touched() { return data_ + bytes_; }
+    void print_here() const { dup2(fileno(printed_), 1), dup2(fileno(printed_), 2); }
+    void fill(uint32_t first_event);
+    void take_data();
+    void take_counts();
+    void take_printed();
+
+private:
+    void write_counts(char kind, const std::map<std::string, int64_t>& counts) const
+    {
+        for (const auto& [name, count] : counts) std::fprintf(counts_, "%c %lld %s\n", kind, (long long)count, name.c_str());
+    }
+
+    int64_t bytes_;
+    uint8_t* data_ = nullptr;
+    FILE *counts_ = nullptr, *printed_ = nullptr;
+};
+
+void Part::fill(uint32_t first_event)
+{
+    Memory& gm = machine.gm;
+    for (int64_t i = 0; i < bytes_ / granule; ++i) {
+        uint8_t how = gm.writer[i] >= first_event ? was_written : 0;
+        for (auto& slot : gm.reader)
+            if (slot[i] >= first_event) how |= was_read;
+        if (!how) continue;
+        touched()[i] = how;
+        if (how & was_written) std::memcpy(data_ + i * granule, gm.at(i * granule), granule);
+    }
+    write_counts('i', machine.instructions), write_counts('b', machine.bytes);
+    std::fflush(counts_);
+}
+
+void Part::take_data()
+{
+    const int64_t count = bytes_ / granule;
+    for (int64_t first = 0, last = 0; first < count; first = last) {
+        const bool written = touched()[first] & was_written;
+        for (last = first; last < count && bool(touched()[last] & was_written) == written;) ++last;
+        if (!written) continue;
+        std::memcpy(machine.gm.at(first * granule), data_ + first * granule, size_t((last - first) * granule));
+        machine.gm.poison(first * granule, last * granule, false);
+    }
+}
+
+void Part::take_counts()
+{
+    char kind = 0, name[256];
+    long long count = 0;
+    std::rewind(counts_);
+    while (std::fscanf(counts_, "%c %lld %255[^\n]\n", &kind, &count, name) == 3)
+        (kind == 'i' ? machine.instructions : machine.bytes)[name] += count;
+}
+
+void Part::take_printed()
+{
+    char buffer[4096];
+    std::rewind(printed_);
+    for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, printed_)) > 0;) std::fwrite(buffer, 1, n, stdout);
+    std::fflush(stdout);
+}
+
+bool only_plain_accesses(uint32_t first_event)
+{
+    if (!machine.findings.empty() || !machine.gm.rewritten.empty()) return false;
+    return std::none_of(machine.events.begin() + first_event, machine.events.end(), [](const Event& e) { return e.atomic; });
+}
+
+[[noreturn]] void work(Part& part, int64_t first, int64_t last, const BlockRun& run)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    worker = true;
+    part.print_here();
+    machine.instructions.clear(), machine.bytes.clear();
+    const uint32_t first_event = uint32_t(machine.events.size());
+    for (int64_t block = first; block < last; ++block)
+        if (!run(uint32_t(block)) || !only_plain_accesses(first_event)) _exit(1);
+    part.fill(first_event);
+    std::fflush(stdout);
+    _exit(0);
+}
+
+bool all_ended_well(const std::vector<pid_t>& processes)
+{
+    bool good = true;
+    for (pid_t process : processes) {
+        int status = 0;
+        good = waitpid(process, &status, 0) == process && WIFEXITED(status) && !WEXITSTATUS(status) && good;
+    }
+    return good;
+}
+
+bool meet(std::vector<std::unique_ptr<Part>>& parts, int64_t granules)
+{
+    std::vector<uint8_t> all(static_cast<size_t>(granules));
+    for (auto& part : parts)
+        for (int64_t i = 0; i < granules; ++i) {
+            const uint8_t mine = part->touched()[i], others = all[size_t(i)];
+            if ((mine | others) & was_written && mine && others) return true;
+            all[size_t(i)] = mine | others;
+        }
+    return false;
+}
+
+bool is_worth_it(int64_t begun, int64_t left)
+{
+    if (tried || worker || left < 2 || begun < 1 || schedule.on() || machine.settings.trace || mutates_operands()) return false;
+    if (!machine.findings.empty() || std::thread::hardware_concurrency() < 2) return false;
+    const double seconds = std::chrono::duration<double>(Time::now() - began).count();
+    return seconds / double(begun) * double(left) > worth_seconds;
+}
+
+}  // namespace
+
+void begin_sharing() { tried = false, began = Time::now(); }
+bool is_worker() { return worker; }
+
+bool share_blocks(int64_t begun, const BlockRun& run)
+{
+    const int64_t left = machine.settings.launch - begun;
+    if (!is_worth_it(begun, left)) return false;
+    tried = true;
+    const int64_t count = std::min({int64_t(std::thread::hardware_concurrency()), most_processes, left}), bytes = gm_in_use();
+    std::vector<std::unique_ptr<Part>> parts;
+    for (int64_t i = 0; i < count; ++i) parts.push_back(std::make_unique<Part>(bytes));
+    if (!std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part->good(); })) return false;
+    std::fflush(stdout);
+    std::vector<pid_t> processes;
+    for (int64_t i = 0; i < count; ++i) {
+        const pid_t process = fork();
+        if (process == 0) work(*parts[size_t(i)], begun + left * i / count, begun + left * (i + 1) / count, run);
+        if (process > 0) processes.push_back(process);
+    }
+    const bool good = all_ended_well(processes) && int64_t(processes.size()) == count;
+    if (!good || meet(parts, bytes / granule)) return false;
+    for (auto& part : parts) part->take_data(), part->take_counts(), part->take_printed();
+    return true;
+}
+
+}  // namespace tile_sim
+
+#else
+
+namespace tile_sim
+{
+void begin_sharing() {}
+bool is_worker() { return false; }
+bool share_blocks(int64_t, const BlockRun&) { return false; }
+}  // namespace tile_sim
+
+#endif
