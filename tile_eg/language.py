@@ -348,10 +348,10 @@ _TILE_LATER = """pow leaky_relu bitwise_and bitwise_or bitwise_xor bitwise_not b
     bilinear_interpolation brcb brcb_experiment row_expand_mul row_expand_mul_experiment row_expand_sub_experiment
     row_expand_div_experiment sub_experiment abs_experiment mins_experiment reduce_sum_experiment fill_experiment
     gathermask_experiment sum_experiment reduce_sum_mask_experiment datacachecleanandinvalid_experiment"""
-_LATER = """alloc_var if_then_else If Then Else Select Persistent view reshape reinterpretcast reinterpret atomic_add printf
+_LATER = """alloc_var If Then Else Select Persistent view reshape reinterpretcast reinterpret atomic_add printf
     print dump_tensor dynamic dyn loop_break while_loop set_deq_scale verf vpow vand vor vnot vxor vcmp vselect vcumsum
     erf pow sin cos floor ceil round bitwise_and bitwise_or cumsum any_of all_of call_extern contiguous shmem_put_nbi
-    shmem_get_nbi shmem_ub_put_nbi shmem_ub_get_nbi c2d_im2col Then alloc_local wait_wgmma And Or Not"""
+    shmem_get_nbi shmem_ub_put_nbi shmem_ub_get_nbi c2d_im2col Then alloc_local wait_wgmma"""
 _EXPERT = """Scope alloc_ub alloc_L1 alloc_L0A alloc_L0B alloc_L0C mma set_flag wait_flag barrier_all pipe_barrier sync_all
     set_cross_flag wait_cross_flag init_flag clear_flag annotate_address annotate_layout sync_threads"""
 
@@ -374,6 +374,31 @@ _WORDS: dict[str, Word] = {
     **_like(_vector_unary, ["v" + op for op in UNARY], "", "{}: dst = f(src)"),
     **_like(_vector_binary, ["v" + op for op in BINARY], "", "{}: dst = f(a, b)"),
 }
+
+
+@number_word
+def if_then_else(condition: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y, element by element in T.Parallel: of elements, `a[i, j] > 0`, or of positions,
+    `c * 64 + i >= k * 64 + j`; joined by and, or, not."""
+    return x if condition else y
+
+
+@number_word
+def And(a: Any, b: Any) -> Any:  # noqa: N802
+    """Both conditions."""
+    return a and b
+
+
+@number_word
+def Or(a: Any, b: Any) -> Any:  # noqa: N802
+    """One of the conditions, or both."""
+    return a or b
+
+
+@number_word
+def Not(a: Any) -> Any:  # noqa: N802
+    """The opposite of a condition."""
+    return not a
 
 
 @number_word

@@ -54,6 +54,15 @@ CASES = [
     ("parallel (i, j) in (8, 16) { y[i, j] = 3 }", "nest(number(3.0))"),
     ("parallel (i, j) in (8, 16) { y[i, j] = f16(x[i, j]) }", "nest(s_cast(s_cast(elem load)))"),
     ("for i in serial(8) { y[i, :] = x[i, :] * 2 }", "nest(s_binary(mul, elem load, number(2.0)))"),
+    (
+        "parallel (i, j) in (8, 16) { y[i, j] = select(x[i, j] < v[i], 0, x[i, j]) }",
+        "nest(s_choose(lt, elem load, elem_row load, number(0.0), elem load))",
+    ),
+    (
+        "parallel (i, j) in (8, 16) { y[i, j] = select(i >= j, x[i, j], 0) }",
+        "nest(s_choose_at(lt, -1, 1, 1, elem load, number(0.0)))",
+    ),
+    ("parallel (i, j) in (8, 16) { y[i, j] = select(i + j < 30, x[i, j], 0) }", "nest(elem load)"),
     ("for i in serial(8) { y[i, :] = v[i] }", "nest(elem_row load)"),
     ("for i in serial(8) { y[i, :] = x[i, :] / sum(x[i, :]) }", "nest(s_binary(div, elem load, s_reduce(sum, elem load)))"),
     ("for i in serial(8) { y[i, :] = x[i, :] + sum(q[i, :]) }", "nest(s_binary(add, elem load, s_reduce(sum, elem fill)))"),
@@ -96,12 +105,15 @@ def test_an_element_loop_may_store_to_a_tensor():
 
 @pytest.mark.parametrize("sizes", [{"M": 5, "N": 16}, {"M": 8, "N": 3}, {"M": 1, "N": 1}])
 def test_loops_over_rows_and_elements_keep_to_what_is_valid(sizes):
-    values_of("""for i in serial(8) {
+    values_of(
+        """for i in serial(8) {
       z[i] = max(x[i, :])
       y[i, :] = exp(x[i, :] - z[i])
       z[i] = sum(y[i, :])
     }
-    parallel (i, j) in (8, 16) { y[i, j] = y[i, j] / z[i] + w[j] }""", **sizes)
+    parallel (i, j) in (8, 16) { y[i, j] = y[i, j] / z[i] + w[j] }""",
+        **sizes,
+    )
 
 
 def test_a_condition_on_an_outer_loop_is_decided_inside_a_row_loop():

@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from tile_eg.ir import arithmetic as ar
 from tile_eg.rules import LAWS, registry, theories
 from tile_eg.rules.sexpr import parse
 
@@ -72,6 +73,23 @@ class Meaning:
         a, b = self.value(x, shape), self.value(v, (1, shape[1]))
         return BINARY[self.text(op)](b, a) if swap == "1" else BINARY[self.text(op)](a, b)
 
+    def _cho(self, shape, op, a, b, x, y):
+        return ar.choose(self.comparison(op), *(self.value(part, shape) for part in (a, b, x, y)))
+
+    def _chos(self, shape, op, a, f, x, y):
+        a, x, y = (self.value(part, shape) for part in (a, x, y))
+        return ar.choose(self.comparison(op), a, np.full_like(a, self.number(f)), x, y)
+
+    def _choi(self, shape, op, a, n, x, y):
+        return self._chos(shape, op, a, 2, x, y)
+
+    def _ramp(self, shape, r, c, p, q):
+        i, j = np.ogrid[: shape[0], : shape[1]]
+        return (2 * i - 3 * j).astype(np.float32)
+
+    def comparison(self, op: str) -> str:
+        return op.strip('"') if op.startswith('"') else {"op": "lt", "m": "gt"}[op]
+
     def _bcast(self, shape, axis, v, n):
         return np.broadcast_to(self.value(v, (1, shape[0])).T if axis == "1" else self.value(v, (1, shape[1])), shape)
 
@@ -127,6 +145,11 @@ class Meaning:
             return rounded(self.scalar(args[1], shape), self.text(args[0]))
         if head == "SBin":
             return BINARY[self.text(args[0])](self.scalar(args[1], shape), self.scalar(args[2], shape))
+        if head == "SCho":
+            return ar.choose(self.comparison(args[0]), *(self.scalar(part, shape) for part in args[1:]))
+        if head == "SChoI":
+            x, y = (np.broadcast_to(self.scalar(part, shape), shape) for part in args[4:])
+            return ar.choose_at(self.comparison(args[0]), (2, -3), 2, x, y)
         reduced = REDUCE[self.text(args[0])](self.scalar(args[1], (ROWS, COLS)), axis=1)
         return reduced[None, :] if shape[0] == 1 else np.broadcast_to(reduced[:, None], shape)
 

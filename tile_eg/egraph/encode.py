@@ -131,6 +131,13 @@ class Encoder:
     def _reduce(self, t: Term) -> str:
         return f'(Red {t.args[0]} "{t.args[1]}" {self.term(t.args[2])})'
 
+    def _choose(self, t: Term) -> str:
+        return f'(Cho "{t.args[0]}" {" ".join(map(self.term, t.args[1:]))})'
+
+    def _choose_at(self, t: Term) -> str:
+        op, i, j, bound, x, y = t.args
+        return f'(ChoI "{op}" (Ramp {t.rows} {t.cols} {i} {j}) {self.expr(bound)} {self.term(x)} {self.term(y)})'
+
     def _cast(self, t: Term) -> str:
         return f'(Cast "{t.dtype}" {self.term(t.args[0])})'
 
@@ -150,7 +157,17 @@ class Encoder:
             return f'(SBin "{s.args[0]}" {x} {y})'
         if s.op == "s_cast":
             return f'(SCast "{s.dtype}" {self._scalar(s.args[0], None)})'
+        if s.op in ("s_choose", "s_choose_at"):
+            return self._chosen(s)
         return f'(SRed "{s.args[0]}" {self._scalar(s.args[1], s.dtype)} {s.cols})'
+
+    def _chosen(self, s: Term) -> str:
+        op, *rest = s.args
+        if s.op == "s_choose":
+            a, b, x, y = (self._scalar(p, p.dtype) for p in rest)
+            return f'(SCho "{op}" {a} {b} {x} {y})'
+        i, j, bound, *pair = rest
+        return f'(SChoI "{op}" {i} {j} {self.expr(bound)} {" ".join(self._scalar(p, s.dtype) for p in pair)})'
 
     def _arg(self, t: Term) -> str:
         return f"(Arg {t.args[0]} {t.args[1]})"

@@ -130,6 +130,19 @@ class Numbers:
         out[0, : made.size] = made
         return out
 
+    def _ramp(self, rows: int, cols: int, i: int, j: int) -> Array:
+        return (i * np.arange(rows)[:, None] + j * np.arange(cols)).astype(np.float32)
+
+    def _cho(self, op: str, *four: Class) -> Array:
+        return ar.choose(op, *map(self.of, four))
+
+    def _chos(self, op: str, a: Class, f: float, x: Class, y: Class) -> Array:
+        tile = self.of(a)
+        return ar.choose(op, tile, np.full_like(tile, f), self.of(x), self.of(y))
+
+    def _choi(self, op: str, a: Class, bound: ix.Expr, x: Class, y: Class) -> Array:
+        return self._chos(op, a, self.at(bound), x, y)
+
     def _arg(self, loop: int, k: int) -> Array:
         if loop not in self.states:
             raise Unbound
@@ -141,10 +154,11 @@ class Numbers:
     # scalar expressions
 
     def _par(self, rows: int, cols: int, s: Class) -> Array:
-        return np.broadcast_to(self.scalar(s, rows == 1), (rows, cols))
+        return np.broadcast_to(self.scalar(s, (rows, cols)), (rows, cols))
 
-    def scalar(self, cls: Class, vector: bool) -> Array:
-        """A scalar expression over all (i, j), as an array that broadcasts; in a `vector` reductions lie along it."""
+    def scalar(self, cls: Class, shape: tuple[int, int]) -> Array:
+        """A scalar expression over all (i, j), as an array that broadcasts to `shape`; in a vector reductions lie along it."""
+        vector = shape[0] == 1
         m = self.members.chosen[cls]
         match m.op:
             case "Ld" | "LdC":
@@ -154,13 +168,19 @@ class Numbers:
             case "K":
                 return np.full((1, 1), m.args[0], numpy_dtype(DTYPES[m.args[1]]))
             case "SUn":
-                return ar.unary(m.args[0], self.scalar(m.args[1], vector))
+                return ar.unary(m.args[0], self.scalar(m.args[1], shape))
             case "SBin":
-                return ar.binary(m.args[0], self.scalar(m.args[1], vector), self.scalar(m.args[2], vector))
+                return ar.binary(m.args[0], *(self.scalar(x, shape) for x in m.args[1:]))
+            case "SCho":
+                return ar.choose(m.args[0], *(self.scalar(x, shape) for x in m.args[1:]))
+            case "SChoI":
+                op, i, j, bound, *pair = m.args
+                x, y = (np.broadcast_to(self.scalar(p, shape), shape) for p in pair)
+                return ar.choose_at(op, (i, j), self.at(bound), x, y)
             case "SCast":
-                return self.scalar(m.args[1], vector).astype(numpy_dtype(DTYPES[m.args[0]]))
-        found = self.scalar(m.args[1], False)
-        tile = np.broadcast_to(found, (found.shape[0], m.args[2]))
+                return self.scalar(m.args[1], shape).astype(numpy_dtype(DTYPES[m.args[0]]))
+        over = (shape[1] if vector else shape[0], m.args[2])
+        tile = np.broadcast_to(self.scalar(m.args[1], over), over)
         valid = ~np.isnan(tile).all(axis=0)
         made = ar.reduce(m.args[0], tile[:, valid], 1)
         return made[None, :] if vector else made[:, None]

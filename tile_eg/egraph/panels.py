@@ -167,6 +167,19 @@ class _Splitter:
         name, x, y = t.args
         return self.builder.make("binary", name, self.tile(x, axis), self.tile(y, axis), **self.shape(t, axis))
 
+    def _choose(self, t: Term, axis: str) -> Term:
+        op, *four = t.args
+        return self.builder.make("choose", op, *(self.tile(x, axis) for x in four), **self.shape(t, axis))
+
+    def _choose_at(self, t: Term, axis: str) -> Term:
+        op, i, j, bound, *pair = t.args
+        args = op, i, j, bound - self._passed(i, j, axis), *(self.tile(x, axis) for x in pair)
+        return self.builder.make("choose_at", *args, **self.shape(t, axis))
+
+    def _passed(self, i: int, j: int, axis: str) -> Expr:
+        """What the positions of a panel's elements lack to those in the whole tile."""
+        return self.start * {ROWS: i, COLS: j, NONE: 0}[axis]
+
     def _bcast(self, t: Term, axis: str) -> Term:
         along, v = t.args
         inner = COLS if (axis == ROWS and along == 1) or (axis == COLS and along == 0) else NONE
@@ -190,6 +203,10 @@ class _Splitter:
         if s.op == "s_reduce":
             inner = NONE if axis == NONE else ROWS
             return self.builder.make(s.op, s.args[0], self.scalar(s.args[1], inner), **self.shape(s, inner))
+        if s.op == "s_choose_at":
+            op, p, q, bound, *pair = s.args
+            x, y = (self.scalar(a, axis) for a in pair)
+            return self.builder.make(s.op, op, p, q, bound - self._passed(p, q, axis), x, y, **_own_shape(s))
         args = (self.scalar(a, axis) if isinstance(a, Term) else a for a in s.args)
         return self.builder.make(s.op, *args, **_own_shape(s))
 

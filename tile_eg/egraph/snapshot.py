@@ -40,6 +40,10 @@ PHYSICAL = [
     "VDupIn",
     "VAxpy",
     "VMulAdd",
+    "VCho",
+    "VChoS",
+    "VChoI",
+    "VRamp",
     "VCopy",
     "Give",
     "Keep",
@@ -68,7 +72,7 @@ WHOLE = None
 
 @dataclass(frozen=True)
 class Tile:
-    """A value's shape and valid extents. `fill` is its constant where it has one.
+    """A value's shape and valid extents. `fill` is its constant where it has one, `ramp` its steps along rows and columns.
 
     Of a product, `matmul` tells which operands are transposed, `depth` and `operand` are its k and its operands' dtype.
     `rules` are those that found equal values.
@@ -85,6 +89,7 @@ class Tile:
     operand: DType | None = None
     term: Term | None = None
     rules: tuple[str, ...] = ()
+    ramp: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -222,6 +227,7 @@ class _Reader:
         dtypes = self.table("dt", lambda v: DTYPES[self.egraph.value_to_string(v)])
         vr, vc = self.table("vr", self.index.get), self.table("vc", self.index.get)
         fills = {r.output: self.egraph.value_to_f64(r.inputs[0]) for r in self.of("Fill")}
+        ramps = {r.output: (i64(r.inputs[2]), i64(r.inputs[3])) for r in self.of("Ramp")}
         products = {r.output: (bool(i64(r.inputs[2])), bool(i64(r.inputs[3]))) for r in self.of("MatMul")}
         operands = {r.output: dtypes[r.inputs[0]] for r in self.of("MatMul")}
         depth, terms, rules = self.table("depth", i64), self._terms(), self._made_by(("byV",))
@@ -229,7 +235,7 @@ class _Reader:
             v: Tile(
                 rows[v], cols[v], dtypes[v], vr[v], vc[v],
                 fills.get(v), products.get(v), depth.get(v, 0), operands.get(v), terms.get(v),
-                tuple(sorted(rules.get(v, ()))),
+                tuple(sorted(rules.get(v, ()))), ramps.get(v),
             )
             for v in rows
             if v in cols and v in dtypes and v in vr and v in vc

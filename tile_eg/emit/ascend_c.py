@@ -13,6 +13,7 @@ from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.emit.text_cube import CUBE_AND_COPIES
 from tile_eg.emit.text_index import EmitError, Scope, block, counted
 from tile_eg.emit.text_reduce import REDUCTIONS
+from tile_eg.emit.text_select import SELECTIONS
 from tile_eg.emit.text_vector import VECTOR_OPS
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, ONE, SUB, Expr
@@ -35,7 +36,7 @@ from tile_eg.ir.program import (
 )
 from tile_eg.ir.types import Level
 
-OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS}
+OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS}
 POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
 SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}
 
@@ -102,7 +103,7 @@ def _expressions(n: Node) -> list[Expr]:
         case Instr():
             tiles = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []))
             parts = [e for o in tiles for e in ((o.offset,) if hasattr(o, "offset") else (o.slot, o.row, o.col))]
-            return [n.rows, n.cols, n.depth, n.init, n.when, *parts]
+            return [n.rows, n.cols, n.depth, n.init, n.bound, n.when, *parts]
     return []
 
 

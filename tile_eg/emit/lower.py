@@ -10,6 +10,7 @@ from tile_eg.egraph import Where
 from tile_eg.emit.products import Products
 from tile_eg.emit.tasks import TaskLoop
 from tile_eg.extract import LoopStep, Schedule, Step, Storage
+from tile_eg.extract.pricing import choice_form
 from tile_eg.extract.schedule import Item, StorageId
 from tile_eg.ir.index import ONE, SUB, ZERO, Expr, both, const, less, maximum, minimum, substitute, var
 from tile_eg.ir.program import AIC, AIV, Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When
@@ -185,7 +186,7 @@ def _shift(node: Instr, trip: dict[str, Expr]) -> Instr:
             return replace(o, offset=substitute(o.offset, trip))
         return Tile(o.buffer, *(substitute(e, trip) for e in (o.slot, o.row, o.col)))
 
-    fields = {f: substitute(getattr(node, f), trip) for f in ("rows", "cols", "depth", "init", "when")}
+    fields = {f: substitute(getattr(node, f), trip) for f in ("rows", "cols", "depth", "init", "bound", "when")}
     scratch = operand(node.scratch) if node.scratch else None
     return replace(node, dst=operand(node.dst), srcs=tuple(map(operand, node.srcs)), scratch=scratch, **fields)  # type: ignore[arg-type]
 
@@ -284,6 +285,28 @@ def _reduction(low: Lowering, step: Step, name: str, form: str) -> Instr:
     return Instr(name, low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form=form, scratch=scratch)
 
 
+def _choice(low: Lowering, step: Step) -> Instr:
+    """A comparison and a selection by its bits; with a constant or with an index expression, the second source is a number."""
+    op, *rest = step.node.payload
+    where, sources = low.schedule.graph.where, tuple(map(low.tile, step.srcs))
+    form = choice_form(where[step.node.children[0]], where[step.node.cls])
+    name = f"vchoose_{op}" if step.node.op == "VCho" else f"vchooses_{op}"
+    assert step.scratch is not None
+    made = Instr(name, low.tile(step.dst), sources, *low.valid(step), form=form, scratch=low.tile(step.scratch))
+    number = rest[0] if rest else ZERO
+    return replace(made, bound=number) if isinstance(number, Expr) else replace(made, scalar=number)
+
+
+def _ramp(low: Lowering, step: Step) -> Instr:
+    """All of the buffer, its padding included: what reads whole rounds finds numbers there."""
+    where, buffer = low.schedule.graph.where[step.node.cls], low.buffers[step.dst]  # type: ignore[index]
+    i, j = where.tile.ramp or (0, 0)
+    h, w = where.shape
+    start = var(SUB) * (i * h if where.share == 0 else j * w if where.share == 1 else 0)
+    cols = buffer.cols if buffer.rows == 1 else buffer.pitch
+    return Instr("vramp", low.tile(step.dst), (), const(buffer.rows), const(cols), bound=start, steps=(i, j))
+
+
 def _fill(low: Lowering, step: Step) -> Instr:
     where, buffer = low.schedule.graph.where[step.node.cls], low.buffers[step.dst]  # type: ignore[index]
     rows, cols = buffer.rows, buffer.cols if buffer.rows == 1 else buffer.pitch
@@ -320,6 +343,10 @@ _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "VMulAdd": _overwriting("vmuladd"),
     "VRed": _reduce,
     "VRedBlock": lambda low, s: _reduction(low, s, f"vrow{s.node.payload[0]}", "blocks"),
+    "VCho": _choice,
+    "VChoS": _choice,
+    "VChoI": _choice,
+    "VRamp": _ramp,
     "VDup": _fill,
     "VDupIn": _fill,
     "VBrcb": _brcb,

@@ -9,7 +9,7 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.model import STAGED, slot_bytes
 from tile_eg.extract.order import Dependences, order_regions
-from tile_eg.extract.pricing import Price
+from tile_eg.extract.pricing import Price, bit_elements
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
 from tile_eg.extract.selection import OVERWRITES, STORES, Selection
 from tile_eg.extract.skew import lags
@@ -136,21 +136,24 @@ class Builder:
     def _scratch(self, node: Node) -> int | None:
         """Room for the partial rows of a row reduction: one repeat of 256 bytes a row, where a row is longer than that.
 
-        A reduction by blocks keeps what each of its steps leaves.
+        A reduction by blocks keeps what each of its steps leaves. A choice keeps the bits of its comparison.
         """
         if node.op == "VRedBlock":
             rows, cols = self.graph.where[node.children[0]].shape
             return self._room(node, 1, rows * sum(left for _, left in block_steps(cols) if left > 1))
+        if node.op in ("VCho", "VChoS", "VChoI"):
+            compared = self.graph.where[node.children[0]]
+            return self._room(node, 1, bit_elements(compared, self.graph.where[node.cls]), "bits")
         if node.op != "VRed" or node.payload[0] != 1:
             return None
         place = self.graph.where[node.children[0]]
         rows, lanes = place.shape[0], 256 // place.tile.dtype.bytes
         return self._room(node, rows, lanes) if place.shape[1] > lanes else None
 
-    def _room(self, node: Node, rows: int, cols: int) -> int:
+    def _room(self, node: Node, rows: int, cols: int, what: str = "rows") -> int:
         place = self.graph.where[node.children[0]]
         sid = self.ids.setdefault(("scratch", node.cls), len(self.ids))
-        size, name = rows * cols * place.tile.dtype.bytes, f"{self._name(node)}_rows"
+        size, name = rows * cols * place.tile.dtype.bytes, f"{self._name(node)}_{what}"
         self.storages[sid] = Storage(sid, name, Level.UB, rows, cols, place.tile.dtype, place.share, slot_bytes=size)
         return sid
 

@@ -11,7 +11,7 @@ from tile_eg.extract.flags import fit_ids, shrink
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.types import Level
 
-ELEMENTWISE = ("VUn", "VBin", "VBinS", "VBinR", "VBinC")
+ELEMENTWISE = ("VUn", "VBin", "VBinS", "VBinR", "VBinC", "VCho", "VChoS", "VChoI")
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 
 
@@ -217,9 +217,7 @@ def _copy_ub(schedule: Schedule, chip: Chip) -> None:
             schedule.addresses[sid] = tuple(at + i * step for i in range(schedule.copies))
 
 
-def _place(
-    schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], enforce: bool
-) -> tuple[dict[int, int], int]:
+def _place(schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], enforce: bool) -> tuple[dict[int, int], int]:
     """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
     align, limit = max(32, chip.align(level)), chip.level_bytes(level)
     if schedule.persistent:

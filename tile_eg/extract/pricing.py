@@ -26,6 +26,25 @@ class Price:
         return sum(self.cycles.values())
 
 
+def choice_form(compared: Where, chosen: Where) -> str:
+    """How a choice runs: flat over whole rounds of 256 bytes of what is compared, else row by row under a mask.
+
+    A comparison into UB takes no mask on this architecture, and reads and writes whole rounds.
+    """
+    rows, cols = chosen.shape
+    tile, size = chosen.tile, compared.tile.dtype.bytes
+    dense = all(cols * w.tile.dtype.bytes % 32 == 0 for w in (compared, chosen)) and tile.vcols.value == tile.cols
+    whole = tile.vrows.value == tile.rows
+    return "flat" if dense and (cols * size % 256 == 0 or (whole and rows * cols * size % 256 == 0)) else "rows"
+
+
+def bit_elements(compared: Where, chosen: Where) -> int:
+    """Elements as wide as those compared that hold a bit for each of them; for a choice row by row one block of 32 bytes."""
+    rows, cols = chosen.shape
+    flat = choice_form(compared, chosen) == "flat"
+    return max(32, ceil_div(rows * cols, 8) if flat else 0) // compared.tile.dtype.bytes
+
+
 def ceil_div(a: int, b: int) -> int:
     return -(-a // b)
 
@@ -150,6 +169,14 @@ def _block_reduce(p: Pricer, n: Node) -> list[Work]:
     return [replace(w, form="blocks") for w in _reduction(p, 1, n.payload[0], n.children[0])]
 
 
+def _choice(kind: str) -> Callable[[Pricer, Node], list[Work]]:
+    def works(p: Pricer, n: Node) -> list[Work]:
+        compared = n.children[0]
+        return [p.vector(f"v{kind}_{n.payload[0]}", n, choice_form(p.where(compared), p.where(n.cls)), compared)]
+
+    return works
+
+
 _SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
 _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "GmToL1": _gm_move("gm_to_l1"),
@@ -175,6 +202,10 @@ _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "VDupIn": lambda p, n: [p.vector("vdup", n, "flat")],
     "VAxpy": lambda p, n: [p.vector("vaxpy", n, n.payload[0])],
     "VMulAdd": lambda p, n: [p.vector("vmuladd", n, n.payload[0])],
+    "VCho": _choice("choose"),
+    "VChoS": _choice("chooses"),
+    "VChoI": _choice("chooses"),
+    "VRamp": lambda p, n: [p.vector("vramp", n, "flat")],
     "VCopy": lambda p, n: [p.vector("vcopy", n, "flat")],
     "NextCp": lambda p, n: [p.vector("vcopy", n, "flat")],
 }

@@ -64,6 +64,9 @@ class Definite:
             case kn.MatMul():
                 self.reads(e.a, written, ranges)
                 self.reads(e.b, written, ranges)
+            case kn.Choose():
+                for part in (e.a, e.b, e.x, e.y):
+                    self.reads(part, written, ranges)
             case kn.Select():
                 truth = decided(e.condition, ranges)
                 for part in {True: (e.x,), False: (e.y,), None: (e.x, e.y)}[truth]:

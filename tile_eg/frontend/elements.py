@@ -10,6 +10,7 @@ from tile_eg.frontend.dependence import Step, steps, temporaries
 from tile_eg.frontend.extents import meet
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
+from tile_eg.frontend.positions import parts, position
 from tile_eg.frontend.rounding import rounded
 from tile_eg.frontend.tiles import computing, promoted, reducing, valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -158,7 +159,9 @@ class Statement:
             case kn.Reduce():
                 return self.reduce(e, axes)
             case kn.Select():
-                return self.scalar(e.x if self.c.decide(e.condition, e.span) else e.y, axes, dtype)
+                return self.select(e, axes, dtype)
+            case kn.Choose():
+                return self.choose(e, axes, dtype)
         raise TileError("this operation is not supported in an element loop yet", e.span)
 
     def make(self, e: kn.TileExpr, op: str, *args: object, dtype: DType | None = None, **shape: Any) -> Term:
@@ -174,14 +177,38 @@ class Statement:
         return replace(s, term=self.tiles.make(None, "s_cast", s.term, dtype=dtype))
 
     def binary(self, e: kn.Binary, axes: Axes, dtype: DType) -> Scalar:
-        x, y = self.scalar(e.x, axes, dtype), self.scalar(e.y, axes, dtype)
-        if isinstance(e.x, kn.Number):
-            x = self.scalar(e.x, axes, y.term.dtype or dtype)
-        elif isinstance(e.y, kn.Number):
-            y = self.scalar(e.y, axes, x.term.dtype or dtype)
-        wide = promoted(x.term.dtype, y.term.dtype)
-        x, y = self.to(x, computing(wide)), self.to(y, computing(wide))
+        x, y, wide = self.pair(e.x, e.y, axes, dtype)
         term = self.make(e, "s_binary", e.op, x.term, y.term)
+        return self.to(Scalar(term, *self.meets(x, y, axes, e.span)), wide)
+
+    def pair(self, a: kn.TileExpr, b: kn.TileExpr, axes: Axes, dtype: DType) -> tuple[Scalar, Scalar, DType]:
+        """Two operands in the dtype that the vector unit works in on them, and the wider of their own."""
+        x, y = self.scalar(a, axes, dtype), self.scalar(b, axes, dtype)
+        if isinstance(a, kn.Number):
+            x = self.scalar(a, axes, y.term.dtype or dtype)
+        elif isinstance(b, kn.Number):
+            y = self.scalar(b, axes, x.term.dtype or dtype)
+        wide = promoted(x.term.dtype, y.term.dtype)
+        return self.to(x, computing(wide)), self.to(y, computing(wide)), wide
+
+    def choose(self, e: kn.Choose, axes: Axes, dtype: DType) -> Scalar:
+        a, b, _ = self.pair(e.a, e.b, axes, F32)
+        x, y, wide = self.pair(e.x, e.y, axes, dtype)
+        term = self.make(e, "s_choose", e.op, a.term, b.term, x.term, y.term, dtype=x.term.dtype)
+        compared = Scalar(a.term, *self.meets(a, b, axes, e.span))
+        chosen = Scalar(term, *self.meets(x, y, axes, e.span))
+        return self.to(Scalar(term, *self.meets(compared, chosen, axes, e.span)), wide)
+
+    def select(self, e: kn.Select, axes: Axes, dtype: DType) -> Scalar:
+        """A choice by position; where that is the same for all elements, what is chosen."""
+        inside = {v: n for v, n in self.step.extents.items() if v in ix.variables(e.condition)}
+        truth = self.c.truth(e.condition, inside)
+        if truth is not None:
+            return self.scalar(e.x if truth else e.y, axes, dtype)
+        yes, no, c = parts(e)
+        holds = position(self.c.index(c), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
+        x, y, wide = self.pair(yes, no, axes, dtype)
+        term = self.make(e, "s_choose_at", *holds, x.term, y.term, dtype=x.term.dtype)
         return self.to(Scalar(term, *self.meets(x, y, axes, e.span)), wide)
 
     def meets(self, x: Scalar, y: Scalar, axes: Axes, span: kn.Span | None) -> tuple[Expr | None, Expr | None]:

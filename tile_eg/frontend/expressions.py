@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend import scalars as sc
+from tile_eg.frontend.conditions import NAMES, Compared, Condition, both, chosen, either, of_elements, opposite
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.scope import Scope
@@ -46,13 +47,24 @@ class Expressions:
     def tile(self, node: Node) -> kn.TileExpr:
         """An expression that stands where a tile does: a number becomes a Number; windows may still be open."""
         v = self.value(node)
+        if of_elements(v):
+            raise TileError("a condition is no value", self.span(node), help="choose by it: select(x < y, 1, 0)")
         if isinstance(v, Expr):
             raise TileError("a grid or loop variable cannot be used as a value", self.span(node))
         return kn.Number(float(v), self.span(node)) if isinstance(v, int | float) else v
 
     def condition(self, node: Node) -> Expr:
         """A condition over grid and loop variables, as an index expression that is 0 or 1."""
-        return sc.as_index(self.value(node), self.span(node))
+        found = self.value(node)
+        if of_elements(found):
+            help = "choose element by element: x = select(a > b, x, y)"
+            raise TileError("a branch cannot depend on the elements of a tile", self.span(node), help=help)
+        return sc.as_index(found, self.span(node))
+
+    def choice(self, node: Node) -> Condition:
+        """A condition over indices or over elements."""
+        found = self.value(node)
+        return found if of_elements(found) else sc.as_index(found, self.span(node))
 
     def _number(self, node: Node) -> Scalar:
         text = str(node.children[0])
@@ -100,16 +112,22 @@ class Expressions:
             raise TileError("`.T` stands only beside `@`, as in a.T @ b", self.span(node))
         raise TileError(f"there is no `.{node.children[1]}`", self.span(node.children[1]), help="a transposed operand is a.T")
 
-    def _compare(self, node: Node) -> Scalar:
+    def _compare(self, node: Node) -> Condition:
         left, op, right = node.children
-        for side in (left, right):
-            if not sc.is_scalar(self.value(side)):
-                help = "of values, max(x, y), min(x, y) and relu(x) choose element by element"
-                raise TileError("indices and sizes are compared, not tiles", self.span(side), help=help)
-        return sc.COMPARE[str(op)](self.index(left), self.index(right))
+        if all(sc.is_scalar(self.value(side)) for side in (left, right)):
+            return sc.COMPARE[str(op)](self.index(left), self.index(right))
+        return Compared(NAMES[str(op)], self.tile(left), self.tile(right), self.span(node))
 
-    def _both(self, node: Node) -> Scalar:
-        return ix.both(self.condition(node.children[0]), self.condition(node.children[1]))
+    def _both(self, node: Node) -> Condition:
+        left, right = node.children
+        return both(self.choice(left), self.choice(right), self.span(node))
+
+    def _either(self, node: Node) -> Condition:
+        left, right = node.children
+        return either(self.choice(left), self.choice(right), self.span(node))
+
+    def _opposite(self, node: Node) -> Condition:
+        return opposite(self.choice(node.children[0]), self.span(node))
 
     def _call(self, node: Node) -> Any:
         name, args, span = str(node.children[0]), [a for a in node.children[1:] if a is not None], self.span(node)
@@ -142,7 +160,7 @@ class Expressions:
     def _select(self, args: list[Node], span: kn.Span) -> kn.TileExpr:
         if len(args) != 3:
             raise TileError("`select` takes a condition and two tiles: select(k == 0, x, y)", span)
-        return kn.Select(self.condition(args[0]), self.tile(args[1]), self.tile(args[2]), span)
+        return chosen(self.choice(args[0]), self.tile(args[1]), self.tile(args[2]), span)
 
     def _index(self, node: Node) -> Any:
         base, items = node.children[0], [i for i in node.children[1].children if i is not None]
@@ -197,5 +215,3 @@ def _one(name: str, args: list[Node], span: kn.Span) -> Node:
     if len(args) != 1:
         raise TileError(f"`{name}` takes one argument, not {len(args)}", span)
     return args[0]
-
-

@@ -21,6 +21,9 @@ def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
         case kn.Binary() | kn.Select():
             yield from regions(e.x)
             yield from regions(e.y)
+        case kn.Choose():
+            for part in (e.a, e.b, e.x, e.y):
+                yield from regions(part)
         case kn.MatMul():
             yield from regions(e.a)
             yield from regions(e.b)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isinf
 
+from tile_eg.frontend.conditions import COMPARE
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index as ix
@@ -142,6 +143,9 @@ class Printer:
             case kn.Select():
                 parts = (index_text(e.condition), self.expression(e.x, 0), self.expression(e.y, 0))
                 return f"select({', '.join(parts)})"
+            case kn.Choose():
+                test = f"{self.expression(e.a, 1)} {COMPARE[e.op]} {self.expression(e.b, 1)}"
+                return f"select({test}, {self.expression(e.x, 0)}, {self.expression(e.y, 0)})"
             case kn.Reduce():
                 name = e.op if e.axis == 1 and len(known_shape(e.x) or ()) == 1 else REDUCTIONS[e.op, e.axis]
                 return f"{name}({self.expression(e.x, 0)})"

@@ -13,7 +13,7 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import TileError
-from tile_eg.frontend import scalars
+from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_values import (
     Buffer,
@@ -31,7 +31,7 @@ from tile_eg.frontend.python_values import (
 from tile_eg.frontend.python_words import HANDLERS
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Select, Span, Unary
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Span, Unary
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
@@ -162,7 +162,10 @@ def _compare(b: Builder, node: ast.Compare) -> Any:
 
 def _compare_two(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     if is_tile(x) or is_tile(y):
-        raise b.error("comparing tiles is not supported yet", node)
+        if op not in SIGNS:
+            raise b.error("elements have <, <=, >, >=, == and !=", node)
+        span = b.span(node)
+        return conditions.Compared(conditions.NAMES[SIGNS[op]], as_tile(x, span), as_tile(y, span), span)
     if isinstance(x, Expr) or isinstance(y, Expr):
         if not (is_index(x) and is_index(y)):
             raise b.error("an index can be compared with integers only", node)
@@ -178,33 +181,40 @@ def plain(e: Expr) -> Any:
 
 
 def _and(x: Any, y: Any) -> Any:
-    if not isinstance(x, Expr):
+    if not conditions.is_condition(x):
         return y if x else x
-    return index.both(x, y) if isinstance(y, Expr) else x if y else y
+    return conditions.both(x, y, None) if conditions.is_condition(y) else x if y else y
 
 
 def _not(x: Any) -> Any:
-    return scalars.negation(x) if isinstance(x, Expr) else not x
+    return conditions.opposite(x, None) if conditions.is_condition(x) else not x
 
 
 def _boolean(b: Builder, node: ast.BoolOp) -> Any:
     found = evaluate(b, node.values[0])
     for e in node.values[1:]:
         if isinstance(node.op, ast.And):
-            found = found if not isinstance(found, Expr) and not found else _and(found, evaluate(b, e))
-        elif isinstance(found, Expr):
-            found = plain(index.wrap(_not(_and(_not(found), _not(evaluate(b, e))))))
+            found = found if not conditions.is_condition(found) and not found else _and(found, evaluate(b, e))
+        elif conditions.is_condition(found):
+            found = _or(found, evaluate(b, e), b.span(node))
         else:
             found = found or evaluate(b, e)
     return found
 
 
+def _or(x: Any, y: Any, span: Span) -> Any:
+    if not conditions.is_condition(y):
+        return y if y else x
+    found = conditions.either(x, y, span)
+    return plain(found) if isinstance(found, Expr) else found
+
+
 def _choice(b: Builder, node: ast.IfExp) -> Any:
     test = evaluate(b, node.test)
-    if not isinstance(test, Expr):
+    if not conditions.is_condition(test):
         return evaluate(b, node.body if test else node.orelse)
     x, y = as_tile(evaluate(b, node.body), b.span(node)), as_tile(evaluate(b, node.orelse), b.span(node))
-    return Select(test, x, y, b.span(node))
+    return conditions.chosen(test, x, y, b.span(node))
 
 
 # Windows
@@ -318,7 +328,7 @@ def is_of_kernel(value: Any) -> bool:
     """A value that plain Python cannot compute with."""
     if isinstance(value, (list, tuple)):
         return any(map(is_of_kernel, value))
-    return is_tile(value) or isinstance(value, Expr)
+    return is_tile(value) or conditions.is_condition(value)
 
 
 def call_word(b: Builder, word: language.Word, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:

@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.conditions import of_elements
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_expr import arithmetic, evaluate
 from tile_eg.frontend.python_source import read_function
@@ -78,7 +79,7 @@ def _return(r: Reader, node: ast.Return) -> None:
 
 def _assert(r: Reader, node: ast.Assert) -> None:
     test = evaluate(r, node.test)
-    if isinstance(test, Expr) or is_tile(test):
+    if isinstance(test, Expr) or is_tile(test) or of_elements(test):
         raise r.error("an assertion about run-time values is not supported", node)
     if not test:
         why = f": {evaluate(r, node.msg)}" if node.msg else ""
@@ -149,8 +150,9 @@ def _loaded(target: ast.expr) -> ast.expr:
 
 def _if(r: Reader, node: ast.If) -> None:
     test = evaluate(r, node.test)
-    if is_tile(test):
-        raise r.error("a branch on the elements of a tile is not supported", node.test)
+    if is_tile(test) or of_elements(test):
+        help = "choose element by element: T.if_then_else(x > y, x, y)"
+        raise r.error("a branch cannot depend on the elements of a tile", node.test, help)
     if not isinstance(test, Expr):
         return r.run(node.body if test else node.orelse)
     if r.in_parallel:

@@ -7,11 +7,13 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.conditions import of_elements
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.kernel import (
     Binary,
     Broadcast,
     Cast,
+    Choose,
     MatMul,
     Number,
     Reduce,
@@ -23,7 +25,7 @@ from tile_eg.ir.kernel import (
 )
 from tile_eg.ir.types import DType, dtype_of
 
-TILE_NODES = (Region, Number, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select)
+TILE_NODES = (Region, Number, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose)
 
 
 @dataclass(frozen=True)
@@ -159,6 +161,8 @@ def as_tile(value: Any, span: Span | None) -> TileExpr:
         if len(value.items) != 2:
             raise TileError("a vector becomes a tile as v[:, None] or v[None, :]", span)
         return Broadcast(region(value), 1 if value.items[1] is None else 0, span)
+    if of_elements(value):
+        raise TileError("a condition is no value", span, help="choose by it: T.if_then_else(x < y, 1.0, 0.0)")
     if isinstance(value, Expr) and value.value is not None:
         return Number(float(value.value), span)
     if isinstance(value, Transposed):

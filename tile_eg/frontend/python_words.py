@@ -12,6 +12,7 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import TileError
+from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_values import (
     Buffer,
@@ -126,6 +127,33 @@ def _parallel(b: Builder, span: Span, *extents: Any, **_: Any) -> Loop:
 def _grid(b: Builder, span: Span, *extents: Any) -> Loop:
     found = sizes(extents, "the extent of T.grid", span)
     return Loop("serial", (0,) * len(found), found)
+
+
+# Conditions
+
+
+@handles("if_then_else")
+def _if_then_else(b: Builder, span: Span, condition: Any, x: Any, y: Any) -> Any:
+    if not is_condition(condition):
+        if is_tile(condition):
+            raise TileError("a condition compares: x > 0, x == y, i < n", span)
+        return x if condition else y
+    return chosen(condition, as_tile(x, span), as_tile(y, span), span)
+
+
+def _joined(word: str, join: Callable[..., Any]) -> None:
+    @handles(word)
+    def joined(b: Builder, span: Span, x: Any, y: Any) -> Any:
+        return join(*(v if is_condition(v) else index.const(int(bool(v))) for v in (x, y)), span)
+
+
+_joined("And", both)
+_joined("Or", either)
+
+
+@handles("Not")
+def _opposite(b: Builder, span: Span, x: Any) -> Any:
+    return opposite(x, span) if is_condition(x) else not x
 
 
 # Moves

@@ -5,7 +5,9 @@ The kernel has to have passed `check`. What has a meaning but no term yet raises
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+from types import MappingProxyType
 
 from tile_eg.errors import TileError, in_source
 from tile_eg.frontend import elements, fold
@@ -14,6 +16,7 @@ from tile_eg.frontend.extents import smaller
 from tile_eg.frontend.fold import Varying
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
+from tile_eg.frontend.positions import parts, position
 from tile_eg.frontend.ranges import decided, surely_equal
 from tile_eg.frontend.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -108,6 +111,12 @@ class Converter:
             )  # fmt: skip
         return truth
 
+    def truth(self, condition: Expr, extents: Mapping[str, int] = MappingProxyType({})) -> bool | None:
+        """The truth of a condition at all elements of a loop over `extents`, and on all trips, else None."""
+        elements = {v: (0, n - 1) for v, n in extents.items()}
+        facts = {} if elements else self.facts
+        return decided(self.index(condition), self.tiles.ranges | facts | elements)
+
     def located(self, r: kn.Region) -> kn.Region:
         return kn.Region(r.name, tuple(self.index(s) for s in r.starts), r.extents, r.span)
 
@@ -161,7 +170,7 @@ class Converter:
             case kn.Unary():
                 return t.unary(e.op, self.tile(e.x, env, shape, dtype), e.span)
             case kn.Binary():
-                return t.binary(e.op, *self.operands(e, env, shape, dtype), e.span)
+                return t.binary(e.op, *self.pair(e.x, e.y, env, shape, dtype), e.span)
             case kn.Cast():
                 return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
             case kn.Broadcast():
@@ -172,15 +181,27 @@ class Converter:
             case kn.MatMul():
                 return self.product(e, env)
             case kn.Select():
-                return self.tile(e.x if self.decide(e.condition, e.span) else e.y, env, shape, dtype)
+                return self.select(e, env, shape, dtype)
+            case kn.Choose():
+                compared = self.pair(e.a, e.b, env, shape, dtype)
+                return t.choose(e.op, compared, self.pair(e.x, e.y, env, shape, dtype), e.span)
 
-    def operands(self, e: kn.Binary, env: Env, shape: tuple[int, int], dtype: DType) -> tuple[Term, Term]:
-        """Both operands; a number takes the other's dtype and extents."""
-        if isinstance(e.x, kn.Number):
-            y = self.tile(e.y, env, shape, dtype)
-            return self.number(e.x, y), y
-        x = self.tile(e.x, env, shape, dtype)
-        return (x, self.number(e.y, x)) if isinstance(e.y, kn.Number) else (x, self.tile(e.y, env, shape, x.dtype or dtype))
+    def select(self, e: kn.Select, env: Env, shape: tuple[int, int], dtype: DType) -> Term:
+        """One of two tiles: the one, where the condition is known, else a choice that is made at run time."""
+        truth = self.truth(e.condition)
+        if truth is not None:
+            return self.tile(e.x if truth else e.y, env, shape, dtype)
+        x, y, c = parts(e)
+        holds = position(self.index(c), (None, None), {}, self.tiles.ranges, e.span)
+        return self.tiles.choose_at(holds, self.pair(x, y, env, shape, dtype), e.span)
+
+    def pair(self, a: kn.TileExpr, b: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> tuple[Term, Term]:
+        """Two operands; a number takes the other's dtype and extents."""
+        if isinstance(a, kn.Number):
+            y = self.tile(b, env, shape, dtype)
+            return self.number(a, y), y
+        x = self.tile(a, env, shape, dtype)
+        return (x, self.number(b, x)) if isinstance(b, kn.Number) else (x, self.tile(b, env, shape, x.dtype or dtype))
 
     def number(self, n: kn.Number, other: Term) -> Term:
         return self.tiles.make(n.span, "fill", float(n.value), like=other)

@@ -8,6 +8,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.frontend.extents import inside, meet
 from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.positions import Position
 from tile_eg.frontend.ranges import Ranges
 from tile_eg.frontend.rounding import rounded
 from tile_eg.ir import index as ix
@@ -96,9 +97,31 @@ class Tiles:
     def binary(self, name: str, x: Term, y: Term, span: Span | None) -> Term:
         """Operands of equal shape; the wider dtype wins, and bf16 is computed in f32."""
         dtype = promoted(x.dtype, y.dtype)
-        x, y = self.cast(x, computing(dtype), span), self.cast(y, computing(dtype), span)
+        x, y = self.alike(x, y, span)
         vrows, vcols = self.meets(x, y, span)
         return self.cast(self.make(span, "binary", name, x, y, like=x, vrows=vrows, vcols=vcols), dtype, span)
+
+    def choose(self, op: str, compared: tuple[Term, Term], pair: tuple[Term, Term], span: Span | None) -> Term:
+        """x of `pair` where the first compared is to the second as `op` says, else y; both pairs in their wider dtype."""
+        a, b = self.alike(*compared, span)
+        (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
+        rows, cols = self.meets(x, y, span)
+        like = self.make(span, "choose", op, a, b, x, y, like=x, vrows=rows, vcols=cols)
+        for other in (a, b):
+            rows, cols = self.meets(like, other, span)
+            like = self.make(span, "choose", op, a, b, x, y, like=x, vrows=rows, vcols=cols)
+        return self.cast(like, dtype, span)
+
+    def choose_at(self, holds: Position, pair: tuple[Term, Term], span: Span | None) -> Term:
+        """x of `pair` where an element's position is as `holds` says, else y."""
+        (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
+        rows, cols = self.meets(x, y, span)
+        return self.cast(self.make(span, "choose_at", *holds, x, y, like=x, vrows=rows, vcols=cols), dtype, span)
+
+    def alike(self, x: Term, y: Term, span: Span | None) -> tuple[Term, Term]:
+        """Both in the dtype that the vector unit works in on them."""
+        dtype = computing(promoted(x.dtype, y.dtype))
+        return self.cast(x, dtype, span), self.cast(y, dtype, span)
 
     def meets(self, x: Term, y: Term, span: Span | None) -> tuple[Expr, Expr]:
         return (
@@ -139,7 +162,7 @@ class Tiles:
         match x.op, x.args:
             case ("load" | "fill" | "nest", _):
                 return again(*x.args)
-            case ("unary" | "binary" | "cast", _):
+            case ("unary" | "binary" | "cast" | "choose" | "choose_at", _):
                 return again(*(self.narrowed(a, rows, cols, span) if isinstance(a, Term) else a for a in x.args))
             case "bcast", (axis, v):
                 return again(axis, self.narrowed(v, None, rows if axis == 1 else cols, span))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend.windows import shape_text
+from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.types import BF16, F16, F32, DType
 
@@ -53,6 +54,8 @@ class Typing:
                 return self.of(_known(e, e.op, UNARY).x)
             case kn.Binary() | kn.Select():
                 return self.pair(e)
+            case kn.Choose():
+                return self.choice(e)
             case kn.Broadcast():
                 return self.broadcast(e)
             case kn.MatMul():
@@ -79,6 +82,14 @@ class Typing:
             _known(e, e.op, BINARY)
         x, y = self.of(e.x), self.of(e.y)
         return Type(joined(x, y, e.span), _common(x.dtype, y.dtype, e.span))
+
+    def choice(self, e: kn.Choose) -> Type:
+        """All four of one shape, or numbers or broadcast vectors; the type is that of what is chosen."""
+        compared = self.pair(kn.Select(ix.ONE, e.a, e.b, e.span))
+        chosen = self.pair(kn.Select(ix.ONE, e.x, e.y, e.span))
+        if chosen.dtype is None:
+            return Type(compared.shape, None)
+        return Type(joined(Type(compared.shape, F32), chosen, e.span), chosen.dtype)
 
     def broadcast(self, e: kn.Broadcast) -> Type:
         x = self.of(e.x)

@@ -6,7 +6,21 @@ from dataclasses import dataclass, replace
 
 from tile_eg.errors import TileError
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Broadcast, Cast, MatMul, Number, Reduce, Region, Select, Span, Tensor, TileExpr, Unary
+from tile_eg.ir.kernel import (
+    Binary,
+    Broadcast,
+    Cast,
+    Choose,
+    MatMul,
+    Number,
+    Reduce,
+    Region,
+    Select,
+    Span,
+    Tensor,
+    TileExpr,
+    Unary,
+)
 
 Shape = tuple[int, ...]
 
@@ -53,6 +67,9 @@ def known_shape(e: TileExpr | OpenWindow) -> Shape | None:
         case Binary() | Select():
             x, y = known_shape(e.x), known_shape(e.y)
             return max((s for s in (x, y) if s), key=len, default=None if None in (x, y) else ())
+        case Choose():
+            parts = [known_shape(part) for part in (e.a, e.b, e.x, e.y)]
+            return max((s for s in parts if s), key=len, default=None if None in parts else ())
         case MatMul():
             return _product_shape(e)
         case Reduce():
@@ -78,6 +95,10 @@ def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
         case Binary() | Select():
             shape = shape if shape is not None else known_shape(e)
             return replace(e, x=close(e.x, shape), y=close(e.y, shape))
+        case Choose():
+            shape = shape if shape is not None else known_shape(e)
+            a, b, x, y = (close(part, shape) for part in (e.a, e.b, e.x, e.y))
+            return replace(e, a=a, b=b, x=x, y=y)
         case Broadcast():
             return replace(e, x=close(e.x, (shape[1 - e.axis],) if shape is not None and len(shape) == 2 else None))
         case Reduce():

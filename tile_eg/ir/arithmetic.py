@@ -20,6 +20,9 @@ UNARY: dict[str, Callable[[Array], Array]] = {
 BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
 }  # fmt: skip
+COMPARE: dict[str, Callable[[Array, Array], Array]] = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
 REDUCE: dict[str, tuple[Callable[..., Array], float]] = {
     "max": (np.max, -np.inf), "min": (np.min, np.inf), "sum": (np.sum, 0.0),
 }  # fmt: skip
@@ -38,6 +41,18 @@ def binary(name: str, x: Array, y: Array) -> Array:
     return BINARY[name](x, y)
 
 
+def choose(op: str, a: Array, b: Array, x: Array, y: Array) -> Array:
+    """x where `a op b` holds, else y; the comparison is exact, and x and y have one dtype."""
+    return np.where(COMPARE[op](a.astype(np.float32), b.astype(np.float32)), x, y)
+
+
+def choose_at(op: str, steps: tuple[int, int], bound: int, x: Array, y: Array) -> Array:
+    """x where `steps[0] * row + steps[1] * col op bound` holds of an element's position, else y. x and y are two tiles of one
+    shape and dtype."""
+    i, j = np.ogrid[: x.shape[0], : x.shape[1]]
+    return np.where(COMPARE[op](steps[0] * i + steps[1] * j, np.asarray(bound)), x, y)
+
+
 def reduce(name: str, x: Array, axis: int) -> Array:
     """A reduction, accumulated in f32 and rounded to x's dtype."""
     f, _ = REDUCE[name]
@@ -47,7 +62,3 @@ def reduce(name: str, x: Array, axis: int) -> Array:
 def matmul(a: Array, b: Array) -> Array:
     """f32 product of f16, bf16 or f32 operands."""
     return a.astype(np.float32) @ b.astype(np.float32)
-
-
-
-

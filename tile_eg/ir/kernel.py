@@ -122,7 +122,7 @@ class Cast:
 
 @dataclass(frozen=True)
 class Select:
-    """x where the condition (an index expression, 0 or 1) holds, else y."""
+    """x where the condition (an index expression, 0 or 1) holds, else y. In an element loop it may vary with the element."""
 
     condition: Expr
     x: TileExpr
@@ -130,7 +130,22 @@ class Select:
     span: Span | None = _span()
 
 
-TileExpr = Union[Region, Number, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select]
+@dataclass(frozen=True)
+class Choose:
+    """x where `a op b` holds of the elements, else y. op: lt le gt ge eq ne; a comparison with NaN holds for ne alone.
+
+    All four have equal shapes, or are Numbers or Broadcasts.
+    """
+
+    op: str
+    a: TileExpr
+    b: TileExpr
+    x: TileExpr
+    y: TileExpr
+    span: Span | None = _span()
+
+
+TileExpr = Union[Region, Number, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose]
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,7 @@ UNARY = ("exp", "ln", "abs", "sqrt", "rsqrt", "relu", "reciprocal", "copy")
 BINARY = ("add", "sub", "mul", "div", "max", "min")
 SCALAR = ("adds", "muls", "maxs", "mins")
 REDUCE = ("max", "sum", "min")
+COMPARE = ("lt", "le", "gt", "ge", "eq", "ne")
 VECTOR = (
     *(f"v{u}" for u in UNARY),
     *(f"v{b}" for b in BINARY),
@@ -90,6 +91,9 @@ VECTOR = (
     "vbrcb",
     "vaxpy",
     "vmuladd",
+    *(f"vchoose_{c}" for c in COMPARE),
+    *(f"vchooses_{c}" for c in COMPARE),
+    "vramp",
 )
 OVERWRITES = ("vaxpy", "vmuladd")
 
@@ -111,6 +115,9 @@ class Instr:
     vcolR      dst vector of cols <- src tile, reduced over its rows
     vcast      dst (its dtype) <- src;  vdup  dst = scalar;  vbrcb  dst (rows x 32 bytes) <- src vector, each element repeated
     vaxpy      dst += scalar * src;     vmuladd  dst += a * b
+    vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
+               OP: lt le gt ge eq ne; `scratch` holds the bits of the comparison
+    vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of f32, exact up to 2^24
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
     rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`).
@@ -125,6 +132,8 @@ class Instr:
     depth: Expr = ONE
     scalar: float = 0.0
     init: Expr = ONE
+    bound: Expr = ZERO
+    steps: tuple[int, int] = (0, 0)
     transpose: bool = False
     relu: bool = False
     swap: bool = False

@@ -16,6 +16,7 @@ from tile_eg.ir.program import (
     AIC,
     AIV,
     BINARY,
+    COMPARE,
     Buffer,
     CrossSet,
     CrossWait,
@@ -39,7 +40,8 @@ _UB, _OUT = (Level.UB,), (Level.GM, Level.WS)
 PLACES: dict[str, tuple[tuple[Level, ...], ...]] = {
     "gm_to_l1": ((Level.L1,), _OUT), "l1_to_l0a": ((Level.L0A,), (Level.L1,)), "l1_to_l0b": ((Level.L0B,), (Level.L1,)),
     "mmad": ((Level.L0C,), (Level.L0A,), (Level.L0B,)), "fixpipe": ((*_OUT, Level.L1), (Level.L0C,)),
-    "gm_to_ub": (_UB, _OUT), "ub_to_gm": (_OUT, _UB), "vdup": (_UB,),
+    "gm_to_ub": (_UB, _OUT), "ub_to_gm": (_OUT, _UB), "vdup": (_UB,), "vramp": (_UB,),
+    **{f"vchoose_{c}": (_UB,) * 5 for c in COMPARE}, **{f"vchooses_{c}": (_UB,) * 4 for c in COMPARE},
 }  # fmt: skip
 TWO_SOURCES = ("vmuladd", *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")))
 
@@ -128,7 +130,7 @@ def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
         level = _level(p, o, i.span)
         if level not in levels:
             raise TileError(f"{i.op} cannot use {level} here", i.span, help=f"this operand lies in {' or '.join(levels)}")
-    for e in (i.rows, i.cols, i.depth, i.init, i.when, *_offsets(i)):
+    for e in (i.rows, i.cols, i.depth, i.init, i.bound, i.when, *_offsets(i)):
         _known(e, scope, i.span)
 
 

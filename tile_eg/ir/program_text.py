@@ -125,7 +125,8 @@ def _instr(i: Instr) -> str:
         parts += ["<-", ", ".join(map(_operand, i.srcs))]
     parts += [":", " x ".join(map(str, (i.rows, i.cols, i.depth)[: 2 if i.depth == ONE else 3]))]
     parts += [w for w in WORDS if getattr(i, w)]
-    parts += [f"{w} {getattr(i, w)}" for w in ("scalar", "init", "form", "when") if getattr(i, w) != DEFAULTS[w]]
+    parts += [f"{w} {getattr(i, w)}" for w in ("scalar", "init", "bound", "form", "when") if getattr(i, w) != DEFAULTS[w]]
+    parts += [f"steps {i.steps[0]}, {i.steps[1]}"] if i.op == "vramp" else []
     parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
     parts += [f"by {', '.join(i.rules)}"] if i.rules else []
     parts += [f" # {PurePath(i.span.file).name}:{i.span.line}"] if i.span else []
@@ -285,7 +286,8 @@ class _Parser(Tokens):
         return Instr(op, dst, tuple(srcs), rows, cols, depth, **options)
 
     def _options(self) -> dict:
-        read: dict[str, Callable] = {"scalar": self.real, "init": self.expr, "when": self.expr, "scratch": self._tile}
+        read: dict[str, Callable] = {"scalar": self.real, "steps": self._pair, "scratch": self._tile}
+        read |= dict.fromkeys(("init", "bound", "when"), self.expr)
         read |= {"form": lambda: self.need("flat", "rows", "blocks"), **{w: (lambda: True) for w in WORDS}}
         out = {}
         while word := self.take(*read):
@@ -296,6 +298,11 @@ class _Parser(Tokens):
                 rules.append(self.word("a rule's name"))
             out["rules"] = tuple(rules)
         return out
+
+    def _pair(self) -> tuple[int, int]:
+        first = self.integer()
+        self.need(",")
+        return first, self.integer()
 
     def operand(self) -> Operand:
         _, text, start = self.tokens[self.at]

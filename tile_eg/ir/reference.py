@@ -163,8 +163,14 @@ class Block:
                 return _reduced(e.op, self.value(e.x, env), e.axis)
             case kn.MatMul():
                 return _product(self.value(e.a, env), self.value(e.b, env), e)
+            case kn.Select() if self.elements:
+                return self.chosen(np.asarray(evaluate(e.condition, env)) != 0, self.value(e.x, env), self.value(e.y, env))
             case kn.Select():
                 return self.value(e.x if evaluate(e.condition, env) else e.y, env)
+            case kn.Choose():
+                a, b = self.value(e.a, env), self.value(e.b, env)
+                holds = ar.COMPARE[e.op](*(t.data.astype(_common(a, b)).astype(np.float32) for t in (a, b)))
+                return self.chosen(holds, self.value(e.x, env), self.value(e.y, env), _both(a.valid, b.valid))
 
     def load(self, r: kn.Region, env: Env) -> Tile:
         array = self.tensors[r.name]
@@ -175,6 +181,13 @@ class Block:
             return Tile(data)
         data[~inside] = np.nan
         return Tile(data, inside)
+
+    def chosen(self, holds: Array, x: Tile, y: Tile, valid: Array | None = None) -> Tile:
+        """x where it holds, else y; valid where both of them are."""
+        dtype = _common(x, y)
+        data = np.where(holds, x.data.astype(dtype), y.data.astype(dtype))
+        valid = _both(valid, _both(x.valid, y.valid))
+        return Tile(data, None if valid is None else np.broadcast_to(valid, data.shape), x.number and y.number)
 
     def binary(self, e: kn.Binary, env: Env) -> Tile:
         x, y = self.value(e.x, env), self.value(e.y, env)

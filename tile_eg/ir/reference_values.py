@@ -145,6 +145,14 @@ class Run:
     def _cast(self, t: Term) -> Array:
         return self.term(t.args[0]).astype(numpy_dtype(_dtype(t)))
 
+    def _choose(self, t: Term) -> Array:
+        op, *four = t.args
+        return ar.choose(op, *map(self.term, four))
+
+    def _choose_at(self, t: Term) -> Array:
+        op, i, j, bound, x, y = t.args
+        return ar.choose_at(op, (i, j), self.at(bound), self.term(x), self.term(y))
+
     def _arg(self, t: Term) -> Array:
         return self.states[t.args[0]][t.args[1]]
 
@@ -154,10 +162,10 @@ class Run:
     # scalar expressions
 
     def _nest(self, t: Term) -> Array:
-        return np.broadcast_to(self.scalar(t.args[0], t.rows), (t.rows, t.cols)).copy()
+        return np.broadcast_to(self.scalar(t.args[0], t.rows, t.cols), (t.rows, t.cols)).copy()
 
-    def scalar(self, s: Term, rows: int) -> Array:
-        """A scalar expression over all points of a tile with this many rows, as an array that broadcasts to it."""
+    def scalar(self, s: Term, rows: int, cols: int) -> Array:
+        """A scalar expression over all points of a tile of rows x cols, as an array that broadcasts to it."""
         match s.op:
             case "elem" | "elem_col":
                 return self.term(s.args[0])
@@ -166,11 +174,17 @@ class Run:
             case "number":
                 return np.full((1, 1), s.args[0], numpy_dtype(_dtype(s)))
             case "s_unary":
-                return ar.unary(s.args[0], self.scalar(s.args[1], rows))
+                return ar.unary(s.args[0], self.scalar(s.args[1], rows, cols))
             case "s_binary":
-                return ar.binary(s.args[0], self.scalar(s.args[1], rows), self.scalar(s.args[2], rows))
+                return ar.binary(s.args[0], *(self.scalar(x, rows, cols) for x in s.args[1:]))
+            case "s_choose":
+                return ar.choose(s.args[0], *(self.scalar(x, rows, cols) for x in s.args[1:]))
+            case "s_choose_at":
+                op, i, j, bound, *pair = s.args
+                x, y = (np.broadcast_to(self.scalar(p, rows, cols), (rows, cols)) for p in pair)
+                return ar.choose_at(op, (i, j), self.at(bound), x, y)
             case "s_cast":
-                return self.scalar(s.args[0], rows).astype(numpy_dtype(_dtype(s)))
+                return self.scalar(s.args[0], rows, cols).astype(numpy_dtype(_dtype(s)))
             case "s_reduce":
                 return self.row_reduction(s, rows)
         raise AssertionError(f"{s.op} is not a scalar expression")
@@ -178,7 +192,7 @@ class Run:
     def row_reduction(self, s: Term, rows: int) -> Array:
         """One value a row of the reduced tile: a column of a tile with as many rows, else (in a vector) a row."""
         name, x = s.args
-        tile = np.broadcast_to(self.scalar(x, s.rows), (s.rows, s.cols))
+        tile = np.broadcast_to(self.scalar(x, s.rows, s.cols), (s.rows, s.cols))
         valid_rows, valid_cols = self.valid(s)
         out = np.full((s.rows, 1), np.nan, numpy_dtype(_dtype(s)))
         out[:valid_rows, 0] = ar.reduce(name, tile[:valid_rows, :valid_cols], 1)

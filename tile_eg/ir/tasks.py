@@ -99,6 +99,6 @@ def _instr(i: Instr, meaning: Mapping[str, Expr]) -> Instr:
             return replace(o, offset=substitute(o.offset, meaning))
         return Tile(o.buffer, *(substitute(e, meaning) for e in (o.slot, o.row, o.col)))
 
-    sizes = {f: substitute(getattr(i, f), meaning) for f in ("rows", "cols", "depth", "init", "when")}
+    sizes = {f: substitute(getattr(i, f), meaning) for f in ("rows", "cols", "depth", "init", "bound", "when")}
     scratch = operand(i.scratch) if i.scratch else None
     return replace(i, dst=operand(i.dst), srcs=tuple(map(operand, i.srcs)), scratch=scratch, **sizes)  # type: ignore[arg-type]

@@ -28,12 +28,14 @@ class Term:
       bcast    axis (int), v           axis 1: v[i] for all j; axis 0: v[j] for all i
       reduce   axis (int), name, x     axis 1: over a row; axis 0: over a column; gives a vector
       cast     x                       to `dtype`
+      choose   op, a, b, x, y          x where a op b holds (lt le gt ge eq ne), else y; equal shapes, a and b of one dtype
+      choose_at op, i (int), j (int), bound (Expr), x, y   x where i * row + j * col op bound holds of an element's position
       nest     s                       a tile from a scalar expression at (i, j)
       arg      loop id (int), k (int)  state k inside the loop
       proj     loop term, k (int)      state k after the loop
     scalar expressions (of a nest)
       elem v | elem_row v (v[i]) | elem_col v (v[j]) | number f | s_unary name, s | s_binary name, s, s
-      | s_reduce name, s (over j) | s_cast s (to `dtype`)
+      | s_reduce name, s (over j) | s_cast s (to `dtype`) | s_choose op, s, s, s, s | s_choose_at op, i, j, bound, s, s
     versions of a tensor
       given    Tensor
       store    version, offset (Expr), stride (int), value      (the value's valid extents are what is written)

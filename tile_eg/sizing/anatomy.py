@@ -10,8 +10,8 @@ from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
 from tile_eg.ir.values import Term, Values
 
 VERSIONS = ("given", "store", "targ", "tproj")
-SCALAR = ("elem", "elem_row", "elem_col", "number", "s_unary", "s_binary", "s_reduce", "s_cast")
-COMPUTED = ("unary", "binary", "reduce", "cast", "nest")
+SCALAR = ("elem", "elem_row", "elem_col", "number", "s_unary", "s_binary", "s_reduce", "s_cast", "s_choose", "s_choose_at")
+COMPUTED = ("unary", "binary", "reduce", "cast", "choose", "choose_at", "nest")
 
 
 class Anatomy:

@@ -183,7 +183,7 @@ class _Estimator:
             rows, cols = self._half(x)
             self._add(self.a.region(t), Work(f"v{'row' if axis == 1 else 'col'}{name}", rows, cols, dtype=dtype, src_dtype=dtype))
             return
-        name = {"cast": "cast", "nest": "add"}.get(t.op) or t.args[0]
+        name = {"cast": "cast", "nest": "add", "choose": "select", "choose_at": "select"}.get(t.op) or t.args[0]
         times = self.a.scalar_operations(t) if t.op == "nest" else 1
         known = any(name == key for key, _ in self.chip.vector.ops)
         self._add(self.a.region(t), Work(f"v{name if known else 'add'}", rows, cols, dtype=dtype, src_dtype=dtype), times)

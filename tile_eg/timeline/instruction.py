@@ -12,7 +12,7 @@ from math import gcd
 from tile_eg.chips.model import Chip, Path, VectorCost
 from tile_eg.errors import TileError
 from tile_eg.ir.machine import BLOCK_ELEMENTS, block_steps
-from tile_eg.ir.program import AIV, PIPES
+from tile_eg.ir.program import AIV, COMPARE, PIPES
 from tile_eg.ir.types import F32, DType
 
 _VECTOR_NAME = {
@@ -290,6 +290,26 @@ def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     return rule
 
 
+def _choice(chip: Chip, work: Work, cold: bool) -> float:
+    """A comparison, and behind it the selection by its bits: over all rounds, or for each row and chunk of 256 bytes."""
+    wide = max(work.dtype.bytes, work.src_dtype.bytes)
+    compare, select = (_cost(chip, name, wide) for name in ("compare", "select"))
+    lanes = chip.vector.repeat_bytes // wide
+    if work.form == "flat":
+        total = sum(_flat(chip, cost, work, lanes) for cost in (compare, select)) + compare.fixed
+    else:
+        total = work.rows * -(-work.cols // lanes) * (compare.floor + compare.fixed + select.floor)
+    return total + (select.fixed if cold else 0.0)
+
+
+def _ramp(chip: Chip, work: Work, cold: bool) -> float:
+    """The first row as an index, a product and a sum, then one sum for each further row."""
+    index, times, plus = (_cost(chip, name, work.dtype.bytes) for name in ("other", "muls", "adds"))
+    repeats = -(-work.cols // chip.vector.lanes(work.dtype))
+    first = sum(repeat_cycles(chip, cost, repeats, False) + cost.fixed for cost in (index, times, plus))
+    return first + (work.rows - 1) * repeat_cycles(chip, plus, repeats, False) + (plus.fixed if cold else 0.0)
+
+
 def _brcb(chip: Chip, work: Work, cold: bool) -> float:
     """Each repeat turns 8 elements into 8 blocks of 32 bytes (ASC, Brcb)."""
     cost = _cost(chip, "brcb", work.dtype.bytes)
@@ -307,6 +327,8 @@ _RULES: dict[str, Callable[[Chip, Work, bool], float]] = {
     "l1_to_ub": _direct("l1_to_ub"),
     "mmad": _mmad,
     "vbrcb": _brcb,
+    **{f"v{kind}_{name}": _choice for kind in ("choose", "chooses") for name in COMPARE},
+    "vramp": _ramp,
     **{f"vrow{name}": _row_reduce(name) for name in ("max", "min", "sum")},
     **{f"vcol{name}": _col_reduce(name) for name in ("max", "min", "sum")},
 }

@@ -1,0 +1,71 @@
+"""Conditions on the position of an element, in the form that a choice by position has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.ranges import Ranges
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Select, Span, TileExpr
+
+EXACT = 1 << 24
+"""Whole numbers up to this one are exact in f32, which positions are compared in."""
+
+
+class Position(NamedTuple):
+    """`row * r + col * c op bound`, where r and c are an element's place in its tile."""
+
+    op: str
+    row: int
+    col: int
+    bound: Expr
+
+
+def parts(e: Select) -> tuple[TileExpr, TileExpr, Expr]:
+    """A choice by one comparison `a < b`: what is taken where it holds, what else, and the comparison.
+
+    `p and q` becomes a choice inside a choice, `not p` one with its ends changed.
+    """
+    c, x, y = e.condition, e.x, e.y
+    if c.op == "and":
+        return parts(Select(c.args[0], Select(c.args[1], x, y, e.span), y, e.span))
+    if c.op == "lt" and c.args[0].op in ("lt", "and") and c.args[1] == ix.ONE:
+        return parts(Select(c.args[0], y, x, e.span))
+    return x, y, c
+
+
+def position(
+    c: Expr, axes: tuple[str | None, str | None], extents: Mapping[str, int], ranges: Ranges, span: Span | None
+) -> Position:
+    """A comparison `a < b` at the elements of a tile whose row and column coordinates are the variables `axes`.
+
+    `extents` are those of all variables of the element loop, `ranges` of those outside of it.
+    """
+    if c.op != "lt":
+        raise TileError(f"`{index_text(c)}` is no comparison of indices", span)
+    steps, bound = {}, ix.ZERO
+    for atom, k in ix.terms_of(c.args[1] - c.args[0]).items():
+        if atom.op == "var" and atom.args[0] in extents:
+            steps[atom.args[0]] = -k
+        elif ix.variables(atom) & extents.keys():
+            raise TileError(
+                f"`{index_text(c)}` is not linear in the loop's variables: not supported yet", span,
+                help="positions are compared as in bx*64 + i >= k*64 + j",
+            )  # fmt: skip
+        else:
+            bound = bound + atom * k
+    foreign = [v for v in steps if v not in axes and extents[v] > 1]
+    if foreign:
+        raise TileError(f"`{foreign[0]}` is no coordinate of what is written here: not supported yet", span)
+    row, col = (steps.get(v, 0) if v else 0 for v in axes)
+    reach = sum(abs(k) * extents[v] for v, k in steps.items())
+    if reach >= EXACT:
+        raise TileError(f"positions up to {reach} are compared, and whole numbers are exact up to {EXACT} only", span)
+    low, high = ix.bounds(bound, ranges)
+    if max(-low, high) >= EXACT:
+        bound = ix.maximum(-EXACT, ix.minimum(EXACT, bound))
+    return Position("lt", row, col, bound)
