@@ -14,8 +14,9 @@ from tile_eg.ir.kernel import Span as Lines
 from tile_eg.ir.machine import SCALAR_PIPE
 from tile_eg.ir.program import AIC, CrossSet, CrossWait, Instr, Node, PipeBarrier, SetFlag, Tile, WaitFlag
 from tile_eg.timeline.cores import Core, Step
+from tile_eg.timeline.flags import cross_set_step, cross_wait_step, sync_step
 from tile_eg.timeline.ran_prices import RanPrices
-from tile_eg.timeline.steps import append, cross_set_step, cross_wait_step, instruction, sync_step
+from tile_eg.timeline.steps import append, instruction
 
 SYNC_ALL, SCALAR = "SyncAll", "scalar"
 BETWEEN_BLOCKS = ("IBSet", "IBWait", "WaitPreBlock", "NotifyNextBlock", "GroupBarrier::Arrive", "GroupBarrier::Wait")
