@@ -124,7 +124,8 @@ class _Timer:
         rows: dict[int, Row] = {}
         prices = self.first if slowest < self.at_once else self.later
         block, _ = self._run(slowest, prices, record, rows)
-        lengths = [times[number][0].cycles + _waits(times, number) for number, like in kinds.items() for _ in like]
+        length = {block: times[n][0].cycles + _waits(times, n) for n, like in kinds.items() for block in like}
+        lengths = [length[block] for block in sorted(length)]
         timeline = self._timeline(block, _waves(lengths, self.at_once), lengths)
         found = self.first.unknown | self.later.unknown
         unknown = {name: (what, sorted(lines)) for name, (what, lines) in found.items()}
