@@ -63,7 +63,9 @@ def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _measured(row: Row) -> dict:
-    """One row as plain data, times in microseconds."""
+    """One row as plain data, times in microseconds; says on a terminal which one it is at."""
+    if sys.stderr.isatty():
+        print(f"{row.family}: {row.size}", file=sys.stderr)
     return {
         "kernel": row.family,
         "size": row.size,
