@@ -85,7 +85,8 @@ template <class T>
 void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32_t count, Line line = Line(__builtin_LINE()))
 {
     if (detail::is_table(dst.operand().space)) {
-        const int64_t unit = dst.operand().space == tile_sim::Space::BT ? 64 : 32, bytes = tile_sim::bytes_of<T>(count) / unit * unit;
+        const int64_t unit = dst.operand().space == tile_sim::Space::BT ? 64 : 32,
+                      bytes = tile_sim::bytes_of<T>(count) / unit * unit;
         return tile_sim::copy_table(dst.operand(), src.operand(), {1, bytes, bytes, bytes}, line);
     }
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::one_row<T>(count, line), line);
@@ -107,8 +108,9 @@ template <class T>
 void DataCopy(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, Line line = Line(__builtin_LINE()))
 {
     if (detail::is_table(dst.operand().space))
-        return tile_sim::copy_table(dst.operand(), src.operand(),
-                                    dst.operand().space == tile_sim::Space::BT ? detail::bias_rows(p, line) : detail::scale_rows(p, line), line);
+        return tile_sim::copy_table(
+            dst.operand(), src.operand(),
+            dst.operand().space == tile_sim::Space::BT ? detail::bias_rows(p, line) : detail::scale_rows(p, line), line);
     tile_sim::copy_rows("DataCopy", dst.operand(), src.operand(), detail::block_rows(p, line), line);
 }
 
@@ -142,11 +144,13 @@ void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2Nd
     const int64_t dst_row = checked(p.dstDStride, 1, 65535, "Nz2NdParamsFull.dstDStride", line);
     const int64_t dst_matrix = checked(p.dstNdMatrixStride, 1, 65535, "Nz2NdParamsFull.dstNdMatrixStride", line);
     const int64_t run = 16 * int64_t(sizeof(T));
-    if (cols % 16) tile_sim::misuse("field", line, "Nz2NdParamsFull.dValue is %lld, and must be a multiple of 16", (long long)cols);
+    if (cols % 16)
+        tile_sim::misuse("field", line, "Nz2NdParamsFull.dValue is %lld, and must be a multiple of 16", (long long)cols);
     for (int64_t m = 0; m < matrices; ++m)
         for (int64_t block = 0; block < cols / 16; ++block)
-            tile_sim::copy_rows("DataCopy", dst[m * dst_matrix + block * 16].operand(), src[m * src_matrix + block * src_block].operand(),
-                                {rows, run, run, dst_row * int64_t(sizeof(T))}, line);
+            tile_sim::copy_rows("DataCopy", dst[m * dst_matrix + block * 16].operand(),
+                                src[m * src_matrix + block * src_block].operand(), {rows, run, run, dst_row * int64_t(sizeof(T))},
+                                line);
 }
 
 template <class T>
@@ -163,7 +167,8 @@ void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Da
 }
 
 template <class T>
-void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& p, Line line = Line(__builtin_LINE()))
+void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyExtParams& p,
+                 Line line = Line(__builtin_LINE()))
 {
     tile_sim::copy_rows("DataCopyPad", dst.operand(), src.operand(), detail::byte_rows<T>(p, false, 0, line), line);
 }
@@ -194,7 +199,8 @@ void DataCopyPad(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Da
                 padding, line);
 }
 template <class T>
-void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, Line line = Line(__builtin_LINE()))
+void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p,
+                 Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     DataCopyPad(dst, src,
@@ -253,14 +259,14 @@ void copy_slices(const Dst& dst, const Src& src, const SliceInfo* to, const Slic
 }  // namespace detail
 
 template <class T>
-void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const SliceInfo dstSliceInfo[], const SliceInfo srcSliceInfo[],
-              uint32_t dimValue = 1, Line line = Line(__builtin_LINE()))
+void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const SliceInfo dstSliceInfo[],
+              const SliceInfo srcSliceInfo[], uint32_t dimValue = 1, Line line = Line(__builtin_LINE()))
 {
     detail::copy_slices<T>(dst, src, dstSliceInfo, srcSliceInfo, dimValue, line);
 }
 template <class T>
-void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const SliceInfo dstSliceInfo[], const SliceInfo srcSliceInfo[],
-              uint32_t dimValue = 1, Line line = Line(__builtin_LINE()))
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const SliceInfo dstSliceInfo[],
+              const SliceInfo srcSliceInfo[], uint32_t dimValue = 1, Line line = Line(__builtin_LINE()))
 {
     detail::copy_slices<T>(dst, src, dstSliceInfo, srcSliceInfo, dimValue, line);
 }

@@ -16,7 +16,8 @@ inline tile_sim::Load2D load_2d_shape(const LoadData2DParams& p, int line)
     return {checked(p.startIndex, 0, 65535, "LoadData2DParams.startIndex", line),
             checked(p.repeatTimes, 0, 255, "LoadData2DParams.repeatTimes", line),
             checked(p.srcStride, 0, 65535, "LoadData2DParams.srcStride", line),
-            checked(p.dstGap, 0, 65535, "LoadData2DParams.dstGap", line), p.ifTranspose,
+            checked(p.dstGap, 0, 65535, "LoadData2DParams.dstGap", line),
+            p.ifTranspose,
             checked(p.addrMode, 0, 1, "LoadData2DParams.addrMode", line) == 1};
 }
 
@@ -30,23 +31,25 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
 
 // To L1, L0A or L0B, as the destination lies.
 template <class T>
-void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& p, Line line = Line(__builtin_LINE()))
+void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& p,
+              Line line = Line(__builtin_LINE()))
 {
     tile_sim::load_2d(dst.operand(), src.operand(), detail::load_2d_shape(p, line), line);
 }
 
 template <class T>
-void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParamsV2& p, Line line = Line(__builtin_LINE()))
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParamsV2& p,
+              Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
-    tile_sim::load_parts(dst.operand(), src.operand(),
-                         {checked(p.mStartPosition, 0, 4294967295, "LoadData2DParamsV2.mStartPosition", line),
-                          checked(p.kStartPosition, 0, 4294967295, "LoadData2DParamsV2.kStartPosition", line),
-                          checked(p.mStep, 0, 255, "LoadData2DParamsV2.mStep", line),
-                          checked(p.kStep, 0, 255, "LoadData2DParamsV2.kStep", line),
-                          checked(p.srcStride, -2147483648, 2147483647, "LoadData2DParamsV2.srcStride", line),
-                          checked(p.dstStride, 0, 65535, "LoadData2DParamsV2.dstStride", line), p.ifTranspose},
-                         line);
+    tile_sim::load_parts(
+        dst.operand(), src.operand(),
+        {checked(p.mStartPosition, 0, 4294967295, "LoadData2DParamsV2.mStartPosition", line),
+         checked(p.kStartPosition, 0, 4294967295, "LoadData2DParamsV2.kStartPosition", line),
+         checked(p.mStep, 0, 255, "LoadData2DParamsV2.mStep", line), checked(p.kStep, 0, 255, "LoadData2DParamsV2.kStep", line),
+         checked(p.srcStride, -2147483648, 2147483647, "LoadData2DParamsV2.srcStride", line),
+         checked(p.dstStride, 0, 65535, "LoadData2DParamsV2.dstStride", line), p.ifTranspose},
+        line);
 }
 
 #if __NPU_ARCH__ == 2201
@@ -54,7 +57,8 @@ template <class T, class U>
 void LoadDataWithSparse(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<U>& idx,
                         const LoadData2DParams& p, Line line = Line(__builtin_LINE()))
 {
-    static_assert(std::is_same_v<T, int8_t> && std::is_same_v<U, uint8_t>, "LoadDataWithSparse takes int8_t, and uint8_t for indices");
+    static_assert(std::is_same_v<T, int8_t> && std::is_same_v<U, uint8_t>,
+                  "LoadDataWithSparse takes int8_t, and uint8_t for indices");
     const tile_sim::Load2D shape = detail::load_2d_shape(p, line);
     tile_sim::load_sparse(dst.operand(), src.operand(), idx.operand(), shape.start, shape.repeat, line);
 }
@@ -135,12 +139,13 @@ void load_image(const tile_sim::Operand& dst, const tile_sim::Operand& src, cons
 }  // namespace detail
 
 template <class T, const IsResetLoad3dConfig& config = IS_RESER_LOAD3D_DEFAULT_CONFIG>
-void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2<T>& p, Line line = Line(__builtin_LINE()))
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2<T>& p,
+              Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
     if constexpr (config.isSetFMatrix)
-        SetFmatrix(checked(p.l1H, 0, 32767, "LoadData3DParamsV2.l1H", line), checked(p.l1W, 0, 32767, "LoadData3DParamsV2.l1W", line),
-                   p.padList, FmatrixMode::FMATRIX_LEFT, line);
+        SetFmatrix(checked(p.l1H, 0, 32767, "LoadData3DParamsV2.l1H", line),
+                   checked(p.l1W, 0, 32767, "LoadData3DParamsV2.l1W", line), p.padList, FmatrixMode::FMATRIX_LEFT, line);
     if constexpr (config.isSetPadding) SetLoadDataPaddingValue(p.padValue);
     detail::load_image(dst.operand(), src.operand(), p,
                        {p.strideW, p.strideH, p.filterW, p.filterH, p.dilationFilterW, p.dilationFilterH, p.kExtension,
@@ -150,7 +155,8 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
 
 // The image itself is as SetFmatrix says.
 template <class T>
-void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2Pro& p, Line line = Line(__builtin_LINE()))
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV2Pro& p,
+              Line line = Line(__builtin_LINE()))
 {
     const auto byte = [&](int at) { return p.filterConfig >> at & 255; };
     const auto word = [&](int at) { return p.extConfig >> at & 65535; };
@@ -191,9 +197,13 @@ void Mmad(const LocalTensor<T>& dst, const LocalTensor<U>& a, const LocalTensor<
           const MmadParams& p, Line line = Line(__builtin_LINE()))
 {
     using tile_sim::checked;
-    tile_sim::MmadShape shape{checked(p.m, 0, 4095, "MmadParams.m", line), checked(p.n, 0, 4095, "MmadParams.n", line),
-                              checked(p.k, 0, 4095, "MmadParams.k", line), checked(p.unitFlag, 0, 3, "MmadParams.unitFlag", line),
-                              true, false, p.kDirectionAlign};
+    tile_sim::MmadShape shape{checked(p.m, 0, 4095, "MmadParams.m", line),
+                              checked(p.n, 0, 4095, "MmadParams.n", line),
+                              checked(p.k, 0, 4095, "MmadParams.k", line),
+                              checked(p.unitFlag, 0, 3, "MmadParams.unitFlag", line),
+                              true,
+                              false,
+                              p.kDirectionAlign};
     shape.has_bias = true, shape.bias = bias.operand();
     tile_sim::mmad(dst.operand(), a.operand(), b.operand(), shape, line);
 }

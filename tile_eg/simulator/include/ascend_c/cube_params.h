@@ -126,7 +126,9 @@ struct MmadParams {
     {
     }
     // The older form; offset, sparsity and Winograd have no effect on this architecture.
-    MmadParams(Field rows, Field cols, Field depth, bool bias, Field, bool, bool, bool) : m(rows), n(cols), k(depth), isBias(bias) {}
+    MmadParams(Field rows, Field cols, Field depth, bool bias, Field, bool, bool, bool) : m(rows), n(cols), k(depth), isBias(bias)
+    {
+    }
 };
 
 struct FixpipeConfig {

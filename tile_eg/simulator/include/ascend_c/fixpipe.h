@@ -47,7 +47,8 @@ tile_sim::FixpipeShape with_scales(tile_sim::FixpipeShape shape, const LocalTens
 }  // namespace detail
 
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
-void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p, Line line = Line(__builtin_LINE()))
+void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsV220& p,
+             Line line = Line(__builtin_LINE()))
 {
     static_assert(config.format != CO2Layout::COLUMN_MAJOR, "FixpipeParamsV220 writes no columns: FixpipeParamsArch3510 does");
     tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::fixpipe_shape(p, detail::layout_of(config), line), line);
@@ -73,7 +74,8 @@ template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR, class S
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const LocalTensor<S>& scales, const FixpipeParamsV220& p,
              Line line = Line(__builtin_LINE()))
 {
-    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(), detail::with_scales(detail::fixpipe_shape(p, tile_sim::Layout::nz, line), scales), line);
+    tile_sim::fixpipe("Fixpipe", dst.operand(), src.operand(),
+                      detail::with_scales(detail::fixpipe_shape(p, tile_sim::Layout::nz, line), scales), line);
 }
 
 #if __NPU_ARCH__ == 3510
@@ -105,7 +107,8 @@ tile_sim::FixpipeShape shape_3510(const FixpipeParamsArch3510<format>& p, int li
     const bool nz = format == CO2Layout::NZ;
     int64_t dst_stride = checked(p.dstStride, 0, 4294967295, "FixpipeParamsArch3510.dstStride", line);
     if (nz && dst_stride * int64_t(sizeof(T)) % 32)
-        tile_sim::misuse("field", line, "FixpipeParamsArch3510.dstStride is %lld elements, and must be a multiple of 32 bytes for NZ",
+        tile_sim::misuse("field", line,
+                         "FixpipeParamsArch3510.dstStride is %lld elements, and must be a multiple of 32 bytes for NZ",
                          (long long)dst_stride);
     if (nz) dst_stride = dst_stride * int64_t(sizeof(T)) / 32;
     tile_sim::FixpipeShape shape{checked(p.nSize, 0, 4095, "FixpipeParamsArch3510.nSize", line),
@@ -142,7 +145,8 @@ template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const LocalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsArch3510<config.format>& p,
              Line line = Line(__builtin_LINE()))
 {
-    tile_sim::fixpipe("Fixpipe", detail::destination(dst, config, p.subBlockId, line), src.operand(), detail::shape_3510<T>(p, line), line);
+    tile_sim::fixpipe("Fixpipe", detail::destination(dst, config, p.subBlockId, line), src.operand(),
+                      detail::shape_3510<T>(p, line), line);
 }
 template <class T, class U, const FixpipeConfig& config = CFG_ROW_MAJOR>
 void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const FixpipeParamsArch3510<config.format>& p,
@@ -173,7 +177,8 @@ void DataCopyL1ToUB(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint32
     tile_sim::copy_to_vector_core(dst.operand(), src.operand(), {1, bytes, bytes, bytes}, subBlockId, line);
 }
 template <class T, uint8_t subBlockId = 0>
-void DataCopyL1ToUB(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p, Line line = Line(__builtin_LINE()))
+void DataCopyL1ToUB(const LocalTensor<T>& dst, const LocalTensor<T>& src, const DataCopyParams& p,
+                    Line line = Line(__builtin_LINE()))
 {
     static_assert(subBlockId < 2, "subBlockId of DataCopyL1ToUB is 0 or 1");
     tile_sim::copy_to_vector_core(dst.operand(), src.operand(), detail::block_rows(p, line), subBlockId, line);
@@ -202,7 +207,8 @@ void SetFixPipeConfig(const LocalTensor<T>& preData, bool = false, Line line = L
     tile_sim::fixpipe_register().scales = preData.operand(), tile_sim::fixpipe_register().scales_given = true;
 }
 template <class T>
-void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, bool isUnitFlag = false, Line line = Line(__builtin_LINE()))
+void SetFixPipeConfig(const LocalTensor<T>&, const LocalTensor<T>& quantPre, bool isUnitFlag = false,
+                      Line line = Line(__builtin_LINE()))
 {
     SetFixPipeConfig(quantPre, isUnitFlag, line);
 }
@@ -226,25 +232,25 @@ inline tile_sim::FixpipeShape register_shape(const DataCopyCO12DstParams& p, int
     if (p.clipReluPre || p.eltWiseOp)
         tile_sim::misuse("field", line, "clipReluPre and eltWiseOp of DataCopyCO12DstParams exist on other architectures only");
     if (by_scale(p.quantPre) && !fix.scale_given)
-        tile_sim::misuse("uninitialised", line, "DataCopy multiplies by the scale of SetFixpipePreQuantFlag, and nothing has set one");
+        tile_sim::misuse("uninitialised", line,
+                         "DataCopy multiplies by the scale of SetFixpipePreQuantFlag, and nothing has set one");
     if (by_column(p.quantPre) && !fix.scales_given)
         tile_sim::misuse("uninitialised", line, "DataCopy multiplies by the scales of SetFixPipeConfig, and nothing has set any");
     if (p.nz2ndEn && !fix.nd_given)
         tile_sim::misuse("uninitialised", line, "nz2ndEn takes what SetFixpipeNz2ndFlag sets, and nothing has called it");
-    tile_sim::FixpipeShape shape{
-        checked(p.nSize, 0, 4095, "DataCopyCO12DstParams.nSize", line),
-        checked(p.mSize, 0, p.nz2ndEn ? 8192 : 65535, "DataCopyCO12DstParams.mSize", line),
-        checked(p.srcStride, 0, 65535, "DataCopyCO12DstParams.srcStride", line),
-        checked(p.dstStride, 0, 4294967295, "DataCopyCO12DstParams.dstStride", line),
-        fix.matrices,
-        fix.src_matrix_stride,
-        fix.dst_matrix_stride,
-        checked(p.unitFlag, 0, 3, "DataCopyCO12DstParams.unitFlag", line),
-        int64_t(p.quantPre),
-        checked(p.reluPre, 0, 1, "DataCopyCO12DstParams.reluPre", line) == 1,
-        p.nz2ndEn ? tile_sim::Layout::row_major : tile_sim::Layout::nz,
-        p.channelSplit,
-        fix.scale};
+    tile_sim::FixpipeShape shape{checked(p.nSize, 0, 4095, "DataCopyCO12DstParams.nSize", line),
+                                 checked(p.mSize, 0, p.nz2ndEn ? 8192 : 65535, "DataCopyCO12DstParams.mSize", line),
+                                 checked(p.srcStride, 0, 65535, "DataCopyCO12DstParams.srcStride", line),
+                                 checked(p.dstStride, 0, 4294967295, "DataCopyCO12DstParams.dstStride", line),
+                                 fix.matrices,
+                                 fix.src_matrix_stride,
+                                 fix.dst_matrix_stride,
+                                 checked(p.unitFlag, 0, 3, "DataCopyCO12DstParams.unitFlag", line),
+                                 int64_t(p.quantPre),
+                                 checked(p.reluPre, 0, 1, "DataCopyCO12DstParams.reluPre", line) == 1,
+                                 p.nz2ndEn ? tile_sim::Layout::row_major : tile_sim::Layout::nz,
+                                 p.channelSplit,
+                                 fix.scale};
     shape.per_column = by_column(p.quantPre), shape.scales = fix.scales;
     return shape;
 }
@@ -252,12 +258,14 @@ inline tile_sim::FixpipeShape register_shape(const DataCopyCO12DstParams& p, int
 }  // namespace detail
 
 template <class T, class U>
-void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p, Line line = Line(__builtin_LINE()))
+void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p,
+              Line line = Line(__builtin_LINE()))
 {
     tile_sim::fixpipe("DataCopy", dst.operand(), src.operand(), detail::register_shape(p, line), line);
 }
 template <class T, class U>
-void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p, Line line = Line(__builtin_LINE()))
+void DataCopy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const DataCopyCO12DstParams& p,
+              Line line = Line(__builtin_LINE()))
 {
     if (p.nz2ndEn) tile_sim::misuse("field", line, "nz2ndEn is for the way to GM on this architecture");
     tile_sim::fixpipe("DataCopy", dst.operand(), src.operand(), detail::register_shape(p, line), line);

@@ -42,7 +42,8 @@ void meet(Operand& operand, int core, int line)
 {
     operand.core = core;
     if (!machine.cores[core].present)
-        misuse("wrong_core", line, "%s of %s is another core's, which this kernel has not", name_of(operand.space), core_name(core));
+        misuse("wrong_core", line, "%s of %s is another core's, which this kernel has not", name_of(operand.space),
+               core_name(core));
 }
 
 Operand beside_cube(Operand ub, bool second, int line)
@@ -54,7 +55,8 @@ Operand beside_cube(Operand ub, bool second, int line)
 void copy_to_vector_core(Operand dst, Operand src, Rows rows, int64_t sub_block, int line)
 {
     if (dst.space != Space::UB || src.space != Space::L1)
-        misuse("wrong_memory", line, "DataCopyL1ToUB copies from L1 to UB, not from %s to %s", name_of(src.space), name_of(dst.space));
+        misuse("wrong_memory", line, "DataCopyL1ToUB copies from L1 to UB, not from %s to %s", name_of(src.space),
+               name_of(dst.space));
     meet(dst, AIV0 + int(sub_block), line);
     copy_rows("DataCopyL1ToUB", dst, src, rows, line);
 }

@@ -14,7 +14,8 @@ struct EarlySet {  // of mode 0: blocks that begin later have it too
     Known known;
 };
 std::vector<EarlySet> early_sets;
-int line_of_sync_all = 0, line_of_its_flags = 0;  // where a launch calls SyncAll, and where it sets one of the flags that SyncAll uses
+int line_of_sync_all = 0,
+    line_of_its_flags = 0;  // where a launch calls SyncAll, and where it sets one of the flags that SyncAll uses
 
 void check_against_sync_all(int line)
 {
@@ -51,7 +52,8 @@ int64_t single_flag(const Core& core, int64_t id, int line)
     if (!machine.has_flags() || machine.vector_cores() != 2)
         misuse("cross_flag", line, "mode 4 is for kernels of one cube core and two vector cores");
     if (id < 0 || id % 16 > 10 || id > (core.index == AIC ? 26 : 10))
-        misuse("flag_id", line, "cross-core flag id %lld: mode 4 has 0 to 10, and on AIC 16 to 26 for the second vector core", (long long)id);
+        misuse("flag_id", line, "cross-core flag id %lld: mode 4 has 0 to 10, and on AIC 16 to 26 for the second vector core",
+               (long long)id);
     return cross_ids + id;
 }
 
@@ -80,7 +82,8 @@ void deliver(Core& to, int64_t id, int mode, int core, const Known& known, int l
     if (flag.mode != mode)
         for (const auto& [key, sets] : flag.from)
             if (!sets.empty())
-                misuse("cross_flag", line, "cross-core flag %lld of %s is set in mode %d while a set in mode %d (line %d) is pending",
+                misuse("cross_flag", line,
+                       "cross-core flag %lld of %s is set in mode %d while a set in mode %d (line %d) is pending",
                        (long long)id % cross_ids, core_name(to.index), mode, flag.mode, flag.line);
     flag.mode = mode, flag.line = line;
     auto& sets = flag.from[key_of(known.block, core)];

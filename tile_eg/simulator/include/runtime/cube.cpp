@@ -3,8 +3,8 @@
 #include <cstring>
 #include <vector>
 
-#include "schedule.h"
 #include "numbers.h"
+#include "schedule.h"
 
 namespace tile_sim
 {
@@ -68,8 +68,8 @@ void check_mmad(const Operand& dst, const Operand& a, const Operand& b, const Mm
     product.align(dst, 1024, "destination"), product.align(a, 512, "left operand"), product.align(b, 512, "right operand");
     const bool whole = a.type == DType::i8 || (a.type == DType::i4 && machine.settings.architecture == 2201);
     const bool known = a.type == b.type && (whole ? dst.type == DType::i32
-                                                  : dst.type == DType::f32 && (a.type == DType::f16 || a.type == DType::bf16 ||
-                                                                               a.type == DType::f32));
+                                                  : dst.type == DType::f32 &&
+                                                        (a.type == DType::f16 || a.type == DType::bf16 || a.type == DType::f32));
     if (!known)
         misuse("unsupported", product.line(),
                "Mmad takes half, bfloat16_t or float into float, and int8_t (on 2201 int4b_t too) into int32_t");
@@ -143,7 +143,8 @@ void poison_result(const Operand& dst, const MmadShape& s, const Unpacked<T>& a,
         for (int64_t i = 0; i < rows16; ++i) {
             const int64_t at = place(i, j);
             const bool inside = i < s.m && j < s.n;
-            if (inside && !a.poisoned[size_t(i)] && !b.poisoned[size_t(j)] && !no_bias(s, j) && (before.empty() || !before[size_t(at / 4)]))
+            if (inside && !a.poisoned[size_t(i)] && !b.poisoned[size_t(j)] && !no_bias(s, j) &&
+                (before.empty() || !before[size_t(at / 4)]))
                 continue;
             memory.poison(dst.address + at, dst.address + at + 4, true);
         }
@@ -168,15 +169,15 @@ void compute(const Operand& dst, const Operand& a, const Operand& b, const MmadS
              const std::vector<char>& before)
 {
     const int64_t c0 = block_of(a.type), n16 = blocks(s.n, 16);
-    const bool vector_mode = s.m == 1;  // A is then read as k elements in a row
+    const bool vector_mode = s.m == 1;                              // A is then read as k elements in a row
     const bool by_columns = machine.settings.architecture == 3510;  // L0A holds NZ there, and zZ here
     const int64_t m16 = blocks(s.m, 16);
     const auto left = unpack<T>(a, s.m, s.k, [&](int64_t i, int64_t p) {
         const int64_t block = by_columns ? p / c0 * m16 + i / 16 : i / 16 * across + p / c0;
         return vector_mode ? p : (block * 16 + i % 16) * c0 + p % c0;
     });
-    const auto right = unpack<T>(
-        b, s.n, s.k, [&](int64_t j, int64_t p) { return (p / c0 * n16 + j / 16) * 16 * c0 + j % 16 * c0 + p % c0; });
+    const auto right =
+        unpack<T>(b, s.n, s.k, [&](int64_t j, int64_t p) { return (p / c0 * n16 + j / 16) * 16 * c0 + j % 16 * c0 + p % c0; });
     fill_result(dst, s, left, right);
     poison_result(dst, s, left, right, before);
 }
@@ -187,7 +188,10 @@ namespace
 {
 
 // Up to the end of the last row of fractals (zZ), without those that only align k.
-int64_t left_bytes(const MmadShape& s, int64_t across, int64_t used) { return (blocks(s.m, 16) * across - (across - used)) * 512; }
+int64_t left_bytes(const MmadShape& s, int64_t across, int64_t used)
+{
+    return (blocks(s.m, 16) * across - (across - used)) * 512;
+}
 
 }  // namespace
 
@@ -200,13 +204,13 @@ void mmad(Operand dst, Operand a, Operand b, MmadShape s, int line)
     if (s.from_bias && !s.init && !s.has_bias)  // without a tensor for it: the start of the table
         s.has_bias = true, s.bias = {Space::BT, dst.type, 0, machine.memory(Space::BT).bytes()};
     const int64_t size = size_of(a.type), c0 = block_of(a.type);
-    const int64_t across = size == 4 && s.k_align && machine.settings.architecture == 2201 ? blocks(s.k, 16) * 2 : blocks(s.k, c0);
+    const int64_t across =
+        size == 4 && s.k_align && machine.settings.architecture == 2201 ? blocks(s.k, 16) * 2 : blocks(s.k, c0);
     const int64_t n16 = blocks(s.n, 16), result = blocks(s.m, 16) * 16 * n16 * 16 * 4;
     const bool accumulates = !s.init && !s.has_bias;
     product.unit_flag(s.unit_flag);
     product.guarded((s.m / 16) * (s.n / 16) >= 10);
-    product.reads(a, 0, s.m == 1 ? bytes_of(a.type, s.k) : left_bytes(s, across, blocks(s.k, c0)),
-                  Instruction::Poison::carry);
+    product.reads(a, 0, s.m == 1 ? bytes_of(a.type, s.k) : left_bytes(s, across, blocks(s.k, c0)), Instruction::Poison::carry);
     product.reads(b, 0, blocks(s.k, c0) * n16 * 512, Instruction::Poison::carry);
     if (accumulates) product.reads(dst, 0, result, Instruction::Poison::carry);
     if (s.has_bias) product.reads(s.bias, 0, s.n * 4, Instruction::Poison::carry);

@@ -52,9 +52,9 @@ struct FixpipeShape {
     bool channel_split;
     uint64_t scale = 0;  // for all columns, or
     bool per_column = false;
-    Operand scales;  // for each, in L1 or FB
+    Operand scales;                                 // for each, in L1 or FB
     Destinations destinations = Destinations::one;  // the UBs of both vector cores, half of the rows or columns each
-    int64_t src_row_stride = 1;  // from row to row of the source, in rows of 16 (column_major)
+    int64_t src_row_stride = 1;                     // from row to row of the source, in rows of 16 (column_major)
 };
 struct FillShape {
     int64_t repeat, blocks, gap;
@@ -63,7 +63,7 @@ struct FillShape {
 void fill(Operand dst, FillShape shape, int line);
 Operand beside_cube(Operand ub, bool second, int line);  // an operand in the UB of the first or second vector core
 void copy_to_vector_core(Operand dst, Operand src, Rows rows, int64_t sub_block, int line);  // L1 to UB
-void copy_table(Operand dst, Operand src, Rows rows, int line);  // into BT or FB
+void copy_table(Operand dst, Operand src, Rows rows, int line);                              // into BT or FB
 void set_hf32(bool on);
 void set_hf32_rounding(bool to_zero);
 void load_2d(Operand dst, Operand src, Load2D shape, int line);

@@ -30,7 +30,9 @@ void check_destinations(const FixpipeShape& s, const Operand& dst, int line)
     if (Quantisation(s.quantisation) != Quantisation::none || s.relu || s.channel_split || s.layout == Layout::column_major)
         misuse("field", line, "dualDstCtl goes with NZ and rows, and with no conversion and no ReLU");
     if (by_rows ? s.m % 2 : s.n % 32)
-        misuse("field", line, by_rows ? "dualDstCtl = 1 takes an even mSize, not %lld" : "dualDstCtl = 2 takes an nSize that is a multiple of 32, not %lld",
+        misuse("field", line,
+               by_rows ? "dualDstCtl = 1 takes an even mSize, not %lld"
+                       : "dualDstCtl = 2 takes an nSize that is a multiple of 32, not %lld",
                (long long)(by_rows ? s.m : s.n));
 }
 
@@ -50,9 +52,11 @@ void check_fixpipe(const Operand& dst, const Operand& src, const FixpipeShape& s
     const int64_t parts = s.destinations == Destinations::by_columns ? 2 : 1;
     if (!nz && lines > 1 && s.dst_stride < length / parts)
         misuse("overlap", line, "the %s of %s overlap: %lld elements, and %lld from one to the next",
-               s.layout == Layout::row_major ? "rows" : "columns", out.name(), (long long)(length / parts), (long long)s.dst_stride);
+               s.layout == Layout::row_major ? "rows" : "columns", out.name(), (long long)(length / parts),
+               (long long)s.dst_stride);
     if (!s.dst_stride) misuse("field", line, "dstStride of %s is 0", out.name());
-    const int64_t row = s.channel_split ? 32 : std::max<int64_t>(32, 16 * size_of(dst.type)), m = s.destinations == Destinations::by_rows ? s.m / 2 : s.m;
+    const int64_t row = s.channel_split ? 32 : std::max<int64_t>(32, 16 * size_of(dst.type)),
+                  m = s.destinations == Destinations::by_rows ? s.m / 2 : s.m;
     if (nz && s.n * size_of(dst.type) / parts > row && s.dst_stride * 32 < m * row)
         misuse("overlap", line, "the column blocks of %s overlap: %lld rows of %lld bytes, and %lld bytes from one to the next",
                out.name(), (long long)m, (long long)row, (long long)s.dst_stride * 32);
@@ -97,9 +101,13 @@ void each_piece(const Operand& dst, const FixpipeShape& s, Visit&& visit)
             }
 }
 
-const char* path_of(const Operand& dst) { return dst.space == Space::GM ? "L0C->GM" : dst.space == Space::L1 ? "L0C->L1" : "L0C->UB"; }
+const char* path_of(const Operand& dst)
+{
+    return dst.space == Space::GM ? "L0C->GM" : dst.space == Space::L1 ? "L0C->L1" : "L0C->UB";
+}
 
-// The scales of all columns. They are in the Fixpipe buffer before the first result leaves L0C, so that results may overwrite L1's.
+// The scales of all columns. They are in the Fixpipe buffer before the first result leaves L0C, so that results may overwrite
+// L1's.
 std::vector<uint64_t> scales_of(const Instruction& out, const FixpipeShape& s)
 {
     std::vector<uint64_t> scales(size_t(s.n), s.scale);
@@ -140,7 +148,8 @@ void fixpipe(const char* name, Operand dst, Operand src, FixpipeShape s, int lin
         std::memcpy(out.data(piece.into, piece.to), converted, size_t(piece.count * size));
         for (int64_t e = 0; !to_gm && e < piece.count; ++e)
             if (from.poisoned(src.address + piece.from + e * 4, src.address + piece.from + e * 4 + 4))
-                machine.memory(piece.into).poison(dst.address + piece.to + e * size, dst.address + piece.to + (e + 1) * size, true);
+                machine.memory(piece.into)
+                    .poison(dst.address + piece.to + e * size, dst.address + piece.to + (e + 1) * size, true);
     });
 }
 
