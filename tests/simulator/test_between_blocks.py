@@ -138,6 +138,32 @@ def test_the_flags_of_sync_all_are_not_the_kernels() -> None:
     assert right(run(exchange("CrossCoreSetFlag<0, PIPE_MTE3>(12); CrossCoreWaitFlag(12);")))
 
 
+CUBES = kernel(
+    "S X Y",
+    "MIX_AIC_1_0",
+    f"""{gm("X Y", elements=4096)} TPipe pipe; TBuf<TPosition::A1> l1; pipe.InitBuffer(l1, 4096);
+auto a = l1.GetWithOffset<float>({EACH}, 0), b = l1.GetWithOffset<float>({EACH}, 1024);
+const int me = GetBlockIdx(), next = (me + 1) % GetBlockNum();
+DataCopy(a, gmX[me * {EACH}], {EACH}); ORDER(MTE2_MTE3);
+DataCopy(gmX[me * {EACH} + 2048], a, {EACH});
+CrossCoreSetFlag<0, PIPE_MTE3>(0); CrossCoreWaitFlag(0);
+DataCopy(b, gmX[next * {EACH} + 2048], {EACH}); SetFlag<HardEvent::MTE2_MTE3>(1); WaitFlag<HardEvent::MTE2_MTE3>(1);
+DataCopy(gmY[me * {EACH}], b, {EACH});
+""",
+)
+
+
+def test_cube_cores_meet_by_a_flag_in_mode_0() -> None:
+    x = np.arange(4096, dtype=np.float32)
+    arguments = [np.zeros(8, np.int32), x, np.zeros_like(x)]
+    done = simulate(CUBES, "k", arguments, kernel_type="MIX_AIC_1_0", launch=3, outputs=[2], inout=[1])
+    assert done.ok
+    np.testing.assert_array_equal(done.outputs[0][: 3 * EACH], np.roll(x[: 3 * EACH], -EACH))
+    broken = CUBES.replace("CrossCoreWaitFlag(0);", "")
+    done = simulate(broken, "k", arguments, kernel_type="MIX_AIC_1_0", launch=3, outputs=[2], inout=[1])
+    assert kinds(done) == {"block_race", "leftover_flag"}
+
+
 # ---- turns --------------------------------------------------------------------------------------------------------------------
 
 IN_TURN = kernel(

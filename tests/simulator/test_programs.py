@@ -72,6 +72,8 @@ def test_rewriting_keeps_every_line_where_it_was() -> None:
         ("__global__ __cube__ void k()", "", "AIC_ONLY"),
         ("__vector__ __global__ void k()", "", "AIV_ONLY"),
         ("__global__ __mix__(1, 1) void k()", "", "MIX_AIC_1_1"),
+        ("__global__ __mix__(0, 1) void k()", "", "MIX_AIV_1_0"),
+        ("__global__ __mix__(1, 0) void k()", "", "MIX_AIC_1_0"),
         ('extern "C" __global__ __aicore__ void k()', "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);", "AIC_ONLY"),
         ("__global__ __aicore__ void k()", "if ASCEND_IS_AIC {}", "MIX_AIC_1_2"),
     ],
