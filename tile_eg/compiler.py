@@ -152,7 +152,7 @@ def _over_tiles(
     The orders of tiles are tried on the best of these: they share its plan.
     """
     from tile_eg.emit.tasks import reordered
-    from tile_eg.extract.grid import orders, with_grid
+    from tile_eg.extract.grid import orders, with_grids
     from tile_eg.timeline.works import blocks_at_once
 
     near = [c for c in candidates[:RIVALS] if c.microseconds <= NEAR * candidates[0].microseconds]
@@ -160,7 +160,7 @@ def _over_tiles(
     if not grids:
         return candidates, ()
     near = [c for c in near if blocks_at_once(c.planned.program, chip) == grids[0].payload[0]]
-    planned, dropped = _plan_each([with_grid(c.schedule, grids[0], chip) for c in near], chip)
+    planned, dropped = _plan_each([s for c in near for s in with_grids(c.schedule, grids[0], chip)], chip)
     if not planned:
         return candidates, dropped
     made = _ranked(planned, model)

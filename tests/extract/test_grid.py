@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
 import pytest
 
+from tests.extract.checked import arrays_for
 from tests.extract.kernels import CHIP, graph_of, kernel
-from tile_eg.compiler import Lowered, lower
+from tile_eg.compiler import Lowered, lower, meaning, plan_schedule
 from tile_eg.egraph import Node
 from tile_eg.extract import Schedule, extract
-from tile_eg.extract.grid import Traffic, orders, with_grid
+from tile_eg.extract.grid import Traffic, orders, shared_by_tiles, with_grid, with_grids
 from tile_eg.ir.types import Level
 
 GEMM = """
@@ -33,6 +35,19 @@ kernel rows[M=800, N=64, BM=8](X: f32[M, N]) -> Y: f32[M, N] {
   shared x: f32[BM, N]
   x = X[bx*BM, 0]
   Y[bx*BM, 0] = exp(x)
+}
+"""
+NORM = """
+kernel norm[M=100, N=72, BM=4](X: f16[M, N], W: f16[N]) -> Y: f16[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared x: f16[BM, N], w: f16[N]
+  fragment f: f32[BM, N], s: f32[N], r: f32[BM]
+  x = X[bx*BM, 0]
+  w = W[0]
+  s = w
+  f = x
+  r = rowsum(f * f)
+  Y[bx*BM, 0] = f * r[:, None] * s[None, :]
 }
 """
 TALL = GEMM.replace("M=640, N=640", "M=4096, N=8192")
@@ -151,6 +166,45 @@ def test_ub_holds_several_tiles_in_turn():
 def test_ub_has_as_many_copies_as_there_is_room_for():
     made = with_grid(best(ROWS.replace("BM=8", "BM=512")), grid(1), CHIP)
     assert made.copies == 2 and 128 * 1024 <= made.peaks[Level.UB] <= CHIP.level_bytes(Level.UB)
+
+
+# ---- what all tiles share ---------------------------------------------------------------------------------------------------
+
+
+def test_what_no_tile_changes_is_loaded_and_converted_once():
+    found = best(NORM)
+    assert sorted(found.storages[i].name for i in shared_by_tiles(found)) == ["s", "w"]
+
+
+def test_a_vector_that_moves_with_the_tile_belongs_to_the_tile():
+    moving = NORM.replace("W: f16[N]", "W: f16[M * N]").replace("W[0]", "W[bx*N]")
+    assert shared_by_tiles(best(moving)) == frozenset()
+
+
+def test_what_is_made_once_shares_its_place_with_nothing():
+    made = with_grids(best(NORM), grid(5), CHIP)[-1]
+    ends = [made.addresses[i][0] + made.storages[i].bytes for i in made.once]
+    others = [at for i, s in made.storages.items() if s.level is Level.UB and i not in made.once for at in made.addresses[i]]
+    assert made.once and max(ends) <= min(others) and all(len(made.addresses[i]) == 1 for i in made.once)
+
+
+def test_what_leaves_no_room_is_made_for_every_tile():
+    wide = NORM.replace("N=72, BM=4", "N=8192, BM=2")
+    assert with_grid(best(wide), grid(5), CHIP).once == frozenset()
+
+
+@pytest.mark.parametrize("at", [0, 1], ids=["tiles in turn", "rings"])
+def test_what_is_made_once_serves_every_tile(at):
+    k = kernel(NORM)
+    planned, arrays = plan_schedule(with_grids(best(NORM), grid(5), CHIP)[at], CHIP), arrays_for(kernel(NORM))
+    for order in (None, 1):
+        got, want = planned.run(arrays, order=order)["Y"], meaning(k, arrays)["Y"]
+        np.testing.assert_allclose(got.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)
+
+
+def test_what_is_made_once_is_told_apart():
+    assert "each of 25 blocks" in str(lowered(NORM).explanation)
+    assert "each of 48 blocks, once" in str(lowered(NORM.replace("M=100", "M=400")).explanation)
 
 
 # ---- what is decided --------------------------------------------------------------------------------------------------------

@@ -72,8 +72,10 @@ class Lowering:
     # ---- streams ----
 
     def _stream(self, core: str) -> tuple[Node, ...]:
-        nodes = self._items(self.schedule.top, core, ())
-        return (self.tasks.around(nodes),) if self.tasks and nodes else nodes
+        top = self.schedule.top
+        before = self._items([i for i in top if self.schedule.before_tiles(i)], core, ())
+        nodes = self._items([i for i in top if not self.schedule.before_tiles(i)], core, ())
+        return (*before, self.tasks.around(nodes)) if self.tasks and nodes else nodes
 
     def _items(self, items: Sequence[Item], core: str, around: tuple[LoopStep, ...]) -> tuple[Node, ...]:
         out: list[Node] = []
@@ -135,7 +137,7 @@ class Lowering:
 
     def _turn(self, s: Storage) -> Expr:
         """Which slot of a ring: its loop's trips, counted on from tile to tile."""
-        if s.level is Level.UB and self.schedule.copies > 1:
+        if s.level is Level.UB and self.schedule.copies > 1 and s.id not in self.schedule.once:
             return self.turns(1, self.schedule.copies) % self.schedule.copies
         if s.ring is None or s.slots == 1:
             return ZERO

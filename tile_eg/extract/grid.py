@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -10,7 +10,7 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.memory import assign
-from tile_eg.extract.schedule import Schedule, Storage, StorageId
+from tile_eg.extract.schedule import Schedule, Step, Storage, StorageId
 from tile_eg.ir.index import BLOCK, Expr, evaluate, variables
 from tile_eg.ir.tasks import tile_at
 from tile_eg.ir.types import Level
@@ -39,18 +39,62 @@ def orders(schedule: Schedule, chip: Chip, at_once: int, most: int | None = 3) -
 
 
 def with_grid(schedule: Schedule, grid: Node, chip: Chip) -> Schedule:
-    """A copy of the schedule that gives its tiles to the cores so.
+    """A copy of the schedule that gives its tiles to the cores so: the first of `with_grids`."""
+    return with_grids(schedule, grid, chip)[0]
 
-    Where there is room, what crosses pipes has two slots, and UB holds what several tiles need.
+
+def with_grids(schedule: Schedule, grid: Node, chip: Chip) -> list[Schedule]:
+    """Copies of the schedule that give its tiles to the cores so, by how tiles that follow each other share UB.
+
+    Where UB has room for all that several tiles need, they take turns; or what crosses pipes has two slots. What all tiles share
+    is made once where there is room to keep it.
     """
     base = _copy(schedule, grid)
     if not base.persistent:
-        return base
-    if all(s.slots == 1 for s in base.storages.values() if s.level is Level.UB):
-        base.copies = COPIES
-    assign(base, chip)
+        return [base]
+    alone = all(s.slots == 1 for s in base.storages.values() if s.level is Level.UB)
+    turns = _roomiest(base, chip, COPIES) if alone else base
+    found = [turns] if turns.copies > 1 else []
+    return [_with_rings(s, chip) for s in (*found, _roomiest(base, chip, 1))]
+
+
+def _roomiest(schedule: Schedule, chip: Chip, copies: int) -> Schedule:
+    """The schedule with up to so many copies of UB and what all tiles share made once, unless less then has room."""
+    out = []
+    for once in sorted({shared_by_tiles(schedule), frozenset[int]()}, key=len, reverse=True):
+        trial = replace(_copy(schedule, schedule.grid), copies=copies, once=once)
+        try:
+            assign(trial, chip)
+        except Refused:
+            if once:
+                continue
+            raise
+        out.append(trial)
+    return min(out, key=lambda s: (s.shrunk, s.crowded, -min(2, s.copies)))
+
+
+def shared_by_tiles(schedule: Schedule) -> frozenset[int]:
+    """The storages in UB whose contents are the same for every tile: nothing that made them knows the tile, or is written."""
+    written = Counter(s for step, _ in schedule.walk() for s in (step.dst, step.scratch) if s is not None)
+    found: set[int] = set()
+    for step in schedule.top:
+        if isinstance(step, Step) and isinstance(step.dst, int) and step.scratch is None and written[step.dst] == 1:
+            constant = all(s in found or (isinstance(s, str) and not written[s]) for s in step.srcs)
+            if constant and schedule.storages[step.dst].level is Level.UB and not _knows_tile(schedule.graph, step.node):
+                found.add(step.dst)
+    return frozenset(found)
+
+
+def _knows_tile(graph: Graph, node: Node) -> bool:
+    """Whether what an instruction reads, or how much of it is valid, depends on the tile."""
+    tile = graph.where[node.cls].tile
+    return any(BLOCK in variables(e) for e in (*node.payload, tile.vrows, tile.vcols) if isinstance(e, Expr))
+
+
+def _with_rings(base: Schedule, chip: Chip) -> Schedule:
+    """The schedule with two slots for what crosses pipes, where there is room and nothing else has to move closer."""
     for storage in _crossing(base):
-        trial = _copy(base, grid)
+        trial = _copy(base, base.grid)
         ring = trial.storages[storage.id]
         ring.slots, ring.ring = 2, 0
         try:
@@ -62,7 +106,7 @@ def with_grid(schedule: Schedule, grid: Node, chip: Chip) -> Schedule:
     return base
 
 
-def _copy(schedule: Schedule, grid: Node) -> Schedule:
+def _copy(schedule: Schedule, grid: Node | None) -> Schedule:
     storages = {sid: replace(s) for sid, s in schedule.storages.items()}
     return replace(schedule, storages=storages, peaks={}, addresses={}, grid=grid)
 
@@ -78,7 +122,8 @@ def _crossing(schedule: Schedule) -> list[Storage]:
         for s in (step.dst, *step.srcs):
             pipes[s].add(step.pipe)
             outside |= set() if around else {s}
-    alone = [s for s in schedule.storages.values() if s.slots == 1 and not (s.level is Level.UB and schedule.copies > 1)]
+    turning = {i for i, s in schedule.storages.items() if s.level is Level.UB and schedule.copies > 1} | schedule.once
+    alone = [s for s in schedule.storages.values() if s.slots == 1 and s.id not in turning]
     found = [s for s in alone if len(pipes[s.id]) > 1 and s.id in outside]
     return sorted(found, key=lambda s: (s.slot_bytes, s.id))
 

@@ -161,11 +161,28 @@ def _pack(group: list[tuple[int, Life, Storage]], align: int) -> tuple[dict[int,
 
 
 def pack_level(schedule: Schedule, lives: dict[int, Life], level: Level, align: int) -> tuple[dict[int, int], int]:
-    """The better of two packings of a level: large ones first, and in order of birth."""
-    group = [(sid, life, schedule.storages[sid]) for sid, life in lives.items() if schedule.storages[sid].level is level]
+    """The better of two packings of a level: large ones first, and in order of birth; above what is made once a block."""
+    own = _made_once(schedule, level, align)
+    base = _end(schedule, own)
+    group = [(i, life, schedule.storages[i]) for i, life in lives.items() if schedule.storages[i].level is level and i not in own]
     by_size = sorted(group, key=lambda x: (-x[2].bytes, x[1].first, x[0]))
     by_birth = sorted(group, key=lambda x: (x[1].first, -x[2].bytes, x[0]))
-    return min((_pack(by_size, align), _pack(by_birth, align)), key=lambda p: p[1])
+    places, used = min((_pack(by_size, align), _pack(by_birth, align)), key=lambda p: p[1])
+    base = -(-base // align) * align
+    return own | {sid: base + at for sid, at in places.items()}, base + used
+
+
+def _made_once(schedule: Schedule, level: Level, align: int) -> dict[int, int]:
+    """Places one behind the other for what a block makes before its tiles."""
+    out: dict[int, int] = {}
+    for sid in sorted(schedule.once):
+        if schedule.storages[sid].level is level:
+            out[sid] = -(-_end(schedule, out) // align) * align
+    return out
+
+
+def _end(schedule: Schedule, places: dict[int, int]) -> int:
+    return max((at + schedule.storages[sid].bytes for sid, at in places.items()), default=0)
 
 
 def _peak(schedule: Schedule, lives: dict[int, Life], level: Level) -> list[Storage]:
@@ -206,13 +223,14 @@ def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
 
 
 def _copy_ub(schedule: Schedule, chip: Chip) -> None:
-    """Lays out UB as often as there are copies, as many as there is room for."""
+    """Lays out UB as often as there are copies, as many as there is room for; what is made once a block stays alone."""
     used, align = schedule.peaks[Level.UB], max(32, chip.align(Level.UB))
-    step = -(-used // align) * align
-    schedule.copies = max(1, min(schedule.copies, chip.level_bytes(Level.UB) // max(1, step)))
+    base = _end(schedule, _made_once(schedule, Level.UB, align))
+    step = -(-(used - base) // align) * align
+    schedule.copies = max(1, min(schedule.copies, (chip.level_bytes(Level.UB) - base) // max(1, step)))
     schedule.peaks[Level.UB] = used + (schedule.copies - 1) * step
     for sid, s in schedule.storages.items():
-        if s.level is Level.UB and sid in schedule.addresses:
+        if s.level is Level.UB and sid in schedule.addresses and sid not in schedule.once:
             at = schedule.addresses[sid][0]
             schedule.addresses[sid] = tuple(at + i * step for i in range(schedule.copies))
 

@@ -78,7 +78,8 @@ class Schedule:
 
     `crowded` grows with what had to share places, `shrunk` counts the slots that rings gave up.
     `grid` is how the tiles of the grid go to the cores; None: a launch block for each. A ring over loop 0 turns with the tiles
-    that a block goes through; where UB has room for `copies` of all that a tile needs, they take turns.
+    that a block goes through; where UB has room for `copies` of all that a tile needs, they take turns. What lies in the storages
+    `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place.
     """
 
     graph: Graph
@@ -92,11 +93,16 @@ class Schedule:
     shrunk: int = 0
     grid: Node | None = None
     copies: int = 1
+    once: frozenset[int] = frozenset()
 
     @property
     def persistent(self) -> bool:
         """Whether a launch block goes through several tiles."""
         return self.grid is not None and self.grid.op == "Persistent"
+
+    def before_tiles(self, item: Item) -> bool:
+        """Whether a launch block does this once, before the tiles that it goes through."""
+        return isinstance(item, Step) and item.dst in self.once
 
     def walk(self) -> Iterator[tuple[Step, tuple[LoopStep, ...]]]:
         """Every step with the loops around it, outermost first."""

@@ -15,10 +15,20 @@ from tile_eg.rules import registry, signatures
 
 def schedule_text(schedule: Schedule) -> str:
     """Every instruction in its order of issue: what it computes, where that lies, its cycles, and the rules that made it."""
-    root = Branch(_blocks(schedule), (), _branches(schedule, schedule.top))
-    text = tree([root], ("", "pipe", "result in", "cycles", "line", "made by"), right=(3, 4))
+    text = tree(_roots(schedule), ("", "pipe", "result in", "cycles", "line", "made by"), right=(3, 4))
     shares = {s.share for s in schedule.storages.values()}
     return "\n".join([text, *(f"{SHARED[s]}" for s in (0, 1) if s in shares)])
+
+
+def _roots(schedule: Schedule) -> list[Branch]:
+    """What a block does for each tile, and before that what it does once."""
+    once, each = ([i for i in schedule.top if schedule.before_tiles(i) is first] for first in (True, False))
+    out = (
+        [Branch(f"each of {schedule.grid.payload[0]} blocks, once", (), _branches(schedule, once))]
+        if once and schedule.grid
+        else []
+    )
+    return [*out, Branch(_blocks(schedule), (), _branches(schedule, each))]
 
 
 def _blocks(schedule: Schedule) -> str:
