@@ -181,9 +181,16 @@ class Numbers:
                 return self.scalar(m.args[1], shape).astype(numpy_dtype(DTYPES[m.args[0]]))
         over = (shape[1] if vector else shape[0], m.args[2])
         tile = np.broadcast_to(self.scalar(m.args[1], over), over)
-        valid = ~np.isnan(tile).all(axis=0)
-        made = ar.reduce(m.args[0], tile[:, valid], 1)
+        made = ar.reduce(m.args[0], tile[:, : self.width(m.args[1])], 1)
         return made[None, :] if vector else made[:, None]
+
+    def width(self, cls: Class) -> int | None:
+        """How many j of a scalar expression are valid; None where no operand limits them."""
+        m = self.members.chosen[cls]
+        if m.op in ("Ld", "LdC"):
+            return max(0, self.at(self.members.shapes[m.args[0]].vcols))
+        inner = [] if m.op in ("LdR", "K", "SRed") else [self.width(x) for x in m.args if isinstance(x, tuple)]
+        return min((w for w in inner if w is not None), default=None)
 
     # versions and loops
 

@@ -1,0 +1,382 @@
+"""A rule between values with drawn shapes, element types and numbers for its variables, and what its two sides are in numbers.
+
+The meaning is that of `tile_eg.egraph.numbers`, which the audit uses too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from hypothesis import assume
+from hypothesis import strategies as st
+
+from tile_eg.egraph.members import Class, Member, Members, Shape
+from tile_eg.egraph.numbers import Numbers
+from tile_eg.ir import arithmetic as ar
+from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.index import Expr, const
+from tile_eg.ir.types import DTYPES
+from tile_eg.rules import signatures
+from tile_eg.rules.sexpr import Form, parse
+
+THEORIES = ("10_nest", "20_algebra")
+CHOICES = ("Cho", "ChoS", "ChoI", "SCho", "SChoI")
+OPS = {"Un": ar.UNARY, "SUn": ar.UNARY, "Red": ar.REDUCE, "SRed": ar.REDUCE, **dict.fromkeys(CHOICES, ar.COMPARE)}
+EXPONENT = {"f16": (-14, 15), "bf16": (-126, 127), "f32": (-126, 127)}
+DIGITS = {"f16": 11, "bf16": 8, "f32": 24}
+Size = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Law:
+    """A rule as an equality: its two sides, what has to hold of its variables, and the tables that the theory gives."""
+
+    left: Form
+    right: Form
+    conditions: tuple[Form, ...]
+    facts: tuple[Form, ...]
+
+    @property
+    def dtypes(self) -> list[str]:
+        """The element types that the result can have."""
+        if "MatMul" in str(self.left):
+            return ["f32"]
+        named = {x.strip('"') for c in self.conditions if c[0] == "=" for x in c[1:] if isinstance(x, str)}
+        return sorted(named & DIGITS.keys() or DIGITS)
+
+
+def laws(text: str) -> dict[str, Law]:
+    """The equalities of values in a theory, by the names of their rules."""
+    forms = parse(text)
+    tables = {f[1] for f in forms if f[0] == "relation"}
+    facts = tuple(f for f in forms if f[0] in tables)
+    out = {}
+    for form in forms:
+        if form[0] in ("rewrite", "rule"):
+            name = str(form[form.index(":name") + 1]).strip('"')
+            out[name] = Law(*_sides(form), facts)
+    return out
+
+
+def _sides(form: tuple) -> tuple[Form, Form, tuple[Form, ...]]:
+    if form[0] == "rewrite":
+        return form[1], form[2], form[form.index(":when") + 1] if ":when" in form else ()
+    ((_, root, right),) = form[2]
+    bound = {c[1]: c[2] for c in form[1] if c[0] == "=" and isinstance(c[2], tuple) and c[2][0] in signatures()}
+    left = tuple(bound.get(x, x) for x in bound[root])
+    patterns = [("=", name, pattern) for name, pattern in bound.items()]
+    return left, right, (("root", root), *(c for c in form[1] if c not in patterns))
+
+
+def laws_of_values() -> dict[str, Law]:
+    """All equalities of the project's theories of values."""
+    return {n: x for t in THEORIES for n, x in laws((files("tile_eg.rules") / f"{t}.egg").read_text()).items()}
+
+
+def numbers_of(dtype: str, count: int, tame: bool) -> st.SearchStrategy[np.ndarray]:
+    """Numbers of a type: half of them usual ones, a quarter special ones, a quarter any bits. `tame` has no subnormal ones."""
+    kind = numpy_dtype(DTYPES[dtype])
+    size = 3 + kind.itemsize
+
+    def of(drawn: bytes) -> np.ndarray:
+        table = np.frombuffer(drawn, np.uint8).reshape(count, size)
+        choice, usual, bits = table[:, 0], table[:, 1:3].copy().view(np.int16)[:, 0], table[:, 3:].copy().view(kind)[:, 0]
+        special = np.array(specials(dtype, tame), kind)[choice % len(specials(dtype, tame))]
+        out = np.where(choice < 128, (usual / 4096).astype(kind), np.where(choice < 192, special, bits))
+        small = np.abs(out.astype(np.float64)) < 2.0 ** EXPONENT[dtype][0]
+        return np.where(small, np.zeros_like(out), out) if tame else out
+
+    return st.binary(min_size=count * size, max_size=count * size).map(of)
+
+
+def specials(dtype: str, tame: bool) -> list[float]:
+    """Zeros, infinities, NaN, and the ends of the normal and of the subnormal numbers."""
+    (low, high), digits = EXPONENT[dtype], DIGITS[dtype]
+    ends = [2.0 ** (low - digits + 1), 2.0**low - 2.0 ** (low - digits + 1), (2 - 2.0 ** (1 - digits)) * 2.0**high]
+    return [0.0, -0.0, float("inf"), float("-inf"), float("nan"), 1.0, -1.0, 2.0**low, -(2.0**high), *([] if tame else ends)]
+
+
+class Instance:
+    """The variables of one law, drawn. A tile's name stands for its class; beyond its valid extents it is NaN."""
+
+    def __init__(self, data: st.DataObject, law: Law, tame: bool = False) -> None:
+        self.data, self.law, self.tame = data, law, tame
+        self.env: dict[str, Any] = {}
+        self.arrays: dict[Class, np.ndarray] = {}
+        self.rows, self.cols, self.inner = (data.draw(st.integers(1, 5), n) for n in ("rows", "cols", "inner"))
+        self.extents = {n: data.draw(st.integers(1, n)) for n in sorted({self.rows, self.cols, self.inner})}
+        self.members = Members({}, {}, None)  # type: ignore[arg-type]
+        self.numbers = Numbers(self.members, {}, {})
+        self.dtype = data.draw(st.sampled_from(law.dtypes), "dtype")
+        self.declare(law.left, self._shape(), self.dtype)
+        for condition in law.conditions:
+            self._holds(condition)
+
+    def sides(self) -> tuple[np.ndarray, np.ndarray]:
+        """Both sides where both are valid, in the type of the result."""
+        with np.errstate(all="ignore"):
+            one, other = self.build(self.law.left), self.build(self.law.right)
+            shapes = [self.members.shapes[c] for c in (one, other)]
+            assert (shapes[0].rows, shapes[0].cols, shapes[0].dtype) == (shapes[1].rows, shapes[1].cols, shapes[1].dtype)
+            rows, cols = (min(s.vrows.args[0] for s in shapes), min(s.vcols.args[0] for s in shapes))
+            return self.numbers.of(one)[:rows, :cols], self.numbers.of(other)[:rows, :cols]
+
+    def _shape(self) -> Size:
+        left = self.law.left
+        return (1, self.rows) if left[0] == "Par" and left[1] == "1" else (self.rows, self.cols)
+
+    # ---- variables: by where they stand ----
+
+    def declare(self, form: Form, shape: Size, dtype: str) -> None:
+        """Binds the variables of a pattern of a value."""
+        if isinstance(form, str):
+            self.tile(form, shape, dtype)
+            return
+        getattr(self, f"_declare_{form[0].lower()}", self._declare_same)(form, shape, dtype)
+
+    def _declare_same(self, form: Form, shape: Size, dtype: str) -> None:
+        self.operator(form)
+        for x, sort in zip(form[1:], signatures()[form[0]][0], strict=True):
+            if sort == "V":
+                self.declare(x, shape, dtype)
+            elif sort == "f64":
+                self.constant(x, dtype)
+
+    def _declare_binr(self, form: Form, shape: Size, dtype: str) -> None:
+        self.operator(form)
+        self.declare(form[3], shape, dtype)
+        self.declare(form[4], (1, shape[0]), dtype)
+
+    def _declare_cho(self, form: Form, shape: Size, dtype: str) -> None:
+        self.operator(form)
+        compared = self.data.draw(st.sampled_from(sorted(DIGITS)), "compared")
+        for x, held in zip(form[2:], (compared, compared, dtype, dtype), strict=True):
+            self.declare(x, shape, held)
+
+    def _declare_bcast(self, form: Form, shape: Size, dtype: str) -> None:
+        _, axis, v, n = form
+        axis = self.bind(axis, lambda: self.data.draw(st.integers(0, 1)))
+        self.bind(n, lambda: shape[axis])
+        self.declare(v, (1, shape[1 - axis]), dtype)
+
+    def _declare_cast(self, form: Form, shape: Size, dtype: str) -> None:
+        self.bind(form[1], lambda: dtype)
+        self.declare(form[2], shape, self.data.draw(st.sampled_from(sorted(DIGITS)), "from"))
+
+    def _declare_fill(self, form: Form, shape: Size, dtype: str) -> None:
+        self.constant(form[1], dtype)
+        for name, x in zip(form[2:], (*shape, dtype), strict=True):
+            self.bind(name, lambda x=x: x)
+
+    def _declare_matmul(self, form: Form, shape: Size, dtype: str) -> None:
+        ta, tb = (self.bind(x, lambda: self.data.draw(st.integers(0, 1))) for x in form[3:])
+        held = self.data.draw(st.sampled_from(sorted(DIGITS)), "operands")
+        a, b = (shape[0], self.inner), (self.inner, shape[1])
+        self.declare(form[1], a[::-1] if ta else a, held)
+        self.declare(form[2], b[::-1] if tb else b, held)
+
+    def _declare_load(self, form: Form, shape: Size, dtype: str) -> None:
+        _, version, offset, stride, *sizes = form
+        self.bind(offset, lambda: const(self.data.draw(st.integers(0, 4))))
+        self.bind(stride, lambda: shape[1] + self.data.draw(st.integers(0, 3)))
+        valid = (const(self.extents[n]) for n in shape)
+        for name, x in zip(sizes, (*shape, *valid), strict=True):
+            self.bind(name, lambda x=x: x)
+        _, before, _, _, stored, *_ = version
+        size = 5 + shape[0] * (shape[1] + 3)
+        self.bind(before, lambda: self.known("T", np.full(size, 7, numpy_dtype(DTYPES[dtype]))))
+        self.declare(stored, shape, dtype)
+        for name, x in zip(version[5:], valid_extents(self.members.shapes[self.env[stored]]), strict=True):
+            self.bind(name, lambda x=x: x)
+
+    def _declare_par(self, form: Form, shape: Size, dtype: str) -> None:
+        _, rows, cols, s = form
+        for name, x in ((rows, shape[0]), (cols, shape[1])):
+            self.bind(name, lambda x=x: x)
+        self.scalar(s, shape, dtype)
+
+    def scalar(self, form: Form, shape: Size, dtype: str) -> None:
+        """Binds the variables of a scalar expression over all (i, j); a variable for one reads a tile of its own."""
+        if isinstance(form, str):
+            self.bind(form, lambda: self.make("S", Member("Ld", (self.tile(f"{form}'s", shape, dtype),))))
+            return
+        head, *args = form
+        self.operator(form)
+        if head in ("Ld", "LdR", "LdC"):
+            self.tile(args[0], {"Ld": shape, "LdR": (1, shape[0]), "LdC": (1, shape[1])}[head], dtype)
+        elif head == "K":
+            self.constant(args[0], dtype)
+            self.bind(args[1], lambda: dtype)
+        elif head == "SCast":
+            self.bind(args[0], lambda: dtype)
+            self.scalar(args[1], shape, self.data.draw(st.sampled_from(sorted(DIGITS)), "from"))
+        elif head == "SRed":
+            self.bind(args[2], lambda: self.inner)
+            self.scalar(args[1], (shape[1] if shape[0] == 1 else shape[0], self.inner), dtype)
+        elif head == "SChoI":
+            for name in args[1:4]:
+                self.bind(name, lambda: self.data.draw(st.integers(-3, 3)))
+            self.env[args[3]] = const(self.env[args[3]])
+            self.scalars(args[4:], shape, dtype)
+        elif head == "SCho":
+            self.scalars(args[1:3], shape, self.data.draw(st.sampled_from(sorted(DIGITS)), "compared"))
+            self.scalars(args[3:], shape, dtype)
+        else:
+            self.scalars(args[1:], shape, dtype)
+
+    def scalars(self, forms: Iterable[Form], shape: Size, dtype: str) -> None:
+        for form in forms:
+            self.scalar(form, shape, dtype)
+
+    def operator(self, form: Form) -> None:
+        place = 2 if form[0] == "Red" else 1
+        if form[0] in ("Un", "Bin", "BinR", "BinC", "BinS", "Red", "SUn", "SBin", "SRed", *CHOICES):
+            self.bind(form[place], lambda: self.data.draw(st.sampled_from(sorted(OPS.get(form[0], ar.BINARY))), "op"))
+
+    def constant(self, form: str, dtype: str) -> None:
+        usual = st.floats(-8, 8, width=16), st.sampled_from([x for x in specials(dtype, False) if x == x])
+        self.bind(form, lambda: self.data.draw(st.one_of(*usual), "constant"))
+
+    def bind(self, atom: str, make: Any) -> Any:
+        """What an atom stands for: a literal for itself, a variable for what is made when it is first met."""
+        if atom[0] in '"-.0123456789':
+            return literal(atom)
+        if atom not in self.env:
+            self.env[atom] = make()
+        return self.env[atom]
+
+    def tile(self, name: str, shape: Size, dtype: str) -> Class:
+        def make() -> Class:
+            with np.errstate(all="ignore"):
+                array = self.data.draw(numbers_of(dtype, shape[0] * shape[1], self.tame), name).reshape(shape)
+            valid = (1 if shape[0] == 1 else self.extents[shape[0]], self.extents.get(shape[1], shape[1]))
+            array[valid[0] :], array[:, valid[1] :] = np.nan, np.nan
+            cls = self.known("V", array)
+            self.members.shapes[cls] = Shape(*shape, DTYPES[dtype], const(valid[0]), const(valid[1]))
+            return cls
+
+        return self.bind(name, make)
+
+    # ---- conditions ----
+
+    def _holds(self, condition: Form) -> None:
+        head, *args = condition
+        if head == "root":
+            self.env[args[0]] = self.build(self.law.left)
+        elif head == "=":
+            unbound = [x for x in args if isinstance(x, str) and x[0].isalpha() and x not in self.env]
+            if unbound:
+                self.env[unbound[0]] = self.of(next(x for x in args if x is not unbound[0]))
+            assume(self.of(args[0]) == self.of(args[1]))
+        elif head in ("!=", "<="):
+            a, b = map(self.of, args)
+            assume(a != b if head == "!=" else a <= b)
+        else:
+            assume(any(self._fits(fact[1:], args) for fact in self.law.facts if fact[0] == head))
+
+    def _fits(self, row: tuple, args: list) -> bool:
+        known = [(literal(x), self.env[a]) for x, a in zip(row, args, strict=True) if a in self.env]
+        if not all(x == y for x, y in known):
+            return False
+        self.env |= {a: literal(x) for x, a in zip(row, args, strict=True)}
+        return True
+
+    def of(self, form: Form) -> Any:
+        """A number, a text or a fact."""
+        if isinstance(form, str):
+            return self.env[form] if form in self.env else literal(form)
+        head, *args = form
+        if head in FACTS:
+            return FACTS[head](self.members.shapes[self.build(args[0])])
+        if head == "tdt":
+            return self.dtype
+        x = [self.of(a) for a in args]
+        if head == "/" and not x[1]:
+            assume(False)
+        return {"neg": lambda a: -a, "abs": abs, "/": lambda a, b: a / b}[head](*x)
+
+    # ---- terms ----
+
+    def known(self, sort: str, array: np.ndarray) -> Class:
+        cls = self.make(sort, Member("given", ()))
+        self.numbers.known[cls] = array
+        return cls
+
+    def make(self, sort: str, member: Member) -> Class:
+        cls = (sort, len(self.members.chosen))
+        self.members.chosen[cls] = member
+        return cls
+
+    def build(self, form: Form) -> Class:
+        """The class of a term whose variables are bound."""
+        if isinstance(form, str):
+            return self.env[form]
+        sorts, sort = signatures()[form[0]]
+        args = tuple(self.build(x) if s in ("V", "S", "T") else self.of(x) for x, s in zip(form[1:], sorts, strict=True))
+        cls = self.make(sort, Member(form[0], args))
+        if sort == "V":
+            self.members.shapes[cls] = self._shape_of(form[0], args)
+        return cls
+
+    def _shape_of(self, head: str, args: tuple) -> Shape:
+        tiles = [self.members.shapes[x] for x in args if isinstance(x, tuple) and x[0] == "V"]
+        if head == "Load":
+            _, _, _, rows, cols, *valid = args
+            return Shape(rows, cols, DTYPES[self.dtype], *valid)
+        if head == "Par":
+            rows, cols, s = args
+            valid = [const(1 if n == 1 else self.extents.get(n, n)) for n in (rows, cols)]
+            made = self.numbers.scalar(s, (rows, cols)).dtype
+            return Shape(rows, cols, next(d for d in DTYPES.values() if numpy_dtype(d) == made), *valid)
+        return SHAPES.get(head, lambda x, *_: x)(*tiles, *args)
+
+
+def _product(a: Shape, b: Shape, _a: Class, _b: Class, ta: int, tb: int) -> Shape:
+    m, vm = (a.cols, a.vcols) if ta else (a.rows, a.vrows)
+    n, vn = (b.rows, b.vrows) if tb else (b.cols, b.vcols)
+    return Shape(m, n, DTYPES["f32"], vm, vn)
+
+
+def _broadcast(v: Shape, axis: int, _v: Class, n: int) -> Shape:
+    return Shape(v.cols, n, v.dtype, v.vcols, const(n)) if axis else Shape(n, v.cols, v.dtype, const(n), v.vcols)
+
+
+def _choice(*tiles: Shape) -> Shape:
+    rows, cols = zip(*map(valid_extents, tiles), strict=True)
+    return replace(tiles[-1], vrows=least(*rows), vcols=least(*cols))
+
+
+SHAPES: dict[str, Callable[..., Shape]] = {
+    "Fill": lambda f, r, c, d: Shape(r, c, DTYPES[d], const(r), const(c)),
+    "Cast": lambda x, d, _: replace(x, dtype=DTYPES[d]),
+    "Bcast": _broadcast,
+    "Red": lambda x, *_: Shape(1, x.rows, x.dtype, const(1), x.vrows),
+    "MatMul": _product,
+    "Ramp": lambda r, c, *_: Shape(r, c, DTYPES["f32"], const(r), const(c)),
+    "Cho": lambda a, b, x, y, *_: _choice(a, b, x, y),
+    "ChoS": lambda a, x, y, *_: _choice(a, x, y),
+    "ChoI": lambda a, x, y, *_: _choice(a, x, y),
+    "Bin": lambda x, y, *_: replace(x, vrows=least(x.vrows, y.vrows), vcols=least(x.vcols, y.vcols)),
+}
+FACTS: dict[str, Callable[[Shape], Any]] = {
+    "rows": lambda s: s.rows, "cols": lambda s: s.cols, "vr": lambda s: s.vrows, "vc": lambda s: s.vcols,
+    "dt": lambda s: s.dtype.name,
+}  # fmt: skip
+
+
+def valid_extents(shape: Shape) -> tuple[Expr, Expr]:
+    return shape.vrows, shape.vcols
+
+
+def least(*extents: Expr) -> Expr:
+    return const(min(e.args[0] for e in extents))
+
+
+def literal(atom: str) -> Any:
+    if atom.startswith('"'):
+        return atom.strip('"')
+    return float(atom) if "." in atom else int(atom)
