@@ -90,8 +90,8 @@ class Delays:
 class Simulation:
     """The outputs in the order in which they were asked for, the findings (at most 20), the counts, and the trace if wanted.
 
-    `printed` is what the kernel, or a file with a main, printed; `returned` what that main returned. `files` are the texts that the
-    kernel's file includes: name -> text.
+    `printed` is what the kernel, or a file with a main, printed; `returned` what that main returned. `files` are the texts that
+    the kernel's file includes: name -> text.
     """
 
     outputs: Sequence[np.ndarray]
