@@ -26,6 +26,11 @@ def attention(x: Arrays) -> np.ndarray:
     return softmax(s) @ x["V"]
 
 
+def causal(x: Arrays) -> np.ndarray:
+    s = x["Q"] @ x["K"].swapaxes(-1, -2) / np.sqrt(x["Q"].shape[-1])
+    return softmax(np.where(np.tri(s.shape[-1], dtype=bool), s, -np.inf)) @ x["V"]
+
+
 def softmax(x: np.ndarray) -> np.ndarray:
     e = np.exp(x - x.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
@@ -39,6 +44,7 @@ NUMPY: dict[str, Callable[[Arrays], Arrays]] = {
     "matmul_add": lambda x: {"E": x["A"] @ x["B"] + x["D"]},
     "softmax": lambda x: {"Y": softmax(x["X"])},
     "flash_attention": lambda x: {"O": attention(x)},
+    "flash_attention_causal": lambda x: {"O": causal(x)},
     "flash_attention_rows": lambda x: {"O": attention(x)},
 }
 GEMM = [(256, 512, 256), (128, 256, 64), (300, 500, 200), (17, 33, 70), (16, 16, 16), (1, 40, 64), (64, 1, 32)]
@@ -51,6 +57,7 @@ SHAPES: dict[str, tuple[tuple[str, ...], list[tuple[int, ...]]]] = {
     "matmul_add": (("M", "N", "K"), [(256, 256, 128), (150, 260, 100), (20, 24, 48)]),
     "softmax": (("M", "N"), [(64, 512), (40, 500), (33, 17), (1, 128), (5, 1)]),
     "flash_attention": (("B", "H", "S", "D"), ATTENTION),
+    "flash_attention_causal": (("B", "H", "S", "D"), [*ATTENTION[2:], (1, 1, 257, 64)]),
     "flash_attention_rows": (("B", "H", "S", "D"), ATTENTION[:3]),
 }
 CASES = [

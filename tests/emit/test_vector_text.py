@@ -15,7 +15,7 @@ CASTS = [(F32, F16), (F16, F32), (F32, BF16), (BF16, F32)]
 
 
 def typed(op: str, n: int, **fields: object) -> Case:
-    dtype, target = CASTS[n % 4] if op == "vcast" else ((F32, F16)[n % 2], F32)
+    dtype, target = CASTS[n % 4] if op == "vcast" else (F32 if op == "vramp" else (F32, F16)[n % 2], F32)
     return Case(op, dtype, target=target, **fields)  # type: ignore[arg-type]
 
 
@@ -60,6 +60,17 @@ def cases(draw: st.DrawFn) -> Case:
 @given(st.lists(cases(), min_size=12, max_size=24))
 def test_random_instructions_on_random_tiles_compute_their_meaning(drawn: list[Case]) -> None:
     check(drawn)
+
+
+def test_a_choice_takes_whole_rounds_flat_and_the_rest_row_by_row() -> None:
+    whole, odd, tail = {"rows": 4, "cols": 128}, {"rows": 3, "cols": 70, "gap": 1}, {"rows": 8, "cols": 128, "tail": 3}
+    narrow = {"rows": 4, "cols": 70, "tail": 33, "by_cols": True}
+    forms = [(f"v{kind}_{op}", shape) for kind in ("choose", "chooses") for op in ("lt", "ge", "eq") for shape in (whole, odd, tail)]
+    check([typed(op, n, **shape) for n, (op, shape) in enumerate([*forms, ("vchoose_ne", narrow), ("vchooses_gt", narrow)])])
+
+
+def test_positions_count_along_rows_and_columns() -> None:
+    check([Case("vramp", F32, 9, 70, swap=swap, tail=4, by_cols=by_cols) for swap in (False, True) for by_cols in (False, True)])
 
 
 def test_both_ends_of_a_reduction_stay_inside_the_valid_columns() -> None:

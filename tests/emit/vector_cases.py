@@ -30,10 +30,14 @@ BINARY: dict[str, Callable] = {
 SCALAR: dict[str, Callable] = {
     "vadds": np.add, "vmuls": np.multiply, "vmaxs": np.maximum, "vmins": np.minimum,
 }  # fmt: skip
+COMPARE: dict[str, Callable] = {
+    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
+}  # fmt: skip
 REDUCE: dict[str, Callable] = {"max": np.max, "sum": np.sum, "min": np.min}
 OPS = (
     *UNARY, *SCALAR, *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")),
-    *(f"v{way}{r}" for way in ("row", "col") for r in REDUCE), "vcast", "vdup", "vaxpy", "vmuladd",
+    *(f"v{way}{r}" for way in ("row", "col") for r in REDUCE), "vcast", "vdup", "vaxpy", "vmuladd", "vramp",
+    *(f"v{kind}_{c}" for kind in ("choose", "chooses") for c in COMPARE),
 )  # fmt: skip
 APPROXIMATE = ("vrsqrt", "vreciprocal")
 
@@ -114,6 +118,11 @@ class _Builder:
         self.nodes.append(Instr("gm_to_ub", tile, (gm,), self.rows, self.cols))
         return tile
 
+    def drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Numbers for a tensor; those to be compared are often equal."""
+        x = rng.uniform(0.5, 2.0, shape)
+        return np.round(4 * x) / 4 if self.case.op.startswith("vchoose") else x
+
     def vector(self, along_rows: bool) -> Tile:
         """One value for each row, or for each column."""
         c = self.case
@@ -144,12 +153,30 @@ class _Builder:
         elif name == "vdup":
             dst = self.buffer(c.rows, c.cols, c.dtype, c.gap)
             self.run(name, dst, scalar=c.scalar)
+        elif name == "vramp":
+            dst = self.buffer(c.rows, c.cols, c.dtype, c.gap)
+            self.run(name, dst, bound=ix.var(BLOCK) * 7 - 3, steps=(-2, 3) if c.swap else (5, 1))
+        elif name.startswith("vchoose"):
+            dst = self.choice()
         elif name in ("vaxpy", "vmuladd"):
             dst = self.load(c.dtype)
             self.run(name, dst, *(self.load(c.dtype) for _ in range(1 if name == "vaxpy" else 2)), scalar=c.scalar)
         else:
             dst = self.elementwise()
         return self.store(dst, c.shape, self.row * c.shape[1] + self.col, self.rows, self.cols)
+
+    def choice(self) -> Tile:
+        """Flat where whole rounds of 256 bytes are compared, whatever the tail; a tail of a single row counts its elements."""
+        c = self.case
+        dst, size = self.buffer(c.rows, c.cols, c.dtype, c.gap), c.dtype.bytes
+        short = c.tail and c.rows == 1 and c.by_cols
+        rounds = c.cols * size % 256 == 0 if c.tail or c.rows == 1 else c.rows * c.cols * size % 256 == 0
+        flat = c.flat and rounds and not short
+        bits = self.buffer(1, max(32, -(-c.rows * c.cols // 8)) // size, c.dtype)
+        sources = [self.load(c.dtype) for _ in range(4 if c.op.startswith("vchoose_") else 3)]
+        fields = {"scalar": c.scalar} if c.op.startswith("vchooses") else {}
+        self.run(c.op, dst, *sources, form="flat" if flat else "rows", scratch=bits, **fields)
+        return dst
 
     def elementwise(self) -> Tile:
         c, name = self.case, self.case.op
@@ -192,6 +219,11 @@ def meaning(c: Case, inputs: Sequence[np.ndarray]) -> np.ndarray:
         return np.full(c.shape, c.scalar)
     if c.op == "vcast":
         return x[0]
+    if c.op == "vramp":
+        return positions(c)
+    if c.op.startswith("vchoose"):
+        against, first, second = (c.scalar, *x[1:]) if c.op.startswith("vchooses") else x[1:]
+        return np.where(COMPARE[c.op.rpartition("_")[2]](x[0], against), first, second)
     if c.op == "vaxpy":
         return x[0] + c.scalar * x[1]
     if c.op == "vmuladd":
@@ -203,6 +235,14 @@ def meaning(c: Case, inputs: Sequence[np.ndarray]) -> np.ndarray:
     op, _, kind = c.op[1:].partition("_")
     a, b = x[0], x[1][:, None] if kind == "rows" else x[1]
     return BINARY[op](b, a) if c.swap else BINARY[op](a, b)
+
+
+def positions(c: Case) -> np.ndarray:
+    """The tiles of both blocks, one beside the other, as far as they are stored."""
+    i, j = np.ogrid[: c.rows, : c.cols]
+    down, right = (-2, 3) if c.swap else (5, 1)
+    tiles = [7 * block - 3 + down * i + right * j for block in range(2)]
+    return np.concatenate(tiles, axis=1 if c.by_cols else 0)[: c.shape[0], : c.shape[1]]
 
 
 def tolerance(c: Case) -> float:
@@ -222,7 +262,7 @@ def check(cases: Sequence[Case], seed: int = 0) -> None:
     arrays: dict[str, np.ndarray] = {}
     for b in builders:
         b.build()
-        arrays |= {t.name: rng.uniform(0.5, 2.0, t.shape).astype(numpy_type(t.dtype)) for t in b.tensors if not t.output}
+        arrays |= {t.name: b.drawn(rng, t.shape).astype(numpy_type(t.dtype)) for t in b.tensors if not t.output}
     tensors = tuple(t for b in builders for t in b.tensors)
     buffers = tuple(x for b in builders for x in b.buffers)
     nodes = tuple(_once(b) for b in builders)

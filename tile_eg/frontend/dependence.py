@@ -82,8 +82,8 @@ def _own_elements(name: str, variable: str, inside: list[Step]) -> bool:
     depending = [r for r in all_accesses if any(variable in ix.variables(s) for s in r.starts)]
     if not depending:
         return False
-    places = {_place(r, variable) for r in all_accesses}
-    if len(places) == 1 and None not in places:
+    extent = max(step.extents[variable] for step in inside)
+    if _apart({_place(r, variable) for r in all_accesses}, extent):
         return True
     odd = next((r for r in all_accesses if _place(r, variable) != _place(depending[0], variable)), depending[0])
     raise TileError(
@@ -91,6 +91,15 @@ def _own_elements(name: str, variable: str, inside: list[Step]) -> bool:
         notes=(("it is written here", next(s.assign.span for s in inside if s.assign.target.name == name)),),
         help=f"each iteration may touch only its own part, indexed by plain `{variable}`",
     )  # fmt: skip
+
+
+def _apart(places: set[tuple[int, Expr] | None], extent: int) -> bool:
+    """Whether no two iterations meet: one place in every iteration, or places that are at least `extent` from one another."""
+    found = [p for p in places if p is not None]
+    if len(found) < len(places) or len({dim for dim, _ in found}) != 1:
+        return False
+    gaps = [(a - b).value for n, (_, a) in enumerate(found) for _, b in found[:n]]
+    return all(gap is not None and abs(gap) >= extent for gap in gaps)
 
 
 def _place(r: kn.Region, variable: str) -> tuple[int, Expr] | None:
