@@ -18,6 +18,20 @@ HEAD = """kernel k[M=8, N=16](X: f32[M, N], V: f32[M], W: f32[N]) -> (Y: f32[M, 
 TAIL = "  Y[0, 0] = y  Z[0] = z }"
 
 
+PARTS = [
+    "parallel (i, j) in (8, 8) { Y[i, j] = x[i, j] * w[j + 8] - x[i, j + 8]  Y[i, j + 8] = x[i, j + 8] + v[i] }",
+    "x = x * w[None, :]  parallel (i, j) in (4, 16) { Y[i, j] = x[i, j]  Y[i + 4, j] = x[i + 4, j] - x[i, j] }",
+    "x = select(x > v[:, None], x, -x)  parallel (i, j) in (8, 16) { y[i, j] = x[2, j] * x[i, j] }",
+    "parallel (i, j) in (8, 16) { x[i, j] = select(i < j, exp(v[i]) + w[j], 1) } for i in serial(8) { z[i] = max(x[i, 3:9]) }",
+]
+
+
+@pytest.mark.parametrize("body", PARTS)
+def test_parts_of_tiles_are_made_of_parts_of_what_was_loaded(body: str) -> None:
+    values_of(body)
+    values_of(body, M=5)
+
+
 def values_of(body: str, **sizes: int) -> Values:
     """The values of a body, which are found to mean what the kernel means."""
     kernel = load_text(HEAD + body + TAIL).instantiate(sizes)

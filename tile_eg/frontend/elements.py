@@ -10,6 +10,7 @@ from tile_eg.frontend.dependence import Step, steps, temporaries
 from tile_eg.frontend.extents import meet
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
+from tile_eg.frontend.parts import Part, part
 from tile_eg.frontend.positions import parts, position
 from tile_eg.frontend.rounding import rounded
 from tile_eg.frontend.tiles import computing, promoted, reducing, valid_cols, valid_rows
@@ -103,23 +104,25 @@ class Statement:
         start, extent, size = r.starts[d], r.extents[d], self.array(r).shape[d]
         tensor = r.name in self.c.tensors
         if extent is not None:
-            if not tensor and (start, extent) != (ix.ZERO, size):
-                raise self.unsupported(r, "a part of a row")
+            if r is self.step.assign.target and not tensor and (start, extent) != (ix.ZERO, size):
+                raise self.unsupported(r, "a write to a part of a row")
             return (ROW, extent)
         inside = [v for v in self.step.extents if v in ix.variables(start)]
-        if not inside and (tensor or size == 1):
+        written = r is self.step.assign.target and not tensor
+        if not inside and (not written or size == 1):
             return None
-        if len(inside) != 1 or not self.plain(start, inside[0], tensor):
+        if len(inside) != 1 or not self.plain(start, inside[0], written):
             raise self.unsupported(r, f"the index {index_text(start)}")
-        if not tensor and self.step.extents[inside[0]] != size:
+        if written and self.step.extents[inside[0]] != size:
             what = f"`{inside[0]}` takes {self.step.extents[inside[0]]} values and `{r.name}` has {size} there"
-            raise TileError(f"{what}: not supported yet", r.span, help="loop over all of the buffer")
+            raise TileError(f"{what}: not supported yet", r.span, help="loop over all of the buffer that is written")
         return (inside[0], self.step.extents[inside[0]])
 
-    def plain(self, start: Expr, variable: str, tensor: bool) -> bool:
-        """Whether an index is the variable alone, or in a tensor the variable and an offset that does not vary with the nest."""
+    def plain(self, start: Expr, variable: str, written: bool) -> bool:
+        """Whether an index is the variable and an offset that does not vary with the nest; of a buffer that is written, the
+        variable alone."""
         rest = start - ix.var(variable)
-        return rest == ix.ZERO if not tensor else not ix.variables(rest) & set(self.step.extents)
+        return rest == ix.ZERO if written else not ix.variables(rest) & set(self.step.extents)
 
     def unsupported(self, r: kn.Region, what: str) -> TileError:
         return TileError(
@@ -241,7 +244,18 @@ class Statement:
         """The tile or vector that a region takes its elements from."""
         if r.name in self.c.tensors:
             return self.c.region(self.opened(r), self.env)
-        return self.env[r.name]
+        t = self.env[r.name]
+        return t if r.name in self.private else self.part(self.opened(r), t)
+
+    def part(self, r: kn.Region, t: Term) -> Term:
+        """The window of a buffer that an access runs over, its plain indices as one row or column."""
+        places = [(self.c.index(start), extent or 1) for start, extent in zip(r.starts, r.extents, strict=True)]
+        (row, rows), (col, cols) = [(ix.ZERO, 1)] * (2 - len(places)) + places
+        if (row, col, rows, cols) == (ix.ZERO, ix.ZERO, t.rows, t.cols):
+            return t
+        if cols == 1 and t.cols > 1:
+            raise self.unsupported(r, "one column")
+        return part(self.tiles, t, Part(row, col, rows, cols), r.name, r.span)
 
     def opened(self, r: kn.Region) -> kn.Region:
         """A tensor's region with every index that runs over a loop variable opened to the whole range of it."""

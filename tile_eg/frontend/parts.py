@@ -1,0 +1,74 @@
+"""A window of a tile that is in a buffer: it is made of windows of what the tile was made of, down to its loads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.tiles import Tiles, valid_cols, valid_rows
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Span
+from tile_eg.ir.values import Term
+
+
+@dataclass(frozen=True)
+class Part:
+    """Where a window starts in its tile, and its rows and columns."""
+
+    row: Expr
+    col: Expr
+    rows: int
+    cols: int
+
+    def shape(self, t: Term) -> dict[str, Any]:
+        """The window's shape and valid extents, where t is the whole tile (or a vector that is repeated over it)."""
+        valid = (_left(valid_rows(t), t.rows, self.row, self.rows), _left(valid_cols(t), t.cols, self.col, self.cols))
+        return {"rows": self.rows, "cols": self.cols, "dtype": t.dtype, "vrows": valid[0], "vcols": valid[1]}
+
+    def along(self, axis: int) -> Part:
+        """The part of a vector that is repeated over the tile: of one value a row (axis 1) or one a column (axis 0)."""
+        return Part(ix.ZERO, self.row, 1, self.rows) if axis == 1 else Part(ix.ZERO, self.col, 1, self.cols)
+
+
+def _left(valid: Expr, whole: int, start: Expr, size: int) -> Expr:
+    """What is valid of `size` elements from `start` on, of `whole` that there are."""
+    if valid.value == whole or (start, size) == (ix.ZERO, whole):
+        return valid if size == whole else ix.const(size)
+    return ix.maximum(0, ix.minimum(size, valid - start))
+
+
+def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
+    """The window of a tile, `name` in the source; TileError where the tile is not made element by element."""
+    again = lambda *args: tiles.make(span, t.op, *args, **p.shape(t))  # noqa: E731
+    match t.op, t.args:
+        case "load", (version, offset, stride):
+            return again(version, offset + p.row * stride + p.col, stride)
+        case "fill", _:
+            return again(*t.args)
+        case (("unary" | "binary" | "cast" | "choose"), _):
+            return again(*(part(tiles, a, p, name, span) if isinstance(a, Term) else a for a in t.args))
+        case "choose_at", (op, i, j, bound, x, y):
+            return again(op, i, j, bound - (p.row * i + p.col * j), *(part(tiles, a, p, name, span) for a in (x, y)))
+        case "bcast", (axis, v):
+            return again(axis, part(tiles, v, p.along(axis), name, span))
+        case "nest", (s,):
+            return again(_scalar(tiles, s, p, name, span))
+    raise TileError(
+        f"a part of `{name}` is not supported here: a loop, a product or a reduction has made it", span,
+        help="parts of what was loaded, or was computed from that element by element, are; keep the halves in buffers of their own",
+    )  # fmt: skip
+
+
+def _scalar(tiles: Tiles, s: Term, p: Part, name: str, span: Span | None) -> Term:
+    """A nest's scalar expression at the elements of the window."""
+    inner = {"elem": p, "elem_row": p.along(1), "elem_col": p.along(0)}.get(s.op)
+    if inner is not None:
+        return tiles.make(span, s.op, part(tiles, s.args[0], inner, name, span), dtype=s.dtype)
+    args = list(s.args)
+    if s.op == "s_choose_at":
+        args[3] = args[3] - (p.row * args[1] + p.col * args[2])
+    if s.op == "s_reduce":
+        raise TileError(f"a part of `{name}` is not supported here: a reduction has made it", span)
+    return tiles.make(span, s.op, *(_scalar(tiles, a, p, name, span) if isinstance(a, Term) else a for a in args), dtype=s.dtype)
