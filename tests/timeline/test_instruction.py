@@ -140,6 +140,11 @@ def test_sources_in_different_bank_groups_double_the_rate() -> None:
     assert cycles(CHIP, work) == 2 * cycles(CHIP, replace(work, conflict=False))
 
 
+def test_the_repeat_of_a_broadcast_runs_the_longer_way() -> None:
+    wide = Work("vmul_cols", 2, 4096, form="rows", conflict=False)
+    assert cycles(CHIP, wide) == cycles(CHIP, replace(wide, rows=64, cols=128)) == 2 * 64
+
+
 def test_a_cast_counts_its_wider_side() -> None:
     narrow, wide = Work("vcast", 64, 64, dtype=F16, src_dtype=F32), Work("vcast", 64, 64, dtype=F32, src_dtype=F16)
     assert cycles(CHIP, narrow) == cycles(CHIP, wide) == 64

@@ -6,6 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from tile_eg.chips import Chip
+from tile_eg.extract.banks import Banks, banks_of
 from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, shrink
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
@@ -13,6 +14,7 @@ from tile_eg.ir.types import Level
 
 ELEMENTWISE = ("VUn", "VBin", "VBinS", "VBinR", "VBinC", "VCho", "VChoS", "VChoI")
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
+ANY_BANK = Banks()
 
 
 @dataclass
@@ -150,34 +152,50 @@ def _gap_edges(tenant: tuple[int, Life, Storage], owner: tuple[int, Life, Storag
     return edges + ([i in around.in_place_of] if life.last + 1 == around.gap[1] else [])
 
 
-def _pack(group: list[tuple[int, Life, Storage]], align: int) -> tuple[dict[int, int], int]:
-    """First fit in the given order: addresses, and the bytes needed."""
+def _pack(
+    group: list[tuple[int, Life, Storage]], align: int, banks: Banks = ANY_BANK, base: int = 0
+) -> tuple[dict[int, int], int]:
+    """First fit in the given order, from address `base` on: addresses, and where they end."""
     placed: list[tuple[tuple[int, Life, Storage], int]] = []
     for item in group:
-        ends = sorted({0, *(-(-(a + p[2].bytes) // align) * align for p, a in placed), *(a for _, a in placed)})
+        found = {base, *(-(-(a + p[2].bytes) // align) * align for p, a in placed), *(a for _, a in placed)}
+        ends = sorted({banks.at(item[0], a) for a in found})
         at = next(a for a in ends if not any(_clash(item, p, a, b) for p, b in placed))
         placed.append((item, at))
-    return {p[0]: a for p, a in placed}, max((a + p[2].bytes for p, a in placed), default=0)
+    return {p[0]: a for p, a in placed}, max((a + p[2].bytes for p, a in placed), default=base)
 
 
-def pack_level(schedule: Schedule, lives: dict[int, Life], level: Level, align: int) -> tuple[dict[int, int], int]:
+def pack_level(
+    schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks = ANY_BANK
+) -> tuple[dict[int, int], int]:
     """The better of two packings of a level: large ones first, and in order of birth; above what is made once a block."""
-    own = _made_once(schedule, level, align)
-    base = _end(schedule, own)
+    own = _made_once(schedule, level, align, banks)
+    base = -(-_end(schedule, own) // align) * align
     group = [(i, life, schedule.storages[i]) for i, life in lives.items() if schedule.storages[i].level is level and i not in own]
     by_size = sorted(group, key=lambda x: (-x[2].bytes, x[1].first, x[0]))
     by_birth = sorted(group, key=lambda x: (x[1].first, -x[2].bytes, x[0]))
-    places, used = min((_pack(by_size, align), _pack(by_birth, align)), key=lambda p: p[1])
-    base = -(-base // align) * align
-    return own | {sid: base + at for sid, at in places.items()}, base + used
+    places, used = min((_pack(by_size, align, banks, base), _pack(by_birth, align, banks, base)), key=lambda p: p[1])
+    return own | places, used
 
 
-def _made_once(schedule: Schedule, level: Level, align: int) -> dict[int, int]:
+def _pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: Chip, limit: int) -> tuple[dict[int, int], int]:
+    """A packing in which operands lie in different bank groups, where that costs neither the room nor a copy of UB."""
+    align = max(32, chip.align(level))
+    close = pack_level(schedule, lives, level, align)
+    if level is not Level.UB or close[1] > limit:
+        return close
+    dying = [(i, j) for i, life in lives.items() for j in sorted(life.in_place_of) if j in lives and _touch(life, lives[j])]
+    apart = pack_level(schedule, lives, level, align, banks_of(schedule, chip, dying))
+    fits = apart[1] <= limit and (schedule.copies == 1 or limit // max(1, close[1]) == limit // max(1, apart[1]))
+    return apart if fits else close
+
+
+def _made_once(schedule: Schedule, level: Level, align: int, banks: Banks = ANY_BANK) -> dict[int, int]:
     """Places one behind the other for what a block makes before its tiles."""
     out: dict[int, int] = {}
     for sid in sorted(schedule.once):
         if schedule.storages[sid].level is level:
-            out[sid] = -(-_end(schedule, out) // align) * align
+            out[sid] = banks.at(sid, -(-_end(schedule, out) // align) * align)
     return out
 
 
@@ -224,8 +242,8 @@ def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
 
 def _copy_ub(schedule: Schedule, chip: Chip) -> None:
     """Lays out UB as often as there are copies, as many as there is room for; what is made once a block stays alone."""
-    used, align = schedule.peaks[Level.UB], max(32, chip.align(Level.UB))
-    base = _end(schedule, _made_once(schedule, Level.UB, align))
+    used, align = schedule.peaks[Level.UB], max(32, chip.align(Level.UB), 2 * chip.vector.repeat_bytes)
+    base = max((schedule.addresses[i][0] + schedule.storages[i].bytes for i in schedule.once), default=0)
     step = -(-(used - base) // align) * align
     schedule.copies = max(1, min(schedule.copies, (chip.level_bytes(Level.UB) - base) // max(1, step)))
     schedule.peaks[Level.UB] = used + (schedule.copies - 1) * step
@@ -237,16 +255,16 @@ def _copy_ub(schedule: Schedule, chip: Chip) -> None:
 
 def _place(schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], enforce: bool) -> tuple[dict[int, int], int]:
     """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
-    align, limit = max(32, chip.align(level)), chip.level_bytes(level)
+    limit = chip.level_bytes(level)
     if schedule.persistent:
-        places, used = pack_level(schedule, lifetimes(schedule, roomy=True, apart=True), level, align)
+        places, used = _pack_apart(schedule, lifetimes(schedule, roomy=True, apart=True), level, chip, limit)
         if used <= limit:
             return places, used
     for roomy in (True, False):
         schedule.crowded += 1
         while True:
             lives = lifetimes(schedule, roomy)
-            places, used = pack_level(schedule, lives, level, align)
+            places, used = _pack_apart(schedule, lives, level, chip, limit)
             if used <= limit or not enforce:
                 return places, used
             ring = _spare(schedule, level, late, gently=roomy)

@@ -217,10 +217,14 @@ def _vector(chip: Chip, work: Work, cold: bool) -> float:
     element = max(work.dtype.bytes, work.src_dtype.bytes) if base == "cast" else work.dtype.bytes
     cost = _cost(chip, base, element)
     lanes = chip.vector.repeat_bytes // element
-    if suffix == "rows":
-        total = _chunks(chip, cost, -(-work.cols // lanes), work.rows, work.conflict)
+    chunks = -(-work.cols // lanes)
+    calls, repeats = (work.rows, chunks) if work.rows < chunks else (chunks, work.rows)  # the repeat runs the longer way
+    if suffix == "rows" and work.rows < chunks:
+        total = calls * max(cost.floor, (cost.slope + cost.free) / 2 * chunks)
+    elif suffix == "rows":
+        total = _chunks(chip, cost, chunks, work.rows, work.conflict)
     elif suffix or (work.form == "rows" and work.rows > 1):
-        total = -(-work.cols // lanes) * repeat_cycles(chip, cost, work.rows, work.conflict)
+        total = calls * repeat_cycles(chip, cost, repeats, work.conflict)
     else:
         total = _flat(chip, cost, work, lanes)
     return total + (cost.fixed if cold else 0.0)

@@ -1,0 +1,69 @@
+"""Bank groups of UB: what an instruction reads at a time starts in different ones, where that takes nothing from others."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.extract.kernels import CHIP, graph_of
+from tile_eg.extract import Schedule, extract
+from tile_eg.extract.banks import Banks, banks_of
+from tile_eg.extract.memory import _pack_apart, lifetimes, pack_level
+from tile_eg.ir.types import Level
+
+SUM = """
+kernel added[M=64, N=256, BM=16](A: f32[M, N], B: f32[M, N], W: f32[N]) -> C: f32[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared a: f32[BM, N], b: f32[BM, N], w: f32[N]
+  a = A[bx*BM, 0]
+  b = B[bx*BM, 0]
+  w = W[0]
+  C[bx*BM, 0] = exp(a + b) * w[None, :]
+}
+"""
+
+
+@lru_cache
+def best(text: str) -> Schedule:
+    return extract(graph_of(text), CHIP, k=1).best
+
+
+def groups(schedule: Schedule, op: str) -> list[set[int]]:
+    """For each instruction, the groups in which its operands start."""
+    size = CHIP.vector.repeat_bytes
+    return [{schedule.addresses[s][0] // size % 2 for s in step.srcs} for step, _ in schedule.walk() if step.node.op == op]
+
+
+@given(st.integers(0, 1), st.integers(0, 4096))
+def test_an_address_moves_to_the_next_place_in_its_group(group, address):
+    found = Banks({0: group}, 256).at(0, address)
+    assert address <= found < address + 512 and found // 256 % 2 == group
+
+
+def test_a_storage_without_a_group_stays_where_it_is():
+    assert Banks({0: 1}, 256).at(1, 96) == 96
+
+
+def test_two_tiles_that_are_added_start_in_different_groups():
+    assert groups(best(SUM), "VBin") == [{0, 1}]
+
+
+def test_a_tile_and_the_row_that_it_is_multiplied_by_start_in_different_groups():
+    assert groups(best(SUM), "VBinC") == [{0, 1}]
+
+
+def test_a_result_in_the_place_of_an_operand_shares_its_group():
+    s = best(SUM)
+    ids = sorted(i for i, storage in s.storages.items() if storage.level is Level.UB)
+    found = banks_of(s, CHIP, [p for p in combinations(ids, 2) if s.addresses[p[0]] == s.addresses[p[1]]])
+    assert all(found.groups.get(a) == found.groups.get(b) for a, b in combinations(ids, 2) if s.addresses[a] == s.addresses[b])
+
+
+def test_operands_lie_close_where_there_is_no_room_between_them():
+    s = best(SUM)
+    close = pack_level(s, lifetimes(s), Level.UB, 32)
+    assert _pack_apart(s, lifetimes(s), Level.UB, CHIP, close[1]) == close
+    assert _pack_apart(s, lifetimes(s), Level.UB, CHIP, close[1] + 1024) != close
