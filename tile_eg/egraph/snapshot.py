@@ -21,6 +21,8 @@ PHYSICAL = [
     "FixToGM",
     "FixToWS",
     "FixToL1",
+    "FixToUB",
+    "UBToL1",
     "UBToGM",
     "UBToWS",
     "Mmad",

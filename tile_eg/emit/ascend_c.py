@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from tile_eg.emit.names import argument_names, kernel_symbol
-from tile_eg.emit.text_cube import CUBE_AND_COPIES
+from tile_eg.emit.text_cube import CUBE_AND_COPIES, ON_3510
+from tile_eg.emit.text_direct import UB_ROWS
 from tile_eg.emit.text_index import EmitError, Scope, block, counted
 from tile_eg.emit.text_reduce import REDUCTIONS
 from tile_eg.emit.text_select import SELECTIONS
@@ -63,7 +64,10 @@ def kernel_text(program: Program) -> str:
             body += ["", *(block(f"if ASCEND_IS_{core}", lines) if mixed else lines)]
     title = f"Kernel {p.name} for {p.chip}, written by tile_eg."
     signature = f'extern "C" __global__ __aicore__ void {kernel_symbol(p)}({arguments})'
-    return HEAD.format(title=title) + "\n".join(["", signature, "{", *_indented(body), "}"]) + "\n"
+    head = HEAD.format(title=title)
+    if any(f"{UB_ROWS.split()[2]}>" in line for line in body):
+        head += f"\n{UB_ROWS}\n"
+    return head + "\n".join(["", signature, "{", *_indented(body), "}"]) + "\n"
 
 
 def _indented(lines: list[str]) -> list[str]:
@@ -145,6 +149,8 @@ def _memory(s: Scope) -> list[str]:
     """One TBuf over what is used of each memory, and a tensor for each buffer, its slots included."""
     touched = _touched(s)
     buffers = [b for b in s.program.buffers if b.name in touched and b.level in POSITIONS]
+    if s.architecture != "dav-2201":
+        return [_static(s, b) for b in buffers]
     out = ["AscendC::TPipe pipe;"]
     for level, position in POSITIONS.items():
         ends = [a + b.slot_bytes for b in buffers if b.level is level for a in b.addresses]
@@ -159,6 +165,14 @@ def _memory(s: Scope) -> list[str]:
         get = f"{b.level.lower()}.GetWithOffset<{size}>({n}, {first});  // {b.rows} x {b.cols}{slots}"
         out.append(f"AscendC::LocalTensor<{size}> {s.names[b.name]} = {get}")
     return out
+
+
+def _static(s: Scope, b: Buffer) -> str:
+    """A tensor at its address without a TPipe, which would give a core room in its own memories only."""
+    first, last = min(b.addresses), max(b.addresses) + b.slot_bytes
+    slots = f", {b.slots} slots" if b.slots > 1 else ""
+    at = f"AscendC::TPosition::{POSITIONS[b.level]}, {first}, {(last - first) // b.dtype.bytes}"
+    return f"AscendC::LocalTensor<{b.dtype.ascend}> {s.names[b.name]}({at});  // {b.rows} x {b.cols}{slots}"
 
 
 def _hoisted(s: Scope) -> dict[Path, list[str]]:
@@ -240,11 +254,16 @@ def _event(s: Scope, e: Expr) -> str:
     return f"EVENT_ID{e.value}" if e.value is not None else s.cpp(e)
 
 
+def _writer(s: Scope, i: Instr) -> Callable[[Scope, Instr], list[str]]:
+    ops = OPS if s.architecture == "dav-2201" else {**OPS, **ON_3510}
+    if i.op not in ops:
+        raise EmitError(f"no Ascend C is known for {i.op} on {s.architecture}", i.span)
+    return ops[i.op]
+
+
 def _instr(s: Scope, i: Instr) -> list[str]:
-    if i.op not in OPS:
-        raise EmitError(f"no Ascend C is known for {i.op}", i.span)
     taken = set(s.taken)
-    lines = OPS[i.op](s, i)
+    lines = _writer(s, i)(s, i)
     s.taken = taken
     line = f"{PurePath(i.span.file).name}:{i.span.line}" if i.span else ""
     remark = "  ".join(part for part in (line, ", ".join(i.rules)) if part)

@@ -234,7 +234,9 @@ def _fixpipe(low: Lowering, step: Step) -> Instr:
     if step.node.op == "FixToGM":
         tensor, offset, stride, rows, cols = step.node.payload[-1]
         return Instr("fixpipe", Gm(tensor, offset, stride), (low.tile(step.srcs[1]),), rows, cols, relu=relu)
-    return Instr("fixpipe", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, relu=relu)
+    dual = step.node.op == "FixToUB" and low.schedule.graph.where[step.node.cls].share is not None
+    form = "dual" if dual else "flat"
+    return Instr("fixpipe", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, relu=relu, form=form)
 
 
 def _store(low: Lowering, step: Step) -> Instr:
@@ -245,11 +247,16 @@ def _store(low: Lowering, step: Step) -> Instr:
     return Instr("ub_to_gm", target, (low.tile(step.srcs[1]),), rows, cols, when=low.only_once(where.share))
 
 
-def _to_workspace(low: Lowering, step: Step) -> Instr:
-    where = low.schedule.graph.where[step.node.children[0]]
-    rows, cols = low.valid(step, cls=step.node.children[0])
-    target = _window(where.share, low.tile(step.dst), where.tile.rows, where.tile.cols)
-    return Instr("ub_to_gm", target, (low.tile(step.srcs[0]),), rows, cols, when=low.only_once(where.share))
+def _to_cube(op: str) -> Callable[[Lowering, Step], Instr]:
+    """Each vector core gives its share to where the cube core finds it."""
+
+    def lower(low: Lowering, step: Step) -> Instr:
+        where = low.schedule.graph.where[step.node.children[0]]
+        rows, cols = low.valid(step, cls=step.node.children[0])
+        target = _window(where.share, low.tile(step.dst), where.tile.rows, where.tile.cols)
+        return Instr(op, target, (low.tile(step.srcs[0]),), rows, cols, when=low.only_once(where.share))
+
+    return lower
 
 
 def _vector(
@@ -333,8 +340,10 @@ _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "FixToGM": _fixpipe,
     "FixToWS": _fixpipe,
     "FixToL1": _fixpipe,
+    "FixToUB": _fixpipe,
     "UBToGM": _store,
-    "UBToWS": _to_workspace,
+    "UBToWS": _to_cube("ub_to_gm"),
+    "UBToL1": _to_cube("ub_to_l1"),
     "VUn": _vector(lambda s: f"v{s.node.payload[1]}", lambda s: s.node.payload[0]),
     "VBin": _vector(lambda s: f"v{s.node.payload[1]}", lambda s: s.node.payload[0]),
     "VBinS": _vector(lambda s: f"v{SCALAR[s.node.payload[1]]}", lambda s: s.node.payload[0], scalar=lambda s: s.node.payload[2]),

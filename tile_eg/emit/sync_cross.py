@@ -1,4 +1,6 @@
-"""Edges between the cube and the vector cores: a full and a free counter for each workspace buffer.
+"""Edges between the cube and the vector cores: a full and a free counter for each buffer in which they meet.
+
+That is a buffer in the workspace; on architecture 3510 also one in UB that the Fixpipe fills, or in L1 that a vector core fills.
 
 The j-th time that one core fills a slot answers the j-th time that the other core reads one, so both ends are lifted to items
 that run equally often. A free edge is a candidate only: where the streams' order already implies it, it is left out, since a
@@ -17,6 +19,7 @@ from tile_eg.ir.program import AIC, AIV, Loop
 from tile_eg.ir.types import Level
 
 CROSS_IDS = len(machine.CROSS_IDS)
+FILLS = {Level.UB: AIC, Level.L1: AIV}  # who fills a buffer on chip in which the cores meet; the other may overwrite it then
 
 
 @dataclass(frozen=True)
@@ -48,8 +51,9 @@ class _Side:
     visits: tuple[tuple[int, ...], ...]
 
     @property
-    def pipe(self) -> str:
-        return self.stream.trace.instances[self.visits[0][0]].pipe
+    def pipes(self) -> tuple[str, ...]:
+        instances = self.stream.trace.instances
+        return tuple(dict.fromkeys(instances[n].pipe for visit in self.visits for n in visit))
 
 
 def _accesses(s: Stream, buffer: str) -> list[tuple[int, bool]]:
@@ -118,11 +122,12 @@ def _pairs(writer: _Side, reader: _Side, buffer: str) -> list[Pair]:
 
 def _edges(writer: _Side, reader: _Side, buffer: str, slots: int) -> list[CrossEdge]:
     w, r = writer.stream.core, reader.stream.core
-    full = CrossEdge(buffer, False, w, writer.pipe, ("post", _last(writer)), ("pre", _first(reader)))
+    full = CrossEdge(buffer, False, w, writer.pipes[0], ("post", _last(writer)), ("pre", _first(reader)))
     if len(writer.visits) == 1 or not any(isinstance(n, Loop) for n in writer.stream.nodes):
         return [full]
     ahead = min(slots, len(writer.visits))
-    return [full, CrossEdge(buffer, True, r, reader.pipe, ("post", _last(reader)), ("pre", _first(writer)), ahead)]
+    ends = ("post", _last(reader)), ("pre", _first(writer))
+    return [full, *(CrossEdge(buffer, True, r, pipe, *ends, ahead) for pipe in reader.pipes)]
 
 
 def _finest(w: Stream, r: Stream, uses: Mapping[str, list], common: set[int]) -> tuple[_Side, _Side]:
@@ -141,13 +146,12 @@ def cross_edges(streams: Mapping[str, Stream]) -> tuple[list[CrossEdge], list[Pa
     if len(streams) < 2:
         return edges, pairs
     layout = streams[AIC].layout
+    touched = [{a.buffer for i in s.trace.instances for a in i.accesses} for s in streams.values()]
     for b in layout.program.buffers:
-        if b.level is not Level.WS:
+        if b.name not in set.intersection(*touched):
             continue
         uses = {core: _accesses(s, b.name) for core, s in streams.items()}
-        if not all(uses.values()):
-            continue
-        writers = [core for core, u in uses.items() if any(w for _, w in u)]
+        writers = [FILLS[b.level]] if b.level in FILLS else [core for core, u in uses.items() if any(w for _, w in u)]
         if len(writers) != 1:
             raise SyncError(f"both cores write the workspace buffer {b.name}")
         w, r = streams[writers[0]], streams[AIV if writers[0] == AIC else AIC]

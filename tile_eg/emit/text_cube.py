@@ -7,14 +7,17 @@ and the pages DataCopy, DataCopyPad, LoadData, Mmad and Fixpipe; the L1 -> L0 re
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from tile_eg.emit.text_direct import DIRECT, fixpipe_part
 from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
 from tile_eg.ir.types import BF16, F16, F32, Level
 
+Writer = Callable[[Scope, Instr, Expr], list[str]]
 FIELD8, FIELD16, FIELD32 = 255, 65535, 2**32 - 1
 ND2NZ_ROWS = 16384
 BURSTS = 4095
@@ -149,27 +152,30 @@ def mmad(s: Scope, i: Instr) -> list[str]:
     n, k = s.field(i, "n", i.cols, MMAD), s.field(i, "k", i.depth, MMAD)
     init = {1: "true", 0: "false"}.get(i.init.value if i.init.value is not None else -1, s.cpp(i.init))
     params, operands = f"AscendC::MmadParams({m}, {n}, {k}, 0, false, {init})", (accumulator(s, i, c), s.slot(a), s.slot(b))
-    if not any(load.transpose and s.dtype(load.dst) is F32 for load in s.writers(a.buffer)):
+    aligned = s.architecture == "dav-2201" and any(load.transpose and s.dtype(load.dst) is F32 for load in s.writers(a.buffer))
+    if not aligned:
         return call("Mmad", *operands, params)
     p = s.fresh("params")
     body = [f"AscendC::MmadParams {p} = {params};", f"{p}.kDirectionAlign = true;", *call("Mmad", *operands, p)]
     return ["{", *("    " + line for line in body), "}"]
 
 
-def fixpipe(s: Scope, i: Instr) -> list[str]:
+def fixpipe(s: Scope, i: Instr, write: Writer | None = None) -> list[str]:
     """A Fixpipe for each window of rows that mmads packed on its own."""
     src = tile(i, i.srcs[0])
     steps = {step for m in s.writers(src.buffer) if (step := _row_step(tile(m, m.dst)))}
     step = min(steps, default=0)
+    one = write or (lambda s, i, row: _fixpipe(s, i))
     if not step or s.high(i.rows) <= step:
-        return _fixpipe(s, i)
+        return one(s, i, ZERO)
     r = s.fresh("row")
     s.ranges[r] = (0, s.high(i.rows) - 1)
     at = ix.var(r)
     moved = replace(src, row=src.row + at)
-    part = replace(i, srcs=(moved,), rows=ix.minimum(step, i.rows - at), dst=_below(s, i.dst, at))
+    below = i.dst if isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.UB else _below(s, i.dst, at)
+    part = replace(i, srcs=(moved,), rows=ix.minimum(step, i.rows - at), dst=below)
     head = f"for (int32_t {r} = 0; {r} < {s.cpp(i.rows)}; {r} += {step})"
-    return block(head, _fixpipe(s, part))
+    return block(head, one(s, part, at))
 
 
 def _row_step(t: Tile) -> int:
@@ -183,15 +189,10 @@ def _below(s: Scope, o: Operand, rows: Expr) -> Operand:
 
 def _fixpipe(s: Scope, i: Instr) -> list[str]:
     """NZ -> ND towards GM and the workspace, NZ -> NZ towards L1, cast where the destination has 16 bits."""
-    src, dtype = tile(i, i.srcs[0]), s.dtype(i.dst)
-    quant = {F32: "NoQuant", F16: "F322F16", BF16: "F322BF16"}.get(dtype)
-    if quant is None or s.dtype(src) is not F32:
-        raise EmitError(f"fixpipe from {s.dtype(src)} to {dtype} is not supported", i.span)
+    src, dtype, quant = tile(i, i.srcs[0]), s.dtype(i.dst), _quantisation(s, i)
     to_l1 = isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.L1
     cols = round_up(i.cols, 16) if to_l1 else i.cols  # NZ has whole fractals
     n, m = s.field(i, "nSize", cols, MMAD), s.field(i, "mSize", i.rows, FIXPIPE_ROWS)
-    if to_l1 and dtype is F32:
-        raise EmitError("fixpipe to L1 must convert to a 16-bit type", i.span)
     stride = padded_rows(s.buffer(tile(i, i.dst))) if to_l1 else stride_of(s, i.dst)
     row = s.field(i, "srcStride", round_up(i.rows, 16), FIELD16)
     sizes = f"{n}, {m}, {row}, {s.field(i, 'dstStride', stride, FIELD32)}"
@@ -199,6 +200,25 @@ def _fixpipe(s: Scope, i: Instr) -> list[str]:
     types = f"<{dtype.ascend}, float, AscendC::{'CFG_NZ' if to_l1 else 'CFG_ROW_MAJOR'}>"
     dst = s.fractal(tile(i, i.dst), 0, 0) if to_l1 else s.at(i.dst)
     return call(f"Fixpipe{types}", dst, accumulator(s, i, src), f"AscendC::FixpipeParamsV220({fields})")
+
+
+def _quantisation(s: Scope, i: Instr) -> str:
+    source, dtype = s.dtype(i.srcs[0]), s.dtype(i.dst)
+    quant = {F32: "NoQuant", F16: "F322F16", BF16: "F322BF16"}.get(dtype)
+    if quant is None or source is not F32:
+        raise EmitError(f"fixpipe from {source} to {dtype} is not supported", i.span)
+    if isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.L1 and dtype is F32:
+        raise EmitError("fixpipe to L1 must convert to a 16-bit type", i.span)
+    return quant
+
+
+def fixpipe_3510(s: Scope, i: Instr) -> list[str]:
+    """The same windows, in the parameters of architecture 3510."""
+
+    def write(s: Scope, i: Instr, row: Expr) -> list[str]:
+        return fixpipe_part(s, i, accumulator(s, i, tile(i, i.srcs[0])), row, _quantisation(s, i))
+
+    return fixpipe(s, i, write)
 
 
 def _copy_params(s: Scope, i: Instr, far: Operand, near: Tile, rows: Expr, inward: bool) -> str:
@@ -255,6 +275,7 @@ def ub_to_gm(s: Scope, i: Instr) -> list[str]:
     return _by_rows(s, i, far, near, False)
 
 
+ON_3510 = {**DIRECT, "fixpipe": fixpipe_3510}
 CUBE_AND_COPIES = {
     "gm_to_l1": gm_to_l1,
     "l1_to_l0a": l1_to_l0a,

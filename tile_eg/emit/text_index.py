@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, count
 
+from tile_eg.chips import load_chip
 from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
@@ -127,6 +128,7 @@ class Scope:
         variables = spelled(loops, {*RESERVED, *arguments.values()})
         self.cpp.named |= {ix.var(name): word for name, word in variables.items()}
         self.taken = {*RESERVED, *arguments.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
+        self.architecture = load_chip(p.chip).architecture
         self.buffers = {b.name: b for b in p.buffers}
         self.tensors = {t.name: t for t in p.tensors}
         for t in p.tensors:

@@ -75,6 +75,8 @@ class _Line:
         if self.persistent and not copied and (self.storages[sid].ring == 0 or (apart and pipes)):
             return Life(0, 2 * self.time, {s for s in self.reuse[sid] if s != sid})
         first, last = min(e[0] for e in events), max(e[0] for e in events)
+        if self.storages[sid].level is not Level.WS and len({step.core for _, _, step, _ in events}) > 1:
+            return Life(0, 2 * self.time)  # flags between cores guard this place for one storage only
         common = list(events[0][3])
         for e in events:
             common = [a for a, b in zip(common, e[3], strict=False) if a == b]

@@ -131,6 +131,12 @@ def _out(op: str, child: int, other: str) -> Callable[[Pricer, Node], list[Work]
     return works
 
 
+def _across(p: Pricer, n: Node) -> list[Work]:
+    """A Fixpipe into UB: half of the rows to each vector core at once, or all of them to one."""
+    here, form = p.where(n.cls), "flat" if p.where(n.cls).share is None else "dual"
+    return [Work("fixpipe", here.tile.rows, here.tile.cols, dtype=here.tile.dtype, form=form, other="UB", cores=p.cores[AIC])]
+
+
 def _product(p: Pricer, n: Node) -> list[Work]:
     """The L0 cut carries the price of its product: every step loads both operands and multiplies."""
     tile, _, m, k_n, k = n.payload
@@ -186,6 +192,8 @@ _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "FixToGM": _out("fixpipe", 1, "GM"),
     "FixToWS": _out("fixpipe", 0, "WS"),
     "FixToL1": _out("fixpipe", 0, "L1"),
+    "FixToUB": _across,
+    "UBToL1": _out("ub_to_l1", 0, "L1"),
     "UBToGM": _out("ub_to_gm", 1, "GM"),
     "UBToWS": _out("ub_to_gm", 0, "WS"),
     "L0": _product,

@@ -77,7 +77,7 @@ def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequenc
     return runtime, library
 
 
-def build(source: str, kernel: str) -> tuple[Path, Path]:
+def build(source: str, kernel: str, architecture: int = 2201) -> tuple[Path, Path]:
     """The simulator's executable, and the library with `kernel` of the text `source`, compiled unless the cache has them.
 
     Raises TileError without a compiler or when the text has no such kernel, SimulatorError when it does not compile.
@@ -85,10 +85,11 @@ def build(source: str, kernel: str) -> tuple[Path, Path]:
     compiler = require_compiler()
     parameters = parameters_of(source, kernel)
     runtime = _runtime(compiler)
-    key = _digest(_runtime_key(compiler), " ".join(KERNEL_FLAGS), kernel, source)
+    flags = KERNEL_FLAGS if architecture == 2201 else (*KERNEL_FLAGS, f"-D__NPU_ARCH__={architecture}")
+    key = _digest(_runtime_key(compiler), " ".join(flags), kernel, source)
     library = cache_directory() / f"kernel-{key}"
     if not _used_now(library):
-        _compile_kernel(compiler, source, kernel, len(parameters), library)
+        _compile_kernel(compiler, flags, source, kernel, len(parameters), library)
         _forget_oldest(library.parent)
     return runtime, library
 
@@ -153,12 +154,12 @@ def _launcher(kernel: str, arguments: int) -> str:
     return f'#include "kernel.asc"\nextern "C" {visible} void tile_sim_launch(uint8_t** arguments) {{ {kernel}({passed}); }}\n'
 
 
-def _compile_kernel(compiler: str, source: str, kernel: str, arguments: int, target: Path) -> None:
+def _compile_kernel(compiler: str, flags: Sequence[str], source: str, kernel: str, arguments: int, target: Path) -> None:
     with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
         work = Path(directory)
         (work / "kernel.asc").write_text(source)
         (work / "launch.cpp").write_text(_launcher(kernel, arguments))
-        _run([compiler, *KERNEL_FLAGS, f"-I{_headers(compiler)}", "launch.cpp", "-o", "kernel"], work)
+        _run([compiler, *flags, f"-I{_headers(compiler)}", "launch.cpp", "-o", "kernel"], work)
         os.replace(work / "kernel", target)
 
 

@@ -14,7 +14,13 @@ from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand,
 from tile_eg.ir.types import DType, Level
 from tile_eg.timeline.instruction import Work, cycles, moved_bytes
 
-_MOVES = {"gm_to_l1": "L1", "gm_to_ub": "UB", "ub_to_gm": "UB", "fixpipe": "L0C", "l1_to_l0a": "L0A", "l1_to_l0b": "L0B"}
+_MOVES = {
+    "gm_to_l1": "L1", "gm_to_ub": "UB", "ub_to_gm": "UB", "fixpipe": "L0C", "l1_to_l0a": "L0A", "l1_to_l0b": "L0B",
+    "ub_to_l1": "UB",
+}  # fmt: skip
+
+
+_STORES = ("ub_to_gm", "ub_to_l1", "fixpipe")
 
 
 @dataclass(frozen=True)
@@ -95,16 +101,16 @@ class Pricer:
     def _price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
         work = self.work(instr, rows, cols, depth)
         busy = cycles(self.chip, work)
-        far = instr.dst if instr.op in ("ub_to_gm", "fixpipe") else instr.srcs[0] if instr.srcs else instr.dst
+        far = instr.dst if instr.op in _STORES else instr.srcs[0] if instr.srcs else instr.dst
         tensor = far.tensor if isinstance(far, Gm) else ""
         fill = cycles(self.chip, work, cold=True) - busy
         return Price(busy, fill, _path(instr.op, work.other), moved_bytes(work), work.miss, tensor, far is instr.dst)
 
     def work(self, instr: Instr, rows: int, cols: int, depth: int) -> Work:
         """The instruction as `Work`, with the given valid sizes."""
-        store = instr.op in ("ub_to_gm", "fixpipe")
+        store = instr.op in _STORES
         far = instr.dst if store else instr.srcs[0] if instr.srcs else instr.dst
-        near = instr.srcs[0] if instr.op == "ub_to_gm" else instr.dst
+        near = instr.srcs[0] if instr.op in ("ub_to_gm", "ub_to_l1") else instr.dst
         return Work(
             op=instr.op, rows=rows, cols=cols, depth=depth, form=instr.form,
             dtype=self._dtype(instr.dst), src_dtype=self._dtype(instr.srcs[0] if instr.srcs else instr.dst),
@@ -147,4 +153,4 @@ def _path(op: str, other: str) -> str:
     near = _MOVES.get(op)
     if near is None:
         return ""
-    return f"{near}->{other}" if op in ("ub_to_gm", "fixpipe") else f"{other}->{near}"
+    return f"{near}->{other}" if op in _STORES else f"{other}->{near}"
