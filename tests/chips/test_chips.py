@@ -169,9 +169,7 @@ def test_a_repeat_holds_64_floats() -> None:
     assert load_chip().vector.repeat_bytes == REPEAT_BYTES
 
 
-def test_a_chip_of_another_architecture_is_no_target_yet() -> None:
-    from tile_eg.compiler import plan
-    from tile_eg.ir.program import Program
+def test_chips_of_both_architectures_are_targets() -> None:
+    from tile_eg.planned import compiled_for
 
-    with pytest.raises(TileError, match=r"not compiled for chip '950' \(dav-3510\) yet"):
-        plan(Program("k", "950", "AIV_ONLY", (), 1, False, 0, (), (), ()))
+    assert {compiled_for(name).architecture for name in known_chips(None)} == {"dav-2201", "dav-3510"}

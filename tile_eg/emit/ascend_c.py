@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.emit.text_cube import CUBE_AND_COPIES, ON_3510
-from tile_eg.emit.text_direct import UB_ROWS
+from tile_eg.emit.text_direct import UB, UB_ROWS
 from tile_eg.emit.text_index import EmitError, Scope, block, counted
 from tile_eg.emit.text_reduce import REDUCTIONS
 from tile_eg.emit.text_select import SELECTIONS
@@ -65,7 +65,7 @@ def kernel_text(program: Program) -> str:
     title = f"Kernel {p.name} for {p.chip}, written by tile_eg."
     signature = f'extern "C" __global__ __aicore__ void {kernel_symbol(p)}({arguments})'
     head = HEAD.format(title=title)
-    if any(f"{UB_ROWS.split()[2]}>" in line for line in body):
+    if any(f"{UB}>" in line for line in body):
         head += f"\n{UB_ROWS}\n"
     return head + "\n".join(["", signature, "{", *_indented(body), "}"]) + "\n"
 

@@ -14,6 +14,7 @@ from tile_eg.ir.types import F32, Level
 
 FIELD16, FIELD32 = 65535, 2**32 - 1
 BLOCKS = 4095
+UB = "CFG_ROW_MAJOR_UB"
 
 
 def load_l0(s: Scope, i: Instr) -> list[str]:
@@ -52,15 +53,15 @@ def _into_ub(s: Scope, i: Instr, source: str, at: Expr, quant: str) -> list[str]
     """Both halves at once where the result has all its rows, else one Fixpipe for each vector core that has some of them."""
     assert isinstance(i.dst, Tile)
     target = s.buffer(i.dst)
-    config, half = "CFG_ROW_MAJOR_UB", target.rows
+    half = target.rows
+
+    def write(dst: str, way: str) -> list[str]:
+        return _fixpipe(s, i, dst, source, i.rows, target.pitch, quant, UB, way)
+
     if not target.halved:
-        cores = range(2 if s.program.halves else 1)
-        return [
-            t
-            for k in cores
-            for t in _fixpipe(s, i, s.at(i.dst), source, i.rows, target.pitch, quant, config, f"subBlockId = {k}")
-        ]
-    whole = _fixpipe(s, i, s.slot(i.dst), source, i.rows, target.pitch, quant, config, "dualDstCtl = 1")
+        to = s.slot(i.dst, at * target.pitch)
+        return [t for k in range(2 if s.program.halves else 1) for t in write(to, f"subBlockId = {k}")]
+    whole = write(s.slot(i.dst), "dualDstCtl = 1")
     if at == ZERO and i.rows.value == 2 * half:
         return whole
     parts = [t for k in (0, 1) for t in _half(s, i, source, at, quant, k)]
@@ -79,7 +80,7 @@ def _half(s: Scope, i: Instr, source: str, at: Expr, quant: str, k: int) -> list
         return []
     dst = s.slot(i.dst, (first - k * target.rows) * target.pitch)
     begin = f"{source}[{s.cpp((first - at) * 16)}]" if first != at else source
-    text = _fixpipe(s, i, dst, begin, rows, target.pitch, quant, "CFG_ROW_MAJOR_UB", f"subBlockId = {k}")
+    text = _fixpipe(s, i, dst, begin, rows, target.pitch, quant, UB, f"subBlockId = {k}")
     return block(f"if ({s.cpp(rows)} > 0)", text) if s.low(rows) <= 0 else text
 
 
@@ -96,7 +97,7 @@ def _fixpipe(
     fields = [f"quantPre = QuantMode_t::{quant}"] if dtype is not F32 else []
     fields += ["reluEn = true"] if i.relu else []
     fields += [way] if way and way != "subBlockId = 0" else []
-    name = config if config == "CFG_ROW_MAJOR_UB" else f"AscendC::{config}"
+    name = config if config == UB else f"AscendC::{config}"
     lines = [
         f"AscendC::FixpipeParamsArch3510<{layout}> {params}({sizes});",
         *(f"{params}.{field};" for field in fields),
@@ -122,5 +123,5 @@ def ub_to_l1(s: Scope, i: Instr) -> list[str]:
     return counted(f, s.cpp(ceil_div(i.cols, c0)), call("DataCopy", to, start, params))
 
 
-UB_ROWS = "constexpr AscendC::FixpipeConfig CFG_ROW_MAJOR_UB = {AscendC::CO2Layout::ROW_MAJOR, true};"
+UB_ROWS = f"constexpr AscendC::FixpipeConfig {UB} = {{AscendC::CO2Layout::ROW_MAJOR, true}};"
 DIRECT = {"l1_to_l0a": load_l0, "l1_to_l0b": load_l0, "ub_to_l1": ub_to_l1}
