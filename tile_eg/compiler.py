@@ -156,17 +156,20 @@ def _over_tiles(
     from tile_eg.timeline.works import blocks_at_once
 
     near = [c for c in candidates[:RIVALS] if c.microseconds <= NEAR * candidates[0].microseconds]
-    grids = orders(near[0].schedule, chip, blocks_at_once(near[0].planned.program, chip), most)
-    if not grids:
-        return candidates, ()
-    near = [c for c in near if blocks_at_once(c.planned.program, chip) == grids[0].payload[0]]
-    planned, dropped = _plan_each([s for c in near for s in with_grids(c.schedule, grids[0], chip)], chip)
-    if not planned:
-        return candidates, dropped
-    made = _ranked(planned, model)
-    others = [replace(made[0].schedule, grid=g) for g in grids[1:]]
-    planned = [(s, Planned(reordered(made[0].planned.program, s), chip)) for s in others]
-    return _fastest_first((*candidates, *made, *_ranked(planned, model))), dropped
+    by_cores: dict[int, list[Candidate]] = {}
+    for c in near:
+        by_cores.setdefault(blocks_at_once(c.planned.program, chip), []).append(c)
+    made: list[Candidate] = []
+    dropped: Dropped = ()
+    for cores, alike in by_cores.items():
+        if grids := orders(alike[0].schedule, chip, cores, most):
+            planned, failed = _plan_each([s for c in alike for s in with_grids(c.schedule, grids[0], chip)], chip)
+            first = _ranked(planned, model)
+            others = [replace(first[0].schedule, grid=g) for g in grids[1:]] if first else []
+            planned = [(s, Planned(reordered(first[0].planned.program, s), chip)) for s in others]
+            made += [*first, *_ranked(planned, model)]
+            dropped += failed
+    return _fastest_first((*candidates, *made)), dropped
 
 
 def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> Lowered:

@@ -221,3 +221,11 @@ def test_one_block_a_tile_is_kept_as_the_runner_up():
 
 def test_the_explanation_tells_the_order_of_tiles():
     assert "48 blocks" in str(lowered(ROWS).explanation)
+
+
+def test_a_block_that_two_vector_cores_share_may_go_through_tiles_though_whole_blocks_are_quicker_alone():
+    wide = NORM.replace("M=100, N=72, BM=4", "M=32768, N=1024, BM=16")  # two of its tiles fit UB only by halves
+    candidates = lowered(wide).candidates
+    assert candidates[0].schedule.grid is not None and candidates[0].planned.program.halves
+    alone = [c for c in candidates if c.schedule.grid is None]
+    assert not alone[0].planned.program.halves
