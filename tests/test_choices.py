@@ -17,7 +17,7 @@ CHOICES = """kernel choices[M=64, N=128, BM=32](X: f32[M, N], Z: f16[M, N], V: b
   w = select(z <= x and z > -0.5 or not z < 1, z, 0)
   parallel (i, j) in (BM, N) {
     y[i, j] = select(bx*BM + i >= 2*j - 5 and v[i] != 0, y[i, j], -inf)
-    w[i, j] = select(v[i] < z[i, j] or bx == 1, 1, w[i, j])
+    w[i, j] = select(f32(v[i]) < z[i, j] or bx == 1, 1, w[i, j])
   }
   Y[bx*BM, 0] = y  W[bx*BM, 0] = w
 }"""
@@ -31,7 +31,7 @@ ROPE = """kernel rope[M=70, H=32, BM=16](X: f16[M, 2*H], C: f32[M, H], S: f32[M,
   }
 }"""
 CASES = [
-    *((CHOICES, dict(zip("MN", shape, strict=True))) for shape in [(64, 128), (37, 50), (5, 1), (33, 64)]),
+    *((CHOICES, dict(zip("MN", shape, strict=True))) for shape in [(64, 128), (37, 50), (5, 1)]),
     *((ROPE, dict(zip("MH", shape, strict=True))) for shape in [(70, 32), (33, 17)]),
 ]
 
