@@ -128,8 +128,9 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
 
 ORDERS = {"none": 0, "quick": 3, "full": None}
 """In how many orders a persistent kernel's tiles are tried, by the effort; None: in all that there are."""
-RIVALS, NEAR = 2, 1.15
-"""Of so many schedules, those that take at most so many times as long as the best are tried as persistent kernels."""
+RIVALS, NEAR, OTHERS = 2, 1.15, 1.5
+"""Of so many schedules, those that take at most so many times as long as the best are tried as persistent kernels; also of those
+whose blocks take another number of cores, where their best takes at most so many times as long as the best of all."""
 
 
 def _with_grid(made: Lowered, rank: str) -> Lowered:
@@ -155,13 +156,13 @@ def _over_tiles(
     from tile_eg.extract.grid import orders, with_grids
     from tile_eg.timeline.works import blocks_at_once
 
-    near = [c for c in candidates[:RIVALS] if c.microseconds <= NEAR * candidates[0].microseconds]
     by_cores: dict[int, list[Candidate]] = {}
-    for c in near:
+    for c in (c for c in candidates if c.microseconds <= OTHERS * candidates[0].microseconds):
         by_cores.setdefault(blocks_at_once(c.planned.program, chip), []).append(c)
     made: list[Candidate] = []
     dropped: Dropped = ()
-    for cores, alike in by_cores.items():
+    for cores, found in by_cores.items():
+        alike = [c for c in found[:RIVALS] if c.microseconds <= NEAR * found[0].microseconds]
         if grids := orders(alike[0].schedule, chip, cores, most):
             planned, failed = _plan_each([s for c in alike for s in with_grids(c.schedule, grids[0], chip)], chip)
             first = _ranked(planned, model)

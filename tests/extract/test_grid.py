@@ -229,3 +229,11 @@ def test_a_block_that_two_vector_cores_share_may_go_through_tiles_though_whole_b
     assert candidates[0].schedule.grid is not None and candidates[0].planned.program.halves
     alone = [c for c in candidates if c.schedule.grid is None]
     assert not alone[0].planned.program.halves
+
+
+def test_few_rows_are_halved_too():
+    k = kernel(NORM.replace("M=100, N=72", "M=102, N=72"))  # the last block has two rows
+    halved = next(c.planned for c in lower(k, CHIP.name).candidates if c.planned.program.halves)
+    for order in (None, 1):
+        got, want = halved.run(arrays_for(k), order=order)["Y"], meaning(k, arrays_for(k))["Y"]
+        np.testing.assert_allclose(got.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)
