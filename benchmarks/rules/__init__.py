@@ -1,0 +1,1 @@
+"""Which kernel needs each rule: it is compiled with and without the rule."""

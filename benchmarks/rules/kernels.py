@@ -1,0 +1,174 @@
+"""The kernels that are tried: the examples, the corner cases of the tests, and small ones for what those do not meet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.extract.kernels import TRICKY
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.kernel import Kernel
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LARGE: dict[str, tuple[str, dict[str, int]]] = {
+    "gemm 4096": ("gemm", {"M": 4096, "N": 4096, "K": 4096}),
+    "gemm 16x5120x5120": ("gemm", {"M": 16, "N": 5120, "K": 5120, "BM": 16}),
+    "gemm one block": ("gemm", {"M": 128, "N": 128, "K": 512, "BN": 128}),
+    "gemm_transposed 2048": ("gemm_transposed", {"M": 2048, "N": 2048, "K": 2048}),
+    "vector_add 4096": ("vector_add", {"M": 4096, "N": 4096}),
+    "flash_attention 2048": ("flash_attention", {"S": 2048, "BM": 128, "BN": 128, "D": 128}),
+}
+ELEMENTS = {
+    "x + 1 + 2": "1 + (x + 2)", "1 - x": "1 - x", "x - 2": "x - 2", "2 * x": "x * 2 + 2 * x", "max(x, 2)": "max(x, 2)",
+    "max(2, x)": "max(2, x)", "min(x, 2)": "min(x, 2)", "min(2, x)": "min(2, x)", "x / 3": "x / 3", "x + 0": "x + 0",
+    "x * 1": "x * 1", "max(x, 0)": "max(x, 0)", "-x": "-x", "1 / x": "reciprocal(x)", "rsqrt": "rsqrt(x)",
+    "sigmoid": "sigmoid(x)", "tanh": "tanh(x)", "y + x * 2": "y + x * 2", "y + x * y": "y + x * abs(y)",
+    "x * y + y": "x * abs(y) + y",
+    "x - v[:, None]": "x - v[:, None]", "v[:, None] - x": "v[:, None] - x", "x - w[None, :]": "x - w[None, :]",
+    "w[None, :] - x": "w[None, :] - x", "x / v[:, None]": "x / v[:, None]",
+}  # fmt: skip
+ELEMENT = """
+kernel element[M=64, N=128](X: f32[M, N], Y: f32[M, N], V: f32[M], W: f32[N]) -> C: f32[M, N] {{
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N], v: f32[M], w: f32[N]
+  x = X[0, 0]
+  y = Y[0, 0]
+  v = V[0]
+  w = W[0]
+  C[0, 0] = {}
+}}
+"""
+NEST = """
+kernel nest[M=64, N=128](X: f32[M, N], V: f32[M], W: f32[N]) -> C: {dtype}[M, N] {{
+  grid bx = 1
+  shared x: f32[M, N], v: f32[M], w: f32[N], c: {dtype}[M, N]
+  x = X[0, 0]
+  v = V[0]
+  w = W[0]
+  parallel (i, j) in (M, N) {{ c[i, j] = {value} }}
+  C[0, 0] = c
+}}
+"""
+NESTS = {
+    "nest of a load": "x[i, j]", "nest of a row": "x[i, j] * v[i]", "nest of a column": "x[i, j] * w[j]",
+    "nest of a constant": "7",
+    "nest of a function": "exp(x[i, j])", "nest of a choice": "select(x[i, j] > w[j], x[i, j], v[i])",
+    "nest of a choice by a constant": "select(x[i, j] > 0.5, x[i, j], v[i])",
+    "nest of a choice, constant first": "select(0.5 < x[i, j], x[i, j], v[i])",
+    "nest of a choice by place": "select(i >= j, x[i, j], 0)",
+}  # fmt: skip
+PRODUCT = """
+kernel product[M=128, N=128, K=64](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: {dtype}[M, N] {{
+  grid bx = 1
+  shared a: f16[M, K], b: f16[K, N], d: f16[N, M], h: f16[M, N]
+  fragment c: f32[M, N], e: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  d = D[0, 0]
+  c = a @ b
+  {then}
+}}
+"""
+PRODUCTS = {
+    "relu of a product": ("f32", "C[0, 0] = relu(c)"),
+    "relu of a product in f16": ("f16", "C[0, 0] = relu(c)"),
+    "max of a product and 0 in f16": ("f16", "h = c\n  C[0, 0] = max(h, 0)"),
+    "exp of the relu of a product": ("f32", "c = relu(c)\n  C[0, 0] = exp(c) + c"),
+    "exp of a product in f16": ("f16", "h = c\n  C[0, 0] = exp(h)"),
+    "product of a relu": ("f32", "h = relu(c)\n  e = h @ d\n  C[0, 0] = e"),
+    "product of an exp": ("f32", "h = exp(c)\n  e = h @ d\n  C[0, 0] = e"),
+    "sum of products": ("f32", "e = a @ b\n  C[0, 0] = e + c"),
+    "product and its exp": ("f32", "C[0, 0] = c\n  C[0, 0] = exp(c)"),
+}  # fmt: skip
+DEEP = """
+kernel deep[M={m}, N={m}, K={k}](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {{
+  grid bx = 1
+  shared a: f16[M, K], b: f16[K, N]
+  fragment c: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  c = a @ b
+  C[0, 0] = c
+}}
+"""
+DEPTHS = {"product of depth 512": (64, 512), "narrow product of depth 1024": (16, 1024)}
+MOVES = {
+    "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
+    "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
+}  # fmt: skip
+MOVE = """
+kernel move[M={rows}, N={cols}](X: {source}[M, N]) -> C: {target}[M, N] {{
+  grid bx = 1
+  shared x: {source}[M, N], c: {target}[M, N]
+  x = X[0, 0]
+  c = {value}
+  C[0, 0] = c
+}}
+"""
+TILES = {
+    "bf16 rows of one value": """
+kernel tiles[M=64, N=128](V: bf16[M], W: bf16[N]) -> (C: bf16[M, N], D: bf16[M, N]) {
+  grid bx = 1
+  shared v: bf16[M], w: bf16[N], c: bf16[M, N], d: bf16[M, N]
+  v = V[0]
+  w = W[0]
+  c = v[:, None]
+  d = w[None, :]
+  C[0, 0] = c
+  D[0, 0] = d
+}
+""",
+    "columns of one value": """
+kernel tiles[M=64, N=128](W: f32[N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared w: f32[N], c: f32[M, N]
+  w = W[0]
+  c = w[None, :]
+  C[0, 0] = c
+}
+""",
+    "row maxima": """
+kernel maxima[M=64, N=128](X: f32[M, N]) -> C: f32[M] {
+  grid bx = 1
+  shared x: f32[M, N], m: f32[M]
+  x = X[0, 0]
+  m = rowmax(x)
+  C[0] = m
+}
+""",
+    "stores in a loop": """
+kernel stores[M=64, N=512](X: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, 128]
+  for j in pipelined(4) {
+    x = X[0, j*128]
+    C[0, j*128] = exp(x)
+  }
+}
+""",
+}  # fmt: skip
+
+
+def texts() -> dict[str, str]:
+    """The small ones."""
+    out = {n: ELEMENT.format(e) for n, e in ELEMENTS.items()}
+    out |= {n: NEST.format(dtype="f32", value=e) for n, e in NESTS.items()}
+    out["nest of a cast"] = NEST.format(dtype="f16", value="x[i, j]")
+    out |= {n: PRODUCT.format(dtype=d, then=t) for n, (d, t) in PRODUCTS.items()}
+    out |= {n: DEEP.format(m=m, k=k) for n, (m, k) in DEPTHS.items()}
+    for name, (source, target, value) in MOVES.items():
+        out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)
+        out[f"{name}, short rows"] = MOVE.format(rows=20, cols=17, source=source, target=target, value=value)
+    return out | TILES | TRICKY
+
+
+def small(name: str) -> Kernel:
+    """One of the small ones."""
+    return load_text(texts()[name], f"{name}.tile").instantiate({})
+
+
+def kernels() -> dict[str, Kernel]:
+    """All of them by name, small ones first."""
+    files = {f.stem: f.read_text() for f in sorted(EXAMPLES.glob("*.tile"))}
+    out = {n: load_text(t, f"{n}.tile").instantiate({}) for n, t in texts().items()}
+    out |= {f"examples/{n}": load_text(t, f"{n}.tile").instantiate({}) for n, t in files.items()}
+    return out | {n: load_text(files[f], f"{f}.tile").instantiate(sizes) for n, (f, sizes) in LARGE.items()}
