@@ -165,6 +165,7 @@ NESTS = [
     ("parallel (i, j) in (M, M) { y[i, j] = x[i, j] }", "`j` takes 8 values and `y` has 16 there"),
     ("parallel (i, j) in (M, N) { y[i, j] = x[i, j // 2] }", "the index j // 2 of `x` is not supported in an element loop yet"),
     ("parallel (i, j) in (M, N) { y[i, j] = x[i, 3] }", "one column of `x` is not supported in an element loop yet"),
+    ("parallel (i, j) in (M, N) { if y[i, j] > 0 { y[i, j] = 1  x[i, j] = 2 } }", "this branch looks at `y` and changes it"),
     ("for i in serial(M) { y[i, 0:8] = x[i, 0:8] }", "a write to a part of a row of `y` is not supported"),
     ("m = rowmax(x)  parallel i in 4 { Y[0, i] = m[i + 4] }", "a part of `m` is not supported here"),
     ("parallel (i, j) in (M, N) { y[i, j] = select(i * j < 9, x[i, j], 0) }", "is not linear in the loop's variables"),

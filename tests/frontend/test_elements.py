@@ -18,6 +18,17 @@ HEAD = """kernel k[M=8, N=16](X: f32[M, N], V: f32[M], W: f32[N]) -> (Y: f32[M, 
 TAIL = "  Y[0, 0] = y  Z[0] = z }"
 
 
+BRANCHES = [
+    "parallel (i, j) in (8, 16) { if x[i, j] > 0 { y[i, j] = x[i, j] } else { y[i, j] = v[i] } }",
+    "parallel (i, j) in (8, 16) { if i == j or not i < 3 { y[i, j] = w[j]  if j < 4 { x[i, j] = 1 } } }  y = y + x",
+]
+
+
+@pytest.mark.parametrize("body", BRANCHES)
+def test_a_branch_in_an_element_loop_keeps_what_is_not_meant(body: str) -> None:
+    values_of(body)
+
+
 PARTS = [
     "parallel (i, j) in (8, 8) { Y[i, j] = x[i, j] * w[j + 8] - x[i, j + 8]  Y[i, j + 8] = x[i, j + 8] + v[i] }",
     "x = x * w[None, :]  parallel (i, j) in (4, 16) { Y[i, j] = x[i, j]  Y[i + 4, j] = x[i + 4, j] - x[i, j] }",

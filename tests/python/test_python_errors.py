@@ -53,7 +53,9 @@ FAULTS = {
     "an index as a value": ("T.tile.mul(x, x, c)", "T.tile.mul", "an index as a number"),
     "a transposed tile alone": ("x[:, :] = p.T", "x[:, :]", "beside @ only"),
     "a whole tile in Parallel": ("for i in T.Parallel(16):\n    T.clear(x)", "T.clear", "only single elements"),
-    "an if in Parallel": ("for i in T.Parallel(16):\n    if i < 3:\n        v[i] = 0.0", "if", "if inside T.Parallel"),
+    "an if that changes what it looks at": (
+        "for i in T.Parallel(16):\n    if v[i] < 3:\n        v[i] = 0.0\n        v[i] = 1.0", "v[i] = 0.0", "this branch looks",
+    ),
     "Parallel in Parallel": (
         "for i in T.Parallel(16):\n    for j in T.Parallel(128):\n        x[i, j] = 0.0", "for j", "T.Parallel inside T.Parallel",
     ),

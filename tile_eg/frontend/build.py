@@ -7,6 +7,7 @@ from typing import Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend import scalars as sc
+from tile_eg.frontend.conditions import guarded
 from tile_eg.frontend.expressions import Expressions
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scope import Scope
@@ -182,14 +183,16 @@ class Builder:
     def element_statements(self, block: Node) -> Iterator[kn.Assign]:
         for stmt in self.statements(block):
             if not isinstance(stmt, kn.Assign):
-                raise TileError("an element loop holds assignments only", stmt.span)
+                raise TileError("an element loop holds assignments only, and branches of them", stmt.span)
             yield stmt
 
     def _condition(self, node: Node) -> Iterator[kn.Stmt]:
         condition, then, otherwise = node.children
+        if self.scope.elements:
+            yes, no = (list(self.element_statements(arm)) if arm is not None else [] for arm in (then, otherwise))
+            yield from guarded(self.expressions.choice(condition), yes, no, self.span(node))
+            return
         test = self.expressions.condition(condition)
         first = tuple(self.statements(then))
         second = tuple(self.statements(otherwise)) if otherwise is not None else ()
         yield kn.If(test, first, second, self.span(node))
-
-

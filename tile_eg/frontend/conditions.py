@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.scalars import negation
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Choose, Select, Span, TileExpr
+from tile_eg.ir.kernel import Assign, Choose, Number, Select, Span, Stmt, TileExpr
 
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 NAMES = {sign: name for name, sign in COMPARE.items()}
@@ -74,3 +76,19 @@ def chosen(c: Condition, x: TileExpr, y: TileExpr, span: Span | None) -> TileExp
         case Logic(op="not", parts=(p,)):
             return chosen(p, y, x, span)
     raise TileError("a condition is needed here", span)
+
+
+def guarded(c: Condition, then: Sequence[Stmt], otherwise: Sequence[Stmt], span: Span | None) -> list[Assign]:
+    """A branch in an element loop as assignments: each keeps what its target holds where it is not meant.
+
+    TileError where one of them changes what the condition looks at and others come behind it.
+    """
+    arms = [(c, s) for s in then] + [(opposite(c, span), s) for s in otherwise]
+    seen = {r.name for r in regions(chosen(c, Number(0.0), Number(0.0), span))}
+    changed = next((s for _, s in arms[:-1] if isinstance(s, Assign) and s.target.name in seen), None)
+    if changed is not None:
+        raise TileError(
+            f"this branch looks at `{changed.target.name}` and changes it before its end", changed.span or span,
+            help="keep what the condition compares in another buffer, or choose: select(x > 0, x, y)",
+        )  # fmt: skip
+    return [replace(s, value=chosen(own, s.value, s.target, s.span)) for own, s in arms if isinstance(s, Assign)]

@@ -57,7 +57,7 @@ def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
             return again(_scalar(tiles, s, p, name, span))
     raise TileError(
         f"a part of `{name}` is not supported here: a loop, a product or a reduction has made it", span,
-        help="parts of what was loaded, or was computed from that element by element, are; keep the halves in buffers of their own",
+        help="keep its halves in buffers of their own, or take parts of what was loaded or computed from that element by element",
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.conditions import of_elements
+from tile_eg.frontend.conditions import guarded, is_condition, of_elements
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_expr import arithmetic, evaluate
 from tile_eg.frontend.python_source import read_function
@@ -150,14 +150,15 @@ def _loaded(target: ast.expr) -> ast.expr:
 
 def _if(r: Reader, node: ast.If) -> None:
     test = evaluate(r, node.test)
-    if is_tile(test) or of_elements(test):
+    if is_tile(test) or (of_elements(test) and not r.in_parallel):
         help = "choose element by element: T.if_then_else(x > y, x, y)"
         raise r.error("a branch cannot depend on the elements of a tile", node.test, help)
-    if not isinstance(test, Expr):
+    if not is_condition(test):
         return r.run(node.body if test else node.orelse)
-    if r.in_parallel:
-        raise r.error("if inside T.Parallel is not supported yet", node)
     then, otherwise = (_block(r, body) for body in (node.body, node.orelse))
+    if r.in_parallel:
+        r.statements += guarded(test, then, otherwise, r.span(node))
+        return None
     r.statements.append(If(test, then, otherwise, r.span(node)))
     return None
 
