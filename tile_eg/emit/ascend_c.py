@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
+from tile_eg.chips import load_chip
 from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.emit.text_cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.text_direct import UB, UB_ROWS
@@ -62,6 +63,8 @@ def kernel_text(program: Program) -> str:
         if p.core(core):
             lines = _core(p, core)
             body += ["", *(block(f"if ASCEND_IS_{core}", lines) if mixed else lines)]
+    if load_chip(p.chip).architecture != "dav-2201":  # with no TPipe nothing else waits for what is under way
+        body.append("AscendC::PipeBarrier<PIPE_ALL>();")
     title = f"Kernel {p.name} for {p.chip}, written by tile_eg."
     signature = f'extern "C" __global__ __aicore__ void {kernel_symbol(p)}({arguments})'
     head = HEAD.format(title=title)

@@ -1,0 +1,144 @@
+"""Kernels for architecture 3510: right numbers, no races, and the cores meet in UB and in L1 where they can."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.extract import kernels
+from tests.extract.checked import arrays_for
+from tile_eg.chips import known_chips, load_chip
+from tile_eg.compiler import Lowered, lower, meaning
+from tile_eg.egraph import saturate
+from tile_eg.emit.ascend_c import node_lines
+from tile_eg.emit.sync_check import races
+from tile_eg.emit.text_index import EmitError, Scope
+from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.program import Instr, walk
+from tile_eg.search import search_options
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = {
+    "gemm_exp": {"M": 128, "N": 128, "K": 64},
+    "matmul_add": {"M": 128, "N": 128, "K": 128, "BM": 64, "BN": 64},
+    "flash_attention": {"S": 128, "H": 1, "D": 32, "BM": 32, "BN": 32},
+}
+"""Examples whose products vector cores go on with."""
+
+PRODUCT = """kernel product[M=40, N=56, K=72](A: {a}, B: {b}) -> (C: f32[M, N], D: f32[M, N]) {{
+  grid (bx) = (1)
+  shared   a: {a}, b: {b}
+  fragment c: f32[M, N], d: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  c = {product}
+  d = abs(c)
+  C[0, 0] = c
+  D[0, 0] = d
+}}
+"""
+WAYS = {"a @ b": ("[M, K]", "[K, N]"), "a @ b.T": ("[M, K]", "[N, K]"), "a.T @ b": ("[K, M]", "[K, N]")}
+
+
+def kernel(name: str, **sizes: int) -> Kernel:
+    return kernels.kernel((EXAMPLES / f"{name}.tile").read_text(), **sizes)
+
+
+@cache
+def lowered(name: str, chip: str) -> Lowered:
+    return lower(kernel(name, **SMALL[name]), chip, search=search_options(effort="quick"))
+
+
+def check(made: Lowered, orders: tuple[int | None, ...] = (None, 1, -1)) -> None:
+    """Fails where a number is wrong or the simulator finds something, in the program's order or in unfavourable ones."""
+    arrays = arrays_for(made.kernel)
+    wanted = meaning(made.kernel, arrays)
+    for order in orders:
+        run = made.run(arrays, order=order)
+        for name, want in wanted.items():
+            np.testing.assert_allclose(run[name].astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)
+
+
+def instructions(made: Lowered) -> list[Instr]:
+    return [n for n in (*walk(made.program.cube), *walk(made.program.vector)) if isinstance(n, Instr)]
+
+
+def gm_bytes(made: Lowered) -> int:
+    """Bytes that a run moves from and to GM, the workspace included."""
+    counts = made.run(arrays_for(made.kernel)).counts.bytes
+    return sum(n for path, n in counts.items() if "GM" in path.split("->"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_what_crosses_between_the_cores_is_right_in_any_order(name: str) -> None:
+    check(lowered(name, "950"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_the_judge_of_flags_finds_nothing(name: str) -> None:
+    assert races(lowered(name, "950").program) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_no_workspace_is_needed(name: str) -> None:
+    assert lowered(name, "950").program.workspace == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SMALL)
+def test_fewer_bytes_pass_gm_than_on_2201(name: str) -> None:
+    assert gm_bytes(lowered(name, "950")) < gm_bytes(lowered(name, "910B2"))
+
+
+@pytest.mark.slow
+def test_probabilities_go_straight_to_l1() -> None:
+    assert "ub_to_l1" in {i.op for i in instructions(lowered("flash_attention", "950"))}
+
+
+@pytest.mark.slow
+def test_a_full_tile_goes_to_both_vector_cores_at_once() -> None:
+    text = str(lowered("gemm_exp", "950").source)
+    assert "dualDstCtl = 1" in text and "subBlockId" not in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [{"M": 120, "N": 72}, {"M": 70, "N": 140}, {"M": 300, "N": 140, "BM": 256, "BN": 128}])
+def test_edges_of_a_tensor_reach_the_vector_core_that_has_them(sizes: dict[str, int]) -> None:
+    check(lower(kernel("gemm_exp", K=64, **sizes), "950", search=search_options(effort="quick")))
+
+
+@pytest.mark.slow
+def test_rows_that_end_in_a_fractal_pass_the_workspace() -> None:
+    made = lower(kernel("flash_attention", S=100, H=1, D=32, BM=32, BN=32), "950", search=search_options(effort="quick"))
+    check(made)
+    assert "ub_to_l1" not in {i.op for i in instructions(made)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32"])
+@pytest.mark.parametrize("way", WAYS)
+def test_operands_are_turned_on_their_way_to_l0(way: str, dtype: str) -> None:
+    a, b = (dtype + shape for shape in WAYS[way])
+    check(lower(kernels.kernel(PRODUCT.format(a=a, b=b, product=way)), "950", search=search_options(effort="quick")), (None,))
+
+
+@pytest.mark.parametrize("chip", known_chips())
+def test_2201_is_offered_no_way_but_through_the_workspace(chip: str) -> None:
+    graph = saturate(to_values(kernel("gemm_exp", **SMALL["gemm_exp"])), load_chip(chip))
+    assert not {"FixToUB", "UBToL1"} & {n.op for n in graph.nodes}
+
+
+@pytest.mark.slow
+def test_a_direct_way_is_refused_for_2201_by_its_name() -> None:
+    program = lowered("flash_attention", "950").program
+    there = next(i for i in instructions(lowered("flash_attention", "950")) if i.op == "ub_to_l1")
+    with pytest.raises(EmitError, match="no Ascend C is known for ub_to_l1 on dav-2201"):
+        node_lines(Scope(replace(program, chip="910B2"), "AIV"), there)
