@@ -159,6 +159,24 @@ def test_two_blocks_that_write_the_same_bytes_are_found() -> None:
     assert "bytes [224, 256) of Y" in found.message
 
 
+WHOLE = kernel(
+    "X Y",
+    "AIV_ONLY",
+    f"""{gm("X Y", elements=512 * 512)} {UB} auto x = ub.GetWithOffset<float>(16 * 512, 0);
+DataCopy(x, gmX, 16 * 512);
+ORDER(MTE2_MTE3);
+for (int row = 0; row < 512; row += 16) DataCopy(gmY[row * 512], x, 16 * 512); /*store*/
+""",
+)
+
+
+@pytest.mark.parametrize("order", [None, 3, 5])
+def test_many_blocks_that_write_all_of_a_large_tensor_are_one_finding(order: int | None) -> None:
+    x = np.ones((512, 512), np.float32)
+    done = simulate(WHOLE, "k", [x, x], kernel_type="AIV_ONLY", launch=32, outputs=[1], order=order)
+    assert [(f.kind, f.line) for f in done.findings] == [("block_race", line(WHOLE, "/*store*/"))]
+
+
 ATOMIC = kernel(
     "X Y",
     "AIV_ONLY",
