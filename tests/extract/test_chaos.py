@@ -17,6 +17,9 @@ SMALL = {
     "flash_attention": {"S": 100, "H": 1, "D": 32, "BM": 32, "BN": 32},
     "flash_attention_rows": {"S": 64, "H": 1, "D": 32, "BM": 32, "BN": 32}, "softmax": {"M": 40, "N": 72},
     "matmul_add": {"M": 130, "N": 70, "K": 100}, "gemm_exp": {"M": 70, "N": 140, "K": 64}, "vector_add": {"M": 70, "N": 130},
+    "flash_attention_causal": {"S": 100, "H": 1, "D": 32, "BM": 32, "BN": 32}, "gelu_mul": {"M": 40, "N": 72, "BM": 32},
+    "gemm_transposed": {"M": 70, "N": 80, "K": 100, "BM": 64, "BN": 64}, "layer_norm": {"M": 20, "N": 72},
+    "online_softmax": {"M": 40, "N": 136, "BM": 16, "BN": 64}, "rms_norm": {"M": 20, "N": 72},
 }  # fmt: skip
 
 
@@ -28,6 +31,10 @@ NAMES = [e.name + str(getattr(e, "seed", "")) for e in EXTRACTORS]
 @pytest.mark.parametrize("name", sorted(TRICKY))
 def test_every_choice_computes_a_tricky_kernel(name, extractor):
     check_numbers(kernel(TRICKY[name]), extractor)
+
+
+def test_every_example_is_tried():
+    assert SMALL.keys() == {f.stem for f in EXAMPLES.glob("*.tile")}
 
 
 @pytest.mark.slow
