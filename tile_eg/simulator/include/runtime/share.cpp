@@ -6,6 +6,7 @@
 #include "share.h"
 
 #ifdef __linux__
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,7 +17,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <thread>
 
 #include "schedule.h"
 
@@ -32,6 +32,13 @@ enum : uint8_t { was_read = 1, was_written = 2 };
 
 Time::time_point began;
 bool tried = false, worker = false;
+
+// That this process may run on.
+int64_t processors()
+{
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) ? 1 : CPU_COUNT(&set);
+}
 
 int64_t gm_in_use()
 {
@@ -166,7 +173,7 @@ bool meet(std::vector<std::unique_ptr<Part>>& parts, int64_t granules)
 bool is_worth_it(int64_t begun, int64_t left)
 {
     if (tried || worker || left < 2 || begun < 1 || schedule.on() || machine.settings.trace || mutates_operands()) return false;
-    if (!machine.findings.empty() || std::thread::hardware_concurrency() < 2) return false;
+    if (!machine.findings.empty() || processors() < 2) return false;
     const double seconds = std::chrono::duration<double>(Time::now() - began).count();
     return seconds / double(begun) * double(left) > worth_seconds;
 }
@@ -181,7 +188,7 @@ bool share_blocks(int64_t begun, const BlockRun& run)
     const int64_t left = machine.settings.launch - begun;
     if (!is_worth_it(begun, left)) return false;
     tried = true;
-    const int64_t count = std::min({int64_t(std::thread::hardware_concurrency()), most_processes, left}), bytes = gm_in_use();
+    const int64_t count = std::min({processors(), most_processes, left}), bytes = gm_in_use();
     std::vector<std::unique_ptr<Part>> parts;
     for (int64_t i = 0; i < count; ++i) parts.push_back(std::make_unique<Part>(bytes));
     if (!std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part->good(); })) return false;
