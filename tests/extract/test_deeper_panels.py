@@ -6,11 +6,13 @@ import pytest
 
 from tests.extract.checked import arrays_for, check_numbers
 from tests.extract.kernels import CHIP, GATED, kernel, pricer
-from tile_eg.compiler import plan_schedule
+from tile_eg.compiler import lower, plan_schedule
 from tile_eg.egraph import saturate
+from tile_eg.extract.chaos import Random
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.model import Model
 from tile_eg.frontend.ssa import to_values
+from tile_eg.search import search_options
 
 PRODUCT = """
 kernel product[M=40, N=40, K=104, BM=32, BN=32, BK=16]({a}, {b}) -> C: f32[M, N] {{
@@ -91,3 +93,32 @@ def test_every_form_gives_the_same_bits():
         best = Form(trips).extract(graph, CHIP, pricer(graph), 1).best
         runs.append(plan_schedule(best, CHIP).run(arrays)["C"].tobytes())
     assert len(set(runs)) == 1
+
+
+WHOLE = """
+kernel whole[M=128, N=6144, K=512, BM=128, BN=256](A: f16[M, K], B: f16[K, N]) -> D: f32[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared a: f16[BM, K], b: f16[K, BN]
+  a = A[bx*BM, 0]
+  b = B[0, by*BN]
+  D[bx*BM, by*BN] = exp(a @ b)
+}
+"""
+
+
+def test_the_halves_of_a_long_product_are_loaded_while_the_others_are_used():
+    big = WHOLE.replace("[M=128", "[M=4096")
+    halved, whole = (lower(kernel(big), search=search_options(without=w)) for w in ((), ("product-in-two",)))
+    assert halved.candidates[0].microseconds < 0.9 * whole.candidates[0].microseconds
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_product_in_two_halves_computes_the_same(transposed):
+    text = WHOLE.replace("N=6144, K=512, BM=128, BN=256", "N=70, K=256, BM=64, BN=64").replace("exp(a @ b)", "a @ b")
+    if transposed:
+        text = text.replace("B: f16[K, N]", "B: f16[N, K]").replace("b: f16[K, BN]", "b: f16[BN, K]")
+        text = text.replace("B[0, by*BN]", "B[by*BN, 0]").replace("a @ b", "a @ b.T")
+    graph = saturate(to_values(kernel(text)), CHIP)
+    assert any(n.op == "MmadAcc" for n in graph.nodes)
+    for seed in range(2):
+        check_numbers(kernel(text), Random(seed))

@@ -10,6 +10,8 @@ from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.types import DType
 from tile_eg.ir.values import Term, Values
 
+LONG = 256  # the depth from which a product may be had in two halves: each has rows of 256 bytes and more
+
 
 class Encoder:
     """Writes a kernel's values as egglog commands.
@@ -116,8 +118,18 @@ class Encoder:
         return f'(Fill {number(t.args[0])} {t.rows} {t.cols} "{t.dtype}")'
 
     def _matmul(self, t: Term) -> str:
+        self._half_way(t)
         a, b, ta, tb = t.args
         return f"(MatMul {self.term(a)} {self.term(b)} {int(ta)} {int(tb)})"
+
+    def _half_way(self, t: Term) -> None:
+        """Where the second half of a long product's depth begins in each of its operands that is loaded."""
+        a, b, ta, tb = t.args
+        depth = a.rows if ta else a.cols
+        for x, down in ((a, ta), (b, not tb)):
+            if x.op == "load" and depth >= LONG and depth % 32 == 0:
+                step = depth // 2 * (x.args[2] if down else 1)
+                self.lines.append(f"(HalfWay {self.expr(x.args[1])} {step} {self.expr(x.args[1] + step)})")
 
     def _unary(self, t: Term) -> str:
         return f'(Un "{t.args[0]}" {self.term(t.args[1])})'
