@@ -12,11 +12,14 @@ import pytest
 from tests.extract import kernels
 from tests.extract.checked import arrays_for
 from tile_eg.chips import known_chips, load_chip
-from tile_eg.compiler import Lowered, lower, meaning
+from tile_eg.compiler import Lowered, lower, meaning, plan_schedule
+from tile_eg.cost_models import search_model
 from tile_eg.egraph import saturate
 from tile_eg.emit.ascend_c import node_lines
 from tile_eg.emit.sync_check import races
 from tile_eg.emit.text_index import EmitError, Scope
+from tile_eg.extract.chaos import Random
+from tile_eg.extract.pricing import Pricer
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Instr, walk
@@ -133,7 +136,7 @@ def test_operands_are_turned_on_their_way_to_l0(way: str, dtype: str) -> None:
 @pytest.mark.parametrize("chip", known_chips())
 def test_2201_is_offered_no_way_but_through_the_workspace(chip: str) -> None:
     graph = saturate(to_values(kernel("gemm_exp", **SMALL["gemm_exp"])), load_chip(chip))
-    assert not {"FixToUB", "UBToL1"} & {n.op for n in graph.nodes}
+    assert not {"FixToUB", "UBToL1", "L1ToUB"} & {n.op for n in graph.nodes}
 
 
 @pytest.mark.slow
@@ -142,3 +145,32 @@ def test_a_direct_way_is_refused_for_2201_by_its_name() -> None:
     there = next(i for i in instructions(lowered("flash_attention", "950")) if i.op == "ub_to_l1")
     with pytest.raises(EmitError, match="no Ascend C is known for ub_to_l1 on dav-2201"):
         node_lines(Scope(replace(program, chip="910B2"), "AIV"), there)
+
+
+BOTH = """kernel both[M=64, N=64, K=64, BM=64](A: f16[M, K], B: f16[K, N]) -> (C: f32[M, N], D: f16[M, K]) {
+  grid (bx) = (ceildiv(M, BM))
+  shared   a: f16[BM, K], b: f16[K, N]
+  fragment c: f32[BM, N], d: f16[BM, K]
+  a = A[bx*BM, 0]
+  b = B[0, 0]
+  c = a @ b
+  d = exp(a)
+  C[bx*BM, 0] = c
+  D[bx*BM, 0] = d
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [64, 90, 100])
+@pytest.mark.parametrize("order", [None, 1, -1])
+def test_an_operand_goes_on_from_l1_to_the_vector_cores(rows: int, order: int | None) -> None:
+    chip, k = load_chip("950"), kernels.kernel(BOTH, M=rows)
+    graph = saturate(to_values(k), chip)
+    pricer = Pricer(graph, chip, search_model("analytic", chip))
+    found = (Random(seed).extract(graph, chip, pricer, 1).best for seed in range(20))
+    planned = plan_schedule(next(s for s in found if "L1ToUB" in {n.op for n in s.nodes}), chip)
+    arrays = arrays_for(k)
+    run = planned.run(arrays, order=order)
+    for name, want in meaning(k, arrays).items():
+        np.testing.assert_allclose(run[name].astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)

@@ -184,7 +184,7 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
     commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
     commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
-    commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1") if way in chip.paths]
+    commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
     return encoder, commands
 
 

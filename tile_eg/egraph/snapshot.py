@@ -23,6 +23,7 @@ PHYSICAL = [
     "FixToL1",
     "FixToUB",
     "UBToL1",
+    "L1ToUB",
     "UBToGM",
     "UBToWS",
     "Mmad",

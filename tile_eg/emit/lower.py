@@ -239,6 +239,12 @@ def _fixpipe(low: Lowering, step: Step) -> Instr:
     return Instr("fixpipe", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, relu=relu, form=form)
 
 
+def _to_vector(low: Lowering, step: Step) -> Instr:
+    where = low.schedule.graph.where[step.node.cls]
+    form = "flat" if where.share is None else "dual"
+    return Instr("l1_to_ub", low.tile(step.dst), (low.tile(step.srcs[0]),), where.tile.vrows, where.tile.vcols, form=form)
+
+
 def _store(low: Lowering, step: Step) -> Instr:
     where = low.schedule.graph.where[step.node.children[1]]
     tensor, offset, stride, rows, cols = step.node.payload[-1]
@@ -341,6 +347,7 @@ _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "FixToWS": _fixpipe,
     "FixToL1": _fixpipe,
     "FixToUB": _fixpipe,
+    "L1ToUB": _to_vector,
     "UBToGM": _store,
     "UBToWS": _to_cube("ub_to_gm"),
     "UBToL1": _to_cube("ub_to_l1"),

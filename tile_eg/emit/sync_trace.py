@@ -129,7 +129,7 @@ def operand_shape(i: Instr, o: Operand) -> tuple[Expr, Expr] | None:
         return (shape[1], shape[0]) if o is not i.dst and i.transpose else shape
     if i.op == "mmad":
         return (r, c) if o is i.dst else (r, d) if o is i.srcs[0] else (d, c)
-    if i.op in ("gm_to_l1", "fixpipe", "gm_to_ub", "ub_to_gm", "ub_to_l1"):
+    if i.op in ("gm_to_l1", "fixpipe", "gm_to_ub", "ub_to_gm", "ub_to_l1", "l1_to_ub"):
         return r, c
     return None
 

@@ -123,5 +123,28 @@ def ub_to_l1(s: Scope, i: Instr) -> list[str]:
     return counted(f, s.cpp(ceil_div(i.cols, c0)), call("DataCopy", to, start, params))
 
 
+def l1_to_ub(s: Scope, i: Instr) -> list[str]:
+    """NZ becomes rows: for each vector core (there must be two) a copy of its rows for each column of 32-byte blocks."""
+    src, dst = i.srcs[0], i.dst
+    assert isinstance(src, Tile) and isinstance(dst, Tile)
+    target, b = s.buffer(dst), s.buffer(src)
+    if not target.halved:
+        raise EmitError(f"{i.op} gives each of two vector cores its rows, and {dst.buffer} is not halved", i.span)
+    return [line for k in (0, 1) for line in _rows_of_core(s, i, src, dst, k, 32 // b.dtype.bytes)]
+
+
+def _rows_of_core(s: Scope, i: Instr, src: Tile, dst: Tile, k: int, c0: int) -> list[str]:
+    half, pitch, f = s.buffer(dst).rows, s.buffer(dst).pitch, s.fresh("column")
+    rows, columns, at = ix.minimum(i.rows - k * half, half), ceil_div(i.cols, c0), ix.var(f) * c0
+    if s.high(rows) <= 0:
+        return []
+    s.ranges[f] = (0, max(0, s.high(columns) - 1))
+    gap = pitch // c0 - 1 if half > 1 else 0
+    params = f"AscendC::DataCopyParams({s.field(i, 'blockCount', rows, BLOCKS)}, 1, 0, {gap})"
+    copy = call(f"DataCopyL1ToUB<{s.dtype(src).ascend}, {k}>", s.slot(dst, at), s.fractal(src, k * half, at), params)
+    lines = counted(f, s.cpp(columns), copy)
+    return block(f"if ({s.cpp(rows)} > 0)", lines) if s.low(rows) <= 0 else lines
+
+
 UB_ROWS = f"constexpr AscendC::FixpipeConfig {UB} = {{AscendC::CO2Layout::ROW_MAJOR, true}};"
-DIRECT = {"l1_to_l0a": load_l0, "l1_to_l0b": load_l0, "ub_to_l1": ub_to_l1}
+DIRECT = {"l1_to_l0a": load_l0, "l1_to_l0b": load_l0, "ub_to_l1": ub_to_l1, "l1_to_ub": l1_to_ub}

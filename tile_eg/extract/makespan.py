@@ -10,7 +10,7 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.pricing import Price
 
 HOPS = 3  # handovers on the way through a trip: cube to vector, back, and to vector again
-MEETING = ("FixToWS", "UBToWS", "FixToUB", "UBToL1")  # where one kind of core fills what the other reads
+MEETING = ("FixToWS", "UBToWS", "FixToUB", "UBToL1", "L1ToUB")  # where one kind of core fills what the other reads
 REFILL = {2: 60, 3: 10}  # cycles a trip that a ring of this depth leaves uncovered: assumed, there is no published figure
 
 

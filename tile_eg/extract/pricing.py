@@ -131,10 +131,16 @@ def _out(op: str, child: int, other: str) -> Callable[[Pricer, Node], list[Work]
     return works
 
 
-def _across(p: Pricer, n: Node) -> list[Work]:
-    """A Fixpipe into UB: half of the rows to each vector core at once, or all of them to one."""
-    here, form = p.where(n.cls), "flat" if p.where(n.cls).share is None else "dual"
-    return [Work("fixpipe", here.tile.rows, here.tile.cols, dtype=here.tile.dtype, form=form, other="UB", cores=p.cores[AIC])]
+def _across(op: str) -> Callable[[Pricer, Node], list[Work]]:
+    """What the cube core writes into UB: half of the rows for each vector core, or all of them."""
+
+    def works(p: Pricer, n: Node) -> list[Work]:
+        here = p.where(n.cls)
+        form, dtype = "flat" if here.share is None else "dual", here.tile.dtype
+        other = "UB" if op == "fixpipe" else "L1"
+        return [Work(op, here.tile.rows, here.tile.cols, dtype=dtype, src_dtype=dtype, form=form, other=other)]
+
+    return works
 
 
 def _product(p: Pricer, n: Node) -> list[Work]:
@@ -192,7 +198,8 @@ _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "FixToGM": _out("fixpipe", 1, "GM"),
     "FixToWS": _out("fixpipe", 0, "WS"),
     "FixToL1": _out("fixpipe", 0, "L1"),
-    "FixToUB": _across,
+    "FixToUB": _across("fixpipe"),
+    "L1ToUB": _across("l1_to_ub"),
     "UBToL1": _out("ub_to_l1", 0, "L1"),
     "UBToGM": _out("ub_to_gm", 1, "GM"),
     "UBToWS": _out("ub_to_gm", 0, "WS"),

@@ -72,7 +72,7 @@ Operand = Union[Tile, Gm]
 PIPES = {
     "gm_to_l1": (AIC, "MTE2"), "l1_to_l0a": (AIC, "MTE1"), "l1_to_l0b": (AIC, "MTE1"), "mmad": (AIC, "M"),
     "fixpipe": (AIC, "FIX"), "gm_to_ub": (AIV, "MTE2"), "ub_to_gm": (AIV, "MTE3"),
-    "ub_to_l1": (AIV, "MTE3"),
+    "ub_to_l1": (AIV, "MTE3"), "l1_to_ub": (AIC, "MTE1"),
 }  # fmt: skip
 UNARY = ("exp", "ln", "abs", "sqrt", "rsqrt", "relu", "reciprocal", "copy")
 BINARY = ("add", "sub", "mul", "div", "max", "min")
@@ -109,7 +109,7 @@ class Instr:
     mmad       dst nz (L0C window) (+)= srcs[0] @ srcs[1]; rows=m, cols=n, depth=k; `init`: 1 overwrites dst, 0 adds
     fixpipe    dst (Gm, Tile in WS, Tile in L1) <- src (L0C), cast to the destination's dtype; attr relu. On architecture 3510
                also Tile in UB: of a halved buffer (form dual) each vector core gets its rows, of any other each gets all
-    ub_to_l1   dst nz tile <- src nd (architecture 3510)
+    ub_to_l1   dst nz tile <- src nd;   l1_to_ub  dst nd <- src nz tile, forms as fixpipe into UB (architecture 3510)
     gm_to_ub   dst nd <- src (Gm, or Tile in WS);   ub_to_gm  dst (Gm or WS) <- src nd
     vOP        dst = OP src (exp ln abs sqrt rsqrt relu reciprocal copy); vadd.. dst = a OP b; vadds.. dst = a OP scalar
     vOP_rows   dst[i, j] = a[i, j] OP b[i]; b is a vbrcb result (rows x 32 bytes); attr swap: b OP a

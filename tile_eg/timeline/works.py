@@ -16,7 +16,7 @@ from tile_eg.timeline.instruction import Work, cycles, moved_bytes
 
 _MOVES = {
     "gm_to_l1": "L1", "gm_to_ub": "UB", "ub_to_gm": "UB", "fixpipe": "L0C", "l1_to_l0a": "L0A", "l1_to_l0b": "L0B",
-    "ub_to_l1": "UB",
+    "ub_to_l1": "UB", "l1_to_ub": "UB",
 }  # fmt: skip
 
 
