@@ -65,8 +65,15 @@ def test_random_instructions_on_random_tiles_compute_their_meaning(drawn: list[C
 def test_a_choice_takes_whole_rounds_flat_and_the_rest_row_by_row() -> None:
     whole, odd, tail = {"rows": 4, "cols": 128}, {"rows": 3, "cols": 70, "gap": 1}, {"rows": 8, "cols": 128, "tail": 3}
     narrow = {"rows": 4, "cols": 70, "tail": 33, "by_cols": True}
-    forms = [(f"v{kind}_{op}", shape) for kind in ("choose", "chooses") for op in ("lt", "eq") for shape in (whole, odd, tail)]
-    check([typed(op, n, **shape) for n, (op, shape) in enumerate([*forms, ("vchoose_ne", narrow), ("vchooses_gt", narrow)])])
+    forms = [
+        (f"v{kind}_{op}", shape) for kind in ("choose", "chooses", "mask") for op in ("lt", "eq") for shape in (whole, odd, tail)
+    ]
+    check(
+        [
+            typed(op, n, **shape)
+            for n, (op, shape) in enumerate([*forms, ("vchoose_ne", narrow), ("vchooses_gt", narrow), ("vmask_ge", narrow)])
+        ]
+    )
 
 
 def test_positions_count_along_rows_and_columns() -> None:

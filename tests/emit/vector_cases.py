@@ -37,7 +37,7 @@ REDUCE: dict[str, Callable] = {"max": np.max, "sum": np.sum, "min": np.min}
 OPS = (
     *UNARY, *SCALAR, *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")),
     *(f"v{way}{r}" for way in ("row", "col") for r in REDUCE), "vcast", "vdup", "vaxpy", "vmuladd", "vramp",
-    *(f"v{kind}_{c}" for kind in ("choose", "chooses") for c in COMPARE),
+    *(f"v{kind}_{c}" for kind in ("choose", "chooses", "mask") for c in COMPARE),
 )  # fmt: skip
 APPROXIMATE = ("vrsqrt", "vreciprocal")
 
@@ -121,7 +121,7 @@ class _Builder:
     def drawn(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Numbers for a tensor; those to be compared are often equal."""
         x = rng.uniform(0.5, 2.0, shape)
-        return np.round(4 * x) / 4 if self.case.op.startswith("vchoose") else x
+        return np.round(4 * x) / 4 if self.case.op.startswith(("vchoose", "vmask")) else x
 
     def vector(self, along_rows: bool) -> Tile:
         """One value for each row, or for each column."""
@@ -156,7 +156,7 @@ class _Builder:
         elif name == "vramp":
             dst = self.buffer(c.rows, c.cols, c.dtype, c.gap)
             self.run(name, dst, bound=ix.var(BLOCK) * 7 - 3, steps=(-2, 3) if c.swap else (5, 1))
-        elif name.startswith("vchoose"):
+        elif name.startswith(("vchoose", "vmask")):
             dst = self.choice()
         elif name in ("vaxpy", "vmuladd"):
             dst = self.load(c.dtype)
@@ -172,9 +172,9 @@ class _Builder:
         short = c.tail and c.rows == 1 and c.by_cols
         rounds = c.cols * size % 256 == 0 if c.tail or c.rows == 1 else c.rows * c.cols * size % 256 == 0
         flat = c.flat and rounds and not short
-        bits = self.buffer(1, max(32, -(-c.rows * c.cols // 8)) // size, c.dtype)
-        sources = [self.load(c.dtype) for _ in range(4 if c.op.startswith("vchoose_") else 3)]
-        fields = {"scalar": c.scalar} if c.op.startswith("vchooses") else {}
+        bits = self.buffer(1, max(64, -(-c.rows * c.cols // 8)) // size, c.dtype)
+        sources = [self.load(c.dtype) for _ in range({"vchoose": 4, "vchooses": 3, "vmask": 2}[c.op[: c.op.index("_")]])]
+        fields = {} if c.op.startswith("vchoose_") else {"scalar": c.scalar, "other": -0.75}
         self.run(c.op, dst, *sources, form="flat" if flat else "rows", scratch=bits, **fields)
         return dst
 
@@ -221,8 +221,8 @@ def meaning(c: Case, inputs: Sequence[np.ndarray]) -> np.ndarray:
         return x[0]
     if c.op == "vramp":
         return positions(c)
-    if c.op.startswith("vchoose"):
-        against, first, second = (c.scalar, *x[1:]) if c.op.startswith("vchooses") else x[1:]
+    if c.op.startswith(("vchoose", "vmask")):
+        against, first, second = x[1:] if c.op.startswith("vchoose_") else (c.scalar, *x[1:], -0.75)[:3]
         return np.where(COMPARE[c.op.rpartition("_")[2]](x[0], against), first, second)
     if c.op == "vaxpy":
         return x[0] + c.scalar * x[1]

@@ -46,6 +46,8 @@ PHYSICAL = [
     "VCho",
     "VChoS",
     "VChoI",
+    "VMask",
+    "VMaskI",
     "VRamp",
     "VCopy",
     "Give",

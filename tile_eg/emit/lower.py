@@ -305,10 +305,11 @@ def _choice(low: Lowering, step: Step) -> Instr:
     op, *rest = step.node.payload
     where, sources = low.schedule.graph.where, tuple(map(low.tile, step.srcs))
     form = choice_form(where[step.node.children[0]], where[step.node.cls])
-    name = f"vchoose_{op}" if step.node.op == "VCho" else f"vchooses_{op}"
+    kind = {"VCho": "vchoose", "VMask": "vmask", "VMaskI": "vmask"}.get(step.node.op, "vchooses")
     assert step.scratch is not None
-    made = Instr(name, low.tile(step.dst), sources, *low.valid(step), form=form, scratch=low.tile(step.scratch))
-    number = rest[0] if rest else ZERO
+    made = Instr(f"{kind}_{op}", low.tile(step.dst), sources, *low.valid(step), form=form, scratch=low.tile(step.scratch))
+    number = rest[0] if rest else 0.0
+    made = replace(made, other=rest[1] if len(rest) > 1 else 0.0)
     return replace(made, bound=number) if isinstance(number, Expr) else replace(made, scalar=number)
 
 
@@ -364,6 +365,8 @@ _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "VCho": _choice,
     "VChoS": _choice,
     "VChoI": _choice,
+    "VMask": _choice,
+    "VMaskI": _choice,
     "VRamp": _ramp,
     "VDup": _fill,
     "VDupIn": _fill,

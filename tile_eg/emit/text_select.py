@@ -22,13 +22,23 @@ ONE_BLOCK = "AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0)"
 
 
 def choose(s: Scope, i: Instr) -> list[str]:
-    """dst = x where a is to b, or to a number, as the instruction's name says, else y."""
-    a, *_, x, y = (tile(i, o) for o in i.srcs)
-    dst = tile(i, i.dst)
-    checked(s, i, [dst, a, x, y])
+    """dst = x where a is to b, or to a number, as the instruction's name says, else y, or another number."""
+    dst, *sources = (tile(i, o) for o in (i.dst, *i.srcs))
+    checked(s, i, [dst, *sources])
     if i.scratch is None:
         raise EmitError(f"{i.op} needs scratch for the bits of the comparison", i.span)
+    a, x, y = sources[0], sources[-1 if _masks(i) else -2], None if _masks(i) else sources[-1]
     return _flat(s, i, dst, a, x, y) if i.form == "flat" else _by_rows(s, i, dst, a, x, y)
+
+
+def _masks(i: Instr) -> bool:
+    """Whether what is not chosen becomes a number."""
+    return i.op.startswith("vmask")
+
+
+def _constant(i: Instr) -> bool:
+    """Whether it is compared with a number."""
+    return not i.op.startswith("vchoose_")
 
 
 def _mode(i: Instr) -> str:
@@ -43,7 +53,7 @@ def _against(s: Scope, i: Instr, dtype: DType) -> str:
     return whole if dtype is F32 else f"static_cast<{dtype.ascend}>({whole})"
 
 
-def _flat(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile) -> list[str]:
+def _flat(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) -> list[str]:
     pitches = {s.buffer(t).pitch for t in (dst, a, *(tile(i, o) for o in i.srcs[1:]))}
     if i.rows != ONE and len(pitches) > 1:
         raise EmitError(f"{i.op}: the flat form needs operands of one pitch", i.span)
@@ -53,36 +63,45 @@ def _flat(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile) -> list[str]
         raise EmitError(f"{i.op}: a comparison works on whole rounds of 256 bytes", i.span)
     count = s.field(i, "count", elements, 2**31 - 1)
     bits = f"{s.at(i.scratch)}.ReinterpretCast<uint8_t>()"  # type: ignore[arg-type]
-    if i.op.startswith("vchooses"):
+    if _constant(i):
         compared = call("CompareScalar", bits, s.at(a), _against(s, i, dtype), _mode(i), count)
     else:
         compared = call("Compare", bits, s.at(a), s.at(i.srcs[1]), _mode(i), count)
-    select = call("Select", s.at(dst), bits, s.at(x), s.at(y), "AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE", count)
+    other, mode = (s.at(y), "TENSOR_TENSOR") if y else (number(i.other, s.buffer(dst).dtype), "TENSOR_SCALAR")
+    select = call("Select", s.at(dst), bits, s.at(x), other, f"AscendC::SELMODE::VSEL_{mode}_MODE", count)
     return [*compared, BARRIER, *select]
 
 
-def _by_rows(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile) -> list[str]:
+def _by_rows(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) -> list[str]:
     dtype, kept = s.buffer(a).dtype, s.buffer(dst).dtype
     lanes = REGISTER // max(dtype.bytes, kept.bytes)
-    constant = i.op.startswith("vchooses")
-    other, params = (i.scratch, ONE_BLOCK) if constant else (tile(i, i.srcs[1]), CONTIGUOUS)
-    assert other is not None
+    first, second = _blocks(s, i)
     r = s.fresh("row")
     s.ranges[r] = (0, max(0, s.high(i.rows) - 1))
     row = ix.var(r) if i.rows != ONE else ZERO
+    to = lambda t, at: s.at(t, row * s.buffer(t).pitch + at)  # noqa: E731
 
     def one(at: Expr, mask: Expr) -> list[str]:
-        left, picked, left_out, into = (s.at(t, row * s.buffer(t).pitch + at) for t in (a, x, y, dst))
-        right = s.at(other) if constant else s.at(other, row * s.buffer(other).pitch + at)
+        right, params = (first, ONE_BLOCK) if _constant(i) else (to(i.srcs[1], at), CONTIGUOUS)
+        compared = call("Compare", to(a, at), right, _mode(i), s.cpp(mask), params)
+        other, params = (to(y, at), CONTIGUOUS) if y else (second, ONE_BLOCK)
         select = f"Select<{kept.ascend}, AscendC::SELMODE::VSEL_CMPMASK_SPR>"
-        return [*call("Compare", left, right, _mode(i), s.cpp(mask), params), BARRIER,
-                *call(select, into, picked, left_out, "1", CONTIGUOUS)]  # fmt: skip
+        return [*compared, BARRIER, *call(select, to(dst, at), to(x, at), other, "1", params)]
 
     body = by_chunks(s, i.cols, lanes, ZERO, one)
     lines = body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
-    if not constant:
-        return lines
-    return [*call("Duplicate", s.at(other), _against(s, i, dtype), str(BLOCK_BYTES // dtype.bytes)), BARRIER, *lines]
+    numbers = call("Duplicate", first, _against(s, i, dtype), str(BLOCK_BYTES // dtype.bytes)) if _constant(i) else []
+    if y is None:
+        numbers += call("Duplicate", second, number(i.other, kept), str(BLOCK_BYTES // kept.bytes))
+    return [*numbers, BARRIER, *lines] if numbers else lines
+
+
+def _blocks(s: Scope, i: Instr) -> tuple[str, str]:
+    """The two blocks of the scratch that hold the numbers: as wide as what is compared, and as what is chosen."""
+    dtype, kept = s.buffer(tile(i, i.srcs[0])).dtype, s.dtype(i.dst)
+    assert i.scratch is not None
+    second = s.at(i.scratch, BLOCK_BYTES // dtype.bytes)
+    return s.at(i.scratch), second if kept == dtype else f"{second}.ReinterpretCast<{kept.ascend}>()"
 
 
 def ramp(s: Scope, i: Instr) -> list[str]:
@@ -110,6 +129,6 @@ def ramp(s: Scope, i: Instr) -> list[str]:
 
 
 SELECTIONS: dict[str, Callable[[Scope, Instr], list[str]]] = {
-    **{f"v{kind}_{op}": choose for kind in ("choose", "chooses") for op in COMPARE},
+    **{f"v{kind}_{op}": choose for kind in ("choose", "chooses", "mask") for op in COMPARE},
     "vramp": ramp,
 }

@@ -39,10 +39,10 @@ def choice_form(compared: Where, chosen: Where) -> str:
 
 
 def bit_elements(compared: Where, chosen: Where) -> int:
-    """Elements as wide as those compared that hold a bit for each of them; for a choice row by row one block of 32 bytes."""
+    """Elements as wide as those compared that hold a bit for each of them; for a choice row by row two blocks of 32 bytes."""
     rows, cols = chosen.shape
     flat = choice_form(compared, chosen) == "flat"
-    return max(32, ceil_div(rows * cols, 8) if flat else 0) // compared.tile.dtype.bytes
+    return max(64, ceil_div(rows * cols, 8) if flat else 0) // compared.tile.dtype.bytes
 
 
 def ceil_div(a: int, b: int) -> int:
@@ -220,6 +220,8 @@ _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "VCho": _choice("choose"),
     "VChoS": _choice("chooses"),
     "VChoI": _choice("chooses"),
+    "VMask": _choice("mask"),
+    "VMaskI": _choice("mask"),
     "VRamp": lambda p, n: [p.vector("vramp", n, "flat")],
     "VCopy": lambda p, n: [p.vector("vcopy", n, "flat")],
     "NextCp": lambda p, n: [p.vector("vcopy", n, "flat")],

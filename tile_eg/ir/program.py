@@ -94,6 +94,7 @@ VECTOR = (
     "vmuladd",
     *(f"vchoose_{c}" for c in COMPARE),
     *(f"vchooses_{c}" for c in COMPARE),
+    *(f"vmask_{c}" for c in COMPARE),
     "vramp",
 )
 OVERWRITES = ("vaxpy", "vmuladd")
@@ -119,6 +120,7 @@ class Instr:
     vcast      dst (its dtype) <- src;  vdup  dst = scalar;  vbrcb  dst (rows x 32 bytes) <- src vector, each element repeated
     vaxpy      dst += scalar * src;     vmuladd  dst += a * b
     vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
+    vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);
                OP: lt le gt ge eq ne; `scratch` holds the bits of the comparison
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of f32, exact up to 2^24
 
@@ -136,6 +138,7 @@ class Instr:
     scalar: float = 0.0
     init: Expr = ONE
     bound: Expr = ZERO
+    other: float = 0.0
     steps: tuple[int, int] = (0, 0)
     transpose: bool = False
     relu: bool = False

@@ -43,6 +43,7 @@ PLACES: dict[str, tuple[tuple[Level, ...], ...]] = {
     "ub_to_l1": ((Level.L1,), _UB), "l1_to_ub": (_UB, (Level.L1,)),
     "gm_to_ub": (_UB, _OUT), "ub_to_gm": (_OUT, _UB), "vdup": (_UB,), "vramp": (_UB,),
     **{f"vchoose_{c}": (_UB,) * 5 for c in COMPARE}, **{f"vchooses_{c}": (_UB,) * 4 for c in COMPARE},
+    **{f"vmask_{c}": (_UB,) * 3 for c in COMPARE},
 }  # fmt: skip
 TWO_SOURCES = ("vmuladd", *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")))
 

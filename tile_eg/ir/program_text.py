@@ -50,6 +50,7 @@ from tile_eg.ir.types import DTYPES, Level
 
 OPS = (*PIPES, *VECTOR)
 WORDS = ("transpose", "relu", "swap")
+OPTIONS = ("scalar", "init", "bound", "other", "form", "when")
 DEFAULTS = {f.name: f.default for f in fields(Instr)}
 
 
@@ -125,7 +126,7 @@ def _instr(i: Instr) -> str:
         parts += ["<-", ", ".join(map(_operand, i.srcs))]
     parts += [":", " x ".join(map(str, (i.rows, i.cols, i.depth)[: 2 if i.depth == ONE else 3]))]
     parts += [w for w in WORDS if getattr(i, w)]
-    parts += [f"{w} {getattr(i, w)}" for w in ("scalar", "init", "bound", "form", "when") if getattr(i, w) != DEFAULTS[w]]
+    parts += [f"{w} {getattr(i, w)}" for w in OPTIONS if getattr(i, w) != DEFAULTS[w]]
     parts += [f"steps {i.steps[0]}, {i.steps[1]}"] if i.op == "vramp" else []
     parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
     parts += [f"by {', '.join(i.rules)}"] if i.rules else []
@@ -286,7 +287,7 @@ class _Parser(Tokens):
         return Instr(op, dst, tuple(srcs), rows, cols, depth, **options)
 
     def _options(self) -> dict:
-        read: dict[str, Callable] = {"scalar": self.real, "steps": self._pair, "scratch": self._tile}
+        read: dict[str, Callable] = {"scalar": self.real, "other": self.real, "steps": self._pair, "scratch": self._tile}
         read |= dict.fromkeys(("init", "bound", "when"), self.expr)
         read |= {"form": lambda: self.need("flat", "rows", "blocks"), **{w: (lambda: True) for w in WORDS}}
         out = {}

@@ -331,7 +331,7 @@ _RULES: dict[str, Callable[[Chip, Work, bool], float]] = {
     "l1_to_ub": _direct("l1_to_ub"),
     "mmad": _mmad,
     "vbrcb": _brcb,
-    **{f"v{kind}_{name}": _choice for kind in ("choose", "chooses") for name in COMPARE},
+    **{f"v{kind}_{name}": _choice for kind in ("choose", "chooses", "mask") for name in COMPARE},
     "vramp": _ramp,
     **{f"vrow{name}": _row_reduce(name) for name in ("max", "min", "sum")},
     **{f"vcol{name}": _col_reduce(name) for name in ("max", "min", "sum")},
