@@ -73,10 +73,11 @@ PRODUCTS = {
     "relu of a product in f16": ("f16", "C[0, 0] = relu(c)"),
     "max of a product and 0 in f16": ("f16", "h = c\n  C[0, 0] = max(h, 0)"),
     "exp of the relu of a product": ("f32", "c = relu(c)\n  C[0, 0] = exp(c) + c"),
+    "exp of a product": ("f32", "C[0, 0] = exp(c)"),
     "exp of a product in f16": ("f16", "h = c\n  C[0, 0] = exp(h)"),
     "product of a relu": ("f32", "h = relu(c)\n  e = h @ d\n  C[0, 0] = e"),
     "product of an exp": ("f32", "h = exp(c)\n  e = h @ d\n  C[0, 0] = e"),
-    "sum of products": ("f32", "e = a @ b\n  C[0, 0] = e + c"),
+    "sum of products": ("f32", "e = a @ b\n  C[0, 0] = a @ b + exp(c)"),
     "product and its exp": ("f32", "C[0, 0] = c\n  C[0, 0] = exp(c)"),
 }  # fmt: skip
 DEEP = """

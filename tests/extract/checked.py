@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.extract.kernels import CHIP, pricer
+from tests.extract.kernels import CHIP
+from tile_eg.chips import Chip
 from tile_eg.compiler import Run, meaning, plan_schedule
+from tile_eg.cost_models import search_model
 from tile_eg.egraph import Node, saturate
 from tile_eg.extract.base import Extractor
 from tile_eg.extract.grid import with_grid
+from tile_eg.extract.pricing import Pricer
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Kernel
@@ -19,17 +22,17 @@ def arrays_for(k: Kernel) -> dict[str, np.ndarray]:
     return {t.name: random.uniform(-1, 1, t.shape).astype(numpy_dtype(t.dtype)) for t in k.tensors if not t.output}
 
 
-def check_numbers(k: Kernel, extractor: Extractor, order: tuple[int, int, int] | None = None) -> None:
+def check_numbers(k: Kernel, extractor: Extractor, order: tuple[int, int, int] | None = None, chip: Chip = CHIP) -> None:
     """Fails where the extractor finds nothing, the simulator minds something, or a number is off by more than 0.4 %.
 
     `order` is that of a persistent kernel: its blocks, the width of its bands and the dimension that they cut.
     """
-    graph = saturate(to_values(k), CHIP)
-    found = extractor.extract(graph, CHIP, pricer(graph), 1)
+    graph = saturate(to_values(k), chip)
+    found = extractor.extract(graph, chip, Pricer(graph, chip, search_model("analytic", chip)), 1)
     assert found.schedules, [str(r) for _, r in found.refused]
     arrays = arrays_for(k)
-    best = with_grid(found.best, Node(0, "Persistent", -1, (), order, 0, ()), CHIP) if order else found.best
-    planned = plan_schedule(best, CHIP)
+    best = with_grid(found.best, Node(0, "Persistent", -1, (), order, 0, ()), chip) if order else found.best
+    planned = plan_schedule(best, chip)
     for seed in (None, 1) if order else (None,):  # a seed: pipes in an unfavourable order
         run = planned.run(arrays, strict=False, order=seed)
         assert not run.findings, [str(f) for f in run.findings]

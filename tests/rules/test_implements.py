@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.rules.kernels import small
 from tests.extract.checked import check_numbers
+from tile_eg.chips import load_chip
 from tile_eg.egraph import Graph
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.model import Model
@@ -33,7 +34,13 @@ KERNELS = {
     "product of depth 512": ["l0-split-k", "fixpipe-store-cast"],
     "narrow product of depth 1024": ["l0-longest-step"],
 }
-USES = [(rule, kernel) for kernel, rules in KERNELS.items() for rule in rules]
+DIRECT = {
+    "exp of a product": ["fixpipe-ub"],
+    "exp of a product in f16": ["fixpipe-ub-cast"],
+    "exp of the relu of a product": ["fixpipe-ub-relu"],
+}
+USES = [(rule, kernel, "910B2") for kernel, rules in KERNELS.items() for rule in rules]
+USES += [(rule, kernel, "950") for kernel, rules in DIRECT.items() for rule in rules]
 
 
 class Using(Exact):
@@ -55,10 +62,10 @@ def made_by(graph: Graph, rule: str) -> list:
 
 
 def test_every_rule_that_chooses_an_instruction_has_a_kernel() -> None:
-    assert {r.name for r in registry().values() if r.law == "implements"} <= {rule for rule, _ in USES}
+    assert {r.name for r in registry().values() if r.law == "implements"} <= {rule for rule, _, _ in USES}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rule", "kernel"), USES)
-def test_an_instruction_computes_what_it_stands_for(rule: str, kernel: str) -> None:
-    check_numbers(small(kernel), Using(rule))
+@pytest.mark.parametrize(("rule", "kernel", "chip"), USES)
+def test_an_instruction_computes_what_it_stands_for(rule: str, kernel: str, chip: str) -> None:
+    check_numbers(small(kernel), Using(rule), chip=load_chip(chip))
