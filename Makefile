@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN     := $(VENV)/bin
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test quick lint bench mutants validate targets golden readme clean
+.PHONY: demo test quick lint bench mutants validate targets rules golden readme clean
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -43,6 +43,9 @@ validate: $(VENV)/.ready
 
 targets: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.targets
+
+rules: $(VENV)/.ready
+	$(BIN)/python -m benchmarks.rules
 
 clean:
 	rm -rf $(VENV) build *.egg-info

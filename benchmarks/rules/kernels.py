@@ -54,6 +54,7 @@ NESTS = {
     "nest of a function": "exp(x[i, j])", "nest of a choice": "select(x[i, j] > w[j], x[i, j], v[i])",
     "nest of a choice by a constant": "select(x[i, j] > 0.5, x[i, j], v[i])",
     "nest of a choice, constant first": "select(0.5 < x[i, j], x[i, j], v[i])",
+    "nest of a mask": "select(x[i, j] > 0.5, x[i, j], 0)",
     "nest of a choice by place": "select(i >= j, x[i, j], 0)",
 }  # fmt: skip
 PRODUCT = """
@@ -77,7 +78,7 @@ PRODUCTS = {
     "exp of a product in f16": ("f16", "h = c\n  C[0, 0] = exp(h)"),
     "product of a relu": ("f32", "h = relu(c)\n  e = h @ d\n  C[0, 0] = e"),
     "product of an exp": ("f32", "h = exp(c)\n  e = h @ d\n  C[0, 0] = e"),
-    "sum of products": ("f32", "e = a @ b\n  C[0, 0] = a @ b + exp(c)"),
+    "sum of products": ("f32", "e = exp(c)\n  C[0, 0] = a @ b + e"),
     "product and its exp": ("f32", "C[0, 0] = c\n  C[0, 0] = exp(c)"),
 }  # fmt: skip
 DEEP = """
