@@ -153,6 +153,18 @@ def test_numbers_of_four_bits_are_multiplied_exactly(turned: bool, image: bool) 
     np.testing.assert_array_equal(done.outputs[0], a @ b)
 
 
+def test_what_lies_beside_a_last_number_of_four_bits_is_not_taken_for_it() -> None:
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(-8, 8, (32, 128)), rng.integers(-8, 8, (128, 64))
+    source = nibble_product(32, 64, 128, turned=False, image=False)
+    source = source.replace("MmadParams(32, 64, 128,", "MmadParams(32, 64, 70,").replace(
+        "DataCopy(b1, gb, 8192);", "DataCopy(b1, gb, DataCopyParams(1, 70, 0, 0));"
+    )  # of 128 rows of B 70 are there
+    done = run(source, packed(nz(a, 64)), packed(nz(b, 64)), np.zeros((32, 64), np.int32))
+    assert done.ok, done
+    np.testing.assert_array_equal(done.outputs[0], a[:, :70] @ b[:70])
+
+
 SPARSE = """GlobalTensor<int8_t> ga, gb; GlobalTensor<uint8_t> gi; GlobalTensor<int32_t> gc;
 ga.SetGlobalBuffer((__gm__ int8_t*)A); gb.SetGlobalBuffer((__gm__ int8_t*)B); gi.SetGlobalBuffer((__gm__ uint8_t*)I);
 gc.SetGlobalBuffer((__gm__ int32_t*)C);

@@ -9,7 +9,8 @@ namespace tile_sim
 
 constexpr int64_t fractal = 512;
 
-// Where the bytes of one element go, from operand to operand.
+// Where the bytes of one element go, from operand to operand. A granule of the shadow holds something when a part of it does: who
+// moves less than a granule at a time says first that nothing is there (`empty`).
 class Mover
 {
 public:
@@ -17,12 +18,13 @@ public:
         : dst_(machine.memory(dst)), src_(machine.memory(src)), to_(dst.address), from_(src.address)
     {
     }
+    void empty(int64_t to, int64_t bytes) { dst_.poison(to_ + to, to_ + to + bytes, true); }
     void move_nibble(int64_t to, int64_t from)  // both count halves of a byte
     {
         uint8_t& byte = *dst_.at(to_ + to / 2);
         const int value = *src_.at(from_ + from / 2) >> (from % 2 ? 4 : 0) & 15;
         byte = uint8_t(to % 2 ? (byte & 15) | value << 4 : (byte & 240) | value);
-        if (src_.poisoned(from_ + from / 2, from_ + from / 2 + 1)) dst_.poison(to_ + to / 2, to_ + to / 2 + 1, true);
+        if (!src_.poisoned(from_ + from / 2, from_ + from / 2 + 1)) dst_.poison(to_ + to / 2, to_ + to / 2 + 1, false);
     }
     void put(int64_t to, const void* value, int64_t bytes)
     {
@@ -32,8 +34,9 @@ public:
     void move(int64_t to, int64_t from, int64_t bytes)
     {
         std::memcpy(dst_.at(to_ + to), src_.at(from_ + from), size_t(bytes));
-        dst_.poison(to_ + to, to_ + to + bytes, false);
-        if (src_.poisoned(from_ + from, from_ + from + bytes)) spread(to_ + to, from_ + from, bytes);
+        const bool holds = bytes >= granule || !src_.poisoned(from_ + from, from_ + from + bytes);
+        if (holds) dst_.poison(to_ + to, to_ + to + bytes, false);
+        if (bytes >= granule && src_.poisoned(from_ + from, from_ + from + bytes)) spread(to_ + to, from_ + from, bytes);
     }
 
 private:

@@ -55,6 +55,8 @@ void load_parts(Operand dst, Operand src, LoadParts s, int line)
     load.check();
     load.counts(path(dst, src), s.m_step * s.k_step * fractal);
     Mover mover(dst, src);
+    for (int64_t col = 0; col < cols; ++col)
+        for (int64_t row = 0; row < rows; ++row) mover.empty((col * s.dst_stride + row) * fractal, fractal);
     for (int64_t k = 0; k < s.k_step; ++k)
         for (int64_t m = 0; m < s.m_step; ++m) {
             if (!s.transpose) {
@@ -90,6 +92,8 @@ void load_square(Operand dst, Operand src, LoadSquare s, int line)
     load.check();
     load.counts(path(dst, src), s.repeat * fractal * halves);
     Mover mover(dst, src);
+    for (int64_t i = 0; i < s.repeat; ++i)
+        for (int64_t h = 0; h < halves; ++h) mover.empty(to(i, h), fractal);
     const auto turn = [&](int64_t i, int64_t row, int64_t col) {
         const int64_t out = to(i, row / 16 + col / c0), in = from(i) + (row / c0 + col / 16) * fractal;
         const int64_t to_element = row % 16 * c0 + col % c0, from_element = col % 16 * c0 + row % c0;
