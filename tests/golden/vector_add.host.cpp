@@ -14,7 +14,7 @@ namespace vector_add_host {
 constexpr int64_t A_shape[] = {256, 512};  // f32, input
 constexpr int64_t B_shape[] = {256, 512};  // f32, input
 constexpr int64_t C_shape[] = {256, 512};  // f32, output
-constexpr uint32_t blocks = 32;
+constexpr uint32_t blocks = 16;
 constexpr size_t workspaceBytes = 0;
 
 // Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
