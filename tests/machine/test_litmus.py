@@ -106,7 +106,7 @@ MIXED_CASES = {
     "16 sets":
         "if ASCEND_IS_AIC { for (int i = 0; i < 16; ++i) CrossCoreSetFlag<2, PIPE_FIX>(0); CrossCoreSetFlag<2, PIPE_FIX>(1); } "
         "else { CrossCoreWaitFlag(1); for (int i = 0; i < 16; ++i) CrossCoreWaitFlag(0); }",
-    "id of SyncAll": "if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(11); } else { CrossCoreWaitFlag(11); }",
+    "id of SyncAll": "if ASCEND_IS_AIC { CrossCoreSetFlag<2, PIPE_FIX>(11); } else { CrossCoreWaitFlag(11); SyncAll(); }",
     "the second set for the first":
         _GIVE + "CrossCoreSetFlag<2, PIPE_FIX>(0); CrossCoreSetFlag<2, PIPE_M>(1); } else { CrossCoreWaitFlag(1);" + _TAKE +
         "CrossCoreWaitFlag(0); }",
@@ -248,7 +248,7 @@ def test_a_counter_holds_15() -> None:
     assert "cross_flag" in MIXED.kinds("16 sets")
 
 
-def test_ids_of_sync_all_are_taken() -> None:
+def test_ids_of_sync_all_are_taken_where_it_is_called() -> None:
     assert "flag_id" in MIXED.kinds("id of SyncAll")
 
 
