@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -146,3 +150,43 @@ def test_a_trace_lists_instructions_and_flags_as_they_are_issued() -> None:
         ("V", "WaitFlag MTE2_V, 0", 0),
         ("V", "Add", 4096),
     ]
+
+
+ENDLESS = """
+import numpy as np
+from tests.simulator.kernels import kernel
+from tile_eg.simulator.run import Limits, simulate
+body = 'AscendC::printf("started"); for (volatile int i = 0;; ++i) {}'
+text = kernel("A", "AIV_ONLY", body)
+simulate(text, "k", [np.zeros(8, np.float32)], kernel_type="AIV_ONLY", launch=1, outputs=[0], limits=Limits(seconds=60))
+"""
+
+
+def children(process: int) -> list[int]:
+    return [int(p) for p in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def simulators(process: int) -> list[int]:
+    return [p for p in children(process) if b"simulator" in Path(f"/proc/{p}/cmdline").read_bytes().split(b"\0")[0]]
+
+
+def eventually(holds: Callable[[], object], seconds: float = 60.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if holds():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
+def test_the_simulator_ends_with_the_process_that_called_it() -> None:
+    caller = subprocess.Popen([sys.executable, "-c", ENDLESS], cwd=Path(__file__).parents[2])
+    try:
+        assert eventually(lambda: simulators(caller.pid))
+        (child,) = simulators(caller.pid)
+    finally:
+        caller.kill()
+        caller.wait()
+    assert eventually(lambda: not Path(f"/proc/{child}").exists(), 10)

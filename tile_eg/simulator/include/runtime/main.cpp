@@ -6,6 +6,9 @@
 //   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
 #include <cxxabi.h>
 #include <dlfcn.h>
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -251,6 +254,9 @@ extern "C" void __assert_fail(const char* condition, const char* file, unsigned 
 
 int main(int argc, char** argv)
 {
+#ifdef __linux__
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the time limit lives in the parent
+#endif
     try {
         return tile_sim::run(argc, argv);
     } catch (const std::bad_alloc&) {
