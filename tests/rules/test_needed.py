@@ -13,7 +13,7 @@ ROWS = rows_of(PAGE.read_text())
 
 
 def test_every_line_is_about_a_rule_that_there_is() -> None:
-    assert len(ROWS) > 90
+    assert len(ROWS) > 75
     assert {r for r, _ in ROWS} <= set(choices())
 
 
