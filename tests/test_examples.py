@@ -1,4 +1,4 @@
-"""The six kernels, all the way: the Ascend C that each becomes computes what NumPy computes, at any size.
+"""The examples, all the way: the Ascend C that each becomes computes what NumPy computes, at any size.
 
 Two yardsticks: the kernel's own sequential meaning with its roundings, and plain NumPy in double precision, which knows nothing
 of tiles. Sizes are multiples of the tiles, and not; smaller than a tile; one row, one column.
@@ -36,6 +36,20 @@ def softmax(x: np.ndarray) -> np.ndarray:
     return e / e.sum(-1, keepdims=True)
 
 
+def rms_norm(x: Arrays) -> np.ndarray:
+    return x["X"] / np.sqrt((x["X"] ** 2).mean(-1, keepdims=True) + 1e-5) * x["W"]
+
+
+def layer_norm(x: Arrays) -> np.ndarray:
+    f = x["X"] - x["X"].mean(-1, keepdims=True)
+    return f / np.sqrt((f**2).mean(-1, keepdims=True) + 1e-5) * x["W"] + x["B"]
+
+
+def gelu_mul(x: Arrays) -> np.ndarray:
+    a, b = x["A"][:, 0], x["A"][:, 1]
+    return a / (1 + np.exp(-1.5957691 * (a + 0.044715 * a**3))) * b
+
+
 NUMPY: dict[str, Callable[[Arrays], Arrays]] = {
     "vector_add": lambda x: {"C": x["A"] + x["B"]},
     "gemm": lambda x: {"C": x["A"] @ x["B"]},
@@ -43,6 +57,10 @@ NUMPY: dict[str, Callable[[Arrays], Arrays]] = {
     "gemm_exp": lambda x: {"C": x["A"] @ x["B"], "D": np.exp(x["A"] @ x["B"])},
     "matmul_add": lambda x: {"E": x["A"] @ x["B"] + x["D"]},
     "softmax": lambda x: {"Y": softmax(x["X"])},
+    "online_softmax": lambda x: {"Y": softmax(x["X"])},
+    "rms_norm": lambda x: {"Y": rms_norm(x)},
+    "layer_norm": lambda x: {"Y": layer_norm(x)},
+    "gelu_mul": lambda x: {"Y": gelu_mul(x)},
     "flash_attention": lambda x: {"O": attention(x)},
     "flash_attention_causal": lambda x: {"O": causal(x)},
     "flash_attention_rows": lambda x: {"O": attention(x)},
@@ -56,6 +74,10 @@ SHAPES: dict[str, tuple[tuple[str, ...], list[tuple[int, ...]]]] = {
     "gemm_exp": (("M", "N", "K"), [(128, 256, 128), (100, 200, 72), (3, 5, 16)]),
     "matmul_add": (("M", "N", "K"), [(256, 256, 128), (150, 260, 100), (20, 24, 48)]),
     "softmax": (("M", "N"), [(64, 512), (40, 500), (33, 17), (1, 128), (5, 1)]),
+    "online_softmax": (("M", "N"), [(64, 512), (33, 700)]),
+    "rms_norm": (("M", "N"), [(32, 512), (21, 300)]),
+    "layer_norm": (("M", "N"), [(32, 512), (21, 300)]),
+    "gelu_mul": (("M", "N"), [(128, 128), (70, 100)]),
     "flash_attention": (("B", "H", "S", "D"), ATTENTION),
     "flash_attention_causal": (("B", "H", "S", "D"), [*ATTENTION[2:], (1, 1, 257, 64)]),
     "flash_attention_rows": (("B", "H", "S", "D"), ATTENTION[:3]),

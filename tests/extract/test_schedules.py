@@ -204,7 +204,7 @@ def test_an_accumulator_that_is_too_large_is_refused_in_bytes_with_a_size_that_f
 
 def test_operands_that_are_too_large_are_named_together():
     with pytest.raises(TileError) as caught:
-        extract(graph_of(GEMM, BK=1024, K=2048), CHIP)
+        extract(graph_of(GEMM, BK=2048, K=4096), CHIP)
     assert "of L1" in caught.value.message
     assert [n.split(":")[0] for n, _ in caught.value.notes] == ["b", "a"]
 

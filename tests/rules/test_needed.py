@@ -1,4 +1,4 @@
-"""Every rule is there for a kernel: docs/rules.md names one that gets slower without it, or does not compile."""
+"""Every rule is there for a kernel: docs/rules.md names one that is worse without it; a third of the lines is tried."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_every_line_is_about_a_rule_that_there_is() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rule", "name"), ROWS)
+@pytest.mark.parametrize(("rule", "name"), ROWS[::3])
 def test_a_kernel_is_worse_without_the_rule(rule: str, name: str) -> None:
     kernel = kernels()[name]
     assert tried(rule, name, kernel, microseconds(lower(kernel))).needed
