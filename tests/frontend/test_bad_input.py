@@ -76,7 +76,10 @@ FAULTS = [
     ("A[bx*BM, k*BK]", "A[bx*BM]", "`A` has 2 dimensions, not 1", "A[bx*BM]", ""),
     ("A[bx*BM, k*BK]", "A[bx:bx*BM, 0:BK]", "the length of this slice varies", "bx:bx*BM", "i:i + 64"),
     ("A[bx*BM, k*BK]", "A[0:BM, 64:64]", "this slice is empty: its length is 0", "64:64", ""),
-    ("v: f32[BM]", "v: f32[BM, BN, 2]", "a buffer has at most two dimensions, `v` has 3", "v: f32[BM, BN, 2] = 0", ""),
+    (
+        "v: f32[BM]", "v: f32[BM, BN, 2, 2]",
+        "a buffer has at most three dimensions, `v` has 4", "v: f32[BM, BN, 2, 2] = 0", "",
+    ),
     ("a @ b", "(a @ b.T).T @ b", "the inner sizes of this product differ", "a @ b.T", ""),
     ("a @ b", "a @ b + a.T", "`.T` stands only beside `@`, as in a.T @ b", "a.T", ""),
     # windows

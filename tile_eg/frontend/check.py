@@ -87,8 +87,8 @@ class Checker:
     def buffer(self, s: kn.Alloc) -> None:
         self.declare(s)
         self.buffers[s.name] = s
-        if len(s.shape) > 2:
-            raise TileError(f"a buffer has at most two dimensions, `{s.name}` has {len(s.shape)}", s.span)
+        if len(s.shape) > 3:
+            raise TileError(f"a buffer has at most three dimensions, `{s.name}` has {len(s.shape)}", s.span)
 
     def new_variable(self, name: str, ranges: Ranges, span: kn.Span | None) -> None:
         self.check_new(name, span)
@@ -98,8 +98,8 @@ class Checker:
     def element_loop(self, s: kn.Parallel, ranges: Ranges, where: Expr) -> None:
         for name in s.vars:
             self.new_variable(name, ranges, s.span)
-        if len(s.vars) > 2:
-            raise TileError(f"an element loop runs over one or two variables, not {len(s.vars)}", s.span)
+        if len(s.vars) > 3:
+            raise TileError(f"an element loop runs over one to three variables, not {len(s.vars)}", s.span)
         outside, self.elements = self.elements, self.elements | set(s.vars)
         self.block(s.body, ranges | {v: (0, n - 1) for v, n in zip(s.vars, s.extents, strict=True)}, where)
         self.elements = outside

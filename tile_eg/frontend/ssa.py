@@ -16,6 +16,7 @@ from tile_eg.frontend.extents import smaller
 from tile_eg.frontend.fold import Varying
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
+from tile_eg.frontend.planes import without_planes
 from tile_eg.frontend.positions import parts, position
 from tile_eg.frontend.ranges import decided, surely_equal
 from tile_eg.frontend.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
@@ -31,7 +32,7 @@ Env = dict[str, Term]
 def to_values(kernel: kn.Kernel) -> Values:
     """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
     with in_source(kernel.source):
-        return Converter(kernel).values()
+        return Converter(without_planes(kernel)).values()
 
 
 def grid_variables(grid: tuple[tuple[str, int], ...]) -> dict[str, Expr]:

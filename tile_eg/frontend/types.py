@@ -70,8 +70,8 @@ class Typing:
         n = len(array.shape)
         if not len(r.starts) == len(r.extents) == n:
             raise TileError(f"`{r.name}` has {n} dimension{'s' * (n > 1)}, not {len(r.starts)}", r.span)
-        if len(r.shape) > 2:
-            raise TileError(f"a tile has at most two dimensions, not {len(r.shape)}", r.span, help="index the leading ones")
+        if len(r.shape) > 3:
+            raise TileError(f"a tile has at most three dimensions, not {len(r.shape)}", r.span, help="index the leading ones")
         if isinstance(array, kn.Tensor):
             _check_contiguous(r, array)
         return Type(r.shape, array.dtype)
@@ -115,6 +115,8 @@ class Typing:
         x = self.of(e.x)
         if not x.shape or ANY in x.shape:
             raise TileError(f"{x} has nothing to reduce", e.span)
+        if len(x.shape) > 2:
+            raise TileError(f"{x} has three dimensions: only rows and columns are reduced", e.span, help="reduce plane by plane")
         return Type((x.shape[1 - e.axis],) if len(x.shape) == 2 else (), x.dtype)
 
     def assignment(self, s: kn.Assign) -> None:

@@ -1,0 +1,55 @@
+"""Kernels over three dimensions run in the simulator and compute what NumPy does."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import tile_eg
+import tile_eg.language as T
+
+
+@tile_eg.jit(out_idx=[-2, -1])
+def gated(H, M, N, B=2, dtype="float16"):
+    @T.prim_func
+    def gated(
+        X: T.Tensor((H, M, N), dtype), W: T.Tensor((H, N), dtype), Y: T.Tensor((H, M, N), dtype), S: T.Tensor((H, M), "float32")
+    ):
+        with T.Kernel(H // B, T.ceildiv(M, 32)) as (bh, bm):
+            x = T.alloc_shared((B, 32, N), dtype)
+            w = T.alloc_shared((B, N), dtype)
+            s = T.alloc_fragment((B, 32), "float32")
+            T.copy(X[bh * B, bm * 32, 0], x)
+            T.copy(W[bh * B, 0], w)
+            for h, i, j in T.Parallel(B, 32, N):
+                x[h, i, j] = T.if_then_else(x[h, i, j] > 0, x[h, i, j] * w[h, j], 0.0)
+            for h in T.serial(B):
+                T.reduce_max(x[h, :, :], s[h, :], dim=1)
+            T.copy(x, Y[bh * B, bm * 32, 0])
+            T.copy(s, S[bh * B, bm * 32])
+
+    return gated
+
+
+def test_tiles_of_several_heads_are_computed_together() -> None:
+    rng = np.random.default_rng(0)
+    x, w = (rng.uniform(-1, 1, shape).astype(np.float16) for shape in ((4, 50, 64), (4, 64)))
+    y, s = gated(4, 50, 64)(x, w)
+    want = np.where(x > 0, x * w[:, None, :], np.float16(0))
+    np.testing.assert_array_equal(y, want)
+    np.testing.assert_array_equal(s, want.max(axis=2).astype(np.float32))
+
+
+@tile_eg.jit(out_idx=[-1])
+def doubled(H, M, N, dtype="float32"):
+    @T.prim_func
+    def doubled(X: T.Tensor((H, M, N), dtype), Y: T.Tensor((H, M, N), dtype)):
+        with T.Kernel(T.ceildiv(M, 32)) as bx:
+            for h, i, j in T.Parallel(H, 32, N):
+                Y[h, bx * 32 + i, j] = X[h, bx * 32 + i, j] * 2.0
+
+    return doubled
+
+
+def test_an_element_loop_over_three_dimensions_of_tensors_needs_no_buffer() -> None:
+    x = np.random.default_rng(0).uniform(-1, 1, (3, 50, 40)).astype(np.float32)
+    np.testing.assert_array_equal(doubled(3, 50, 40)(x), x * 2)
