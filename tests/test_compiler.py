@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tile_eg.compiler import InternalError, Lowered, lower, stage
-from tile_eg.emit import sync
-from tile_eg.errors import TileError
+from tile_eg.emit import ascend_c, sync
+from tile_eg.errors import PlanError, TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel, Span
 from tile_eg.ir.program import Program
@@ -65,14 +65,17 @@ def kernel() -> Kernel:
     return load_text(file.read_text(), file.name).instantiate({"M": 64, "N": 64})
 
 
-def failing(times: int) -> Callable[[Program], Program]:
-    """A `synchronise` that finds no flag ids for the first few programs."""
+OUT_OF_IDS = PlanError("flag ids run out")
+
+
+def failing(times: int, fault: Exception = OUT_OF_IDS) -> Callable[[Program], Program]:
+    """A `synchronise` that fails for the first few programs."""
     left, real = [times], sync.synchronise
 
     def synchronise(program: Program) -> Program:
         if left[0]:
             left[0] -= 1
-            raise RuntimeError("flag ids run out")
+            raise fault
         return real(program)
 
     return synchronise
@@ -90,6 +93,24 @@ def test_a_schedule_that_cannot_be_planned_makes_room_for_the_next(kernel: Kerne
 def test_where_no_schedule_can_be_planned_the_fault_is_ours(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sync, "synchronise", failing(99))
     with pytest.raises(InternalError, match="'plan'.*flag ids run out"):
+        lower(kernel)
+
+
+def test_a_text_that_cannot_be_written_makes_room_for_the_next(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, left = ascend_c.kernel_text, [True]
+
+    def kernel_text(program: Program) -> str:
+        if left.pop() if left else False:
+            raise PlanError("its field holds 255")
+        return usual(program)
+
+    monkeypatch.setattr(ascend_c, "kernel_text", kernel_text)
+    assert "its field holds 255" in str(lower(kernel).explanation)
+
+
+def test_a_fault_in_planning_is_ours_and_names_the_schedule(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync, "synchronise", failing(1, KeyError("step")))
+    with pytest.raises(InternalError, match=r"'plan': KeyError: 'step'\nin schedule 1 of \d: \d+ cycles; .*store to C: UBToGM"):
         lower(kernel)
 
 

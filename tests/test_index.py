@@ -1,10 +1,12 @@
 """Index expressions have a normal form, and evaluate like the arithmetic they stand for."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tile_eg.ir import index as ix
 
+A, B = ix.var("i"), ix.var("j")
 leaves = st.one_of(st.integers(-8, 8).map(ix.const), st.sampled_from("ijk").map(ix.var))
 exprs = st.recursive(
     leaves,
@@ -43,3 +45,36 @@ def test_substitution_agrees_with_evaluation(e, env):
 
 def test_a_multiple_divides_without_a_trace():
     assert (ix.var("i") * 64) // 32 == ix.var("i") * 2
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"),
+    [
+        ((A * 2 + 1) // 2, A),
+        ((A * 4 + B) // 4, A + B // 4),
+        ((A * 4 + B) % 4, B % 4),
+        ((A * 4 + B * 2 + 1) % 4, B % 2 * 2 + 1),
+        (A * 128 // 256, A // 2),
+        (A // 2 // 3, A // 6),
+        (A % 12 % 4, A % 4),
+        (A // 3 * 384 + A % 3 * 128, A * 128),
+    ],
+)
+def test_equal_quotients_and_remainders_are_one_expression(written: ix.Expr, plain: ix.Expr) -> None:
+    assert written == plain
+
+
+def test_what_is_divided_is_not_made_negative() -> None:
+    assert ix.text((A * 4 - B) // 4) == "(((i * 4) + (j * -1)) / 4)"
+
+
+@given(exprs, envs)
+def test_what_cannot_happen_is_left_out(e, env):
+    assert ix.evaluate(ix.simplified(e, dict.fromkeys("ijk", (0, 9))), env) == ix.evaluate(e, env)
+
+
+@pytest.mark.parametrize(
+    ("written", "plain"), [(A % 10, A), (A // 10, ix.ZERO), ((A + 20) % 10, A), (ix.minimum(A, 9), A), (ix.maximum(A, B - 9), A)]
+)
+def test_an_interval_decides_remainders_and_extremes(written: ix.Expr, plain: ix.Expr) -> None:
+    assert ix.simplified(written, dict.fromkeys("ijk", (0, 9))) == plain

@@ -9,12 +9,13 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP, Chip
-from tile_eg.errors import TileError
+from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import check_arguments, signature
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.types import Level
 from tile_eg.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, stage
+from tile_eg.report.decisions import summary
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
 from tile_eg.report.text import Text
@@ -272,13 +273,17 @@ def _plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Sch
 
 
 def _plan_each(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
+    """What can be planned, and what is refused. Anything else that goes wrong is our fault, told with the schedule."""
     planned: list[tuple[Schedule, Planned]] = []
     dropped: list[tuple[Schedule, Exception]] = []
-    for schedule in schedules:
+    for n, schedule in enumerate(schedules, 1):
         try:
             planned.append((schedule, plan_schedule(schedule, chip)))
-        except Exception as error:
+        except (TileError, PlanError) as error:
             dropped.append((schedule, error))
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}\nin schedule {n} of {len(schedules)}: {schedule.cost:.0f} cycles"
+            raise InternalError("plan", f"{what}; {summary(schedule)}") from error
     return planned, tuple(dropped)
 
 

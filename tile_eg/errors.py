@@ -39,6 +39,17 @@ class TileError(Exception):
         return self.texts.get(span.file, self.source) if span else ""
 
 
+class PlanError(Exception):
+    """A schedule that cannot be planned or written: flag ids run out, a field of an instruction is too narrow. Another may do.
+
+    `span` is the source line that it came from.
+    """
+
+    def __init__(self, message: str, span: Span | None = None) -> None:
+        super().__init__(message + (f" ({span.file}:{span.line})" if span else ""))
+        self.span = span
+
+
 @contextmanager
 def in_source(text: str) -> Iterator[None]:
     """Gives an error that leaves the block the text that its spans point into."""

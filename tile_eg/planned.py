@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import Chip, known_chips, load_chip
-from tile_eg.errors import TileError
+from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype
 from tile_eg.ir.program import Program
 from tile_eg.report.cost import Cost
@@ -181,7 +181,10 @@ def compiled_for(name: str) -> Chip:
 
 
 def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
-    """A schedule with its flags and text; its rings are made shallower where flag ids would run out."""
+    """A schedule with its flags and text; its rings are made shallower where flag ids would run out.
+
+    PlanError where no flags are found, or an instruction has no text.
+    """
     from tile_eg.emit import lower as lowering
     from tile_eg.emit.sync import SyncError, synchronise
     from tile_eg.extract.flags import shallower
@@ -195,5 +198,15 @@ def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
                 raise
             assign(schedule, chip)
         else:
-            _ = planned.source
+            _write(planned)
             return planned
+
+
+def _write(planned: Planned) -> None:
+    """Writes the text. PlanError where an instruction has none, or does not fit its fields."""
+    try:
+        _ = planned.source
+    except InternalError as fault:
+        if isinstance(fault.__cause__, PlanError):
+            raise fault.__cause__ from None
+        raise

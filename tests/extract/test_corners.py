@@ -132,11 +132,30 @@ kernel swap[M=32, N=64](A: f32[M, N], B: f32[M, N]) -> (C: f32[M, N], D: f32[M, 
 }
 """
 
+TAILS = """
+kernel t[M=40, N=32](X: f32[M, N], Y: f32[M, N]) -> C: f32[M, N] {{
+  grid bx = 3
+  shared x: f32[16, N], y: f32[16, N], c: f32[16, N]
+  x = X[bx*16, 0]
+  y = Y[({}) * 16, 0]
+  {}
+  C[bx*16, 0] = c
+}}
+"""
+QUOTIENT_OF_BX, SQUARE_OF_BX = "(bx*2 + 1) // 2", "bx*bx - min(bx, 1) * bx + min(bx, 1) - max(bx - 1, 0)"
+TWO_TAILS = {
+    "tails_of_a_sum": TAILS.format(QUOTIENT_OF_BX, "c = x * y + y"),
+    "tails_of_a_nest": TAILS.format(QUOTIENT_OF_BX, "parallel (i, j) in (16, N) { c[i, j] = x[i, j] * y[i, j] + exp(x[i, j]) }"),
+    "tails_of_a_choice": TAILS.format(
+        SQUARE_OF_BX, "parallel (i, j) in (16, N) { c[i, j] = select(x[i, j] > y[i, j], x[i, j], exp(y[i, j])) }"
+    ),
+}
+
 CORNERS = {
     "two_products_one_sum": TWO_PRODUCTS_ONE_SUM, "small_and_deep": SMALL_AND_DEEP, "names_of_counters": NAMES_OF_COUNTERS,
     "bf16_relu": BF16_RELU, "bf16_broadcast": BF16_BROADCAST, "f16_to_bf16": F16_TO_BF16,
     "f32_product_of_products": F32_PRODUCT_OF_PRODUCTS, "two_passes": TWO_PASSES,
-    "swaps_in_swaps": SWAPS_IN_SWAPS,
+    "swaps_in_swaps": SWAPS_IN_SWAPS, **TWO_TAILS,
 }  # fmt: skip
 
 QUOTIENT = """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tile_eg.frontend.extents import inside, smaller
+from tile_eg.frontend.extents import inside, known_as, smaller
 from tile_eg.frontend.ranges import at_most, decided, extremes, surely_equal
 from tile_eg.frontend.rounding import rounded
 from tile_eg.ir import index as ix
@@ -60,6 +60,13 @@ def test_equality_is_decided(a, b):
 def test_a_condition_is_decided_where_it_does_not_vary(e):
     truths = set(map(bool, all_values(ix.less(e, 3))))
     assert decided(ix.less(e, 3), RANGES) == (truths.pop() if len(truths) == 1 else None)
+
+
+@given(indices, st.lists(indices, max_size=3))
+def test_an_extent_is_known_as_the_first_that_equals_it(e, known):
+    values = [all_values(k) for k in known]
+    expected = known[values.index(all_values(e))] if all_values(e) in values else e
+    assert known_as(e, known, RANGES) == (expected if len(set(all_values(e))) > 1 else ix.const(all_values(e)[0]))
 
 
 @given(indices, st.integers(1, 9), st.integers(1, 30))

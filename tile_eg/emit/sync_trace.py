@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
-from tile_eg.ir.kernel import Span
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
 from tile_eg.ir.types import Level
 from tile_eg.timeline.expressions import Value, compiled
@@ -24,12 +24,8 @@ Env = dict[str, int]
 MAX_TRACE = 200_000
 
 
-class SyncError(Exception):
+class SyncError(PlanError):
     """No synchronisation could be found: an error of ours, not of the kernel's author."""
-
-    def __init__(self, message: str, span: Span | None = None) -> None:
-        super().__init__(message + (f" ({span.file}:{span.line})" if span else ""))
-        self.span = span
 
 
 @dataclass(frozen=True)

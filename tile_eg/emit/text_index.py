@@ -11,21 +11,17 @@ from itertools import chain, count
 
 from tile_eg.chips import load_chip
 from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
+from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
-from tile_eg.ir.kernel import Span
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
 from tile_eg.ir.types import F32, DType, Level
 
 LINE = 120
 
 
-class EmitError(Exception):
-    """An instruction that has no text: an error of ours. `span` is the source line that it came from."""
-
-    def __init__(self, message: str, span: Span | None = None) -> None:
-        super().__init__(message + (f" ({span.file}:{span.line})" if span else ""))
-        self.span = span
+class EmitError(PlanError):
+    """An instruction that has no text: an error of ours."""
 
 
 def ceil_div(e: Expr, n: int) -> Expr:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import product
+
 from tile_eg.errors import TileError
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges, at_most, extremes, surely_equal
@@ -15,6 +18,24 @@ def inside(start: Expr, extent: int, size: int, ranges: Ranges) -> Expr:
     if at_most(start, size - extent, ranges):
         return ix.const(extent)
     return ix.minimum(extent, size - start)
+
+
+def known_as(e: Expr, known: Iterable[Expr], ranges: Ranges) -> Expr:
+    """The first of the known expressions that surely equals e, a number where e is always the same one, else e itself.
+
+    The rules compare extents by their form.
+    """
+    corners = list(_at_corners(e, ranges))
+    if len(set(corners)) == 1 and surely_equal(e, ix.const(corners[0]), ranges):
+        return ix.const(corners[0])
+    alike = (k for k in known if all(a == b for a, b in zip(corners, _at_corners(k, ranges), strict=True)))
+    return next((k for k in alike if surely_equal(e, k, ranges)), e)
+
+
+def _at_corners(e: Expr, ranges: Ranges) -> Iterator[int]:
+    """The values of e where every variable is at an end of its interval or in the middle of it."""
+    points = product(*((low, (low + high) // 2, high) for low, high in ranges.values()))
+    return (ix.evaluate(e, dict(zip(ranges, point, strict=True))) for point in points)
 
 
 def meet(a: Expr, b: Expr, full: int, ranges: Ranges, what: str, span: Span | None) -> Expr:

@@ -141,7 +141,8 @@ class Converter:
         tensor = self.tensors[s.target.name]
         t, w = self.tiles, self.window(s.target)
         value = t.cast(value, tensor.dtype, s.span)
-        rows, cols = smaller(valid_rows(value), w.vrows, t.ranges), smaller(valid_cols(value), w.vcols, t.ranges)
+        rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
+        cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
         value = t.narrowed(value, rows, cols, s.span)
         return t.make(s.span, "store", env[tensor.name], w.offset, w.stride, value)
 

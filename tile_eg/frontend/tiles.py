@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.extents import inside, meet
+from tile_eg.frontend.extents import inside, known_as, meet
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.positions import Position
 from tile_eg.frontend.ranges import Ranges
@@ -45,11 +45,15 @@ class Window:
 
 @dataclass
 class Tiles:
-    """`ranges` holds the interval of the block index and of each loop variable that is open; `spans` collects sources."""
+    """`ranges` holds the interval of the block index and of each loop variable that is open; `spans` collects sources.
+
+    `extents` are the varying extents that were met, each in the form in which it came first.
+    """
 
     builder: Builder = field(default_factory=Builder)
     ranges: dict[str, ix.Interval] = field(default_factory=dict)
     spans: dict[Term, Span] = field(default_factory=dict)
+    extents: dict[Expr, None] = field(default_factory=dict)
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
@@ -62,15 +66,24 @@ class Tiles:
 
     def window(self, tensor: Tensor, region: Region, ranges: Ranges) -> Window:
         """Where a region of a tensor lies; its tile dimensions are those with an extent."""
-        pitch = strides(tensor.shape)
+        pitch, starts = strides(tensor.shape), [ix.simplified(s, ranges) for s in region.starts]
         offset = ix.ZERO
-        for start, step in zip(region.starts, pitch, strict=True):
+        for start, step in zip(starts, pitch, strict=True):
             offset = offset + start * step
         dims = [d for d, e in enumerate(region.extents) if e is not None]
         rows, cols = tile_shape(region.shape)
-        valid = [inside(region.starts[d], region.extents[d] or 1, tensor.shape[d], ranges) for d in dims]
+        valid = [self.extent(inside(starts[d], region.extents[d] or 1, tensor.shape[d], ranges)) for d in dims]
         valid = [ix.ONE] * (2 - len(valid)) + valid
         return Window(offset, pitch[dims[0]] if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
+
+    def extent(self, e: Expr) -> Expr:
+        """An extent in the form of the first one that equals it."""
+        if e.value is not None or e in self.extents:
+            return e
+        known = known_as(e, (k for k in self.extents if ix.variables(k) <= self.ranges.keys()), self.ranges)
+        if known.value is None:
+            self.extents.setdefault(known)
+        return known
 
     def load(self, version: Term, w: Window, dtype: DType, span: Span | None) -> Term:
         shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "vrows": w.vrows, "vcols": w.vcols}

@@ -1,7 +1,8 @@
 """Integer expressions over the block index, the vector half and loop variables.
 
-They say where a tile starts, how much of it is valid, and which slot of a ring is meant. They are built in a normal form
-(constants folded, sums flattened), so that two equal expressions written alike compare equal.
+They say where a tile starts, how much of it is valid, and which slot of a ring is meant. They are built in a normal form, so that
+most equal expressions compare equal: constants are folded, sums flattened, common factors cancelled, and what a divisor divides
+stands outside its quotient.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import gcd
 
 BLOCK = "block"
 SUB = "sub"
@@ -84,12 +86,27 @@ def terms_of(e: Expr) -> dict[Expr, int]:
 
 
 def _from_terms(terms: Mapping[Expr, int]) -> Expr:
+    if any(k.op == "mod" for k in terms):
+        terms = _rejoined(terms)
     parts = []
     for k in sorted((k for k, c in terms.items() if c and k != ONE), key=text):
         parts.append(k if terms[k] == 1 else Expr("mul", (k, const(terms[k]))))
     if c := terms.get(ONE, 0):
         parts.append(const(c))
     return parts[0] if len(parts) == 1 else Expr("add", tuple(parts)) if parts else ZERO
+
+
+def _rejoined(terms: Mapping[Expr, int]) -> dict[Expr, int]:
+    """A sum in which x // n * n + x % n is x."""
+    out = dict(terms)
+    for k in [k for k in terms if k.op == "mod" and terms[k]]:
+        quotient, n = Expr("div", k.args), k.args[1].value
+        if n and out.get(quotient) == out[k] * n:
+            c = out.pop(k)
+            del out[quotient]
+            for x, more in terms_of(k.args[0]).items():
+                out[x] = out.get(x, 0) + c * more
+    return out
 
 
 def add(a: Expr, b: Expr) -> Expr:
@@ -113,19 +130,65 @@ def div(a: Expr, b: Expr) -> Expr:
         return a
     if a.value is not None and b.value:
         return const(a.value // b.value)
-    if b.value and all(c % b.value == 0 for c in terms_of(a).values()):
-        return _from_terms({k: c // b.value for k, c in terms_of(a).items()})
-    return Expr("div", (a, b))
+    if b.value is None or b.value <= 0:
+        return Expr("div", (a, b))
+    whole, rest = _parted(a, b.value)
+    factor = gcd(b.value, *(c for k, c in rest.items() if k != ONE))
+    rest, n = {k: c // factor for k, c in rest.items()}, b.value // factor
+    return add(_from_terms({k: c // b.value for k, c in whole.items()}), _quotient(_from_terms(rest), n))
+
+
+def _quotient(a: Expr, n: int) -> Expr:
+    if n == 1 or a == ZERO:
+        return a
+    if a.value is not None:
+        return const(a.value // n)
+    nested = a.args[1].value if a.op == "div" else None
+    return div(a.args[0], const(nested * n)) if nested and nested > 0 else Expr("div", (a, const(n)))
 
 
 def mod(a: Expr, b: Expr) -> Expr:
+    """The remainder of the floor division."""
     if b.value == 1:
         return ZERO
     if a.value is not None and b.value:
         return const(a.value % b.value)
-    if b.value and all(c % b.value == 0 for c in terms_of(a).values()):
-        return ZERO
-    return Expr("mod", (a, b))
+    if b.value is None or b.value <= 0:
+        return Expr("mod", (a, b))
+    _, rest = _parted(a, b.value)
+    factor = gcd(b.value, *(c for k, c in rest.items() if k != ONE))
+    least = rest.get(ONE, 0) % factor
+    inner, n = _from_terms({k: c // factor for k, c in rest.items()}), b.value // factor
+    return _remainder(inner, n) * factor + least
+
+
+def _remainder(a: Expr, n: int) -> Expr:
+    if a.value is not None:
+        return const(a.value % n)
+    nested = a.args[1].value if a.op == "mod" else None
+    return mod(a.args[0], const(n)) if nested and nested > 0 and nested % n == 0 else Expr("mod", (a, const(n)))
+
+
+def _parted(a: Expr, n: int) -> tuple[dict[Expr, int], dict[Expr, int]]:
+    """A sum as multiples of n and the rest. All is rest where the rest could be negative alone: C++ divides towards zero."""
+    terms = terms_of(a)
+    rest = {k: c for k, c in terms.items() if c % n and k != ONE}
+    constant = terms.get(ONE, 0)
+    if rest and (constant < 0 or not all(c > 0 and _natural(k) for k, c in rest.items())):
+        return {}, terms
+    rest[ONE] = constant % n
+    return {k: c - rest.get(k, 0) for k, c in terms.items()}, {k: c for k, c in rest.items() if c}
+
+
+def _natural(e: Expr) -> bool:
+    """Whether e is surely not negative. Variables count from 0."""
+    if e.op == "const":
+        return e.args[0] >= 0
+    if e.op == "mod":
+        return (e.args[1].value or 0) > 0
+    if e.op == "max":
+        return any(map(_natural, e.args))
+    return e.op in ("var", "lt", "and") or all(map(_natural, e.args))
 
 
 def minimum(a: Expr | int, b: Expr | int) -> Expr:
@@ -186,7 +249,12 @@ def substitute(e: Expr, env: Mapping[str, Expr]) -> Expr:
         for x in a:
             out = add(out, x)
         return out
-    return {"mul": mul, "div": div, "mod": mod, "min": minimum, "max": maximum, "lt": less, "and": both}[e.op](*a)
+    return _BUILD[e.op](*a)
+
+
+_BUILD: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "mul": mul, "div": div, "mod": mod, "min": minimum, "max": maximum, "lt": less, "and": both,
+}  # fmt: skip
 
 
 @lru_cache(maxsize=65536)
@@ -219,6 +287,24 @@ def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
         f = _BINARY[e.op]
         return f(a, c), f(b, d)
     return 0, 1
+
+
+def simplified(e: Expr, ranges: Mapping[str, Interval]) -> Expr:
+    """e without the minima, maxima and remainders that decide nothing where each variable stays in its own interval."""
+    if e.op in ("const", "var"):
+        return e
+    parts = [simplified(a, ranges) for a in e.args]
+    if e.op == "add":
+        return sum(parts[1:], parts[0])
+    a, b = parts
+    if e.op in ("min", "max"):
+        low, high = bounds(a - b, ranges)
+        return (a if e.op == "min" else b) if high <= 0 else (b if e.op == "min" else a) if low >= 0 else _BUILD[e.op](a, b)
+    if e.op in ("div", "mod") and b.value and b.value > 0:
+        low, high = (x // b.value for x in bounds(a, ranges))
+        if low == high:
+            return const(low) if e.op == "div" else a - low * b.value
+    return _BUILD[e.op](a, b)
 
 
 _SIGN = {"div": "/", "mod": "%", "mul": "*", "lt": "<", "and": "&&"}

@@ -69,6 +69,11 @@ def choices(schedule: Schedule) -> Iterator[tuple[int, str, str, list[str]]]:
         yield GRID, "grid", chosen, [o for o in dict.fromkeys(map(grid_option, grids)) if o != chosen]
 
 
+def summary(schedule: Schedule) -> str:
+    """The open choices in one line."""
+    return ", ".join(dict.fromkeys(f"{about}: {chosen}" for _, about, chosen, _ in choices(schedule)))
+
+
 def open_choices(schedule: Schedule) -> Iterator[tuple[Node, list[str]]]:
     """The chosen nodes whose class offered something else; a skew that moved nothing was no choice."""
     skewed = {item.loop for _, around in schedule.walk() for item in around if item.skew}

@@ -43,20 +43,20 @@ extern "C" __global__ __aicore__ void gemm(GM_ADDR A, GM_ADDR B, GM_ADDR C, GM_A
         AscendC::SetFlag<AscendC::HardEvent::MTE2_MTE1>(k % 2);
         AscendC::WaitFlag<AscendC::HardEvent::MTE2_MTE1>(k % 2);
         for (int32_t s = 0; s < 2; ++s) {
-            AscendC::WaitFlag<AscendC::HardEvent::M_MTE1>((k * 2 + s) % 2);
+            AscendC::WaitFlag<AscendC::HardEvent::M_MTE1>(s % 2);
             for (int32_t f = 0; f < 4; ++f) {
-                AscendC::LoadData(la[((k * 2 + s) % 2) * 8192 + f * 256], a[(k % 2) * 16384 + f * 2048 + s * 8192],
+                AscendC::LoadData(la[(s % 2) * 8192 + f * 256], a[(k % 2) * 16384 + f * 2048 + s * 8192],
                     AscendC::LoadData2DParams(0, 8, 1, 0, 3, false, 0));  // gemm.program:15
             }
             for (int32_t f = 0; f < 4; ++f) {
-                AscendC::LoadData(lb[((k * 2 + s) % 2) * 8192 + f * 2048], b[(k % 2) * 16384 + f * 256 + s * 1024],
+                AscendC::LoadData(lb[(s % 2) * 8192 + f * 2048], b[(k % 2) * 16384 + f * 256 + s * 1024],
                     AscendC::LoadData2DParams(0, 8, 8, 0, 0, true, 0));  // gemm.program:16
             }
-            AscendC::SetFlag<AscendC::HardEvent::MTE1_M>((k * 2 + s) % 2);
-            AscendC::WaitFlag<AscendC::HardEvent::MTE1_M>((k * 2 + s) % 2);
-            AscendC::Mmad(c, la[((k * 2 + s) % 2) * 8192], lb[((k * 2 + s) % 2) * 8192],
+            AscendC::SetFlag<AscendC::HardEvent::MTE1_M>(s % 2);
+            AscendC::WaitFlag<AscendC::HardEvent::MTE1_M>(s % 2);
+            AscendC::Mmad(c, la[(s % 2) * 8192], lb[(s % 2) * 8192],
                 AscendC::MmadParams(128, 128, 64, 0, false, k * 2 + s < 1));  // gemm.program:17
-            AscendC::SetFlag<AscendC::HardEvent::M_MTE1>((k * 2 + s) % 2);
+            AscendC::SetFlag<AscendC::HardEvent::M_MTE1>(s % 2);
         }
         AscendC::SetFlag<AscendC::HardEvent::MTE1_MTE2>(k % 2);
     }
