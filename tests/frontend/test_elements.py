@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+from tile_eg.errors import TileError
 from tile_eg.frontend.check import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
@@ -143,3 +146,33 @@ def test_loops_over_rows_and_elements_keep_to_what_is_valid(sizes):
 
 def test_a_condition_on_an_outer_loop_is_decided_inside_a_row_loop():
     values_of("for k in serial(3) { for i in serial(8) { if k == 0 { z[i] = 0 }  z[i] = z[i] + sum(x[i, :]) } }")
+
+
+STRIDED = [
+    "parallel (i, j) in (4, 16) { Y[i, j] = x[2*i, j] * x[2*i + 1, j] }",
+    "parallel (i, j) in (4, 16) { Y[2*i, j] = x[i, j]  Y[2*i + 1, j] = x[i + 4, j] }",
+    "parallel (i, j) in (4, 16) { Y[i, j] = select(i <= j, X[2*i + 1, j], x[i, j]) }",
+    "x = select(x > w[None, :], x, -x)  parallel (i, j) in (4, 16) { Y[i + 4, j] = exp(x[2*i, j]) }",
+    "parallel (i, j) in (8, 16) { x[i, j] = select(i < j, w[j], 1) } parallel (i, j) in (4, 16) { Y[2*i, j] = x[2*i, j] }",
+]
+
+
+@pytest.mark.parametrize("body", STRIDED)
+def test_rows_may_be_a_fixed_number_apart(body: str) -> None:
+    values_of(body)
+    values_of(body, M=6)
+
+
+@pytest.mark.parametrize(
+    "body, message",
+    [
+        ("parallel (i, j) in (8, 8) { Y[i, j] = x[i, 2*j] }", "the index j*2 of `x` is not supported"),
+        ("parallel (i, j) in (4, 16) { Y[i, j] = x[6 - 2*i, j] }", "the index"),
+        ("parallel (i, j) in (4, 16) { Y[2*i, j] = x[i, j]  Y[2*i + 2, j] = x[i, j] }", "iterations of `i` meet at `Y`"),
+        ("x = x * v[:, None] parallel (i, j) in (4, 16) { Y[i, j] = x[2*i, j] }", "rows of `x` that do not follow one another"),
+        ("parallel j in 4 { z[j] = v[2*j] }", "not supported"),
+    ],
+)
+def test_other_strides_are_refused(body: str, message: str) -> None:
+    with pytest.raises(TileError, match=re.escape(message)):
+        values_of(body)

@@ -93,22 +93,38 @@ def _own_elements(name: str, variable: str, inside: list[Step]) -> bool:
     )  # fmt: skip
 
 
-def _apart(places: set[tuple[int, Expr] | None], extent: int) -> bool:
-    """Whether no two iterations meet: one place in every iteration, or places that are at least `extent` from one another."""
+@dataclass(frozen=True)
+class _Place:
+    """Where an iteration of a loop is: `step` times its variable and `rest`, of one dimension."""
+
+    dim: int
+    step: int
+    rest: Expr
+
+
+def _apart(places: set[_Place | None], extent: int) -> bool:
+    """Whether no two iterations meet: one place in every iteration, or places that lie between one another's or beyond them."""
     found = [p for p in places if p is not None]
-    if len(found) < len(places) or len({dim for dim, _ in found}) != 1:
+    if len(found) < len(places) or len({(p.dim, p.step) for p in found}) != 1:
         return False
-    gaps = [(a - b).value for n, (_, a) in enumerate(found) for _, b in found[:n]]
-    return all(gap is not None and abs(gap) >= extent for gap in gaps)
+    step = found[0].step
+    gaps = [(a.rest - b.rest).value for n, a in enumerate(found) for b in found[:n]]
+    return all(gap is not None and (gap % step != 0 or abs(gap) >= extent * abs(step)) for gap in gaps)
 
 
-def _place(r: kn.Region, variable: str) -> tuple[int, Expr] | None:
+def _place(r: kn.Region, variable: str) -> _Place | None:
     """The dimension that the variable picks and the index without it, or None where it does not pick exactly one."""
     dims = [d for d, s in enumerate(r.starts) if variable in ix.variables(s)]
     if len(dims) != 1 or r.extents[dims[0]] is not None:
         return None
-    rest = r.starts[dims[0]] - ix.var(variable)
-    return None if variable in ix.variables(rest) else (dims[0], rest)
+    step = multiple(r.starts[dims[0]], variable)
+    rest = r.starts[dims[0]] - ix.var(variable) * step
+    return None if variable in ix.variables(rest) else _Place(dims[0], step, rest)
+
+
+def multiple(e: Expr, variable: str) -> int:
+    """How often an index has the variable as a term: 2 of 2*i + j; 1 where it stands in something else, as in i % 4."""
+    return ix.terms_of(e).get(ix.var(variable), 1)
 
 
 def _check_temporary(name: str, variable: str, nest: list[Step], inside: list[Step], shapes: Shapes, after: Names) -> None:

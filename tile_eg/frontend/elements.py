@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.dependence import Step, steps, temporaries
+from tile_eg.frontend.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.extents import meet
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
@@ -111,18 +111,25 @@ class Statement:
         written = r is self.step.assign.target and not tensor
         if not inside and (not written or size == 1):
             return None
-        if len(inside) != 1 or not self.plain(start, inside[0], written):
+        if len(inside) != 1 or not self.plain(r, d, inside[0]):
             raise self.unsupported(r, f"the index {index_text(start)}")
         if written and self.step.extents[inside[0]] != size:
             what = f"`{inside[0]}` takes {self.step.extents[inside[0]]} values and `{r.name}` has {size} there"
             raise TileError(f"{what}: not supported yet", r.span, help="loop over all of the buffer that is written")
         return (inside[0], self.step.extents[inside[0]])
 
-    def plain(self, start: Expr, variable: str, written: bool) -> bool:
+    def plain(self, r: kn.Region, d: int, variable: str) -> bool:
         """Whether an index is the variable and an offset that does not vary with the nest; of a buffer that is written, the
-        variable alone."""
-        rest = start - ix.var(variable)
-        return rest == ix.ZERO if written else not ix.variables(rest) & set(self.step.extents)
+        variable alone. Of rows it may be a multiple of the variable."""
+        if r is self.step.assign.target and r.name not in self.c.tensors:
+            return r.starts[d] == ix.var(variable)
+        times = multiple(r.starts[d], variable)
+        rest = r.starts[d] - ix.var(variable) * times
+        rows = any(self.runs(r, later) for later in range(d + 1, len(r.starts)))
+        return not ix.variables(rest) & set(self.step.extents) and (times == 1 or (times > 1 and rows))
+
+    def runs(self, r: kn.Region, d: int) -> bool:
+        return r.extents[d] is not None or bool(ix.variables(r.starts[d]) & set(self.step.extents))
 
     def unsupported(self, r: kn.Region, what: str) -> TileError:
         return TileError(
@@ -251,20 +258,21 @@ class Statement:
         """The window of a buffer that an access runs over, its plain indices as one row or column."""
         places = [(self.c.index(start), extent or 1) for start, extent in zip(r.starts, r.extents, strict=True)]
         (row, rows), (col, cols) = [(ix.ZERO, 1)] * (2 - len(places)) + places
-        if (row, col, rows, cols) == (ix.ZERO, ix.ZERO, t.rows, t.cols):
+        if (row, col, rows, cols, r.step) == (ix.ZERO, ix.ZERO, t.rows, t.cols, 1):
             return t
         if cols == 1 and t.cols > 1:
             raise self.unsupported(r, "one column")
-        return part(self.tiles, t, Part(row, col, rows, cols), r.name, r.span)
+        return part(self.tiles, t, Part(row, col, rows, cols, r.step), r.name, r.span)
 
     def opened(self, r: kn.Region) -> kn.Region:
-        """A tensor's region with every index that runs over a loop variable opened to the whole range of it."""
-        starts, extents = [], []
+        """A region with every index that runs over a loop variable opened to the whole range of it."""
+        starts, extents, steps = [], [], [1]
         for start, extent in zip(r.starts, r.extents, strict=True):
             inside = [v for v in self.step.extents if v in ix.variables(start)]
+            steps += [multiple(start, v) for v in inside]
             starts.append(ix.substitute(start, dict.fromkeys(inside, ix.ZERO)))
             extents.append(self.step.extents[inside[0]] if inside and extent is None else extent)
-        return replace(r, starts=tuple(starts), extents=tuple(extents))
+        return replace(r, starts=tuple(starts), extents=tuple(extents), step=max(steps))
 
     def reduce(self, e: kn.Reduce, axes: Axes) -> Scalar:
         """A reduction over one row: `max(s[i, :])`."""

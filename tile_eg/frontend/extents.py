@@ -13,11 +13,11 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Span
 
 
-def inside(start: Expr, extent: int, size: int, ranges: Ranges) -> Expr:
-    """min(extent, size - start), simply the extent where the window always lies inside."""
-    if at_most(start, size - extent, ranges):
+def inside(start: Expr, extent: int, size: int, ranges: Ranges, step: int = 1) -> Expr:
+    """How many of `extent` elements, `step` apart, lie below `size`; simply the extent where all always do."""
+    if at_most(start, size - 1 - (extent - 1) * step, ranges):
         return ix.const(extent)
-    return ix.minimum(extent, size - start)
+    return ix.minimum(extent, (size - start + (step - 1)) // step)
 
 
 def known_as(e: Expr, known: Iterable[Expr], ranges: Ranges) -> Expr:

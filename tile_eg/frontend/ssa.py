@@ -6,6 +6,7 @@ The kernel has to have passed `check`. What has a meaning but no term yet raises
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import prod
 from types import MappingProxyType
 
@@ -119,7 +120,7 @@ class Converter:
         return decided(self.index(condition), self.tiles.ranges | facts | elements)
 
     def located(self, r: kn.Region) -> kn.Region:
-        return kn.Region(r.name, tuple(self.index(s) for s in r.starts), r.extents, r.span)
+        return replace(r, starts=tuple(self.index(s) for s in r.starts))
 
     # assignments
 

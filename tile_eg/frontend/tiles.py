@@ -72,9 +72,11 @@ class Tiles:
             offset = offset + start * step
         dims = [d for d, e in enumerate(region.extents) if e is not None]
         rows, cols = tile_shape(region.shape)
-        valid = [self.extent(inside(starts[d], region.extents[d] or 1, tensor.shape[d], ranges)) for d in dims]
+        steps = [1] * len(dims) if len(dims) < 2 else [region.step, 1]
+        ends = zip(dims, steps, strict=True)
+        valid = [self.extent(inside(starts[d], region.extents[d] or 1, tensor.shape[d], ranges, k)) for d, k in ends]
         valid = [ix.ONE] * (2 - len(valid)) + valid
-        return Window(offset, pitch[dims[0]] if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
+        return Window(offset, pitch[dims[0]] * region.step if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
 
     def extent(self, e: Expr) -> Expr:
         """An extent in the form of the first one that equals it."""

@@ -44,12 +44,14 @@ class Region:
     """A window of a tensor or buffer: a start for every dimension and an extent for every dimension.
 
     An extent of None is a plain index: the dimension is dropped. The rank of the window is the number of extents that are ints.
+    Its rows are `step` apart: that is 1 but for what an element loop over rows such as x[2*i, j] runs over.
     """
 
     name: str
     starts: tuple[Expr, ...]
     extents: tuple[int | None, ...]
     span: Span | None = _span()
+    step: int = 1
 
     @property
     def shape(self) -> tuple[int, ...]:
