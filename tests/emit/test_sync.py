@@ -253,3 +253,11 @@ def test_ids_that_are_shared_while_nothing_orders_their_uses_get_an_edge_back() 
     p = synchronise(vector(body, buffers))
     assert races(p) == []
     assert any(isinstance(n, SetFlag) and n.src == "V" for n in p.vector)
+
+
+def test_what_follows_in_a_guard_of_unknown_outcome_is_ordered_before_the_guard() -> None:
+    body = """for i in 3 { if (0 < block) {
+      gm_to_ub a <- A{(i * 64) : 8} : 8 x 8
+      if (i < 1) { ub_to_gm C{(i * 64) : 8} <- a : 8 x 8 }
+    } }"""
+    assert races(synchronise(vector(body))) == []

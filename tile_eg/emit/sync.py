@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, Pair, cross_edges
-from tile_eg.emit.sync_edges import Edge, Flag, Site, Stream, candidates, join, placed, reverse
+from tile_eg.emit.sync_edges import Edge, Flag, Site, Stream, candidates, join, join_outside, placed, reverse
 from tile_eg.emit.sync_ids import allocate
 from tile_eg.emit.sync_order import Op, Order, Verdict
 from tile_eg.emit.sync_tasks import lengths, with_tiles
@@ -194,13 +194,18 @@ def _repair(plan: _Plan) -> None:
         before = len(plan.edges)
         for a, b in unordered:
             if a[0] == b[0]:
-                _add(plan, join(plan.streams[a[0]], plan.instance(a), plan.instance(b)))
+                _join(plan, plan.streams[a[0]], plan.instance(a), plan.instance(b))
         if verdict.faults and not unordered:
             for e in list(plan.edges):
                 _add(plan, reverse(plan.streams[e.core], e))
         if len(plan.edges) == before:
             raise SyncError(_complaint(plan, unordered, verdict))
     raise SyncError("no synchronisation was found")
+
+
+def _join(plan: _Plan, s: Stream, before: Instance, after: Instance) -> None:
+    joined = join(s, before, after)
+    _add(plan, join_outside(s, before, after) if joined in plan.edges else joined)
 
 
 def _add(plan: _Plan, e: Edge | None) -> None:

@@ -162,6 +162,18 @@ def join(s: Stream, before: Instance, after: Instance) -> Edge:
     return made
 
 
+def join_outside(s: Stream, before: Instance, after: Instance) -> Edge | None:
+    """A join before the outermost guard around `after` whose outcome only run time knows; None where there is no such guard.
+
+    What is ordered inside a guard says nothing behind it, where the guard may not have been passed.
+    """
+    hidden = s.hidden(after.path)
+    if True not in hidden:
+        return None
+    site: Site = ("pre", after.path[: hidden.index(True) + 1])
+    return s.completed(Edge(s.core, before.pipe, after.pipe, site, site))
+
+
 def candidates(s: Stream) -> list[Edge]:
     """An edge for every dependence between two pipes of this core."""
     out: dict[Edge, None] = {}
