@@ -220,5 +220,10 @@ def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: l
         return
     least = max([s.lag - writer.lag for s in inside], default=0) + 1
     storage.least = least
-    storage.slots = max(least, loop.stages if writer.node.op in RINGED else 1)
+    storage.slots = _even(max(least, loop.stages if writer.node.op in RINGED else 1), loop.stages)
     storage.ring = loop.loop if storage.slots > 1 else None
+
+
+def _even(least: int, stages: int) -> int:
+    """Slots that come round with the loop's other rings, of at most `stages`: a long loop repeats itself every few trips."""
+    return least if least <= stages else stages * -(-least // stages)

@@ -12,6 +12,7 @@ class Random(Exact):
     """A legal choice by random weights; the same seed gives the same choice."""
 
     name = "random"
+    as_found = True
 
     def __init__(self, seed: int = 0, refusals: int = 40) -> None:
         super().__init__(seconds=5.0, refusals=refusals)
@@ -26,6 +27,7 @@ class Worst(Exact):
     """The choice with the most busy cycles."""
 
     name = "worst"
+    as_found = True
 
     def __init__(self, refusals: int = 40) -> None:
         super().__init__(seconds=5.0, refusals=refusals)

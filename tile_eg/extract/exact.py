@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, Refused, decisions
-from tile_eg.extract.makespan import MEETING, makespan
+from tile_eg.extract.makespan import makespan, skews
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
@@ -22,6 +22,7 @@ class Exact:
     """
 
     name = "exact"
+    as_found = False  # whether a choice keeps the skews with which it was found
 
     def __init__(self, seconds: float = 10.0, refusals: int = 40, workers: int = 1, total: float = 30.0) -> None:
         self.seconds, self.refusals, self.workers, self.total = seconds, refusals, workers, total
@@ -32,7 +33,7 @@ class Exact:
         self.spent = 0.0
         cuts: list[list[Node]] = []
         self._find(self._model(graph, chip, pricer, cuts), out, k, self._settled, cuts)
-        if 1 < len(out.schedules) < k and not out.gave_up:  # skews and forms have their schedules: now any decision may differ
+        if 1 < len(out.schedules) < k and not out.gave_up:  # forms have their schedules: now any decision may differ
             cuts += [list(decisions(s.nodes)) for s in out.schedules]
             self._find(self._model(graph, chip, pricer, cuts), out, k, self._decided, cuts)
         out.gave_up |= len(out.refused) >= self.refusals
@@ -48,35 +49,51 @@ class Exact:
 
     def _find(self, model: Model, out: Extraction, k: int, settled: Settled, cuts: list[list[Node]]) -> None:
         """Adds schedules until there are `k`; choices that turn out illegal go to `cuts`."""
+        found = 0
         while len(out.schedules) < k and len(out.refused) < self.refusals and self.spent < self.total:
-            found = self._solve(model, out)
-            if found is None:
+            nodes = self._solve(model, out)
+            if nodes is None:
                 break
-            cost, nodes = found
+            legal = self._realised(model, nodes, out, k, cuts)
+            found += bool(legal)
+            if legal:
+                model.forbid(settled(model.graph, legal[0], found))
+
+    def _realised(self, model: Model, nodes: list[Node], out: Extraction, k: int, cuts: list[list[Node]]) -> list[list[Node]]:
+        """Adds the schedules of a choice, by its skews, and returns the legal choices; what is refused is forbidden."""
+        legal = []
+        for cost, choice in self._skewed(model, nodes):
+            if len(out.schedules) == k:
+                break
             try:
-                schedule = realise(model.graph, nodes, model.prices, model.chip)
-                schedule.cost = cost
-                out.schedules.append(schedule)
-                model.forbid(settled(model.graph, nodes, len(out.schedules)))
+                schedule = realise(model.graph, choice, model.prices, model.chip)
             except Refused as r:
                 out.refused.append((cost, r))
-                cuts.append(list(self._cut(r, nodes)))
+                cuts.append(list(self._cut(r, choice)))
                 model.forbid(cuts[-1])
+                if not any(n.op == "Skew" for n in cuts[-1]):
+                    break
+            else:
+                schedule.cost = cost
+                out.schedules.append(schedule)
+                legal.append(choice)
+        return legal
+
+    def _skewed(self, model: Model, nodes: list[Node]) -> list[tuple[int, list[Node]]]:
+        """The choice with every skew, which only a rank model can judge, the shortest first."""
+        if self.as_found:
+            return [(makespan(model.graph, model.chip, nodes, model.prices), nodes)]
+        return skews(model.graph, model.chip, nodes, model.prices)
 
     @staticmethod
     def _decided(graph: Graph, nodes: list[Node], found: int) -> Iterable[Node]:
-        return decisions(nodes) or nodes
+        return [n for n in decisions(nodes) if n.op != "Skew"] or nodes
 
     @staticmethod
     def _settled(graph: Graph, nodes: list[Node], found: int) -> Iterable[Node]:
-        """What the next schedule must not repeat: what only a rank model can judge, where there is a choice.
-
-        That is a skew, or, behind the second schedule, the form of a loop: how deep its tiles are.
-        """
-        meets = {n.region for n in nodes if n.op in MEETING}
-        skews = [n for n in nodes if n.op == "Skew" and n.payload[0] in meets]
+        """What must not recur: the decisions of a choice; behind the second one the form of a loop, how deep its tiles are."""
         forms = [n for n in nodes if len(_loops_that_give(graph, n.cls)) > 1] if found > 1 else []
-        return skews or forms or decisions(nodes) or nodes
+        return forms or Exact._decided(graph, nodes, found)
 
     @staticmethod
     def _cut(refused: Refused, nodes: list[Node]) -> Iterable[Node]:
@@ -86,7 +103,7 @@ class Exact:
         """Sets what the solver is to minimise."""
         model.minimise_time()
 
-    def _solve(self, model: Model, out: Extraction) -> tuple[float, list[Node]] | None:
+    def _solve(self, model: Model, out: Extraction) -> list[Node] | None:
         from ortools.sat.python import cp_model
 
         solver = cp_model.CpSolver()
@@ -100,8 +117,7 @@ class Exact:
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             out.gave_up = status == cp_model.UNKNOWN
             return None
-        nodes = [n for n in model.graph.nodes if solver.boolean_value(model.chosen[n.index])]
-        return makespan(model.graph, model.chip, nodes, model.prices), nodes
+        return [n for n in model.graph.nodes if solver.boolean_value(model.chosen[n.index])]
 
 
 def _loops_that_give(graph: Graph, cls: int) -> set[int]:

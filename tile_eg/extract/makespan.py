@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import product
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.pricing import Price
 
 HOPS = 3  # handovers on the way through a trip: cube to vector, back, and to vector again
-MEETING = ("FixToWS", "UBToWS", "FixToUB", "UBToL1", "L1ToUB")  # where one kind of core fills what the other reads
+THERE, BACK = ("FixToWS", "FixToUB", "L1ToUB"), ("UBToWS", "UBToL1")
+NEAR = 2  # half trips of skew: more of them hide nothing where the cores meet one way only
+MEETING = (*THERE, *BACK)  # where one kind of core fills what the other reads: the cube core, the vector cores
 REFILL = {2: 60, 3: 10}  # cycles a trip that a ring of this depth leaves uncovered: assumed, there is no published figure
 
 
-def loop_time(trips: int, stages: int, skew: int, pipes: dict[str, int], inner: int, crossing: bool, hop: int) -> int:
+def loop_time(
+    trips: int, stages: int, skew: int, pipes: dict[str, int], inner: int, crossing: bool, returning: bool, hop: int
+) -> int:
     """Cycles of a loop: fill + trips * slowest pipe + drain where trips overlap, trips * sum where they do not.
 
-    `hop` is the latency of one handover between cores; without skew both cores take turns. The way through one trip is filled and
-    drained once for each half trip of skew; whether one is enough to hide it is left to a model that sees the order.
+    `hop` is the latency of one handover between cores; without skew both cores take turns. Where they meet there and back, a trip
+    is not begun before the one that is `skew + 1` earlier has gone its way; whether a skew is enough otherwise is left to a model
+    that sees the order. The way through one trip is filled and drained once, and a handover longer for each further half trip.
     """
     total, slowest = sum(pipes.values()), max(pipes.values(), default=0)
     if stages == 1:
@@ -28,7 +34,8 @@ def loop_time(trips: int, stages: int, skew: int, pipes: dict[str, int], inner: 
         return trips * (turns + inner + 2 * hop)
     if crossing:
         way = total + HOPS * hop
-        return trips * (slowest + inner + REFILL[stages]) + skew * (way - slowest)
+        around = -(-trips * (total + inner + 2 * hop) // (skew + 1)) if returning else 0
+        return max(trips * (slowest + inner + REFILL[stages]), around) + way - slowest + (skew - 1) * hop
     return trips * (slowest + inner + REFILL[stages]) + total - slowest
 
 
@@ -36,7 +43,7 @@ def makespan(graph: Graph, chip: Chip, nodes: Iterable[Node], prices: list[Price
     """Cycles of one block under a choice of nodes."""
     loads: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     option: dict[tuple[str, int], int] = {}
-    loops, meets = set(), set()
+    loops, there, back = set[int](), set[int](), set[int]()
     for n in nodes:
         for pipe, c in prices[n.index].cycles.items():
             loads[n.region][pipe] += c
@@ -45,7 +52,7 @@ def makespan(graph: Graph, chip: Chip, nodes: Iterable[Node], prices: list[Price
         elif n.op == "PLoop":
             loops.add(n.payload[0])
         elif n.op in MEETING:
-            meets.add(n.region)
+            (there if n.op in THERE else back).add(n.region)
 
     def inside(region: int) -> int:
         return sum(time(loop) for loop, around in graph.parents.items() if around == region and loop in loops)
@@ -53,6 +60,18 @@ def makespan(graph: Graph, chip: Chip, nodes: Iterable[Node], prices: list[Price
     def time(loop: int) -> int:
         stages, skew = option.get(("Stages", loop), 1), option.get(("Skew", loop), 0)
         hop = round(chip.sync.cross_latency)
-        return loop_time(graph.trips[loop], stages, skew, loads[loop], inside(loop), loop in meets, hop)
+        meets, returns = loop in there | back, loop in there & back
+        return loop_time(graph.trips[loop], stages, skew, loads[loop], inside(loop), meets, returns, hop)
 
     return sum(loads[0].values()) + inside(0)
+
+
+def skews(graph: Graph, chip: Chip, nodes: list[Node], prices: list[Price]) -> list[tuple[int, list[Node]]]:
+    """The choice with each skew of the loops in which the cores meet, with its cycles, the shortest first."""
+    there, back = ({n.region for n in nodes if n.op in ways} for ways in (THERE, BACK))
+    free = [n for n in nodes if n.op == "Skew" and n.payload[0] in there | back]
+    far = [n.payload[0] in there & back for n in free]
+    options = [[m for m in graph.classes[n.cls] if m.payload[1] <= NEAR or f] for n, f in zip(free, far, strict=True)]
+    kept = [n for n in nodes if n not in free]
+    found = [sorted([*kept, *taken], key=lambda n: n.index) for taken in product(*options)]
+    return sorted(((makespan(graph, chip, f, prices), f) for f in found), key=lambda x: x[0])

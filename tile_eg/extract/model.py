@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
-from tile_eg.extract.makespan import HOPS, MEETING, REFILL
+from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, REFILL, THERE
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.selection import STORES, TOUCHES, is_half, tensor_of, touches_whole
 from tile_eg.ir.program import AIC
@@ -95,11 +95,12 @@ class Model:
                 self.cp.add_bool_or([*placed[n.payload], self.chosen[n.index].Not()])
 
     def _skews(self) -> None:
-        """Only a loop in which the cores meet is skewed."""
+        """Only a loop in which the cores meet is skewed, and far only one in which they meet there and back."""
         for n in self.graph.nodes:
             if n.op == "Skew" and n.payload[1]:
-                meeting = [self.chosen[m.index] for m in self.graph.nodes if m.op in MEETING and m.region == n.payload[0]]
-                self.cp.add_bool_or([*meeting, self.chosen[n.index].Not()])
+                for ways in (THERE, BACK) if n.payload[1] > NEAR else (MEETING,):
+                    meeting = [self.chosen[m.index] for m in self.graph.nodes if m.op in ways and m.region == n.payload[0]]
+                    self.cp.add_bool_or([*meeting, self.chosen[n.index].Not()])
 
     def _storage(self) -> None:
         """Laws of storage cells that need no order: a buffer is handed over once, a kept one never, a state only to itself."""
@@ -214,7 +215,7 @@ class Model:
         return sum(x for terms in loads[0].values() for x in terms) + inner
 
     def _loop_time(self, loop: int, loads: dict[int, dict[str, list]]) -> Any:
-        """fill + trips * slowest pipe + drain where trips overlap, trips * sum where they do not."""
+        """As `makespan.loop_time`, but for the way there and back: `skews` follow that."""
         trips = self.graph.trips[loop]
         inner = sum(self._loop_time(k, loads) for k, r in self.graph.parents.items() if r == loop and k in self.depth)
         pipes = {p: sum(x) for p, x in loads[loop].items()}
@@ -229,7 +230,7 @@ class Model:
                 self.cp.add(time >= trips * (total + inner)).only_enforce_if(on)
                 self.cp.add(time >= trips * (total + inner + 2 * hop)).only_enforce_if(on, meets)
                 continue
-            once = max(1, skew) * (total + (HOPS * hop if skew else 0) - overall)
+            once = total - overall + ((HOPS + skew - 1) * hop if skew else 0)
             self.cp.add(time >= trips * (overall + inner + REFILL[stages]) + once).only_enforce_if(on)
             if not skew:
                 turns = slowest["AIC"] + slowest["AIV"] + inner + 2 * hop

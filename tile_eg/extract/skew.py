@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tile_eg.extract.selection import OVERWRITES, STORES, Selection
 
-LIMIT = 8
+LIMIT = 12
 
 
 def lags(chosen: Selection, loop: int, items: list[int], edges: set[tuple[int, int]], core: dict[int, str]) -> dict[int, int]:
@@ -21,10 +21,22 @@ def lags(chosen: Selection, loop: int, items: list[int], edges: set[tuple[int, i
     halves = dict(none)
     for _ in range(200):
         if not _push(halves, edges, core, groups, skew):
-            return {x: h // 2 for x, h in halves.items()}
+            return {x: h // 2 for x, h in (halves | _late(halves, edges, core, groups, skew)).items()}
         if max(halves.values()) > LIMIT:
             break
     return none
+
+
+def _late(
+    halves: dict[int, int], edges: set[tuple[int, int]], core: dict[int, str], groups: list[set[int]], skew: int
+) -> dict[int, int]:
+    """What waits for nothing in its trip goes with the first that needs it: a ring of loads is no deeper than it has to be."""
+    tied = set[int]().union({b for _, b in edges}, *groups)
+    latest: dict[int, int] = {}
+    for a, b in edges:
+        if a not in tied:
+            latest[a] = min(latest.get(a, LIMIT), halves[b] - skew * (core[a] != core[b]))
+    return latest
 
 
 def _push(
