@@ -18,5 +18,5 @@ class Analytic:
         """Busy cycles by core and pipe ("AIC.MTE2") of a node that consists of these instructions."""
         busy: dict[str, float] = {}
         for w in work:
-            busy[w.pipe] = busy.get(w.pipe, 0.0) + cycles(self.chip, w)
+            busy[w.pipe] = busy.get(w.pipe, 0.0) + cycles(self.chip, w, cold=w.pipe == "AIV.V" and w.op != "vdup")
         return busy

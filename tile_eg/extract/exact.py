@@ -11,6 +11,7 @@ from tile_eg.extract.makespan import makespan, skews
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
+from tile_eg.extract.selection import STORES, is_half
 
 Settled = Callable[[Graph, list[Node], int], Iterable[Node]]
 
@@ -32,7 +33,7 @@ class Exact:
         out = Extraction([], extractor=self.name)
         self.spent = 0.0
         cuts: list[list[Node]] = []
-        self._find(self._model(graph, chip, pricer, cuts), out, k, self._settled, cuts)
+        self._find(self._model(graph, chip, pricer, cuts), out, min(k, 2) if _both_ways(graph) else k, self._settled, cuts)
         if 1 < len(out.schedules) < k and not out.gave_up:  # forms have their schedules: now any decision may differ
             cuts += [list(decisions(s.nodes)) for s in out.schedules]
             self._find(self._model(graph, chip, pricer, cuts), out, k, self._decided, cuts)
@@ -91,7 +92,12 @@ class Exact:
 
     @staticmethod
     def _settled(graph: Graph, nodes: list[Node], found: int) -> Iterable[Node]:
-        """What must not recur: the decisions of a choice; behind the second one the form of a loop, how deep its tiles are."""
+        """What must not recur: the decisions of a choice, or how many vector cores a block takes, where that can be chosen.
+
+        Behind the second choice it is the form of a loop, how deep its tiles are.
+        """
+        if _both_ways(graph):
+            return _shared_stores(graph, nodes)
         forms = [n for n in nodes if len(_loops_that_give(graph, n.cls)) > 1] if found > 1 else []
         return forms or Exact._decided(graph, nodes, found)
 
@@ -123,3 +129,15 @@ class Exact:
 def _loops_that_give(graph: Graph, cls: int) -> set[int]:
     """The loops of which a class is a result: more than one where a loop has other forms."""
     return {n.payload[0] for n in graph.classes[cls] if n.op == "PProj"}
+
+
+def _both_ways(graph: Graph) -> bool:
+    """Whether a block of a pure vector kernel may take two cores or one: fewer blocks at once, and more cores to launch."""
+    stores = [n for n in graph.nodes if n.op in STORES]
+    return not any(n.op == "L0" for n in graph.nodes) and len({is_half(graph, n) for n in stores}) == 2
+
+
+def _shared_stores(graph: Graph, nodes: Iterable[Node]) -> list[Node]:
+    """The stores of a choice; where two vector cores share some, those."""
+    stores = [n for n in nodes if n.op in STORES]
+    return [n for n in stores if is_half(graph, n)] or stores

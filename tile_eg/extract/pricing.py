@@ -13,6 +13,8 @@ from tile_eg.ir.program import AIC, AIV, PIPES
 from tile_eg.ir.types import F32
 from tile_eg.timeline.instruction import Work
 
+PAIRS = ("VBin", "VBinR", "VBinC", "VAxpy")  # their operands are put into different bank groups (extract/banks.py)
+
 
 @dataclass(frozen=True)
 class Price:
@@ -87,7 +89,8 @@ class Pricer:
         here = self.where(node.cls)
         src = self.where(source).tile.dtype if source is not None else here.tile.dtype
         r, c = here.shape
-        return Work(op, r, c, dtype=here.tile.dtype, src_dtype=src, form=form, pitch=self.pitch(here))
+        meet = node.op not in PAIRS or len(set(node.children)) < len(node.children)
+        return Work(op, r, c, dtype=here.tile.dtype, src_dtype=src, form=form, pitch=self.pitch(here), conflict=meet)
 
 
 def _gm_move(op: str) -> Callable[[Pricer, Node], list[Work]]:
