@@ -107,6 +107,15 @@ kernel move[M={rows}, N={cols}](X: {source}[M, N]) -> C: {target}[M, N] {{
 }}
 """
 TILES = {
+    "long rows less their values": """
+kernel less[M=16, N=1024](X: f32[M, N], V: f32[M]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], v: f32[M]
+  x = X[0, 0]
+  v = V[0]
+  C[0, 0] = x - v[:, None]
+}
+""",
     "bf16 rows of one value": """
 kernel tiles[M=64, N=128](V: bf16[M], W: bf16[N]) -> (C: bf16[M, N], D: bf16[M, N]) {
   grid bx = 1

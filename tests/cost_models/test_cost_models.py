@@ -36,6 +36,12 @@ def exps(n: int) -> Program:
     return Program("p", "910B2", "AIV_ONLY", (), 1, False, 0, buffers, (), (node,) * n)
 
 
+def test_a_vector_instruction_pays_its_start_up_and_a_constant_does_not() -> None:
+    model, add, fill = search_model("analytic", CHIP), Work("vadds", 64, 64), Work("vdup", 64, 64)
+    assert model.node_cost((add,))["AIV.V"] == cycles(CHIP, add, cold=True) > cycles(CHIP, add)
+    assert model.node_cost((fill,))["AIV.V"] == cycles(CHIP, fill)
+
+
 def test_analytic_adds_up_by_pipe() -> None:
     load, mul = Work("gm_to_l1", 64, 64, dtype=F16), Work("mmad", 64, 64, 64, F32, F16)
     cost = search_model("analytic", CHIP).node_cost((load, mul, mul))

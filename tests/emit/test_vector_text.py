@@ -96,6 +96,12 @@ def test_a_reduction_by_blocks_computes_what_one_by_rows_does(cols: int) -> None
     )
 
 
+@pytest.mark.parametrize("tail", [0, 3])
+def test_long_rows_meet_their_operand_in_either_bank_group(tail: int) -> None:
+    rows = [(op, dtype, n) for op in ("vsub_rows", "vdiv_rows") for dtype in (F32, F16) for n in (4, 8, 12)]
+    check([Case(op, dtype, n, 1024 // dtype.bytes * 2, tail=tail, swap=n == 8, apart=True) for op, dtype, n in rows])
+
+
 def test_a_reduction_by_blocks_splits_at_255_repeats() -> None:
     check([Case("vrowmax", F32, 267, 64, blocks=True)])
 

@@ -47,7 +47,7 @@ class Case:
     """One instruction on a tile of rows x cols; `tail` more rows (or columns), fewer than the tile has, belong to a second block.
 
     `gap` widens the pitch of the tile in UB by so many 32-byte blocks. `target` is what vcast makes. `blocks` is the form
-    of a row reduction.
+    of a row reduction, `apart` that of an operation with rows.
     """
 
     op: str
@@ -61,6 +61,7 @@ class Case:
     scalar: float = 1.5
     target: DType = F32
     blocks: bool = False
+    apart: bool = False
 
     @property
     def flat(self) -> bool:
@@ -183,9 +184,10 @@ class _Builder:
         dst = self.buffer(c.rows, c.cols, c.dtype, c.gap)
         a = self.load(c.dtype)
         if name.endswith("_rows"):
-            v, wide = self.vector(True), self.buffer(-(-c.rows // 8) * 8, 32 // c.dtype.bytes, c.dtype)
-            self.nodes.append(Instr("vbrcb", wide, (v,), self.rows, ix.const(32 // c.dtype.bytes)))
-            self.run(name, dst, a, wide, form="rows", swap=c.swap)
+            each = (64 if c.apart else 32) // c.dtype.bytes
+            v, wide = self.vector(True), self.buffer(-(-c.rows // 8) * 8, each, c.dtype)
+            self.nodes.append(Instr("vbrcb", wide, (v,), self.rows, ix.const(each), form="apart" if c.apart else "flat"))
+            self.run(name, dst, a, wide, form="apart" if c.apart else "rows", swap=c.swap)
         elif name.endswith("_cols"):
             self.run(name, dst, a, self.vector(False), form="rows", swap=c.swap)
         elif name[1:] in BINARY:

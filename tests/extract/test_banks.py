@@ -25,6 +25,16 @@ kernel added[M=64, N=256, BM=16](A: f32[M, N], B: f32[M, N], W: f32[N]) -> C: f3
 }
 """
 
+LONG = """
+kernel less[M=64, N=1024, BM=16](A: f32[M, N], V: f32[M]) -> C: f32[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared a: f32[BM, N], v: f32[BM]
+  a = A[bx*BM, 0]
+  v = V[bx*BM]
+  C[bx*BM, 0] = a - v[:, None]
+}
+"""
+
 
 @lru_cache
 def best(text: str) -> Schedule:
@@ -53,6 +63,12 @@ def test_two_tiles_that_are_added_start_in_different_groups():
 
 def test_a_tile_and_the_row_that_it_is_multiplied_by_start_in_different_groups():
     assert groups(best(SUM), "VBinC") == [{0, 1}]
+
+
+def test_long_rows_and_the_two_copies_of_what_is_taken_from_them_start_a_bank_group():
+    s = best(LONG)
+    read = [step.srcs for step, _ in s.walk() if step.node.op == "VBinR"]
+    assert read and all(s.addresses[x][0] % CHIP.vector.repeat_bytes == 0 for sources in read for x in sources)
 
 
 def test_a_result_in_the_place_of_an_operand_shares_its_group():

@@ -156,6 +156,12 @@ def test_a_row_maximum_folds_chunks_then_reduces_each_row() -> None:
     assert cycles(CHIP, Work("vrowmax", 64, 192)) == 64 + 2 * 64 + 2 * CHIP.vector.ops["max", 4].fixed + 64 * 7
 
 
+def test_an_operand_in_both_bank_groups_is_never_met() -> None:
+    work = Work("vsub_rows", 8, 1024, form="apart", conflict=False)
+    assert cycles(CHIP, work) == 8 * 16
+    assert cycles(CHIP, replace(work, conflict=True)) == 2 * cycles(CHIP, work)
+
+
 def test_column_chunks_meet_an_operand_that_stays_in_every_other_bank_group() -> None:
     assert cycles(CHIP, Work("vsub_rows", 64, 256)) == 2 * 64 + 2 * 128
 

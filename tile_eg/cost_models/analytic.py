@@ -1,4 +1,4 @@
-"""The default search model: every instruction at its back-to-back time, from the chip's tables."""
+"""The default search model: every instruction at its back-to-back time from the chip's tables, vector instructions one by one."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from tile_eg.timeline.instruction import Work, cycles
 
 
 class Analytic:
-    """Adds up `cycles` by pipe."""
+    """Adds up `cycles` by pipe.
+
+    Most vector instructions read what the one before has written, behind a barrier: they pay their start-up. A constant waits for
+    nothing.
+    """
 
     name = "analytic"
 

@@ -39,6 +39,7 @@ PHYSICAL = [
     "VRed",
     "VRedBlock",
     "VBrcb",
+    "VBrcbTwice",
     "VDup",
     "VDupIn",
     "VAxpy",

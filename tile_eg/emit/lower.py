@@ -355,7 +355,7 @@ _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "VUn": _vector(lambda s: f"v{s.node.payload[1]}", lambda s: s.node.payload[0]),
     "VBin": _vector(lambda s: f"v{s.node.payload[1]}", lambda s: s.node.payload[0]),
     "VBinS": _vector(lambda s: f"v{SCALAR[s.node.payload[1]]}", lambda s: s.node.payload[0], scalar=lambda s: s.node.payload[2]),
-    "VBinR": _vector(lambda s: f"v{s.node.payload[1]}_rows", lambda s: "rows", swap=lambda s: bool(s.node.payload[2])),
+    "VBinR": _vector(lambda s: f"v{s.node.payload[1]}_rows", lambda s: s.node.payload[0], swap=lambda s: bool(s.node.payload[2])),
     "VBinC": _vector(lambda s: f"v{s.node.payload[1]}_cols", lambda s: "rows", swap=lambda s: bool(s.node.payload[2])),
     "VCast": _vector(lambda s: "vcast", lambda s: s.node.payload[0]),
     "VAxpy": _overwriting("vaxpy", scalar=lambda s: s.node.payload[1]),
@@ -371,6 +371,7 @@ _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "VDup": _fill,
     "VDupIn": _fill,
     "VBrcb": _brcb,
+    "VBrcbTwice": lambda low, s: replace(_brcb(low, s), form="apart"),
     "VCopy": _copy,
     "NextCp": _copy,
 }

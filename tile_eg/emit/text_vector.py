@@ -182,6 +182,26 @@ def _along(s: Scope, j: Job) -> list[str]:
     return counted(r, s.cpp(j.rows), body)
 
 
+def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
+    """Each row in two calls, its even and its odd pieces of 256 bytes, each with the copy of the blocks in the other bank group.
+
+    `blocks` is their view. The copies take turns, eight rows each.
+    """
+    r, other = s.fresh("row"), 3 - blocks
+    s.ranges[r] = (0, s.high(j.rows) - 1)
+    at, size = ix.var(r), j.lanes
+    pair = at * j.views[blocks].row + at // 8 * size if s.high(j.rows) > 8 else at * j.views[blocks].row
+    own, theirs = (s.buffer(j.views[v].tile).addresses[0] // REGISTER for v in (blocks, other))
+    body: list[str] = []
+    for odd in (0, 1):
+        copy = (own + theirs + odd + 1) % 2
+        places = [pair + copy * size if v == blocks else at * view.row + odd * size for v, view in enumerate(j.views)]
+        operands = [s.at(view.tile, place) for view, place in zip(j.views, places, strict=True)]
+        strides = [str(v.block_stride) for v in j.views] + [str(2 * v.chunk_blocks) for v in j.views]
+        body += j.masked(operands, str(size), s.field(j.instr, "repeat", j.cols // (2 * size), REPEATS), strides)
+    return counted(r, s.cpp(j.rows), body)
+
+
 def checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
     if any(s.buffer(t).dtype not in (F16, F32) for t in tiles):
         raise EmitError(f"{i.op} works on f16 and f32 only", i.span)
@@ -237,6 +257,8 @@ def binary(s: Scope, i: Instr) -> list[str]:
     first, second = view(s, a, lanes), view(s, b, lanes, kind)
     views = (view(s, dst, lanes), *((second, first) if i.swap else (first, second)))
     j = binary_job(s, i, "MulAddDst" if op == "muladd" else NAMES[op], views, lanes)
+    if i.form == "apart":
+        return _apart(s, j, blocks=1 if i.swap else 2)
     if kind == "cols" and i.rows == ONE:
         return j.flat([s.at(v.tile) for v in views], s.cpp(i.cols))
     if kind:
@@ -268,13 +290,18 @@ def duplicate(s: Scope, i: Instr) -> list[str]:
 
 
 def brcb(s: Scope, i: Instr) -> list[str]:
-    """Each element becomes a block of 32 bytes, eight elements a repeat: the destination holds whole groups of eight rows."""
+    """Each element becomes a block of 32 bytes, eight elements a repeat: the destination holds whole groups of eight rows.
+
+    In the form `apart` each group is there twice.
+    """
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
-    room = s.buffer(dst).slot_bytes // (8 * BLOCK_BYTES)
+    copies = 2 if i.form == "apart" else 1
+    room = s.buffer(dst).slot_bytes // (8 * BLOCK_BYTES * copies)
     if s.high(ceil_div(i.rows, 8)) > room:
         raise EmitError(f"vbrcb: {s.buffer(dst).name} must hold whole groups of 8 rows of 32 bytes", i.span)
     repeat = s.field(i, "repeat", ceil_div(i.rows, 8), REPEATS)
-    return call("Brcb", s.at(dst), s.at(src), repeat, "AscendC::BrcbRepeatParams(1, 8)")
+    places = [s.at(dst, ix.const(n * REGISTER // s.buffer(dst).dtype.bytes)) for n in range(copies)]
+    return [x for at in places for x in call("Brcb", at, s.at(src), repeat, f"AscendC::BrcbRepeatParams(1, {8 * copies})")]
 
 
 VECTOR_OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from tile_eg.chips import Chip
-from tile_eg.extract.schedule import Schedule
+from tile_eg.extract.schedule import Schedule, Step
 from tile_eg.ir.types import Level
 
 PAIRS = ("VBin", "VBinR", "VBinC", "VAxpy")
@@ -19,13 +19,16 @@ WORTH = 1024  # bytes of the largest operand from which a place is chosen for th
 
 @dataclass(frozen=True)
 class Banks:
-    """The group in which each storage is to start, of two groups of `size` bytes that take turns."""
+    """The group in which each storage is to start, of two that take turns every `size` bytes; those in `whole` start one."""
 
     groups: Mapping[int, int] = field(default_factory=dict)
     size: int = 1
+    whole: frozenset[int] = frozenset()
 
     def at(self, storage: int, address: int) -> int:
         """The first address from `address` on that lies in the storage's group."""
+        if storage in self.whole:
+            address = -(-address // self.size) * self.size
         group = self.groups.get(storage)
         if group is None or address // self.size % 2 == group:
             return address
@@ -49,7 +52,17 @@ def banks_of(schedule: Schedule, chip: Chip, in_place: Iterable[tuple[int, int]]
             group |= dict.fromkeys(new, 1 - group[at])
             queue += new
     found = {s: group[kin.of(s)] for s in schedule.storages if kin.of(s) in group}
-    return Banks(found, chip.vector.repeat_bytes)
+    return Banks(found, chip.vector.repeat_bytes, frozenset(_in_pieces(schedule)))
+
+
+def _apart(step: Step) -> bool:
+    """Whether an instruction reads its second operand out of either group, as each piece of the first one asks for."""
+    return step.node.op == "VBinR" and step.node.payload[0] == "apart"
+
+
+def _in_pieces(schedule: Schedule) -> set[int]:
+    """What such instructions read: pieces that lie in one group each."""
+    return {s for step, _ in schedule.walk() if _apart(step) for s in step.srcs if isinstance(s, int)}
 
 
 def _read_together(schedule: Schedule) -> list[tuple[int, int]]:
@@ -57,7 +70,7 @@ def _read_together(schedule: Schedule) -> list[tuple[int, int]]:
     out: dict[tuple[int, int], None] = {}
     for step, _ in schedule.walk():
         read = sorted({s for s in step.srcs if isinstance(s, int) and schedule.storages[s].level is Level.UB})
-        if step.node.op in PAIRS and read and max(schedule.storages[s].slot_bytes for s in read) >= WORTH:
+        if step.node.op in PAIRS and not _apart(step) and read and max(schedule.storages[s].slot_bytes for s in read) >= WORTH:
             out |= dict.fromkeys(combinations(read, 2))
     return list(out)
 

@@ -16,6 +16,7 @@ from tile_eg.extract.skew import lags
 from tile_eg.ir.machine import block_steps
 from tile_eg.ir.types import Level
 
+BLOCKS = {"VBrcb": 32, "VBrcbTwice": 64}  # bytes of a row
 RINGED = (*STAGED, "FixToWS", "UBToWS")
 
 
@@ -72,8 +73,8 @@ class Builder:
         place = self.graph.where[node.cls]
         r, c = place.shape
         size = slot_bytes(place)
-        if node.op == "VBrcb":  # one repeat writes eight rows
-            r, size = -(-r // 8) * 8, -(-r // 8) * 8 * 32
+        if node.op in BLOCKS:  # one repeat writes eight rows
+            r, size = -(-r // 8) * 8, -(-r // 8) * 8 * BLOCKS[node.op]
         new = Storage(sid, self._name(node), place.level, r, c, place.tile.dtype, place.share, slot_bytes=size)
         new.span = self.graph.values.spans.get(place.tile.term) if place.tile.term else None
         old = self.storages.setdefault(sid, new)
@@ -93,7 +94,7 @@ class Builder:
         span = self.graph.values.spans.get(term) if term else None
         if span and (span.file, span.line) in self.targets:
             return self.targets[span.file, span.line]
-        if node.op == "VBrcb":
+        if node.op in BLOCKS:
             return f"{self._source_name(node)}_blocks"
         return "constant" if node.op in ("VDup", "VDupIn") else self._source_name(node)
 

@@ -125,7 +125,8 @@ class Instr:
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of f32, exact up to 2^24
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
-    rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`).
+    rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`); apart of vOP_rows, whose cols
+    fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in both bank groups (rows x 64 bytes, by eights).
     `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
     """
 

@@ -289,7 +289,7 @@ class _Parser(Tokens):
     def _options(self) -> dict:
         read: dict[str, Callable] = {"scalar": self.real, "other": self.real, "steps": self._pair, "scratch": self._tile}
         read |= dict.fromkeys(("init", "bound", "when"), self.expr)
-        read |= {"form": lambda: self.need("flat", "rows", "blocks"), **{w: (lambda: True) for w in WORDS}}
+        read |= {"form": lambda: self.need("flat", "rows", "blocks", "apart"), **{w: (lambda: True) for w in WORDS}}
         out = {}
         while word := self.take(*read):
             out[word] = read[word]()

@@ -219,7 +219,9 @@ def _vector(chip: Chip, work: Work, cold: bool) -> float:
     lanes = chip.vector.repeat_bytes // element
     chunks = -(-work.cols // lanes)
     calls, repeats = (work.rows, chunks) if work.rows < chunks else (chunks, work.rows)  # the repeat runs the longer way
-    if suffix == "rows" and work.rows < chunks:
+    if work.form == "apart":
+        total = 2 * work.rows * repeat_cycles(chip, cost, chunks // 2, work.conflict)
+    elif suffix == "rows" and work.rows < chunks:
         total = calls * max(cost.floor, (cost.slope + cost.free) / 2 * chunks)
     elif suffix == "rows":
         total = _chunks(chip, cost, chunks, work.rows, work.conflict)
@@ -316,8 +318,8 @@ def _ramp(chip: Chip, work: Work, cold: bool) -> float:
 
 def _brcb(chip: Chip, work: Work, cold: bool) -> float:
     """Each repeat turns 8 elements into 8 blocks of 32 bytes (ASC, Brcb)."""
-    cost = _cost(chip, "brcb", work.dtype.bytes)
-    return repeat_cycles(chip, cost, -(-max(work.rows, 1) // 8), False) + (cost.fixed if cold else 0.0)
+    cost, times = _cost(chip, "brcb", work.dtype.bytes), 2 if work.form == "apart" else 1
+    return times * repeat_cycles(chip, cost, -(-max(work.rows, 1) // 8), False) + (cost.fixed if cold else 0.0)
 
 
 _RULES: dict[str, Callable[[Chip, Work, bool], float]] = {

@@ -141,6 +141,8 @@ class Pricer:
         homes = [self.buffers[s.buffer] for s in sources if isinstance(s, Tile)]
         if len(homes) < 2 or not all(b.addresses for b in homes):
             return True
+        if instr.form == "apart":
+            return any(b.addresses[0] % self.chip.vector.repeat_bytes for b in homes)
         groups = [self._group(b) for b in homes]
         return len(set(groups)) < len(groups)
 

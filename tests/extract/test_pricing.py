@@ -1,0 +1,69 @@
+"""What the search thinks of vector instructions, held against the timeline; and how many cores a block takes."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from benchmarks.rules.kernels import small
+from tests.extract.kernels import CHIP, graph_of, pricer
+from tile_eg.compiler import Lowered, lower
+from tile_eg.egraph import Node
+from tile_eg.extract import extract
+from tile_eg.extract.selection import is_half
+from tile_eg.search import search_options
+
+SQUARE = """
+kernel square[M=64, N=128](X: f32[M, N], Y: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N]
+  x = X[0, 0]
+  y = Y[0, 0]
+  C[0, 0] = x * x + y
+}
+"""
+ROWS = """
+kernel norm[M=256, N=512, BM=16](X: f32[M, N]) -> Y: f32[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared x: f32[BM, N]
+  x = X[bx*BM, 0]
+  x = x * x
+  Y[bx*BM, 0] = x * rowsum(x)[:, None]
+}
+"""
+
+
+@lru_cache
+def made(name: str) -> Lowered:
+    return lower(small(name))
+
+
+def cycles_of(text: str, op: str, same: bool) -> set[int]:
+    """Of the instructions over tiles of 32 x 128 on one core, whose operands are one value or two."""
+    graph = graph_of(text)
+    found = [n for n in graph.nodes if n.op == op and is_half(graph, n) and (len(set(n.children)) < len(n.children)) is same]
+    return {pricer(graph).price(n).cycles["AIV.V"] for n in found}
+
+
+def test_two_operands_are_read_at_full_rate_and_one_twice_at_half() -> None:
+    apart, same = cycles_of(SQUARE, "VBin", same=False), cycles_of(SQUARE, "VBin", same=True)
+    assert min(same) == max(apart) + 64 + 1  # repeats, and a cycle of start-up more for a product than for a sum
+
+
+def stores(nodes: list[Node]) -> list[Node]:
+    return [n for n in nodes if n.op == "UBToGM"]
+
+
+def test_one_less_x_takes_a_constant_and_one_instruction() -> None:
+    ops = [n.op for n in made("1 - x").candidates[0].schedule.nodes]
+    assert "VDup" in ops and ops.count("VBin") == 1 and "VBinS" not in ops
+
+
+def test_one_less_x_as_a_product_and_a_sum_is_slower() -> None:
+    two = lower(small("1 - x"), search=search_options(without=["v-fill"]))
+    assert made("1 - x").timeline.microseconds < two.timeline.microseconds
+
+
+def test_a_block_with_one_vector_core_is_ranked_beside_the_best_with_two() -> None:
+    found = extract(graph_of(ROWS), CHIP, k=3)
+    kinds = [{is_half(s.graph, n) for n in stores(s.nodes)} for s in found.schedules]
+    assert {True} in kinds and {False} in kinds
