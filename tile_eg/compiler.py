@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.cost_models import RankModel
-    from tile_eg.egraph import Graph, Phase
+    from tile_eg.egraph import Graph, Node, Phase
     from tile_eg.extract.base import Extraction
     from tile_eg.extract.schedule import Schedule
     from tile_eg.ir.values import Values
@@ -99,7 +99,7 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
     """
     if isinstance(kernel, OpenKernel):
         return _sized(kernel, chip, rank, search or search_options())
-    return _with_grid(_block_by_block(kernel, chip, rank, search or search_options()), rank)
+    return _in_parts(_with_grid(_block_by_block(kernel, chip, rank, search or search_options()), rank), rank)
 
 
 def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions) -> Lowered:
@@ -174,6 +174,72 @@ def _over_tiles(
     return _fastest_first((*candidates, *made)), dropped
 
 
+PARTS = {"none": 0, "quick": 2, "full": None}
+"""How many ways to part a long sum are tried, by the effort; None: all that promise a gain."""
+
+
+def _in_parts(made: Lowered, rank: str) -> Lowered:
+    """The kernel, or one with its long sum in parts for cores that have nothing to do, whichever is faster."""
+    most = PARTS[made.search.effort]
+    if most == 0 or not any(g.op == "Parts" for g in made.extraction.best.graph.grids):
+        return made
+    from tile_eg.cost_models import rank_model
+    from tile_eg.egraph.parts import in_parts
+    from tile_eg.extract.parts import worth_parting
+    from tile_eg.frontend.ssa import to_values
+
+    start, timings, timeline = perf_counter(), dict(made.timings), made.timeline
+    with stage("parts", made.kernel.source, timings):
+        one = in_parts(to_values(made.kernel), 1, 1).bytes
+        offered = worth_parting(made.extraction.best.graph, timeline.cycles, timeline.hbm_cycles, one, made.chip, most)
+        tried = [parted(node, made, rank_model(rank, made.chip)) for node in offered]
+    found = _fastest_first((*made.candidates, *(c for candidates, _ in tried for c in candidates)))
+    dropped = made.dropped + tuple(d for _, failed in tried for d in failed)
+    seconds = made.seconds + perf_counter() - start
+    return replace(made, program=found[0].planned.program, candidates=found, dropped=dropped, timings=timings, seconds=seconds)
+
+
+def parted(node: Node, made: Lowered, model: RankModel) -> tuple[tuple[Candidate, ...], Dropped]:
+    """A kernel's long sum in as many parts as `node` says: the best schedule of each phase as one launch; and what failed."""
+    from tile_eg.egraph.parts import in_parts
+    from tile_eg.emit.phases import CannotMeet, one_launch
+    from tile_eg.frontend.ssa import to_values
+
+    parts = in_parts(to_values(made.kernel), node.payload[0], made.chip.vector_cores)
+    phases = [_phase(values, made, model) for values in (parts.first, parts.second)]
+    dropped = tuple(d for _, failed in phases for d in failed)
+    if not all(found for found, _ in phases):
+        return (), dropped
+    first, second = (found[0] for found, _ in phases)
+    first.schedule.graph.grids = made.extraction.best.graph.grids  # what could be decided of the kernel, not of the phase
+    schedule = replace(first.schedule, parts=node, second=second.schedule)
+    try:
+        planned = Planned(one_launch(first.planned.program, second.planned.program, made.chip), made.chip)
+    except CannotMeet as error:
+        return (), (*dropped, (schedule, error))
+    return _ranked([(schedule, planned)], model), dropped
+
+
+def _phase(values: Values, made: Lowered, model: RankModel) -> tuple[tuple[Candidate, ...], Dropped]:
+    """One phase of a launch, ranked: its blocks all run at a time."""
+    from tile_eg.egraph import saturate
+    from tile_eg.extract.grid import orders, with_grid
+    from tile_eg.timeline.works import blocks_at_once
+
+    options = made.search
+    try:
+        extraction = _extracted(saturate(values, made.chip, options.budget, options.theories), made.chip, options)
+    except TileError:
+        return (), ()
+    planned, dropped = _plan_each(extraction.schedules, made.chip)
+    cores = [blocks_at_once(p.program, made.chip) for _, p in planned]
+    over = [(s, n) for (s, p), n in zip(planned, cores, strict=True) if p.program.blocks > n]
+    if over:
+        over_tiles = [with_grid(s, g, made.chip) for s, n in over for g in orders(s, made.chip, n, 1)]
+        planned, dropped = _plan_each(over_tiles, made.chip)
+    return _ranked(planned, model), dropped
+
+
 def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> Lowered:
     """The kernel at the best of the block sizes that were tried."""
     from tile_eg.frontend.ssa import to_values
@@ -187,7 +253,7 @@ def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> 
             lambda k: _block_by_block(k, chip, rank, trial), lambda m: lower(m.kernel, chip, rank=rank, search=options), time, 1
         )
     else:
-        stages = Stages(lambda k: _block_by_block(k, chip, rank, options), lambda m: _with_grid(m, rank), time)
+        stages = Stages(lambda k: _block_by_block(k, chip, rank, options), lambda m: _in_parts(_with_grid(m, rank), rank), time)
     timings: dict[str, float] = {}
     with stage("block sizes", kernel.source, timings):
         chosen = choose(kernel, compiled_for(chip), options.sizes, to_values, stages, (TileError, InternalError))

@@ -145,7 +145,7 @@ class Planned:
 def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None) -> Run:
     import numpy as np
 
-    from tile_eg.emit.host import launch_blocks
+    from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
     from tile_eg.simulator.run import simulate
 
@@ -157,7 +157,7 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
         [np.empty(t.shape, numpy_dtype(t.dtype)) if t.output else arrays[t.name] for t in p.tensors],
         kernel_type=p.kernel_type,
         launch=launch_blocks(p),
-        workspace=p.workspace,
+        workspace=-(-workspace_bytes(p) // launch_blocks(p)),
         outputs=written,
         capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
         order=order,
@@ -181,10 +181,22 @@ def compiled_for(name: str) -> Chip:
 
 
 def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
-    """A schedule with its flags and text; its rings are made shallower where flag ids would run out.
+    """A schedule with its flags and text, those of its second phase too.
 
-    PlanError where no flags are found, or an instruction has no text.
+    PlanError where no flags are found, an instruction has no text, or two phases cannot be one launch.
     """
+    from tile_eg.emit.phases import one_launch
+
+    first = _plan_phase(schedule, chip)
+    if schedule.second is None:
+        return first
+    planned = Planned(one_launch(first.program, _plan_phase(schedule.second, chip).program, chip), chip)
+    _ = planned.source
+    return planned
+
+
+def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
+    """A phase with its flags and text; its rings are made shallower where flag ids would run out."""
     from tile_eg.emit import lower as lowering
     from tile_eg.emit.sync import SyncError, synchronise
     from tile_eg.extract.flags import shallower

@@ -12,6 +12,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 LARGE: dict[str, tuple[str, dict[str, int]]] = {
     "gemm 4096": ("gemm", {"M": 4096, "N": 4096, "K": 4096}),
     "gemm 16x5120x5120": ("gemm", {"M": 16, "N": 5120, "K": 5120, "BM": 16}),
+    "gemm of one tile, deep": ("gemm", {"M": 128, "N": 128, "K": 16384, "BN": 128, "BK": 128}),
     "gemm one block": ("gemm", {"M": 128, "N": 128, "K": 512, "BN": 128}),
     "gemm_transposed 2048": ("gemm_transposed", {"M": 2048, "N": 2048, "K": 2048}),
     "vector_add 4096": ("vector_add", {"M": 4096, "N": 4096}),

@@ -49,8 +49,10 @@ def tried(rule: str, name: str, kernel: Kernel, with_it: float) -> Witness:
 
 def matched(made: Lowered) -> set[str]:
     """The rules whose results may be part of a schedule: those that made its nodes, and those of values that matched."""
-    used = {r for n in made.candidates[0].schedule.nodes for r in n.rules}
-    anywhere = {r for p in made.phases for r, n in p.matches.items() if n}
+    schedule = made.candidates[0].schedule
+    used = {r for n in (*schedule.nodes, *([schedule.on_cores] if schedule.on_cores else [])) for r in n.rules}
+    of_grids = {r for g in schedule.graph.grids for r in g.rules}
+    anywhere = {r for p in made.phases for r, n in p.matches.items() if n} - of_grids
     return used | {r for r in anywhere if registry()[r].ruleset in UNTRACED}
 
 

@@ -163,6 +163,8 @@ SENSELESS = {
     "a flag to the same pipe": ("set V -> V id 0", "a flag from V to itself"),
     "a flag that is none": ("set V -> MTE2 id 12", "there is no flag 12"),
     "a flag between cores that is none": ("cross_set MTE3 16", "there is no flag 16"),
+    "a meeting in a loop": ("for i in 2 { sync_all }", "sync_all stands in a loop"),
+    "a meeting of one kind of cores": ("sync_all", "sync_all stands in both streams of a mixed kernel"),
     "a copy from the wrong memory": ("ub_to_gm a <- a : 8 x 8", "cannot use UB here"),
 }
 

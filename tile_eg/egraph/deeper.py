@@ -77,7 +77,7 @@ def with_deeper_loops(values: Values) -> tuple[Values, list[Tiling]]:
 def _tilings(values: Values) -> Iterator[Tiling]:
     new = max(values.parents, default=0) + 1
     taken = set(values.variables.values())
-    for loop, depth in sorted(_loops_of_products(values).items()):
+    for loop, depth in sorted(loops_of_products(values).items()):
         before, variable = values.trips[loop], values.variables[loop]
         for factor in sorted({*(f for f in FACTORS if f < before), before}):
             if factor * depth > DEEPEST:
@@ -88,7 +88,7 @@ def _tilings(values: Values) -> Iterator[Tiling]:
             new += 1
 
 
-def _loops_of_products(values: Values) -> dict[int, int]:
+def loops_of_products(values: Values) -> dict[int, int]:
     """The depth of the products in loops whose states each add one product in each trip."""
     out = {}
     for t in reachable(values):

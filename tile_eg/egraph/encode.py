@@ -34,7 +34,7 @@ class Encoder:
             self.lines.append(f"(set (parent {loop}) {around})")
         for tiling in self.tilings:
             self._tiling(tiling)
-        for t in self.values.tensors:
+        for t in self.values.in_gm:
             self.lines.append(f'(set (tdt (Given "{t.name}")) "{t.dtype}")')
             self.lines.append(f'(set (treg (Given "{t.name}")) 0)')
             self.lines.append(f'(set (tname (Given "{t.name}")) "{t.name}")')

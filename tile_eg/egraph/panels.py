@@ -1,7 +1,7 @@
-"""Row panels: the rows of a block's tiles in several passes, one behind the other, for results that L0C cannot hold at once.
+"""Row panels: the rows of a block's tiles in several passes, one behind the other, or each in a block of its own.
 
-An equality of values: a store of a tile is a loop of stores of its panels. What a panel needs as a whole (an operand of all rows,
-a reduction over them) is made whole again in every panel, unless it can be kept.
+An equality of values: a store of a tile is a loop, or a grid, of stores of its panels. What a panel needs as a
+whole (an operand of all rows, a reduction over them) is made whole again in every panel, unless it can be kept.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tile_eg.ir.index import Expr, const, maximum, minimum, var
-from tile_eg.ir.values import Builder, Term, Values
+from tile_eg.egraph.rewritten import over_blocks
+from tile_eg.ir.index import BLOCK, Expr, const, maximum, minimum, var
+from tile_eg.ir.values import Builder, Term, Values, first_version
 
 ROWS, COLS, NONE = "rows", "cols", "none"
 VARIABLE = "panel"
@@ -30,6 +31,20 @@ def in_panels(values: Values, panels: int) -> Values | None:
         return None
     try:
         return _Splitter(values, rows, panels).values_in_panels()
+    except CannotSplit:
+        return None
+
+
+def in_blocks(values: Values, panels: int) -> Values | None:
+    """The same kernel with a block for each panel of the rows of its largest stored tile: all first panels, then all second ones.
+
+    None where its rows cannot be told apart.
+    """
+    rows = max((t.args[3].rows for t in _stores(values)), default=1)
+    if panels < 2 or rows % panels:
+        return None
+    try:
+        return _Splitter(over_blocks(values, panels), rows, panels, var(BLOCK) // values.blocks).outputs_in_panels()
     except CannotSplit:
         return None
 
@@ -55,45 +70,55 @@ def _terms(args: tuple) -> list[Any]:
 class _Splitter:
     """Rebuilds a kernel's terms for one panel. A term is asked for along an axis: the one of its own that the panels cut."""
 
-    def __init__(self, values: Values, rows: int, panels: int) -> None:
+    def __init__(self, values: Values, rows: int, panels: int, panel: Expr | None = None) -> None:
+        """`panel` says which one a block has; None: a loop goes through all of them."""
         self.values, self.rows, self.panels, self.height = values, rows, panels, rows // panels
-        self.loop = max(values.parents, default=0) + 1
+        self.loop = max(values.parents, default=0) + 1 if panel is None else 0
         self.builder = Builder()
         self.axes: dict[tuple[int, int], str] = {}
         self.unknown: set[tuple[int, int]] = set()
         self.done: dict[tuple[Term, str], Term] = {}
-        self.outputs = [t.args[0] for t in (_first_version(o) for o in values.outputs)]
-        self.start = var(VARIABLE) * self.height
+        self.outputs = [t.args[0] for t in (first_version(o) for o in values.outputs)]
+        self.start = (panel or var(VARIABLE)) * self.height
 
-    def values_in_panels(self) -> Values:
+    def rebuilt(self) -> tuple[Term, ...]:
+        """The last versions of the outputs, of one panel."""
         v = self.values
         while True:  # a state's axis may become known only after its loop was built
             before, self.unknown = dict(self.axes), set()
             self.done.clear()
             after = [self.version(o) for o in v.outputs]
             if self.axes == before and not self.unknown:
-                break
+                return tuple(after)
             if self.axes == before:
                 self.axes |= dict.fromkeys(self.unknown, NONE)
-        given = [_first_version(o) for o in v.outputs]
+
+    def outputs_in_panels(self) -> Values:
+        """The values of a block that has one panel."""
+        return self._told(outputs=self.rebuilt())
+
+    def values_in_panels(self) -> Values:
+        """The values of a block that goes through all panels."""
+        v, after = self.values, self.rebuilt()
+        given = [first_version(o) for o in v.outputs]
         loop = self.builder.make("loop", self.loop, self.panels, tuple(zip(given, after, strict=True)), 0)
         outputs = tuple(self.builder.make("tproj", loop, k) for k in range(len(after)))
         parents = {inner: around or self.loop for inner, around in v.parents.items()} | {self.loop: 0}
-        return replace(
-            v,
-            outputs=outputs,
-            parents=parents,
-            trips=v.trips | {self.loop: self.panels},
-            variables=v.variables | {self.loop: VARIABLE},
-            spans={new: v.spans[old] for (old, _), new in self.done.items() if old in v.spans},
-            buffers={new: v.buffers[old] for (old, _), new in self.done.items() if old in v.buffers},
-        )
+        trips, variables = v.trips | {self.loop: self.panels}, v.variables | {self.loop: VARIABLE}
+        return self._told(outputs=outputs, parents=parents, trips=trips, variables=variables)
+
+    def _told(self, **changed: Any) -> Values:
+        """The values with these fields, and what is known of their terms."""
+        v = self.values
+        spans = {new: v.spans[old] for (old, _), new in self.done.items() if old in v.spans}
+        buffers = {new: v.buffers[old] for (old, _), new in self.done.items() if old in v.buffers}
+        return replace(v, spans=spans, buffers=buffers, **changed)
 
     # ---- versions of tensors ----
 
     def version(self, t: Term) -> Term:
         if t.op == "given":
-            if t.args[0] in self.outputs:
+            if t.args[0] in self.outputs and self.loop:
                 return self.builder.make("targ", self.loop, self.outputs.index(t.args[0]))
             return t
         if t.op == "targ":
@@ -140,7 +165,8 @@ class _Splitter:
 
     def _load(self, t: Term, axis: str) -> Term:
         version, offset, stride = t.args
-        if _first_version(version).args[0] in self.outputs:  # a panel must not read what another one stores
+        first = first_version(version)
+        if first.op != "given" or first.args[0] in self.outputs:  # a panel must not read what another one stores
             raise CannotSplit
         shift = self.start * {ROWS: stride, COLS: 1, NONE: 0}[axis]
         return self.builder.make("load", self.version(version), offset + shift, stride, **self.shape(t, axis))
@@ -246,15 +272,3 @@ class _Splitter:
 
 def _own_shape(t: Term) -> dict[str, Any]:
     return {"rows": t.rows, "cols": t.cols, "dtype": t.dtype, "vrows": t.vrows, "vcols": t.vcols}
-
-
-def _first_version(t: Term) -> Term:
-    """The version that an output began with."""
-    while t.op != "given":
-        if t.op == "store":
-            t = t.args[0]
-        elif t.op == "tproj":
-            t = t.args[0].args[2][t.args[1]][0]
-        else:
-            raise CannotSplit
-    return t

@@ -14,6 +14,7 @@ from tile_eg.egraph.blame import blame
 from tile_eg.egraph.deeper import with_deeper_loops
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.members import Members, read_members
+from tile_eg.egraph.parts import divisible
 from tile_eg.egraph.snapshot import Graph, snapshot
 from tile_eg.errors import TileError
 from tile_eg.ir.types import Level
@@ -184,6 +185,8 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
     commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
     commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
+    if not values.shared and values.blocks < 2 * chip.cube_cores and (trips := divisible(values)):
+        commands.append(f"(Divisible {trips})")
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
     return encoder, commands
 

@@ -70,7 +70,7 @@ PHYSICAL = [
     "ONil",
     "OCons",
 ]
-GRID = ["Blocks", "Persistent"]
+GRID = ["Blocks", "Persistent", "Parts"]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
 RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
 WHOLE = None

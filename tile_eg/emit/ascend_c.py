@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from tile_eg.chips import load_chip
+from tile_eg.emit.host import shared_at
 from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.emit.text_cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.text_direct import UB, UB_ROWS
@@ -31,6 +32,7 @@ from tile_eg.ir.program import (
     PipeBarrier,
     Program,
     SetFlag,
+    SyncAll,
     Tasks,
     WaitFlag,
     When,
@@ -140,6 +142,13 @@ def _tensors(s: Scope) -> list[str]:
             name = s.names[f"GM {t.name}"]
             out += [f"AscendC::GlobalTensor<{t.dtype.ascend}> {name};"]
             out += [f"{name}.SetGlobalBuffer((__gm__ {t.dtype.ascend}*){arguments[t.name]});"]
+    starts, _ = shared_at(s.program)
+    for t in s.program.shared:
+        if t.name in touched:
+            name, where = s.names[f"GM {t.name}"], f"workspace + {starts[t.name]}" if starts[t.name] else "workspace"
+            shape = " x ".join(map(str, t.shape))
+            out += [f"AscendC::GlobalTensor<{t.dtype.ascend}> {name};  // {shape}, of all blocks"]
+            out += [f"{name}.SetGlobalBuffer((__gm__ {t.dtype.ascend}*)({where}));"]
     for b in _workspace(s):
         name, at = s.names[b.name], min(b.addresses)
         where = f"workspace + static_cast<uint64_t>(block) * {s.program.workspace}" + (f" + {at}" if at else "")
@@ -248,6 +257,8 @@ def node_lines(s: Scope, n: Node) -> list[str]:
             return [f"AscendC::CrossCoreSetFlag<2, PIPE_{n.pipe}>({n.id});"]
         case CrossWait():
             return [f"AscendC::CrossCoreWaitFlag({n.id});"]
+        case SyncAll():
+            return ["AscendC::SyncAll<false>();"]
         case Instr():
             return _instr(s, n)
     raise TypeError(n)

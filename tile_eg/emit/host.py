@@ -6,9 +6,14 @@ launches with `<<<>>>`, chosen by defining TILE_EG_ASC.
 
 from __future__ import annotations
 
+from math import prod
+
 from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Program
+
+LINE = 512
+"""Bytes: what begins at a multiple of it is moved fastest (contract, clause 15)."""
 
 TEXT = """\
 // Host part of kernel {name}: launch, shapes and workspace. Written by tile_eg.
@@ -49,7 +54,18 @@ def launch_blocks(p: Program) -> int:
 
 
 def workspace_bytes(p: Program) -> int:
-    return p.workspace * p.blocks
+    """Bytes of the workspace: a part for each block, then the tensors that the blocks share."""
+    return shared_at(p)[1]
+
+
+def shared_at(p: Program) -> tuple[dict[str, int], int]:
+    """Where each tensor that the blocks share begins in the workspace, in bytes, and where the last one ends."""
+    at, out = p.workspace * p.blocks, {}
+    for t in p.shared:
+        at = -(-at // LINE) * LINE
+        out[t.name] = at
+        at += t.dtype.bytes * prod(t.shape)
+    return out, at
 
 
 def host_text(program: Program) -> str:

@@ -53,12 +53,12 @@ class Lowering:
         blocks = self.tasks.blocks if self.tasks else self.values.blocks
         return Program(
             self.values.name, self.chip.name, kind, self.values.tensors, blocks, self.halves,
-            self.schedule.peaks.get(Level.WS, 0), used, cube, vector,
+            self.schedule.peaks.get(Level.WS, 0), used, cube, vector, self.values.shared,
         )  # fmt: skip
 
     def _names(self) -> dict[int, str]:
         """A name for each storage: its buffer's in the source with its level, made unique."""
-        taken: set[str] = {t.name for t in self.values.tensors}
+        taken: set[str] = {t.name for t in self.values.in_gm}
         out = {}
         for sid, s in self.schedule.storages.items():
             base = f"{s.name}_{s.level.lower()}"

@@ -94,7 +94,8 @@ def loops_of(nodes: Iterable[Node]) -> dict[str, Interval]:
         if isinstance(n, Loop):
             out[n.var] = (0, max(n.trips - 1, out.get(n.var, (0, 0))[1]))
         if isinstance(n, Tasks):
-            out |= {let.name: (0, let.most) for let in n.lets}
+            for let in n.lets:
+                out[let.name] = (0, max(let.most, out.get(let.name, (0, 0))[1]))
         if isinstance(n, Loop | When):
             for v, (_, high) in loops_of(n.body).items():
                 out[v] = (0, max(high, out.get(v, (0, 0))[1]))
@@ -126,8 +127,8 @@ class Scope:
         self.taken = {*RESERVED, *arguments.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
         self.architecture = load_chip(p.chip).architecture
         self.buffers = {b.name: b for b in p.buffers}
-        self.tensors = {t.name: t for t in p.tensors}
-        for t in p.tensors:
+        self.tensors = {t.name: t for t in p.in_gm}
+        for t in p.in_gm:
             self.names[f"GM {t.name}"] = self.fresh(f"{t.name}_gm")
         for b in p.buffers:
             self.names[b.name] = self.fresh(b.name.replace(".", "_"), f"{b.name.replace('.', '_')}_{b.level.lower()}")

@@ -22,7 +22,7 @@ from tile_eg.report.text import duration, table
 
 def exported(lowered: Lowered) -> str:
     """The graph from which a kernel's schedules are chosen, as JSON."""
-    graph = lowered.candidates[0].schedule.graph
+    graph = lowered.extraction.best.graph
     return json.dumps(dump(graph, Pricer(graph, lowered.chip, search_model("analytic", lowered.chip))), indent=1)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import prod
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.compiler import Candidate, Lowered, lower
@@ -48,8 +49,9 @@ class Numbered:
 
     @property
     def workspace(self) -> int:
-        """Bytes of GM that cores meet in."""
-        return self.candidate.planned.program.workspace
+        """Bytes of GM that cores meet in, for each block."""
+        program = self.candidate.planned.program
+        return program.workspace + sum(t.dtype.bytes * prod(t.shape) for t in program.shared) // program.blocks
 
     @property
     def moved(self) -> float:
@@ -58,7 +60,9 @@ class Numbered:
 
     def bytes(self, level: Level) -> int:
         """How far a memory is filled."""
-        return self.candidate.schedule.peaks.get(level, 0)
+        schedule = self.candidate.schedule
+        phases = (schedule, schedule.second) if schedule.second else (schedule,)
+        return max(s.peaks.get(level, 0) for s in phases)
 
 
 @dataclass(frozen=True, repr=False)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from tile_eg.compiler import Candidate, Lowered, plan_schedule
+from tile_eg.compiler import Candidate, Lowered, parted, plan_schedule
 from tile_eg.cost_models import rank_model, search_model
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.forced import Answer, Forced
@@ -41,10 +42,23 @@ class Otherwise:
 
     def on_grid(self, grid: Node) -> tuple[Candidate | None, str]:
         """The chosen schedule with its tiles given to the cores in another way."""
-        plain = _plain(self.lowered)
+        if grid.op == "Parts":
+            return self._in_parts(grid)
+        plain = _plain(self.lowered, whole=True)
         return (plain, "") if grid.op == "Blocks" else self._under(plain.schedule, grid)
 
+    def _in_parts(self, grid: Node) -> tuple[Candidate | None, str]:
+        """The kernel with its sums in so many parts: both phases are searched, where that was not done yet."""
+        known = (c for c in self.lowered.candidates if c.schedule.parts and c.schedule.parts.payload == grid.payload)
+        if found := next(known, None):
+            return found, ""
+        tried, failed = parted(grid, self.lowered, self.rank)
+        return (tried[0], "") if tried else (None, "; ".join(str(error) for _, error in failed))
+
     def _under(self, schedule: Schedule, grid: Node | None) -> tuple[Candidate | None, str]:
+        chosen = self.chosen.schedule
+        if schedule.graph is chosen.graph:
+            schedule = replace(schedule, parts=chosen.parts, second=chosen.second)
         try:
             held = with_grid(schedule, grid, self.lowered.chip) if grid is not None and grid.op != "Blocks" else schedule
             planned = plan_schedule(held, self.lowered.chip)
@@ -57,8 +71,8 @@ class Otherwise:
         return [n for n in self.chosen.schedule.nodes if n.op == "Skew" and n.payload[0] in meets]
 
 
-def _plain(lowered: Lowered) -> Candidate:
-    """The chosen schedule with a launch block for each tile, where that was planned too."""
-    chosen = lowered.candidates[0]
+def _plain(lowered: Lowered, whole: bool = False) -> Candidate:
+    """The chosen schedule with a launch block for each tile, where that was planned too; `whole`: one with sums in one part."""
+    chosen = next((c for c in lowered.candidates if not (whole and c.schedule.parts)), lowered.candidates[0])
     same = (c for c in lowered.candidates if c.schedule.nodes is chosen.schedule.nodes)
     return next((c for c in same if not c.schedule.persistent), chosen)

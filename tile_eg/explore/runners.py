@@ -69,8 +69,8 @@ def refusal(answer: Answer) -> str:
 
 def _grid(lowered: Lowered) -> Runner | None:
     """The best candidate that was ranked under another grid."""
-    chosen = grid_option(lowered.candidates[0].schedule.grid)
+    chosen = grid_option(lowered.candidates[0].schedule.on_cores)
     for candidate in lowered.candidates:
-        if grid_option(candidate.schedule.grid) != chosen:
-            return Runner(grid_option(candidate.schedule.grid), candidate.microseconds)
+        if (other := grid_option(candidate.schedule.on_cores)) != chosen:
+            return Runner(other, candidate.microseconds)
     return None

@@ -24,7 +24,7 @@ FORMS = {
     "skew=0": "by how many half trips work behind a handover between cores is issued later",
     "L0 128,256,64": "the steps m, n, k of a product",
     "rule=NAME": "a schedule with something that this rule made",
-    "grid=24,3,0": "blocks, tiles in a band, direction; or grid=blocks",
+    "grid=24,3,0": "blocks, tiles in a band, direction; or grid=blocks, or grid=parts,4: sums in so many parts",
     "q in L1=reloaded": "anything in the table of decisions",
 }
 
@@ -97,6 +97,8 @@ def _rule(otherwise: Otherwise, name: str) -> list[Verdict]:
         if name in everything:
             return [Verdict(f"rule {name}", "it was left out of this search")]
         raise TileError(f"there is no rule '{name}'", help=nearest_rule(name, known))
+    if ways := [g for g in otherwise.graph.grids if name in g.rules and g.op == "Parts"]:
+        return [_on_grid(otherwise, f"grid: {grid_option(g)}", g) for g in ways]
     members = [n for n in otherwise.graph.nodes if name in n.rules]
     matches = sum(p.matches.get(name, 0) for p in otherwise.lowered.phases)
     if members or not matches:
@@ -108,14 +110,24 @@ def _rule(otherwise: Otherwise, name: str) -> list[Verdict]:
 
 def _grid(otherwise: Otherwise, wanted: str) -> list[Verdict]:
     grids = otherwise.graph.grids
-    spelled = {("blocks" if g.op == "Blocks" else ",".join(map(str, g.payload))): g for g in grids}
+    spelled = {_spelled(g): g for g in grids}
     if wanted not in spelled:
         return [Verdict(f"grid {wanted}", "not offered: " + ", ".join(f"grid={s}" for s in spelled))]
     title = f"grid: {grid_option(spelled[wanted])}"
-    if grid_option(spelled[wanted]) == grid_option(otherwise.chosen.schedule.grid):
-        return [Verdict(title, "this is what was chosen")]
-    candidate, why = otherwise.on_grid(spelled[wanted])
-    return [Verdict(title, _costs(otherwise, candidate) if candidate else f"refused: {why}")]
+    return [_on_grid(otherwise, title, spelled[wanted])]
+
+
+def _spelled(grid: Node) -> str:
+    """How a question names a way to give tiles to cores."""
+    numbers = ",".join(map(str, grid.payload))
+    return {"Blocks": "blocks", "Parts": f"parts,{numbers}"}.get(grid.op, numbers)
+
+
+def _on_grid(otherwise: Otherwise, title: str, grid: Node) -> Verdict:
+    if grid_option(grid) == grid_option(otherwise.chosen.schedule.on_cores):
+        return Verdict(title, "this is what was chosen")
+    candidate, why = otherwise.on_grid(grid)
+    return Verdict(title, _costs(otherwise, candidate) if candidate else f"refused: {why}")
 
 
 def _named(otherwise: Otherwise, about: str, wanted: str) -> list[Verdict]:

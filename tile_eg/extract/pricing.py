@@ -122,7 +122,7 @@ def _out(op: str, child: int, other: str) -> Callable[[Pricer, Node], list[Work]
         stride, dtype = 0, src.tile.dtype
         if other == "GM":
             tensor, _, stride, *_ = n.payload[-1]
-            dtype = next(t.dtype for t in p.graph.values.tensors if t.name == tensor)
+            dtype = next(t.dtype for t in p.graph.values.in_gm if t.name == tensor)
         else:
             dtype = p.where(n.cls).tile.dtype
         r, c = src.shape

@@ -80,6 +80,7 @@ class Schedule:
     `grid` is how the tiles of the grid go to the cores; None: a launch block for each. A ring over loop 0 turns with the tiles
     that a block goes through; where UB has room for `copies` of all that a tile needs, they take turns. What lies in the storages
     `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place.
+    A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts.
     """
 
     graph: Graph
@@ -94,6 +95,13 @@ class Schedule:
     grid: Node | None = None
     copies: int = 1
     once: frozenset[int] = frozenset()
+    parts: Node | None = None
+    second: Schedule | None = None
+
+    @property
+    def on_cores(self) -> Node | None:
+        """The decision how the kernel's tiles go to the cores; None: a launch block for each."""
+        return self.parts or self.grid
 
     @property
     def persistent(self) -> bool:

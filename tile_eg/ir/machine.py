@@ -43,6 +43,8 @@ CROSS_IDS = range(11)
 MAX_CROSS_COUNT = 15
 CROSS_SET_PIPES: dict[str, tuple[str, ...]] = {AIC: ("M", "MTE1", "MTE2", "MTE3", "FIX"), AIV: ("V", "MTE2", "MTE3")}
 CROSS_WAIT_STOPS_ISSUE = True
+SYNC_ALL_HANDOVERS = 3
+"""Handovers of a SyncAll of a mixed kernel, one after the other: vector to cube cores, among the cube cores, and back."""
 
 # ---- barriers (clauses 3-5) -------------------------------------------------------------------------------------------------
 

@@ -204,6 +204,14 @@ class CrossWait:
 
 
 @dataclass(frozen=True)
+class SyncAll:
+    """SyncAll<false>(): every core of every block of the launch waits here for all others, at the top of each stream.
+
+    All blocks of the launch run at a time. What a core wrote to GM before it, all others find behind it.
+    """
+
+
+@dataclass(frozen=True)
 class Loop:
     """for var in 0 .. trips."""
 
@@ -242,7 +250,7 @@ class When:
     body: tuple[Node, ...]
 
 
-Node = Union[Instr, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, Loop, When]
+Node = Union[Instr, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, SyncAll, Loop, When]
 
 
 @dataclass(frozen=True, repr=False)
@@ -250,7 +258,8 @@ class Program(Printed):
     """`kernel_type`: AIC_ONLY, AIV_ONLY, MIX_AIC_1_1 or MIX_AIC_1_2. `blocks` is the number of launch blocks: the tiles of the
     grid, or fewer where each block goes through several of them (`Tasks`); an AIV_ONLY kernel with `halves` launches two vector
     cores for each block (block = index / 2, sub = index % 2).
-    `workspace` is bytes for each block. `block_var` and `sub` are `ir.index.BLOCK` and `SUB`.
+    `workspace` is bytes for each block. `block_var` and `sub` are `ir.index.BLOCK` and `SUB`. The tensors `shared` lie in the
+    workspace behind the parts of the blocks: what some blocks write there others read behind a `SyncAll`.
     """
 
     name: str
@@ -263,6 +272,12 @@ class Program(Printed):
     buffers: tuple[Buffer, ...]
     cube: tuple[Node, ...]
     vector: tuple[Node, ...]
+    shared: tuple[Tensor, ...] = ()
+
+    @property
+    def in_gm(self) -> tuple[Tensor, ...]:
+        """The tensors that instructions name: the kernel's own, and those that its blocks share."""
+        return (*self.tensors, *self.shared)
 
     def buffer(self, name: str) -> Buffer:
         return next(b for b in self.buffers if b.name == name)

@@ -28,6 +28,7 @@ from tile_eg.ir.program import (
     PipeBarrier,
     Program,
     SetFlag,
+    SyncAll,
     Tasks,
     WaitFlag,
     When,
@@ -58,7 +59,12 @@ def check_program(p: Program) -> None:
         if p.core(core) and p.kernel_type == f"{AIV if core == AIC else AIC}_ONLY":
             raise TileError(f"a kernel of type {p.kernel_type} has no stream for the {_name(core)}")
         for n, scope in _scoped(p.core(core), (BLOCK, SUB)):
+            if isinstance(n, SyncAll) and not any(n is top for top in p.core(core)):
+                raise TileError("sync_all stands in a loop or under a guard", help="all cores meet as often: write it at the top")
             _node(p, core, n, scope)
+    meetings = [sum(isinstance(n, SyncAll) for n in p.core(core)) for core in (AIC, AIV)]
+    if meetings[0] != meetings[1]:
+        raise TileError("sync_all stands in both streams of a mixed kernel, as often in the one as in the other")
 
 
 def _name(core: str) -> str:
@@ -138,7 +144,7 @@ def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
 
 def _level(p: Program, o: Operand, span: Span | None) -> Level:
     if isinstance(o, Gm):
-        if o.tensor not in {t.name for t in p.tensors}:
+        if o.tensor not in {t.name for t in p.in_gm}:
             raise TileError(f"{o.tensor} is a buffer, not a tensor", span, help=f"write {o.tensor}[slot; row, col]")
         return Level.GM
     level = next((b.level for b in p.buffers if b.name == o.buffer), None)

@@ -12,6 +12,7 @@
     }
 
 `a[slot; row, col]` is a window of a slot, `A{offset : stride}` a window of a GM tensor; `: rows x cols x depth` is what is valid.
+`sync_all` is where all cores of the launch meet; a `shared tensor` lies in the workspace of all of them.
 `tasks task in 3 until ((70 - block) / 24), tile to 47 = ((task * 24) + block) {` is the loop over a block's tiles.
 """
 
@@ -39,6 +40,7 @@ from tile_eg.ir.program import (
     PipeBarrier,
     Program,
     SetFlag,
+    SyncAll,
     Tasks,
     Tile,
     WaitFlag,
@@ -59,6 +61,7 @@ def print_program(p: Program) -> str:
     halves = ", halves" if p.halves else ""
     lines = [f"program {p.name} on {p.chip} as {p.kernel_type}, blocks {p.blocks}, workspace {p.workspace}{halves}"]
     lines += [_tensor(t) for t in p.tensors]
+    lines += [f"shared {_tensor(t)}" for t in p.shared]
     lines += [_buffer(b) for b in p.buffers]
     for title, nodes in (("cube", p.cube), ("vector", p.vector)):
         lines += [f"{title} {{", *_nodes(nodes, "  "), "}"]
@@ -107,6 +110,8 @@ def node_text(n: Node) -> str:
             return f"cross_set {n.pipe} {n.id}"
         case CrossWait():
             return f"cross_wait {n.id}"
+        case SyncAll():
+            return "sync_all"
         case Instr():
             return _instr(n)
     raise TypeError(n)
@@ -147,12 +152,13 @@ class _Parser(Tokens):
         blocks, workspace = self._field("blocks"), self._field("workspace")
         halves = bool(self.take(",") and self.need("halves"))
         tensors = self._many("tensor", self.tensor)
+        shared = self._many("shared", self._shared)
         buffers = self._many("buffer", self.buffer)
-        self.names = {t.name for t in tensors} | {b.name for b in buffers}
+        self.names = {t.name for t in (*tensors, *shared)} | {b.name for b in buffers}
         cube, vector = self._stream("cube"), self._stream("vector")
         if self.tokens[self.at][0] != "end":
             self.expected("the end of the program")
-        return Program(name, chip, kernel_type, tensors, blocks, halves, workspace, buffers, cube, vector)
+        return Program(name, chip, kernel_type, tensors, blocks, halves, workspace, buffers, cube, vector, shared)
 
     def _field(self, word: str) -> int:
         self.need(",")
@@ -179,6 +185,10 @@ class _Parser(Tokens):
         shape = () if self.peek("]") else self._integers()
         self.need("]")
         return Tensor(name, dtype, shape, bool(self.take("output")))
+
+    def _shared(self) -> Tensor:
+        self.need("tensor")
+        return self.tensor()
 
     def buffer(self) -> Buffer:
         name = self.name()
@@ -217,7 +227,7 @@ class _Parser(Tokens):
             "wait": self._wait,
             "barrier": self._barrier,
         }
-        special |= {"cross_set": self._cross_set, "cross_wait": self._cross_wait}
+        special |= {"cross_set": self._cross_set, "cross_wait": self._cross_wait, "sync_all": SyncAll}
         if word in special:
             return special[word]()
         if word not in OPS:

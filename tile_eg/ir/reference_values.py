@@ -13,16 +13,19 @@ import numpy as np
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.values import Term, Values
+from tile_eg.ir.values import Term, Values, first_version
 
 Array = np.ndarray
 
 
 def run_values(values: Values, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The outputs for these inputs, arrays of the tensors' shapes and dtypes; unwritten elements as in `run_kernel`."""
-    outputs = [t for t in values.tensors if t.output]
+    """The outputs for these inputs, arrays of the tensors' shapes and dtypes; unwritten elements as in `run_kernel`.
+
+    Of one phase of a launch: what it stores, and what another one has stored is given to it.
+    """
+    outputs = [first_version(o).args[0] for o in values.outputs]
     arrays = {}
-    for t in values.tensors:
+    for t in values.in_gm:
         dtype = numpy_dtype(t.dtype)
         given = np.array(inputs[t.name], dtype) if t.name in inputs or not t.output else np.full(t.shape, np.nan, dtype)
         arrays[t.name] = given.reshape(t.shape)

@@ -73,7 +73,8 @@ class Values:
 
     `parents[l]` is the loop around loop l (0: the block itself); loop ids start at 1; `variables[l]` is the name that loop l's
     variable has in index expressions; the block index is `ir.index.BLOCK`, made of grid indices with the
-    extents `grid`, the first one fastest. `spans` and `buffers` (buffer name, scope) tell where a term comes from.
+    extents `grid`, the first one fastest. The tensors `shared` are no arguments: one phase of a launch writes them, and another
+    one, behind a meeting of all cores, reads them. `spans` and `buffers` (buffer name, scope) tell where a term comes from.
     """
 
     name: str
@@ -86,3 +87,16 @@ class Values:
     spans: dict[Term, Span] = field(default_factory=dict)
     buffers: dict[Term, tuple[str, str]] = field(default_factory=dict)
     grid: tuple[int, ...] = ()
+    shared: tuple[Tensor, ...] = ()
+
+    @property
+    def in_gm(self) -> tuple[Tensor, ...]:
+        """The tensors that are loaded or stored."""
+        return (*self.tensors, *self.shared)
+
+
+def first_version(t: Term) -> Term:
+    """The version that a version of a tensor began as: the one that was given, or a state of a loop that it is in."""
+    while t.op in ("store", "tproj"):
+        t = t.args[0].args[2][t.args[1]][0] if t.op == "tproj" else t.args[0]
+    return t

@@ -65,7 +65,7 @@ def choices(schedule: Schedule) -> Iterator[tuple[int, str, str, list[str]]]:
         yield node.cls, subject(schedule, node), option(node, schedule.graph), others
     grids = schedule.graph.grids
     if len(grids) > 1:
-        chosen = grid_option(schedule.grid)
+        chosen = grid_option(schedule.on_cores)
         yield GRID, "grid", chosen, [o for o in dict.fromkeys(map(grid_option, grids)) if o != chosen]
 
 
@@ -143,15 +143,17 @@ def grid_option(grid: Node | None) -> str:
     """How the tiles go to the cores, in few words."""
     if grid is None or grid.op == "Blocks":
         return "a block a tile"
+    if grid.op == "Parts":
+        return f"{grid.payload[0]} parts of each sum"
     blocks, window, direction = grid.payload
     return f"{blocks} blocks" + (f" in bands of {window} {'down' if direction else 'across'}" if window else "")
 
 
 def difference(schedule: Schedule, best: Schedule) -> str:
     """What a schedule decides otherwise than the best one, a line each."""
-    lines = [*_loops(schedule, best), *_changed(schedule, best)]
-    if grid_option(schedule.grid) != grid_option(best.grid):
-        lines.append(f"grid: {grid_option(schedule.grid)} instead of {grid_option(best.grid)}")
+    lines = [*_loops(schedule, best), *(_changed(schedule, best) if schedule.parts is best.parts else ())]
+    if grid_option(schedule.on_cores) != grid_option(best.on_cores):
+        lines.append(f"grid: {grid_option(schedule.on_cores)} instead of {grid_option(best.on_cores)}")
     if not lines:
         others = _only(schedule, best)
         lines = ["other instructions: " + ", ".join(others) if others else "the same decisions, in another order"]

@@ -15,9 +15,17 @@ from tile_eg.rules import registry, signatures
 
 def schedule_text(schedule: Schedule) -> str:
     """Every instruction in its order of issue: what it computes, where that lies, its cycles, and the rules that made it."""
-    text = tree(_roots(schedule), ("", "pipe", "result in", "cycles", "line", "made by"), right=(3, 4))
-    shares = {s.share for s in schedule.storages.values()}
+    text = tree(_phases(schedule), ("", "pipe", "result in", "cycles", "line", "made by"), right=(3, 4))
+    phases = [schedule] if schedule.second is None else [schedule, schedule.second]
+    shares = {s.share for each in phases for s in each.storages.values()}
     return "\n".join([text, *(f"{SHARED[s]}" for s in (0, 1) if s in shares)])
+
+
+def _phases(schedule: Schedule) -> list[Branch]:
+    if schedule.second is None or schedule.parts is None:
+        return _roots(schedule)
+    meeting = Branch("all cores meet", ("", "", "", "", ", ".join(schedule.parts.rules)))
+    return [*_roots(schedule), meeting, *_roots(schedule.second)]
 
 
 def _roots(schedule: Schedule) -> list[Branch]:

@@ -18,7 +18,8 @@ from tile_eg.ir.tasks import inlined
 from tile_eg.timeline.block import Block, run_block
 from tile_eg.timeline.cores import Handover, Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
-from tile_eg.timeline.reuse import accesses, misses, read_share, sharing, with_reads
+from tile_eg.timeline.meetings import joined, phases
+from tile_eg.timeline.reuse import accesses, misses, read_share, sharing, still_in_l2, with_reads
 from tile_eg.timeline.works import Pricer, blocks_at_once, started
 
 __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]
@@ -67,11 +68,16 @@ class Timeline:
 def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = True) -> Timeline:
     """The timeline of `program` on `chip`; `exact` runs every trip of every loop, `record` keeps its spans and handovers.
 
+    Where all cores meet, the slowest one decides when they go on: what is between two meetings is timed by itself.
     StreamError where the streams cannot end.
     """
-    program, at_once = inlined(program), blocks_at_once(program, chip)
+    return joined([_run(p, chip, exact, record) for p in phases(inlined(program))], chip)
+
+
+def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
+    at_once = blocks_at_once(program, chip)
     found = accesses(program)
-    missed = misses(program, found, chip.l2_reach, at_once)
+    missed = misses(program, found, chip.l2_reach, at_once) | dict.fromkeys(still_in_l2(program, found, chip.l2_reach), 0.0)
     chip = with_reads(chip, read_share(found, missed))
     work, in_step = loads(program, at_once), sharing(found, min(program.blocks, at_once))
     block = _slowest_block(program, Pricer(program, chip, work.mean, missed, in_step), work, exact, record)
@@ -119,7 +125,7 @@ def _slowest_block(program: Program, pricer: Pricer, work: Loads, exact: bool, r
 
 def _hbm_cycles(program: Program, chip: Chip, block: Block) -> float:
     """Cycles that HBM needs: for what loads did not find in L2, and for each written byte once."""
-    sizes = {t.name: t.dtype.bytes * prod(t.shape) for t in program.tensors}
+    sizes = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
     moved = {key: n * program.blocks for key, n in block.tensors.items()}
     total = sum(min(n, sizes[tensor]) if written else n for (tensor, written), n in moved.items())
     rate = chip.shared.hbm_mixed if any(written for _, written in moved) else chip.shared.hbm_read

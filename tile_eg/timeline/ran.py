@@ -11,7 +11,7 @@ from typing import Protocol
 
 from tile_eg.ir.index import ONE, const
 from tile_eg.ir.kernel import Span as Lines
-from tile_eg.ir.machine import SCALAR_PIPE
+from tile_eg.ir.machine import SCALAR_PIPE, SYNC_ALL_HANDOVERS
 from tile_eg.ir.program import AIC, CrossSet, CrossWait, Instr, Node, PipeBarrier, SetFlag, Tile, WaitFlag
 from tile_eg.timeline.cores import Core, Step
 from tile_eg.timeline.flags import cross_set_step, cross_wait_step, sync_step
@@ -123,7 +123,7 @@ def _add_instruction(core: Core, row: Row, size: int, prices: RanPrices, made: d
     node = Instr(row.name, Tile(""), (), a, b, c, span=Lines("", row.line, 1, row.line, 2))
     made[id(node)] = row
     if row.name == SYNC_ALL:
-        append(core, node, _meeting(core))
+        append(core, node, _meeting(core, 1 if row.sizes[0] else SYNC_ALL_HANDOVERS))
     elif row.pipe == SCALAR_PIPE or row.path == SCALAR:
         append(core, node, _scalar(core))
     else:
@@ -142,9 +142,9 @@ def _scalar(core: Core) -> Step:
     return step
 
 
-def _meeting(core: Core) -> Step:
-    """All cores of all blocks come together: a latency after the last. Where this core is the last one, `meetings` says when."""
-    latency, pipes = core.chip.sync.cross_latency, list(core.pipes.values())
+def _meeting(core: Core, handovers: int = 1) -> Step:
+    """All cores of all blocks come together: so many latencies after the last. `meetings` says when this core has come."""
+    latency, pipes = handovers * core.chip.sync.cross_latency, list(core.pipes.values())
 
     def step() -> bool:
         if any(p.waiting for p in pipes):

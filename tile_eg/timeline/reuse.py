@@ -41,7 +41,7 @@ class Access:
 
 def accesses(program: Program) -> list[Access]:
     """Every access to a tensor, of both kinds of cores."""
-    sizes = {t.name: t.dtype.bytes for t in program.tensors}
+    sizes = {t.name: t.dtype.bytes for t in program.in_gm}
     return [*_walk(program.cube, (), (), sizes, 1), *_walk(program.vector, (), (), sizes, 2 if program.halves else 1)]
 
 
@@ -68,7 +68,7 @@ def _at_start(e: Expr) -> int:
 
 def misses(program: Program, found: list[Access], l2_bytes: int, at_once: int) -> dict[int, float]:
     """The share of its bytes that each load brings from HBM, by `id` of its Instr; `at_once` blocks run side by side."""
-    tensors = {t.name: t.dtype.bytes * prod(t.shape) for t in program.tensors}
+    tensors = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
     loads = [a for a in found if a.reads]
     if sum(tensors[name] for name in {a.window.tensor for a in found}) <= l2_bytes:
         return _once(loads, tensors, program.blocks)
@@ -84,6 +84,12 @@ def _once(loads: list[Access], tensors: dict[str, int], blocks: int) -> dict[int
         read[a.window.tensor] += blocks * a.bytes * prod(v.trips for v in a.loops)
         new[a.window.tensor] += (blocks if BLOCK in a.names else 1) * a.bytes * prod(v.trips for v in a.loops if a.varies(v))
     return {id(a.instr): min(1.0, min(new[name], tensors[name]) / max(1, read[name])) for a in loads if (name := a.window.tensor)}
+
+
+def still_in_l2(program: Program, found: Sequence[Access], l2_bytes: int) -> set[int]:
+    """The loads, by `id` of the Instr, of what the launch itself wrote before all cores met, where L2 holds it."""
+    shared = {t.name: t.dtype.bytes * prod(t.shape) for t in program.shared}
+    return {id(a.instr) for a in found if a.reads and a.window.tensor in shared} if sum(shared.values()) <= l2_bytes else set()
 
 
 def sharing(found: Sequence[Access], side_by_side: int) -> dict[int, float]:

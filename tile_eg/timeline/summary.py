@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tile_eg.chips import Chip
-from tile_eg.ir.program import CrossWait, Program, walk
+from tile_eg.ir.program import CrossWait, Program, SyncAll, walk
 from tile_eg.timeline.engine import Timeline, run
 
 
@@ -55,7 +55,7 @@ def handover_range(program: Program, chip: Chip) -> tuple[float, float] | None:
 
     None for a program in which no core waits for another.
     """
-    if not any(isinstance(n, CrossWait) for n in walk((*program.cube, *program.vector))):
+    if not any(isinstance(n, CrossWait | SyncAll) for n in walk((*program.cube, *program.vector))):
         return None
     low, high = (
         run(program, replace(chip, sync=replace(chip.sync, cross_latency=latency)), record=False).microseconds

@@ -85,7 +85,7 @@ class Pricer:
         """
         self.chip = chip
         self.buffers = {b.name: b for b in program.buffers}
-        self.tensors = {t.name: t for t in program.tensors}
+        self.tensors = {t.name: t for t in program.in_gm}
         self.missed, self.sharing = missed, sharing
         aic, aiv = (n // program.blocks for n in launched(program))
         self.cores = {AIC: max(1.0, aic * blocks), AIV: max(1.0, aiv * blocks)}

@@ -1,0 +1,83 @@
+"""Two programs as one launch: all cores meet between them, and nothing of one is in the way of the other."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pytest
+
+from tests.extract.kernels import CHIP, kernel
+from tile_eg.egraph import saturate
+from tile_eg.egraph.parts import in_parts
+from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.host import shared_at, workspace_bytes
+from tile_eg.emit.phases import CannotMeet, one_launch
+from tile_eg.extract import extract
+from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.program import AIC, AIV, Program, SyncAll, When
+from tile_eg.ir.program_text import parse_program
+from tile_eg.planned import plan_schedule
+
+PRODUCT = """
+kernel product[M=32, N=64, K=512, BM=32, BN=64, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared a: f16[BM, BK], b: f16[BK, BN]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[bx*BM, k*BK]
+    b = B[k*BK, by*BN]
+    c += a @ b
+  }
+  C[bx*BM, by*BN] = c
+}
+"""
+
+
+@lru_cache
+def phases(count: int, **sizes: int) -> tuple[Program, Program]:
+    parts = in_parts(to_values(kernel(PRODUCT, **sizes)), count, CHIP.vector_cores)
+    first, second = (extract(saturate(v, CHIP), CHIP).best for v in (parts.first, parts.second))
+    return plan_schedule(first, CHIP).program, plan_schedule(second, CHIP).program
+
+
+@lru_cache
+def launch() -> Program:
+    return one_launch(*phases(4), CHIP)
+
+
+@pytest.mark.parametrize("core", [AIC, AIV])
+def test_every_core_comes_to_the_meeting(core):
+    assert sum(isinstance(n, SyncAll) for n in launch().core(core)) == 1
+
+
+def test_blocks_that_a_phase_has_not_are_left_out_of_it():
+    p = one_launch(*phases(8), CHIP)
+    (guarded,) = p.vector[1:]
+    assert p.blocks == 8
+    assert isinstance(guarded, When)
+    assert str(guarded.condition) == "(block < 2)"
+
+
+def test_buffers_of_both_phases_have_names_of_their_own():
+    names = [b.name for b in launch().buffers]
+    assert len(set(names)) == len(names)
+
+
+def test_sums_that_all_blocks_share_lie_behind_the_parts_of_the_blocks():
+    p = launch()
+    (start,), end = shared_at(p)[0].values(), shared_at(p)[1]
+    assert start >= p.workspace * p.blocks
+    assert end == workspace_bytes(p) == start + 4 * 4 * 32 * 64
+
+
+def test_the_text_says_where_all_cores_meet():
+    assert kernel_text(launch()).count("AscendC::SyncAll<false>();") == 2
+
+
+def test_a_launch_of_two_phases_reads_back_as_it_was_printed():
+    assert parse_program(str(launch())) == launch()
+
+
+def test_more_blocks_than_cores_cannot_meet():
+    with pytest.raises(CannotMeet, match="do not all run at a time"):
+        one_launch(*phases(4, M=256), CHIP)

@@ -1,0 +1,92 @@
+"""Split-K: few tiles with long sums go to all cores, where that is faster; the result is right and the same in every run."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from tests.emit.test_phases import PRODUCT
+from tests.extract.kernels import kernel
+from tile_eg.compiler import Lowered, lower, meaning
+from tile_eg.explore.runners import explained
+from tile_eg.explore.why_not import why_not
+from tile_eg.search import search_options
+
+EXP = PRODUCT.replace("= c\n}", "= exp(c)\n}")
+TWO = """
+kernel gated[M=16, N=64, K=16384, BK=128](A: f16[M, K], G: f16[K, N], U: f16[K, N]) -> C: f16[M, N] {
+  grid bx = 1
+  shared a: f16[M, BK], g: f16[BK, N], u: f16[BK, N]
+  fragment x: f32[M, N] = 0, y: f32[M, N] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[0, k*BK]
+    g = G[k*BK, 0]
+    u = U[k*BK, 0]
+    x += a @ g
+    y += a @ u
+  }
+  C[0, 0] = x * y
+}
+"""
+
+
+@lru_cache
+def skinny(**options) -> Lowered:
+    return lower(kernel(PRODUCT, M=30, N=60, K=16384), search=search_options(**options))
+
+
+def parts_of(low: Lowered) -> int | None:
+    chosen = low.candidates[0].schedule.parts
+    return chosen.payload[0] if chosen else None
+
+
+def test_a_long_sum_of_one_tile_goes_to_many_cores():
+    assert parts_of(skinny()) == 16
+    assert skinny().cost.microseconds < skinny(without=("split-depth",)).cost.microseconds / 4
+
+
+def test_a_short_sum_stays_whole():
+    assert parts_of(lower(kernel(PRODUCT))) is None
+
+
+def test_tiles_for_all_cores_stay_whole():
+    low = lower(kernel(PRODUCT, M=512, N=1024, K=4096))
+    assert not any(g.op == "Parts" for g in low.extraction.best.graph.grids)
+
+
+@pytest.mark.parametrize("options", [{"without": ("split-depth",)}, {"exact_math": True}, {"effort": "none"}])
+def test_it_can_be_switched_off(options):
+    assert parts_of(skinny(**options)) is None
+
+
+@pytest.mark.parametrize("text", [PRODUCT, EXP, TWO])
+def test_the_result_is_right_and_the_same_in_every_order(text):
+    k = kernel(text, K=16384, **({"M": 30, "N": 60} if text is PRODUCT else {}))
+    low = lower(k)
+    assert parts_of(low)
+    random = np.random.default_rng(7)
+    given = {t.name: random.uniform(-0.02, 0.02, t.shape).astype(np.float16) for t in k.tensors if not t.output}
+    runs = [low.run(given, order=order)["C"] for order in (None, 1, -3)]
+    assert np.allclose(runs[0].astype(float), meaning(k, given)["C"].astype(float), rtol=2e-3, atol=2e-3)
+    assert runs[0].tobytes() == runs[1].tobytes() == runs[2].tobytes()
+
+
+def test_explain_shows_both_phases_and_the_rule():
+    text = str(explained(skinny()))
+    assert "all cores meet" in text
+    assert "split-depth" in text
+    assert "16 parts of each sum" in text
+
+
+def test_other_numbers_of_parts_have_their_price():
+    assert "parts of each sum instead of 16" in str(why_not(skinny(), "grid=parts,2"))
+
+
+def test_why_not_in_one_part_is_answered():
+    assert "grid: a block a tile instead of 16 parts of each sum" in str(why_not(skinny(), "grid=blocks"))
+
+
+def test_a_kernel_that_stays_whole_tells_what_parts_would_cost():
+    assert "us (+" in str(why_not(lower(kernel(PRODUCT)), "rule=split-depth"))

@@ -1,0 +1,144 @@
+"""Split-K: a long loop of products in parts, each for a block of its own, and a second phase that adds what the parts give.
+
+An equality of values, up to the order of additions: a sum over all trips is the sum of the sums over parts of them. The rule that
+offers it is `split-depth` (`rules/60_grid.egg`). The first phase writes its sums into a tensor that all blocks share; when all
+cores have met, the second adds them in the order of the parts, so that the result is the same in every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tile_eg.egraph.deeper import loops_of_products, reachable
+from tile_eg.egraph.panels import in_blocks
+from tile_eg.egraph.rewritten import Rewriter
+from tile_eg.ir.index import BLOCK, var
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.tasks import free_names
+from tile_eg.ir.types import F32
+from tile_eg.ir.values import Builder, Term, Values
+
+PANEL_BYTES = 4096
+"""The smallest panel that is worth a block in the second phase."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A kernel as two phases: the second begins when all blocks of the first have ended."""
+
+    count: int
+    first: Values
+    second: Values
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of what is shared."""
+        return sum(t.dtype.bytes * prod(t.shape) for t in self.first.shared)
+
+
+def divisible(values: Values) -> int | None:
+    """The trips of the one loop of products that may be done in parts; None where there is no such loop."""
+    loop = _loop(values)
+    return loop.args[1] if loop else None
+
+
+def in_parts(values: Values, count: int, cores: int) -> Parts:
+    """The kernel with its loop of products in `count` parts, a divisor of its trips. The second phase is for so many `cores`."""
+    loop = _loop(values)
+    assert loop is not None and loop.args[1] % count == 0
+    shared = tuple(_tensor(values, count, k, init) for k, (init, _) in enumerate(loop.args[2]))
+    return Parts(count, _first(values, loop, count, shared), _second(values, loop, count, shared, cores))
+
+
+def _loop(values: Values) -> Term | None:
+    """A loop of products at the top, from zero on, with no other one around or behind it, whose results are stored."""
+    terms = reachable(values)
+    found = [t for t in terms if t.op == "loop" and t.args[0] in loops_of_products(values)]
+    if len(found) != 1 or values.parents[found[0].args[0]] != 0:
+        return None
+    loop, read = found[0], {t.args[1] for t in terms if t.op == "proj" and t.args[0] is found[0]}
+    zero = all(init.op == "fill" and init.args[0] == 0 and init.dtype is F32 for init, _ in loop.args[2])
+    all_read = len(read) == len(loop.args[2])
+    return loop if zero and all_read and not any(map(_holds_back, _outside(values, loop))) else None
+
+
+def _outside(values: Values, loop: Term) -> Iterator[Term]:
+    """What the outputs are made of besides the loop."""
+    inside = Rewriter({}, {loop: loop})
+    for o in values.outputs:
+        inside.term(o)
+    return (t for t in inside.terms if t is not loop)
+
+
+def _holds_back(t: Term) -> bool:
+    """Whether a second phase cannot do this: more products, loops, and reads of what is stored."""
+    return t.op in ("matmul", "loop", "targ", "tproj") or (t.op == "load" and t.args[0].op != "given")
+
+
+def _tensor(values: Values, count: int, k: int, state: Term) -> Tensor:
+    name = free_names(("sums",), {t.name for t in values.tensors})["sums"] + (str(k + 1) if k else "")
+    return Tensor(name, F32, (count * values.blocks * state.rows, state.cols), True)
+
+
+def _first(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...]) -> Values:
+    """Each block: the sums over its part of the trips."""
+    number, trips, states, *rest = loop.args
+    own, variable = trips // count, values.variables[number]
+    part = var(BLOCK) // values.blocks
+    again = Rewriter({BLOCK: var(BLOCK) % values.blocks, variable: var(variable) + part * own})
+    shorter = again.builder.make("loop", number, own, again.term(loop).args[2], *rest)
+    stores = []
+    for k, (tensor, (state, _)) in enumerate(zip(shared, states, strict=True)):
+        sums = again.builder.make("proj", shorter, k, **_shape(again.term(state)))
+        again.terms |= dict.fromkeys(_results(values, loop, k), sums)
+        start = var(BLOCK) * (state.rows * state.cols)
+        stores.append(again.builder.make("store", again.builder.make("given", tensor), start, state.cols, sums))
+    return again.values(
+        values,
+        tuple(stores),
+        shared=shared,
+        blocks=values.blocks * count,
+        grid=(*values.grid, count),
+        trips=values.trips | {number: own},
+    )
+
+
+def _second(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...], cores: int) -> Values:
+    """Each block: the sums of the parts, and what is done with them; by panels of rows where there are cores for them."""
+    number, _, states, stages = loop.args
+    name = free_names(("part",), set(values.variables.values()))["part"]
+    again = Rewriter({})
+    pairs = tuple(_added(again.builder, values, number, k, name, *s) for k, s in enumerate(zip(shared, states, strict=True)))
+    sums = again.builder.make("loop", number, count, pairs, 0)
+    for k, (state, _) in enumerate(states):
+        result = again.builder.make("proj", sums, k, **_shape(state))
+        again.terms |= dict.fromkeys(_results(values, loop, k), result)
+    outputs = tuple(map(again.term, values.outputs))
+    loops: dict[str, Any] = {"parents": {number: 0}, "trips": {number: count}, "variables": {number: name}}
+    whole = again.values(values, outputs, shared=shared, **loops)
+    for k, (init, after) in enumerate(pairs):
+        called = values.buffers.get(states[k][0], (shared[k].name, "fragment"))
+        whole.buffers |= {init: called, after: called, after.args[1]: called, after.args[2]: (shared[k].name, "shared")}
+    smallest = min(state.rows * state.cols * F32.bytes for state, _ in states)
+    panels = next((p for p in (32, 16, 8, 4, 2) if values.blocks * p <= cores and smallest // p >= PANEL_BYTES), 1)
+    return in_blocks(whole, panels) or whole
+
+
+def _results(values: Values, loop: Term, k: int) -> list[Term]:
+    return [t for t in reachable(values) if t.op == "proj" and t.args == (loop, k)]
+
+
+def _added(b: Builder, values: Values, loop: int, k: int, variable: str, tensor: Tensor, pair: tuple[Term, Term]):  # noqa: ANN202
+    """A state of the second phase: zero, and the sum of one more part in each trip."""
+    zero = pair[0]
+    shape = _shape(zero)
+    start = (var(variable) * values.blocks + var(BLOCK)) * (zero.rows * zero.cols)
+    one = b.make("load", b.make("given", tensor), start, zero.cols, **shape)
+    return zero, b.make("binary", "add", b.make("arg", loop, k, **shape), one, **shape)
+
+
+def _shape(t: Term) -> dict:
+    return {"rows": t.rows, "cols": t.cols, "dtype": t.dtype, "vrows": t.vrows, "vcols": t.vcols}

@@ -1,0 +1,88 @@
+"""Two programs as one launch: all cores meet between them, so each keeps its own addresses and flags."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tile_eg.chips import Chip
+from tile_eg.errors import PlanError
+from tile_eg.ir.index import BLOCK, SUB, less, var
+from tile_eg.ir.machine import cores
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, SyncAll, Tile, When
+from tile_eg.ir.tasks import free_names, renamed
+
+MIXED = "MIX_AIC_1_2"
+
+
+class CannotMeet(PlanError):
+    """Two programs that cannot be one launch."""
+
+
+def one_launch(first: Program, second: Program, chip: Chip) -> Program:
+    """The first program, a meeting of all cores, and the second one.
+
+    CannotMeet where the blocks of either do not all run at a time, or where one uses a single vector core beside a cube core.
+    """
+    blocks = max(_groups(first, chip), _groups(second, chip))
+    second = _with_other_names(second, {b.name for b in first.buffers})
+    streams = {core: (*_of_blocks(first, core, blocks), SyncAll(), *_of_blocks(second, core, blocks)) for core in (AIC, AIV)}
+    return replace(
+        first,
+        kernel_type=MIXED,
+        blocks=blocks,
+        halves=True,
+        workspace=max(first.workspace, second.workspace),
+        buffers=(*first.buffers, *second.buffers),
+        cube=streams[AIC],
+        vector=streams[AIV],
+    )
+
+
+def _alone(p: Program) -> bool:
+    """Whether each vector core of a vector kernel has a block of its own."""
+    return p.kernel_type == "AIV_ONLY" and not p.halves
+
+
+def _groups(p: Program, chip: Chip) -> int:
+    """How many cube cores with their two vector cores a program's blocks take."""
+    if cores(p.kernel_type) == (1, 1):
+        raise CannotMeet("its blocks use one vector core beside each cube core")
+    groups = -(-p.blocks // 2) if _alone(p) else p.blocks
+    if groups > chip.cube_cores:
+        raise CannotMeet(f"its {p.blocks} blocks do not all run at a time")
+    return groups
+
+
+def _of_blocks(p: Program, core: str, blocks: int) -> tuple[Node, ...]:
+    """A stream of a program, in a launch of so many blocks of a cube core with two vector cores each."""
+    nodes, index, there = p.core(core), var(BLOCK), blocks
+    if _alone(p):
+        index, there = var(BLOCK) * 2 + var(SUB), 2 * blocks
+        nodes = renamed(nodes, {BLOCK: index})
+    if not nodes or p.blocks == there:
+        return nodes
+    return (When(less(index, p.blocks), nodes),)
+
+
+def _with_other_names(p: Program, taken: set[str]) -> Program:
+    """The program with buffers that are not called as others are."""
+    names = {b.name: free_names((b.name,), taken | {o.name for o in p.buffers if o is not b})[b.name] for b in p.buffers}
+    buffers = tuple(replace(b, name=names[b.name]) for b in p.buffers)
+    return replace(p, buffers=buffers, cube=_called(p.cube, names), vector=_called(p.vector, names))
+
+
+def _called(nodes: tuple[Node, ...], names: dict[str, str]) -> tuple[Node, ...]:
+    out: list[Node] = []
+    for n in nodes:
+        if isinstance(n, Loop | When):
+            n = replace(n, body=_called(n.body, names))
+        elif isinstance(n, Instr):
+            scratch = _tile(n.scratch, names) if n.scratch else None
+            sources = tuple(_tile(s, names) if isinstance(s, Tile) else s for s in n.srcs)
+            n = replace(n, dst=_tile(n.dst, names) if isinstance(n.dst, Tile) else n.dst, srcs=sources, scratch=scratch)
+        out.append(n)
+    return tuple(out)
+
+
+def _tile(t: Tile, names: dict[str, str]) -> Tile:
+    return replace(t, buffer=names[t.buffer])

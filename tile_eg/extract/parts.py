@@ -1,0 +1,25 @@
+"""Split-K: which of the e-graph's ways to part a long sum are worth a search of their own."""
+
+from __future__ import annotations
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Graph, Node
+from tile_eg.ir.machine import SYNC_ALL_HANDOVERS
+
+SECOND_PHASE = 2500
+"""Cycles that a second phase takes at the least: loads of a few parts one behind the other, and a store."""
+
+
+def worth_parting(graph: Graph, cycles: float, hbm_cycles: float, shared: int, chip: Chip, most: int | None) -> list[Node]:
+    """The numbers of parts that promise a launch shorter than `cycles`, the shortest first, `most` of them (None: all).
+
+    `hbm_cycles` is what HBM needs for the kernel, `shared` the bytes that one part of the sums takes.
+    """
+    found = {}
+    for node in (g for g in graph.grids if g.op == "Parts"):
+        parts = node.payload[0]
+        turns = -(-graph.values.blocks * parts // chip.cube_cores) / parts / -(-graph.values.blocks // chip.cube_cores)
+        moved = 2 * parts * shared / chip.hbm_share(1)
+        extra = SYNC_ALL_HANDOVERS * chip.sync.cross_latency + SECOND_PHASE + moved
+        found[node] = max(cycles * turns, hbm_cycles) + extra
+    return sorted((n for n in found if found[n] < cycles), key=lambda n: found[n])[:most]
