@@ -94,6 +94,19 @@ kernel deep[M={m}, N={m}, K={k}](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {{
 }}
 """
 DEPTHS = {"product of depth 512": (64, 512), "narrow product of depth 1024": (16, 1024)}
+SUM = """
+kernel sum[M=128, N=256, K=2048, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid bx = 1
+  shared   a: f16[M, BK], b: f16[BK, N]
+  fragment c: f32[M, N] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[0, k*BK]
+    b = B[k*BK, 0]
+    c += a @ b
+  }
+  C[0, 0] = c
+}
+"""
 MOVES = {
     "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
     "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
@@ -167,6 +180,7 @@ def texts() -> dict[str, str]:
     out["nest of a cast"] = NEST.format(dtype="f16", value="x[i, j]")
     out |= {n: PRODUCT.format(dtype=d, then=t) for n, (d, t) in PRODUCTS.items()}
     out |= {n: DEEP.format(m=m, k=k) for n, (m, k) in DEPTHS.items()}
+    out["long sum of products"] = SUM
     for name, (source, target, value) in MOVES.items():
         out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)
         out[f"{name}, short rows"] = MOVE.format(rows=20, cols=17, source=source, target=target, value=value)

@@ -86,3 +86,32 @@ def test_the_graph_offers_every_form_of_the_loop():
     graph = graph_of(GEMM)
     forms = {graph.trips[n.payload[0]] for n in graph.nodes if n.op == "PLoop"}
     assert forms == {7, 4, 2} and any(n.op == "GmToL1" and not n.region for n in graph.nodes)
+
+
+@given(PANELS)
+def test_a_load_that_brings_several_tiles_brings_all_that_is_valid_of_them(shape):
+    before, factor, size, short = shape
+    t = tiling(before, min(factor, before))
+    total = before * size - min(short, size - 1)
+    valid = inside(var("k") * size, size, total, {"k": (0, before - 1)})
+    for k in range(0, before, t.factor):
+        tiles = sum(evaluate(valid, {"k": i}) for i in range(k, min(before, k + t.factor)))
+        assert evaluate(t.ahead(valid, size), {"k": k}) == tiles
+
+
+LONG = GEMM.replace("K=112", "K=1024")
+
+
+def test_a_long_loop_may_load_the_tiles_of_several_trips_of_the_operand_whose_rows_grow():
+    loads = [n for n in graph_of(LONG).nodes if n.op == "GmToL1Ahead"]
+    assert {n.payload[2] for n in loads} == {"A"}
+
+
+def test_loads_of_several_trips_divide_the_loop_and_leave_several_of_them():
+    graph = graph_of(LONG)
+    loads = [(graph.trips[n.region], n.payload[0]) for n in graph.nodes if n.op == "GmToL1Ahead"]
+    assert loads and all(trips % n == 0 and trips // n >= 4 for trips, n in loads)
+
+
+def test_a_short_loop_has_no_loads_of_several_trips():
+    assert not [n for n in graph_of(GEMM).nodes if n.op == "GmToL1Ahead"]

@@ -34,6 +34,7 @@ KERNELS = {
     "gated": ["mmad-accumulate", "cell-zero", "cell-fill"],
     "chain": ["fixpipe-l1"],
     "product of depth 512": ["l0-split-k", "fixpipe-store-cast"],
+    "long sum of products": ["gm-l1-ahead"],
     "narrow product of depth 1024": ["l0-longest-step"],
 }
 DIRECT = {

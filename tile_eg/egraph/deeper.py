@@ -5,13 +5,16 @@ The equality is a rule (`rules/21_panels.egg`); index arithmetic is Python's, an
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tile_eg.ir.index import ONE, Expr, const, minimum, terms_of, var, variables
 from tile_eg.ir.values import Term, Values
 
 FACTORS = (2, 4, 8)
+LONGER = (2, 3, 4, 8)  # trips whose tiles one load may bring
+MANY = 4  # as many such loads there are at least: with fewer the first one, which nothing hides, weighs more than what is won
+LEAST_ROW = 256  # elements of a row from which a longer one gains little
 DEEPEST = 1024  # elements of depth beyond which no pair of panels fits L1 twice
 VERSIONS = ("given", "store", "targ", "tproj")
 
@@ -47,6 +50,14 @@ class Tiling:
         if total == self.trips * self.factor * size:
             return const(self.factor * size)
         return minimum(self.factor * size, total - self._trip() * (self.factor * size))
+
+    def ahead(self, valid: Expr, size: int) -> Expr | None:
+        """How much of `factor` tiles is valid from a trip on, where `valid` is of its own; None unless only the last is short."""
+        total = self._total(valid, size)
+        if total is None:
+            return None
+        whole = total == self.trips * self.factor * size
+        return const(self.factor * size) if whole else minimum(self.factor * size, total - var(self.variable) * size)
 
     def _total(self, valid: Expr, size: int) -> int | None:
         """The valid elements of all trips' tiles."""
@@ -86,6 +97,23 @@ def _tilings(values: Values) -> Iterator[Tiling]:
             taken.add(name)
             yield Tiling(loop, new, factor, before, variable, name)
             new += 1
+
+
+def longer_loads(values: Values, tilings: Sequence[Tiling]) -> Iterator[tuple[Tiling, Tiling | None]]:
+    """Loops of products that may load several trips' tiles at once, each with what made it of the source's (None: it is that)."""
+    for loop, depth in sorted(loops_of_products(values).items()):
+        name = values.variables[loop]
+        yield from ((t, None) for t in _longer(Tiling(loop, loop, 1, values.trips[loop], name, name), depth))
+        for form in tilings:
+            if form.loop == loop and form.trips > 1:
+                yield from ((t, form) for t in _longer(form, depth))
+
+
+def _longer(form: Tiling, depth: int) -> Iterator[Tiling]:
+    """The numbers of trips that one load may serve in a form of a loop whose products are `depth` deep in the source."""
+    for n in LONGER:
+        if form.trips % n == 0 and form.trips >= n * MANY and LEAST_ROW <= n * form.factor * depth <= DEEPEST:
+            yield replace(form, loop=form.deep, factor=n, before=form.trips, variable=form.new_variable)
 
 
 def loops_of_products(values: Values) -> dict[int, int]:

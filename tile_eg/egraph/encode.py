@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tile_eg.egraph.deeper import Tiling, loads_in
+from tile_eg.egraph.deeper import Tiling, loads_in, longer_loads
 from tile_eg.egraph.meeting import accesses, meetings
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.types import DType
@@ -34,6 +34,8 @@ class Encoder:
             self.lines.append(f"(set (parent {loop}) {around})")
         for tiling in self.tilings:
             self._tiling(tiling)
+        for longer, form in longer_loads(self.values, self.tilings):
+            self._longer(longer, form)
         for t in self.values.in_gm:
             self.lines.append(f'(set (tdt (Given "{t.name}")) "{t.dtype}")')
             self.lines.append(f'(set (treg (Given "{t.name}")) 0)')
@@ -86,6 +88,20 @@ class Encoder:
                 wide = t.wider(valid, size) if valid is not None else None
                 if valid is not None and wide is not None:
                     self.lines.append(f"(set (wider {self.expr(valid)} {t.deep} {size}) {self.expr(wide)})")
+
+    def _longer(self, t: Tiling, form: Tiling | None) -> None:
+        """That a load of a loop may bring the tiles of several trips, and how much of them is valid."""
+        self.lines.append(f"(Longer {t.loop} {t.factor})")
+        source = form.variable if form else t.variable
+        for load in loads_in(self.values, source):
+            moved = form.later(load.args[1]) if form else (0, load.args[1])
+            size, valid = load.cols, load.vcols
+            if form and valid is not None:
+                size, valid = size * form.factor, form.wider(valid, size)
+            step = t.later(moved[1]) if moved else None
+            wide = t.ahead(valid, size) if valid is not None else None
+            if moved and step and wide is not None and step[0] == size:
+                self.lines.append(f"(set (ahead {self.expr(moved[1])} {t.loop} {t.factor} {size}) {self.expr(wide)})")
 
     def term(self, t: Term) -> str:
         if t not in self.names:

@@ -15,6 +15,7 @@ from tile_eg.rules import Rule, Theory
 
 PHYSICAL = [
     "GmToL1",
+    "GmToL1Ahead",
     "GmToUB",
     "WsToL1",
     "WsToUB",

@@ -14,6 +14,7 @@ from tile_eg.extract.pricing import choice_form
 from tile_eg.extract.schedule import Item, StorageId
 from tile_eg.ir.index import ONE, SUB, ZERO, Expr, both, const, less, maximum, minimum, substitute, var
 from tile_eg.ir.program import AIC, AIV, Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When
+from tile_eg.ir.tasks import renamed
 from tile_eg.ir.types import Level
 
 SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
@@ -44,6 +45,7 @@ class Lowering:
             for sid, s in schedule.storages.items()
             if sid in schedule.addresses
         }
+        self.ahead = {self.names[sid] for sid, s in schedule.storages.items() if s.ahead > 1}
         self.products = Products(self)
 
     def program(self) -> Program:
@@ -81,12 +83,24 @@ class Lowering:
         out: list[Node] = []
         for item in items:
             if isinstance(item, LoopStep):
-                body = self._items(item.body, core, (*around, item))
-                if body:
-                    out.append(Loop(self.values.variables[item.loop], item.trips + item.skew, body))
+                if body := self._items(item.body, core, (*around, item)):
+                    out.append(self._loop(item, body))
             elif item.core == core:
                 self._append(out, item, around)
         return tuple(out)
+
+    def _loop(self, item: LoopStep, body: tuple[Node, ...]) -> Loop:
+        """A loop; where loads bring the tiles of several trips, one over these loads around one over the trips that use them."""
+        name = self.values.variables[item.loop]
+        if item.ahead == 1:
+            return Loop(name, item.trips + item.skew, body)
+        panel, inside = var(f"{name}_panel"), var(f"{name}_in")
+        loads = renamed(tuple(n for n in body if self._brings_several(n)), {name: panel * item.ahead})
+        rest = renamed(tuple(n for n in body if not self._brings_several(n)), {name: panel * item.ahead + inside})
+        return Loop(str(panel), item.trips // item.ahead, (*loads, Loop(str(inside), item.ahead, rest)))
+
+    def _brings_several(self, node: Node) -> bool:
+        return isinstance(node, Instr) and node.op == "gm_to_l1" and isinstance(node.dst, Tile) and node.dst.buffer in self.ahead
 
     def _append(self, out: list[Node], step: Step, around: tuple[LoopStep, ...]) -> None:
         """Adds a step's instructions, under the guard of its lag where the loop is skewed."""
@@ -131,9 +145,10 @@ class Lowering:
         return _shift(made, trip) if trip else made
 
     def tile(self, sid: StorageId) -> Tile:
-        """The whole current slot of a storage."""
+        """The whole current slot of a storage; of one that holds several trips' tiles, where this trip's begins."""
         s = self.schedule.storages[sid]  # type: ignore[index]
-        return Tile(self.names[sid], self._turn(s))  # type: ignore[index]
+        at = var(f"{self.values.variables[s.region]}_in") * (s.cols // s.ahead) if s.ahead > 1 else ZERO
+        return Tile(self.names[sid], self._turn(s), col=at)  # type: ignore[index]
 
     def _turn(self, s: Storage) -> Expr:
         """Which slot of a ring: its loop's trips, counted on from tile to tile."""
@@ -143,9 +158,10 @@ class Lowering:
             return ZERO
         if s.ring == 0:
             return self.turns(1, s.slots) % s.slots
-        trip = var(self.values.variables[s.ring])  # type: ignore[index]
-        inner = self.values.parents[s.ring] != 0  # type: ignore[index]
-        return (trip if inner else trip + self.turns(self.values.trips[s.ring], s.slots)) % s.slots  # type: ignore[index]
+        name, trips = self.values.variables[s.ring], self.values.trips[s.ring] // s.ahead
+        trip = var(f"{name}_panel") if s.ahead > 1 else var(name)
+        inner = self.values.parents[s.ring] != 0
+        return (trip if inner else trip + self.turns(trips, s.slots)) % s.slots
 
     def turns(self, each: int, slots: int) -> Expr:
         """How far a ring of so many slots has turned in the tiles before this one, which turn it `each` times."""
@@ -215,6 +231,12 @@ def _from_gm(op: str) -> Callable[[Lowering, Step], Instr]:
         return Instr(op, low.tile(step.dst), (source,), rows, cols)
 
     return lower
+
+
+def _ahead(low: Lowering, step: Step) -> Instr:
+    made, (rows, _) = _from_gm("gm_to_l1")(low, step), low.valid(step)
+    assert isinstance(made.dst, Tile)
+    return replace(made, dst=replace(made.dst, col=ZERO), rows=rows, cols=step.node.payload[1])
 
 
 def _from_workspace(op: str) -> Callable[[Lowering, Step], Instr]:
@@ -341,6 +363,7 @@ def _copy(low: Lowering, step: Step) -> Instr:
 
 _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "GmToL1": _from_gm("gm_to_l1"),
+    "GmToL1Ahead": _ahead,
     "GmToUB": _from_gm("gm_to_ub"),
     "WsToL1": _from_workspace("gm_to_l1"),
     "WsToUB": _from_workspace("gm_to_ub"),

@@ -96,8 +96,8 @@ class Products:
         a, b = self.l0[step.node.cls]
         ta, tb = self.pick[step.node.children[0]].payload[0].matmul or (False, False)
         left, right = (self.low.tile(s) for s in step.srcs[-2:])
-        source_a = Tile(left.buffer, left.slot, k, m) if ta else Tile(left.buffer, left.slot, m, k)
-        source_b = Tile(right.buffer, right.slot, n, k) if tb else Tile(right.buffer, right.slot, k, n)
+        source_a = _window(left, k, m) if ta else _window(left, m, k)
+        source_b = _window(right, n, k) if tb else _window(right, k, n)
         c = self.low.tile(step.dst)
         to_a, to_b = Tile(a.name, slot), Tile(b.name, slot)
         return [
@@ -143,6 +143,11 @@ class Products:
         loop, k = chosen.payload[:2]
         state = next(n for n in self.low.schedule.nodes if n.op == "State" and n.payload[:2] == (loop, k))
         return both(less(var(self.low.values.variables[loop]), 1), self._is_zero(state.children[0]))
+
+
+def _window(tile: Tile, row: Expr, col: Expr) -> Tile:
+    """A window of a tile, which may itself be one."""
+    return Tile(tile.buffer, tile.slot, tile.row + row, tile.col + col)
 
 
 def part(valid: Expr, index: Expr, step: int, size: int) -> Expr:

@@ -13,7 +13,7 @@ from tile_eg.extract.schedule import Schedule
 
 DECISIONS = {
     "Stages", "Skew", "L0", "State", "Keep", "NextCp", "VCopy", "VMulAdd", "VAxpy", "Mmad", "MmadAcc", "FixToGM", "FixToWS",
-    "FixToL1", "UBToGM", "UBToWS", "WsToUB", "WsToL1", "GmToUB", "GmToL1",
+    "FixToL1", "UBToGM", "UBToWS", "WsToUB", "WsToL1", "GmToUB", "GmToL1", "GmToL1Ahead",
     "FixToUB", "UBToL1", "L1ToUB",
 }  # fmt: skip
 
@@ -21,7 +21,7 @@ DECISIONS = {
 class Refused(Exception):
     """A choice that no order or storage makes legal: `cut` is what must not recur.
 
-    `kind` is cycle, clobber, cell, meeting or capacity.
+    `kind` is cycle, order, clobber, cell, meeting or capacity.
     """
 
     def __init__(self, kind: str, what: str, cut: Iterable[Node] = (), overflow: Overflow | None = None) -> None:

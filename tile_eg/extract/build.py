@@ -11,7 +11,7 @@ from tile_eg.extract.model import STAGED, slot_bytes
 from tile_eg.extract.order import Dependences, order_regions
 from tile_eg.extract.pricing import Price, bit_elements
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
-from tile_eg.extract.selection import OVERWRITES, STORES, Selection
+from tile_eg.extract.selection import OVERWRITES, STORES, Selection, trips_ahead
 from tile_eg.extract.skew import lags
 from tile_eg.ir.machine import block_steps
 from tile_eg.ir.types import Level
@@ -71,11 +71,13 @@ class Builder:
         if isinstance(sid, str):
             return sid
         place = self.graph.where[node.cls]
-        r, c = place.shape
-        size = slot_bytes(place)
+        ahead = trips_ahead(node)
+        r, c = place.shape[0], place.shape[1] * ahead
+        size = slot_bytes(place, ahead)
         if node.op in BLOCKS:  # one repeat writes eight rows
             r, size = -(-r // 8) * 8, -(-r // 8) * 8 * BLOCKS[node.op]
         new = Storage(sid, self._name(node), place.level, r, c, place.tile.dtype, place.share, slot_bytes=size)
+        new.ahead, new.region = ahead, node.region
         new.span = self.graph.values.spans.get(place.tile.term) if place.tile.term else None
         old = self.storages.setdefault(sid, new)
         if (old.level, old.rows, old.cols, old.dtype, old.share) != (new.level, r, c, new.dtype, new.share):
@@ -122,7 +124,15 @@ class Builder:
         body = self._body(loop)
         last = max((s.lag for s in body if isinstance(s, Step)), default=0)
         body += self._back_edge(loop)
-        return LoopStep(loop, self.graph.trips[loop], self.chosen.stages.get(loop, 1), body, last)
+        return LoopStep(loop, self.graph.trips[loop], self.chosen.stages.get(loop, 1), body, last, self._ahead(loop, last))
+
+    def _ahead(self, loop: int, skew: int) -> int:
+        """How many trips' tiles the loads of a loop bring that bring several: all of them as many, and none in a skewed loop."""
+        loads = [n for n in self.chosen.instructions if n.region == loop and trips_ahead(n) > 1]
+        found = {trips_ahead(n) for n in loads}
+        if len(found) > 1 or (found and skew):
+            raise Refused("order", "loads that bring several trips' tiles do not go together with others, or with a skew", loads)
+        return found.pop() if found else 1
 
     def _step(self, cls: int) -> Step:
         n = self.chosen.pick[cls]
@@ -221,7 +231,8 @@ def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: l
         return
     least = max([s.lag - writer.lag for s in inside], default=0) + 1
     storage.least = least
-    storage.slots = _even(max(least, loop.stages if writer.node.op in RINGED else 1), loop.stages)
+    deep = loop.stages if storage.ahead == 1 else min(2, loop.stages)
+    storage.slots = _even(max(least, deep if writer.node.op in RINGED else 1), deep)
     storage.ring = loop.loop if storage.slots > 1 else None
 
 

@@ -104,7 +104,7 @@ class _Line:
         reads = min((t for t, w, *_ in events if not w), default=1 << 60)
         writes = min((t for t, w, *_ in events if w), default=1 << 60)
         lags = {step.lag for _, _, step, _ in events}
-        return reads < writes or self.storages[sid].slots > 1 or len(lags) > 1
+        return reads < writes or self.storages[sid].slots > 1 or self.storages[sid].ahead > 1 or len(lags) > 1
 
 
 def lifetimes(schedule: Schedule, roomy: bool = False, apart: bool = False) -> dict[int, Life]:

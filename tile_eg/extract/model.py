@@ -10,17 +10,17 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, REFILL, THERE
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.selection import STORES, TOUCHES, is_half, tensor_of, touches_whole
+from tile_eg.extract.selection import STORES, TOUCHES, is_half, tensor_of, touches_whole, trips_ahead
 from tile_eg.ir.program import AIC
 from tile_eg.ir.types import Level
 
 HORIZON = 10**10
-STAGED = ("GmToL1", "GmToUB", "WsToL1", "WsToUB", "FixToUB", "UBToL1", "L1ToUB")
+STAGED = ("GmToL1", "GmToL1Ahead", "GmToUB", "WsToL1", "WsToUB", "FixToUB", "UBToL1", "L1ToUB")
 
 
-def slot_bytes(place: Where) -> int:
-    """Bytes of one slot of a value at its place, fractals and 32-byte rows included."""
-    r, c = place.shape
+def slot_bytes(place: Where, ahead: int = 1) -> int:
+    """Bytes of one slot of so many tiles of a value side by side at its place, fractals and 32-byte rows included."""
+    r, c = place.shape[0], place.shape[1] * ahead
     size = place.tile.dtype.bytes
     if place.level in (Level.L1, Level.L0C):
         unit = 16 if place.level is Level.L0C else 32 // size
@@ -115,9 +115,17 @@ class Model:
                         self.forbid((n, q))
             elif n.op == "NextCp":
                 copied[n.children[0]].append(n)
-        for group in taken.values():
+        for group in (*taken.values(), *self._ahead().values()):
             self.cp.add_at_most_one([self.chosen[n.index] for n in group])
         self._copied_late(copied, taken)
+
+    def _ahead(self) -> dict[int, list[Node]]:
+        """The loads that bring several trips' tiles, by loop: one of them for a loop, since all would go by as many trips."""
+        out: dict[int, list[Node]] = defaultdict(list)
+        for n in self.graph.nodes:
+            if trips_ahead(n) > 1:
+                out[n.region].append(n)
+        return out
 
     def _copied_late(self, copied: dict[int, list[Node]], taken: dict[int, list[Node]]) -> None:
         """What is copied at the back edge is still there then: not handed over, no state that is written in place."""
@@ -176,7 +184,7 @@ class Model:
                 resident[n.payload[0], place.level].append(slot_bytes(place) * self._new_place(n))
             elif n.op in STAGED and n.region:
                 place = self.graph.where[n.cls]
-                staged[n.region, place.level].append(slot_bytes(place) * self.chosen[n.index])
+                staged[n.region, place.level].append(slot_bytes(place, trips_ahead(n)) * self.chosen[n.index])
         for loop, options in self.depth.items():
             for level in levels:
                 around = [x for r in self.graph.ancestors(loop) for x in resident[r, level]]
@@ -187,6 +195,19 @@ class Model:
                     rings = [min(stages, 2) * x for x in staged[loop, level]] if stages > 1 else []
                     if rings:
                         self.cp.add(sum(around) + sum(rings) <= limit).only_enforce_if(on)
+            self._third_slots(loop, options)
+
+    def _third_slots(self, loop: int, options: list[tuple[int, int, Any]]) -> None:
+        """A load that brings several trips' tiles holds its pipe for long: the rings beside it have three slots, not fewer."""
+        several = [n for n in self.graph.nodes if n.region == loop and trips_ahead(n) > 1]
+        if not several:
+            return
+        loads = [n for n in self.graph.nodes if n.region == loop and n.op in STAGED and self.graph.where[n.cls].level is Level.L1]
+        rings = [slot_bytes(self.graph.where[n.cls], trips_ahead(n)) * (3 - (n in several)) * self.chosen[n.index] for n in loads]
+        for n in several:
+            on = self.chosen[n.index]
+            self.cp.add(sum(rings) <= self.chip.level_bytes(Level.L1)).only_enforce_if(on)
+            self.cp.add_bool_or([on.Not(), *(option for stages, _, option in options if stages == 3)])
 
     def _new_place(self, n: Node) -> Any:
         """True where a state or a kept value has a place of its own, not one that an outer loop holds already."""

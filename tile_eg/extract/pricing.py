@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from tile_eg.chips import Chip
 from tile_eg.cost_models import SearchModel, node_cost
 from tile_eg.egraph import Graph, Node, Where
+from tile_eg.extract.selection import trips_ahead
 from tile_eg.ir.program import AIC, AIV, PIPES
 from tile_eg.ir.types import F32
 from tile_eg.timeline.instruction import Work
@@ -65,7 +66,7 @@ class Pricer:
         out: dict[str, float] = {}
         for work, n in counted.items():
             for pipe, c in self._of(work).items():
-                out[pipe] = out.get(pipe, 0.0) + n * c
+                out[pipe] = out.get(pipe, 0.0) + n * c / trips_ahead(node)
         return Price({p: max(1, round(c)) for p, c in out.items() if c > 0}, tuple(counted.items()))
 
     def _of(self, work: Work) -> dict[str, float]:
@@ -103,6 +104,11 @@ def _gm_move(op: str) -> Callable[[Pricer, Node], list[Work]]:
         ]
 
     return works
+
+
+def _ahead(p: Pricer, n: Node) -> list[Work]:
+    """A load that brings the tiles of several trips side by side."""
+    return [replace(w, cols=w.cols * trips_ahead(n)) for w in _gm_move("gm_to_l1")(p, n)]
 
 
 def _workspace_in(op: str) -> Callable[[Pricer, Node], list[Work]]:
@@ -195,6 +201,7 @@ def _choice(kind: str) -> Callable[[Pricer, Node], list[Work]]:
 _SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
 _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "GmToL1": _gm_move("gm_to_l1"),
+    "GmToL1Ahead": _ahead,
     "GmToUB": _gm_move("gm_to_ub"),
     "WsToL1": _workspace_in("gm_to_l1"),
     "WsToUB": _workspace_in("gm_to_ub"),

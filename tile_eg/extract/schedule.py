@@ -17,7 +17,8 @@ StorageId = Union[int, str]  # a number on chip or in the workspace, a tensor's 
 class Storage:
     """A piece of one memory, `slots` times for a ring over loop `ring`; `least` slots are needed for correctness.
 
-    `rows` and `cols` are what one core holds; `share` as in `egraph.Where`.
+    `rows` and `cols` are what one core holds; `share` as in `egraph.Where`. A slot holds the tiles of `ahead` trips of loop
+    `region`, side by side.
     """
 
     id: int
@@ -32,6 +33,8 @@ class Storage:
     least: int = 1
     slot_bytes: int = 0
     span: Span | None = None
+    ahead: int = 1
+    region: int = 0
 
     @property
     def bytes(self) -> int:
@@ -60,13 +63,17 @@ class Step:
 
 @dataclass(eq=False)
 class LoopStep:
-    """A loop: its body in order of issue; `skew` trips more run, with the first and last ones guarded by each step's lag."""
+    """A loop: its body in order of issue; `skew` trips more run, with the first and last ones guarded by each step's lag.
+
+    Loads of its body may bring the tiles of `ahead` trips, before the first of these.
+    """
 
     loop: int
     trips: int
     stages: int
     body: list[Item]
     skew: int = 0
+    ahead: int = 1
 
 
 Item = Union[Step, LoopStep]

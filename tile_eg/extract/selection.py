@@ -11,7 +11,7 @@ from tile_eg.ir.program import AIC, AIV
 ALIAS = {"Give", "Keep", "NextIn"}
 OVERWRITES = {"VAxpy": 1, "VMulAdd": 2, "MmadAcc": 1}
 STORES = {"FixToGM", "UBToGM"}
-TOUCHES = {"FixToGM": AIC, "GmToL1": AIC, "UBToGM": AIV, "GmToUB": AIV}  # which core touches a tensor in GM
+TOUCHES = {"FixToGM": AIC, "GmToL1": AIC, "GmToL1Ahead": AIC, "UBToGM": AIV, "GmToUB": AIV}  # which core touches a tensor in GM
 STRUCTURE = {
     "State", "PNil", "PCons", "PTCons", "Stages", "Skew", "L0", "PLoop", "PProj", "PArg", "GM0", "PTArg", "PTProj", "ONil",
     "OCons", "NextCp",
@@ -21,6 +21,11 @@ STRUCTURE = {
 def tensor_of(node: Node) -> str:
     """The name of the tensor that a node of TOUCHES stores to or loads from."""
     return node.payload[-1][0] if node.op in STORES else node.payload[-5]
+
+
+def trips_ahead(node: Node) -> int:
+    """How many trips' tiles a load brings at once, every so many trips."""
+    return node.payload[0] if node.op == "GmToL1Ahead" else 1
 
 
 def is_half(graph: Graph, node: Node) -> bool:
