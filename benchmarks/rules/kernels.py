@@ -57,7 +57,22 @@ NESTS = {
     "nest of a choice, constant first": "select(0.5 < x[i, j], x[i, j], v[i])",
     "nest of a mask": "select(x[i, j] > 0.5, x[i, j], 0)",
     "nest of a choice by place": "select(i >= j, x[i, j], 0)",
+    "nest of a place": "x[i, j] * (i + 2*j + 3)",
 }  # fmt: skip
+INDEX = """
+kernel index[M=64, N=128](X: f32[2, M, N]) -> C: f32[2, M, N] {{
+  grid bx = 2
+  shared x: f32[M, N], c: f32[M, N]
+  x = X[bx, 0, 0]
+  {value}
+  C[bx, 0, 0] = c
+}}
+"""
+INDICES = {
+    "nest of an index": "parallel (i, j) in (M, N) { c[i, j] = x[i, j] * (bx*128 + i) }",
+    "x + the block": "c = x * 2 + bx",
+    "the block + x": "c = bx + x * 2",
+}
 PRODUCT = """
 kernel product[M=128, N=128, K=64](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: {dtype}[M, N] {{
   grid bx = 1
@@ -177,6 +192,7 @@ def texts() -> dict[str, str]:
     """The small ones."""
     out = {n: ELEMENT.format(e) for n, e in ELEMENTS.items()}
     out |= {n: NEST.format(dtype="f32", value=e) for n, e in NESTS.items()}
+    out |= {n: INDEX.format(value=e) for n, e in INDICES.items()}
     out["nest of a cast"] = NEST.format(dtype="f16", value="x[i, j]")
     out |= {n: PRODUCT.format(dtype=d, then=t) for n, (d, t) in PRODUCTS.items()}
     out |= {n: DEEP.format(m=m, k=k) for n, (m, k) in DEPTHS.items()}

@@ -99,6 +99,7 @@ CASES = [
     ("for j in serial(16) { parallel i in 8 { y[i, j] = x[i, j] } }", "nest(elem load)"),
     ("for i in serial(8) { w = x[i, :] * 2  y[i, :] = w + 1 }", "nest(s_binary(add, elem nest, number(1.0)))"),
     ("parallel (i, j) in (8, 16) { y[i, j] = X[i, j] }", "nest(elem load)"),
+    ("parallel (i, j) in (8, 16) { y[i, j] = x[i, j] + (2*i + j) }", "nest(s_binary(add, elem load, s_index(2, 1, 0)))"),
 ]  # fmt: skip
 
 
@@ -146,6 +147,28 @@ def test_loops_over_rows_and_elements_keep_to_what_is_valid(sizes):
 
 def test_a_condition_on_an_outer_loop_is_decided_inside_a_row_loop():
     values_of("for k in serial(3) { for i in serial(8) { if k == 0 { z[i] = 0 }  z[i] = z[i] + sum(x[i, :]) } }")
+
+
+NUMBERED = [
+    "for k in serial(2) { parallel (i, j) in (8, 16) { y[i, j] = y[i, j] + v[i] * (3*k*16 + j - i) } }",
+    "parallel (i, j) in (8, 16) { y[i, j] = select(x[i, j] * 4 < i - j, i / 3, j * 0.5) }",
+    "parallel i in 8 { z[i] = v[i] + f16(i) * 0.25 }",
+    "for k in serial(3) { y = y + x * k  z = z + k * v }",
+    "for i in serial(8) { y[i, :] = x[i, :] / (i + 1) }",
+    "for k in serial(3) { y = y + x * (k + 1) }",
+    "parallel (i, j) in (8, 16) { x[i, j] = i + 2*j } parallel (i, j) in (4, 16) { Y[i, j] = x[2*i + 1, j] }",
+]
+
+
+@pytest.mark.parametrize("body", NUMBERED)
+def test_an_index_is_a_number_where_a_value_stands(body: str) -> None:
+    values_of(body)
+    values_of(body, M=6)
+
+
+def test_a_number_that_f32_does_not_hold_exactly_is_refused() -> None:
+    with pytest.raises(TileError, match="numbers up to 28000000 are too large here"):
+        values_of("for i in serial(8) { y[i, :] = x[i, :] + i * 3500000 }")
 
 
 STRIDED = [

@@ -22,7 +22,7 @@ FAULTS = {
     "an argument too few": ("T.copy(x)", "T.copy(x)", "missing a required argument: 'dst'"),
     "an unknown argument": ("T.copy(x, y, async_=True)", "T.copy", "unexpected keyword argument 'async_'"),
     "indices that are too few": ("T.copy(H[c, 0], h)", "H[c, 0]", "H has 3 dimensions, got 2 indices"),
-    "an index that is a float": ("T.copy(A[c * 0.5, 0], x)", "c * 0.5", "indices have +, -, *, // and %"),
+    "an index that is a float": ("T.copy(A[c * 0.5, 0], x)", "c * 0.5", "an index is a whole number, not c * 0.5"),
     "an index from a buffer": ("T.copy(A[v[3], 0], x)", "v[3]", "an index read from a buffer is not supported yet"),
     "a slice of varying size": ("T.copy(A[c : c * 16, :], x)", "c : c * 16", "the size of a slice has to be known"),
     "a slice with a step": ("T.copy(A[0:32:2, :], x)", "0:32:2", "slices with a step"),
@@ -50,7 +50,6 @@ FAULTS = {
     "a branch on a tile": ("if x:\n    T.clear(y)", "x:", "a branch cannot depend on the elements of a tile"),
     "a branch on elements": ("if x > 0:\n    T.clear(y)", "x > 0", "a branch cannot depend on the elements of a tile"),
     "a choice by no comparison": ("x[:, :] = T.if_then_else(x, x, y)", "T.if_then_else(x", "a condition compares"),
-    "an index as a value": ("T.tile.mul(x, x, c)", "T.tile.mul", "an index as a number"),
     "a transposed tile alone": ("x[:, :] = p.T", "x[:, :]", "beside @ only"),
     "a whole tile in Parallel": ("for i in T.Parallel(16):\n    T.clear(x)", "T.clear", "only single elements"),
     "an if that changes what it looks at": (

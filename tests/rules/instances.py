@@ -43,7 +43,7 @@ class Law:
     @property
     def dtypes(self) -> list[str]:
         """The element types that the result can have."""
-        if "MatMul" in str(self.left):
+        if any(f"'{head}'" in str(self.left) for head in ("MatMul", "Ramp", "AddI", "SIdx")):
             return ["f32"]
         named = {x.strip('"') for c in self.conditions if c[0] == "=" for x in c[1:] if isinstance(x, str)}
         return sorted(named & DIGITS.keys() or DIGITS)
@@ -193,6 +193,19 @@ class Instance:
         for name, x in zip(version[5:], valid_extents(self.members.shapes[self.env[stored]]), strict=True):
             self.bind(name, lambda x=x: x)
 
+    def _declare_addi(self, form: Form, shape: Size, dtype: str) -> None:
+        self.declare(form[1], shape, dtype)
+        if isinstance(form[2], str):
+            self.bind(form[2], lambda: const(self.data.draw(st.integers(-9, 9))))
+        else:
+            self.bind(form[2][1], lambda: self.data.draw(st.integers(-9, 9)))
+
+    def _declare_ramp(self, form: Form, shape: Size, dtype: str) -> None:
+        for name, x in zip(form[1:3], shape, strict=True):
+            self.bind(name, lambda x=x: x)
+        for name in form[3:]:
+            self.bind(name, lambda: self.data.draw(st.integers(-3, 3)))
+
     def _declare_par(self, form: Form, shape: Size, dtype: str) -> None:
         _, rows, cols, s = form
         for name, x in ((rows, shape[0]), (cols, shape[1])):
@@ -217,6 +230,10 @@ class Instance:
         elif head == "SRed":
             self.bind(args[2], lambda: self.inner)
             self.scalar(args[1], (shape[1] if shape[0] == 1 else shape[0], self.inner), dtype)
+        elif head == "SIdx":
+            for name in args:
+                self.bind(name, lambda: self.data.draw(st.integers(-3, 3)))
+            self.env[args[2]] = const(self.env[args[2]])
         elif head == "SChoI":
             for name in args[1:4]:
                 self.bind(name, lambda: self.data.draw(st.integers(-3, 3)))
@@ -297,7 +314,7 @@ class Instance:
         x = [self.of(a) for a in args]
         if head == "/" and not x[1]:
             assume(False)
-        return {"neg": lambda a: -a, "abs": abs, "/": lambda a, b: a / b}[head](*x)
+        return {"neg": lambda a: -a, "abs": abs, "/": lambda a, b: a / b, "IC": const, "to-f64": float}[head](*x)
 
     # ---- terms ----
 

@@ -26,6 +26,7 @@ KERNELS = {
     "nest of a choice by a constant": ["v-choose-const"],
     "nest of a choice by place": ["v-choose-index", "v-ramp", "v-mask-index"],
     "nest of a mask": ["v-mask"],
+    "nest of an index": ["v-add-index"],
     "nest of a cast": ["v-cast"],
     "short to other short, short rows": ["v-cast-rows", "v-cast-to-rows"],
     "relu of a product": ["fixpipe-store-relu", "fixpipe-workspace", "mmad", "gm-l1", "l0-whole-k", "fixpipe-workspace-relu"],

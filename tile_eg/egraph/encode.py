@@ -178,6 +178,9 @@ class Encoder:
         if s.op in ("elem", "elem_row", "elem_col"):
             head = {"elem": "Ld", "elem_row": "LdR", "elem_col": "LdC"}[s.op]
             return f"({head} {self.term(s.args[0])})"
+        if s.op == "s_index":
+            i, j, start = s.args
+            return f"(SIdx {i} {j} {self.expr(start)})"
         if s.op == "s_unary":
             return f'(SUn "{s.args[0]}" {self._scalar(s.args[1], s.dtype)})'
         if s.op == "s_binary":

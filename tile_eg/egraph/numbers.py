@@ -131,7 +131,10 @@ class Numbers:
         return out
 
     def _ramp(self, rows: int, cols: int, i: int, j: int) -> Array:
-        return (i * np.arange(rows)[:, None] + j * np.arange(cols)).astype(np.float32)
+        return ar.positions(i, j, rows, cols, 0)
+
+    def _addi(self, x: Class, start: ix.Expr) -> Array:
+        return self._bins("add", x, self.at(start))
 
     def _cho(self, op: str, *four: Class) -> Array:
         return ar.choose(op, *map(self.of, four))
@@ -177,6 +180,9 @@ class Numbers:
                 op, i, j, bound, *pair = m.args
                 x, y = (np.broadcast_to(self.scalar(p, shape), shape) for p in pair)
                 return ar.choose_at(op, (i, j), self.at(bound), x, y)
+            case "SIdx":
+                i, j, start = m.args
+                return ar.positions(i, j, *shape, self.at(start))
             case "SCast":
                 return self.scalar(m.args[1], shape).astype(numpy_dtype(DTYPES[m.args[0]]))
         over = (shape[1] if vector else shape[0], m.args[2])
@@ -189,7 +195,7 @@ class Numbers:
         m = self.members.chosen[cls]
         if m.op in ("Ld", "LdC"):
             return max(0, self.at(self.members.shapes[m.args[0]].vcols))
-        inner = [] if m.op in ("LdR", "K", "SRed") else [self.width(x) for x in m.args if isinstance(x, tuple)]
+        inner = [] if m.op in ("LdR", "K", "SIdx", "SRed") else [self.width(x) for x in m.args if isinstance(x, tuple)]
         return min((w for w in inner if w is not None), default=None)
 
     # versions and loops

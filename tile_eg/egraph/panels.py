@@ -233,6 +233,9 @@ class _Splitter:
             op, p, q, bound, *pair = s.args
             x, y = (self.scalar(a, axis) for a in pair)
             return self.builder.make(s.op, op, p, q, bound - self._passed(p, q, axis), x, y, **_own_shape(s))
+        if s.op == "s_index":
+            p, q, start = s.args
+            return self.builder.make(s.op, p, q, start + self._passed(p, q, axis), **_own_shape(s))
         args = (self.scalar(a, axis) if isinstance(a, Term) else a for a in s.args)
         return self.builder.make(s.op, *args, **_own_shape(s))
 

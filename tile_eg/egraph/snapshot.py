@@ -50,6 +50,7 @@ PHYSICAL = [
     "VChoI",
     "VMask",
     "VMaskI",
+    "VAddI",
     "VRamp",
     "VCopy",
     "Give",

@@ -378,6 +378,7 @@ _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "VUn": _vector(lambda s: f"v{s.node.payload[1]}", lambda s: s.node.payload[0]),
     "VBin": _vector(lambda s: f"v{s.node.payload[1]}", lambda s: s.node.payload[0]),
     "VBinS": _vector(lambda s: f"v{SCALAR[s.node.payload[1]]}", lambda s: s.node.payload[0], scalar=lambda s: s.node.payload[2]),
+    "VAddI": _vector(lambda s: "vadds", lambda s: s.node.payload[0], bound=lambda s: s.node.payload[1]),
     "VBinR": _vector(lambda s: f"v{s.node.payload[1]}_rows", lambda s: s.node.payload[0], swap=lambda s: bool(s.node.payload[2])),
     "VBinC": _vector(lambda s: f"v{s.node.payload[1]}_cols", lambda s: "rows", swap=lambda s: bool(s.node.payload[2])),
     "VCast": _vector(lambda s: "vcast", lambda s: s.node.payload[0]),

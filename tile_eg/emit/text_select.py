@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tile_eg.emit.text_index import EmitError, Scope, block, call, counted, number
+from tile_eg.emit.text_index import EmitError, Scope, block, call, counted, number, scalar_operand
 from tile_eg.emit.text_vector import BARRIER, BLOCK_BYTES, REGISTER, by_chunks, checked, tile
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import COMPARE, Instr, Tile
-from tile_eg.ir.types import F32, DType
+from tile_eg.ir.types import F32
 
 CONTIGUOUS = "AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8)"
 ONE_BLOCK = "AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0)"
@@ -45,14 +45,6 @@ def _mode(i: Instr) -> str:
     return f"AscendC::CMPMODE::{i.op.rpartition('_')[2].upper()}"
 
 
-def _against(s: Scope, i: Instr, dtype: DType) -> str:
-    """The number that is compared with: a constant, or an index as the element type has it."""
-    if i.bound == ZERO:
-        return number(i.scalar, dtype)
-    whole = f"static_cast<float>({s.cpp(i.bound)})"
-    return whole if dtype is F32 else f"static_cast<{dtype.ascend}>({whole})"
-
-
 def _flat(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) -> list[str]:
     pitches = {s.buffer(t).pitch for t in (dst, a, *(tile(i, o) for o in i.srcs[1:]))}
     if i.rows != ONE and len(pitches) > 1:
@@ -64,7 +56,7 @@ def _flat(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) -> li
     count = s.field(i, "count", elements, 2**31 - 1)
     bits = f"{s.at(i.scratch)}.ReinterpretCast<uint8_t>()"  # type: ignore[arg-type]
     if _constant(i):
-        compared = call("CompareScalar", bits, s.at(a), _against(s, i, dtype), _mode(i), count)
+        compared = call("CompareScalar", bits, s.at(a), scalar_operand(s, i, dtype), _mode(i), count)
     else:
         compared = call("Compare", bits, s.at(a), s.at(i.srcs[1]), _mode(i), count)
     other, mode = (s.at(y), "TENSOR_TENSOR") if y else (number(i.other, s.buffer(dst).dtype), "TENSOR_SCALAR")
@@ -90,7 +82,7 @@ def _by_rows(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) ->
 
     body = by_chunks(s, i.cols, lanes, ZERO, one)
     lines = body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
-    numbers = call("Duplicate", first, _against(s, i, dtype), str(BLOCK_BYTES // dtype.bytes)) if _constant(i) else []
+    numbers = call("Duplicate", first, scalar_operand(s, i, dtype), str(BLOCK_BYTES // dtype.bytes)) if _constant(i) else []
     if y is None:
         numbers += call("Duplicate", second, number(i.other, kept), str(BLOCK_BYTES // kept.bytes))
     return [*numbers, BARRIER, *lines] if numbers else lines

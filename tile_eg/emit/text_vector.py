@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, number
+from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, number, scalar_operand
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
@@ -245,7 +245,7 @@ def scalar(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     checked(s, i, [dst, src])
     name = "Axpy" if i.op == "vaxpy" else NAMES[i.op[1:]]
-    return written(s, unary_job(s, i, name, dst, src, (number(i.scalar, s.buffer(src).dtype),)))
+    return written(s, unary_job(s, i, name, dst, src, (scalar_operand(s, i, s.buffer(src).dtype),)))
 
 
 def binary(s: Scope, i: Instr) -> list[str]:

@@ -12,7 +12,7 @@ from tile_eg.extract.flags import fit_ids, shrink
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.types import Level
 
-ELEMENTWISE = ("VUn", "VBin", "VBinS", "VBinR", "VBinC", "VCho", "VChoS", "VChoI", "VMask", "VMaskI")
+ELEMENTWISE = ("VUn", "VBin", "VBinS", "VAddI", "VBinR", "VBinC", "VCho", "VChoS", "VChoI", "VMask", "VMaskI")
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 ANY_BANK = Banks()
 

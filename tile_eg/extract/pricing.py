@@ -217,6 +217,7 @@ _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "VUn": lambda p, n: [p.vector(f"v{n.payload[1]}", n, n.payload[0])],
     "VBin": lambda p, n: [p.vector(f"v{n.payload[1]}", n, n.payload[0])],
     "VBinS": lambda p, n: [p.vector(f"v{_SCALAR[n.payload[1]]}", n, n.payload[0])],
+    "VAddI": lambda p, n: [p.vector("vadds", n, n.payload[0])],
     "VBinR": lambda p, n: [p.vector(f"v{n.payload[1]}_rows", n, n.payload[0])],
     "VBinC": lambda p, n: [p.vector(f"v{n.payload[1]}_cols", n, "rows")],
     "VCast": lambda p, n: [p.vector("vcast", n, n.payload[0], n.children[0])],

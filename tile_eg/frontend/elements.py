@@ -11,7 +11,7 @@ from tile_eg.frontend.extents import meet
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
 from tile_eg.frontend.parts import Part, part
-from tile_eg.frontend.positions import parts, position
+from tile_eg.frontend.positions import number, parts, position
 from tile_eg.frontend.rounding import rounded
 from tile_eg.frontend.tiles import computing, promoted, reducing, valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -156,6 +156,9 @@ class Statement:
         match e:
             case kn.Number():
                 return Scalar(self.make(e, "number", e.value, dtype=dtype))
+            case kn.Index():
+                place = number(self.c.index(e.value), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
+                return Scalar(self.make(e, "s_index", *place, dtype=F32))
             case kn.Region():
                 return self.element(e, axes)
             case kn.Unary():

@@ -29,6 +29,8 @@ class Expressions:
     """Evaluates expression trees in a scope: to an int, a float or an index Expr where it can, else to a tile expression."""
 
     scope: Scope
+    numbers: bool = False
+    """Whether what is read now may be a number of elements, where an index divides and multiplies as numbers do."""
 
     def span(self, node: Any) -> kn.Span:
         return span_of(node, self.scope.file)
@@ -39,18 +41,23 @@ class Expressions:
 
     def index(self, node: Node) -> Expr:
         """An expression that stands where an index does."""
-        return sc.as_index(self.value(node), self.span(node))
+        outside, self.numbers = self.numbers, False
+        found = sc.as_index(self.value(node), self.span(node))
+        self.numbers = outside
+        return found
 
     def size(self, node: Node, what: str) -> int:
         return sc.as_size(self.value(node), what, self.span(node))
 
     def tile(self, node: Node) -> kn.TileExpr:
         """An expression that stands where a tile does: a number becomes a Number; windows may still be open."""
+        outside, self.numbers = self.numbers, True
         v = self.value(node)
+        self.numbers = outside
         if of_elements(v):
             raise TileError("a condition is no value", self.span(node), help="choose by it: select(x < y, 1, 0)")
         if isinstance(v, Expr):
-            raise TileError("a grid or loop variable cannot be used as a value", self.span(node))
+            return kn.Index(v, self.span(node))
         return kn.Number(float(v), self.span(node)) if isinstance(v, int | float) else v
 
     def condition(self, node: Node) -> Expr:
@@ -92,7 +99,7 @@ class Expressions:
         if op == "@":
             return self._product(left, right, self.span(node))
         x, y = self.value(left), self.value(right)
-        if is_scalar(x) and is_scalar(y):
+        if is_scalar(x) and is_scalar(y) and not (self.numbers and sc.leaves_integers(str(op), x, y)):
             return sc.arithmetic(str(op), x, y, self.span(node))
         if op not in BINARY:
             raise TileError(f"`{op}` works on sizes and indices, not on tiles", self.span(node))

@@ -76,6 +76,8 @@ def _scalar(tiles: Tiles, s: Term, p: Part, name: str, span: Span | None) -> Ter
     if s.op == "s_choose_at":
         args[3] = args[3] - (p.row * args[1] + p.col * args[2])
         args[1] *= p.step
+    if s.op == "s_index":
+        args = [args[0] * p.step, args[1], args[2] + p.row * args[0] + p.col * args[1]]
     if s.op == "s_reduce":
         raise TileError(f"a part of `{name}` is not supported here: a reduction has made it", span)
     return tiles.make(span, s.op, *(_scalar(tiles, a, p, name, span) if isinstance(a, Term) else a for a in args), dtype=s.dtype)

@@ -25,6 +25,14 @@ class Position(NamedTuple):
     bound: Expr
 
 
+class Place(NamedTuple):
+    """`row * r + col * c + start`, where r and c are an element's place in its tile."""
+
+    row: int
+    col: int
+    start: Expr
+
+
 def parts(e: Select) -> tuple[TileExpr, TileExpr, Expr]:
     """A choice by one comparison `a < b`: what is taken where it holds, what else, and the comparison.
 
@@ -47,25 +55,50 @@ def position(
     """
     if c.op != "lt":
         raise TileError(f"`{index_text(c)}` is no comparison of indices", span)
-    steps, bound = {}, ix.ZERO
-    for atom, k in ix.terms_of(c.args[1] - c.args[0]).items():
+    row, col, bound = _along(c.args[1] - c.args[0], axes, extents, span, index_text(c))
+    _refuse_beyond(_reach(row, col, axes, extents), "positions up to", span)
+    low, high = ix.bounds(bound, ranges)
+    if max(-low, high) >= EXACT:
+        bound = ix.maximum(-EXACT, ix.minimum(EXACT, bound))
+    return Position("lt", -row, -col, bound)
+
+
+def number(
+    e: Expr, axes: tuple[str | None, str | None], extents: Mapping[str, int], ranges: Ranges, span: Span | None
+) -> Place:
+    """An index as a number at the elements of a tile; TileError where f32 does not hold it exactly."""
+    place = _along(e, axes, extents, span, index_text(e))
+    low, high = ix.bounds(place.start, ranges)
+    _refuse_beyond(_reach(place.row, place.col, axes, extents) + max(-low, high), "numbers up to", span)
+    return place
+
+
+def _along(
+    e: Expr, axes: tuple[str | None, str | None], extents: Mapping[str, int], span: Span | None, text: str
+) -> Place:
+    """An index as multiples of an element's row and column, and what does not go with them."""
+    steps, rest = {}, ix.ZERO
+    for atom, k in ix.terms_of(e).items():
         if atom.op == "var" and atom.args[0] in extents:
-            steps[atom.args[0]] = -k
+            steps[atom.args[0]] = k
         elif ix.variables(atom) & extents.keys():
             raise TileError(
-                f"`{index_text(c)}` is not linear in the loop's variables: not supported yet", span,
+                f"`{text}` is not linear in the loop's variables: not supported yet", span,
                 help="positions are compared as in bx*64 + i >= k*64 + j",
             )  # fmt: skip
         else:
-            bound = bound + atom * k
+            rest = rest + atom * k
     foreign = [v for v in steps if v not in axes and extents[v] > 1]
     if foreign:
         raise TileError(f"`{foreign[0]}` is no coordinate of what is written here: not supported yet", span)
     row, col = (steps.get(v, 0) if v else 0 for v in axes)
-    reach = sum(abs(k) * extents[v] for v, k in steps.items())
+    return Place(row, col, rest)
+
+
+def _reach(row: int, col: int, axes: tuple[str | None, str | None], extents: Mapping[str, int]) -> int:
+    return sum(abs(k) * extents.get(v, 1) for k, v in zip((row, col), axes, strict=True) if v)
+
+
+def _refuse_beyond(reach: float, what: str, span: Span | None) -> None:
     if reach >= EXACT:
-        raise TileError(f"positions up to {reach} are compared, and whole numbers are exact up to {EXACT} only", span)
-    low, high = ix.bounds(bound, ranges)
-    if max(-low, high) >= EXACT:
-        bound = ix.maximum(-EXACT, ix.minimum(EXACT, bound))
-    return Position("lt", row, col, bound)
+        raise TileError(f"{what} {reach} are too large here: whole numbers are exact up to {EXACT} only", span)

@@ -119,6 +119,8 @@ class Printer:
             case kn.Number():
                 text = number_text(e.value)
                 return f"({text})" if text.startswith("-") and tight else text
+            case kn.Index():
+                return index_text(e.value) if e.value.op == "var" else f"({index_text(e.value)})"
             case kn.Binary() if e.op in OPERATORS:
                 sign, strength = OPERATORS[e.op]
                 text = f"{self.expression(e.x, strength)} {sign} {self.expression(e.y, strength + 1)}"

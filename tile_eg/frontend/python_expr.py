@@ -16,6 +16,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_values import (
+    TILE_NODES,
     Buffer,
     Item,
     Slice,
@@ -31,7 +32,7 @@ from tile_eg.frontend.python_values import (
 from tile_eg.frontend.python_words import HANDLERS
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Span, Unary
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Span, Unary
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
@@ -115,6 +116,8 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
     if isinstance(x, Expr) or isinstance(y, Expr):
+        if op is ast.Div or isinstance(x, float) or isinstance(y, float):
+            return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
         if not (is_index(x) and is_index(y)) or op not in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod):
             symbol = ast.unparse(node) if isinstance(node, ast.BinOp) else name
             raise b.error(f"{symbol}: indices have +, -, *, // and % with integers", node)
@@ -280,6 +283,8 @@ def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     """An integer known now or at run time, as an index expression."""
     if isinstance(value, Window) and value.is_point:
         raise b.error("an index read from a buffer is not supported yet", node)
+    if isinstance(value, TILE_NODES) and not isinstance(value, Region):
+        raise b.error(f"an index is a whole number, not {ast.unparse(node)}", node, "indices have +, -, *, // and %")
     if not is_index(value):
         raise b.error(f"an index is needed here, not {describe(value)}", node)
     return index.wrap(value)

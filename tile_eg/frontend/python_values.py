@@ -14,6 +14,7 @@ from tile_eg.ir.kernel import (
     Broadcast,
     Cast,
     Choose,
+    Index,
     MatMul,
     Number,
     Reduce,
@@ -25,7 +26,7 @@ from tile_eg.ir.kernel import (
 )
 from tile_eg.ir.types import DType, dtype_of
 
-TILE_NODES = (Region, Number, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose)
+TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose)
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def as_tile(value: Any, span: Span | None) -> TileExpr:
     if isinstance(value, Transposed):
         raise TileError("a transposed tile has a meaning beside @ only", span)
     if isinstance(value, Expr):
-        raise TileError("an index as a number in tile arithmetic is not supported yet", span)
+        return Index(value, span)
     return as_region(value, span)
 
 

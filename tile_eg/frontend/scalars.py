@@ -76,6 +76,12 @@ def arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None = None) -> Scala
     return _NUMBERS[op](a, b)
 
 
+def leaves_integers(op: str, a: Scalar, b: Scalar) -> bool:
+    """Whether an index is divided, or meets a number that is not whole: no index any more, but a number."""
+    kinds = (type(a), type(b))
+    return Expr in kinds and (op == "/" or float in kinds)
+
+
 def _index_arithmetic(op: str, a: Scalar, b: Scalar, span: Span | None) -> Scalar:
     if op == "/":
         raise TileError("`/` does not give an integer here", span, help="write // for whole-number division of indices")

@@ -11,14 +11,13 @@ from math import prod
 from types import MappingProxyType
 
 from tile_eg.errors import TileError, in_source
-from tile_eg.frontend import elements, fold
+from tile_eg.frontend import elements, fold, positions
 from tile_eg.frontend.dependence import is_row_loop
 from tile_eg.frontend.extents import smaller
 from tile_eg.frontend.fold import Varying
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
 from tile_eg.frontend.planes import without_planes
-from tile_eg.frontend.positions import parts, position
 from tile_eg.frontend.ranges import decided, surely_equal
 from tile_eg.frontend.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -168,6 +167,8 @@ class Converter:
         match e:
             case kn.Number():
                 return t.fill(e.value, shape, dtype, e.span)
+            case kn.Index():
+                return t.index(positions.number(self.index(e.value), (None, None), {}, t.ranges, e.span), shape, e.span)
             case kn.Region():
                 return self.region(e, env)
             case kn.Unary():
@@ -194,8 +195,8 @@ class Converter:
         truth = self.truth(e.condition)
         if truth is not None:
             return self.tile(e.x if truth else e.y, env, shape, dtype)
-        x, y, c = parts(e)
-        holds = position(self.index(c), (None, None), {}, self.tiles.ranges, e.span)
+        x, y, c = positions.parts(e)
+        holds = positions.position(self.index(c), (None, None), {}, self.tiles.ranges, e.span)
         return self.tiles.choose_at(holds, self.pair(x, y, env, shape, dtype), e.span)
 
     def pair(self, a: kn.TileExpr, b: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> tuple[Term, Term]:

@@ -8,7 +8,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.frontend.extents import inside, known_as, meet
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.positions import Position
+from tile_eg.frontend.positions import Place, Position
 from tile_eg.frontend.ranges import Ranges
 from tile_eg.frontend.rounding import rounded
 from tile_eg.ir import index as ix
@@ -95,6 +95,12 @@ class Tiles:
         rows, cols = shape
         valid: dict[str, Any] = {"vrows": ix.const(rows), "vcols": ix.const(cols)}
         return self.make(span, "fill", float(value), rows=rows, cols=cols, dtype=dtype, **valid)
+
+    def index(self, place: Place, shape: tuple[int, int], span: Span | None) -> Term:
+        """A tile whose elements are an index, which may go with their place in it."""
+        rows, cols = shape
+        number = self.make(span, "s_index", *place, dtype=F32)
+        return self.make(span, "nest", number, rows=rows, cols=cols, dtype=F32, vrows=ix.const(rows), vcols=ix.const(cols))
 
     def cast(self, x: Term, dtype: DType, span: Span | None) -> Term:
         if x.dtype == dtype:

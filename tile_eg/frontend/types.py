@@ -48,7 +48,7 @@ class Typing:
         match e:
             case kn.Region():
                 return self.region(e)
-            case kn.Number():
+            case kn.Number() | kn.Index():
                 return Type((), None)
             case kn.Unary():
                 return self.of(_known(e, e.op, UNARY).x)

@@ -11,6 +11,7 @@ from tile_eg.ir.kernel import (
     Broadcast,
     Cast,
     Choose,
+    Index,
     MatMul,
     Number,
     Reduce,
@@ -60,7 +61,7 @@ def known_shape(e: TileExpr | OpenWindow) -> Shape | None:
             return None
         case Region():
             return e.shape
-        case Number():
+        case Number() | Index():
             return ()
         case Unary() | Cast():
             return known_shape(e.x)

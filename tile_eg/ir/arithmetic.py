@@ -53,6 +53,11 @@ def choose_at(op: str, steps: tuple[int, int], bound: int, x: Array, y: Array) -
     return np.where(COMPARE[op](steps[0] * i + steps[1] * j, np.asarray(bound)), x, y)
 
 
+def positions(i: int, j: int, rows: int, cols: int, start: int) -> Array:
+    """i * row + j * col + start of each element of a tile, in f32; whole numbers, exact up to 2^24."""
+    return (i * np.arange(rows)[:, None] + j * np.arange(cols) + start).astype(np.float32)
+
+
 def reduce(name: str, x: Array, axis: int) -> Array:
     """A reduction, accumulated in f32 and rounded to x's dtype."""
     f, _ = REDUCE[name]

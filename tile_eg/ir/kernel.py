@@ -67,6 +67,14 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Index:
+    """An index expression as a number, in f32; in an element loop it may vary with the element."""
+
+    value: Expr
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Unary:
     """op: exp ln sqrt rsqrt reciprocal abs relu sigmoid tanh neg."""
 
@@ -147,7 +155,7 @@ class Choose:
     span: Span | None = _span()
 
 
-TileExpr = Union[Region, Number, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose]
+TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose]
 
 
 @dataclass(frozen=True)

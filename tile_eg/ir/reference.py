@@ -147,6 +147,8 @@ class Block:
         match e:
             case kn.Number():
                 return Tile(np.asarray(e.value, np.float32), number=True)
+            case kn.Index():
+                return Tile(np.asarray(evaluate(e.value, env), np.float32))
             case kn.Region():
                 return self.load(e, env) if e.name in self.tensors else self.buffers[e.name].taken(self.place(e, env))
             case kn.Unary():

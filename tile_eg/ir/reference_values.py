@@ -186,6 +186,9 @@ class Run:
                 op, i, j, bound, *pair = s.args
                 x, y = (np.broadcast_to(self.scalar(p, rows, cols), (rows, cols)) for p in pair)
                 return ar.choose_at(op, (i, j), self.at(bound), x, y)
+            case "s_index":
+                i, j, start = s.args
+                return ar.positions(i, j, rows, cols, self.at(start))
             case "s_cast":
                 return self.scalar(s.args[0], rows, cols).astype(numpy_dtype(_dtype(s)))
             case "s_reduce":

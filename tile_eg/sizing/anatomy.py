@@ -10,7 +10,9 @@ from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
 from tile_eg.ir.values import Term, Values
 
 VERSIONS = ("given", "store", "targ", "tproj")
-SCALAR = ("elem", "elem_row", "elem_col", "number", "s_unary", "s_binary", "s_reduce", "s_cast", "s_choose", "s_choose_at")
+SCALAR = (
+    "elem", "elem_row", "elem_col", "number", "s_index", "s_unary", "s_binary", "s_reduce", "s_cast", "s_choose", "s_choose_at",
+)  # fmt: skip
 COMPUTED = ("unary", "binary", "reduce", "cast", "choose", "choose_at", "nest")
 
 
