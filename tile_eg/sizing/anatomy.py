@@ -67,6 +67,14 @@ class Anatomy:
             return t.args[0].args[2][t.args[1]][1] in cube
         return t.op == "arg" and self.loops[t.args[0]].args[2][t.args[1]][1] in cube
 
+    @cached_property
+    def halves(self) -> bool:
+        """Whether the two vector cores of a block can share its tiles: by rows, two or more for each, or along vectors."""
+        tiles = [t for t in self.terms if t.rows and t.op in ("load", *COMPUTED)]
+        rows = [t.rows for t in tiles if t.rows > 1]
+        along = any(t.op == "reduce" and t.args[0] == 1 for t in tiles)
+        return all(n % 4 == 0 for n in rows) if rows else not along
+
     # ---- loops ----
 
     def depth(self, region: int) -> int:

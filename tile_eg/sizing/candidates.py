@@ -15,7 +15,8 @@ from tile_eg.sizing.estimate import Estimate, estimate
 
 COARSE = (16, 32, 64, 128, 256, 512)
 FINE = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
-STARTS = (128, 32)
+SMALL, LONG = (1, 2, 4, 8), (1024, 2048, 4096)  # rows and columns of tiles on vector cores alone
+STARTS, SMALL_START = (128, 32), 8
 MOST = 120  # estimates in one search
 UNSURE = 0.03
 NEAR = 1.3  # tiles whose sides' ratios are no more are near each other
@@ -46,9 +47,17 @@ class Climb:
     def run(self) -> list[Candidate]:
         """Every candidate that was met, best first."""
         for start in STARTS:
-            self._climb((start,) * len(self.kernel.open), _coarse)
-        self._climb(self._best().sizes if self._best() else (STARTS[0],) * len(self.kernel.open), _fine)  # type: ignore[union-attr]
+            self._climb((start,) * len(self.kernel.open), lambda at: _coarse(self._ladder(COARSE), at))
+        if self._ladder(COARSE) != COARSE:
+            self._climb((SMALL_START,) * len(self.kernel.open), lambda at: _coarse(self._ladder(COARSE), at))
+        best = self._best()
+        self._climb(best.sizes if best else (STARTS[0],) * len(self.kernel.open), lambda at: _fine(self._ladder(FINE), at))
         return sorted((c for c in self.seen.values() if c), key=lambda c: c.rank)
+
+    def _ladder(self, sizes: Sizes) -> Sizes:
+        """The sizes to try: whole fractals where there are products."""
+        cube = any(c.estimate.cube for c in self.seen.values() if c)
+        return sizes if cube or not any(self.seen.values()) else (*SMALL, *sizes, *LONG)
 
     def _best(self) -> Candidate | None:
         return min((c for c in self.seen.values() if c), key=lambda c: c.rank, default=None)
@@ -81,22 +90,22 @@ def named(names: Sequence[str], sizes: Sizes) -> Mapping[str, int]:
     return dict(zip(names, sizes, strict=True))
 
 
-def _coarse(at: Sizes) -> Iterator[Sizes]:
+def _coarse(ladder: Sizes, at: Sizes) -> Iterator[Sizes]:
     """Twice or half a size; twice the one and half the other; two sizes swapped."""
     for i in range(len(at)):
-        yield from _moved(COARSE, at, {i: 1})
-        yield from _moved(COARSE, at, {i: -1})
+        yield from _moved(ladder, at, {i: 1})
+        yield from _moved(ladder, at, {i: -1})
     for i, j in permutations(range(len(at)), 2):
-        yield from _moved(COARSE, at, {i: 1, j: -1})
+        yield from _moved(ladder, at, {i: 1, j: -1})
         if i < j and at[i] != at[j]:
             yield tuple(at[{i: j, j: i}.get(x, x)] for x in range(len(at)))
 
 
-def _fine(at: Sizes) -> Iterator[Sizes]:
+def _fine(ladder: Sizes, at: Sizes) -> Iterator[Sizes]:
     """One size a step up or down."""
     for i in range(len(at)):
-        yield from _moved(FINE, at, {i: 1})
-        yield from _moved(FINE, at, {i: -1})
+        yield from _moved(ladder, at, {i: 1})
+        yield from _moved(ladder, at, {i: -1})
 
 
 def _moved(ladder: Sizes, at: Sizes, by: Mapping[int, int]) -> Iterator[Sizes]:

@@ -11,12 +11,14 @@ from math import gcd
 
 from tile_eg.chips import Chip
 from tile_eg.egraph.deeper import Tiling, with_deeper_loops
-from tile_eg.ir.index import Expr, terms_of
+from tile_eg.ir.index import BLOCK, Expr, terms_of, variables
+from tile_eg.ir.machine import REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.types import F32, Level
 from tile_eg.ir.values import Term, Values
 from tile_eg.sizing.anatomy import COMPUTED, VERSIONS, Anatomy
 from tile_eg.timeline.instruction import Work, cycles
+from tile_eg.timeline.reuse import with_reads
 
 LONG_ROW = 512  # bytes: a longer row of a panel brings nothing
 HALVES = 2
@@ -26,12 +28,16 @@ STEPS = ((128, 256), (256, 128), (128, 128), (64, 256), (256, 64))  # m and n of
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Cycles of the whole kernel, blocks, the tiles that a block stores, and the bytes that levels would have to hold."""
+    """Cycles of the whole kernel, blocks, the tiles that a block stores, and the bytes that levels would have to hold.
+
+    `cube` says whether it has products.
+    """
 
     cycles: float
     blocks: int
     stored: tuple[tuple[int, int], ...]
     bytes: dict[Level, int]
+    cube: bool
 
     def excess(self, chip: Chip) -> float:
         """How many times too small the smallest level is; at most 1 where all fits."""
@@ -39,24 +45,27 @@ class Estimate:
 
 
 def estimate(values: Values, chip: Chip) -> Estimate:
-    """As many turns of all cores as the blocks need; in the mean of the turns some cores have nothing to do."""
+    """The launch, and as many turns of all cores as the blocks need; in the mean of the turns some cores have nothing to do."""
     anatomy = Anatomy(values)
-    cores = chip.cube_cores if anatomy.cube else chip.vector_cores // HALVES
+    shares = HALVES if anatomy.cube or anatomy.halves else 1
+    cores = chip.cube_cores if anatomy.cube else chip.vector_cores // shares
     turns = -(-values.blocks // cores)
-    one = _Estimator(anatomy, chip, values.blocks / turns)
+    one = _Estimator(anatomy, chip, values.blocks / turns, shares)
     stored = tuple(sorted((t.args[3].rows, t.args[3].cols) for t in anatomy.terms if t.op == "store"))
-    return Estimate(one.filled() + (turns - 1) * one.block(), values.blocks, stored, one.room())
+    launch = min(values.blocks, cores) * shares * chip.launch.core_us * chip.clock_mhz
+    return Estimate(launch + one.filled() + (turns - 1) * one.block(), values.blocks, stored, one.room(), bool(anatomy.cube))
 
 
 class _Estimator:
-    """One block while `at_once` of them run, in the mean."""
+    """One block while `at_once` of them run, in the mean; `shares` vector cores work on its tiles."""
 
-    def __init__(self, anatomy: Anatomy, chip: Chip, at_once: float) -> None:
-        self.values, self.chip, self.a = anatomy.values, chip, anatomy
+    def __init__(self, anatomy: Anatomy, chip: Chip, at_once: float, shares: int) -> None:
+        self.values, self.a, self.shares = anatomy.values, anatomy, shares
+        self.chip = chip if anatomy.cube else with_reads(chip, self._read_share())
         self.tilings = with_deeper_loops(self.values)[1]
         self.busy: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         self.priced: dict[Work, float] = {}
-        self.sharing = {AIC: at_once, AIV: min(HALVES * at_once, chip.vector_cores)}
+        self.sharing = {AIC: at_once, AIV: min(shares * at_once, chip.vector_cores)}
         self.factor = {loop: self._factor(loop) for loop in {t.loop for t in self.tilings}}
         for t in anatomy.terms:
             self._count(t)
@@ -66,12 +75,13 @@ class _Estimator:
         return sum(self._of(0).values()) + sum(self._loop(x) for x in self._loops(0))
 
     def block(self) -> float:
-        """Cycles of a block among others: its slowest pipe."""
+        """Cycles of a block among others: its slowest pipe; all of them, where UB has no room to load and store beside the work."""
         pipes: dict[str, float] = defaultdict(float)
         for region, busy in self.busy.items():
             for pipe, c in busy.items():
                 pipes[pipe] += c * self.a.trips(region)
-        return max(pipes.values(), default=0.0)
+        overlap = self.a.cube or min(self._ub(twice=True), 2 * self._ub()) <= self.chip.level_bytes(Level.UB)
+        return max(pipes.values(), default=0.0) if overlap else sum(pipes.values())
 
     def room(self) -> dict[Level, int]:
         """Bytes that each level would have to hold."""
@@ -81,7 +91,7 @@ class _Estimator:
 
     def _add(self, region: int, work: Work, times: float = 1.0) -> None:
         if work not in self.priced:
-            self.priced[work] = cycles(self.chip, work)
+            self.priced[work] = cycles(self.chip, work, cold=work.pipe == "AIV.V")
         self.busy[region][work.pipe] += times * self.priced[work]
 
     def _count(self, t: Term) -> None:
@@ -126,6 +136,12 @@ class _Estimator:
             whole *= n
         rows, cols = self.a.valid(t)
         return min(1.0, whole / (rows * cols * self.a.trips(self.a.region(t)) * self.values.blocks))
+
+    def _read_share(self) -> float:
+        """Which part of what HBM moves is read."""
+        read = sum(_moved(t, self.a) * self._miss(t) for t in self.a.terms if t.op == "load")
+        written = sum(_moved(t.args[3], self.a) for t in self.a.terms if t.op == "store")
+        return read / (read + written) if written else 1.0
 
     def _product(self, t: Term) -> None:
         a, _, ta, _ = t.args
@@ -181,12 +197,16 @@ class _Estimator:
         if t.op == "reduce":
             axis, name, x = t.args
             rows, cols = self._half(x)
-            self._add(self.a.region(t), Work(f"v{'row' if axis == 1 else 'col'}{name}", rows, cols, dtype=dtype, src_dtype=dtype))
+            work = Work(f"v{'row' if axis == 1 else 'col'}{name}", rows, cols, dtype=dtype, src_dtype=dtype)
+            blocks = axis == 1 and dtype is F32 and cols % REPEAT_ELEMENTS == 0
+            forms = [work, replace(work, form="blocks")] if blocks else [work]
+            self._add(self.a.region(t), min(forms, key=lambda w: cycles(self.chip, w)))
             return
         name = {"cast": "cast", "nest": "add", "choose": "select", "choose_at": "select"}.get(t.op) or t.args[0]
         times = self.a.scalar_operations(t) if t.op == "nest" else 1
-        known = any(name == key for key, _ in self.chip.vector.ops)
-        self._add(self.a.region(t), Work(f"v{name if known else 'add'}", rows, cols, dtype=dtype, src_dtype=dtype), times)
+        op = f"v{name}" if any(name == key for key, _ in self.chip.vector.ops) else "vadd"
+        same = t.op == "binary" and t.args[1] == t.args[2]
+        self._add(self.a.region(t), Work(op, rows, cols, dtype=dtype, src_dtype=dtype, conflict=same), times)
 
     def _crossing(self, t: Term) -> None:
         """What one kind of core makes and the other reads goes through the workspace."""
@@ -204,7 +224,7 @@ class _Estimator:
 
     def _half(self, t: Term) -> tuple[int, int]:
         rows, cols = self.a.valid(t)
-        return (-(-rows // HALVES), cols) if rows > 1 else (rows, -(-cols // HALVES))
+        return (-(-rows // self.shares), cols) if rows > 1 else (rows, -(-cols // self.shares))
 
     # ---- time ----
 
@@ -257,21 +277,31 @@ class _Estimator:
         single = [t for t in self.a.cube if t.op == "matmul" and not any(u in self.a.cube for u in self.a.users[t])]
         return sum(map(_bytes, sums)) + sum(map(_bytes, single))
 
-    def _ub(self) -> int:
-        """The most that the vector cores' values take at a time, in the order in which they are made; loads in a loop twice."""
+    def _ub(self, twice: bool = False) -> int:
+        """The most that the vector cores' values take at a time, in the order in which they are made, beside the rings.
+
+        Rings of two hold what is loaded in a loop, with `twice` all that varies with the block and is loaded or stored.
+        """
         order = [t for t in reversed(self.a.terms) if self._in_ub(t)]
-        last = {t: max((i for i, u in enumerate(order) if t in self.a.users and u in self.a.users[t]), default=-1) for t in order}
-        live = peak = 0
+        at = {t: i for i, t in enumerate(order)}
+        last = {t: max((at[u] for u in self._readers(t) if u in at), default=-1) for t in order}
+        stored = {t.args[3] for t in self.a.terms if t.op == "store"} if twice else set()
+        live = peak = rings = 0
         ends: dict[int, int] = defaultdict(int)
         for i, t in enumerate(order):
-            size = -(-_bytes(t) // HALVES) * (2 if t.op == "load" and self.a.region(t) else 1)
-            done = ends.pop(i, 0)
+            size, done = -(-_packed(t) // self.shares), ends.pop(i, 0)
+            if t in stored or (t.op == "load" and (self.a.region(t) or (twice and BLOCK in variables(t.args[1])))):
+                rings, size = rings + 2 * size, 0
             live += size - (done if t.op in IN_PLACE else 0)
             peak = max(peak, live)
             live -= 0 if t.op in IN_PLACE else done
             if t.op != "arg":
                 ends[max(last[t], i + 1)] += size
-        return peak
+        return rings + peak
+
+    def _readers(self, t: Term) -> list[Term]:
+        """Who reads a value, itself or broadcast."""
+        return [u for x in self.a.users[t] for u in (self._readers(x) if x.op == "bcast" else [x])]
 
     def _in_ub(self, t: Term) -> bool:
         if t in self.a.cube or t.op in VERSIONS or not t.rows or t.op in ("bcast", "fill", "proj"):
@@ -282,7 +312,16 @@ class _Estimator:
 
 
 def _bytes(t: Term) -> int:
-    """Bytes of a tile with its rows in whole fractals or blocks."""
-    size = (t.dtype or F32).bytes
-    rows = t.rows if t.rows == 1 else -(-t.rows // 16) * 16
-    return rows * (-(-t.cols * size // 32) * 32)
+    """Bytes of a tile with its rows in whole fractals."""
+    return _packed(t) if t.rows == 1 else _packed(t) // t.rows * -(-t.rows // 16) * 16
+
+
+def _packed(t: Term) -> int:
+    """Bytes of a tile with its rows in whole blocks."""
+    return t.rows * (-(-t.cols * (t.dtype or F32).bytes // 32) * 32)
+
+
+def _moved(t: Term, a: Anatomy) -> int:
+    """Bytes of a tile that are valid, in all trips of a block."""
+    rows, cols = a.valid(t)
+    return rows * cols * (t.dtype or F32).bytes * a.trips(a.region(t))
