@@ -102,6 +102,14 @@ def test_long_rows_meet_their_operand_in_either_bank_group(tail: int) -> None:
     check([Case(op, dtype, n, 1024 // dtype.bytes * 2, tail=tail, swap=n == 8, apart=True) for op, dtype, n in rows])
 
 
+def test_rows_of_more_than_255_repeats_take_several_calls() -> None:
+    check([Case("vsub_rows", F32, 1, 64 * 256 + 70)])
+
+
+def test_rows_whose_repeats_only_run_time_knows_take_several_calls() -> None:
+    check([Case("vsub_rows", F32, 1, 64 * 300, tail=64 * 258 + 3, by_cols=True)])
+
+
 def test_a_reduction_by_blocks_splits_at_255_repeats() -> None:
     check([Case("vrowmax", F32, 267, 64, blocks=True)])
 

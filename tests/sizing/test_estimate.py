@@ -57,6 +57,32 @@ def test_what_vector_cores_work_on_has_to_fit_ub_half_on_each():
     assert estimated("softmax", M=64, N=8192, BM=64).excess(CHIP) > 1
 
 
+def test_rows_on_vector_cores_are_not_padded_to_fractals():
+    few, many = (estimated("rms_norm", M=4096, N=4096, BM=rows).bytes[Level.UB] for rows in (4, 16))
+    assert few < many / 2
+
+
+def test_a_block_that_fills_ub_cannot_load_beside_its_work():
+    shape = {"M": 65536, "N": 1024}
+    assert estimated("rms_norm", **shape, BM=32).cycles > 1.5 * estimated("rms_norm", **shape, BM=16).cycles
+
+
+def test_reads_get_their_share_of_what_hbm_gives_to_reads_and_writes():
+    m, n = 65536, 1024
+    seconds = estimated("softmax", M=m, N=n, BM=16).cycles / (CHIP.clock_mhz * 1e6)
+    assert 1 < seconds / (8 * m * n / CHIP.shared.hbm_mixed) < 1.1
+
+
+@pytest.mark.parametrize(("rows", "halves"), [(1, False), (2, False), (4, True), (6, False), (8, True)])
+def test_two_vector_cores_share_tiles_that_have_two_rows_for_each(rows, halves):
+    assert Anatomy(values_of("rms_norm", M=64, N=1024, BM=rows)).halves is halves
+
+
+def test_each_core_that_is_launched_costs():
+    one, many = (estimated("vector_add", M=64, N=64, BM=rows, BN=64) for rows in (64, 4))
+    assert many.cycles - one.cycles > 15 * CHIP.launch.core_us * CHIP.clock_mhz
+
+
 def test_products_and_their_sums_lie_in_l0c_and_a_rescaled_sum_does_not():
     assert {t.op for t in Anatomy(values_of("gemm")).cube} == {"matmul", "binary", "arg", "proj"}
     assert {t.op for t in Anatomy(values_of("flash_attention")).cube} == {"matmul"}

@@ -164,22 +164,29 @@ def _along(s: Scope, j: Job) -> list[str]:
     """Calls walk down the rows, repeats walk along the columns: plain counts unless an operand is broadcast along them."""
     r = s.fresh("row")
     s.ranges[r] = (0, s.high(j.rows) - 1)
-    operands = [s.at(v.tile, ix.var(r) * v.row) for v in j.views]
     if all(v.chunk for v in j.views):
-        return counted(r, s.cpp(j.rows), j.flat(operands, s.cpp(j.cols)))
+        return counted(r, s.cpp(j.rows), j.flat([s.at(v.tile, ix.var(r) * v.row) for v in j.views], s.cpp(j.cols)))
     strides = [str(v.block_stride) for v in j.views] + [str(v.chunk_blocks) for v in j.views]
     full = j.cols // j.lanes
     rest = j.cols - full * j.lanes
-    body = []
-    if s.high(full) > 0:
-        repeat = s.field(j.instr, "repeat", full, REPEATS)
-        lines = j.masked(operands, str(j.lanes), repeat, strides)
-        body += lines if s.low(full) > 0 else block(f"if ({repeat} > 0)", lines)
+    body = _repeated(s, j, [ix.var(r) * v.row for v in j.views], [v.chunk for v in j.views], full, strides)
     if rest != ZERO:
         ends = [s.at(v.tile, ix.var(r) * v.row + full * v.chunk) for v in j.views]
         lines = j.masked(ends, s.cpp(rest), "1", strides)
         body += lines if rest.value else block(f"if ({s.cpp(rest)} > 0)", lines)
     return counted(r, s.cpp(j.rows), body)
+
+
+def _repeated(s: Scope, j: Job, places: list[Expr], steps: list[int], count: Expr, strides: list[str]) -> list[str]:
+    """`count` full repeats, at most 255 a call; `steps` are the elements of each operand from repeat to repeat."""
+    out: list[str] = []
+    for first in range(0, s.high(count), REPEATS):
+        operands = [s.at(v.tile, at + first * step) for v, at, step in zip(j.views, places, steps, strict=True)]
+        part = ix.minimum(ix.const(REPEATS), count - first) if s.high(count) > first + REPEATS else count - first
+        repeat = s.field(j.instr, "repeat", part, REPEATS)
+        lines = j.masked(operands, str(j.lanes), repeat, strides)
+        out += lines if s.low(part) > 0 else block(f"if ({repeat} > 0)", lines)
+    return out
 
 
 def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
@@ -196,9 +203,8 @@ def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
     for odd in (0, 1):
         copy = (own + theirs + odd + 1) % 2
         places = [pair + copy * size if v == blocks else at * view.row + odd * size for v, view in enumerate(j.views)]
-        operands = [s.at(view.tile, place) for view, place in zip(j.views, places, strict=True)]
         strides = [str(v.block_stride) for v in j.views] + [str(2 * v.chunk_blocks) for v in j.views]
-        body += j.masked(operands, str(size), s.field(j.instr, "repeat", j.cols // (2 * size), REPEATS), strides)
+        body += _repeated(s, j, places, [2 * v.chunk for v in j.views], j.cols // (2 * size), strides)
     return counted(r, s.cpp(j.rows), body)
 
 

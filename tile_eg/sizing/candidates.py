@@ -91,10 +91,10 @@ def named(names: Sequence[str], sizes: Sizes) -> Mapping[str, int]:
 
 
 def _coarse(ladder: Sizes, at: Sizes) -> Iterator[Sizes]:
-    """Twice or half a size; twice the one and half the other; two sizes swapped."""
+    """Twice or half a size, or a quarter; twice the one and half the other; two sizes swapped."""
     for i in range(len(at)):
-        yield from _moved(ladder, at, {i: 1})
-        yield from _moved(ladder, at, {i: -1})
+        for by in (1, -1, -2):
+            yield from _moved(ladder, at, {i: by})
     for i, j in permutations(range(len(at)), 2):
         yield from _moved(ladder, at, {i: 1, j: -1})
         if i < j and at[i] != at[j]:

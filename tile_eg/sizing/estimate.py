@@ -75,7 +75,7 @@ class _Estimator:
         return sum(self._of(0).values()) + sum(self._loop(x) for x in self._loops(0))
 
     def block(self) -> float:
-        """Cycles of a block among others: its slowest pipe; all of them, where UB has no room to load and store beside the work."""
+        """Cycles of a block among others: its slowest pipe; all of them, where UB has no room to load and store meanwhile."""
         pipes: dict[str, float] = defaultdict(float)
         for region, busy in self.busy.items():
             for pipe, c in busy.items():
