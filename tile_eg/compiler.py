@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import DEFAULT_CHIP, Chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import check_arguments, signature
-from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.types import Level
 from tile_eg.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, stage
@@ -322,7 +322,7 @@ def meaning(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.nd
     """What the kernel's outputs are by its own sequential meaning, computed in NumPy; arrays as in `Planned.run`."""
     from tile_eg.ir.reference import run_kernel
 
-    check_arguments(kernel.tensors, arrays)
+    check_arguments(kernel.tensors, arrays, added_to(kernel))
     with stage("reference", kernel.source):
         return run_kernel(kernel, arrays)
 

@@ -20,7 +20,7 @@ from tile_eg.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import check_argument
-from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.open_kernel import AUTO, open_kernel
 from tile_eg.language import PrimFunc
 from tile_eg.search import SearchOptions, search_options
@@ -159,7 +159,9 @@ def run_lowered(lowered: Lowered, arrays: Mapping[str, np.ndarray]) -> dict[str,
     """The outputs of a run in the simulator by tensor name; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
-    inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in lowered.kernel.tensors if not t.output}
+    given = added_to(lowered.kernel)
+    tensors = [t for t in lowered.kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
+    inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
     return lowered.run(inputs).outputs
 
 

@@ -306,6 +306,12 @@ def _reduce_word(name: str) -> Word:
     return Word(name, inspect.signature(reduce), __doc__=doc)
 
 
+@word
+def atomic_add(dst: Any, src: Any) -> None:
+    """dst += src, where dst is a window of a tensor to which other blocks may add as well, in any order. The tensor begins with
+    what it is given, or with zeros."""
+
+
 reduce_max, reduce_min, reduce_sum = (_reduce_word(f"reduce_{op}") for op in ("max", "min", "sum"))
 
 # Elementwise words. Three spellings: destination first (T.tile.exp(dst, src)), destination last (T.vexp(src, dst) and
@@ -329,6 +335,7 @@ def _tile_clear(buffer: Any) -> None: ...
 def _tile_cast(dst: Any, src: Any, mode: str = "CAST_RINT", count: Any = None) -> None: ...
 def _tile_broadcast(dst: Any, src: Any, axis: int | None = None) -> None: ...
 def _tile_multiply_add(dst: Any, a: Any, b: Any) -> None: ...
+def _tile_atomic(dst: Any, src: Any) -> None: ...
 def _tile_bound(out: Any, buffer: Any, bound: Any, count: Any = None) -> None: ...
 def _tile_clamp(out: Any, buffer: Any, low: Any, high: Any, count: Any = None) -> None: ...
 def _unary(x: Any, dst: Any = None) -> Any: ...
@@ -344,11 +351,11 @@ def _missing(prefix: str, level: str, names: str) -> dict[str, Word]:
 
 _TILE_LATER = """pow leaky_relu bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_lshift bitwise_rshift sin cos round
     transpose createvecindex arith_progression compare select gather gatherb gather_mask sort sort32 merge_sort topk
-    init_sort_buf wholereducemax wholereducemin wholereducesum block_reduce_max block_reduce_min block_reduce_sum atomic_add
+    init_sort_buf wholereducemax wholereducemin wholereducesum block_reduce_max block_reduce_min block_reduce_sum
     bilinear_interpolation brcb brcb_experiment row_expand_mul row_expand_mul_experiment row_expand_sub_experiment
     row_expand_div_experiment sub_experiment abs_experiment mins_experiment reduce_sum_experiment fill_experiment
     gathermask_experiment sum_experiment reduce_sum_mask_experiment datacachecleanandinvalid_experiment"""
-_LATER = """alloc_var If Then Else Select Persistent view reshape reinterpretcast reinterpret atomic_add printf
+_LATER = """alloc_var If Then Else Select Persistent view reshape reinterpretcast reinterpret printf
     print dump_tensor dynamic dyn loop_break while_loop set_deq_scale verf vpow vand vor vnot vxor vcmp vselect vcumsum
     erf pow sin cos floor ceil round bitwise_and bitwise_or cumsum any_of all_of call_extern contiguous shmem_put_nbi
     shmem_get_nbi shmem_ub_put_nbi shmem_ub_get_nbi c2d_im2col Then alloc_local wait_wgmma"""
@@ -364,6 +371,7 @@ tile = SimpleNamespace(
     **_like(_tile_cast, ["cast"], "tile.", "dst = src in dst's dtype"),
     **_like(_tile_broadcast, ["broadcast"], "tile.", "dst = src along each row (axis 0) or each column (axis 1)"),
     **_like(_tile_multiply_add, ["axpy", "mul_add_dst"], "tile.", "dst = dst + a * b"),
+    **_like(_tile_atomic, ["atomic_add"], "tile.", "dst += src, where other blocks may add to dst as well"),
     **_like(_tile_bound, ["clamp_min", "clamp_max"], "tile.", "out = the buffer, not beyond the bound"),
     **_like(_tile_clamp, ["clamp"], "tile.", "out = the buffer within low .. high"),
 )

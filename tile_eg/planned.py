@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype
+from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Program
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
@@ -128,13 +129,13 @@ class Planned:
         return MemoryMap(self.program, self.chip)
 
     def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True, order: int | None = None) -> Run:
-        """The emitted text, run in the simulator on an array for every input, by tensor name.
+        """The emitted text, run in the simulator on an array for every input, by tensor name; and for outputs that are added to.
 
         TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
         unless `strict` is off: then the findings are in the result. `order` is a seed: instructions then take effect in an
         unfavourable order among those that the flags allow, not in that of the program.
         """
-        check_arguments(self.program.tensors, arrays)
+        check_arguments(self.program.tensors, arrays, self.program.added_to)
         with stage("simulate"):
             run = _simulated(self, arrays, order)
         if strict:
@@ -143,7 +144,6 @@ class Planned:
 
 
 def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None) -> Run:
-    import numpy as np
 
     from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
@@ -154,16 +154,24 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
     done = simulate(
         planned.source,
         kernel_symbol(p),
-        [np.empty(t.shape, numpy_dtype(t.dtype)) if t.output else arrays[t.name] for t in p.tensors],
+        [_begun(t, arrays) for t in p.tensors],
         kernel_type=p.kernel_type,
         launch=launch_blocks(p),
         workspace=-(-workspace_bytes(p) // launch_blocks(p)),
         outputs=written,
+        inout=[i for i in written if p.tensors[i].name in p.added_to],
         capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),
     )
     return Run({p.tensors[i].name: a for i, a in zip(written, done.outputs, strict=True)}, done.findings, done.counts)
+
+
+def _begun(t: Tensor, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """What a tensor holds when the kernel begins: an output what it was given, or zeros to add to."""
+    import numpy as np
+
+    return arrays[t.name] if t.name in arrays else np.zeros(t.shape, numpy_dtype(t.dtype))
 
 
 def plan(program: Program, chip: str | None = None) -> Planned:

@@ -72,7 +72,8 @@ def lowered(text: str) -> Lowered:
 
 
 def payloads(text: str) -> set[tuple]:
-    return {(g.op, *g.payload) for g in graph_of(text).grids}
+    """The orders of tiles that are offered."""
+    return {(g.op, *g.payload) for g in graph_of(text).grids if g.op != "Parts"}
 
 
 def grid(blocks: int, window: int = 0, along: int = 0) -> Node:

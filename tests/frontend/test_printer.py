@@ -58,6 +58,8 @@ def one_line(statement: str) -> str:
     "a = rowmax(a)[:, None] * a",
     "v = rowsum(abs(a)) / 3",
     "C[0, 0] = a",
+    "atomic C[0, 0] += a",
+    "atomic C[0, 0] += a * 2",
     "a = f32(f16(a))",
 ])  # fmt: skip
 def test_a_statement_prints_as_it_was_written(statement):

@@ -18,6 +18,8 @@ WORDS = {
     "copy of a column vector": ("T.copy(S[c * 16, 0], w)", "w = S[c*16 : c*16 + 16, 0]"),
     "copy with ReLU": ("T.copy(f, h, enable_relu=True)", "h = relu(f)"),
     "copy of an expression": ("T.copy(x + y, O[c * 16, 0])", "O[c*16, 0] = x + y"),
+    "atomic_add": ("T.atomic_add(O[c * 16, 0], x)", "atomic O[c*16, 0] += x"),
+    "tile.atomic_add": ("T.tile.atomic_add(O[c * 16, 0], x + y)", "atomic O[c*16, 0] += x + y"),
     "fill": ("T.fill(x, 2.5)", "x = 2.5"),
     "tile.fill": ("T.tile.fill(x, -(2**30))", "x = -1073741824"),
     "fill with infinity": ("T.fill(v, -T.infinity('float32'))", "v = -inf"),

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tile_eg.ir.index import ONE, Expr, const, minimum, terms_of, var, variables
-from tile_eg.ir.values import Term, Values
+from tile_eg.ir.values import VERSIONS, Term, Values
 
 FACTORS = (2, 4, 8)
 LONGER = (2, 3, 4, 8)  # trips whose tiles one load may bring
 MANY = 4  # as many such loads there are at least: with fewer the first one, which nothing hides, weighs more than what is won
 LEAST_ROW = 256  # elements of a row from which a longer one gains little
 DEEPEST = 1024  # elements of depth beyond which no pair of panels fits L1 twice
-VERSIONS = ("given", "store", "targ", "tproj")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from tile_eg.egraph.deeper import Tiling, loads_in, longer_loads
 from tile_eg.egraph.meeting import accesses, meetings
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.types import DType
-from tile_eg.ir.values import Term, Values
+from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
 
 LONG = 256  # the depth from which a product may be had in two halves: each has rows of 256 bytes and more
 
@@ -113,7 +113,7 @@ class Encoder:
         return self.names[t]
 
     def _facts(self, t: Term, name: str) -> None:
-        if t.op != "store" and t.vrows is not None and t.vcols is not None:
+        if t.op not in WRITES and t.vrows is not None and t.vcols is not None:
             self.lines.append(f"(Source {name} {len(self.numbered)})")
             self.numbered.append(t)
             if t.op == "arg" or (t.op == "binary" and self._differ(t)):
@@ -210,7 +210,7 @@ class Encoder:
         loop, trips, states = t.args[:3]
         chain = "(SNil)"
         for init, after in reversed(states):
-            head = "TCons" if init.op in ("given", "store", "targ", "tproj") else "SCons"
+            head = "TCons" if init.op in VERSIONS else "SCons"
             chain = f"({head} {self.term(init)} {self.term(after)} {chain})"
         return f"(Loop {loop} {trips} {chain})"
 
@@ -220,7 +220,10 @@ class Encoder:
     def _store(self, t: Term) -> str:
         version, offset, stride, value = t.args
         valid = f"{self.expr(value.vrows)} {self.expr(value.vcols)}"  # of a constant, the value alone would not tell
-        return f"(Store {self.term(version)} {self.expr(offset)} {stride} {self.term(value)} {valid})"
+        write = {"store": "Store", "accumulate": "Accumulate"}[t.op]
+        return f"({write} {self.term(version)} {self.expr(offset)} {stride} {self.term(value)} {valid})"
+
+    _accumulate = _store
 
     def _targ(self, t: Term) -> str:
         return f"(TArg {t.args[0]} {t.args[1]})"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from tile_eg.ir.index import ONE, Expr, terms_of, variables
-from tile_eg.ir.values import Term, Values
+from tile_eg.ir.values import WRITES, Term, Values
 
 MOST = 4096  # distances that are told apart; beyond them an overlap is assumed
 
@@ -35,7 +35,7 @@ def accesses(values: Values) -> dict[str, list[Access]]:
     for t in terms:
         if t.op == "load":
             out[_tensor(t.args[0], loops)].append(Access(t.args[1], t.args[2], t.rows, t.cols, False))
-        elif t.op == "store":
+        elif t.op in WRITES:
             out[_tensor(t, loops)].append(Access(t.args[1], t.args[2], t.args[3].rows, t.args[3].cols, True))
     return out
 
@@ -55,7 +55,7 @@ def _reachable(values: Values) -> list[Term]:
 def _tensor(version: Term, loops: dict[int, Term]) -> str:
     """The name of the tensor that a version belongs to."""
     while version.op != "given":
-        if version.op == "store":
+        if version.op in WRITES:
             version = version.args[0]
         else:
             loop = version.args[0] if version.op == "tproj" else loops[version.args[0]]

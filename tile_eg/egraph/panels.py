@@ -11,13 +11,12 @@ from typing import Any
 
 from tile_eg.egraph.rewritten import over_blocks
 from tile_eg.ir.index import BLOCK, Expr, const, maximum, minimum, var
-from tile_eg.ir.values import Builder, Term, Values, first_version
+from tile_eg.ir.values import VERSIONS, WRITES, Builder, Term, Values, first_version
 
 ROWS, COLS, NONE = "rows", "cols", "none"
 VARIABLE = "panel"
 FRACTAL = 16
 PANELS = (2, 4, 8, 16)
-VERSIONS = ("given", "store", "targ", "tproj")
 
 
 class CannotSplit(Exception):
@@ -56,7 +55,7 @@ def _stores(values: Values) -> list[Term]:
         if t in seen:
             continue
         seen.add(t)
-        if t.op == "store":
+        if t.op in WRITES:
             out.append(t)
         stack += [a for a in _terms(t.args) if isinstance(a, Term)]
     return out
@@ -128,7 +127,7 @@ class _Splitter:
         before, offset, stride, value = t.args
         axis = self._stored_axis(value)
         shift = self.start * (stride if axis == ROWS else 1)
-        return self.builder.make("store", self.version(before), offset + shift, stride, self.tile(value, axis))
+        return self.builder.make(t.op, self.version(before), offset + shift, stride, self.tile(value, axis))
 
     def _stored_axis(self, value: Term) -> str:
         if value.rows == self.rows:

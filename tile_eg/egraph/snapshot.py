@@ -72,6 +72,7 @@ PHYSICAL = [
     "ONil",
     "OCons",
 ]
+WRITES = ["Store", "Accumulate"]
 GRID = ["Blocks", "Persistent", "Parts"]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
 RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
@@ -195,8 +196,9 @@ class _Reader:
         self.tensor = self._tensors()
         self.tile = self._tiles()
         self.version = {
-            r.output: (self.tensor[t], self.index[offset], i64(stride), self.index[rows], self.index[cols])
-            for r in self.of("Store")
+            r.output: (self.tensor[t], self.index[offset], i64(stride), self.index[rows], self.index[cols], write == "Accumulate")
+            for write in WRITES
+            for r in self.of(write)
             for t, offset, stride, _, rows, cols in [r.inputs]
         }
         self.decode: dict[str, Callable[[Any], Any]] = {
@@ -224,7 +226,7 @@ class _Reader:
         args = [(r.output, state[i64(r.inputs[0]), i64(r.inputs[1])]) for r in self.of("TArg")]
         loop = {r.output: i64(r.inputs[0]) for r in self.of("Loop")}
         results = [(r.output, state[loop[r.inputs[1]], i64(r.inputs[0])]) for r in self.of("TProj")]
-        links = [(r.output, r.inputs[0]) for r in self.of("Store")] + args + results
+        links = [(r.output, r.inputs[0]) for write in WRITES for r in self.of(write)] + args + results
         while pending := [(t, u) for t, u in links if t not in out and u in out]:
             out |= {t: out[u] for t, u in pending}
         return out

@@ -284,6 +284,8 @@ def _instr(s: Scope, i: Instr) -> list[str]:
     if remark:
         at = next(k for k, line in enumerate(lines) if line.endswith(";"))
         lines[at] += f"  // {remark}"
+    if i.atomic:
+        lines = [f"AscendC::SetAtomicAdd<{s.dtype(i.dst).ascend}>();", *lines, "AscendC::SetAtomicNone();"]
     guards = [s.cpp(i.when)] if i.when != ONE else []
     guards += [f"{s.cpp(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
     return block(f"if ({' && '.join(guards)})", lines) if guards else lines

@@ -73,7 +73,7 @@ def host_text(program: Program) -> str:
     p, names = program, argument_names(program).values()
     return TEXT.format(
         name=kernel_symbol(p),
-        shapes="\n".join(_shape(t) for t in p.tensors),
+        shapes="\n".join(_shape(t, t.name in p.added_to) for t in p.tensors),
         launch=launch_blocks(p),
         workspace=workspace_bytes(p),
         parameters=", ".join(f"void* {n}" for n in names),
@@ -82,7 +82,7 @@ def host_text(program: Program) -> str:
     )
 
 
-def _shape(t: Tensor) -> str:
+def _shape(t: Tensor, added_to: bool) -> str:
     dims = ", ".join(map(str, t.shape))
-    role = "output" if t.output else "input"
+    role = "output, added to what it holds: zero it first" if added_to else "output" if t.output else "input"
     return f"constexpr int64_t {t.name}_shape[] = {{{dims}}};  // {t.dtype}, {role}"

@@ -254,8 +254,8 @@ def _fixpipe(low: Lowering, step: Step) -> Instr:
     rows, cols = low.valid(step, cls=source)
     relu = next(p for p in step.node.payload if isinstance(p, int)) == 1
     if step.node.op == "FixToGM":
-        tensor, offset, stride, rows, cols = step.node.payload[-1]
-        return Instr("fixpipe", Gm(tensor, offset, stride), (low.tile(step.srcs[1]),), rows, cols, relu=relu)
+        tensor, offset, stride, rows, cols, atomic = step.node.payload[-1]
+        return Instr("fixpipe", Gm(tensor, offset, stride), (low.tile(step.srcs[1]),), rows, cols, relu=relu, atomic=atomic)
     dual = step.node.op == "FixToUB" and low.schedule.graph.where[step.node.cls].share is not None
     form = "dual" if dual else "flat"
     return Instr("fixpipe", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, relu=relu, form=form)
@@ -269,10 +269,11 @@ def _to_vector(low: Lowering, step: Step) -> Instr:
 
 def _store(low: Lowering, step: Step) -> Instr:
     where = low.schedule.graph.where[step.node.children[1]]
-    tensor, offset, stride, rows, cols = step.node.payload[-1]
+    tensor, offset, stride, rows, cols, atomic = step.node.payload[-1]
     rows, cols = shared(where, rows, cols)
     target = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
-    return Instr("ub_to_gm", target, (low.tile(step.srcs[1]),), rows, cols, when=low.only_once(where.share))
+    once = low.only_once(where.share)
+    return Instr("ub_to_gm", target, (low.tile(step.srcs[1]),), rows, cols, when=once, atomic=atomic)
 
 
 def _to_cube(op: str) -> Callable[[Lowering, Step], Instr]:

@@ -118,6 +118,14 @@ class Builder:
             target = target.closed(known_shape(value) or None)
         yield kn.Assign(target, close(value, target.shape), self.span(node))
 
+    def _atomic(self, node: Node) -> Iterator[kn.Stmt]:
+        target, op, value = self.target(node.children[0]), str(node.children[1]), self.expressions.tile(node.children[2])
+        if op != "+=":
+            raise TileError(f"only sums are atomic, not `{op}`", self.span(node), help="atomic C[i, j] += x")
+        if isinstance(target, OpenWindow):
+            target = target.closed(known_shape(value) or None)
+        yield kn.Assign(target, close(value, target.shape), self.span(node), atomic=True)
+
     def target(self, node: Node) -> Any:
         name, items = node.children
         if items is not None:

@@ -21,6 +21,7 @@ def check(kernel: kn.Kernel) -> None:
         ranges = {name: (0, extent - 1) for name, extent in kernel.grid}
         checker.block(kernel.body, ranges, ix.ONE)
         checker.check_outputs()
+        checker.check_sums()
         inputs = {t.name for t in kernel.tensors if not t.output}
         for target, around in checker.stores:
             refuse_meeting(kernel, target, around)
@@ -39,6 +40,8 @@ class Checker:
         self.arrays: dict[str, kn.Tensor | kn.Alloc] = {}
         self.written: set[str] = set()
         self.stores: list[tuple[kn.Region, Ranges]] = []
+        self.added: dict[str, kn.Span | None] = {}
+        self.plain: dict[str, kn.Span | None] = {}
         self.elements: frozenset[str] = frozenset()
         self.typing = Typing(self.arrays)
         for t in kernel.tensors:
@@ -104,6 +107,23 @@ class Checker:
         self.block(s.body, ranges | {v: (0, n - 1) for v, n in zip(s.vars, s.extents, strict=True)}, where)
         self.elements = outside
 
+    def touched(self, s: kn.Assign) -> None:
+        """Notes outputs that are added to, and refuses to store to them or to read them as well: other blocks add meanwhile."""
+        if s.atomic and (s.target.name not in self.tensors or self.elements):
+            raise TileError("atomic additions are of whole tiles, to a tensor", s.target.span or s.span)
+        for r in (*(() if s.atomic else (s.target,)), *regions(s.value)):
+            self.plain.setdefault(r.name, r.span or s.span)
+        if s.atomic:
+            self.added.setdefault(s.target.name, s.span)
+
+    def check_sums(self) -> None:
+        for name in self.added.keys() & self.plain.keys():
+            raise TileError(
+                f"`{name}` is added to atomically, and stored to or read here", self.plain[name],
+                notes=(("it is added to here", self.added[name]),),
+                help="blocks run in no promised order; an output that is added to begins with zeros, or with what it is given",
+            )  # fmt: skip
+
     def assign(self, s: kn.Assign, ranges: Ranges, where: Expr) -> None:
         self.typing.assignment(s)
         if (tensor := self.tensors.get(s.target.name)) is not None and not tensor.output:
@@ -112,7 +132,8 @@ class Checker:
                 notes=(("it is declared here", tensor.span),), help="name it among the results, behind ->",
             )  # fmt: skip
         self.written.add(s.target.name)
-        if tensor is not None and not self.elements and where == ix.ONE:
+        self.touched(s)
+        if tensor is not None and not s.atomic and not self.elements and where == ix.ONE:
             self.stores.append((s.target, ranges))
         for r in (s.target, *regions(s.value)):
             self.window(r, ranges, where)

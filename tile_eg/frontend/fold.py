@@ -15,10 +15,10 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import Span
-from tile_eg.ir.values import Term
+from tile_eg.ir.values import WRITES, Term
 
 IDENTITY = {"add": 0.0, "max": -inf, "min": inf, "mul": 1.0}
-STRICT = ("reduce", "matmul", "store", "loop")
+STRICT = ("reduce", "matmul", *WRITES, "loop")
 """Operations whose result depends on how far their operands are valid, in a way that the result's own extents do not show."""
 EXACT = ("load", "fill", "s_reduce")
 """Operations that have to be equally far valid themselves."""

@@ -64,6 +64,10 @@ class Printer:
             case kn.Alloc():
                 self.buffers[s.name] = s
                 yield indent + _buffer(s)
+            case kn.Assign() if s.atomic:
+                start = _trailing(s.target, known_shape(s.value))
+                target = self.start(s.target) if start else self.region(s.target)
+                yield f"{indent}atomic {target} += {self.expression(s.value, 0)}"
             case kn.Assign():
                 yield f"{indent}{self.assignment(s)}"
             case kn.For():

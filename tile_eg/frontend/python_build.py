@@ -61,11 +61,11 @@ class Builder(ABC):
         self.taken.add(found)
         return found
 
-    def assign(self, target: Region, value: TileExpr, span: Span | None) -> None:
+    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
         self.has_product |= any(isinstance(n, MatMul) for n in nodes(value))
         if self.in_parallel and any(e is not None for e in target.extents):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
-        self.statements.append(Assign(target, value, span))
+        self.statements.append(Assign(target, value, span, atomic))
         self.writes.append(target.name)
         self._forget({target.name})
 

@@ -170,6 +170,12 @@ def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
 
 
+@handles("atomic_add", "tile.atomic_add")
+def _atomic_add(b: Builder, span: Span, dst: Any, src: Any) -> None:
+    to, value = copied(src, dst, None, span)
+    b.assign(to, value, span, atomic=True)
+
+
 def copied(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) -> tuple[Region, TileExpr]:
     """Target and value of a copy: a start point gets `size`, or the extent of the other side."""
     column = any(isinstance(v, (Buffer, Window)) and value_buffer(v).column for v in (src, dst))

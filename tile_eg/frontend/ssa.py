@@ -24,7 +24,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
 from tile_eg.ir.types import F32, DType
-from tile_eg.ir.values import Term, Values
+from tile_eg.ir.values import VERSIONS, Term, Values
 
 Env = dict[str, Term]
 
@@ -144,7 +144,7 @@ class Converter:
         rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
         cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
         value = t.narrowed(value, rows, cols, s.span)
-        return t.make(s.span, "store", env[tensor.name], w.offset, w.stride, value)
+        return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
 
     def window(self, r: kn.Region) -> Window:
         return self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
@@ -309,12 +309,12 @@ class Converter:
         return env
 
     def state(self, loop: int, k: int, like: Term) -> Term:
-        if like.op in ("given", "store", "targ", "tproj"):
+        if like.op in VERSIONS:
             return self.tiles.make(None, "targ", loop, k)
         return self.tiles.make(None, "arg", loop, k, like=like)
 
     def result(self, loop: Term, k: int, like: Term) -> Term:
-        if like.op in ("given", "store", "targ", "tproj"):
+        if like.op in VERSIONS:
             return self.tiles.make(None, "tproj", loop, k)
         t = self.tiles.make(None, "proj", loop, k, like=like)
         if like in self.named:

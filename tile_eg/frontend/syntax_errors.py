@@ -107,6 +107,10 @@ FAULTS = (
         "the body of an element loop stands in braces", "parallel (i, j) in (BM, BN) { ... }",
         ("@ parallel i in n: a", "@ parallel i in n a"),
     ),
+    Fault(
+        "an atomic addition names a window of a tensor and what is added", "atomic C[i, j] += x",
+        ("@ atomic = a", "@ atomic += a", "@ atomic a = b", "@ atomic a[0] = b", "@ atomic }", "@ atomic a }"),
+    ),
     Fault("the condition is missing", "if k == 0 { ... }", ("@ if {", "@ if = 0", "@ if }")),
     Fault("a comparison is written with ==", "if k == 0 { ... }", ("@ if k = 0", "@ if k += 1")),
     Fault(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
@@ -24,11 +24,17 @@ def numpy_dtype(dtype: DType) -> np.dtype:
     return np.dtype(dtype.numpy)
 
 
-def check_arguments(tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray]) -> None:
-    """TileError unless there is exactly one array for every input tensor, of its shape and element type."""
+def check_arguments(tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray], added_to: Collection[str] = frozenset()) -> None:
+    """TileError unless there is exactly one array for every input tensor, of its shape and element type.
+
+    There may be one for an output that is added to: what it holds when the kernel begins, else zeros.
+    """
     inputs = {t.name: t for t in tensors if not t.output}
+    for t in tensors:
+        if t.name in arrays and t.name in added_to:
+            check_argument(t, arrays[t.name])
     for name in arrays:
-        if name not in inputs:
+        if name not in inputs and name not in added_to:
             raise TileError(f"the kernel has no input '{name}'", help="its inputs: " + signature(inputs.values()))
     for name, tensor in inputs.items():
         if name not in arrays:

@@ -6,6 +6,7 @@ Integer expressions are `ir.index.Expr` over grid variables and loop variables (
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -171,11 +172,16 @@ class Alloc:
 
 @dataclass(frozen=True)
 class Assign:
-    """target = value; the value is cast where the dtypes differ."""
+    """target = value; the value is cast where the dtypes differ.
+
+    `atomic`: the value is added to a window of an output, to which other blocks may add as well, in any order. Such an output
+    begins with what the caller put there, or with zeros.
+    """
 
     target: Region
     value: TileExpr
     span: Span | None = _span()
+    atomic: bool = False
 
 
 @dataclass(frozen=True)
@@ -222,3 +228,19 @@ class Kernel:
     body: tuple[Stmt, ...]
     source: str = field(default="", compare=False, repr=False)
     file: str = field(default="", compare=False, repr=False)
+
+
+def added_to(kernel: Kernel) -> frozenset[str]:
+    """The outputs to which the kernel adds atomically: what they hold before counts."""
+    return frozenset(_added_to(kernel.body))
+
+
+def _added_to(body: tuple[Stmt, ...]) -> Iterator[str]:
+    for s in body:
+        match s:
+            case Assign():
+                yield from (s.target.name,) if s.atomic else ()
+            case For() | Parallel():
+                yield from _added_to(s.body)
+            case If():
+                yield from _added_to((*s.then, *s.otherwise))

@@ -128,6 +128,7 @@ class Instr:
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
     rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`); apart of vOP_rows, whose cols
     fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in both bank groups (rows x 64 bytes, by eights).
+    `atomic` (fixpipe and ub_to_gm into a tensor): added to what is there.
     `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
     """
 
@@ -145,6 +146,7 @@ class Instr:
     transpose: bool = False
     relu: bool = False
     swap: bool = False
+    atomic: bool = False
     form: str = "flat"
     scratch: Tile | None = None
     when: Expr = ONE
@@ -274,6 +276,12 @@ class Program(Printed):
     cube: tuple[Node, ...]
     vector: tuple[Node, ...]
     shared: tuple[Tensor, ...] = ()
+
+    @property
+    def added_to(self) -> frozenset[str]:
+        """The tensors to which instructions add atomically: what they hold before the launch counts."""
+        nodes = (n for core in (AIC, AIV) for n in walk(self.core(core)) if isinstance(n, Instr) and n.atomic)
+        return frozenset(n.dst.tensor for n in nodes if isinstance(n.dst, Gm))
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

@@ -51,7 +51,7 @@ from tile_eg.ir.program_tokens import Tokens
 from tile_eg.ir.types import DTYPES, Level
 
 OPS = (*PIPES, *VECTOR)
-WORDS = ("transpose", "relu", "swap")
+WORDS = ("transpose", "relu", "swap", "atomic")
 OPTIONS = ("scalar", "init", "bound", "other", "form", "when")
 DEFAULTS = {f.name: f.default for f in fields(Instr)}
 

@@ -39,8 +39,9 @@ class Tile:
 
 def run_kernel(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
     """The outputs for these inputs, arrays of the tensors' shapes and dtypes. Elements of an output that the kernel does not
-    write are NaN, or what `inputs` gives for that output."""
-    arrays = {t.name: _initial(t, inputs) for t in kernel.tensors}
+    write are NaN (zero where it adds), or what `inputs` gives for that output."""
+    added = kn.added_to(kernel)
+    arrays = {t.name: _initial(t, inputs, 0.0 if t.name in added else np.nan) for t in kernel.tensors}
     shapes = {t.name: t for t in kernel.tensors}
     with np.errstate(all="ignore"):
         for block in _blocks(kernel.grid):
@@ -48,11 +49,11 @@ def run_kernel(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Arra
     return {t.name: arrays[t.name] for t in kernel.tensors if t.output}
 
 
-def _initial(t: kn.Tensor, inputs: Mapping[str, Array]) -> Array:
+def _initial(t: kn.Tensor, inputs: Mapping[str, Array], begun: float) -> Array:
     dtype = numpy_dtype(t.dtype)
     if t.name in inputs or not t.output:
         return np.array(inputs[t.name], dtype).reshape(t.shape)
-    return np.full(t.shape, np.nan, dtype)
+    return np.full(t.shape, begun, dtype)
 
 
 def _blocks(grid: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
@@ -97,7 +98,7 @@ class Block:
     def assign(self, s: kn.Assign, env: Env) -> None:
         target = self.tensors.get(s.target.name)
         if target is not None:
-            self.store(s.target, target, self.value(s.value, env), env)
+            self.store(s, target, self.value(s.value, env), env)
             return
         buffer = self.buffers[s.target.name]
         value = self.value(s.value, env)
@@ -120,12 +121,13 @@ class Block:
         starts = [evaluate(s, env) for s in r.starts]
         return tuple(s if e is None else slice(int(s), int(s) + e) for s, e in zip(starts, r.extents, strict=True))
 
-    def store(self, r: kn.Region, array: Array, value: Tile, env: Env) -> None:
-        places, inside = self.tensor_places(r, array, env)
+    def store(self, s: kn.Assign, array: Array, value: Tile, env: Env) -> None:
+        places, inside = self.tensor_places(s.target, array, env)
         mask = inside if value.valid is None else inside & value.valid
         data = np.broadcast_to(value.data.astype(array.dtype), mask.shape)
         points = np.broadcast_arrays(*places, mask)[:-1]
-        array[tuple(p[mask] for p in points)] = data[mask]
+        at = tuple(p[mask] for p in points)
+        array[at] = ar.binary("add", array[at], data[mask]) if s.atomic else data[mask]
 
     def tensor_places(self, r: kn.Region, array: Array, env: Env) -> tuple[list[Array], Array]:
         """The index of every element of a region in each dimension, and which of them lie inside the tensor."""

@@ -13,7 +13,7 @@ import numpy as np
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.values import Term, Values, first_version
+from tile_eg.ir.values import Term, Values, accumulates, first_version
 
 Array = np.ndarray
 
@@ -24,10 +24,12 @@ def run_values(values: Values, inputs: Mapping[str, Array]) -> dict[str, Array]:
     Of one phase of a launch: what it stores, and what another one has stored is given to it.
     """
     outputs = [first_version(o).args[0] for o in values.outputs]
+    added = {t.name for t, o in zip(outputs, values.outputs, strict=True) if accumulates(o)}
     arrays = {}
     for t in values.in_gm:
         dtype = numpy_dtype(t.dtype)
-        given = np.array(inputs[t.name], dtype) if t.name in inputs or not t.output else np.full(t.shape, np.nan, dtype)
+        begun = np.full(t.shape, 0 if t.name in added else np.nan, dtype)
+        given = np.array(inputs[t.name], dtype) if t.name in inputs or not t.output else begun
         arrays[t.name] = given.reshape(t.shape)
     loops = Dependences(values)
     with np.errstate(all="ignore"):
@@ -216,6 +218,15 @@ class Run:
         out = self.term(version).copy()
         places = self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)
         out.reshape(-1)[places] = x[:rows, :cols]
+        return out
+
+    def _accumulate(self, t: Term) -> Array:
+        version, offset, stride, value = t.args
+        rows, cols = self.valid(value)
+        out = self.term(version).copy()
+        places = self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)
+        flat = out.reshape(-1)
+        flat[places] = ar.binary("add", flat[places], self.term(value)[:rows, :cols])
         return out
 
     _targ, _tproj = _arg, _proj

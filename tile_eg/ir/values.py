@@ -14,6 +14,10 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Span, Tensor
 from tile_eg.ir.types import DType
 
+WRITES = ("store", "accumulate")
+VERSIONS = ("given", *WRITES, "targ", "tproj")
+"""The ops of terms that are versions of a tensor; those of `WRITES` make one of another."""
+
 
 @dataclass(frozen=True, eq=False)
 class Term:
@@ -40,6 +44,7 @@ class Term:
     versions of a tensor
       given    Tensor
       store    version, offset (Expr), stride (int), value      (the value's valid extents are what is written)
+      accumulate  the same: the value is added, atomically, so that blocks may meet there
       targ     loop id (int), k (int)
       tproj    loop term, k (int)
     folds
@@ -98,6 +103,13 @@ class Values:
 
 def first_version(t: Term) -> Term:
     """The version that a version of a tensor began as: the one that was given, or a state of a loop that it is in."""
-    while t.op in ("store", "tproj"):
+    while t.op in (*WRITES, "tproj"):
         t = t.args[0].args[2][t.args[1]][0] if t.op == "tproj" else t.args[0]
     return t
+
+
+def accumulates(t: Term) -> bool:
+    """Whether something is added to a tensor on the way to this version of it."""
+    if t.op == "tproj":
+        return any(map(accumulates, t.args[0].args[2][t.args[1]]))
+    return t.op == "accumulate" or (t.op == "store" and accumulates(t.args[0]))

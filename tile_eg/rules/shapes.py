@@ -289,6 +289,7 @@ _TERMS: dict[str, Callable[[list, Mapping[str, Any]], Any]] = {
     "Red": _reduced,
     "Load": _load,
     "Store": _store,
+    "Accumulate": _store,
     "Par": _nest,
     "neg": lambda a, env: -_value(a[0], env),
     "+": lambda a, env: _value(a[0], env) + _value(a[1], env),

@@ -9,7 +9,6 @@ from tile_eg.egraph.deeper import reachable
 from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
 from tile_eg.ir.values import Term, Values
 
-VERSIONS = ("given", "store", "targ", "tproj")
 SCALAR = (
     "elem", "elem_row", "elem_col", "number", "s_index", "s_unary", "s_binary", "s_reduce", "s_cast", "s_choose", "s_choose_at",
 )  # fmt: skip

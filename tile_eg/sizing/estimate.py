@@ -15,8 +15,8 @@ from tile_eg.ir.index import BLOCK, Expr, terms_of, variables
 from tile_eg.ir.machine import REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.types import F32, Level
-from tile_eg.ir.values import Term, Values
-from tile_eg.sizing.anatomy import COMPUTED, VERSIONS, Anatomy
+from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
+from tile_eg.sizing.anatomy import COMPUTED, Anatomy
 from tile_eg.timeline.instruction import Work, cycles
 from tile_eg.timeline.reuse import with_reads
 
@@ -51,7 +51,7 @@ def estimate(values: Values, chip: Chip) -> Estimate:
     cores = chip.cube_cores if anatomy.cube else chip.vector_cores // shares
     turns = -(-values.blocks // cores)
     one = _Estimator(anatomy, chip, values.blocks / turns, shares)
-    stored = tuple(sorted((t.args[3].rows, t.args[3].cols) for t in anatomy.terms if t.op == "store"))
+    stored = tuple(sorted((t.args[3].rows, t.args[3].cols) for t in anatomy.terms if t.op in WRITES))
     launch = min(values.blocks, cores) * shares * chip.launch.core_us * chip.clock_mhz
     return Estimate(launch + one.filled() + (turns - 1) * one.block(), values.blocks, stored, one.room(), bool(anatomy.cube))
 
@@ -99,11 +99,11 @@ class _Estimator:
             self._load(t)
         elif t.op == "matmul":
             self._product(t)
-        elif t.op == "store":
+        elif t.op in WRITES:
             self._store(t)
         elif t.op in COMPUTED and t not in self.a.cube and not self._on_the_way_out(t):
             self._vector(t)
-        if t.op not in ("load", "store") and t.rows:
+        if t.op not in ("load", *WRITES) and t.rows:
             self._crossing(t)
 
     def _load(self, t: Term) -> None:
@@ -179,7 +179,7 @@ class _Estimator:
     def _around(self, store: Term) -> int:
         """The loop that a store stands in."""
         version = store.args[0]
-        while version.op == "store":
+        while version.op in WRITES:
             version = version.args[0]
         if version.op == "tproj":
             return self.values.parents[version.args[0].args[0]]
