@@ -48,13 +48,13 @@ def audit(members: Members, arrays: dict[str, np.ndarray], blocks: Sequence[int]
     seen: set[tuple[Member, Member]] = set()
     with np.errstate(all="ignore"):
         for block in blocks:
-            for where, numbers in _places(members, Numbers(members, arrays, {BLOCK: block, SUB: 0}), f"block {block}"):
+            for where, numbers in places(members, Numbers(members, arrays, {BLOCK: block, SUB: 0}), f"block {block}"):
                 for cls, terms in several.items():
                     _compare(cls, terms, numbers, where, out, seen)
     return out
 
 
-def _places(members: Members, numbers: Numbers, where: str, region: int = 0) -> Iterator[tuple[str, Numbers]]:
+def places(members: Members, numbers: Numbers, where: str, region: int = 0) -> Iterator[tuple[str, Numbers]]:
     """The region itself, and chosen trips of each loop in it."""
     yield where, numbers
     loops = [m.args for c, terms in members.classes.items() if c[0] == "Lp" for m in terms]
@@ -63,7 +63,7 @@ def _places(members: Members, numbers: Numbers, where: str, region: int = 0) -> 
             continue
         run = numbers.trips(loop, trips, chain)
         for trip in sorted({0, 1, trips - 1} & set(range(trips))):
-            yield from _places(members, run[trip][0], f"{where}, {numbers.variable(loop)} = {trip}", loop)
+            yield from places(members, run[trip][0], f"{where}, {numbers.variable(loop)} = {trip}", loop)
 
 
 def _compare(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from tile_eg.chips import Chip
 from tile_eg.egraph.blame import blame
@@ -21,6 +21,7 @@ from tile_eg.ir.types import Level
 from tile_eg.ir.values import Values
 from tile_eg.rules import Theory, native, registry, theories
 
+Read = TypeVar("Read")
 CHUNK = 20  # one call with thousands of statements is twenty times slower than small ones
 
 PHASES = {
@@ -198,8 +199,10 @@ def _cores(encoder: Encoder, chip: Chip) -> list[int]:
     return [chip.vector_cores, chip.vector_cores // 2]
 
 
-def value_members(values: Values, held: tuple[Theory, ...], budget: Budget | None = None) -> tuple[Members, list[Phase]]:
-    """The classes of values that the rules of `held` find, before anything is placed, and how the phases went."""
+def with_values(
+    values: Values, held: tuple[Theory, ...], read: Callable[[Any, Encoder], Read], budget: Budget | None = None
+) -> tuple[Read, list[Phase]]:
+    """What `read` finds in the e-graph after the phases of values, before anything is placed, and how they went."""
     values, tilings = with_deeper_loops(values)
     encoder = Encoder(values, tilings)
     commands = encoder.encode()
@@ -207,9 +210,14 @@ def value_members(values: Values, held: tuple[Theory, ...], budget: Budget | Non
         with _lock, _scratch(held) as egraph:
             _run(egraph, "\n".join(commands))
             phases = [_run_phase(egraph, name, budget or Budget()) for name in VALUE_PHASES]
-            return read_members(egraph, encoder), phases
+            return read(egraph, encoder), phases
     except RuntimeError as e:
         raise _explained(e, commands, held) from e
+
+
+def value_members(values: Values, held: tuple[Theory, ...], budget: Budget | None = None) -> tuple[Members, list[Phase]]:
+    """The classes of values that the rules of `held` find, and how the phases went."""
+    return with_values(values, held, read_members, budget)
 
 
 def proves(values: Values, held: tuple[Theory, ...], first: str, second: str) -> bool:
