@@ -157,6 +157,23 @@ def test_a_panel_has_an_element_just_where_a_tile_has_it_for_all_sizes(factor: i
     assert solver.check() == z3.unsat
 
 
+def test_the_halves_of_a_long_product_have_every_element_once_and_in_its_place() -> None:
+    start, stride, row, col, half, element = z3.Ints("start stride row col half element")
+    second = z3.And(col - half >= 0, col - half < half)
+    once = z3.Xor(z3.And(col >= 0, col < half), second) == z3.And(col >= 0, col < 2 * half)
+    moved = element == start + row * stride + col
+    place = z3.Implies(moved, element == (start + half) + row * stride + (col - half))
+    solver = z3.Solver()
+    solver.add(half > 0, z3.Not(z3.And(once, place)))
+    assert solver.check() == z3.unsat
+
+
+@PROOFS
+@given(expressions, st.integers(1, 512))
+def test_a_half_begins_so_many_elements_further(e: Both, step: int) -> None:
+    assert holds(symbolic(e.ours + step) == e.written + step), e
+
+
 TILINGS = st.tuples(st.integers(2, 40), st.sampled_from((2, 4, 8)), st.integers(1, 300)).filter(lambda t: t[1] < t[0])
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from tests.rules.claims import CLAIMS, untrue
 from tests.rules.fact_kernels import FACTS, fact_kernels
-from tests.rules.worlds import World, world
+from tests.rules.worlds import World, changed, world
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.rules import Theory, read_theory, registry, theories
@@ -56,18 +55,6 @@ def test_every_table_that_a_rule_fills_has_a_claim() -> None:
             filled |= {a[1][0] if a[0] == "set" else a[0] for a in form[2] if a[0] not in ("union", "let")}
     physical = {t for t in filled if t.startswith("by")} | {"StateAt"}
     assert filled - physical <= CLAIMS.keys()
-
-
-def changed(rule: str, old: str, new: str) -> tuple[Theory, ...]:
-    """The theories with one rule's text changed."""
-
-    def text(line: str) -> str:
-        if not line.endswith(f':name "{rule}")'):
-            return line
-        assert old in line
-        return line.replace(old, new)
-
-    return tuple(replace(t, text=tuple(map(text, t.text))) for t in theories())
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,17 @@ A world is the e-graph after its phases of values, with every class in numbers i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tile_eg.egraph import Phase
-from tile_eg.egraph.audit import Audit, audit, places
+from tile_eg.egraph.audit import places
 from tile_eg.egraph.deeper import Tiling
 from tile_eg.egraph.encode import Encoder
-from tile_eg.egraph.members import VALUES, Class, Members, read_members
+from tile_eg.egraph.members import VALUES, Class, Member, Members, read_members
 from tile_eg.egraph.numbers import Numbers, Unbound
 from tile_eg.egraph.saturate import with_values
 from tile_eg.frontend.ssa import to_values
@@ -56,9 +56,17 @@ class World:
         with np.errstate(all="ignore"):
             return [n for start in starts for _, n in places(self.members, start, "")]
 
-    def audited(self) -> Audit:
-        """All terms of each class, compared."""
-        return audit(self.members, self.arrays, self.blocks)
+    def terms(self) -> Iterator[tuple[Numbers, Class, Member]]:
+        """Every term of every class of tiles, versions and loops, in each place where it is known."""
+        for n in self.places:
+            for cls, members in self.members.classes.items():
+                for m in members if cls[0] in ("V", "T", "Lp") and len(members) > 1 else ():
+                    if known_at(n, cls) and known_at(n, cls, m):
+                        yield n, cls, m
+
+    def differing(self) -> list[tuple[Member, Member]]:
+        """Terms of one class that differ in a bit."""
+        return [(m, self.members.chosen[c]) for n, c, m in self.terms() if not _equal(n.member(c, m), n.of(c))]
 
     def matched(self) -> set[str]:
         """The rules that matched."""
@@ -91,6 +99,18 @@ def world(kernel: Kernel, held: tuple[Theory, ...] | None = None) -> World:
     made, phases = with_values(to_values(kernel), held or theories(), lambda egraph, encoder: _read(kernel, egraph, encoder))
     made.phases = phases
     return made
+
+
+def changed(rule: str, old: str, new: str) -> tuple[Theory, ...]:
+    """The theories with one rule's text changed."""
+
+    def text(line: str) -> str:
+        if not line.endswith(f':name "{rule}")'):
+            return line
+        assert old in line
+        return line.replace(old, new)
+
+    return tuple(replace(t, text=tuple(map(text, t.text))) for t in theories())
 
 
 def nothing(_: Any) -> None:
@@ -134,12 +154,19 @@ def bound(n: Numbers) -> set[str]:
     return n.indices.keys() - {BLOCK, SUB}
 
 
-def known_at(n: Numbers, cls: Class) -> bool:
+def known_at(n: Numbers, cls: Class, term: Member | None = None) -> bool:
+    """Whether a class, or this term of it, belongs to a trip that is running."""
     try:
-        n.of(cls)
+        n.member(cls, term) if term else n.of(cls)
     except Unbound:
         return False
     return True
+
+
+def _equal(one: Any, other: Any) -> bool:
+    if isinstance(one, tuple):
+        return all(map(_equal, one, other))
+    return np.array_equal(one, other, equal_nan=True)
 
 
 def loops(w: World, loop: int) -> list:
