@@ -127,6 +127,11 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
     return Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings, seconds, options)
 
 
+def _allowed(schedule: Schedule) -> bool:
+    """Whether a rule gives a launch block to each tile, where a schedule has it so."""
+    return schedule.grid is not None or any(g.op == "Blocks" for g in schedule.graph.grids)
+
+
 ORDERS = {"none": 0, "quick": 3, "full": None}
 """In how many orders a persistent kernel's tiles are tried, by the effort; None: in all that there are."""
 RIVALS, NEAR, OTHERS = 2, 1.15, 1.5
@@ -142,6 +147,9 @@ def _with_grid(made: Lowered, rank: str) -> Lowered:
     with stage("grid", made.kernel.source, timings):
         most = ORDERS[made.search.effort]
         candidates, dropped = _over_tiles(made.candidates, made.chip, rank_model(rank, made.chip), most)
+        candidates = tuple(c for c in candidates if _allowed(c.schedule))
+        if not candidates:
+            raise TileError("no rule says which launch block takes which tile", help="the rule 'block-a-tile' is left out")
     program, seconds = candidates[0].planned.program, made.seconds + perf_counter() - start
     return replace(made, program=program, candidates=candidates, dropped=made.dropped + dropped, timings=timings, seconds=seconds)
 

@@ -1,10 +1,14 @@
-"""The kernels that are tried: the examples, the corner cases of the tests, and small ones for what those do not meet."""
+"""The kernels that are tried: the examples, the corner cases of the tests, and small ones for what those do not meet.
+
+A rule may save time, or room: a constant that an instruction takes as a scalar needs no tile. So some fill UB.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from tests.extract.kernels import TRICKY
+from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 
@@ -17,6 +21,7 @@ LARGE: dict[str, tuple[str, dict[str, int]]] = {
     "gemm_transposed 2048": ("gemm_transposed", {"M": 2048, "N": 2048, "K": 2048}),
     "vector_add 4096": ("vector_add", {"M": 4096, "N": 4096}),
     "flash_attention 2048": ("flash_attention", {"S": 2048, "BM": 128, "BN": 128, "D": 128}),
+    "softmax 8192x1024": ("softmax", {"M": 8192, "N": 1024}),
 }
 ELEMENTS = {
     "x + 1 + 2": "1 + (x + 2)", "1 - x": "1 - x", "x - 2": "x - 2", "2 * x": "x * 2 + 2 * x", "max(x, 2)": "max(x, 2)",
@@ -26,6 +31,15 @@ ELEMENTS = {
     "x * y + y": "x * abs(y) + y",
     "x - v[:, None]": "x - v[:, None]", "v[:, None] - x": "v[:, None] - x", "x - w[None, :]": "x - w[None, :]",
     "w[None, :] - x": "w[None, :] - x", "x / v[:, None]": "x / v[:, None]",
+    "abs(y) + x / 4": "abs(y) + x / 4", "abs(y) + x * 2": "abs(y) + x * 2",
+}  # fmt: skip
+ROW = {"row: exp(x) + x * y": "exp(x) + x * y", "row: x * y + exp(x)": "x * y + exp(x)"}
+FULL = {
+    f"UB full: {e}": e
+    for e in (
+        "x + 2", "2 + x", "x - 2", "1 - x", "x * 2", "2 * x", "max(x, 2)", "max(2, x)", "min(x, 2)", "min(2, x)",
+        "x - w[None, :]", "w[None, :] - x",
+    )
 }  # fmt: skip
 ELEMENT = """
 kernel element[M=64, N=128](X: f32[M, N], Y: f32[M, N], V: f32[M], W: f32[N]) -> C: f32[M, N] {{
@@ -34,6 +48,15 @@ kernel element[M=64, N=128](X: f32[M, N], Y: f32[M, N], V: f32[M], W: f32[N]) ->
   x = X[0, 0]
   y = Y[0, 0]
   v = V[0]
+  w = W[0]
+  C[0, 0] = {}
+}}
+"""
+FULL_ELEMENT = """
+kernel full[M=512, N=160](X: f32[M, N], W: f32[N]) -> C: f32[M, N] {{
+  grid bx = 1
+  shared x: f32[M, N], w: f32[N]
+  x = X[0, 0]
   w = W[0]
   C[0, 0] = {}
 }}
@@ -72,6 +95,13 @@ INDICES = {
     "nest of an index": "parallel (i, j) in (M, N) { c[i, j] = x[i, j] * (bx*128 + i) }",
     "x + the block": "c = x * 2 + bx",
     "the block + x": "c = bx + x * 2",
+}  # fmt: skip
+FULL_NESTS = {
+    "UB full: a choice by a constant": ("select(x[i, j] > 0.5, x[i, j], v[i])", 80),
+    "UB full: a choice, constant first": ("select(0.5 < x[i, j], x[i, j], v[i])", 80),
+    "UB full: a mask": ("select(x[i, j] > 0.5, x[i, j], 0)", 96),
+    "UB full: a mask by place": ("select(i >= j, x[i, j], 0)", 80),
+    "UB full: a choice by place": ("select(i >= j, x[i, j], exp(x[i, j]))", 48),
 }
 PRODUCT = """
 kernel product[M=128, N=128, K=64](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: {dtype}[M, N] {{
@@ -97,6 +127,10 @@ PRODUCTS = {
     "sum of products": ("f32", "e = exp(c)\n  C[0, 0] = a @ b + e"),
     "product and its exp": ("f32", "C[0, 0] = c\n  C[0, 0] = exp(c)"),
 }  # fmt: skip
+UNEVEN = {
+    "uneven: exp of a product in f16": ("f16", "h = c\n  C[0, 0] = exp(h)"),
+    "uneven: exp of the relu of a product": ("f32", "c = relu(c)\n  C[0, 0] = exp(c)"),
+}
 DEEP = """
 kernel deep[M={m}, N={m}, K={k}](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {{
   grid bx = 1
@@ -108,6 +142,19 @@ kernel deep[M={m}, N={m}, K={k}](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {{
   C[0, 0] = c
 }}
 """
+LONG = """
+kernel long[M=4096, N=6144, K=512, BM=128, BN=256](A: f16[M, K], B: f16[{shape}]) -> C: f32[M, N] {{
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared a: f16[BM, K], b: f16[{tile}]
+  a = A[bx*BM, 0]
+  b = B[{at}]
+  C[bx*BM, by*BN] = exp(a @ {b})
+}}
+"""
+LONGS = {
+    "exp of long products": {"shape": "K, N", "tile": "K, BN", "at": "0, by*BN", "b": "b"},
+    "exp of long products, transposed": {"shape": "N, K", "tile": "BN, K", "at": "by*BN, 0", "b": "b.T"},
+}
 DEPTHS = {"product of depth 512": (64, 512), "narrow product of depth 1024": (16, 1024)}
 SUM = """
 kernel sum[M=128, N=256, K=2048, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
@@ -125,6 +172,8 @@ kernel sum[M=128, N=256, K=2048, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M,
 MOVES = {
     "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
     "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
+    "long to short": ("f32", "f16", "x"),
+    "relu to short": ("f32", "f16", "relu(x)"), "relu to long": ("f16", "f32", "relu(f32(x))"),
 }  # fmt: skip
 MOVE = """
 kernel move[M={rows}, N={cols}](X: {source}[M, N]) -> C: {target}[M, N] {{
@@ -185,22 +234,149 @@ kernel stores[M=64, N=512](X: f32[M, N]) -> C: f32[M, N] {
   }
 }
 """,
+    "short row maxima": """
+kernel maxima[M=64, N=100](X: f16[M, N]) -> C: f16[M] {
+  grid bx = 1
+  shared x: f16[M, N], m: f16[M]
+  x = X[0, 0]
+  m = rowmax(x)
+  C[0] = m
+}
+""",
+    "rows over their sums": """
+kernel rows[M=64, N=128](X: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N]
+  x = X[0, 0]
+  for i in serial(M) { x[i, :] = x[i, :] / sum(x[i, :]) }
+  C[0, 0] = x
+}
+""",
+    "product before its sum": """
+kernel sums[M=128, N=128, K=512](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, 128], b: f16[128, N]
+  fragment c: f32[M, N] = 0
+  for k in pipelined(4) {
+    a = A[0, k*128]
+    b = B[k*128, 0]
+    c = a @ b + c
+  }
+  C[0, 0] = c
+}
+""",
+    "two short trips": """
+kernel trips[M=2048, N=2048, K=64, BM=128, BN=128, BK=32](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid (bx, by) = (ceildiv(N, BN), ceildiv(M, BM))
+  shared a: f16[BM, BK], b: f16[BK, BN]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[by*BM, k*BK]
+    b = B[k*BK, bx*BN]
+    c += a @ b
+  }
+  C[by*BM, bx*BN] = c
+}
+""",
+    "stored and loaded": """
+kernel again[M=64, N=128](X: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N]
+  x = X[0, 0]
+  C[0, 0] = exp(x)
+  y = C[0, 0]
+  D[0, 0] = y * 2
+}
+""",
+    "product of products in f32": """
+kernel products[M=32, N=64, K=64](A: f32[M, K], B: f32[K, N], D: f32[N, M]) -> C: f32[M, M] {
+  grid bx = 1
+  shared a: f32[M, K], b: f32[K, N], d: f32[N, M], p: f32[M, N]
+  fragment e: f32[M, M]
+  a = A[0, 0]
+  b = B[0, 0]
+  d = D[0, 0]
+  p = a @ b
+  e = p @ d
+  C[0, 0] = e
+}
+""",
+    "states that begin alike": """
+kernel alike[M=16, N=64]() -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared c: f32[M, N], d: f32[M, N]
+  c = 1
+  d = 1
+  for k in serial(2) {
+    c = exp(c) + 1
+    d = exp(d) + 2
+  }
+  C[0, 0] = c
+  D[0, 0] = d
+}
+""",
+    "state whose start lives on": """
+kernel start[M=64, N=128](X: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N], c: f32[M, N]
+  x = X[0, 0]
+  y = exp(x)
+  c = y
+  for i in serial(4) { c = exp(c) + y }
+  C[0, 0] = c
+}
+""",
+    "product and the sums of its operand": """
+kernel sums[M=128, N=128, K=1024](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, 128], b: f16[128, N]
+  fragment c: f32[M, N] = 0, s: f32[M] = 0
+  for k in pipelined(8) {
+    a = A[0, k*128]
+    b = B[k*128, 0]
+    c += a @ b
+    s = s + rowsum(f32(a))
+  }
+  C[0, 0] = c * s[:, None]
+}
+""",
 }  # fmt: skip
+ON_950 = {
+    "fixpipe-ub": "exp of a product", "fixpipe-ub-cast": "uneven: exp of a product in f16", "ub-l1": "product of an exp",
+    "fixpipe-ub-relu": "uneven: exp of the relu of a product", "l1-ub": "product and the sums of its operand",
+}  # fmt: skip
+"""Rules for paths that only the 950 has, and a kernel that takes each."""
+SUFFIX = " on the 950"
+SHOWN_BY = {"v-scalar": "UB full: x + 2", "persistent": "softmax 8192x1024"} | {r: k + SUFFIX for r, k in ON_950.items()}
+"""Kernels that are tried first, for rules that match in many."""
+
+
+LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()}
 
 
 def texts() -> dict[str, str]:
     """The small ones."""
     out = {n: ELEMENT.format(e) for n, e in ELEMENTS.items()}
+    out |= {n: ELEMENT.replace("M=64, N=128", "M=1, N=64").format(e) for n, e in ROW.items()}
+    out |= {n: FULL_ELEMENT.format(e) for n, e in FULL.items()}
     out |= {n: NEST.format(dtype="f32", value=e) for n, e in NESTS.items()}
     out |= {n: INDEX.format(value=e) for n, e in INDICES.items()}
+    out |= {n: full_nest(e, width) for n, (e, width) in FULL_NESTS.items()}
     out["nest of a cast"] = NEST.format(dtype="f16", value="x[i, j]")
     out |= {n: PRODUCT.format(dtype=d, then=t) for n, (d, t) in PRODUCTS.items()}
+    out |= {n: PRODUCT.replace("M=128", "M=126").format(dtype=d, then=t) for n, (d, t) in UNEVEN.items()}
     out |= {n: DEEP.format(m=m, k=k) for n, (m, k) in DEPTHS.items()}
     out["long sum of products"] = SUM
     for name, (source, target, value) in MOVES.items():
         out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)
+        out[f"{name}, rows of 24"] = MOVE.format(rows=20, cols=24, source=source, target=target, value=value)
         out[f"{name}, short rows"] = MOVE.format(rows=20, cols=17, source=source, target=target, value=value)
     return out | TILES | TRICKY
+
+
+def full_nest(value: str, width: int) -> str:
+    """A nest over a tile of 512 rows of so many columns."""
+    return NEST.replace("M=64, N=128", f"M=512, N={width}").format(dtype="f32", value=value)
 
 
 def small(name: str) -> Kernel:
@@ -208,9 +384,15 @@ def small(name: str) -> Kernel:
     return load_text(texts()[name], f"{name}.tile").instantiate({})
 
 
+def chip_of(name: str) -> str:
+    """The chip that a kernel is tried on."""
+    return "950" if name.endswith(SUFFIX) else DEFAULT_CHIP
+
+
 def kernels() -> dict[str, Kernel]:
     """All of them by name, small ones first."""
     files = {f.stem: f.read_text() for f in sorted(EXAMPLES.glob("*.tile"))}
-    out = {n: load_text(t, f"{n}.tile").instantiate({}) for n, t in texts().items()}
+    out = {n: load_text(t, f"{n}.tile").instantiate({}) for n, t in (texts() | LONG_TEXTS).items()}
+    out |= {n + SUFFIX: out[n] for n in ON_950.values()}
     out |= {f"examples/{n}": load_text(t, f"{n}.tile").instantiate({}) for n, t in files.items()}
     return out | {n: load_text(files[f], f"{f}.tile").instantiate(sizes) for n, (f, sizes) in LARGE.items()}

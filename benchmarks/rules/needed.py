@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from benchmarks.rules.kernels import chip_of
 from tile_eg.compiler import Lowered, lower
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
@@ -13,7 +15,9 @@ from tile_eg.search import search_options
 
 SLOWER = 1.001
 UNTRACED = ("nest", "algebra", "tiling", "loops")
-TRIES = 5
+TRIES = 8
+TOGETHER = {"bands-across": "bands-down", "bands-down": "bands-across"}
+"""Rules of which one stands in for the other: both are left out."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +39,20 @@ def choices() -> list[str]:
     return [r.name for r in registry().values() if r.law != "fact"]
 
 
+def compiled(name: str, kernel: Kernel, without: Sequence[str] = ()) -> Lowered:
+    """The kernel on the chip that it is tried on."""
+    return lower(kernel, chip_of(name), search=search_options(without=without))
+
+
 def microseconds(made: Lowered) -> float:
     return made.candidates[0].microseconds
 
 
 def tried(rule: str, name: str, kernel: Kernel, with_it: float) -> Witness:
-    """The kernel without the rule."""
+    """The kernel without the rule, and without the one that would stand in for it."""
+    left_out = [rule, *([TOGETHER[rule]] if rule in TOGETHER else [])]
     try:
-        return Witness(rule, name, with_it, microseconds(lower(kernel, search=search_options(without=[rule]))))
+        return Witness(rule, name, with_it, microseconds(compiled(name, kernel, left_out)))
     except TileError:
         return Witness(rule, name, with_it, None)
 
@@ -56,13 +66,32 @@ def matched(made: Lowered) -> set[str]:
     return used | {r for r in anywhere if registry()[r].ruleset in UNTRACED}
 
 
-def witnesses(kernels: dict[str, Kernel]) -> Iterator[Witness]:
-    """The first kernel that needs each rule, of at most `TRIES` that could; rules that none of them needs are left out."""
-    tries = dict.fromkeys(choices(), TRIES)
-    for name, kernel in kernels.items():
-        made = lower(kernel)
-        for rule in [r for r, left in tries.items() if left and r in matched(made)]:
-            found = tried(rule, name, kernel, microseconds(made))
-            tries[rule] = 0 if found.needed else tries[rule] - 1
-            if found.needed:
+class Search:
+    """Looks for a kernel that needs each rule. Every kernel is compiled with all rules once."""
+
+    def __init__(self, kernels: Mapping[str, Kernel]) -> None:
+        self.kernels = kernels
+        self.made: dict[str, tuple[float, set[str]]] = {}
+
+    def with_all(self, name: str) -> tuple[float, set[str]]:
+        """The microseconds of a kernel, and the rules that may have shaped it."""
+        if name not in self.made:
+            made = compiled(name, self.kernels[name])
+            self.made[name] = microseconds(made), matched(made)
+        return self.made[name]
+
+    def tried(self, rule: str, name: str) -> Witness:
+        return tried(rule, name, self.kernels[name], self.with_all(name)[0])
+
+    def witnesses(self, known: Mapping[str, str]) -> Iterator[Witness]:
+        """A kernel for each rule: the `known` one where it still needs the rule, else the first of up to `TRIES` that could."""
+        for rule in choices():
+            first = (self.tried(rule, known[rule]),) if known.get(rule) in self.kernels else ()
+            found = next((w for w in first if w.needed), None) or self.first(rule)
+            if found:
                 yield found
+
+    def first(self, rule: str) -> Witness | None:
+        """The first kernel that needs a rule, of those few in which it matched."""
+        few = islice((n for n in self.kernels if rule in self.with_all(n)[1]), TRIES)
+        return next((w for w in (self.tried(rule, n) for n in few) if w.needed), None)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.rules.needed import Witness, choices
+from benchmarks.rules.needed import TOGETHER, Witness, choices
 from tile_eg.rules import registry
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
@@ -14,8 +14,10 @@ REFUSED = "does not compile"
 INTRODUCTION = """# What each rule is good for
 
 Rules that are no facts, each with a kernel that gets slower without it or does not compile: microseconds that the timeline
-predicts on the 910B2. `make rules` writes this page; a slow test compiles every line again. The kernels are the examples, the
-corner cases of `tests/extract/kernels.py`, and those of `benchmarks/rules/kernels.py`.
+predicts on the 910B2, or on the 950 where the kernel's name says so. `make rules` writes this page in a minute or two; a rule for
+which no kernel is found ends it with an error. Slow tests compile every line again. The kernels are the examples, the corner
+cases of `tests/extract/kernels.py`, and those of `benchmarks/rules/kernels.py`. Where UB is full, a rule that saves a tile decides
+whether there is a schedule at all.
 
 """
 
@@ -26,9 +28,13 @@ def page_of(found: Iterable[Witness]) -> str:
     rows = ["| rule | law | kernel | with it | without it |", "|---|---|---|---:|---:|"]
     rows += [_row(by_rule[r]) for r in choices() if r in by_rule]
     spare = [r for r in choices() if r not in by_rule]
-    about = "Tried on up to five of these kernels without a difference, or matched by none of those that were tried:"
-    listed = f"\n## Without a witness\n\n{about}\n\n" + "".join(f"- `{r}`: {registry()[r].law}\n" for r in spare)
-    return INTRODUCTION + "\n".join(rows) + "\n" + (listed if spare else "")
+    listed = "\n## Without a witness\n\n" + "".join(f"- `{r}`: {registry()[r].law}\n" for r in spare)
+    return INTRODUCTION + "\n".join(rows) + "\n" + _pairs() + (listed if spare else "")
+
+
+def _pairs() -> str:
+    names = sorted({" and ".join(f"`{r}`" for r in sorted(pair)) for pair in TOGETHER.items()})
+    return f"\nOf these, one stands in for the other, and both were left out: {'; '.join(names)}.\n"
 
 
 def _row(w: Witness) -> str:
