@@ -163,6 +163,14 @@ def _deep_trip(w: World, t: Tiling, n: Numbers, parts: list[Numbers], chain: Cla
 
 
 @everywhere
+def written(w: World, n: Numbers, t: Class, before: Class, v: Class, _: None) -> bool:
+    """Whether a version differs from the one before it by what is stored or added there, and in nothing else."""
+    old, new = n.of(before), n.of(t)
+    moved, given = old != new, valid(w, n, v)
+    return moved.sum() <= given.size and bool(np.isin(new[moved], given).all() or np.isin(new[moved] - old[moved], given).all())
+
+
+@everywhere
 def half_of(w: World, n: Numbers, part: Class, whole: Class, _: None) -> bool:
     """One half of a tile, along rows or columns; of products, that of half the depth."""
     depth = w.of("depth")
@@ -221,6 +229,7 @@ CLAIMS: dict[str, Callable[..., bool]] = {
     "treg": region_of,
     "tdt": everywhere(lambda w, n, t, dtype: n.of(t).dtype == numpy_dtype(DTYPES[dtype])),
     "tname": everywhere(lambda w, n, t, name: n.of(t).size == w.arrays[name].size),
+    "Written": written,
     "ZeroFill": everywhere(lambda w, n, v, _: not n.of(v).any()),
     "IsCube": lambda w, v, _: w.of("dt")[v] == "f32" and accumulates(w, v),
     "CubeMade": lambda w, v, _: accumulates(w, v) and any(m.op in ("MatMul", "Bin", "Proj") for m in w.members.classes[v]),

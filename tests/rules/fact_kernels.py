@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.rules.kernels import texts
+from benchmarks.rules.texts import texts
 from tests.extract.test_corners import CORNERS
 
 CHOICE = """
@@ -52,6 +52,17 @@ kernel read_back[M=32, N=64](X: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
   D[0, 0] = y
 }
 """
+SUMS = """
+kernel sums[M=64, N=24](X: f32[M, N]) -> (S: f32[N], T: f32[16, N]) {
+  grid bx = 2
+  shared x: f32[16, N]
+  for i in serial(2) {
+    x = X[bx*32 + i*16, 0]
+    atomic S[0] += colsum(x)
+    atomic T[0, 0] += x
+  }
+}
+"""
 FACTS = {
     "choice at a tail of rows": CHOICE.format("bx*16, 0", "x[i, j] > y[i, j]"),
     "choice at a tail of columns": CHOICE.format("0, bx*16", "x[i, j] > 0.5"),
@@ -59,7 +70,7 @@ FACTS = {
         "(16, 64)", "(48, 16)"
     ),
     "choice by place at a tail": CHOICE.format("bx*16, 0", "i >= j"),
-    "columns": COLUMNS, "nested sum": NESTED_SUM, "read back": READ_BACK,
+    "columns": COLUMNS, "sums that blocks share": SUMS, "nested sum": NESTED_SUM, "read back": READ_BACK,
 }  # fmt: skip
 TRANSPOSED = ("a.T @ b", "a @ b.T", "a.T @ b.T", "a @ b")
 

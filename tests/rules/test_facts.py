@@ -16,7 +16,7 @@ from tile_eg.rules.sexpr import parse
 
 KERNELS = fact_kernels()
 QUICK = (*FACTS, "sum of a.T @ b", "product of depth 512", "nest of a choice", "two_passes", "swaps_in_swaps")
-BLOCKS = '(rule ((= v (BinR op w x y))) ((Blk y)) :ruleset algebra :name "blocks" :law fact)'
+BLOCKS = '(rule ((= v (BinR op w x y))) ((Blk y) (Twice y)) :ruleset algebra :name "blocks" :law fact)'
 """Blocks of a vector are asked for by an instruction only; so they stand beside the values, too."""
 PLACED = {"crossing-cube", "crossing-vector"}
 """Facts about places: `test_implements.py` has them."""

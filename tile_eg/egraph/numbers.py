@@ -116,6 +116,9 @@ class Numbers:
         x = self.of(v)
         return np.repeat(x.T, 32 // x.dtype.itemsize, axis=1)
 
+    def _twice(self, v: Class) -> Array:
+        return np.tile(self._blk(v), 2)
+
     def _cast(self, dtype: str, x: Class) -> Array:
         return self.of(x).astype(numpy_dtype(DTYPES[dtype]))
 
@@ -208,6 +211,12 @@ class Numbers:
         out = self.of(version).copy()
         out[self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)] = self.of(value)[:rows, :cols]
         return out
+
+    def _accumulate(self, version: Class, offset: ix.Expr, stride: int, value: Class, vr: ix.Expr, vc: ix.Expr) -> Array:
+        added = np.zeros_like(self.of(version))
+        rows, cols = max(0, self.at(vr)), max(0, self.at(vc))
+        added[self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)] = self.of(value)[:rows, :cols]
+        return self.of(version) + added
 
     _targ, _tproj = _arg, _proj
 

@@ -1,0 +1,367 @@
+"""The small kernels that rules are tried on, as `.tile` text.
+
+A rule may save time, or room: a constant that an instruction takes as a scalar needs no tile. So some fill UB.
+"""
+
+from __future__ import annotations
+
+from tests.extract.kernels import TRICKY
+
+ELEMENTS = {
+    "x + 1 + 2": "1 + (x + 2)", "1 - x": "1 - x", "x - 2": "x - 2", "2 * x": "x * 2 + 2 * x", "max(x, 2)": "max(x, 2)",
+    "max(2, x)": "max(2, x)", "min(x, 2)": "min(x, 2)", "min(2, x)": "min(2, x)", "x / 3": "x / 3", "x + 0": "x + 0",
+    "x * 1": "x * 1", "max(x, 0)": "max(x, 0)", "-x": "-x", "1 / x": "reciprocal(x)", "rsqrt": "rsqrt(x)",
+    "sigmoid": "sigmoid(x)", "tanh": "tanh(x)", "y + x * 2": "y + x * 2", "y + x * y": "y + x * abs(y)",
+    "x * y + y": "x * abs(y) + y",
+    "x - v[:, None]": "x - v[:, None]", "v[:, None] - x": "v[:, None] - x", "x - w[None, :]": "x - w[None, :]",
+    "w[None, :] - x": "w[None, :] - x", "x / v[:, None]": "x / v[:, None]",
+    "abs(y) + x / 4": "abs(y) + x / 4", "abs(y) + x * 2": "abs(y) + x * 2",
+}  # fmt: skip
+ROW = {"row: exp(x) + x * y": "exp(x) + x * y", "row: x * y + exp(x)": "x * y + exp(x)"}
+FULL = {
+    f"UB full: {e}": e
+    for e in (
+        "x + 2", "2 + x", "x - 2", "1 - x", "x * 2", "2 * x", "max(x, 2)", "max(2, x)", "min(x, 2)", "min(2, x)",
+        "x - w[None, :]", "w[None, :] - x", "x - v[:, None]", "v[:, None] - x",
+    )
+}  # fmt: skip
+ELEMENT = """
+kernel element[M=64, N=128](X: f32[M, N], Y: f32[M, N], V: f32[M], W: f32[N]) -> C: f32[M, N] {{
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N], v: f32[M], w: f32[N]
+  x = X[0, 0]
+  y = Y[0, 0]
+  v = V[0]
+  w = W[0]
+  C[0, 0] = {}
+}}
+"""
+FULL_ELEMENT = """
+kernel full[M=512, N=144](X: f32[M, N], V: f32[M], W: f32[N]) -> C: f32[M, N] {{
+  grid bx = 1
+  shared x: f32[M, N], v: f32[M], w: f32[N]
+  x = X[0, 0]
+  v = V[0]
+  w = W[0]
+  C[0, 0] = {}
+}}
+"""
+NEST = """
+kernel nest[M=64, N=128](X: f32[M, N], V: f32[M], W: f32[N]) -> C: {dtype}[M, N] {{
+  grid bx = 1
+  shared x: f32[M, N], v: f32[M], w: f32[N], c: {dtype}[M, N]
+  x = X[0, 0]
+  v = V[0]
+  w = W[0]
+  parallel (i, j) in (M, N) {{ c[i, j] = {value} }}
+  C[0, 0] = c
+}}
+"""
+NESTS = {
+    "nest of a load": "x[i, j]", "nest of a row": "x[i, j] * v[i]", "nest of a column": "x[i, j] * w[j]",
+    "nest of a constant": "7",
+    "nest of a function": "exp(x[i, j])", "nest of a choice": "select(x[i, j] > w[j], x[i, j], v[i])",
+    "nest of a choice by a constant": "select(x[i, j] > 0.5, x[i, j], v[i])",
+    "nest of a choice, constant first": "select(0.5 < x[i, j], x[i, j], v[i])",
+    "nest of a mask": "select(x[i, j] > 0.5, x[i, j], 0)",
+    "nest of a choice by place": "select(i >= j, x[i, j], 0)",
+    "nest of a place": "x[i, j] * (i + 2*j + 3)",
+}  # fmt: skip
+INDEX = """
+kernel index[M=64, N=128](X: f32[2, M, N]) -> C: f32[2, M, N] {{
+  grid bx = 2
+  shared x: f32[M, N], c: f32[M, N]
+  x = X[bx, 0, 0]
+  {value}
+  C[bx, 0, 0] = c
+}}
+"""
+INDICES = {
+    "nest of an index": "parallel (i, j) in (M, N) { c[i, j] = x[i, j] * (bx*128 + i) }",
+    "x + the block": "c = x * 2 + bx",
+    "the block + x": "c = bx + x * 2",
+}  # fmt: skip
+FULL_INDICES = {
+    "x + the block": "c = x + bx", "the block + x": "c = bx + x",
+    "x + the block in a nest": "parallel (i, j) in (M, N) { c[i, j] = x[i, j] + bx }",
+}  # fmt: skip
+FULL_NESTS = {
+    "UB full: a choice by a constant": ("select(x[i, j] > 0.5, x[i, j], v[i])", 80),
+    "UB full: a choice, constant first": ("select(0.5 < x[i, j], x[i, j], v[i])", 80),
+    "UB full: a mask": ("select(x[i, j] > 0.5, x[i, j], 0)", 96),
+    "UB full: a mask by place": ("select(i >= j, x[i, j], 0)", 80),
+    "UB full: a choice by place": ("select(i >= j, x[i, j], exp(x[i, j]))", 48),
+}
+PRODUCT = """
+kernel product[M=128, N=128, K=64](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: {dtype}[M, N] {{
+  grid bx = 1
+  shared a: f16[M, K], b: f16[K, N], d: f16[N, M], h: f16[M, N]
+  fragment c: f32[M, N], e: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  d = D[0, 0]
+  c = a @ b
+  {then}
+}}
+"""
+PRODUCTS = {
+    "relu of a product": ("f32", "C[0, 0] = relu(c)"),
+    "relu of a product in f16": ("f16", "C[0, 0] = relu(c)"),
+    "max of a product and 0 in f16": ("f16", "h = c\n  C[0, 0] = max(h, 0)"),
+    "exp of the relu of a product": ("f32", "c = relu(c)\n  C[0, 0] = exp(c) + c"),
+    "exp of a product": ("f32", "C[0, 0] = exp(c)"),
+    "exp of a product in f16": ("f16", "h = c\n  C[0, 0] = exp(h)"),
+    "product of a relu": ("f32", "h = relu(c)\n  e = h @ d\n  C[0, 0] = e"),
+    "product of an exp": ("f32", "h = exp(c)\n  e = h @ d\n  C[0, 0] = e"),
+    "sum of products": ("f32", "e = exp(c)\n  C[0, 0] = a @ b + e"),
+    "product and its exp": ("f32", "C[0, 0] = c\n  C[0, 0] = exp(c)"),
+}  # fmt: skip
+UNEVEN = {
+    "uneven: exp of a product in f16": ("f16", "h = c\n  C[0, 0] = exp(h)"),
+    "uneven: exp of the relu of a product": ("f32", "c = relu(c)\n  C[0, 0] = exp(c)"),
+}
+DEEP = """
+kernel deep[M={m}, N={m}, K={k}](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {{
+  grid bx = 1
+  shared a: f16[M, K], b: f16[K, N]
+  fragment c: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  c = a @ b
+  C[0, 0] = c
+}}
+"""
+LONG = """
+kernel long[M=4096, N=6144, K=512, BM=128, BN=256](A: f16[M, K], B: f16[{shape}]) -> C: f32[M, N] {{
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared a: f16[BM, K], b: f16[{tile}]
+  a = A[bx*BM, 0]
+  b = B[{at}]
+  C[bx*BM, by*BN] = exp(a @ {b})
+}}
+"""
+LONGS = {
+    "exp of long products": {"shape": "K, N", "tile": "K, BN", "at": "0, by*BN", "b": "b"},
+    "exp of long products, transposed": {"shape": "N, K", "tile": "BN, K", "at": "by*BN, 0", "b": "b.T"},
+}
+DEPTHS = {"product of depth 512": (64, 512), "narrow product of depth 1024": (16, 1024)}
+SUM = """
+kernel sum[M=128, N=256, K=2048, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid bx = 1
+  shared   a: f16[M, BK], b: f16[BK, N]
+  fragment c: f32[M, N] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[0, k*BK]
+    b = B[k*BK, 0]
+    c += a @ b
+  }
+  C[0, 0] = c
+}
+"""
+MOVES = {
+    "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
+    "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
+    "long to short": ("f32", "f16", "x"),
+    "relu to short": ("f32", "f16", "relu(x)"), "relu to long": ("f16", "f32", "relu(f32(x))"),
+}  # fmt: skip
+MOVE = """
+kernel move[M={rows}, N={cols}](X: {source}[M, N]) -> C: {target}[M, N] {{
+  grid bx = 1
+  shared x: {source}[M, N], c: {target}[M, N]
+  x = X[0, 0]
+  c = {value}
+  C[0, 0] = c
+}}
+"""
+TILES = {
+    "long rows less their values": """
+kernel less[M=16, N=1024](X: f32[M, N], V: f32[M]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], v: f32[M]
+  x = X[0, 0]
+  v = V[0]
+  C[0, 0] = x - v[:, None]
+}
+""",
+    "bf16 rows of one value": """
+kernel tiles[M=64, N=128](V: bf16[M], W: bf16[N]) -> (C: bf16[M, N], D: bf16[M, N]) {
+  grid bx = 1
+  shared v: bf16[M], w: bf16[N], c: bf16[M, N], d: bf16[M, N]
+  v = V[0]
+  w = W[0]
+  c = v[:, None]
+  d = w[None, :]
+  C[0, 0] = c
+  D[0, 0] = d
+}
+""",
+    "columns of one value": """
+kernel tiles[M=64, N=128](W: f32[N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared w: f32[N], c: f32[M, N]
+  w = W[0]
+  c = w[None, :]
+  C[0, 0] = c
+}
+""",
+    "row maxima": """
+kernel maxima[M=64, N=128](X: f32[M, N]) -> C: f32[M] {
+  grid bx = 1
+  shared x: f32[M, N], m: f32[M]
+  x = X[0, 0]
+  m = rowmax(x)
+  C[0] = m
+}
+""",
+    "stores in a loop": """
+kernel stores[M=64, N=512](X: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, 128]
+  for j in pipelined(4) {
+    x = X[0, j*128]
+    C[0, j*128] = exp(x)
+  }
+}
+""",
+    "short row maxima": """
+kernel maxima[M=64, N=100](X: f16[M, N]) -> C: f16[M] {
+  grid bx = 1
+  shared x: f16[M, N], m: f16[M]
+  x = X[0, 0]
+  m = rowmax(x)
+  C[0] = m
+}
+""",
+    "rows over their sums": """
+kernel rows[M=64, N=128](X: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N]
+  x = X[0, 0]
+  for i in serial(M) { x[i, :] = x[i, :] / sum(x[i, :]) }
+  C[0, 0] = x
+}
+""",
+    "product before its sum": """
+kernel sums[M=128, N=128, K=512](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, 128], b: f16[128, N]
+  fragment c: f32[M, N] = 0
+  for k in pipelined(4) {
+    a = A[0, k*128]
+    b = B[k*128, 0]
+    c = a @ b + c
+  }
+  C[0, 0] = c
+}
+""",
+    "two short trips": """
+kernel trips[M=2048, N=2048, K=64, BM=128, BN=128, BK=32](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid (bx, by) = (ceildiv(N, BN), ceildiv(M, BM))
+  shared a: f16[BM, BK], b: f16[BK, BN]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[by*BM, k*BK]
+    b = B[k*BK, bx*BN]
+    c += a @ b
+  }
+  C[by*BM, bx*BN] = c
+}
+""",
+    "stored and loaded": """
+kernel again[M=64, N=128](X: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N]
+  x = X[0, 0]
+  C[0, 0] = exp(x)
+  y = C[0, 0]
+  D[0, 0] = y * 2
+}
+""",
+    "product of products in f32": """
+kernel products[M=32, N=64, K=64](A: f32[M, K], B: f32[K, N], D: f32[N, M]) -> C: f32[M, M] {
+  grid bx = 1
+  shared a: f32[M, K], b: f32[K, N], d: f32[N, M], p: f32[M, N]
+  fragment e: f32[M, M]
+  a = A[0, 0]
+  b = B[0, 0]
+  d = D[0, 0]
+  p = a @ b
+  e = p @ d
+  C[0, 0] = e
+}
+""",
+    "places": """
+kernel places[M=64, N=128]() -> C: f32[M, N] {
+  grid bx = 1
+  shared c: f32[M, N]
+  parallel (i, j) in (M, N) { c[i, j] = i + 2*j }
+  C[0, 0] = c
+}
+""",
+    "states that begin alike": """
+kernel alike[M=16, N=64]() -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared c: f32[M, N], d: f32[M, N]
+  c = 1
+  d = 1
+  for k in serial(2) {
+    c = exp(c) + 1
+    d = exp(d) + 2
+  }
+  C[0, 0] = c
+  D[0, 0] = d
+}
+""",
+    "state whose start lives on": """
+kernel start[M=64, N=128](X: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N], c: f32[M, N]
+  x = X[0, 0]
+  y = exp(x)
+  c = y
+  for i in serial(4) { c = exp(c) + y }
+  C[0, 0] = c
+}
+""",
+    "product and the sums of its operand": """
+kernel sums[M=128, N=128, K=1024](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, 128], b: f16[128, N]
+  fragment c: f32[M, N] = 0, s: f32[M] = 0
+  for k in pipelined(8) {
+    a = A[0, k*128]
+    b = B[k*128, 0]
+    c += a @ b
+    s = s + rowsum(f32(a))
+  }
+  C[0, 0] = c * s[:, None]
+}
+""",
+}  # fmt: skip
+LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()}
+
+
+def texts() -> dict[str, str]:
+    """The small ones."""
+    out = {n: ELEMENT.format(e) for n, e in ELEMENTS.items()}
+    out |= {n: ELEMENT.replace("M=64, N=128", "M=1, N=64").format(e) for n, e in ROW.items()}
+    out |= {n: FULL_ELEMENT.format(e) for n, e in FULL.items()}
+    out |= {n: NEST.format(dtype="f32", value=e) for n, e in NESTS.items()}
+    out |= {n: INDEX.format(value=e) for n, e in INDICES.items()}
+    out |= {f"UB full: {n}": INDEX.replace("M=64, N=128", "M=512, N=144").format(value=e) for n, e in FULL_INDICES.items()}
+    out |= {n: full_nest(e, width) for n, (e, width) in FULL_NESTS.items()}
+    out["nest of a cast"] = NEST.format(dtype="f16", value="x[i, j]")
+    out |= {n: PRODUCT.format(dtype=d, then=t) for n, (d, t) in PRODUCTS.items()}
+    out |= {n: PRODUCT.replace("M=128", "M=126").format(dtype=d, then=t) for n, (d, t) in UNEVEN.items()}
+    out |= {n: DEEP.format(m=m, k=k) for n, (m, k) in DEPTHS.items()}
+    out["long sum of products"] = SUM
+    for name, (source, target, value) in MOVES.items():
+        out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)
+        out[f"{name}, rows of 24"] = MOVE.format(rows=20, cols=24, source=source, target=target, value=value)
+        out[f"{name}, short rows"] = MOVE.format(rows=20, cols=17, source=source, target=target, value=value)
+    return out | TILES | TRICKY
+
+
+def full_nest(value: str, width: int) -> str:
+    """A nest over a tile of 512 rows of so many columns."""
+    return NEST.replace("M=64, N=128", f"M=512, N={width}").format(dtype="f32", value=value)
