@@ -323,6 +323,21 @@ kernel start[M=64, N=128](X: f32[M, N]) -> C: f32[M, N] {
   C[0, 0] = c
 }
 """,
+    "sums beside exponentials": """
+kernel both[M=32, N=32, K=160](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: f32[M, M] {
+  grid bx = 1
+  shared a: f16[M, 32], b: f16[32, N], d: f16[N, M], p: f16[M, N]
+  fragment c: f32[M, M] = 0
+  d = D[0, 0]
+  for k in pipelined(5) {
+    a = A[0, k*32]
+    b = B[k*32, 0]
+    p = exp(a @ b)
+    c += p @ d
+  }
+  C[0, 0] = c
+}
+""",
     "product and the sums of its operand": """
 kernel sums[M=128, N=128, K=1024](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
   grid bx = 1

@@ -1,4 +1,4 @@
-"""Every rule that chooses an instruction has a kernel that is made to use it; the simulator computes what the source means."""
+"""Every rule about instructions, places and loops has a kernel that is made to use it; the simulator computes what that means."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import pytest
 
 from benchmarks.rules.kernels import small
 from tests.extract.checked import check_numbers
+from tests.extract.kernels import graph_of, kernel
 from tile_eg.chips import load_chip
-from tile_eg.egraph import Graph
+from tile_eg.egraph import Graph, saturate
 from tile_eg.extract.exact import Exact
+from tile_eg.extract.makespan import MEETING
 from tile_eg.extract.model import Model
-from tile_eg.rules import registry
+from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.types import Level
 
 KERNELS = {
     "nest of a load": ["copy-store"],
@@ -33,15 +36,28 @@ KERNELS = {
     "relu of a product in f16": ["fixpipe-store-relu-cast", "fixpipe-workspace-cast"],
     "product of a relu": ["fixpipe-store", "ub-store-cube", "fixpipe-l1-relu"],
     "gated": ["mmad-accumulate", "cell-zero", "cell-fill"],
-    "chain": ["fixpipe-l1"],
+    "chain": ["fixpipe-l1", "workspace-l1", "ub-workspace"],
     "product of depth 512": ["l0-split-k", "fixpipe-store-cast"],
     "long sum of products": ["gm-l1-ahead"],
     "narrow product of depth 1024": ["l0-longest-step"],
+    "exp of a product": ["workspace-ub"],
+    "exp of a product in f16": ["workspace-ub-cast"],
+    "exp of the relu of a product": ["workspace-ub-relu"],
+    "product of products in f32": ["workspace-l1-cube"],
+    "shift": ["keep"],
+    "short sum": ["cell-give", "cell-copy"],
+    "copied_late": ["next-in-place"],
+    "swap": ["next-copy", "result", "state-read", "state-tile", "state-end", "state-place", "state-in-ub"],
+    "copy": ["tensor-given"],
+    "stores in a loop": ["tensor-state", "tensor-result", "state-tensor", "ring-depth", "no-skew"],
+    "sums beside exponentials": ["skew", "far-skew", "state-in-l0c"],
 }
 DIRECT = {
     "exp of a product": ["fixpipe-ub"],
     "exp of a product in f16": ["fixpipe-ub-cast"],
     "exp of the relu of a product": ["fixpipe-ub-relu"],
+    "chain": ["ub-l1"],
+    "product and the sums of its operand": ["l1-ub"],
 }
 USES = [(rule, kernel, "910B2") for kernel, rules in KERNELS.items() for rule in rules]
 USES += [(rule, kernel, "950") for kernel, rules in DIRECT.items() for rule in rules]
@@ -61,15 +77,50 @@ class Using(Exact):
         super().aim(model)
 
 
+STATES = {"state-in-ub": Level.UB, "state-in-l0c": Level.L0C}
+
+
 def made_by(graph: Graph, rule: str) -> list:
+    """The nodes of a rule; of those that say where states may live, the states that live there."""
+    if rule in STATES:
+        return [n for n in graph.nodes if n.op == "State" and n.payload[2][0] == STATES[rule]]
     return [n for n in graph.nodes if rule in n.rules]
 
 
-def test_every_rule_that_chooses_an_instruction_has_a_kernel() -> None:
-    assert {r.name for r in registry().values() if r.law == "implements"} <= {rule for rule, _, _ in USES}
+GRIDS = ("block-a-tile", "persistent", "bands-across", "bands-down")
+TILES = """
+kernel tiles[M=80, N=96](A: f16[M, 16], B: f16[16, N]) -> C: f32[M, N] {
+  grid (bx, by) = (5, 6)
+  shared a: f16[16, 16], b: f16[16, 16]
+  a = A[bx*16, 0]
+  b = B[0, by*16]
+  C[bx*16, by*16] = exp(a @ b)
+}
+"""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rule", "kernel", "chip"), USES)
-def test_an_instruction_computes_what_it_stands_for(rule: str, kernel: str, chip: str) -> None:
-    check_numbers(small(kernel), Using(rule), chip=load_chip(chip))
+@pytest.mark.parametrize("rule", GRIDS)
+def test_every_order_of_tiles_computes_all_of_them(rule: str) -> None:
+    made = [g for g in graph_of(TILES).grids if rule in g.rules]
+    assert made
+    for grid in made[:2]:
+        check_numbers(kernel(TILES), Exact(), order=grid.payload if grid.op == "Persistent" else None)
+
+
+def meeting_inside(graph: Graph, loop: int) -> bool:
+    """Whether one kind of core fills in a loop what the other reads."""
+    return any(n.op in MEETING and n.region == loop for n in graph.nodes)
+
+
+@pytest.mark.parametrize("name", ["sums beside exponentials", "gated", "stores in a loop"])
+def test_loops_are_skewed_just_where_the_cores_meet(name: str) -> None:
+    graph = saturate(to_values(small(name)), load_chip("910B2"))
+    skewed = {n.payload[0] for n in graph.nodes if n.op == "Skew" and n.payload[1]}
+    assert skewed == {n.payload[0] for n in graph.nodes if n.op == "PLoop" and meeting_inside(graph, n.payload[0])}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("rule", "name", "chip"), USES)
+def test_what_a_rule_makes_computes_what_it_stands_for(rule: str, name: str, chip: str) -> None:
+    check_numbers(small(name), Using(rule), chip=load_chip(chip))
