@@ -261,3 +261,21 @@ def test_what_follows_in_a_guard_of_unknown_outcome_is_ordered_before_the_guard(
       if (i < 1) { ub_to_gm C{(i * 64) : 8} <- a : 8 x 8 }
     } }"""
     assert races(synchronise(vector(body))) == []
+
+
+def test_one_flag_serves_for_several_loads_where_ids_run_out() -> None:
+    names = [f"u{n}" for n in range(10)]
+    buffers = "".join(f"buffer {u}: UB f32 8 x 8 nd, pitch 8, slots 1 at {1024 + 256 * n}\n" for n, u in enumerate(names))
+    loads = "".join(f"gm_to_ub {u} <- A{{{64 * n} : 8}} : 8 x 8\n" for n, u in enumerate(names))
+    made = synchronise(vector(loads + "".join(f"vexp {u} <- {u} : 8 x 8\n" for u in names), buffers))
+    assert races(made) == []
+    assert len({n.id for n in walk(made.vector) if isinstance(n, SetFlag)}) <= 6
+
+
+@RELAXED
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=25))
+def test_many_loads_and_their_readers_in_any_order_can_be_ordered(readers: list[int]) -> None:
+    buffers = "".join(f"buffer u{n}: UB f32 8 x 8 nd, pitch 8, slots 1 at {1024 + 256 * n}\n" for n in range(10))
+    loads = "".join(f"gm_to_ub u{n} <- A{{{64 * n} : 8}} : 8 x 8\n" for n in range(10))
+    body = loads + "".join(f"vexp a <- u{n} : 8 x 8\nub_to_gm C{{{64 * n} : 8}} <- a : 8 x 8\n" for n in readers)
+    assert races(synchronise(vector(body, buffers))) == []

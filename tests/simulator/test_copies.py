@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.simulator.forms import ELEMENTS, READ, SET_REGISTER, Form
@@ -101,6 +101,7 @@ def test_slices_move_runs_of_a_row_and_some_of_the_rows(data: st.DataObject, bac
     gap, start = 8 * data.draw(st.integers(0, 2)), 8 * data.draw(st.integers(0, 1))
     first, rows, skip = data.draw(st.integers(0, 3)), data.draw(st.integers(1, 5)), data.draw(st.integers(0, 3))
     length = runs * burst * 8
+    assume(start + length + (runs - 1) * gap <= 64)
     end, last = start + length + (runs - 1) * gap - 1, first + (rows - 1) * (skip + 1)
     columns = np.concatenate([start + r * (8 * burst + gap) + np.arange(8 * burst) for r in range(runs)])
     taken = np.arange(first, last + 1, skip + 1)

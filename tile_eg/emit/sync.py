@@ -245,6 +245,10 @@ def _allocate(plan: _Plan) -> dict[Key, int]:
         return order, order.replay()
 
     plan.edges, bases = allocate(plan.streams, plan.edges, replayed)
+    order, verdict = replayed()
+    unordered = _open(plan, order, verdict, _between_pipes(plan))
+    if unordered or verdict.faults:
+        raise SyncError(_complaint(plan, unordered, verdict))
     if len(plan.cross) > CROSS_IDS:
         raise SyncError(f"{len(plan.cross)} cross-core counters are needed, there are {CROSS_IDS}")
     out: dict[Key, int] = {("edge", n): base for n, base in enumerate(bases)}

@@ -1,7 +1,7 @@
 """Ids for edges: their own while there are enough of them, else shared by edges that follow one another.
 
 A flag is one bit. Two edges may share an id where the first one's last wait is known to be over before the second one's first
-set; where that is not known, an edge back is added that makes it so.
+set; where that is not known, an edge back is added that makes it so. Where too many are held at a time, one edge serves for two.
 """
 
 from __future__ import annotations
@@ -37,11 +37,43 @@ def allocate(
         for n, e in enumerate(edges):
             if event(e) in crowded:
                 edges[n] = replace(e, local=True)
-        back = _share(streams, edges, crowded, *replayed())
+        try:
+            back = _share(streams, edges, crowded, *replayed())
+        except _Crowd as crowd:
+            _merge(streams[crowd.at[0]], edges, crowd)
+            continue
         if isinstance(back, list):
             return edges, back
         edges.append(back)
     raise SyncError("flag ids run out: no sharing was found")
+
+
+class _Crowd(SyncError):
+    """More edges of one event than there are ids hold one at a time."""
+
+    def __init__(self, at: Event, span: Span | None) -> None:
+        super().__init__(f"{at[0]} needs more than {EVENT_IDS} ids for {at[1]}_{at[2]} at a time", span)
+        self.at = at
+
+
+def _merge(s: Stream, edges: list[Edge], crowd: _Crowd) -> None:
+    """Lets one edge serve for two that are set one behind the other: set where the later one is, waited for where the first
+    consumer is. A pipe does its instructions in order, so that both hold. The two that are set nearest to each other give way."""
+    first = lambda site: s.visits[site][0][0]  # noqa: E731
+    plain = [e for e in edges if event(e) == crowd.at and e.ids == 1 and not (e.before or e.drain or e.outer)]
+    plain.sort(key=lambda e: first(e.set_at))
+    found: list[tuple[int, int, Edge, Edge, Edge]] = []
+    for a, b in zip(plain, plain[1:], strict=False):
+        wait_at = min(a.wait_at, b.wait_at, key=first)
+        both = s.completed(replace(b, wait_at=wait_at))
+        together = len({len(s.visits[e.wait_at]) for e in (a, b, both or a)}) == 1 and b.set_at[1][:-1] == wait_at[1][:-1]
+        if both and together and not (both.before or both.drain):
+            found.append((first(b.set_at) - first(a.set_at), len(found), a, b, both))
+    if not found:
+        raise crowd
+    _, _, a, b, both = min(found)
+    edges[edges.index(a)] = both
+    edges.remove(b)
 
 
 def _crowded(edges: Sequence[Edge]) -> set[Event]:
@@ -98,7 +130,7 @@ def _share(
             e = edges[life.number]
             free = [base for base in range(EVENT_IDS - e.ids + 1) if _over(holders[base : base + e.ids], life)]
             if not free:
-                raise SyncError(f"{at[0]} needs more than {EVENT_IDS} ids for {at[1]}_{at[2]} at a time", _span(streams, e))
+                raise _Crowd(at, _span(streams, e))
             safe = [base for base in free if _known(holders[base : base + e.ids], life)]
             base = min(safe or free, key=lambda b: max((h[-1].last for h in holders[b : b + e.ids] if h), default=-1))
             if not safe:
