@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("repeatable", derandomize=True)
+settings.register_profile("explore")
+settings.load_profile("repeatable")
+"""The same examples in every run; `pytest --hypothesis-profile explore` draws others."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
