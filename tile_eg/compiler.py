@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
@@ -99,11 +99,30 @@ def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", s
     """
     if isinstance(kernel, OpenKernel):
         return _sized(kernel, chip, rank, search or search_options())
-    return _in_parts(_with_grid(_block_by_block(kernel, chip, rank, search or search_options()), rank), rank)
+    return _finished(_block_by_block(kernel, chip, rank, search or search_options()), rank)
 
 
-def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions) -> Lowered:
-    """The kernel with a launch block for each tile of its grid."""
+def _finished(made: Lowered, rank: str) -> Lowered:
+    """The kernel with the best grid; where its tiles fill UB, that or its form with smaller ones, whichever is faster."""
+    from tile_eg.frontend.ssa import to_values
+    from tile_eg.sizing.parted import crowded
+
+    best = _in_parts(_with_grid(made, rank), rank)
+    form = crowded(to_values(made.kernel), made.chip, not made.search.exact_math) if made.search.effort != "none" else None
+    if form is None:
+        return best
+    try:
+        other = _with_grid(_block_by_block(made.kernel, made.chip.name, rank, made.search, form), rank)
+    except TileError:
+        return best
+    seconds = best.seconds + other.seconds
+    timings = {name: best.timings.get(name, 0.0) + other.timings.get(name, 0.0) for name in best.timings | other.timings}
+    fastest = min(best, other, key=lambda m: m.candidates[0].microseconds)
+    return replace(fastest, timings=timings, seconds=seconds)
+
+
+def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions, form: Values | None = None) -> Lowered:
+    """The kernel, or this form of it, with a launch block for each tile of its grid."""
     start, timings = perf_counter(), dict[str, float]()
     with stage("load", kernel.source, timings):
         from tile_eg.cost_models import rank_model
@@ -118,7 +137,7 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
             return do(*arguments)
 
     step("check", check, kernel)
-    values = step("values", to_values, kernel)
+    values = form or step("values", to_values, kernel)
     graph, extraction = _search(values, target, options, step)
     planned, dropped = step("plan", _plan_all, (extraction.best, *extraction.alternatives), target)
     candidates = step("rank", _ranked, planned, model)
@@ -261,7 +280,7 @@ def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> 
             lambda k: _block_by_block(k, chip, rank, trial), lambda m: lower(m.kernel, chip, rank=rank, search=options), time, 1
         )
     else:
-        stages = Stages(lambda k: _block_by_block(k, chip, rank, options), lambda m: _in_parts(_with_grid(m, rank), rank), time)
+        stages = Stages(lambda k: _block_by_block(k, chip, rank, options), lambda m: _finished(m, rank), time)
     timings: dict[str, float] = {}
     with stage("block sizes", kernel.source, timings):
         chosen = choose(kernel, compiled_for(chip), options.sizes, to_values, stages, (TileError, InternalError))
@@ -270,24 +289,37 @@ def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> 
 
 
 def _search(values: Values, chip: Chip, options: SearchOptions, step: Callable[..., Any]) -> tuple[Graph, Extraction]:
-    """The schedules of a kernel. Where results of its products do not fit L0C, its rows go through in panels, as few as fit."""
-    from tile_eg.egraph.panels import PANELS, in_panels
+    """The schedules of a kernel; where its tiles do not fit together, of the first of its forms with smaller ones that do."""
     from tile_eg.extract import TooLarge
 
-    whole: TileError | None = None
-    for panels in (1, *PANELS):
-        parted = in_panels(values, panels) if panels > 1 else values
-        if parted is None:
-            continue
-        graph = step("saturate", _saturated, parted, chip, options)
-        try:
-            return graph, step("extract", _extracted, graph, chip, options)
-        except TooLarge as error:
-            whole = whole or error
-            if error.level != Level.L0C:
-                break
-    assert whole is not None
-    raise whole
+    def searched(form: Values) -> tuple[Graph, Extraction]:
+        graph = step("saturate", _saturated, form, chip, options)
+        return graph, step("extract", _extracted, graph, chip, options)
+
+    try:
+        return searched(values)
+    except TooLarge as whole:
+        for form in _smaller(values, chip, options, whole.level):
+            try:
+                return searched(form)
+            except TooLarge:
+                continue
+        raise
+
+
+FORMS = 4  # forms with smaller tiles that are tried where those of a kernel do not fit UB
+
+
+def _smaller(values: Values, chip: Chip, options: SearchOptions, level: Level) -> Iterator[Values]:
+    """A kernel's forms with smaller tiles: rows in panels, as few as fit L0C; for UB also columns, as is estimated to be best."""
+    if level == Level.L0C:
+        from tile_eg.egraph.panels import PANELS, in_panels
+
+        yield from (parted for n in PANELS if (parted := in_panels(values, n)))
+    elif level == Level.UB:
+        from tile_eg.sizing.parted import parted as fitting
+
+        yield from fitting(values, chip, reorder=not options.exact_math)[:FORMS]
 
 
 def _saturated(values: Values, chip: Chip, options: SearchOptions) -> Graph:

@@ -66,8 +66,13 @@ def test_panels_have_the_meaning_of_the_whole(text, panels):
         np.testing.assert_allclose(got[name].astype(np.float32), want[name].astype(np.float32), rtol=2e-3, atol=2e-3)
 
 
-def test_panels_are_whole_fractals():
-    assert in_panels(to_values(kernel(FIBONACCI)), 4) is None
+def test_panels_of_products_are_whole_fractals():
+    assert in_panels(to_values(kernel(GEMM, BM=32)), 4) is None
+
+
+def test_panels_on_vector_cores_have_two_rows_for_each():
+    values = to_values(kernel(FIBONACCI))
+    assert in_panels(values, 8) is not None and in_panels(values, 16) is None
 
 
 def test_a_kernel_that_reads_what_it_stores_stays_whole():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tile_eg.egraph.deeper import reachable
 from tile_eg.egraph.rewritten import over_blocks
 from tile_eg.ir.index import BLOCK, Expr, const, maximum, minimum, var
 from tile_eg.ir.values import VERSIONS, WRITES, Builder, Term, Values, first_version
@@ -16,6 +17,7 @@ from tile_eg.ir.values import VERSIONS, WRITES, Builder, Term, Values, first_ver
 ROWS, COLS, NONE = "rows", "cols", "none"
 VARIABLE = "panel"
 FRACTAL = 16
+SHARED = 4  # rows that two vector cores can share
 PANELS = (2, 4, 8, 16)
 
 
@@ -26,7 +28,8 @@ class CannotSplit(Exception):
 def in_panels(values: Values, panels: int) -> Values | None:
     """The same kernel with the rows of its largest stored tile in `panels` passes; None where its rows cannot be told apart."""
     rows = max((t.args[3].rows for t in _stores(values)), default=1)
-    if panels < 2 or rows % (panels * FRACTAL):
+    unit = FRACTAL if any(t.op == "matmul" for t in reachable(values)) else SHARED
+    if panels < 2 or rows % (panels * unit):
         return None
     try:
         return _Splitter(values, rows, panels).values_in_panels()

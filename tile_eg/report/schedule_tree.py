@@ -106,7 +106,8 @@ def _values(needs: Iterable[frozenset[str]]) -> frozenset[str]:
 
 def instruction(node: Node) -> str:
     """A node's instruction with the operation that it does: VBin.add."""
-    operation = next((p for p in node.payload if isinstance(p, str) and p not in ("flat", "rows")), "")
+    operation = next((p for p in node.payload if isinstance(p, str) and p not in ("flat", "rows", "apart")), "")
+    operation += " apart" if "apart" in node.payload else ""
     return f"{node.op}.{operation}" if operation and node.op[0] == "V" else node.op
 
 

@@ -15,6 +15,7 @@ from tile_eg.ir.values import Values
 from tile_eg.sizing.candidates import Candidate, Climb, named, shortlist
 
 RESORTS = 3  # sizes that are tried where none of the best can be compiled: those that fit and need least room
+LARGER = 3  # sizes that do not fit as they are which are tried where all that do fill UB
 CLOSE = 1.1  # how much slower than the fastest may be what is finished
 Made = TypeVar("Made")
 
@@ -70,7 +71,8 @@ def choose(
     found = climb.run()
     made: dict[Candidate, Made] = {}
     failed: dict[Candidate, Exception] = {}
-    for c in [*(best := shortlist(found, count)), *_resorts(found, best)]:
+    best = [*shortlist(found, count), *_larger(found)]
+    for c in [*best, *_resorts(found, best)]:
         if c not in best and made:
             break
         try:
@@ -103,6 +105,13 @@ def _trial(kernel: OpenKernel, chip: Chip, c: Candidate, predicted: float | None
 
 def _message(error: Exception) -> str:
     return error.message if isinstance(error, TileError) else str(error)
+
+
+def _larger(found: Sequence[Candidate]) -> list[Candidate]:
+    """Rows for vector cores that do not fit, where those that do leave no room to load meanwhile: they go through in parts."""
+    fitting = [c for c in found if c.excess <= 1]
+    crowded = fitting and not any(c.estimate.overlaps for c in fitting)
+    return [c for c in found if c.excess > 1][:LARGER] if crowded else []
 
 
 def _resorts(found: Sequence[Candidate], tried: Sequence[Candidate]) -> list[Candidate]:

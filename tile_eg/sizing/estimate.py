@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import gcd
 
 from tile_eg.chips import Chip
@@ -30,7 +31,7 @@ STEPS = ((128, 256), (256, 128), (128, 128), (64, 256), (256, 64))  # m and n of
 class Estimate:
     """Cycles of the whole kernel, blocks, the tiles that a block stores, and the bytes that levels would have to hold.
 
-    `cube` says whether it has products.
+    `cube` says whether it has products, `overlaps` whether UB has room to load and store beside the work.
     """
 
     cycles: float
@@ -38,6 +39,7 @@ class Estimate:
     stored: tuple[tuple[int, int], ...]
     bytes: dict[Level, int]
     cube: bool
+    overlaps: bool
 
     def excess(self, chip: Chip) -> float:
         """How many times too small the smallest level is; at most 1 where all fits."""
@@ -53,7 +55,8 @@ def estimate(values: Values, chip: Chip) -> Estimate:
     one = _Estimator(anatomy, chip, values.blocks / turns, shares)
     stored = tuple(sorted((t.args[3].rows, t.args[3].cols) for t in anatomy.terms if t.op in WRITES))
     launch = min(values.blocks, cores) * shares * chip.launch.core_us * chip.clock_mhz
-    return Estimate(launch + one.filled() + (turns - 1) * one.block(), values.blocks, stored, one.room(), bool(anatomy.cube))
+    total = launch + one.filled() + (turns - 1) * one.block()
+    return Estimate(total, values.blocks, stored, one.room(), bool(anatomy.cube), one.overlaps)
 
 
 class _Estimator:
@@ -80,8 +83,11 @@ class _Estimator:
         for region, busy in self.busy.items():
             for pipe, c in busy.items():
                 pipes[pipe] += c * self.a.trips(region)
-        overlap = self.a.cube or min(self._ub(twice=True), 2 * self._ub()) <= self.chip.level_bytes(Level.UB)
-        return max(pipes.values(), default=0.0) if overlap else sum(pipes.values())
+        return max(pipes.values(), default=0.0) if self.overlaps else sum(pipes.values())
+
+    @cached_property
+    def overlaps(self) -> bool:
+        return bool(self.a.cube) or min(self._ub(twice=True), 2 * self._ub()) <= self.chip.level_bytes(Level.UB)
 
     def room(self) -> dict[Level, int]:
         """Bytes that each level would have to hold."""

@@ -1,0 +1,82 @@
+"""Tiles that do not fit UB: what is made of them, and what is told where nothing can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tile_eg.chips import load_chip
+from tile_eg.compiler import Lowered, lower, meaning
+from tile_eg.errors import TileError
+from tile_eg.frontend.ssa import to_values
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.kernel import Kernel
+from tile_eg.search import search_options
+from tile_eg.sizing.estimate import estimate
+from tile_eg.sizing.parted import crowded, parted
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+CHIP = load_chip("910B2")
+
+
+def kernel(name: str, **sizes: int) -> Kernel:
+    made = load_text((EXAMPLES / f"{name}.tile").read_text()).instantiate(sizes)
+    assert isinstance(made, Kernel)
+    return made
+
+
+def loops(made: Lowered) -> set[str]:
+    return set(made.extraction.best.graph.values.variables.values())
+
+
+def runs(made: Lowered) -> None:
+    random = np.random.default_rng(0)
+    arrays = {t.name: random.uniform(-1, 1, t.shape).astype(t.dtype.numpy) for t in made.kernel.tensors if not t.output}
+    run = made.run(arrays)
+    assert not run.findings
+    for name, want in meaning(made.kernel, arrays).items():
+        np.testing.assert_allclose(run.outputs[name].astype(float), want.astype(float), rtol=2e-3, atol=2e-3)
+
+
+def test_forms_fit_and_the_fastest_comes_first() -> None:
+    found = [estimate(f, CHIP) for f in parted(to_values(kernel("rms_norm", M=4096, N=4096, BM=32)), CHIP)]
+    assert found and all(e.excess(CHIP) <= 1 for e in found)
+    assert [e.cycles for e in found] == sorted(e.cycles for e in found)
+
+
+@pytest.mark.slow
+def test_too_many_rows_go_through_in_panels() -> None:
+    made = lower(kernel("rms_norm", M=64, N=4096, BM=32))
+    assert loops(made) == {"panel"}
+    runs(made)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "cols"), [("softmax", 65536), ("softmax", 50257), ("layer_norm", 30000)])
+def test_rows_that_are_too_long_go_through_in_tiles_of_columns(name: str, cols: int) -> None:
+    made = lower(kernel(name, M=6, N=cols, BM=4))
+    assert "col" in loops(made)
+    runs(made)
+
+
+@pytest.mark.slow
+def test_many_rows_cost_no_more_than_a_few() -> None:
+    few, many = (lower(kernel("rms_norm", M=32768, N=4096, BM=rows)).timeline.microseconds for rows in (4, 16))
+    assert many <= 1.03 * few
+
+
+def test_tiles_that_fill_ub_are_parted_where_that_is_faster() -> None:
+    full, roomy = (to_values(kernel("rms_norm", M=32768, N=4096, BM=rows)) for rows in (8, 4))
+    assert crowded(full, CHIP) is not None
+    assert crowded(roomy, CHIP) is None
+
+
+def test_sums_keep_their_order_in_exact_math() -> None:
+    with pytest.raises(TileError, match="bytes of UB at once"):
+        lower(kernel("softmax", M=8, N=65536, BM=2), search=search_options(exact_math=True))
+
+
+def test_rows_may_be_parted_in_exact_math() -> None:
+    assert loops(lower(kernel("rms_norm", M=64, N=4096, BM=32), search=search_options(exact_math=True))) == {"panel"}
