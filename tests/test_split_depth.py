@@ -90,3 +90,12 @@ def test_why_not_in_one_part_is_answered():
 
 def test_a_kernel_that_stays_whole_tells_what_parts_would_cost():
     assert "us (+" in str(why_not(lower(kernel(PRODUCT)), "rule=split-depth"))
+
+
+@pytest.mark.parametrize("chip", ["910B4", "950"])
+def test_all_cores_of_a_chip_meet_whatever_their_number(chip: str) -> None:
+    low = lower(kernel(PRODUCT, M=30, N=60, K=4096), chip)
+    assert parts_of(low)
+    rng = np.random.default_rng(0)
+    arrays = {t.name: rng.uniform(-1, 1, t.shape).astype(t.dtype.numpy) for t in low.kernel.tensors if not t.output}
+    np.testing.assert_allclose(low.run(arrays).outputs["C"], meaning(low.kernel, arrays)["C"], rtol=1e-2, atol=1e-2)

@@ -163,6 +163,7 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
         capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),
+        cores=planned.chip.cube_cores,
     )
     return Run({p.tensors[i].name: a for i, a in zip(written, done.outputs, strict=True)}, done.findings, done.counts)
 

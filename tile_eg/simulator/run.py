@@ -49,13 +49,15 @@ def simulate(
     order: int | None = None,
     mutations: Sequence[str] = (),
     architecture: int = 2201,
+    cores: int = 24,
 ) -> Simulation:
     """Run `kernel` of the Ascend C text `source`, unchanged, as `launch` blocks of `kernel_type`.
 
     `arguments` are the GM tensors in the kernel's order. Those listed in `outputs` come back in that order; they start unwritten,
     and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. The last
     parameter of the kernel is a workspace of `workspace` bytes for each block. `launch` counts blocks as the host does: AIV_ONLY
-    counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510.
+    counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510, `cores` the
+    chip's cube cores: so many blocks run at a time.
 
     Data moves in program order, unless `order` is a seed: then instructions take effect in an order that flags and barriers
     allow, chosen by the seed to be unfavourable (-n: the nth instruction waits as long as it may, everything else runs at once).
@@ -72,7 +74,7 @@ def simulate(
     tensors.append(f"{names[-1]}:{workspace * launch}:scratch")
     command = [*map(str, build(source, kernel, architecture)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
     command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items())]
-    command += [] if architecture == 2201 else [f"arch={architecture}"]
+    command += [f"cores={cores}"] + ([] if architecture == 2201 else [f"arch={architecture}"])
     command += [*([] if order is None else [f"order={order}"]), *(f"mutate={m}" for m in mutations), "--", *tensors]
     inputs = b"".join(a.tobytes() for a, role in zip(arrays, roles, strict=True) if role != "out")
     returned = [i for i, role in enumerate(roles) if role != "in"]
