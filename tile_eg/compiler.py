@@ -107,7 +107,7 @@ def _finished(made: Lowered, rank: str) -> Lowered:
     from tile_eg.frontend.ssa import to_values
     from tile_eg.sizing.parted import crowded
 
-    best = _in_parts(_with_grid(made, rank), rank)
+    best = _in_phases(_with_grid(made, rank), rank)
     form = crowded(to_values(made.kernel), made.chip, not made.search.exact_math) if made.search.effort != "none" else None
     if form is None:
         return best
@@ -205,6 +205,11 @@ PARTS = {"none": 0, "quick": 2, "full": None}
 """How many ways to part a long sum are tried, by the effort; None: all that promise a gain."""
 
 
+def _in_phases(made: Lowered, rank: str) -> Lowered:
+    """The kernel, or one whose launch has two phases with a meeting of all cores between, whichever is faster."""
+    return _in_strips(_in_parts(made, rank), rank)
+
+
 def _in_parts(made: Lowered, rank: str) -> Lowered:
     """The kernel, or one with its long sum in parts for cores that have nothing to do, whichever is faster."""
     most = PARTS[made.search.effort]
@@ -247,18 +252,64 @@ def parted(node: Node, made: Lowered, model: RankModel) -> tuple[tuple[Candidate
     return _ranked([(schedule, planned)], model), dropped
 
 
+def _in_strips(made: Lowered, rank: str) -> Lowered:
+    """The kernel, or one that copies an operand into strips of 16 columns while its first tiles are computed."""
+    best = made.candidates[0].schedule
+    offered = [g for g in best.graph.grids if g.op == "Strips"]
+    if made.search.effort == "none" or not offered or not best.persistent or made.timeline.bound != "AIC.MTE2":
+        return made
+    from tile_eg.cost_models import rank_model
+
+    start, timings = perf_counter(), dict(made.timings)
+    with stage("strips", made.kernel.source, timings):
+        tried = [stripped(node, made, rank_model(rank, made.chip)) for node in offered]
+    found = _fastest_first((*made.candidates, *(c for candidates, _ in tried for c in candidates)))
+    dropped = made.dropped + tuple(d for _, failed in tried for d in failed)
+    seconds = made.seconds + perf_counter() - start
+    return replace(made, program=found[0].planned.program, candidates=found, dropped=dropped, timings=timings, seconds=seconds)
+
+
+def stripped(node: Node, made: Lowered, model: RankModel) -> tuple[tuple[Candidate, ...], Dropped]:
+    """A kernel that loads the tensor that `node` names from its strips once they are made; and what failed.
+
+    The first turns of the cores are those of the best schedule that has one phase, as many as the copy takes.
+    """
+    from tile_eg.egraph.strips import with_strips
+    from tile_eg.emit.strips import turns_of_copy
+    from tile_eg.extract.grid import with_grid
+    from tile_eg.frontend.ssa import to_values
+
+    first = next((c for c in made.candidates if c.schedule.persistent and c.schedule.second is None), None)
+    if first is None or first.schedule.grid is None:
+        return (), ()
+    grid, values = first.schedule.grid, with_strips(to_values(made.kernel), node.payload[0])
+    planned, dropped = _plan_each([with_grid(s, grid, made.chip) for s in _schedules(values, made)], made.chip)
+    ranked = _ranked(planned, model)
+    if not ranked:
+        return (), dropped
+    turns, before = turns_of_copy(first.planned.program, values, made.chip)
+    seconds = [(n, replace(ranked[0].schedule, turns=(n, turns - n))) for n in before]
+    launches, failed = _plan_each([replace(first.schedule, parts=node, second=s, turns=(0, n)) for n, s in seconds], made.chip)
+    return _ranked(launches, model), (*dropped, *failed)
+
+
+def _schedules(values: Values, made: Lowered) -> list[Schedule]:
+    """The schedules that the search keeps for a phase; none where there are none."""
+    from tile_eg.egraph import saturate
+
+    try:
+        options = made.search
+        return _extracted(saturate(values, made.chip, options.budget, options.theories), made.chip, options).schedules
+    except TileError:
+        return []
+
+
 def _phase(values: Values, made: Lowered, model: RankModel) -> tuple[tuple[Candidate, ...], Dropped]:
     """One phase of a launch, ranked: its blocks all run at a time."""
-    from tile_eg.egraph import saturate
     from tile_eg.extract.grid import orders, with_grid
     from tile_eg.timeline.works import blocks_at_once
 
-    options = made.search
-    try:
-        extraction = _extracted(saturate(values, made.chip, options.budget, options.theories), made.chip, options)
-    except TileError:
-        return (), ()
-    planned, dropped = _plan_each(extraction.schedules, made.chip)
+    planned, dropped = _plan_each(_schedules(values, made), made.chip)
     cores = [blocks_at_once(p.program, made.chip) for _, p in planned]
     over = [(s, n) for (s, p), n in zip(planned, cores, strict=True) if p.program.blocks > n]
     if over:

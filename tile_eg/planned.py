@@ -194,12 +194,16 @@ def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
 
     PlanError where no flags are found, an instruction has no text, or two phases cannot be one launch.
     """
-    from tile_eg.emit.phases import one_launch
+    from tile_eg.emit.phases import beside, one_launch
+    from tile_eg.emit.strips import copies
 
     first = _plan_phase(schedule, chip)
     if schedule.second is None:
         return first
-    planned = Planned(one_launch(first.program, _plan_phase(schedule.second, chip).program, chip), chip)
+    program = first.program
+    for copy in copies(schedule.second.graph.values, program.blocks, chip):
+        program = beside(program, copy)
+    planned = Planned(one_launch(program, _plan_phase(schedule.second, chip).program, chip), chip)
     _ = planned.source
     return planned
 

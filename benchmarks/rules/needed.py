@@ -60,7 +60,8 @@ def tried(rule: str, name: str, kernel: Kernel, with_it: float) -> Witness:
 def matched(made: Lowered) -> set[str]:
     """The rules whose results may be part of a schedule: those that made its nodes, and those of values that matched."""
     schedule = made.candidates[0].schedule
-    used = {r for n in (*schedule.nodes, *([schedule.on_cores] if schedule.on_cores else [])) for r in n.rules}
+    behind = schedule.second.nodes if schedule.second else []
+    used = {r for n in (*schedule.nodes, *behind, *([schedule.on_cores] if schedule.on_cores else [])) for r in n.rules}
     of_grids = {r for g in schedule.graph.grids for r in g.rules}
     anywhere = {r for p in made.phases for r, n in p.matches.items() if n} - of_grids
     return used | {r for r in anywhere if registry()[r].ruleset in UNTRACED}

@@ -13,8 +13,9 @@ TESTS = Path(__file__).parents[1]
 ELSEWHERE = {
     "deeper-panels": "rules/test_panels.py", "whole-panels": "rules/test_panels.py", "product-in-two": "rules/test_panels.py",
     "product-in-two-tb": "rules/test_panels.py", "split-depth": "test_split_depth.py",
+    "operand-in-strips": "test_operand_in_strips.py", "gm-l1-strips": "test_operand_in_strips.py",
 }  # fmt: skip
-"""Rules that rewrite loops, or long products: the files with their laws."""
+"""Rules that rewrite loops, or long products, and those of two phases: the files with their laws."""
 
 
 def test_every_rule_has_a_law_that_is_tested() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tile_eg.egraph.deeper import Tiling, loads_in, longer_loads
 from tile_eg.egraph.meeting import accesses, meetings
+from tile_eg.egraph.strips import offsets, place, strides
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.types import DType
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
@@ -41,6 +42,7 @@ class Encoder:
             self.lines.append(f'(set (treg (Given "{t.name}")) 0)')
             self.lines.append(f'(set (tname (Given "{t.name}")) "{t.name}")')
         self._sharing()
+        self._strips()
         self._grid()
         outs = "(ONil)"
         for name in reversed([self.term(t) for t in self.values.outputs]):
@@ -55,6 +57,17 @@ class Encoder:
         for tensor, found in accesses(self.values).items():
             if {a.store for a in found} == {True, False}:
                 self.lines.append(f'(ReadBack "{tensor}")')
+
+    def _strips(self) -> None:
+        """Tensors that are there in strips too, and where the loads of them begin there, those of deeper loops included."""
+        for tensor, name, stride in strides(self.values):
+            self.lines.append(f'(InStrips "{tensor}" "{name}" {stride})')
+            found = [*offsets(self.values, tensor)]
+            found += [moved[1] for t in self.tilings for o in found if (moved := t.later(o))]
+            source = next(t for t in self.values.tensors if t.name == tensor)
+            for o in dict.fromkeys(found):
+                if (at := place(self.values, source, o)) is not None:
+                    self.lines.append(f'(set (in-strips {self.expr(o)} "{tensor}") {self.expr(at)})')
 
     def _grid(self) -> None:
         """How many tiles there are; the extents of a grid of two dimensions."""

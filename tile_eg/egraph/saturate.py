@@ -16,6 +16,7 @@ from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.members import Members, read_members
 from tile_eg.egraph.parts import divisible
 from tile_eg.egraph.snapshot import Graph, snapshot
+from tile_eg.egraph.strips import copyable
 from tile_eg.errors import TileError
 from tile_eg.ir.types import Level
 from tile_eg.ir.values import Values
@@ -33,6 +34,8 @@ PHASES = {
     "partition, placement, pipelining": ("cube", "vec", "place", "loops", "facts"),
 }
 VALUE_PHASES = tuple(PHASES)[:-1]
+COPIED_ON = "dav-2201"  # architectures with another cost of short rows were not looked into
+TURNS = 12  # of all cube cores from which an operand may be copied first: fewer do not make up for it
 SATURATED = ("facts", "nest", "tiling")  # rulesets that run to their end each time
 ONCE = {"algebra": 3}  # rounds of phases that would not end by themselves
 
@@ -188,6 +191,8 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
     if not values.shared and values.blocks < 2 * chip.cube_cores and (trips := divisible(values)):
         commands.append(f"(Divisible {trips})")
+    if chip.architecture == COPIED_ON and not values.shared and values.blocks >= TURNS * chip.cube_cores:
+        commands += [f'(Copyable "{tensor}")' for tensor in copyable(values)]
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
     return encoder, commands
 

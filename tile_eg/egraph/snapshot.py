@@ -16,6 +16,7 @@ from tile_eg.rules import Rule, Theory
 PHYSICAL = [
     "GmToL1",
     "GmToL1Ahead",
+    "GmToL1Strips",
     "GmToUB",
     "WsToL1",
     "WsToUB",
@@ -73,7 +74,7 @@ PHYSICAL = [
     "OCons",
 ]
 WRITES = ["Store", "Accumulate"]
-GRID = ["Blocks", "Persistent", "Parts"]
+GRID = ["Blocks", "Persistent", "Parts", "Strips"]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
 RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
 WHOLE = None

@@ -365,6 +365,7 @@ def _copy(low: Lowering, step: Step) -> Instr:
 _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "GmToL1": _from_gm("gm_to_l1"),
     "GmToL1Ahead": _ahead,
+    "GmToL1Strips": lambda low, step: replace(_from_gm("gm_to_l1")(low, step), form="strips"),
     "GmToUB": _from_gm("gm_to_ub"),
     "WsToL1": _from_workspace("gm_to_l1"),
     "WsToUB": _from_workspace("gm_to_ub"),

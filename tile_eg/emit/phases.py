@@ -8,7 +8,7 @@ from tile_eg.chips import Chip
 from tile_eg.errors import PlanError
 from tile_eg.ir.index import BLOCK, SUB, less, var
 from tile_eg.ir.machine import cores
-from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, SyncAll, Tile, When
+from tile_eg.ir.program import AIC, AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Program, SyncAll, Tile, When
 from tile_eg.ir.tasks import free_names, renamed
 
 MIXED = "MIX_AIC_1_2"
@@ -36,6 +36,23 @@ def one_launch(first: Program, second: Program, chip: Chip) -> Program:
         cube=streams[AIC],
         vector=streams[AIV],
     )
+
+
+def beside(cube: Program, vector: Program) -> Program:
+    """One launch of the blocks of both, whose vector cores do what the second program says before what the first one does.
+
+    What they tell the cube core ahead of everything, that places in the workspace are free, they tell it first. CannotMeet where
+    the first program uses a single vector core.
+    """
+    if cores(cube.kernel_type) == (1, 1):
+        raise CannotMeet("its blocks use one vector core beside each cube core")
+    vector = _with_other_names(vector, {b.name for b in cube.buffers})
+    start = next((k for k, n in enumerate(cube.vector) if isinstance(n, Loop)), len(cube.vector))
+    ahead = tuple(n for n in cube.vector[:start] if isinstance(n, CrossSet))
+    rest = tuple(n for k, n in enumerate(cube.vector) if k >= start or not isinstance(n, CrossSet))
+    stream = (*ahead, *vector.vector, *((PipeBarrier("ALL"), *rest) if rest else ()))
+    buffers = (*cube.buffers, *vector.buffers)
+    return replace(cube, kernel_type=MIXED, halves=True, buffers=buffers, vector=stream, shared=(*cube.shared, *vector.shared))
 
 
 def _alone(p: Program) -> bool:

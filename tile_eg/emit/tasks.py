@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tile_eg.extract import Schedule
-from tile_eg.ir.index import BLOCK, SUB, var
+from tile_eg.ir.index import BLOCK, SUB, const, var
 from tile_eg.ir.program import AIC, AIV, Let, Node, Program, Tasks
 from tile_eg.ir.tasks import free_names, in_order, renamed, tasks
 
@@ -19,6 +19,7 @@ class TaskLoop:
     window: int
     along: int
     names: dict[str, str]
+    turns: tuple[int, int] | None = None
 
     @staticmethod
     def of(schedule: Schedule) -> TaskLoop | None:
@@ -29,17 +30,23 @@ class TaskLoop:
         grid = tuple(e for e in values.grid if e > 1) or (values.blocks,)
         names = free_names(("task", "turn", "band", "width", "step", "tile"), {*values.variables.values(), BLOCK, SUB})
         blocks, window, along = schedule.grid.payload
-        return TaskLoop(blocks, grid, window, along, names)
+        return TaskLoop(blocks, grid, window, along, names, schedule.turns)
 
     @property
     def lets(self) -> list[Let]:
         """What tells a task its tile."""
-        turn = var(self.names["task"]) * self.blocks + var(BLOCK)
+        task = var(self.names["task"]) + (self.turns[0] if self.turns else 0)
+        turn = task * self.blocks + var(BLOCK)
         return in_order(turn, self.grid, self.window, self.along, self.names)
 
     def around(self, body: tuple[Node, ...]) -> Tasks:
         """The body of one tile as the loop over the tiles of a block."""
-        return tasks(renamed(body, {BLOCK: var(self.names["tile"])}), self.blocks, self.lets, self.names)
+        made = tasks(renamed(body, {BLOCK: var(self.names["tile"])}), self.blocks, self.lets, self.names)
+        if self.turns is None:
+            return made
+        first, count = self.turns
+        last = first + count == made.trips
+        return replace(made, trips=count, until=made.until - first if last else const(count))
 
 
 def reordered(program: Program, schedule: Schedule) -> Program:

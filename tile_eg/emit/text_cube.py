@@ -14,6 +14,7 @@ from tile_eg.emit.text_direct import DIRECT, fixpipe_part
 from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
 from tile_eg.ir.types import BF16, F16, F32, Level
 
@@ -42,6 +43,8 @@ def gm_to_l1(s: Scope, i: Instr) -> list[str]:
     """One ND2NZ copy; a copy for each row where the rows of the source lie too far apart for its field."""
     src, dst = i.srcs[0], tile(i, i.dst)
     stride, rows16 = stride_of(s, src), padded_rows(s.buffer(dst))
+    if i.form == "strips":
+        return _strips(s, i, stride, rows16)
     s.field(i, "dstNzC0Stride", rows16, 16384)
     if stride <= FIELD16:
         params = _nd2nz(s, i, i.rows, stride, rows16)
@@ -49,6 +52,14 @@ def gm_to_l1(s: Scope, i: Instr) -> list[str]:
     r = s.fresh("row")
     params = _nd2nz(s, i, ONE, 1, rows16)
     return counted(r, s.cpp(i.rows), call("DataCopy", s.fractal(dst, ix.var(r), 0), s.at(src, ix.var(r) * stride), params))
+
+
+def _strips(s: Scope, i: Instr, stride: int, rows16: int) -> list[str]:
+    """One copy of a run of bytes for each strip."""
+    count = s.field(i, "blockCount", ceil_div(i.cols, STRIP), BURSTS)
+    rows, gap = s.field(i, "blockLen", i.rows, FIELD16), s.field(i, "srcStride", stride // STRIP - i.rows, FIELD16)
+    params = f"AscendC::DataCopyParams({count}, {rows}, {gap}, {s.field(i, 'dstStride', rows16 - i.rows, FIELD16)})"
+    return call("DataCopy", s.fractal(tile(i, i.dst), 0, 0), s.at(i.srcs[0]), params)
 
 
 def _nd2nz(s: Scope, i: Instr, rows: Expr, stride: int, rows16: int) -> str:

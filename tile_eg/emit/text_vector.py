@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, number, scalar_operand
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
 from tile_eg.ir.types import BF16, F16, F32
 
@@ -283,6 +284,20 @@ def cast(s: Scope, i: Instr) -> list[str]:
     return written(s, unary_job(s, i, "Cast", dst, src, (f"AscendC::RoundMode::{ROUND[types]}",)))
 
 
+def strips(s: Scope, i: Instr) -> list[str]:
+    """Copies that take the eight blocks of 256 bytes of a row apart, a repeat a row."""
+    dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    to, wide = s.buffer(dst), s.buffer(src)
+    lanes = REGISTER // wide.dtype.bytes
+    if wide.dtype.bytes != 2 or i.cols.value is None or i.cols.value % lanes:
+        raise EmitError(f"{i.op} takes whole pieces of 256 bytes of 16-bit elements", i.span)
+    params = f"AscendC::CopyRepeatParams({to.pitch * 2 // BLOCK_BYTES}, 1, 1, {wide.pitch * 2 // BLOCK_BYTES})"
+    rows = s.field(i, "repeat", i.rows, REPEATS)
+    pieces = range(0, i.cols.value, lanes)
+    ends = [(s.at(dst, ix.const(at // STRIP * to.pitch)), s.at(src, ix.const(at))) for at in pieces]
+    return [line for to_at, from_at in ends for line in call("Copy", to_at, from_at, str(lanes), rows, params)]
+
+
 def duplicate(s: Scope, i: Instr) -> list[str]:
     dst = tile(i, i.dst)
     value = number(i.scalar, s.buffer(dst).dtype)
@@ -320,4 +335,5 @@ VECTOR_OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     "vcast": cast,
     "vdup": duplicate,
     "vbrcb": brcb,
+    "vstrips": strips,
 }

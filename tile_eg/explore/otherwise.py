@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tile_eg.compiler import Candidate, Lowered, parted, plan_schedule
+from tile_eg.compiler import Candidate, Lowered, parted, plan_schedule, stripped
 from tile_eg.cost_models import rank_model, search_model
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.forced import Answer, Forced
@@ -42,17 +42,19 @@ class Otherwise:
 
     def on_grid(self, grid: Node) -> tuple[Candidate | None, str]:
         """The chosen schedule with its tiles given to the cores in another way."""
-        if grid.op == "Parts":
-            return self._in_parts(grid)
+        if grid.op in ("Parts", "Strips"):
+            return self._in_phases(grid)
         plain = _plain(self.lowered, whole=True)
         return (plain, "") if grid.op == "Blocks" else self._under(plain.schedule, grid)
 
-    def _in_parts(self, grid: Node) -> tuple[Candidate | None, str]:
-        """The kernel with its sums in so many parts: both phases are searched, where that was not done yet."""
-        known = (c for c in self.lowered.candidates if c.schedule.parts and c.schedule.parts.payload == grid.payload)
+    def _in_phases(self, grid: Node) -> tuple[Candidate | None, str]:
+        """The kernel in two phases, sums in parts or an operand in strips: they are searched, where that was not done yet."""
+        candidates = self.lowered.candidates
+        known = (c for c in candidates if (p := c.schedule.parts) and (p.op, p.payload) == (grid.op, grid.payload))
         if found := next(known, None):
             return found, ""
-        tried, failed = parted(grid, self.lowered, self.rank)
+        find = parted if grid.op == "Parts" else stripped
+        tried, failed = find(grid, self.lowered, self.rank)
         return (tried[0], "") if tried else (None, "; ".join(str(error) for _, error in failed))
 
     def _under(self, schedule: Schedule, grid: Node | None) -> tuple[Candidate | None, str]:

@@ -154,7 +154,7 @@ class Traffic:
         graph = schedule.graph
         self.grid = tuple(e for e in graph.values.grid if e > 1) or (graph.values.blocks,)
         self.tiles, self.chip = prod(self.grid), chip
-        self.loads = [_Load.of(graph, n) for n in schedule.nodes if n.op in ("GmToL1", "GmToL1Ahead", "GmToUB")]
+        self.loads = [_Load.of(graph, n) for n in schedule.nodes if n.op in ("GmToL1", "GmToL1Ahead", "GmToL1Strips", "GmToUB")]
         self.known: dict[int, list[int]] = {}
 
     def cost(self, grid: Node) -> tuple[float, int]:

@@ -15,7 +15,7 @@ from tile_eg.ir.program import AIC
 from tile_eg.ir.types import Level
 
 HORIZON = 10**10
-STAGED = ("GmToL1", "GmToL1Ahead", "GmToUB", "WsToL1", "WsToUB", "FixToUB", "UBToL1", "L1ToUB")
+STAGED = ("GmToL1", "GmToL1Ahead", "GmToL1Strips", "GmToUB", "WsToL1", "WsToUB", "FixToUB", "UBToL1", "L1ToUB")
 
 
 def slot_bytes(place: Where, ahead: int = 1) -> int:

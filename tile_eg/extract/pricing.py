@@ -202,6 +202,7 @@ _SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
 _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "GmToL1": _gm_move("gm_to_l1"),
     "GmToL1Ahead": _ahead,
+    "GmToL1Strips": lambda p, n: [replace(w, form="strips") for w in _gm_move("gm_to_l1")(p, n)],
     "GmToUB": _gm_move("gm_to_ub"),
     "WsToL1": _workspace_in("gm_to_l1"),
     "WsToUB": _workspace_in("gm_to_ub"),

@@ -11,7 +11,10 @@ from tile_eg.ir.program import AIC, AIV
 ALIAS = {"Give", "Keep", "NextIn"}
 OVERWRITES = {"VAxpy": 1, "VMulAdd": 2, "MmadAcc": 1}
 STORES = {"FixToGM", "UBToGM"}
-TOUCHES = {"FixToGM": AIC, "GmToL1": AIC, "GmToL1Ahead": AIC, "UBToGM": AIV, "GmToUB": AIV}  # which core touches a tensor in GM
+TOUCHES = {
+    "FixToGM": AIC, "GmToL1": AIC, "GmToL1Ahead": AIC, "GmToL1Strips": AIC, "UBToGM": AIV, "GmToUB": AIV
+}  # fmt: skip
+"""Which core touches a tensor in GM."""
 STRUCTURE = {
     "State", "PNil", "PCons", "PTCons", "Stages", "Skew", "L0", "PLoop", "PProj", "PArg", "GM0", "PTArg", "PTProj", "ONil",
     "OCons", "NextCp",

@@ -133,6 +133,11 @@ def fits(field: str, value: int) -> bool:
     return low <= value <= high
 
 
+# ---- fractals ---------------------------------------------------------------------------------------------------------------
+
+STRIP = 16
+"""Columns of a strip of 16-bit elements: 32 bytes, the width of a fractal."""
+
 # ---- reductions over rows by blocks ------------------------------------------------------------------------------------------
 
 BLOCK_ELEMENTS, REPEAT_ELEMENTS = 8, 64  # of f32: in a block of 32 bytes, in a repeat of 256

@@ -90,6 +90,7 @@ VECTOR = (
     "vcast",
     "vdup",
     "vbrcb",
+    "vstrips",
     "vaxpy",
     "vmuladd",
     *(f"vchoose_{c}" for c in COMPARE),
@@ -104,7 +105,8 @@ OVERWRITES = ("vaxpy", "vmuladd")
 class Instr:
     """One instruction on one pipe; its operands are windows, `rows` x `cols` (x `depth`) is what is valid and processed.
 
-    gm_to_l1   dst nz tile <- rows x cols of src (Gm, or Tile in WS); ND to NZ on the way
+    gm_to_l1   dst nz tile <- rows x cols of src (Gm, or Tile in WS); ND to NZ on the way. Form strips: src holds strips of 16
+               columns, `stride` elements from one to the next
     l1_to_l0a  dst zz (rows=m, depth=k) <- src nz tile; attr transpose: src holds k x m
     l1_to_l0b  dst zn (depth=k, cols=n) <- src nz tile that holds k x n; attr transpose: src holds n x k
     mmad       dst nz (L0C window) (+)= srcs[0] @ srcs[1]; rows=m, cols=n, depth=k; `init`: 1 overwrites dst, 0 adds
@@ -119,6 +121,7 @@ class Instr:
     vrowR      dst vector of rows <- src tile, reduced over its cols (max sum min); `scratch` holds partial rows
     vcolR      dst vector of cols <- src tile, reduced over its rows
     vcast      dst (its dtype) <- src;  vdup  dst = scalar;  vbrcb  dst (rows x 32 bytes) <- src vector, each element repeated
+    vstrips    dst[j / 16, 16 * i + j % 16] = src[i, j], of 16-bit elements: strips of 16 columns one below the other
     vaxpy      dst += scalar * src;     vmuladd  dst += a * b
     vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
     vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);

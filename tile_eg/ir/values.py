@@ -80,7 +80,8 @@ class Values:
     `parents[l]` is the loop around loop l (0: the block itself); loop ids start at 1; `variables[l]` is the name that loop l's
     variable has in index expressions; the block index is `ir.index.BLOCK`, made of grid indices with the
     extents `grid`, the first one fastest. The tensors `shared` are no arguments: one phase of a launch writes them, and another
-    one, behind a meeting of all cores, reads them. `spans` and `buffers` (buffer name, scope) tell where a term comes from.
+    one, behind a meeting of all cores, reads them. `strips` names those that hold a tensor in strips of 16 columns, by
+    the tensor's name. `spans` and `buffers` (buffer name, scope) tell where a term comes from.
     """
 
     name: str
@@ -94,6 +95,7 @@ class Values:
     buffers: dict[Term, tuple[str, str]] = field(default_factory=dict)
     grid: tuple[int, ...] = ()
     shared: tuple[Tensor, ...] = ()
+    strips: dict[str, str] = field(default_factory=dict)
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tile_eg.egraph import Graph, Node
+from tile_eg.egraph.strips import strides
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.printed import Printed
 from tile_eg.ir.types import Level
@@ -25,7 +26,9 @@ def _phases(schedule: Schedule) -> list[Branch]:
     if schedule.second is None or schedule.parts is None:
         return _roots(schedule)
     meeting = Branch("all cores meet", ("", "", "", "", ", ".join(schedule.parts.rules)))
-    return [*_roots(schedule), meeting, *_roots(schedule.second)]
+    copied = [(tensor, name) for tensor, name, _ in strides(schedule.second.graph.values)]
+    beside = [Branch(f"beside it {name} = {tensor}, in strips of 16 columns") for tensor, name in copied]
+    return [*_roots(schedule), *beside, meeting, *_roots(schedule.second)]
 
 
 def _roots(schedule: Schedule) -> list[Branch]:
@@ -42,7 +45,8 @@ def _roots(schedule: Schedule) -> list[Branch]:
 def _blocks(schedule: Schedule) -> str:
     tiles = schedule.graph.values.blocks
     if schedule.grid is not None and schedule.persistent:
-        return f"each of {schedule.grid.payload[0]} blocks, one tile of {tiles} after the other"
+        turns = f": its tiles {schedule.turns[0] + 1} to {sum(schedule.turns)}" if schedule.turns else ""
+        return f"each of {schedule.grid.payload[0]} blocks, one tile of {tiles} after the other{turns}"
     return f"each of {tiles} blocks" if tiles > 1 else "one block"
 
 

@@ -6,17 +6,17 @@ Pure and quick: search models call `cycles` for every candidate, the timeline fo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import gcd
 
 from tile_eg.chips.model import Chip, Path, VectorCost
 from tile_eg.errors import TileError
-from tile_eg.ir.machine import BLOCK_ELEMENTS, block_steps
+from tile_eg.ir.machine import BLOCK_ELEMENTS, STRIP, block_steps
 from tile_eg.ir.program import AIV, COMPARE, PIPES
 from tile_eg.ir.types import F32, DType
 
 _VECTOR_NAME = {
-    "sub": "add", "min": "max", "mins": "maxs", "sum": "add",
+    "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy",
 }  # fmt: skip
 
 
@@ -135,7 +135,12 @@ def _shared_lines(chip: Chip, work: Work) -> float:
 
 
 def _gm_to_l1(chip: Chip, work: Work, cold: bool) -> float:
-    """ND2NZ copy: 40 + for each row 2 + bytes / 127, at least 3.4 (MSKPP, fit on GEMM rows); a single row needs no NZ."""
+    """ND2NZ copy: 40 + for each row 2 + bytes / 127, at least 3.4 (MSKPP, fit on GEMM rows); a single row needs no NZ.
+
+    Strips are runs of bytes that lie in L1 as they do in GM.
+    """
+    if work.form == "strips":
+        return _gm(chip, "gm_to_l1", replace(work, rows=-(-work.cols // STRIP), cols=work.rows * STRIP), cold)
     return _gm(chip, "gm_to_l1" if work.rows == 1 else "gm_to_l1_nd2nz", work, cold)
 
 

@@ -1,0 +1,85 @@
+"""Which operands may be copied into strips, and where an element of them then lies."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.extract.kernels import CHIP, kernel
+from tile_eg.egraph import saturate
+from tile_eg.egraph.strips import copyable, place, with_strips
+from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.index import BLOCK, const, evaluate, var
+from tile_eg.ir.values import Values
+
+GEMM = """
+kernel gemm[M=4608, N=256, K=256, BM=16, BN=128, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared a: f16[BM, BK], b: f16[BK, BN]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[bx*BM, k*BK]
+    b = B[k*BK, by*BN]
+    c += a @ b
+  }
+  C[bx*BM, by*BN] = c
+}
+"""
+TRANSPOSED = GEMM.replace("B: f16[K, N]", "B: f16[N, K]").replace("b: f16[BK, BN]", "b: f16[BN, BK]")
+TRANSPOSED = TRANSPOSED.replace("B[k*BK, by*BN]", "B[by*BN, k*BK]").replace("a @ b", "a @ b.T")
+
+
+def values(text: str = GEMM, **sizes: int) -> Values:
+    return to_values(kernel(text, **sizes))
+
+
+def test_the_operand_whose_tiles_move_down_may_be_copied():
+    assert copyable(values()) == ["B"]
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes"),
+    [(TRANSPOSED, {}), (GEMM, {"N": 320}), (GEMM, {"N": 1024, "BN": 512}), (GEMM.replace("f16", "f32"), {})],
+    ids=["rows along the depth", "columns that are no whole pieces", "long rows", "elements of 32 bits"],
+)
+def test_others_may_not(text, sizes):
+    assert not copyable(values(text, **sizes))
+
+
+@given(st.data())
+def test_an_element_lies_in_its_strip_under_those_of_the_rows_before(data):
+    rows, cols = 64 * 5, 128 * data.draw(st.integers(1, 4))
+    v = values(N=cols, K=rows)
+    tensor = next(t for t in v.tensors if t.name == "B")
+    row, col = data.draw(st.integers(0, 3)), 16 * data.draw(st.integers(0, 7))
+    offset = var("k") * (64 * cols) + (var(BLOCK) // 288) * 128 + const(row * cols + col)
+    at = place(v, tensor, offset)
+    env = {"k": data.draw(st.integers(0, 4)), BLOCK: data.draw(st.integers(0, v.blocks - 1))}
+    r, c = divmod(evaluate(offset, env), cols)
+    assert at is not None and evaluate(at, env) == c // 16 * (rows * 16) + r * 16
+
+
+def test_an_offset_whose_columns_may_run_over_has_no_place():
+    v = values()
+    tensor = next(t for t in v.tensors if t.name == "B")
+    assert place(v, tensor, var(BLOCK) * 128) is None
+
+
+def test_an_offset_inside_of_a_strip_has_no_place():
+    v = values()
+    assert place(v, next(t for t in v.tensors if t.name == "B"), const(8)) is None
+
+
+def test_the_grid_offers_the_copy_where_cores_go_through_many_tiles():
+    def offered(rows: int) -> list:
+        return [g.payload for g in saturate(values(M=rows), CHIP).grids if g.op == "Strips"]
+
+    assert (offered(4608), offered(128)) == ([("B",)], [])
+
+
+def test_a_kernel_with_strips_may_load_from_them():
+    graph = saturate(with_strips(values(), "B"), CHIP)
+    loads = [n for n in graph.nodes if n.op == "GmToL1Strips"]
+    assert {n.payload[0] for n in loads} == {"B_strips"}
+    assert {n.op for n in graph.classes[loads[0].cls]} == {"GmToL1", "GmToL1Strips"}

@@ -1,0 +1,79 @@
+"""A matrix in strips of 16 columns: the vector cores' copy of it, and what of it a product finds where."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.extract.kernels import CHIP
+from tile_eg.emit.phases import CannotMeet, beside
+from tile_eg.emit.strips import copy_in_strips
+from tile_eg.ir.index import const
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.program import CrossSet, CrossWait, Instr, PipeBarrier, Program, SetFlag, Tasks, walk
+from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.types import F16
+from tile_eg.planned import Planned
+from tile_eg.timeline.engine import run
+
+
+def copy(rows: int, cols: int, blocks: int = 2) -> Program:
+    strips = Tensor("S", F16, (cols // 16, rows * 16), True)
+    return copy_in_strips(Tensor("B", F16, (rows, cols), False), strips, blocks, CHIP)
+
+
+@pytest.mark.parametrize(("rows", "cols"), [(256, 256), (130, 128), (200, 384), (16, 512)])
+def test_strips_hold_what_the_matrix_holds(rows, cols):
+    made = copy(rows, cols)
+    alone = replace(made, tensors=(*made.tensors, *made.shared), shared=())
+    b = np.random.default_rng(3).standard_normal((rows, cols)).astype(np.float16)
+    ran = Planned(alone, CHIP).run({"B": b})
+    assert np.array_equal(ran["S"].reshape(cols // 16, rows, 16), b.reshape(rows, cols // 16, 16).transpose(1, 0, 2))
+
+
+def test_a_copy_reads_back_as_it_was_printed():
+    assert parse_program(str(copy(256, 256))) == copy(256, 256)
+
+
+def test_a_copy_moves_each_byte_once_in_and_out():
+    moved = run(copy(4096, 4096, 16), CHIP).bytes
+    assert moved == {"GM->UB": 2 * 4096 * 4096, "UB->GM": 2 * 4096 * 4096}
+
+
+def test_a_copy_is_bound_by_hbm():
+    timeline = run(copy(8192, 8192, 24), CHIP)
+    assert timeline.bound == "HBM" and timeline.cycles < 1.02 * timeline.hbm_cycles
+
+
+def mixed(*vector, kind: str = "MIX_AIC_1_2") -> Program:
+    return replace(copy(256, 256), kernel_type=kind, vector=vector, buffers=(), shared=())
+
+
+def test_what_the_vector_cores_tell_the_cube_core_ahead_comes_before_the_copy():
+    own = SetFlag("V", "MTE2", const(5)), CrossSet("MTE2", 0), *copy(256, 256).vector, CrossWait(1)
+    both = beside(mixed(*own), copy(256, 256))
+    assert isinstance(both.vector[0], CrossSet) and not any(isinstance(n, CrossSet) for n in both.vector[1:])
+
+
+def test_all_pipes_are_done_with_the_copy_before_the_kernels_own_work():
+    both = beside(mixed(*copy(256, 256).vector), copy(256, 256))
+    barrier = both.vector.index(PipeBarrier("ALL"))
+    own, after = (sum(isinstance(n, Tasks) for n in part) for part in (both.vector[:barrier], both.vector[barrier:]))
+    assert (own, after) == (1, 1)
+
+
+def test_a_kernel_without_vector_work_gets_the_copy_alone():
+    made = copy(256, 256)
+    assert beside(mixed(kind="AIC_ONLY"), made).vector == made.vector
+
+
+def test_one_vector_core_beside_a_cube_core_cannot_copy_halves():
+    with pytest.raises(CannotMeet, match="one vector core"):
+        beside(mixed(kind="MIX_AIC_1_1"), copy(256, 256))
+
+
+def test_both_vector_cores_copy():
+    offsets = {str(n.srcs[0].offset) for n in walk(copy(256, 256).vector) if isinstance(n, Instr) and n.op == "gm_to_ub"}
+    assert all("sub" in o for o in offsets)

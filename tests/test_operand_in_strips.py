@@ -1,0 +1,102 @@
+"""Products whose short rows are copied into strips first: the numbers are right, and the search takes it where it is faster."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from tests.egraph.test_copyable import GEMM
+from tests.extract.checked import arrays_for
+from tests.extract.kernels import kernel
+from tile_eg.compiler import Candidate, Lowered, lower, meaning, stripped
+from tile_eg.cost_models import rank_model
+from tile_eg.explore.runners import explained
+from tile_eg.explore.why_not import why_not
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.program import Instr, SyncAll, walk
+from tile_eg.search import search_options
+
+ADDED = """
+kernel added[M=1024, N=768, K=250, BM=32, BN=64, BK=64](A: f16[M, K], B: f16[K, N], D: f16[M, N]) -> E: f16[M, N] {
+  grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))
+  shared a: f16[BM, BK], b: f16[BK, BN], d: f16[BM, BN]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[bx*BM, k*BK]
+    b = B[k*BK, by*BN]
+    c += a @ b
+  }
+  d = D[bx*BM, by*BN]
+  E[bx*BM, by*BN] = c + f32(d)
+}
+"""
+LARGE = {"M": 4096, "N": 4096, "K": 4096, "BM": 128, "BN": 256}
+
+
+def in_strips(k: Kernel) -> Candidate:
+    """The kernel with its operand copied, whether that is faster or not."""
+    low = lower(k)
+    node = next(g for g in low.extraction.best.graph.grids if g.op == "Strips")
+    return stripped(node, low, rank_model("timeline", low.chip))[0][0]
+
+
+@lru_cache
+def large(**options) -> Lowered:
+    return lower(kernel(GEMM, **LARGE), search=search_options(**options))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "sizes"), [(GEMM, {}), (GEMM, {"M": 3000, "N": 384, "K": 130}), (ADDED, {})], ids=["even", "tails", "vector work"]
+)
+@pytest.mark.parametrize("order", [None, 1])
+def test_numbers_are_those_of_the_source(text, sizes, order):
+    k = kernel(text, **sizes)
+    arrays = arrays_for(k)
+    ran = in_strips(k).planned.run(arrays, order=order)
+    for name, want in meaning(k, arrays).items():
+        np.testing.assert_allclose(ran[name].astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=2e-2)
+
+
+def test_a_large_product_takes_it():
+    chosen = large().candidates[0].schedule
+    assert chosen.parts and (chosen.parts.op, chosen.parts.payload) == ("Strips", ("B",))
+    assert large().cost.microseconds < 0.97 * large(without=("operand-in-strips",)).cost.microseconds
+
+
+def test_without_loads_from_strips_there_is_no_copy():
+    assert large(without=("gm-l1-strips",)).candidates[0].schedule.parts is None
+
+
+@pytest.mark.parametrize("options", [{"effort": "none"}, {"without": ("operand-in-strips",)}])
+def test_it_can_be_switched_off(options):
+    assert large(**options).candidates[0].schedule.parts is None
+
+
+def test_all_cores_meet_once_behind_the_first_turns():
+    program, schedule = large().program, large().candidates[0].schedule
+    first, second = schedule.turns, schedule.second.turns
+    assert first[0] == 0 and second[0] == first[1] and sum(second) == -(-512 // 24)
+    assert [sum(isinstance(n, SyncAll) for n in program.core(core)) for core in ("AIC", "AIV")] == [1, 1]
+
+
+def test_before_the_meeting_nothing_is_loaded_from_strips_and_behind_it_nothing_from_the_operand():
+    cube = large().program.cube
+    at = next(i for i, n in enumerate(cube) if isinstance(n, SyncAll))
+    loads = [[n for n in walk(part) if isinstance(n, Instr) and n.op == "gm_to_l1"] for part in (cube[:at], cube[at:])]
+    assert [{n.srcs[0].tensor for n in part} for part in loads] == [{"A", "B"}, {"A", "B_strips"}]
+
+
+def test_explain_shows_the_copy_and_the_rule():
+    text = str(explained(large()))
+    assert "B_strips = B, in strips of 16 columns" in text and "operand-in-strips" in text and "B copied in strips first" in text
+
+
+def test_why_not_tells_what_it_costs_to_do_without():
+    assert "us (+" in str(why_not(large(), "grid=24,0,0"))
+
+
+def test_a_small_product_is_not_offered_it():
+    assert not any(g.op == "Strips" for g in lower(kernel(GEMM, M=256)).extraction.best.graph.grids)

@@ -1,0 +1,83 @@
+"""Operands of products that may be copied into strips of 16 columns: which ones, and where an element of them lies in the copy.
+
+The choice is a rule (`operand-in-strips`, `rules/60_grid.egg`), and so are the loads (`gm-l1-strips`); index arithmetic is
+Python's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tile_eg.egraph.deeper import loops_of_products, reachable
+from tile_eg.ir.index import BLOCK, ONE, ZERO, Expr, Interval, bounds, terms_of
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.machine import STRIP
+from tile_eg.ir.tasks import free_names
+from tile_eg.ir.values import Term, Values
+
+PIECE = 128  # columns that the copy takes at a time
+LONG_ROW = 1024  # bytes of a row of a tile from which ND2NZ is about as fast as runs of bytes
+
+
+def copyable(values: Values) -> list[str]:
+    """Matrices of 16-bit elements that are only read, by tiles of short rows that move down them in loops of products."""
+    loads: dict[str, list[Term]] = {}
+    for t in reachable(values):
+        if t.op == "load" and t.args[0].op == "given":
+            loads.setdefault(t.args[0].args[0].name, []).append(t)
+    loops = loops_of_products(values)
+    read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes == 2]
+    return [t.name for t in read if t.shape[1] % PIECE == 0 and all(_short_and_down(values, t, x, loops) for x in loads[t.name])]
+
+
+def _short_and_down(values: Values, tensor: Tensor, load: Term, loops: dict[int, int]) -> bool:
+    """Whether the tiles of a load move by whole rows from trip to trip, and have a place in the copy."""
+    moved = terms_of(load.args[1])
+    steps = [c for e, c in moved.items() if e.op == "var" and e.args[0] in {values.variables[x] for x in loops}]
+    short = load.rows > 1 and load.cols * tensor.dtype.bytes < LONG_ROW and load.args[2] == tensor.shape[1]
+    return short and any(c % tensor.shape[1] == 0 for c in steps) and place(values, tensor, load.args[1]) is not None
+
+
+def with_strips(values: Values, tensor: str) -> Values:
+    """The kernel with a tensor that holds another one in strips."""
+    source = next(t for t in values.tensors if t.name == tensor)
+    name = free_names((f"{tensor}_strips",), {t.name for t in values.in_gm})[f"{tensor}_strips"]
+    rows, cols = source.shape
+    strips = Tensor(name, source.dtype, (cols // STRIP, rows * STRIP), True)
+    return replace(values, shared=(*values.shared, strips), strips=values.strips | {tensor: name})
+
+
+def place(values: Values, tensor: Tensor, offset: Expr) -> Expr | None:
+    """Where the element at an offset of a matrix lies in its strips; None where row and column cannot be told apart."""
+    rows, cols = tensor.shape
+    row, col, at = ZERO, ZERO, ZERO
+    for e, n in terms_of(offset).items():
+        down, across = divmod(n, cols)
+        if across % STRIP or (across and e != ONE and not 0 < n < cols):
+            return None
+        row, col = row + e * down, col + e * across
+        at = at + e * (down * STRIP + across * rows)
+    low, high = bounds(col, _ranges(values))
+    return at if low >= 0 and high < cols else None
+
+
+def _ranges(values: Values) -> dict[str, Interval]:
+    loops = {name: (0, values.trips[loop] - 1) for loop, name in values.variables.items()}
+    return loops | {BLOCK: (0, values.blocks - 1)}
+
+
+def offsets(values: Values, tensor: str) -> Iterator[Expr]:
+    """Where the loads of a tensor begin."""
+    for t in reachable(values):
+        if t.op == "load" and t.args[0].op == "given" and t.args[0].args[0].name == tensor:
+            yield t.args[1]
+
+
+def strides(values: Values) -> Iterator[tuple[str, str, int]]:
+    """Each tensor that is there in strips, what holds them, and the elements from one strip to the next."""
+    for tensor, name in values.strips.items():
+        yield tensor, name, next(t.shape[1] for t in values.shared if t.name == name)
+
+
+__all__ = ["copyable", "offsets", "place", "strides", "with_strips"]

@@ -1,0 +1,73 @@
+"""A copy of a matrix in strips of 16 columns, made by the vector cores: what the cube core then loads are runs of bytes.
+
+Rows that are short, as those of a tile of B are, cost ND2NZ a start each; a strip lies in GM as it does in L1.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor
+
+from tile_eg.chips import Chip
+from tile_eg.egraph.strips import strides
+from tile_eg.emit.sync import synchronise
+from tile_eg.ir.index import BLOCK, SUB, Expr, const, maximum, minimum, var
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.machine import STRIP
+from tile_eg.ir.program import Buffer, Gm, Instr, Let, Node, Program, Tasks, Tile
+from tile_eg.ir.tasks import tasks
+from tile_eg.ir.types import Level
+from tile_eg.ir.values import Values
+from tile_eg.timeline.engine import run
+
+ROWS, WIDTH, LEAST = 64, 256, 128
+"""Rows and columns that a vector core takes at a time, twice in UB and twice as strips; 128 columns where the matrix needs it."""
+NAMES = {"task": "piece", "tile": "window"}
+
+
+def copy_in_strips(source: Tensor, target: Tensor, blocks: int, chip: Chip) -> Program:
+    """The program of `blocks` pairs of vector cores that fills `target` (strips, rows * 16) from `source` (rows, columns)."""
+    rows, cols = source.shape
+    width = WIDTH if cols % WIDTH == 0 else LEAST
+    total = -(-rows // (2 * ROWS)) * (cols // width)
+    window = Let(NAMES["tile"], var(NAMES["task"]) * blocks + var(BLOCK), total - 1)
+    across = cols // width
+    at, col = var(NAMES["tile"]) // across * (2 * ROWS) + var(SUB) * ROWS, var(NAMES["tile"]) % across * width
+    body = _piece(source, target, at, col, width)
+    return synchronise(Program(
+        target.name, chip.name, "AIV_ONLY", (source,), blocks, True, 0, _buffers(source, width), (),
+        (tasks(body, blocks, [window], NAMES),), (target,),
+    ))  # fmt: skip
+
+
+def copies(values: Values, blocks: int, chip: Chip) -> list[Program]:
+    """The copies that a phase of a kernel finds made."""
+    named = {t.name: t for t in values.in_gm}
+    return [copy_in_strips(named[tensor], named[name], blocks, chip) for tensor, name, _ in strides(values)]
+
+
+def turns_of_copy(program: Program, values: Values, chip: Chip) -> tuple[int, list[int]]:
+    """The turns of the blocks of a persistent program, and how many to try that go on while the copies are made."""
+    turns = next(n.trips for n in program.cube if isinstance(n, Tasks))
+    whole = run(program, chip, record=False).cycles
+    copied = sum(run(p, chip, record=False).cycles for p in copies(values, program.blocks, chip)) * turns / whole
+    return turns, sorted({n for n in (floor(copied), ceil(copied)) if 0 < n < turns - 1})
+
+
+def _buffers(source: Tensor, width: int) -> tuple[Buffer, ...]:
+    size = ROWS * width * source.dtype.bytes
+    wide = Buffer("rows", Level.UB, source.dtype, ROWS, width, width, "nd", 2, (0, size), True)
+    long = ROWS * STRIP
+    return wide, Buffer("strips", Level.UB, source.dtype, width // STRIP, long, long, "nd", 2, (2 * size, 3 * size), True)
+
+
+def _piece(source: Tensor, target: Tensor, row: Expr, col: Expr, width: int) -> tuple[Node, ...]:
+    rows, cols = source.shape
+    valid = const(ROWS) if rows % (2 * ROWS) == 0 else maximum(0, minimum(ROWS, rows - row))
+    slot = var(NAMES["task"]) % 2
+    wide, long = Tile("rows", slot), Tile("strips", slot)
+    to = Gm(target.name, col * rows + row * STRIP, rows * STRIP)
+    return (
+        Instr("gm_to_ub", wide, (Gm(source.name, row * cols + col, cols),), valid, const(width)),
+        Instr("vstrips", long, (wide,), valid, const(width), form="rows"),
+        Instr("ub_to_gm", to, (long,), const(width // STRIP), valid * STRIP),
+    )
