@@ -153,9 +153,10 @@ def _allowed(schedule: Schedule) -> bool:
 
 ORDERS = {"none": 0, "quick": 3, "full": None}
 """In how many orders a persistent kernel's tiles are tried, by the effort; None: in all that there are."""
-RIVALS, NEAR, OTHERS = 2, 1.15, 1.5
-"""Of so many schedules, those that take at most so many times as long as the best are tried as persistent kernels; also of those
-whose blocks take another number of cores, where their best takes at most so many times as long as the best of all."""
+RIVALS, STRAIGHT, NEAR, OTHERS = 2, 3, 1.15, 1.5
+"""Of so many schedules (of more, where they have no loops: such a block overlaps with the next tile's alone), those that take at
+most so many times as long as the best are tried as persistent kernels; also of those whose blocks take another number of cores,
+where their best takes at most so many times as long as the best of all."""
 
 
 def _with_grid(made: Lowered, rank: str) -> Lowered:
@@ -190,7 +191,8 @@ def _over_tiles(
     made: list[Candidate] = []
     dropped: Dropped = ()
     for cores, found in by_cores.items():
-        alike = [c for c in found[:RIVALS] if c.microseconds <= NEAR * found[0].microseconds]
+        rivals = RIVALS if found[0].schedule.loops else STRAIGHT
+        alike = [c for c in found[:rivals] if c.microseconds <= NEAR * found[0].microseconds]
         if grids := orders(alike[0].schedule, chip, cores, most):
             planned, failed = _plan_each([s for c in alike for s in with_grids(c.schedule, grids[0], chip)], chip)
             first = _ranked(planned, model)

@@ -13,7 +13,7 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tile, When
 from tile_eg.ir.types import F32
 from tile_eg.timeline.engine import run
-from tile_eg.timeline.reuse import accesses, misses, sharing
+from tile_eg.timeline.reuse import accesses, misses, sharing, with_reads
 
 CHIP = load_chip("910B2")
 PAGE = 64 * 64  # elements of a load
@@ -82,3 +82,26 @@ def test_cores_that_read_one_address_wait_for_each_other_in_the_first_wave_only(
     assert apart.block_cycles != together.block_cycles
     again = run(program(("j", 64), at=J * 1, pages=8000, blocks=96), CHIP)
     assert again.cycles < 2 * again.block_cycles
+
+
+def _stored_and_read(rows_apart: int) -> Program:
+    """Each of 64 tasks stores a page with the cube core, and the vector core reads rows of the page so many rows further."""
+    page = var("task") * PAGE
+    store = Instr("fixpipe", Gm("x", page, 64), (Tile("c"),), *TILE)
+    load = Instr("gm_to_ub", Tile("a"), (Gm("x", page + rows_apart * 64, 64),), *TILE)
+    p = vector_program(Loop("task", 64, (load,)))
+    return replace(p, cube=(Loop("task", 64, (store,)),), tensors=(Tensor("x", F32, (65 * PAGE,), True), p.tensors[1]))
+
+
+@pytest.mark.parametrize(("rows_apart", "share"), [(0, 0.0), (32, 0.0), (64, 1.0)])
+def test_what_the_launch_wrote_last_is_found_in_l2(rows_apart: int, share: float) -> None:
+    assert missed(_stored_and_read(rows_apart), 8) == share
+
+
+@pytest.mark.parametrize(("share", "of_hbm"), [(0.6, 0.6), (0.5, 0.5), (0.03, 0.5)])
+def test_reads_have_half_of_hbm_however_much_is_written(share: float, of_hbm: float) -> None:
+    assert with_reads(CHIP, share).shared.hbm_read == pytest.approx(of_hbm * CHIP.shared.hbm_mixed)
+
+
+def test_reads_alone_have_all_of_hbm() -> None:
+    assert with_reads(CHIP, 1.0) is CHIP

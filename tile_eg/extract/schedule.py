@@ -117,6 +117,11 @@ class Schedule:
         """Whether a launch block goes through several tiles."""
         return self.grid is not None and self.grid.op == "Persistent"
 
+    @property
+    def loops(self) -> bool:
+        """Whether a block has loops."""
+        return any(isinstance(item, LoopStep) for item in self.top)
+
     def before_tiles(self, item: Item) -> bool:
         """Whether a launch block does this once, before the tiles that it goes through."""
         return isinstance(item, Step) and item.dst in self.once

@@ -19,7 +19,7 @@ import numpy as np
 from tile_eg.ir.index import BLOCK, variables
 from tile_eg.ir.program import Loop, Program
 from tile_eg.timeline.arrays import values
-from tile_eg.timeline.reuse import Access, sharing
+from tile_eg.timeline.reuse import Access, at_start, sharing
 
 MOST_STEPS = 512
 ONE_PASS = 1.05  # times the size of a tensor: tails may be counted as whole tiles
@@ -40,6 +40,23 @@ class _Window:
     starts: list[list[int]]
     missed: int = 0
     read: int = 0
+    step: int = -1
+
+    def wrote(self, start: int) -> bool:
+        """Whether what starts there is part of what it touched last."""
+        if self.step < 0:
+            return False
+        rows, cols = at_start(self.access.instr.rows), at_start(self.access.instr.cols)
+        inside = (divmod(start - first, self.access.window.stride) for first in self.starts[self.step] if start >= first)
+        return any(row < rows and col < cols for row, col in inside)
+
+    def goes_with(self, first: _Window, depth: int) -> bool:
+        """Whether it is in the same loop at this depth; the two kinds of cores go through a loop of one name side by side."""
+        if len(self.outer) <= depth:
+            return False
+        mine, other = self.outer[depth], first.outer[depth]
+        apart = self.access.instr.core != first.access.instr.core
+        return mine is other or (apart and (mine.var, mine.trips) == (other.var, other.trips))
 
     @property
     def share(self) -> float:
@@ -72,15 +89,22 @@ class L2:
         self.blocks, self.at_once = program.blocks, at_once
         self.waves = Loop(WAVE, -(-program.blocks // at_once), ())
         self.held: dict[int, bool] = {}
+        self.writers: list[_Window] = []
         self.read = self._read_again()
 
     def shares(self) -> dict[int, float]:
         """The share of each load's bytes that comes from HBM, by id of its Instr."""
-        if not self.read:
+        if not self.read and not self._reads_back():
             return {id(a.instr): 1.0 for a in self.found if a.reads}
         windows = [self._window(a) for a in self.found]
+        self.writers = [w for w in windows if not w.access.reads]
         self._play(windows, 0, 0, _Cache(self.l2_bytes))
         return {id(w.access.instr): w.share for w in windows if w.access.reads}
+
+    def _reads_back(self) -> bool:
+        """Whether something is read that the launch wrote."""
+        written, read = ({a.window.tensor for a in self.found if a.reads is reads} for reads in (False, True))
+        return not written.isdisjoint(read)
 
     def _read_again(self) -> set[str]:
         """The tensors of which something is read more than once: those that are not read in one pass without overlap."""
@@ -158,7 +182,7 @@ class L2:
                 at += 1
                 continue
             loop, end = window.outer[depth], at
-            while end < len(windows) and len(windows[end].outer) > depth and windows[end].outer[depth] is loop:
+            while end < len(windows) and windows[end].goes_with(window, depth):
                 end += 1
             count = min(loop.trips, MOST_STEPS)
             for k in range(count):
@@ -167,8 +191,14 @@ class L2:
 
     def _touch(self, window: _Window, step: int, cache: _Cache) -> None:
         starts, tensor, size = window.starts[step], window.access.window.tensor, window.size
+        window.step = step
+        if window.access.reads:
+            just_written = [s for s in starts if any(w.wrote(s) for w in self.writers if w.access.window.tensor == tensor)]
+            window.read += size * len(just_written)
+            starts = [s for s in starts if s not in just_written]
         if tensor not in self.read:  # nobody looks for what is written, or read once: it takes its room
             cache.touch((tensor, -1 - step), size * len(starts))
-            return
-        window.missed += size * sum([not cache.touch((tensor, start), size) for start in dict.fromkeys(starts)])
+            window.missed += size * len(starts)
+        else:
+            window.missed += size * sum([not cache.touch((tensor, start), size) for start in dict.fromkeys(starts)])
         window.read += size * len(starts)

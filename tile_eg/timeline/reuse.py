@@ -15,6 +15,8 @@ from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, less, var, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tasks, When
 from tile_eg.timeline.expressions import compiled
 
+EVEN = 0.5  # of HBM is there for reads however much is written: assumed, all published kernels read at least half
+
 
 @dataclass(frozen=True)
 class Access:
@@ -57,12 +59,12 @@ def _walk(
         elif isinstance(node, Instr):
             for window, reads in ((node.dst, False), *((s, True) for s in node.srcs)):
                 if isinstance(window, Gm):
-                    size = _at_start(node.rows) * _at_start(node.cols) * sizes[window.tensor]
+                    size = at_start(node.rows) * at_start(node.cols) * sizes[window.tensor]
                     size *= halves if SUB in variables(window.offset) else 1
                     yield Access(node, window, loops, (*guards, node.when), size, reads, halves)
 
 
-def _at_start(e: Expr) -> int:
+def at_start(e: Expr) -> int:
     return e.args[0] if e.op == "const" else max(0, evaluate(e, dict.fromkeys(variables(e), 0)))
 
 
@@ -112,8 +114,10 @@ def read_share(found: Sequence[Access], missed: dict[int, float]) -> float:
 
 
 def with_reads(chip: Chip, share: float) -> Chip:
-    """The chip as a kernel meets it whose reads are this share of what HBM moves."""
-    shared = chip.shared
-    return (
-        replace(chip, shared=replace(shared, hbm_read=min(shared.hbm_read, shared.hbm_mixed * share))) if 0 < share < 1 else chip
-    )
+    """The chip as a kernel meets it whose reads are this share of what HBM moves.
+
+    HBM serves reads and writes in turn: reads that ask for less than half of it get what they ask for, and what is written waits
+    in L2. What both need together bounds the launch as a whole (`engine._hbm_cycles`).
+    """
+    shared, rate = chip.shared, chip.shared.hbm_mixed * max(share, EVEN)
+    return replace(chip, shared=replace(shared, hbm_read=min(shared.hbm_read, rate))) if 0 < share < 1 else chip
