@@ -158,7 +158,27 @@ kernel sum[M=128, N=256, K=2048, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M,
   C[0, 0] = c
 }
 """
+BYTES = """
+kernel bytes[M=64, N=128, K=2048, BK=256](A: i8[M, K], B: i8[K, N]) -> C: {dtype}[M, N] {{
+  grid bx = 1
+  shared   a: i8[M, BK], b: i8[BK, N]
+  fragment c: i32[M, N] = 0
+  for k in pipelined(ceildiv(K, BK)) {{
+    a = A[0, k*BK]
+    b = B[k*BK, 0]
+    c += a @ b
+  }}
+  C[0, 0] = {value}
+}}
+"""
+SCALED = {
+    "product of bytes": ("i32", "c"),
+    "product of bytes times a number": ("f16", "f32(c) * 0.01"),
+    "relu of a product of bytes times a number": ("f16", "relu(f32(c) * 0.01)"),
+    "product of bytes in f32": ("f32", "exp(f32(c) * 0.00001)"),
+}
 MOVES = {
+    "bytes to short": ("i8", "f16", "x"),
     "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
     "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
     "long to short": ("f32", "f16", "x"),
@@ -370,6 +390,8 @@ def texts() -> dict[str, str]:
     out |= {n: PRODUCT.replace("M=128", "M=126").format(dtype=d, then=t) for n, (d, t) in UNEVEN.items()}
     out |= {n: DEEP.format(m=m, k=k) for n, (m, k) in DEPTHS.items()}
     out["long sum of products"] = SUM
+    out |= {n: BYTES.format(dtype=d, value=v) for n, (d, v) in SCALED.items()}
+    out["product of bytes, deep"] = BYTES.replace("K=2048", "K=16384").format(dtype="i32", value="c")
     for name, (source, target, value) in MOVES.items():
         out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)
         out[f"{name}, rows of 24"] = MOVE.format(rows=20, cols=24, source=source, target=target, value=value)

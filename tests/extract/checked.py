@@ -14,12 +14,19 @@ from tile_eg.extract.grid import with_grid
 from tile_eg.extract.pricing import Pricer
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.types import I8
 
 
 def arrays_for(k: Kernel) -> dict[str, np.ndarray]:
     random = np.random.default_rng(7)
-    return {t.name: random.uniform(-1, 1, t.shape).astype(numpy_dtype(t.dtype)) for t in k.tensors if not t.output}
+    return {t.name: _drawn(random, t) for t in k.tensors if not t.output}
+
+
+def _drawn(random: np.random.Generator, t: Tensor) -> np.ndarray:
+    if t.dtype is I8:
+        return random.integers(-128, 128, t.shape, np.int8)
+    return random.uniform(-1, 1, t.shape).astype(numpy_dtype(t.dtype))
 
 
 def check_numbers(k: Kernel, extractor: Extractor, order: tuple[int, int, int] | None = None, chip: Chip = CHIP) -> None:

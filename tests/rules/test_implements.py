@@ -51,6 +51,9 @@ KERNELS = {
     "copy": ["tensor-given"],
     "stores in a loop": ["tensor-state", "tensor-result", "state-tensor", "ring-depth", "no-skew"],
     "sums beside exponentials": ["skew", "far-skew", "state-in-l0c"],
+    "product of bytes": ["v-add-whole"],
+    "product of bytes times a number": ["fixpipe-store-scaled"],
+    "relu of a product of bytes times a number": ["fixpipe-store-scaled-relu"],
 }
 DIRECT = {
     "exp of a product": ["fixpipe-ub"],

@@ -18,7 +18,6 @@ from tile_eg.egraph.rewritten import Rewriter
 from tile_eg.ir.index import BLOCK, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.tasks import free_names
-from tile_eg.ir.types import F32
 from tile_eg.ir.values import Builder, Term, Values
 
 PANEL_BYTES = 4096
@@ -60,7 +59,7 @@ def _loop(values: Values) -> Term | None:
     if len(found) != 1 or values.parents[found[0].args[0]] != 0:
         return None
     loop, read = found[0], {t.args[1] for t in terms if t.op == "proj" and t.args[0] is found[0]}
-    zero = all(init.op == "fill" and init.args[0] == 0 and init.dtype is F32 for init, _ in loop.args[2])
+    zero = all(init.op == "fill" and init.args[0] == 0 for init, _ in loop.args[2])
     all_read = len(read) == len(loop.args[2])
     return loop if zero and all_read and not any(map(_holds_back, _outside(values, loop))) else None
 
@@ -80,7 +79,8 @@ def _holds_back(t: Term) -> bool:
 
 def _tensor(values: Values, count: int, k: int, state: Term) -> Tensor:
     name = free_names(("sums",), {t.name for t in values.tensors})["sums"] + (str(k + 1) if k else "")
-    return Tensor(name, F32, (count * values.blocks * state.rows, state.cols), True)
+    assert state.dtype is not None
+    return Tensor(name, state.dtype, (count * values.blocks * state.rows, state.cols), True)
 
 
 def _first(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...]) -> Values:
@@ -122,7 +122,7 @@ def _second(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...], 
     for k, (init, after) in enumerate(pairs):
         called = values.buffers.get(states[k][0], (shared[k].name, "fragment"))
         whole.buffers |= {init: called, after: called, after.args[1]: called, after.args[2]: (shared[k].name, "shared")}
-    smallest = min(state.rows * state.cols * F32.bytes for state, _ in states)
+    smallest = min(t.dtype.bytes * state.rows * state.cols for t, (state, _) in zip(shared, states, strict=True))
     panels = next((p for p in (32, 16, 8, 4, 2) if values.blocks * p <= cores and smallest // p >= PANEL_BYTES), 1)
     return in_blocks(whole, panels) or whole
 

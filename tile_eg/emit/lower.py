@@ -254,8 +254,9 @@ def _fixpipe(low: Lowering, step: Step) -> Instr:
     rows, cols = low.valid(step, cls=source)
     relu = next(p for p in step.node.payload if isinstance(p, int)) == 1
     if step.node.op == "FixToGM":
-        tensor, offset, stride, rows, cols, atomic = step.node.payload[-1]
-        return Instr("fixpipe", Gm(tensor, offset, stride), (low.tile(step.srcs[1]),), rows, cols, relu=relu, atomic=atomic)
+        scale, (tensor, offset, stride, rows, cols, atomic) = step.node.payload[-2:]
+        made = Instr("fixpipe", Gm(tensor, offset, stride), (low.tile(step.srcs[1]),), rows, cols, relu=relu, atomic=atomic)
+        return made if scale == 1 else replace(made, scalar=scale)
     dual = step.node.op == "FixToUB" and low.schedule.graph.where[step.node.cls].share is not None
     form = "dual" if dual else "flat"
     return Instr("fixpipe", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, relu=relu, form=form)

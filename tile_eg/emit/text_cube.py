@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tile_eg.emit.text_direct import DIRECT, fixpipe_part
+from tile_eg.emit.text_direct import DIRECT, fixpipe_part, scale_bits
 from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
-from tile_eg.ir.types import BF16, F16, F32, Level
+from tile_eg.ir.types import BF16, F16, F32, I8, I32, Level
 
 Writer = Callable[[Scope, Instr, Expr], list[str]]
 FIELD8, FIELD16, FIELD32 = 255, 65535, 2**32 - 1
@@ -26,6 +26,10 @@ BURST_BYTES = 2**21 - 1
 MMAD = 4095
 LOAD_3D = 32767
 FIXPIPE_ROWS = 8192
+QUANTISED = {
+    (F32, F32): "NoQuant", (F32, F16): "F322F16", (F32, BF16): "F322BF16", (I32, I32): "NoQuant", (I32, F16): "DEQF16",
+}  # fmt: skip
+"""The mode of a Fixpipe by its element types."""
 
 
 def stride_of(s: Scope, o: Operand) -> int:
@@ -125,6 +129,21 @@ def _load_3d(s: Scope, i: Instr, rows: Expr, cols: Expr) -> list[str]:
     ]
 
 
+def _load_squares(s: Scope, i: Instr, down: Expr, across: Expr) -> list[str]:
+    """A transposing load of bytes: squares of 32 x 32, two fractals each; rows of fractals in L0B hold whole squares."""
+    src, dst = tile(i, i.srcs[0]), tile(i, i.dst)
+    side, squares = s.c0(s.buffer(src)), ceil_div(across, 2)
+    repeat = s.field(i, "repeatTimes", squares, FIELD8)
+    params = f"AscendC::LoadData2dTransposeParams(0, {repeat}, {padded_rows(s.buffer(src)) // side}, 1, 0)"
+    step = lambda at: call(  # noqa: E731
+        "LoadDataWithTranspose", s.slot(dst, at * squares * side * side), s.fractal(src, at * side, 0), params
+    )
+    if down.value == 1:
+        return step(ZERO)
+    f = s.fresh("f")
+    return counted(f, s.cpp(down), step(ix.var(f)))
+
+
 def l1_to_l0a(s: Scope, i: Instr) -> list[str]:
     """nz -> zz. Rows of fractals run along k in L0A."""
     b = s.buffer(tile(i, i.srcs[0]))
@@ -144,6 +163,8 @@ def l1_to_l0b(s: Scope, i: Instr) -> list[str]:
     k, n = ceil_div(i.depth, c0), ceil_div(i.cols, 16)
     if i.transpose:
         return _load(s, i, _Grid(k, n, n, rows16, ONE, ONE), False)
+    if b.dtype is I8:
+        return _load_squares(s, i, k, n)
     if b.dtype.bytes != 2:
         return _load_3d(s, i, i.depth, i.cols)
     return _load(s, i, _Grid(k, n, n, ONE, ONE, rows16), True)
@@ -155,12 +176,14 @@ def accumulator(s: Scope, i: Instr, t: Tile) -> str:
 
 
 def mmad(s: Scope, i: Instr) -> list[str]:
-    """m = 1 would switch to a mode that reads A unpadded (contract, clause 13), so it becomes 16."""
+    """m = 1 would switch to a mode that reads A unpadded (contract, clause 13), so it becomes 16; bytes that were turned on their
+    way to L0B lie there in whole squares."""
     a, b, c = tile(i, i.srcs[0]), tile(i, i.srcs[1]), tile(i, i.dst)
     m = s.field(i, "m", i.rows, MMAD)
     if s.low(i.rows) <= 1:
         m = "16" if s.high(i.rows) == 1 else f"{m} == 1 ? 16 : {m}"
-    n, k = s.field(i, "n", i.cols, MMAD), s.field(i, "k", i.depth, MMAD)
+    squares = any(s.dtype(load.dst) is I8 and not load.transpose for load in s.writers(b.buffer))
+    n, k = s.field(i, "n", round_up(i.cols, 32) if squares else i.cols, MMAD), s.field(i, "k", i.depth, MMAD)
     init = {1: "true", 0: "false"}.get(i.init.value if i.init.value is not None else -1, s.cpp(i.init))
     params, operands = f"AscendC::MmadParams({m}, {n}, {k}, 0, false, {init})", (accumulator(s, i, c), s.slot(a), s.slot(b))
     aligned = s.architecture == "dav-2201" and any(load.transpose and s.dtype(load.dst) is F32 for load in s.writers(a.buffer))
@@ -207,18 +230,18 @@ def _fixpipe(s: Scope, i: Instr) -> list[str]:
     stride = padded_rows(s.buffer(tile(i, i.dst))) if to_l1 else stride_of(s, i.dst)
     row = s.field(i, "srcStride", round_up(i.rows, 16), FIELD16)
     sizes = f"{n}, {m}, {row}, {s.field(i, 'dstStride', stride, FIELD32)}"
-    fields = f"{sizes}, {str(i.relu).lower()}, QuantMode_t::{quant}, 0, 1, 0, 0, 0"
-    types = f"<{dtype.ascend}, float, AscendC::{'CFG_NZ' if to_l1 else 'CFG_ROW_MAJOR'}>"
+    fields = f"{sizes}, {str(i.relu).lower()}, QuantMode_t::{quant}, {scale_bits(i)}, 1, 0, 0, 0"
+    types = f"<{dtype.ascend}, {s.dtype(src).ascend}, AscendC::{'CFG_NZ' if to_l1 else 'CFG_ROW_MAJOR'}>"
     dst = s.fractal(tile(i, i.dst), 0, 0) if to_l1 else s.at(i.dst)
     return call(f"Fixpipe{types}", dst, accumulator(s, i, src), f"AscendC::FixpipeParamsV220({fields})")
 
 
 def _quantisation(s: Scope, i: Instr) -> str:
     source, dtype = s.dtype(i.srcs[0]), s.dtype(i.dst)
-    quant = {F32: "NoQuant", F16: "F322F16", BF16: "F322BF16"}.get(dtype)
-    if quant is None or source is not F32:
-        raise EmitError(f"fixpipe from {source} to {dtype} is not supported", i.span)
-    if isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.L1 and dtype is F32:
+    quant = QUANTISED.get((source, dtype))
+    if quant is None or (quant == "DEQF16") != (i.scalar != 0):
+        raise EmitError(f"fixpipe from {source} to {dtype}{' times a number' if i.scalar else ''} is not supported", i.span)
+    if isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.L1 and dtype.bytes == 4:
         raise EmitError("fixpipe to L1 must convert to a 16-bit type", i.span)
     return quant
 

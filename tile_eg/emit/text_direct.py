@@ -6,11 +6,13 @@ Fields follow `kernel_struct_fixpipe.h`, `kernel_struct_mm.h` and the vendor's s
 
 from __future__ import annotations
 
+from struct import pack
+
 from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import Instr, Tile
-from tile_eg.ir.types import F32, Level
+from tile_eg.ir.types import I8, Level
 
 FIELD16, FIELD32 = 65535, 2**32 - 1
 BLOCKS = 4095
@@ -26,7 +28,10 @@ def load_l0(s: Scope, i: Instr) -> list[str]:
     b, wide = s.buffer(src), i.rows if i.op == "l1_to_l0a" else i.cols
     turned = i.transpose if i.op == "l1_to_l0a" else not i.transpose
     c0, across = s.c0(b), ceil_div(wide, 16)
-    if turned:
+    if turned and b.dtype is I8:  # in squares of two fractals
+        down, right = ceil_div(i.depth, 32) * 2, ceil_div(wide, 32)
+        across = right * 2
+    elif turned:
         down, right = ceil_div(i.depth, 16), across * (16 // c0)
     else:
         down, right = across, ceil_div(i.depth, c0)
@@ -47,6 +52,11 @@ def fixpipe_part(s: Scope, i: Instr, source: str, at: Expr, quant: str) -> list[
         stride = padded_rows(target) * s.c0(target)
         return _fixpipe(s, i, s.fractal(i.dst, 0, 0), source, i.rows, stride, quant, "CFG_NZ")
     return _into_ub(s, i, source, at, quant)
+
+
+def scale_bits(i: Instr) -> str:
+    """The number that a Fixpipe multiplies by, as the bits of a float; 0 where it does not."""
+    return hex(int.from_bytes(pack("<f", i.scalar), "little")) if i.scalar else "0"
 
 
 def _into_ub(s: Scope, i: Instr, source: str, at: Expr, quant: str) -> list[str]:
@@ -94,14 +104,15 @@ def _fixpipe(
     n, m = s.field(i, "nSize", cols, BLOCKS), s.field(i, "mSize", rows, 8192)
     packed = s.field(i, "srcStride", round_up(i.rows, 16), FIELD16)
     sizes = f"{n}, {m}, {packed}, {s.field(i, 'dstStride', stride, FIELD32)}"
-    fields = [f"quantPre = QuantMode_t::{quant}"] if dtype is not F32 else []
+    fields = [f"quantPre = QuantMode_t::{quant}"] if quant != "NoQuant" else []
+    fields += [f"deqScalar = {scale_bits(i)}"] if i.scalar else []
     fields += ["reluEn = true"] if i.relu else []
     fields += [way] if way and way != "subBlockId = 0" else []
     name = config if config == UB else f"AscendC::{config}"
     lines = [
         f"AscendC::FixpipeParamsArch3510<{layout}> {params}({sizes});",
         *(f"{params}.{field};" for field in fields),
-        *call(f"Fixpipe<{dtype.ascend}, float, {name}>", dst, src, params),
+        *call(f"Fixpipe<{dtype.ascend}, {s.dtype(i.srcs[0]).ascend}, {name}>", dst, src, params),
     ]
     return ["{", *("    " + line for line in lines), "}"]
 

@@ -15,7 +15,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
-from tile_eg.ir.types import BF16, F16, F32
+from tile_eg.ir.types import BF16, F16, F32, I8, I32
 
 REPEATS, STRIDE, REGISTER, BLOCK_BYTES = 255, 255, 256, 32
 BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
@@ -24,7 +24,10 @@ NAMES = {
     "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "max": "Max", "min": "Min",
     "adds": "Adds", "muls": "Muls", "maxs": "Maxs", "mins": "Mins",
 }  # fmt: skip
-ROUND = {(F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE"}
+ROUND = {
+    (F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE",
+    (I32, F32): "CAST_RINT", (I8, F16): "CAST_NONE",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -210,8 +213,9 @@ def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
 
 
 def checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
-    if any(s.buffer(t).dtype not in (F16, F32) for t in tiles):
-        raise EmitError(f"{i.op} works on f16 and f32 only", i.span)
+    known = (F16, F32, I32) if i.op == "vadd" else (F16, F32)
+    if any(s.buffer(t).dtype not in known for t in tiles):
+        raise EmitError(f"{i.op} works on {' and '.join(map(str, known))} only", i.span)
 
 
 def unary_job(s: Scope, i: Instr, name: str, dst: Tile, src: Tile, extra: tuple[str, ...] = (), seen_as: str = "") -> Job:

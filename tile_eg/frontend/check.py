@@ -8,7 +8,7 @@ from tile_eg.frontend.definite import Definite
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.ranges import extremes
-from tile_eg.frontend.types import Typing, supported
+from tile_eg.frontend.types import Typing
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
@@ -52,7 +52,6 @@ class Checker:
 
     def declare(self, array: kn.Tensor | kn.Alloc) -> None:
         self.check_new(array.name, array.span)
-        supported(array.dtype, array.span)
         if not array.shape or min(array.shape) < 1:
             raise TileError(f"`{array.name}` has no elements: its shape is {array.shape}", array.span)
         self.arrays[array.name] = array

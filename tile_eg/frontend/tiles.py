@@ -14,8 +14,11 @@ from tile_eg.frontend.rounding import rounded
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, Span, Tensor
-from tile_eg.ir.types import BF16, F32, DType
+from tile_eg.ir.types import BF16, F16, F32, I8, I32, DType
 from tile_eg.ir.values import Builder, Term
+
+BETWEEN = {I32: F32, I8: F16}
+"""What whole numbers become on their way to any other type; of bytes, all are exact."""
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -109,6 +112,9 @@ class Tiles:
             return self.make(span, "fill", rounded(x.args[0], x.dtype), like=x, dtype=dtype)
         if x.op == "bcast":
             return self.make(span, "bcast", x.args[0], self.cast(x.args[1], dtype, span), like=x, dtype=dtype)
+        step = BETWEEN.get(x.dtype) if x.dtype else None
+        if step not in (None, dtype):
+            return self.cast(self.make(span, "cast", x, like=x, dtype=step), dtype, span)
         return self.make(span, "cast", x, like=x, dtype=dtype)
 
     def unary(self, name: str, x: Term, span: Span | None) -> Term:
@@ -164,7 +170,7 @@ class Tiles:
         return self.cast(t, x.dtype or F32, span)
 
     def matmul(self, a: Term, b: Term, ta: bool, tb: bool, span: Span | None) -> Term:
-        """f32 product; both operands are narrowed to the inner extent that they share."""
+        """f32 product, of i8 in i32; both operands are narrowed to the inner extent that they share."""
         depth = a.rows if ta else a.cols
         ka, kb = (valid_rows(a) if ta else valid_cols(a)), (valid_cols(b) if tb else valid_rows(b))
         k = meet(ka, kb, depth, self.ranges, "inner extents of this product", span)
@@ -172,7 +178,8 @@ class Tiles:
         b = self.narrowed(b, None if tb else k, k if tb else None, span)
         m, vm = (a.cols, a.vcols) if ta else (a.rows, a.vrows)
         n, vn = (b.rows, b.vrows) if tb else (b.cols, b.vcols)
-        return self.make(span, "matmul", a, b, ta, tb, rows=m, cols=n, dtype=F32, vrows=vm, vcols=vn)
+        dtype = I32 if a.dtype == I8 else F32
+        return self.make(span, "matmul", a, b, ta, tb, rows=m, cols=n, dtype=dtype, vrows=vm, vcols=vn)
 
     def narrowed(self, x: Term, vrows: Expr | None, vcols: Expr | None, span: Span | None) -> Term:
         """x with fewer valid rows or columns (None: as they are), made of operands that are valid no further themselves."""

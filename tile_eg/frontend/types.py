@@ -9,12 +9,14 @@ from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend.windows import shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ir.types import BF16, F16, F32, DType
+from tile_eg.ir.types import BF16, F16, F32, I8, I32, DType
 
 Shape = tuple[int, ...]
 ANY = -1
 """The extent of a broadcast vector along the axis that it is repeated on."""
 SUPPORTED = (F16, BF16, F32)
+WHOLE = (I8, I32)
+"""Element types of tensors and buffers that nothing but products, their sums, casts and copies take."""
 UNARY = ("exp", "ln", "sqrt", "rsqrt", "reciprocal", "abs", "relu", "sigmoid", "tanh", "neg")
 BINARY = ("add", "sub", "mul", "div", "max", "min")
 REDUCE = ("max", "min", "sum")
@@ -51,7 +53,7 @@ class Typing:
             case kn.Number() | kn.Index():
                 return Type((), None)
             case kn.Unary():
-                return self.of(_known(e, e.op, UNARY).x)
+                return _floats(self.of(_known(e, e.op, UNARY).x), e.span)
             case kn.Binary() | kn.Select():
                 return self.pair(e)
             case kn.Choose():
@@ -81,18 +83,20 @@ class Typing:
         if isinstance(e, kn.Binary):
             _known(e, e.op, BINARY)
         x, y = self.of(e.x), self.of(e.y)
+        if isinstance(e, kn.Binary) and not (e.op == "add" and x.dtype == y.dtype == I32):
+            _floats(x, e.span), _floats(y, e.span)
         return Type(joined(x, y, e.span), _common(x.dtype, y.dtype, e.span))
 
     def choice(self, e: kn.Choose) -> Type:
         """All four of one shape, or numbers or broadcast vectors; the type is that of what is chosen."""
-        compared = self.pair(kn.Select(ix.ONE, e.a, e.b, e.span))
-        chosen = self.pair(kn.Select(ix.ONE, e.x, e.y, e.span))
+        compared = _floats(self.pair(kn.Select(ix.ONE, e.a, e.b, e.span)), e.span)
+        chosen = _floats(self.pair(kn.Select(ix.ONE, e.x, e.y, e.span)), e.span)
         if chosen.dtype is None:
             return Type(compared.shape, None)
         return Type(joined(Type(compared.shape, F32), chosen, e.span), chosen.dtype)
 
     def broadcast(self, e: kn.Broadcast) -> Type:
-        x = self.of(e.x)
+        x = _floats(self.of(e.x), e.span)
         if len(x.shape) != 1 or e.axis not in (0, 1):
             raise TileError(f"only a vector is repeated over rows or columns, not {x}", e.span)
         return Type((x.shape[0], ANY) if e.axis == 1 else (ANY, x.shape[0]), x.dtype)
@@ -108,11 +112,15 @@ class Typing:
         if ka != kb:
             left, right = f"{a}{'.T' * e.transpose_a}", f"{b}{'.T' * e.transpose_b}"
             raise TileError(f"the inner sizes of this product differ: {left} @ {right} has {ka} and {kb}", e.span)
-        return Type((m, n), F32)
+        if a.dtype == I8:
+            _bytes_fit(e, n)
+        elif a.dtype == I32:
+            raise TileError("`@` multiplies f16, bf16, f32 or i8, not i32", e.span)
+        return Type((m, n), I32 if a.dtype == I8 else F32)
 
     def reduction(self, e: kn.Reduce) -> Type:
         _known(e, e.op, REDUCE)
-        x = self.of(e.x)
+        x = _floats(self.of(e.x), e.span)
         if not x.shape or ANY in x.shape:
             raise TileError(f"{x} has nothing to reduce", e.span)
         if len(x.shape) > 2:
@@ -120,8 +128,11 @@ class Typing:
         return Type((x.shape[1 - e.axis],) if len(x.shape) == 2 else (), x.dtype)
 
     def assignment(self, s: kn.Assign) -> None:
-        """The value has to have the target's shape; a number or one element fills it; any float dtype is cast."""
+        """The value has to have the target's shape; a number or one element fills it; any dtype is cast to a float one."""
         target, value = self.of(s.target), self.of(s.value)
+        if target.dtype in WHOLE and value.dtype not in (None, target.dtype):
+            help = "whole numbers are cast to floats, not back"
+            raise TileError(f"`{s.target.name}` holds {target.dtype}, the value is {value}", s.span, help=help)
         same_rank = len(target.shape) == len(value.shape)
         fits = same_rank and all(v in (t, ANY) for t, v in zip(target.shape, value.shape, strict=True))
         fills = value.dtype is None or (value.shape == () and len(target.shape) == 1)
@@ -133,9 +144,27 @@ class Typing:
 
 
 def supported(dtype: DType, span: kn.Span | None) -> DType:
+    """An element type that values are cast to."""
     if dtype not in SUPPORTED:
-        raise TileError(f"the element type {dtype} is not supported yet", span, help="use f16, bf16 or f32")
+        raise TileError(f"a cast to {dtype} is not supported yet", span, help="use f16, bf16 or f32")
     return dtype
+
+
+def _floats(t: Type, span: kn.Span | None) -> Type:
+    """TileError where elements are whole numbers, with which the vector units do not compute here."""
+    if t.dtype in WHOLE:
+        message = f"{t}: whole numbers are multiplied as matrices, added up and cast, nothing else"
+        raise TileError(message, span, help="cast them first: f32(x)")
+    return t
+
+
+def _bytes_fit(e: kn.MatMul, cols: int) -> None:
+    """TileError where no instruction brings bytes into L0A or L0B as the product wants them."""
+    if e.transpose_a:
+        raise TileError("a transposed left operand of i8 is not supported", e.span, help="store it as rows x depth")
+    if not e.transpose_b and cols % 32:
+        help = f"give it a multiple of 32 columns, not {cols}, or store it the other way round: a @ b.T"
+        raise TileError("a right operand of i8 is turned by squares of 32 x 32", e.span, help=help)
 
 
 def joined(x: Type, y: Type, span: kn.Span | None) -> Shape:

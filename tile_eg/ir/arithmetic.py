@@ -65,5 +65,18 @@ def reduce(name: str, x: Array, axis: int) -> Array:
 
 
 def matmul(a: Array, b: Array) -> Array:
-    """f32 product of f16, bf16 or f32 operands."""
+    """f32 product of f16, bf16 or f32 operands; of i8 the exact one, in i32."""
+    if a.dtype.kind == "i":
+        return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int32)
     return a.astype(np.float32) @ b.astype(np.float32)
+
+
+def cast(x: Array, dtype: np.dtype) -> Array:
+    """x in another dtype, rounded to nearest; whole numbers of 32 bits become f32 before anything else."""
+    wide = x.astype(np.float32) if x.dtype == np.int32 and dtype != np.int32 else x
+    return wide.astype(dtype)
+
+
+def nothing(dtype: np.dtype) -> float:
+    """What stands where a tile has no element: NaN, or the least of the whole numbers."""
+    return np.iinfo(dtype).min if dtype.kind == "i" else np.nan

@@ -41,7 +41,7 @@ def run_kernel(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Arra
     """The outputs for these inputs, arrays of the tensors' shapes and dtypes. Elements of an output that the kernel does not
     write are NaN (zero where it adds), or what `inputs` gives for that output."""
     added = kn.added_to(kernel)
-    arrays = {t.name: _initial(t, inputs, 0.0 if t.name in added else np.nan) for t in kernel.tensors}
+    arrays = {t.name: _initial(t, inputs, t.name in added) for t in kernel.tensors}
     shapes = {t.name: t for t in kernel.tensors}
     with np.errstate(all="ignore"):
         for block in _blocks(kernel.grid):
@@ -49,11 +49,11 @@ def run_kernel(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Arra
     return {t.name: arrays[t.name] for t in kernel.tensors if t.output}
 
 
-def _initial(t: kn.Tensor, inputs: Mapping[str, Array], begun: float) -> Array:
+def _initial(t: kn.Tensor, inputs: Mapping[str, Array], added: bool) -> Array:
     dtype = numpy_dtype(t.dtype)
     if t.name in inputs or not t.output:
         return np.array(inputs[t.name], dtype).reshape(t.shape)
-    return np.full(t.shape, begun, dtype)
+    return np.full(t.shape, 0 if added else ar.nothing(dtype), dtype)
 
 
 def _blocks(grid: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
@@ -79,7 +79,7 @@ class Block:
         match s:
             case kn.Alloc():
                 dtype = numpy_dtype(s.dtype)
-                self.buffers[s.name] = Tile(np.full(s.shape, np.nan, dtype), np.zeros(s.shape, bool))
+                self.buffers[s.name] = Tile(np.full(s.shape, ar.nothing(dtype), dtype), np.zeros(s.shape, bool))
             case kn.Assign():
                 self.assign(s, env)
             case kn.For():
@@ -103,7 +103,7 @@ class Block:
         buffer = self.buffers[s.target.name]
         value = self.value(s.value, env)
         place = self.place(s.target, env)
-        buffer.data[place] = value.data.astype(buffer.data.dtype)
+        buffer.data[place] = ar.cast(value.data, buffer.data.dtype)
         self.mark(s.target.name, buffer, place, value.valid)
 
     def mark(self, name: str, buffer: Tile, place: tuple, valid: Array | None) -> None:
@@ -114,7 +114,7 @@ class Block:
         if buffer.valid is None:
             buffer.valid = np.ones(buffer.data.shape, bool)
         buffer.valid[place] = True if valid is None else valid
-        buffer.data[~buffer.valid] = np.nan
+        buffer.data[~buffer.valid] = ar.nothing(buffer.data.dtype)
 
     def place(self, r: kn.Region, env: Env) -> tuple:
         """A region of a buffer as a NumPy index."""
@@ -124,7 +124,7 @@ class Block:
     def store(self, s: kn.Assign, array: Array, value: Tile, env: Env) -> None:
         places, inside = self.tensor_places(s.target, array, env)
         mask = inside if value.valid is None else inside & value.valid
-        data = np.broadcast_to(value.data.astype(array.dtype), mask.shape)
+        data = np.broadcast_to(ar.cast(value.data, array.dtype), mask.shape)
         points = np.broadcast_arrays(*places, mask)[:-1]
         at = tuple(p[mask] for p in points)
         array[at] = ar.binary("add", array[at], data[mask]) if s.atomic else data[mask]
@@ -160,7 +160,7 @@ class Block:
                 return self.binary(e, env)
             case kn.Cast():
                 x = self.value(e.x, env)
-                return Tile(x.data.astype(numpy_dtype(e.dtype)), x.valid)
+                return Tile(ar.cast(x.data, numpy_dtype(e.dtype)), x.valid)
             case kn.Broadcast():
                 return self.value(e.x, env).taken((slice(None), None) if e.axis == 1 else (None, slice(None)))
             case kn.Reduce():
@@ -183,7 +183,7 @@ class Block:
         data = np.broadcast_to(array[tuple(np.broadcast_arrays(*clipped))], inside.shape).copy()
         if inside.all():
             return Tile(data)
-        data[~inside] = np.nan
+        data[~inside] = ar.nothing(data.dtype)
         return Tile(data, inside)
 
     def chosen(self, holds: Array, x: Tile, y: Tile, valid: Array | None = None) -> Tile:

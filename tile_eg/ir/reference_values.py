@@ -28,7 +28,7 @@ def run_values(values: Values, inputs: Mapping[str, Array]) -> dict[str, Array]:
     arrays = {}
     for t in values.in_gm:
         dtype = numpy_dtype(t.dtype)
-        begun = np.full(t.shape, 0 if t.name in added else np.nan, dtype)
+        begun = np.full(t.shape, 0 if t.name in added else ar.nothing(dtype), dtype)
         given = np.array(inputs[t.name], dtype) if t.name in inputs or not t.output else begun
         arrays[t.name] = given.reshape(t.shape)
     loops = Dependences(values)
@@ -98,8 +98,8 @@ class Run:
         if (rows, cols) == x.shape:
             return x
         x = x.copy()
-        x[rows:] = np.nan
-        x[:, cols:] = np.nan
+        x[rows:] = ar.nothing(x.dtype)
+        x[:, cols:] = ar.nothing(x.dtype)
         return x
 
     # tiles
@@ -109,7 +109,7 @@ class Run:
         rows, cols = self.valid(t)
         flat = self.term(version).reshape(-1)
         places = self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)
-        out = np.full((t.rows, t.cols), np.nan, flat.dtype)
+        out = np.full((t.rows, t.cols), ar.nothing(flat.dtype), flat.dtype)
         out[:rows, :cols] = flat[places]
         return out
 
@@ -121,7 +121,8 @@ class Run:
         x, y = self.inner(a), self.inner(b)
         x, y = (x.T if ta else x), (y.T if tb else y)
         depth = min(x.shape[1], y.shape[0])
-        out = np.full((t.rows, t.cols), np.nan, np.float32)
+        dtype = numpy_dtype(_dtype(t))
+        out = np.full((t.rows, t.cols), ar.nothing(dtype), dtype)
         out[: x.shape[0], : y.shape[1]] = ar.matmul(x[:, :depth], y[:depth])
         return out
 
@@ -148,7 +149,7 @@ class Run:
         return out
 
     def _cast(self, t: Term) -> Array:
-        return self.term(t.args[0]).astype(numpy_dtype(_dtype(t)))
+        return ar.cast(self.term(t.args[0]), numpy_dtype(_dtype(t)))
 
     def _choose(self, t: Term) -> Array:
         op, *four = t.args

@@ -146,7 +146,7 @@ class _Estimator:
     def _read_share(self) -> float:
         """Which part of what HBM moves is read."""
         read = sum(_moved(t, self.a) * self._miss(t) for t in self.a.terms if t.op == "load")
-        written = sum(_moved(t.args[3], self.a) for t in self.a.terms if t.op == "store")
+        written = sum(_moved(t.args[3], self.a) for t in self.a.terms if t.op in WRITES)
         return read / (read + written) if written else 1.0
 
     def _product(self, t: Term) -> None:
@@ -291,7 +291,7 @@ class _Estimator:
         order = [t for t in reversed(self.a.terms) if self._in_ub(t)]
         at = {t: i for i, t in enumerate(order)}
         last = {t: max((at[u] for u in self._readers(t) if u in at), default=-1) for t in order}
-        stored = {t.args[3] for t in self.a.terms if t.op == "store"} if twice else set()
+        stored = {t.args[3] for t in self.a.terms if t.op in WRITES} if twice else set()
         live = peak = rings = 0
         ends: dict[int, int] = defaultdict(int)
         for i, t in enumerate(order):
