@@ -159,7 +159,7 @@ kernel sum[M=128, N=256, K=2048, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M,
 }
 """
 BYTES = """
-kernel bytes[M=64, N=128, K=2048, BK=256](A: i8[M, K], B: i8[K, N]) -> C: {dtype}[M, N] {{
+kernel bytes[M=64, N=128, K=512, BK=256](A: i8[M, K], B: i8[K, N]) -> C: {dtype}[M, N] {{
   grid bx = 1
   shared   a: i8[M, BK], b: i8[BK, N]
   fragment c: i32[M, N] = 0
@@ -391,7 +391,7 @@ def texts() -> dict[str, str]:
     out |= {n: DEEP.format(m=m, k=k) for n, (m, k) in DEPTHS.items()}
     out["long sum of products"] = SUM
     out |= {n: BYTES.format(dtype=d, value=v) for n, (d, v) in SCALED.items()}
-    out["product of bytes, deep"] = BYTES.replace("K=2048", "K=16384").format(dtype="i32", value="c")
+    out["product of bytes, deep"] = BYTES.replace("K=512", "K=16384").format(dtype="i32", value="c")
     for name, (source, target, value) in MOVES.items():
         out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)
         out[f"{name}, rows of 24"] = MOVE.format(rows=20, cols=24, source=source, target=target, value=value)
