@@ -36,6 +36,7 @@ BODIES = [
     "parallel (h, i, j) in (B, 8, N) { y[h, i, j] = select(x[h, i, j] > 0, x[h, i, j], w[h, j]) }",
     "parallel (h, i, j) in (B, 8, N) { y[h, i, j] = select(i <= j, x[h, i, j], 0) }",
     "parallel (h, i, j) in (B, 8, N) { y[h, i, j] = select(h == 0, x[h, i, j], 0) }",
+    "parallel (h, i, j) in (B, 8, N) { y[h, i, j] = x[h, i, j] * (2*h + j) + bh }",
     "y = exp(x) * 0.5",
     "y = y + x",
     "s = s * 2 + 1",

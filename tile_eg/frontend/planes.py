@@ -145,6 +145,8 @@ class Planes:
         """An expression with the variables that are written out replaced; its windows still have all their dimensions."""
         if isinstance(e, kn.Region):
             return self.located(e, at)
+        if isinstance(e, kn.Index):
+            return replace(e, value=ix.substitute(e.value, at))
         if isinstance(e, kn.Select):
             e = replace(e, condition=ix.substitute(e.condition, at))
         return _mapped(e, lambda x: self.value(x, at))
