@@ -91,10 +91,10 @@ def test_what_is_no_question_is_refused_with_the_forms() -> None:
 
 
 def test_a_choice_that_overflows_a_memory_is_refused_with_what_lives_there() -> None:
-    said = answer("softmax", "store to Y=UBToGM", BM=128)
+    said = answer("online_softmax", "store to Y=UBToGM", BM=128)
     assert "refused: it needs " in said
     assert "bytes of UB at once; 910B2 has 188,160" in said
-    assert "x: f32[128, 512] x 1 = 262,144 bytes, line 6" in said
+    assert "x: f32[128, 256] x 1 = 131,072 bytes, line 15" in said
 
 
 def test_a_decision_is_asked_for_as_the_table_names_it() -> None:
