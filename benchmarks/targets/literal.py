@@ -33,7 +33,8 @@ from tile_eg.rules import registry
 from tile_eg.search import search_options
 
 CLEVER = {"21_panels", "32_overwrite", "60_grid"}
-CLEVER_RULES = {"v-reduce-blocks", "skew"}
+CLEVER_RULES = {"v-reduce-blocks", "v-rows-apart", "v-brcb-twice", "skew"}
+PLAIN_RULES = {"block-a-tile"}
 NEVER = 10**6
 ROW = "row"
 ELEMENTWISE = {
@@ -46,7 +47,7 @@ ELEMENTWISE = {
 
 def literal(kernel: Kernel, chip: str) -> Planned:
     """The kernel's literal schedule, for a chip. TileError where the kernel has none."""
-    clever = {r.name for r in registry().values() if r.theory in CLEVER and r.ruleset != "facts"} | CLEVER_RULES
+    clever = {r.name for r in registry().values() if r.theory in CLEVER and r.ruleset != "facts"} - PLAIN_RULES | CLEVER_RULES
     options = search_options(without=clever & registry().keys(), k=1, extractor=f"{__name__}:Literal")
     return plan(step_by_step(lower(kernel, chip, search=options).program))
 
