@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from tile_eg.emit.clock import count
 from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, Pair, cross_edges
 from tile_eg.emit.sync_edges import Edge, Flag, Site, Stream, candidates, join, join_outside, placed, reverse
 from tile_eg.emit.sync_ids import allocate
-from tile_eg.emit.sync_order import Op, Order, Verdict
+from tile_eg.emit.sync_order import Needed, Op, Order, Verdict
 from tile_eg.emit.sync_tasks import lengths, with_tiles
 from tile_eg.emit.sync_trace import Instance, Layout, Path, SyncError, shortened, trace
 from tile_eg.ir import index as ix
@@ -134,24 +135,23 @@ def _order(plan: _Plan) -> Order:
 
 def _ops(plan: _Plan, core: str) -> list[Op]:
     """The core's trace with every flag of every candidate in it."""
-    sites, out = _site_ops(plan, core), []
-    base = 0 if core == AIC else 1_000_000
-    instances = plan.streams[core].trace.instances
-    for kind, path, env, n in plan.streams[core].trace.steps:
+    stream, sites = plan.streams[core], _site_ops(plan, core)
+    runs = [Op("run", core, i.pipe, instance=_number((core, n))) for n, i in enumerate(stream.trace.instances)]
+    out: list[Op] = []
+    for site, (kind, _, env, n) in zip(stream.places, stream.trace.steps, strict=True):
         if kind == "run":
-            out.append(Op("run", core, instances[n].pipe, instance=base + n))
-            continue
-        if kind in ("enter", "leave"):
+            out.append(runs[n])
+        elif kind in ("enter", "leave"):
             out.append(Op(kind, core))
-            continue
-        for _, op in sites.get((kind, path), ()):
-            if isinstance(op, Op):
-                out.append(op)
-            else:
-                k = ix.evaluate(op.id, env)
-                pipe = op.edge.src if op.kind == "set" else op.edge.dst
-                out.append(Op(op.kind, core, pipe, (op.number, k), ("edge", op.number)))
+        elif site in sites:
+            out += [op if isinstance(op, Op) else _flag_op(op, core, env) for _, op in sites[site]]
     return out
+
+
+def _flag_op(flag: Flag, core: str, env: Mapping[str, int]) -> Op:
+    k = flag.id.value
+    pipe = flag.edge.src if flag.kind == "set" else flag.edge.dst
+    return Op(flag.kind, core, pipe, (flag.number, ix.evaluate(flag.id, env) if k is None else k), ("edge", flag.number))
 
 
 def _number(at: tuple[str, int]) -> int:
@@ -163,19 +163,24 @@ Check = tuple[int, int, int]
 
 def _checks(plan: _Plan, order: Order, pairs: Iterable[Pair]) -> list[Check]:
     """Pairs as (instance after, place in its clock, least value there)."""
-    runs = [(plan.instance(a), a[0], b) for a, b in pairs]
-    return [(_number(b), order.index[core, before.pipe], before.number) for before, core, b in runs]
+    instances = {core: s.trace.instances for core, s in plan.streams.items()}
+    place = {core: [order.index[core, i.pipe] for i in found] for core, found in instances.items()}
+    return [(_number(b), place[core][n], instances[core][n].number) for (core, n), b in pairs]
+
+
+def _needed(checks: Iterable[Check]) -> Needed:
+    """The checks of each instance, of each place the greatest."""
+    most: dict[int, dict[int, int]] = {}
+    for after, at, number in checks:
+        places = most.setdefault(after, {})
+        places[at] = max(places.get(at, 0), number)
+    return {after: tuple(places.items()) for after, places in most.items()}
 
 
 def _open(plan: _Plan, order: Order, verdict: Verdict, pairs: list[Pair]) -> list[Pair]:
     """The pairs that the replay leaves unordered."""
-    checks = _checks(plan, order, pairs)
-    return [p for p, c in zip(pairs, checks, strict=True) if not _holds(verdict, [c])]
-
-
-def _holds(verdict: Verdict, checks: list[Check]) -> bool:
-    starts = verdict.starts
-    return all(after in starts and starts[after][at] >= number for after, at, number in checks)
+    starts, checks = verdict.starts, _checks(plan, order, pairs)
+    return [p for p, (b, at, n) in zip(pairs, checks, strict=True) if b not in starts or count(starts[b], at) < n]
 
 
 def _between_pipes(plan: _Plan) -> list[Pair]:
@@ -222,12 +227,12 @@ def _complaint(plan: _Plan, unordered: list[Pair], verdict: Verdict) -> str:
 
 def _drop_implied(plan: _Plan) -> None:
     """Leaves out every edge that the others imply, cross-core waits and rings first."""
-    order, needed = _order(plan), _between_pipes(plan)
-    owners, dropped, checks = plan.owners, set[Key](), _checks(plan, order, needed)
+    order, owners, dropped = _order(plan), plan.owners, set[Key]()
+    needed = _needed(_checks(plan, order, _between_pipes(plan)))
     for key in sorted(owners, key=lambda k: _price(owners[k])):
-        verdict = order.replay({*dropped, key})
-        if not verdict.faults and _holds(verdict, checks):
+        if order.holds(key, needed):
             dropped.add(key)
+            order.drop(key)
     plan.edges = [e for n, e in enumerate(plan.edges) if ("edge", n) not in dropped]
     plan.cross = [e for n, e in enumerate(plan.cross) if ("cross", n) not in dropped]
 
@@ -283,10 +288,10 @@ def _barriers(plan: _Plan) -> None:
         if not unordered:
             break
         _mark(plan, order, unordered)
-    checks, dropped = _checks(plan, order, same), set[Key]()
+    needed = _needed(_checks(plan, order, same))
     for core, path in [(c, p) for c in plan.barriers for p in sorted(plan.barriers[c])]:
-        if _holds(order.replay({*dropped, ("barrier", core, path)}), checks):
-            dropped.add(("barrier", core, path))
+        if order.holds(("barrier", core, path), needed, faultless=False):
+            order.drop(("barrier", core, path))
             plan.barriers[core].discard(path)
 
 

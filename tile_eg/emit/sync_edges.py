@@ -53,9 +53,13 @@ class Stream:
         self.layout, self.core, self.trace = layout, core, trace
         self.nodes = layout.program.core(core)
         self.visits: dict[Site, list[tuple[int, Env]]] = {}
+        self.places: list[Site] = []
+        known: dict[Site, Site] = {}
         for at, (kind, path, env, _) in enumerate(trace.steps):
+            site = known.setdefault((kind, path), (kind, path))
+            self.places.append(site)
             if kind in ("pre", "post"):
-                self.visits.setdefault((kind, path), []).append((at, env))
+                self.visits.setdefault(site, []).append((at, env))
 
     def along(self, path: Path) -> list[Node]:
         """The nodes on the way down to `path`, itself last."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tile_eg.emit.clock import count
 from tile_eg.emit.sync_edges import Edge, Site, Stream
 from tile_eg.emit.sync_order import Order, Verdict
 from tile_eg.emit.sync_trace import SyncError
@@ -112,7 +113,7 @@ def _life(streams: Mapping[str, Stream], n: int, e: Edge, order: Order, verdict:
     steps = [at for site in s.sites(e) for at, _ in s.visits[site]]
     at = order.index[e.core, e.dst] + 1
     flags = [(n, k) for k in range(e.ids)]
-    known = min((verdict.first_set[f][at] for f in flags if f in verdict.first_set), default=0)
+    known = min((count(verdict.first_set[f], at) for f in flags if f in verdict.first_set), default=0)
     return _Life(
         n, min(steps), max(steps), max((verdict.last_wait[f] for f in flags if f in verdict.last_wait), default=0), known
     )

@@ -10,8 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-Clock = tuple[int, ...]
+from tile_eg.emit.clock import BITS, MOST, Clock, count, guards, merged
+
 CROSS_LIMIT = 15
+Needed = Mapping[int, Sequence[tuple[int, int]]]
+"""Instance -> what has to be known when it starts: (place in its clock, least value there)."""
 
 
 class Op(NamedTuple):
@@ -33,17 +36,15 @@ class Op(NamedTuple):
 class Verdict:
     """What a replay found: the clock at which each instance started, and everything wrong with the flags.
 
-    Of each flag, the clock of its first set and the number (on its pipe) of its last wait.
+    Of each flag, the clock of its first set and the number (on its pipe) of its last wait. `early` is an instance that started
+    before what it needs was known.
     """
 
     starts: dict[int, Clock] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     first_set: dict[tuple, Clock] = field(default_factory=dict)
     last_wait: dict[tuple, int] = field(default_factory=dict)
-
-
-def merged(a: Clock, b: Clock) -> Clock:
-    return tuple([x if x > y else y for x, y in zip(a, b, strict=True)])
+    early: int | None = None
 
 
 class Order:
@@ -59,24 +60,40 @@ class Order:
         self.cores = {c: 2 * len(pipes) + i for i, c in enumerate(sorted(streams))}
         self.pipes_of = {c: [at for (core, _), at in self.index.items() if core == c] for c in streams}
         self.size = 2 * len(pipes) + len(self.cores)
-        self.streams = {c: [(o.kind, self.index.get((c, o.pipe), -1), o) for o in ops] for c, ops in streams.items()}
+        self.streams = {c: [(o.kind, self.index.get((c, o.pipe), -1), o.owner, o) for o in ops] for c, ops in streams.items()}
 
-    def replay(self, dropped: frozenset | set = frozenset()) -> Verdict:
-        """Runs every step that no member of `dropped` owns."""
-        return _Replay(self, dropped).run()
+    def replay(self, without: tuple | None = None) -> Verdict:
+        """Runs every step, but those that `without` owns."""
+        return _Replay(self, without).run()
+
+    def drop(self, owner: tuple) -> None:
+        """Leaves the steps of an owner out for good."""
+        self.streams = {core: [s for s in steps if s[2] != owner] for core, steps in self.streams.items()}
+
+    def holds(self, without: tuple, needed: Needed, faultless: bool = True) -> bool:
+        """Whether, without the steps of one owner, every instance knows what it `needed` when it starts, and flags take turns."""
+        verdict = _Replay(self, without, needed, faultless).run()
+        return verdict.early is None and needed.keys() <= verdict.starts.keys() and not (faultless and verdict.faults)
 
     def knows(self, clock: Clock, pipe: tuple[str, str], number: int) -> bool:
         """Whether at this clock instruction `number` of a pipe is known to have finished."""
-        return clock[self.index[pipe]] >= number
+        return count(clock, self.index[pipe]) >= number
 
 
 class _Replay:
-    """`know`, `issued` and `waited` are indexed by a pipe's place in the clock."""
+    """`know` and `done` are indexed by a pipe's place in the clock. `done` is the part of a clock that tells of the pipe itself.
 
-    def __init__(self, order: Order, dropped: frozenset | set) -> None:
-        self.order, self.dropped, self.verdict = order, dropped, Verdict()
-        self.know: list[Clock] = [(0,) * order.size] * order.size
-        self.issued, self.waited = [0] * order.size, [0] * order.size
+    With `needed`, it stops at the first instance that starts too early, or, where it has to be `faultless`, at the first fault.
+    """
+
+    def __init__(self, order: Order, without: tuple | None, needed: Needed | None = None, faultless: bool = False) -> None:
+        self.order, self.without, self.verdict = order, without, Verdict()
+        self.needed, self.faultless = needed or {}, faultless
+        self.guard = guards(order.size)
+        self.know: list[Clock] = [0] * order.size
+        self.done: list[Clock] = [0] * order.size
+        self.one = [1 << BITS * at for at in range(order.size)]
+        self.others = [~(((1 << 2 * BITS) - 1) << BITS * at) for at in range(order.size)]
         self.flags: dict[tuple, Clock] = {}
         self.last_wait: dict[tuple, tuple[int, int]] = {}
         self.queues: dict[tuple, list[Clock]] = {}
@@ -90,6 +107,8 @@ class _Replay:
         while walks:
             before = self.progress(len(walks))
             blocked = {core: op for core, walk in walks.items() if (op := next(walk, None))}
+            if self.stopped():
+                return self.verdict
             walks = {core: walks[core] for core in blocked}
             if walks and before == self.progress(len(walks)):
                 self.fault(*(f"deadlock: {o.core} waits for cross-core flag {o.flag} that nobody sets" for o in blocked.values()))
@@ -97,6 +116,9 @@ class _Replay:
         self.fault(*(f"flag {f} is set and never waited for" for f in self.flags))
         self.fault(*(f"cross-core flag {f} is set {len(q)} times too often" for f, q in self.queues.items() if q and not blocked))
         return self.verdict
+
+    def stopped(self) -> bool:
+        return self.verdict.early is not None or (self.faultless and bool(self.verdict.faults))
 
     def progress(self, running: int) -> tuple[int, int, int]:
         return running, sum(map(len, self.queues.values())), sum(self.cross_waits.values())
@@ -106,15 +128,22 @@ class _Replay:
 
     def core(self, core: str) -> Iterator[Op]:
         """Runs one core; yields where it is blocked by a cross-core wait."""
-        know, issued, starts = self.know, self.issued, self.verdict.starts
-        for kind, pipe, op in self.order.streams[core]:
-            if op.owner is not None and op.owner in self.dropped:
+        know, done, one, starts = self.know, self.done, self.one, self.verdict.starts
+        needed, without = self.needed, self.without
+        for kind, pipe, owner, op in self.order.streams[core]:
+            if owner is not None and owner == without:
                 continue
             if kind == "run":
-                issued[pipe] += 1
-                starts[op.instance] = know[pipe]
+                done[pipe] += one[pipe]
+                clock = starts[op.instance] = know[pipe]
+                for at, least in needed.get(op.instance, ()):
+                    if clock >> BITS * at & MOST < least:
+                        self.verdict.early = op.instance
+                        return
             elif kind == "set":
                 self.set(pipe, op)
+                if self.faultless and self.verdict.faults:
+                    return
             elif kind == "wait":
                 self.wait(pipe, op)
             elif kind == "barrier":
@@ -137,8 +166,7 @@ class _Replay:
 
     def now(self, pipe: int) -> Clock:
         """What is known once everything that a pipe was given so far has finished."""
-        known = self.know[pipe]
-        return (*known[:pipe], self.issued[pipe], self.waited[pipe], *known[pipe + 2 :])
+        return self.know[pipe] & self.others[pipe] | self.done[pipe]
 
     def set(self, pipe: int, op: Op) -> None:
         clock = self.now(pipe)
@@ -146,7 +174,7 @@ class _Replay:
             self.fault(f"flag {op.flag} is set twice without a wait between")
         elif op.flag in self.last_wait:
             waiter, number = self.last_wait[op.flag]
-            if clock[waiter + 1] < number:
+            if count(clock, waiter + 1) < number:
                 self.fault(f"flag {op.flag} may be set again before its wait is over")
         else:
             self.verdict.first_set[op.flag] = clock
@@ -157,16 +185,17 @@ class _Replay:
         if clock is None:
             self.fault(f"flag {op.flag} is waited for before it is set")
             return
-        self.know[pipe] = merged(self.know[pipe], clock)
-        self.waited[pipe] += 1
-        self.last_wait[op.flag] = pipe, self.waited[pipe]
-        self.verdict.last_wait[op.flag] = self.waited[pipe]
+        self.know[pipe] = merged(self.know[pipe], clock, self.guard)
+        self.done[pipe] += self.one[pipe + 1]
+        number = count(self.done[pipe], pipe + 1)
+        self.last_wait[op.flag] = pipe, number
+        self.verdict.last_wait[op.flag] = number
 
     def cross_set(self, pipe: int, op: Op) -> None:
         clock = self.now(pipe)
         over = self.taken.get(op.flag, [])
         other = [at for core, at in self.order.cores.items() if core != op.core]
-        seen = clock[other[0]] if other else 0
+        seen = count(clock, other[0]) if other else 0
         sets = len(self.queues.setdefault(op.flag, [])) + len(over) + 1
         if sets - sum(1 for w in over if w <= seen) > CROSS_LIMIT:
             self.fault(f"cross-core flag {op.flag} may count beyond {CROSS_LIMIT}")
@@ -178,6 +207,6 @@ class _Replay:
         self.cross_waits[core] += 1
         self.taken.setdefault(op.flag, []).append(self.cross_waits[core])
         at = self.order.cores[core]
-        clock = (*clock[:at], self.cross_waits[core], *clock[at + 1 :])
+        clock = clock & ~(MOST << BITS * at) | self.cross_waits[core] << BITS * at
         for pipe in self.order.pipes_of[core]:
-            self.know[pipe] = merged(self.know[pipe], clock)
+            self.know[pipe] = merged(self.know[pipe], clock, self.guard)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, NamedTuple
 
 from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
@@ -28,8 +29,7 @@ class SyncError(PlanError):
     """No synchronisation could be found: an error of ours, not of the kernel's author."""
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(NamedTuple):
     """Rows r0 .. r1 and columns c0 .. c1 (exclusive) of one slot of a buffer."""
 
     buffer: str
@@ -38,15 +38,14 @@ class Window:
     c0: int
     c1: int
 
-    def overlaps(self, o: Window) -> bool:
+    def overlaps(self, o: Any) -> bool:
         return self.buffer != o.buffer or (self.r0 < o.r1 and o.r0 < self.r1 and self.c0 < o.c1 and o.c0 < self.c1)
 
-    def covers(self, o: Window) -> bool:
+    def covers(self, o: Any) -> bool:
         return self.buffer == o.buffer and self.r0 <= o.r0 and o.r1 <= self.r1 and self.c0 <= o.c0 and o.c1 <= self.c1
 
 
-@dataclass(frozen=True)
-class GmWindow:
+class GmWindow(NamedTuple):
     """Elements of a GM tensor: `far` are the parts of the offset that the block decides, `base` the rest (None: unknown).
 
     Windows of different tasks of a block never meet, as those of different blocks do not.
@@ -59,7 +58,7 @@ class GmWindow:
     cols: int
     task: int = 0
 
-    def overlaps(self, o: GmWindow) -> bool:
+    def overlaps(self, o: Any) -> bool:
         if self.task != o.task:
             return False
         if self.base is None or o.base is None or self.far != o.far or self.stride != o.stride:
@@ -68,12 +67,11 @@ class GmWindow:
         down, right = divmod(high.base - low.base, max(1, self.stride))  # type: ignore[operator]
         return (down < low.rows and right < low.cols) or (down + 1 < low.rows and self.stride - right < high.cols)
 
-    def covers(self, o: GmWindow) -> bool:
+    def covers(self, o: Any) -> bool:
         return self == o and self.base is not None
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """One storage cell that an instruction touches."""
 
     cell: tuple
@@ -95,8 +93,7 @@ class Instance:
     accesses: tuple[Access, ...] = ()
 
 
-@dataclass(frozen=True)
-class Dependence:
+class Dependence(NamedTuple):
     """`after` must not start before `before` has finished. `buffers` are those that they use one place of ("": a GM tensor)."""
 
     before: int
@@ -136,6 +133,8 @@ class Layout:
 
     program: Program
     _read: dict[int, tuple[Expr, frozenset[str], Value]] = field(default_factory=dict)
+    _operands: dict[int, tuple[Instr, list[tuple[bool, Operand]]]] = field(default_factory=dict)
+    _touched: dict[tuple, list[Access]] = field(default_factory=dict)
 
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
@@ -206,11 +205,12 @@ class Layout:
         self._read[id(e)] = e, ix.variables(e), compiled(e)
         return self._read[id(e)]
 
-    def window(self, i: Instr, t: Tile, env: Env) -> Window:
+    def window(self, i: Instr, t: Tile, env: Env) -> Window | None:
+        """What an instruction touches in the slot of an operand; None: all of it."""
         b = self.buffers[t.buffer]
         shape = operand_shape(i, t) if t.buffer in self.windowed else None
         if shape is None:
-            return Window(t.buffer, 0, b.rows, 0, b.pitch)
+            return None
         (r0, r1), (c0, c1) = self.interval(t.row, env), self.interval(t.col, env)
         grain = 16 if b.layout != "nd" else 1
         up = lambda n: -(-n // 16) * 16 if b.layout != "nd" else n  # noqa: E731
@@ -228,21 +228,28 @@ class Layout:
         return GmWindow(far, base, g.stride, rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
 
     def accesses(self, i: Instr, env: Env) -> Iterator[Access]:
-        for write, operands in ((False, i.reads()), (True, i.writes())):
-            for o in operands:
-                if isinstance(o, Tile):
-                    yield from self._tile_accesses(i, o, env, write)
-                elif o.tensor in self.written:
-                    yield Access(("GM", o.tensor), write, self.gm_window(i, o, env))
+        for write, o in self.operands(i):
+            if isinstance(o, Tile):
+                yield from self._tile_accesses(o.buffer, write, self.interval(o.slot, env), self.window(i, o, env))
+            elif o.tensor in self.written:
+                yield Access(("GM", o.tensor), write, self.gm_window(i, o, env))
 
-    def _tile_accesses(self, i: Instr, t: Tile, env: Env, write: bool) -> Iterator[Access]:
-        b = self.buffers[t.buffer]
-        low, high = self.interval(t.slot, env)
-        window = self.window(i, t, env)
-        whole = window.r0 == 0 and window.c0 == 0 and window.r1 >= b.rows and window.c1 >= b.cols and low == high
-        for s in range(max(0, low), min(high, b.slots - 1) + 1):
-            for cell in self.cells[b.name, s]:
-                yield Access(cell, write, window, b.name, whole)
+    def operands(self, i: Instr) -> list[tuple[bool, Operand]]:
+        """What an instruction reads and writes; looked up by identity."""
+        if id(i) not in self._operands:
+            self._operands[id(i)] = i, [*((False, o) for o in i.reads()), *((True, o) for o in i.writes())]
+        return self._operands[id(i)][1]
+
+    def _tile_accesses(self, buffer: str, write: bool, slots: Interval, window: Window | None) -> list[Access]:
+        """The cells of a window of slots; the same ones come round again and again."""
+        key = buffer, write, slots, window
+        if key not in self._touched:
+            b, (low, high) = self.buffers[buffer], slots
+            w = window or Window(buffer, 0, b.rows, 0, b.pitch)
+            whole = w.r0 == 0 and w.c0 == 0 and w.r1 >= b.rows and w.c1 >= b.cols and low == high
+            cells = (c for s in range(max(0, low), min(high, b.slots - 1) + 1) for c in self.cells[buffer, s])
+            self._touched[key] = [Access(cell, write, w, buffer, whole) for cell in cells]
+        return self._touched[key]
 
 
 def _wraps(e: Expr) -> bool:
@@ -341,7 +348,7 @@ class _Walker:
     def conflicts(self, me: int, a: Access) -> set[Dependence]:
         out = set()
         for other, b in self.live.get(a.cell, ()):
-            if (a.write or b.write) and other != me and a.window.overlaps(b.window):  # type: ignore[arg-type]
+            if (a.write or b.write) and other != me and a.window.overlaps(b.window):
                 out.add(Dependence(other, me, (b.buffer, a.buffer)))
         return out
 
@@ -353,7 +360,7 @@ class _Walker:
         pipe = self.trace.instances[me].pipe
         keep = []
         for other, b in self.live.get(a.cell, ()):
-            covered = a.whole or (type(a.window) is type(b.window) and a.window.covers(b.window))  # type: ignore[arg-type]
+            covered = a.whole or (type(a.window) is type(b.window) and a.window.covers(b.window))
             same_read = not a.write and not b.write and self.trace.instances[other].pipe == pipe and a.buffer == b.buffer
             if other == me or self.guards or not (covered and (a.write or same_read)):
                 keep.append((other, b))
