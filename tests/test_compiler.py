@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tile_eg.errors import PlanError, TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel, Span
 from tile_eg.ir.program import Program
+from tile_eg.planned import rare_collections
 
 
 def test_a_users_error_learns_the_source_that_it_points_into() -> None:
@@ -116,3 +118,19 @@ def test_a_fault_in_planning_is_ours_and_names_the_schedule(kernel: Kernel, monk
 
 def test_one_kernel_gives_one_text(kernel: Kernel) -> None:
     assert lower(kernel).source == lower(kernel).source
+
+
+def test_the_collector_is_as_it_was_after_a_compilation(kernel: Kernel) -> None:
+    before = gc.get_threshold()
+    lower(kernel)
+    assert gc.get_threshold() == before
+
+
+def test_a_collector_that_is_switched_off_stays_so() -> None:
+    usual = gc.get_threshold()
+    gc.set_threshold(0)
+    try:
+        with rare_collections():
+            assert gc.get_threshold()[0] == 0
+    finally:
+        gc.set_threshold(*usual)

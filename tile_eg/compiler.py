@@ -14,7 +14,7 @@ from tile_eg.ir.arrays import check_arguments, signature
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.types import Level
-from tile_eg.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, stage
+from tile_eg.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, rare_collections, stage
 from tile_eg.report.decisions import summary
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
@@ -91,6 +91,7 @@ class Lowered(Planned):
         return Explanation(title, self.cost, ranked, self.dropped, *search, self.trials)
 
 
+@rare_collections()
 def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", search: SearchOptions | None = None) -> Lowered:
     """Compiles a kernel for a chip. TileError is the user's to mend, with its place; InternalError is ours.
 

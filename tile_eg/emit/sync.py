@@ -144,14 +144,13 @@ def _ops(plan: _Plan, core: str) -> list[Op]:
         elif kind in ("enter", "leave"):
             out.append(Op(kind, core))
         elif site in sites:
-            out += [op if isinstance(op, Op) else _flag_op(op, core, env) for _, op in sites[site]]
+            out += [op if isinstance(op, Op) else _flag_op(op, plan.layout.at(op.id, env)) for _, op in sites[site]]
     return out
 
 
-def _flag_op(flag: Flag, core: str, env: Mapping[str, int]) -> Op:
-    k = flag.id.value
+def _flag_op(flag: Flag, number: int) -> Op:
     pipe = flag.edge.src if flag.kind == "set" else flag.edge.dst
-    return Op(flag.kind, core, pipe, (flag.number, ix.evaluate(flag.id, env) if k is None else k), ("edge", flag.number))
+    return Op(flag.kind, flag.edge.core, pipe, (flag.number, number), ("edge", flag.number))
 
 
 def _number(at: tuple[str, int]) -> int:

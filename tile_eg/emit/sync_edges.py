@@ -105,8 +105,8 @@ class Stream:
 
     def events(self, e: Edge) -> list[tuple[int, int, str, int]] | None:
         """(step, 0 for set and 1 for wait, its name, id) in program order, or None where an id is out of range."""
-        out = [(at, 0, "set", ix.evaluate(e.set_id, env)) for at, env in self.visits.get(e.set_at, ())]
-        out += [(at, 1, "wait", ix.evaluate(e.wait_id, env)) for at, env in self.visits.get(e.wait_at, ())]
+        out = [(at, 0, "set", self.layout.at(e.set_id, env)) for at, env in self.visits.get(e.set_at, ())]
+        out += [(at, 1, "wait", self.layout.at(e.wait_id, env)) for at, env in self.visits.get(e.wait_at, ())]
         return None if any(not 0 <= k < e.ids for *_, k in out) else sorted(out)
 
     def completed(self, e: Edge) -> Edge | None:

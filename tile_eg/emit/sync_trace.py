@@ -200,6 +200,10 @@ class Layout:
             return n, n
         return ix.bounds(e, self.ranges | {k: (v, v) for k, v in env.items()})
 
+    def at(self, e: Expr, env: Mapping[str, int]) -> int:
+        """The value of an expression whose variables are all bound."""
+        return e.args[0] if e.op == "const" else (self._read.get(id(e)) or self._reader(e))[2](env)
+
     def _reader(self, e: Expr) -> tuple[Expr, frozenset[str], Value]:
         """An expression with its variables and as a function; looked up by identity, which is quicker than by value."""
         self._read[id(e)] = e, ix.variables(e), compiled(e)
@@ -224,7 +228,7 @@ class Layout:
         near = [t for t in terms if ix.variables(t) <= env.keys()]
         mixed = any(ix.variables(t) & env.keys() for t in far) or any(_wraps(t) for t in near)
         rows, cols = self.interval(i.rows, env)[1], self.interval(i.cols, env)[1]
-        base = None if mixed else sum(ix.evaluate(t, env) for t in near)
+        base = None if mixed else sum(self.at(t, env) for t in near)
         return GmWindow(far, base, g.stride, rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
 
     def accesses(self, i: Instr, env: Env) -> Iterator[Access]:
