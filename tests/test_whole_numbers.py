@@ -11,6 +11,7 @@ import tile_eg
 import tile_eg.language as T
 from tile_eg.compiler import Lowered, lower, meaning
 from tile_eg.frontend.text import load_text
+from tile_eg.ir.kernel import Tensor
 from tile_eg.report.compare import compare
 from tile_eg.search import search_options
 
@@ -35,7 +36,8 @@ COLUMNS = (
 WAYS = {
     "whole": ("i32", "c"), "scaled": ("f16", "f32(c) * 0.01"), "relu": ("f16", "relu(f32(c) * 0.01)"),
     "channels": ("f16", "f32(c) * s[None, :]"), "float": ("f32", "c"), "bf16": ("bf16", "f32(c) * 0.01"),
-    "exp": ("f32", "exp(f32(c) * 0.00001)"),
+    "exp": ("f32", "exp(f32(c) * 0.00001)"), "bytes": ("i8", "i8(f32(c) * 0.0003)"),
+    "relu to bytes": ("i8", "i8(relu(f32(c) * 0.0003))"), "channels to bytes": ("i8", "i8(f32(c) * s[None, :] * 0.0003)"),
 }  # fmt: skip
 
 
@@ -49,10 +51,14 @@ def compiled(source: str, chip: str = "910B2", **options) -> Lowered:
     return lower(load_text(source).instantiate(), chip, search=search_options(**options))
 
 
+def drawn(random: np.random.Generator, t: Tensor) -> np.ndarray:
+    return random.uniform(-1, 1, t.shape).astype(t.dtype.numpy)
+
+
 def check(low: Lowered, order: int | None = None) -> None:
     random = np.random.default_rng(3)
     given = {
-        t.name: random.integers(-128, 128, t.shape, np.int8) if t.dtype.name == "i8" else random.random(t.shape, np.float32)
+        t.name: random.integers(-128, 128, t.shape, np.int8) if t.dtype.name == "i8" else drawn(random, t)
         for t in low.kernel.tensors
         if not t.output
     }
@@ -81,6 +87,26 @@ def test_the_fixpipe_scales_on_its_way_out(way: str) -> None:
     low = compiled(text(ROWS, way))
     assert low.program.kernel_type == "AIC_ONLY"
     assert "QuantMode_t::DEQF16, 0x3c23d70a" in str(low.source)
+
+
+@pytest.mark.parametrize("value", ["i8(c * 40)", "i8(relu(c * 40))"])
+@pytest.mark.parametrize("exact", [False, True])
+def test_floats_become_bytes(value: str, exact: bool) -> None:
+    floats = ROWS.replace("A: i8", "A: f16").replace("B: i8", "B: f16").replace("a: i8", "a: f16").replace("b: i8", "b: f16")
+    low = compiled(floats.replace("c: i32", "c: f32").replace("C: f16", "C: i8").replace("f32(c) * 0.01", value), exact_math=exact)
+    assert ("QF322B8_PRE, 0x400042200000" in str(low.source)) != exact
+    check(low)
+
+
+def test_sums_of_bytes_become_bytes_on_their_way_out() -> None:
+    assert "QuantMode_t::REQ8" in str(compiled(text(ROWS, "bytes")).source)
+
+
+def test_bytes_of_the_vector_cores_are_exact() -> None:
+    source = "kernel k[N=4096](X: f32[N]) -> C: i8[N] { grid b = 1 shared x: f32[N] x = X[0] C[0] = i8(x) }"
+    x = np.random.default_rng(5).integers(-600, 600, 4096).astype(np.float32) / 4
+    low = compiled(source)
+    assert np.array_equal(low.run({"X": x})["C"], meaning(low.kernel, {"X": x})["C"])
 
 
 def test_a_negative_number_behind_relu_is_left_to_the_vector_cores() -> None:

@@ -114,6 +114,8 @@ PRODUCTS = {
     "product of a relu": ("f32", "h = relu(c)\n  e = h @ d\n  C[0, 0] = e"),
     "product of an exp": ("f32", "h = exp(c)\n  e = h @ d\n  C[0, 0] = e"),
     "sum of products": ("f32", "e = exp(c)\n  C[0, 0] = a @ b + e"),
+    "bytes of a product": ("i8", "C[0, 0] = i8(c * 40)"),
+    "bytes of the relu of a product": ("i8", "C[0, 0] = i8(relu(c * 40))"),
     "product and its exp": ("f32", "C[0, 0] = c\n  C[0, 0] = exp(c)"),
 }  # fmt: skip
 UNEVEN = {
@@ -175,10 +177,11 @@ SCALED = {
     "product of bytes": ("i32", "c"),
     "product of bytes times a number": ("f16", "f32(c) * 0.01"),
     "relu of a product of bytes times a number": ("f16", "relu(f32(c) * 0.01)"),
+    "bytes of a product of bytes": ("i8", "i8(f32(c) * 0.0005)"),
     "product of bytes in f32": ("f32", "exp(f32(c) * 0.00001)"),
 }
 MOVES = {
-    "bytes to short": ("i8", "f16", "x"),
+    "bytes to short": ("i8", "f16", "x"), "long to bytes": ("f32", "i8", "i8(x)"),
     "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
     "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
     "long to short": ("f32", "f16", "x"),

@@ -62,8 +62,8 @@ FAULTS = [
         "b: f16[BK", "b: bf16[BK",
         "`@` multiplies tiles of one element type, not f16[128, 64] and bf16[64, 256]", "a @ b", "cast one",
     ),
-    ("a: f16[BM", "a: i8[BM", "`a` holds i8, the value is f16[128, 64]", "a = A[bx*BM, k*BK]", "cast to floats, not back"),
-    ("c += a @ b", "c = i8(c)", "a cast to i8 is not supported yet", "i8(c)", "use f16, bf16 or f32"),
+    ("a: f16[BM", "a: i8[BM", "`a` holds i8, the value is f16[128, 64]", "a = A[bx*BM, k*BK]", "i8(x) rounds, and saturates"),
+    ("c += a @ b", "c = i32(c)", "a cast to i32 is not supported yet", "i32(c)", "use f16, bf16, f32 or i8"),
     ("c += a @ b", "c += bf16(c) + f16(c)", "f16 and bf16 do not mix", "bf16(c) + f16(c)", "cast one of them"),
     # shapes
     ("a @ b", "a @ a", "the inner sizes of this product differ", "a @ a", ""),

@@ -50,7 +50,7 @@ def test_values_have_the_meaning_of_the_source(value):
         ("C[0, 0] = c", "C[0, 0] = c * 2", "whole numbers are multiplied as matrices", ""),
         ("C[0, 0] = c", "v = rowmax(c)", "whole numbers are multiplied as matrices", ""),
         ("C[0, 0] = c", "x = select(c > 0, x, x)", "whole numbers are multiplied as matrices", ""),
-        ("C[0, 0] = c", "C[0, 0] = x", "`C` holds i32, the value is f32[20, 40]", "cast to floats, not back"),
+        ("C[0, 0] = c", "C[0, 0] = x", "`C` holds i32, the value is f32[20, 40]", "use a buffer of f32"),
         ("c += a @ b.T", "c += a.T @ a", "a transposed left operand of i8 is not supported", "store it as rows x depth"),
         ("c += a @ b.T", "c += c @ b", "`@` multiplies tiles of one element type", ""),
     ],
@@ -59,6 +59,12 @@ def test_what_does_not_go_with_whole_numbers_is_refused(old, new, message, help)
     error = error_of(BYTES.replace(old, new))
     assert message in error.message
     assert help in error.help
+
+
+def test_a_byte_is_rounded_to_even_and_saturated():
+    source = "kernel k(X: f32[8]) -> C: i8[8] { grid b = 1 shared x: f32[8] x = X[0] C[0] = i8(x) }"
+    x = np.array([0.5, 1.5, -2.5, 127.6, -200, np.inf, np.nan, 3], np.float32)
+    assert meaning(load_text(source).instantiate(), {"X": x})["C"].tolist() == [0, 2, -2, 127, -128, 127, 0, 3]
 
 
 def test_a_right_operand_that_is_turned_has_whole_squares():

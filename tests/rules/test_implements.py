@@ -52,6 +52,8 @@ KERNELS = {
     "stores in a loop": ["tensor-state", "tensor-result", "state-tensor", "ring-depth", "no-skew"],
     "sums beside exponentials": ["skew", "far-skew", "state-in-l0c"],
     "product of bytes": ["v-add-whole"],
+    "bytes of a product": ["fixpipe-store-bytes"],
+    "bytes of the relu of a product": ["fixpipe-store-bytes-relu"],
     "product of bytes times a number": ["fixpipe-store-scaled"],
     "relu of a product of bytes times a number": ["fixpipe-store-scaled-relu"],
 }

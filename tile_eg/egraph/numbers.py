@@ -120,7 +120,7 @@ class Numbers:
         return np.tile(self._blk(v), 2)
 
     def _cast(self, dtype: str, x: Class) -> Array:
-        return self.of(x).astype(numpy_dtype(DTYPES[dtype]))
+        return ar.cast(self.of(x), numpy_dtype(DTYPES[dtype]))
 
     def _bcast(self, axis: int, v: Class, n: int) -> Array:
         x = self.of(v)

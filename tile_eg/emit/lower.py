@@ -15,7 +15,7 @@ from tile_eg.extract.schedule import Item, StorageId
 from tile_eg.ir.index import ONE, SUB, ZERO, Expr, both, const, less, maximum, minimum, substitute, var
 from tile_eg.ir.program import AIC, AIV, Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.tasks import renamed
-from tile_eg.ir.types import Level
+from tile_eg.ir.types import I8, Level
 
 SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
 
@@ -40,6 +40,7 @@ class Lowering:
         self.halves = any(s.share is not None for s in schedule.storages.values())
         self.tasks = TaskLoop.of(schedule)
         self.names = self._names()
+        self.dtypes = {t.name: t.dtype for t in self.values.in_gm}
         self.buffers = {
             sid: buffer_of(s, schedule.addresses[sid], self.names[sid])
             for sid, s in schedule.storages.items()
@@ -256,7 +257,8 @@ def _fixpipe(low: Lowering, step: Step) -> Instr:
     if step.node.op == "FixToGM":
         scale, (tensor, offset, stride, rows, cols, atomic) = step.node.payload[-2:]
         made = Instr("fixpipe", Gm(tensor, offset, stride), (low.tile(step.srcs[1]),), rows, cols, relu=relu, atomic=atomic)
-        return made if scale == 1 else replace(made, scalar=scale)
+        scaled = scale != 1 or low.dtypes[tensor] is I8
+        return replace(made, scalar=scale) if scaled else made
     dual = step.node.op == "FixToUB" and low.schedule.graph.where[step.node.cls].share is not None
     form = "dual" if dual else "flat"
     return Instr("fixpipe", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, relu=relu, form=form)

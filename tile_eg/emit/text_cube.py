@@ -28,8 +28,11 @@ LOAD_3D = 32767
 FIXPIPE_ROWS = 8192
 QUANTISED = {
     (F32, F32): "NoQuant", (F32, F16): "F322F16", (F32, BF16): "F322BF16", (I32, I32): "NoQuant", (I32, F16): "DEQF16",
+    (I32, I8): "REQ8", (F32, I8): "QF322B8_PRE",
 }  # fmt: skip
 """The mode of a Fixpipe by its element types."""
+SCALED = ("DEQF16", "REQ8", "QF322B8_PRE")
+"""The modes that multiply by a number."""
 
 
 def stride_of(s: Scope, o: Operand) -> int:
@@ -230,7 +233,7 @@ def _fixpipe(s: Scope, i: Instr) -> list[str]:
     stride = padded_rows(s.buffer(tile(i, i.dst))) if to_l1 else stride_of(s, i.dst)
     row = s.field(i, "srcStride", round_up(i.rows, 16), FIELD16)
     sizes = f"{n}, {m}, {row}, {s.field(i, 'dstStride', stride, FIELD32)}"
-    fields = f"{sizes}, {str(i.relu).lower()}, QuantMode_t::{quant}, {scale_bits(i)}, 1, 0, 0, 0"
+    fields = f"{sizes}, {str(i.relu).lower()}, QuantMode_t::{quant}, {scale_bits(s, i)}, 1, 0, 0, 0"
     types = f"<{dtype.ascend}, {s.dtype(src).ascend}, AscendC::{'CFG_NZ' if to_l1 else 'CFG_ROW_MAJOR'}>"
     dst = s.fractal(tile(i, i.dst), 0, 0) if to_l1 else s.at(i.dst)
     return call(f"Fixpipe{types}", dst, accumulator(s, i, src), f"AscendC::FixpipeParamsV220({fields})")
@@ -239,7 +242,7 @@ def _fixpipe(s: Scope, i: Instr) -> list[str]:
 def _quantisation(s: Scope, i: Instr) -> str:
     source, dtype = s.dtype(i.srcs[0]), s.dtype(i.dst)
     quant = QUANTISED.get((source, dtype))
-    if quant is None or (quant == "DEQF16") != (i.scalar != 0):
+    if quant is None or (quant in SCALED) != (i.scalar != 0):
         raise EmitError(f"fixpipe from {source} to {dtype}{' times a number' if i.scalar else ''} is not supported", i.span)
     if isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.L1 and dtype.bytes == 4:
         raise EmitError("fixpipe to L1 must convert to a 16-bit type", i.span)

@@ -54,9 +54,11 @@ def fixpipe_part(s: Scope, i: Instr, source: str, at: Expr, quant: str) -> list[
     return _into_ub(s, i, source, at, quant)
 
 
-def scale_bits(i: Instr) -> str:
-    """The number that a Fixpipe multiplies by, as the bits of a float; 0 where it does not."""
-    return hex(int.from_bytes(pack("<f", i.scalar), "little")) if i.scalar else "0"
+def scale_bits(s: Scope, i: Instr) -> str:
+    """The number that a Fixpipe multiplies by, as the bits of a float; 0 where it does not. Bit 46: signed bytes come out."""
+    if not i.scalar:
+        return "0"
+    return hex(int.from_bytes(pack("<f", i.scalar), "little") | (1 << 46 if s.dtype(i.dst) is I8 else 0))
 
 
 def _into_ub(s: Scope, i: Instr, source: str, at: Expr, quant: str) -> list[str]:
@@ -105,7 +107,7 @@ def _fixpipe(
     packed = s.field(i, "srcStride", round_up(i.rows, 16), FIELD16)
     sizes = f"{n}, {m}, {packed}, {s.field(i, 'dstStride', stride, FIELD32)}"
     fields = [f"quantPre = QuantMode_t::{quant}"] if quant != "NoQuant" else []
-    fields += [f"deqScalar = {scale_bits(i)}"] if i.scalar else []
+    fields += [f"deqScalar = {scale_bits(s, i)}"] if i.scalar else []
     fields += ["reluEn = true"] if i.relu else []
     fields += [way] if way and way != "subBlockId = 0" else []
     name = config if config == UB else f"AscendC::{config}"

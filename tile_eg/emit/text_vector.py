@@ -26,7 +26,7 @@ NAMES = {
 }  # fmt: skip
 ROUND = {
     (F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE",
-    (I32, F32): "CAST_RINT", (I8, F16): "CAST_NONE",
+    (I32, F32): "CAST_RINT", (I8, F16): "CAST_NONE", (F32, I32): "CAST_RINT", (F16, I8): "CAST_RINT",
 }  # fmt: skip
 
 

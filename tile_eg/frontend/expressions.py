@@ -21,7 +21,7 @@ from tile_eg.ir.types import dtype_of
 UNARY = {n: n for n in ("exp", "ln", "sqrt", "rsqrt", "reciprocal", "abs", "relu", "sigmoid", "tanh")} | {"log": "ln"}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in ("max", "min", "sum")}
 BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
-FUNCTIONS = sorted({*UNARY, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "f16", "bf16", "f32"})
+FUNCTIONS = sorted({*UNARY, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "f16", "bf16", "f32", "i8"})
 
 
 @dataclass

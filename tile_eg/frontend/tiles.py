@@ -18,7 +18,7 @@ from tile_eg.ir.types import BF16, F16, F32, I8, I32, DType
 from tile_eg.ir.values import Builder, Term
 
 BETWEEN = {I32: F32, I8: F16}
-"""What whole numbers become on their way to any other type; of bytes, all are exact."""
+"""What whole numbers become on their way to any other type; of bytes, all are exact. What becomes a byte is f32 before."""
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -112,7 +112,7 @@ class Tiles:
             return self.make(span, "fill", rounded(x.args[0], x.dtype), like=x, dtype=dtype)
         if x.op == "bcast":
             return self.make(span, "bcast", x.args[0], self.cast(x.args[1], dtype, span), like=x, dtype=dtype)
-        step = BETWEEN.get(x.dtype) if x.dtype else None
+        step = F32 if dtype == I8 and x.dtype != F32 else BETWEEN.get(x.dtype) if x.dtype else None
         if step not in (None, dtype):
             return self.cast(self.make(span, "cast", x, like=x, dtype=step), dtype, span)
         return self.make(span, "cast", x, like=x, dtype=dtype)

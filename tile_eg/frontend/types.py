@@ -131,7 +131,7 @@ class Typing:
         """The value has to have the target's shape; a number or one element fills it; any dtype is cast to a float one."""
         target, value = self.of(s.target), self.of(s.value)
         if target.dtype in WHOLE and value.dtype not in (None, target.dtype):
-            help = "whole numbers are cast to floats, not back"
+            help = "i8(x) rounds, and saturates" if target.dtype == I8 else "use a buffer of f32"
             raise TileError(f"`{s.target.name}` holds {target.dtype}, the value is {value}", s.span, help=help)
         same_rank = len(target.shape) == len(value.shape)
         fits = same_rank and all(v in (t, ANY) for t, v in zip(target.shape, value.shape, strict=True))
@@ -145,8 +145,8 @@ class Typing:
 
 def supported(dtype: DType, span: kn.Span | None) -> DType:
     """An element type that values are cast to."""
-    if dtype not in SUPPORTED:
-        raise TileError(f"a cast to {dtype} is not supported yet", span, help="use f16, bf16 or f32")
+    if dtype not in (*SUPPORTED, I8):
+        raise TileError(f"a cast to {dtype} is not supported yet", span, help="use f16, bf16, f32 or i8")
     return dtype
 
 

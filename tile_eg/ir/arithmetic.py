@@ -72,9 +72,15 @@ def matmul(a: Array, b: Array) -> Array:
 
 
 def cast(x: Array, dtype: np.dtype) -> Array:
-    """x in another dtype, rounded to nearest; whole numbers of 32 bits become f32 before anything else."""
+    """x in another dtype, rounded to nearest; whole numbers of 32 bits become f32 before anything else.
+
+    What becomes a whole number saturates; NaN becomes 0.
+    """
     wide = x.astype(np.float32) if x.dtype == np.int32 and dtype != np.int32 else x
-    return wide.astype(dtype)
+    if dtype.kind != "i" or wide.dtype.kind == "i":
+        return wide.astype(dtype)
+    limits = np.iinfo(dtype)
+    return np.clip(np.rint(np.nan_to_num(wide.astype(np.float64), nan=0.0)), limits.min, limits.max).astype(dtype)
 
 
 def nothing(dtype: np.dtype) -> float:

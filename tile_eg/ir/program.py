@@ -110,8 +110,8 @@ class Instr:
     l1_to_l0a  dst zz (rows=m, depth=k) <- src nz tile; attr transpose: src holds k x m
     l1_to_l0b  dst zn (depth=k, cols=n) <- src nz tile that holds k x n; attr transpose: src holds n x k
     mmad       dst nz (L0C window) (+)= srcs[0] @ srcs[1]; rows=m, cols=n, depth=k; `init`: 1 overwrites dst, 0 adds
-    fixpipe    dst (Gm, Tile in WS, Tile in L1) <- src (L0C), cast to the destination's dtype; attr relu; of i32 to f16 times
-               `scalar`, held with 10 bits of mantissa. On architecture 3510
+    fixpipe    dst (Gm, Tile in WS, Tile in L1) <- src (L0C), cast to the destination's dtype; attr relu; of i32 to f16, and
+               to i8, times `scalar`, held with 10 bits of mantissa. On architecture 3510
                also Tile in UB: of a halved buffer (form dual) each vector core gets its rows, of any other each gets all
     ub_to_l1   dst nz tile <- src nd;   l1_to_ub  dst nd <- src nz tile, forms as fixpipe into UB (architecture 3510)
     gm_to_ub   dst nd <- src (Gm, or Tile in WS);   ub_to_gm  dst (Gm or WS) <- src nd

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor
-from tile_eg.ir.types import DType
+from tile_eg.ir.types import I8, I32, DType
 
 if TYPE_CHECKING:
     import numpy as np
@@ -42,11 +42,13 @@ def compare(kernel: Kernel, got: Mapping[str, np.ndarray], want: Mapping[str, np
 def relative_error(got: np.ndarray, want: np.ndarray) -> np.ndarray:
     """|got - want| over |want|, or over the median of the non-zero |want| where that is larger; inf where only one is a number.
 
-    The median keeps cancellation near zero from looking like an error, and, unlike a constant, it follows the data's scale.
+    Of whole numbers the difference itself. The median keeps cancellation near zero from looking like an error, and, unlike a constant, it follows the data's scale.
     """
     import numpy as np
 
     a, b = got.astype(np.float64), want.astype(np.float64)
+    if want.dtype.kind == "i":
+        return np.abs(a - b)
     size = np.abs(b[np.isfinite(b) & (b != 0)])
     scale = np.maximum(np.abs(b), np.median(size) if size.size else 1.0)
     with np.errstate(invalid="ignore"):
@@ -64,9 +66,14 @@ def _compare(tensor: Tensor, limit: float, got: np.ndarray, want: np.ndarray) ->
 
 
 def tolerance(kernel: Kernel, output: Tensor) -> float:
-    """The tolerance of the coarsest type among the output's and those of the buffers that hold computed values."""
+    """The tolerance of the coarsest type among the output's and those of the buffers that hold computed values.
+
+    A byte that numbers were rounded to may be the next one: the fixpipe holds what it multiplies by with 10 bits of mantissa.
+    """
     dtypes = {a.name: a.dtype for s in _statements(kernel.body) if isinstance(a := s, Alloc)}
     computed = {a.target.name for s in _statements(kernel.body) if isinstance(a := s, Assign) and not isinstance(a.value, Region)}
+    if output.dtype in (I8, I32):
+        return float(output.dtype == I8 and output.name in computed)
     rounded: list[DType] = [output.dtype, *(dtypes[name] for name in computed if name in dtypes)]
     return max(TOLERANCE[d.name] for d in rounded)
 
