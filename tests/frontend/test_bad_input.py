@@ -112,7 +112,11 @@ FAULTS = [
     # values and statements
     ("a @ b", "a @ b // 2", "`//` works on sizes and indices, not on tiles", "a @ b // 2", ""),
     ("c += a @ b", "let x = a", "`let` names a number or an index, not a tile", "a", "declare a buffer"),
-    ("pipelined(ceildiv(K, BK))", "pipelined(bx)", "the range of a loop has to be a constant of at least 0, not bx", "bx", ""),
+    ("pipelined(ceildiv(K, BK))", "pipelined(0 - 1)", "the range of a loop is not below 0, as -1 is", "0 - 1", ""),
+    (
+        "c += a @ b", "c += a @ b for y in serial(k + 2) { c += a @ b }",
+        "the range of a loop has to be known when the block starts, `k + 2` is not", "k + 2", "`k` is not",
+    ),
     ("pipelined(ceildiv(K, BK))", "pipelined(4, stages=9)", "at most 8 stages are supported, not 9", "9", ""),
     ("pipelined(ceildiv(K, BK))", "serial(4, stages=2)", "`serial` has no argument called `stages`", "stages=2", ""),
     (

@@ -62,7 +62,7 @@ def places(members: Members, numbers: Numbers, where: str, region: int = 0) -> I
         if members.encoder.values.parents[loop] != region:
             continue
         run = numbers.trips(loop, trips, chain)
-        for trip in sorted({0, 1, trips - 1} & set(range(trips))):
+        for trip in sorted({0, 1, len(run) - 1} & set(range(len(run)))):
             yield from places(members, run[trip][0], f"{where}, {numbers.variable(loop)} = {trip}", loop)
 
 

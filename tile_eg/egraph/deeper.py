@@ -119,7 +119,7 @@ def loops_of_products(values: Values) -> dict[int, int]:
     """The depth of the products in loops whose states each add one product in each trip."""
     out = {}
     for t in reachable(values):
-        if t.op == "loop" and t.args[1] > 1:
+        if t.op == "loop" and t.args[1] > 1 and t.args[0] not in values.counts:
             depths = [_depth_added(t.args[0], k, init, after) for k, (init, after) in enumerate(t.args[2])]
             if depths and all(depths):
                 out[t.args[0]] = max(d for d in depths if d)

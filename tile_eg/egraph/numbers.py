@@ -237,7 +237,8 @@ class Numbers:
         pairs = self.of(chain)
         states = tuple(self.of(init) for init, _ in pairs)
         out: list[tuple[Numbers, tuple[Array, ...]]] = []
-        for trip in range(trips):
+        values = self.members.encoder.values
+        for trip in range(values.trips_of(loop, self.indices[ix.BLOCK]) if loop in values.counts else trips):
             here = self.inside(loop, trip, states)
             states = tuple(here.of(after) for _, after in pairs)
             out.append((here, states))

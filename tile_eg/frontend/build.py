@@ -9,12 +9,13 @@ from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.conditions import guarded
 from tile_eg.frontend.expressions import Expressions
-from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scope import Scope
 from tile_eg.frontend.syntax import Node, span_of
+from tile_eg.frontend.trips import trips
 from tile_eg.frontend.windows import OpenWindow, close, known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
 from tile_eg.ir.types import DTYPES, DType, dtype_of
 
 AUGMENTED = {"+=": "add", "-=": "sub", "*=": "mul", "/=": "div"}
@@ -137,14 +138,16 @@ class Builder:
 
     def _loop(self, node: Node) -> Iterator[kn.Stmt]:
         name, call, block = node.children
-        kind, start, extent, stages = self.loop_range(call)
-        var = self.scope.open_variable(str(name), self.span(name))
+        kind, (start, end), stages, span = self.loop_range(call)
+        extent, count = trips(start, end, 1, {n: (0, e - 1) for n, e in self.grid or ()}, span)
+        first = start.value if start.value is not None else 0
+        var = self.scope.open_variable(str(name), self.span(name), start - first)
         body = tuple(self.statements(block))
         self.scope.close_variable(str(name))
-        yield kn.For(var, start, extent, kind, stages, body, self.span(node))
+        yield kn.For(var, first, extent, kind, stages, body, self.span(node), count)
 
-    def loop_range(self, call: Node) -> tuple[str, int, int, int]:
-        """kind, start, extent and stages of `serial(n)`, `serial(a, b)`, `pipelined(n, stages=2)`."""
+    def loop_range(self, call: Node) -> tuple[str, tuple[Expr, Expr], int, kn.Span]:
+        """kind, start and end, stages, and the place of the end of `serial(n)`, `serial(a, b)`, `pipelined(n, stages=2)`."""
         kind, args = str(call.children[0]), [a for a in call.children[1:] if a is not None]
         if kind not in ("serial", "pipelined"):
             where, instead = self.span(call), "pipelined" if "pipeline" in kind.lower() else "serial"
@@ -156,14 +159,13 @@ class Builder:
         if not 1 <= len(args) <= 2:
             raise TileError(f"`{kind}` takes an extent, or a start and an end", self.span(call))
         ends = [self.bound(a) for a in args]
-        start, end = (0, ends[0]) if len(ends) == 1 else (ends[0], ends[1])
-        return kind, start, max(0, end - start), stages
+        return kind, (ends[0] if len(ends) > 1 else ix.ZERO, ends[-1]), stages, self.span(args[-1])
 
-    def bound(self, node: Node) -> int:
+    def bound(self, node: Node) -> Expr:
         e = self.expressions.index(node)
-        if e.value is None or e.value < 0:
-            raise TileError(f"the range of a loop has to be a constant of at least 0, not {index_text(e)}", self.span(node))
-        return e.value
+        if e.value is not None and e.value < 0:
+            raise TileError(f"the range of a loop is not below 0, as {e.value} is", self.span(node))
+        return e
 
     def stages(self, kind: str, node: Node) -> int:
         name, value = node.children

@@ -77,6 +77,7 @@ class Checker:
                 self.assign(s, ranges, where)
             case kn.For():
                 self.new_variable(s.var, ranges, s.span)
+                self.variables(s.count or ix.ZERO, ranges, s.span)
                 if s.extent:
                     self.block(s.body, ranges | {s.var: (s.start, s.start + s.extent - 1)}, where)
             case kn.Parallel():

@@ -35,7 +35,8 @@ def _stores(body: tuple[Stmt, ...], ranges: Ranges, condition: Expr) -> Iterator
             case Assign():
                 yield s.target, ranges, condition
             case For():
-                yield from _stores(s.body, {**ranges, s.var: range(s.start, s.start + s.extent)}, condition)
+                within = condition if s.count is None else index.both(condition, index.less(index.var(s.var) - s.start, s.count))
+                yield from _stores(s.body, {**ranges, s.var: range(s.start, s.start + s.extent)}, within)
             case Parallel():
                 yield from _stores(s.body, {**ranges, **{v: range(n) for v, n in zip(s.vars, s.extents, strict=True)}}, condition)
             case If():

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.ranges import decided
+from tile_eg.frontend.trips import least_trips
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 
@@ -44,7 +45,7 @@ class Definite:
         first = self.run(s.body, written, ranges | {s.var: (s.start, s.start)})
         if s.extent > 1:
             self.run(s.body, first, ranges | {s.var: (s.start + 1, s.start + s.extent - 1)})
-        return first
+        return first if least_trips(s, ranges) else written
 
     def condition(self, s: kn.If, written: Names, ranges: dict[str, ix.Interval]) -> Names:
         truth = decided(s.condition, ranges)

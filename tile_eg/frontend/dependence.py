@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.liveness import Names, assignments, regions
+from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
@@ -53,6 +54,7 @@ def _collect(body: tuple[kn.Stmt, ...], extents: dict[str, int], depth: int, dec
             case kn.Assign():
                 out.append(Step(s, extents, depth))
             case kn.For():
+                refuse_counted(s, "a loop over rows or elements")
                 if s.start:
                     raise TileError("a loop over rows or elements starts at 0: other starts are not supported yet", s.span)
                 _collect(s.body, extents | {s.var: s.extent}, depth + 1, decide, out)

@@ -71,8 +71,9 @@ class Liveness:
             case kn.Parallel():
                 return self.before(s.body, live, {**extents, **dict(zip(s.vars, s.extents, strict=True))})
             case kn.For() if s.extent:
-                inner = {**extents, s.var: s.extent} if s.start == 0 else extents
-                return self.before(s.body, live | self.before(s.body, live, inner), inner)
+                inner = {**extents, s.var: s.extent} if s.start == 0 and s.count is None else extents
+                needed = self.before(s.body, live | self.before(s.body, live, inner), inner)
+                return needed if s.count is None else needed | live
         return live
 
     def covers(self, target: kn.Region, extents: Mapping[str, int]) -> bool:

@@ -13,6 +13,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.check import check
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import assignments, regions
+from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
@@ -102,6 +103,7 @@ class Planes:
             case kn.Assign():
                 yield from self.assign(replace(s, target=self.located(s.target, at), value=self.value(s.value, at)))
             case kn.For() if s.var in self.variables:
+                refuse_counted(s, "a loop over planes")
                 for p in self.count(s.extent, s.span):
                     yield from self.body(s.body, at | {s.var: ix.const(s.start + p)})
             case kn.For():

@@ -103,7 +103,8 @@ class Printer:
         yield indent + "}"
 
     def loop_range(self, s: kn.For) -> str:
-        ends = f"{s.start}, {s.start + s.extent}" if s.start else str(s.extent)
+        end = index_text(s.start + s.count) if s.count is not None else s.start + s.extent
+        ends = f"{s.start}, {end}" if s.start else end
         return f"{s.kind}({ends}{f', stages={s.stages}' if s.stages else ''})"
 
     def region(self, r: kn.Region) -> str:

@@ -97,6 +97,7 @@ def _grid(r: Reader, node: ast.With) -> tuple[tuple[str, int], ...]:
     r.local.update({n: index.var(u) for n, u in zip(names, unique, strict=True)})
     if half is not None:
         r.half = r.local[half] = index.var(r.unique(half))
+    r.grid = {name: (0, n - 1) for name, n in zip(unique, launch.extents, strict=True)}
     return tuple(zip(unique, launch.extents, strict=True))
 
 

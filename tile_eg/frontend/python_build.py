@@ -13,7 +13,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.frontend.python_source import Source
 from tile_eg.frontend.python_values import Buffer, NewBuffer, nodes, reads
-from tile_eg.ir.index import Expr
+from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Region, Span, Stmt, TileExpr
 
 
@@ -42,6 +42,7 @@ class Builder(ABC):
         self.writes: list[str] = []
         self.uses: list[tuple[str, set[str], Span]] = []
         self.in_parallel = False
+        self.grid: dict[str, Interval] = {}
         self.half: Expr | None = None
         self.half_used: Span | None = None
         self.has_product = False

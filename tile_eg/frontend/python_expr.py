@@ -29,7 +29,7 @@ from tile_eg.frontend.python_values import (
     is_tile,
     value_buffer,
 )
-from tile_eg.frontend.python_words import HANDLERS
+from tile_eg.frontend.python_words import HANDLERS, counted
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Span, Unary
@@ -318,6 +318,8 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
         return b.inline(function, args, kwargs, node)
     if isinstance(function, language.ElementType) and len(args) == 1:
         return _cast(b, function, args[0], node)
+    if function is range:
+        return counted(b, b.span(node), *args, **kwargs)
     if function is max or function is min:
         return call_word(b, getattr(language, function.__name__), args, kwargs, node)
     raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node)

@@ -14,6 +14,7 @@ from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_expr import arithmetic, evaluate
 from tile_eg.frontend.python_source import read_function
 from tile_eg.frontend.python_values import Buffer, Loop, Window, as_region, as_tile, describe, is_tile, start_point
+from tile_eg.frontend.python_words import counted
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -174,18 +175,12 @@ def _for(r: Reader, node: ast.For) -> None:
         raise r.error("else on a loop is not supported in a kernel", node)
     over = evaluate(r, node.iter)
     if isinstance(over, range):
-        over = _ranged(r, over, node)
+        over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
     if isinstance(over, Loop):
         return _parallel(r, node, over) if over.kind == "parallel" else _loop(r, node, over)
     if isinstance(over, (list, tuple)):
         return _unrolled(r, node, over)
     raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Parallel and range are")
-
-
-def _ranged(r: Reader, over: range, node: ast.For) -> Loop:
-    if over.start < 0 or over.step <= 0:
-        raise r.error("loops that count down or start below 0 are not supported", node.iter)
-    return Loop("serial", (over.start,), (len(over),), over.step)
 
 
 def _unrolled(r: Reader, node: ast.For, over: Sequence[Any]) -> None:
@@ -211,12 +206,12 @@ def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> 
     if axis == len(names):
         return r.run(node.body)
     var, start = r.unique(names[axis]), loop.starts[axis]
+    plain = loop.step == 1 and isinstance(start, int)
     with r.block(repeats=True) as body:
-        stepped = index.var(var) if loop.step == 1 else start + index.var(var) * loop.step
-        r.local[names[axis]] = stepped
+        r.local[names[axis]] = index.var(var) if plain else start + index.var(var) * loop.step
         _nest(r, node, loop, names, axis + 1)
-    first = start if loop.step == 1 else 0
-    r.statements.append(For(var, first, loop.extents[axis], loop.kind, loop.stages, tuple(body), r.span(node)))
+    first = start if plain and isinstance(start, int) else 0
+    r.statements.append(For(var, first, loop.extents[axis], loop.kind, loop.stages, tuple(body), r.span(node), loop.count))
     return None
 
 

@@ -88,13 +88,17 @@ class NewBuffer:
 
 @dataclass(frozen=True)
 class Loop:
-    """What loop words give. kind: serial, pipelined or parallel; serial loops may have a step."""
+    """What loop words give. kind: serial, pipelined or parallel; serial loops may have a step.
+
+    `count` is how many trips there are where the block decides it; the extent is then the most, and the loop is not a nest.
+    """
 
     kind: str
-    starts: tuple[int, ...]
+    starts: tuple[int | Expr, ...]
     extents: tuple[int, ...]
     step: int = 1
     stages: int = 0
+    count: Expr | None = None
 
 
 @dataclass(frozen=True)

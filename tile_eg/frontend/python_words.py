@@ -32,6 +32,7 @@ from tile_eg.frontend.python_values import (
     whole,
     with_rank,
 )
+from tile_eg.frontend.trips import trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -100,21 +101,26 @@ def _alloc(b: Builder, span: Span, shape: Any, dtype: Any, scope: str) -> NewBuf
 
 @handles("serial", "unroll")
 def _serial(b: Builder, span: Span, start: Any, stop: Any, step: Any, **_: Any) -> Loop:
-    return counted(start, stop, step, span)
+    return counted(b, span, start, stop, step)
 
 
-def counted(start: Any, stop: Any, step: Any, span: Span | None, kind: str = "serial", stages: int = 0) -> Loop:
+def counted(
+    b: Builder, span: Span, start: Any, stop: Any = None, step: Any = 1, kind: str = "serial", stages: int = 0
+) -> Loop:
+    """A loop from `start` to `stop`, or from 0 to `start`, whose ends are numbers or known when the block starts."""
     if stop is None:
         start, stop = 0, start
-    first, last, by = (known(v, "the bound of a loop", span) for v in (start, stop, step))
-    if first < 0 or by <= 0:
+    by = known(step, "the step of a loop", span)
+    first, last = (index.wrap(v if isinstance(v, Expr) else known(v, "the bound of a loop", span)) for v in (start, stop))
+    if by <= 0 or (first.value is not None and first.value < 0):
         raise TileError("loops that count down or start below 0 are not supported", span)
-    return Loop(kind, (first,), (max(0, -(-(last - first) // by)),), by, stages)
+    extent, count = trips(first, last, by, b.grid, span)
+    return Loop(kind, (first if first.value is None else first.value,), (extent,), by, stages, count)
 
 
 @handles("Pipelined")
 def _pipelined(b: Builder, span: Span, start: Any, stop: Any, num_stages: Any, *_: Any, **__: Any) -> Loop:
-    return counted(start, stop, 1, span, "pipelined", known(num_stages, "num_stages", span))
+    return counted(b, span, start, stop, 1, "pipelined", known(num_stages, "num_stages", span))
 
 
 @handles("Parallel")

@@ -46,10 +46,11 @@ class Scope:
         else:
             self.scalars[name] = value
 
-    def open_variable(self, name: str, span: Span) -> str:
-        """Binds a loop variable for the body that follows; its name in the kernel, unique there, is returned."""
+    def open_variable(self, name: str, span: Span, start: ix.Expr = ix.ZERO) -> str:
+        """Binds a loop variable, which counts from `start` there, for the body that follows; its name in the kernel, unique
+        there, is returned."""
         unique = fresh(name, self.variables)
-        self.define(name, ix.var(unique), span)
+        self.define(name, start + ix.var(unique), span)
         return unique
 
     def close_variable(self, name: str) -> None:

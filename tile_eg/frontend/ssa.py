@@ -18,7 +18,7 @@ from tile_eg.frontend.fold import Varying
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
 from tile_eg.frontend.planes import without_planes
-from tile_eg.frontend.ranges import decided, surely_equal
+from tile_eg.frontend.ranges import decided, extremes, surely_equal
 from tile_eg.frontend.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -61,6 +61,8 @@ class Converter:
         self.ids: dict[int, int] = {}
         self.parents: dict[int, int] = {}
         self.trips: dict[int, int] = {}
+        self.counts: dict[int, Expr] = {}
+        self.fewest: dict[int, int] = {}
         self.variables: dict[int, str] = {}
         self.inside = [0]
         self.named: dict[Term, tuple[str, str]] = {}
@@ -73,10 +75,10 @@ class Converter:
         k = self.kernel
         results = tuple(env[t.name] for t in k.tensors if t.output)
         used = _loops_in(results)
-        keep = lambda d: {i: d[i] for i in sorted(used)}  # noqa: E731
+        keep = lambda d: {i: d[i] for i in sorted(used & d.keys())}  # noqa: E731
         return Values(
             k.name, k.tensors, self.blocks, results, keep(self.parents), keep(self.trips), keep(self.variables),
-            self.tiles.spans, self.named, tuple(e for _, e in k.grid),
+            self.tiles.spans, self.named, tuple(e for _, e in k.grid), counts=keep(self.counts), fewest=keep(self.fewest),
         )  # fmt: skip
 
     def run(self, body: tuple[kn.Stmt, ...], env: Env, after: Names) -> Env:
@@ -238,7 +240,7 @@ class Converter:
             return env
         if is_row_loop(s, {n: b.shape for n, b in self.buffers.items()}):
             return elements.convert(self, s, env, after)
-        if s.extent == 1:
+        if s.extent == 1 and s.count is None:
             return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
         return self.fold(s, env, after)
 
@@ -258,6 +260,8 @@ class Converter:
             states = [n for n in names if n not in settled]
             args, inits, later = self.states(s, states, env | settled, after | exposed)
             new = fold.settled(self.scope(loop), args, inits, later)
+            if not self.fewest[loop]:  # what no trip made is what it was before the loop
+                new = {n: t for n, t in new.items() if n not in after or t is inits[n]}
             if not new:
                 break
             settled |= new
@@ -265,7 +269,7 @@ class Converter:
         del self.tiles.ranges[variable]
         if not states:
             return env | settled
-        term = self.tiles.make(s.span, "loop", loop, s.extent, tuple((inits[n], later[n]) for n in states), s.stages)
+        term = self.tiles.make(s.span, "loop", loop, self.trips[loop], tuple((inits[n], later[n]) for n in states), s.stages)
         return env | settled | {n: self.result(term, k, later[n]) for k, n in enumerate(states)}
 
     def states(self, s: kn.For, names: list[str], env: Env, after: Names) -> tuple[Env, Env, Env]:
@@ -274,12 +278,26 @@ class Converter:
         first = self.trip(s, (0, 0), env, after, variable)
         args = {n: self.state(loop, k, first[n]) for k, n in enumerate(names)}
         self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
-        later = self.trip(s, (1, s.extent - 1), env | args, after, variable)
+        later = self.trip(s, (1, max(1, s.extent - 1)), env | args, after, variable)
         for n in names:
             self.check_invariant(n, first[n], later[n], variable, s)
         later = {n: later[n] for n in names}
         found = fold.initial_values(self.scope(loop), later, first, s.span)
-        return args, {n: self.initial(args[n], found.get(args[n]), env.get(n)) for n in names}, later
+        inits = {n: self.initial(args[n], found.get(args[n]), env.get(n)) for n in names}
+        if not self.fewest[loop]:
+            inits |= {n: self.untouched(n, args[n], found.get(args[n], env[n]), env[n], s) for n in names if n in env}
+        return args, inits, later
+
+    def untouched(self, name: str, arg: Term, begins: Term | float, before: Term, s: kn.For) -> Term:
+        """The initial value of a state of a loop that takes no trip in some blocks: what the name was before. TileError where the
+        first trip begins with something else."""
+        known = before.args[0] if before.op == "fill" else before
+        if begins is not before and begins != known:
+            raise TileError(
+                f"this loop takes no trip in some blocks, and its first trip begins with another `{name}` than stands before it",
+                s.span, help=f"give `{name}` its first value before the loop",
+            )  # fmt: skip
+        return self.initial(arg, known, before)
 
     def scope(self, loop: int) -> Varying:
         """What varies with a loop: its variable, its states, and the loops in it."""
@@ -292,7 +310,11 @@ class Converter:
     def enter(self, s: kn.For) -> tuple[int, str]:
         loop = self.ids.setdefault(id(s), len(self.ids) + 1)
         variable = self.variables.setdefault(loop, self.variable_name(s.var))
-        self.parents[loop], self.trips[loop] = self.inside[-1], s.extent
+        self.parents[loop], self.trips[loop] = self.inside[-1], max(2, s.extent)
+        self.fewest[loop] = self.trips[loop]
+        if s.count is not None:
+            self.counts[loop] = self.index(s.count)
+            self.fewest[loop] = extremes(self.counts[loop], self.tiles.ranges)[0]
         self.inside.append(loop)
         self.tiles.ranges[variable] = (0, s.extent - 1)
         return loop, variable

@@ -186,7 +186,10 @@ class Assign:
 
 @dataclass(frozen=True)
 class For:
-    """for var in start .. start+extent. kind: serial or pipelined. `stages` is the author's wish (0: none)."""
+    """for var in start .. start+extent. kind: serial or pipelined. `stages` is the author's wish (0: none).
+
+    Where the block decides how many trips there are, `count` says how many, over the grid's variables: 0 .. extent of them.
+    """
 
     var: str
     start: int
@@ -195,6 +198,7 @@ class For:
     stages: int
     body: tuple[Stmt, ...]
     span: Span | None = _span()
+    count: Expr | None = None
 
 
 @dataclass(frozen=True)

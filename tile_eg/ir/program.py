@@ -220,12 +220,13 @@ class SyncAll:
 
 @dataclass(frozen=True)
 class Loop:
-    """for var in 0 .. trips."""
+    """for var in 0 .. trips; where `until` is given, it says how many trips there are, `trips` at most."""
 
     var: str
     trips: int
     body: tuple[Node, ...]
     span: Span | None = field(default=None, compare=False)
+    until: Expr | None = None
 
 
 @dataclass(frozen=True)
@@ -266,7 +267,8 @@ class Program(Printed):
     grid, or fewer where each block goes through several of them (`Tasks`); an AIV_ONLY kernel with `halves` launches two vector
     cores for each block (block = index / 2, sub = index % 2).
     `workspace` is bytes for each block. `block_var` and `sub` are `ir.index.BLOCK` and `SUB`. The tensors `shared` lie in the
-    workspace behind the parts of the blocks: what some blocks write there others read behind a `SyncAll`.
+    workspace behind the parts of the blocks: what some blocks write there others read behind a `SyncAll`. `lets` are names
+    that both streams know, in terms of the block's index.
     """
 
     name: str
@@ -280,6 +282,7 @@ class Program(Printed):
     cube: tuple[Node, ...]
     vector: tuple[Node, ...]
     shared: tuple[Tensor, ...] = ()
+    lets: tuple[Let, ...] = ()
 
     @property
     def added_to(self) -> frozenset[str]:

@@ -22,6 +22,7 @@ from tile_eg.ir.program import (
     CrossWait,
     Gm,
     Instr,
+    Let,
     Loop,
     Node,
     Operand,
@@ -55,16 +56,22 @@ def check_program(p: Program) -> None:
         raise TileError(f"unknown kernel type {p.kernel_type!r}", help=f"one of {', '.join(KERNEL_TYPES)}")
     for b in p.buffers:
         _buffer(b)
+    _lets(p.lets, (BLOCK,))
     for core in (AIC, AIV):
         if p.core(core) and p.kernel_type == f"{AIV if core == AIC else AIC}_ONLY":
             raise TileError(f"a kernel of type {p.kernel_type} has no stream for the {_name(core)}")
-        for n, scope in _scoped(p.core(core), (BLOCK, SUB)):
+        for n, scope in _scoped(p.core(core), (BLOCK, SUB, *(let.name for let in p.lets))):
             if isinstance(n, SyncAll) and not any(n is top for top in p.core(core)):
                 raise TileError("sync_all stands in a loop or under a guard", help="all cores meet as often: write it at the top")
             _node(p, core, n, scope)
     meetings = [sum(isinstance(n, SyncAll) for n in p.core(core)) for core in (AIC, AIV)]
     if meetings[0] != meetings[1]:
         raise TileError("sync_all stands in both streams of a mixed kernel, as often in the one as in the other")
+
+
+def _lets(lets: tuple[Let, ...], scope: tuple[str, ...]) -> None:
+    for k, let in enumerate(lets):
+        _known(let.value, (*scope, *(before.name for before in lets[:k])), None)
 
 
 def _name(core: str) -> str:
@@ -94,8 +101,9 @@ def _node(p: Program, core: str, n: Node, scope: tuple[str, ...]) -> None:
             _known(n.condition, scope, None)
         case Tasks():
             _known(n.until, scope, None)
-            for k, let in enumerate(n.lets):
-                _known(let.value, (*scope, n.var, *(before.name for before in n.lets[:k])), None)
+            _lets(n.lets, (*scope, n.var))
+        case Loop() if n.until is not None:
+            _known(n.until, scope, None)
         case SetFlag() | WaitFlag():
             _known(n.id, scope, None)
             _pipes(core, n.src, n.dst)

@@ -13,6 +13,7 @@
 
 `a[slot; row, col]` is a window of a slot, `A{offset : stride}` a window of a GM tensor; `: rows x cols x depth` is what is valid.
 `sync_all` is where all cores of the launch meet; a `shared tensor` lies in the workspace of all of them.
+`for k in 8 until trips {` runs at most 8 times, `let trips to 8 = (block + 1)` above the streams is a name that both know.
 `tasks task in 3 until ((70 - block) / 24), tile to 47 = ((task * 24) + block) {` is the loop over a block's tiles.
 """
 
@@ -63,6 +64,7 @@ def print_program(p: Program) -> str:
     lines += [_tensor(t) for t in p.tensors]
     lines += [f"shared {_tensor(t)}" for t in p.shared]
     lines += [_buffer(b) for b in p.buffers]
+    lines += [f"let {_let(let)}" for let in p.lets]
     for title, nodes in (("cube", p.cube), ("vector", p.vector)):
         lines += [f"{title} {{", *_nodes(nodes, "  "), "}"]
     return "\n".join(lines) + "\n"
@@ -92,9 +94,12 @@ def _head(n: Loop | When) -> str:
     if isinstance(n, When):
         return f"if {n.condition}"
     if not isinstance(n, Tasks):
-        return f"for {n.var} in {n.trips}"
-    lets = "".join(f", {let.name} to {let.most} = {let.value}" for let in n.lets)
-    return f"tasks {n.var} in {n.trips} until {n.until}{lets}"
+        return f"for {n.var} in {n.trips}" + (f" until {n.until}" if n.until is not None else "")
+    return f"tasks {n.var} in {n.trips} until {n.until}" + "".join(f", {_let(let)}" for let in n.lets)
+
+
+def _let(let: Let) -> str:
+    return f"{let.name} to {let.most} = {let.value}"
 
 
 def node_text(n: Node) -> str:
@@ -155,10 +160,11 @@ class _Parser(Tokens):
         shared = self._many("shared", self._shared)
         buffers = self._many("buffer", self.buffer)
         self.names = {t.name for t in (*tensors, *shared)} | {b.name for b in buffers}
+        lets = self._many("let", self._let)
         cube, vector = self._stream("cube"), self._stream("vector")
         if self.tokens[self.at][0] != "end":
             self.expected("the end of the program")
-        return Program(name, chip, kernel_type, tensors, blocks, halves, workspace, buffers, cube, vector, shared)
+        return Program(name, chip, kernel_type, tensors, blocks, halves, workspace, buffers, cube, vector, shared, lets)
 
     def _field(self, word: str) -> int:
         self.need(",")
@@ -237,7 +243,9 @@ class _Parser(Tokens):
     def _loop(self) -> Loop:
         var = self.name("a loop variable")
         self.need("in")
-        return Loop(var, self.integer(), self.block())
+        trips = self.integer()
+        until = self.expr() if self.take("until") else None
+        return Loop(var, trips, self.block(), until=until)
 
     def _tasks(self) -> Tasks:
         var = self.name("a loop variable")

@@ -83,7 +83,8 @@ class Block:
             case kn.Assign():
                 self.assign(s, env)
             case kn.For():
-                for i in range(s.start, s.start + s.extent):
+                count = s.extent if s.count is None else int(evaluate(s.count, env))
+                for i in range(s.start, s.start + count):
                     self.run(s.body, {**env, s.var: i})
             case kn.Parallel():
                 points = np.ogrid[tuple(slice(0, e) for e in s.extents)]

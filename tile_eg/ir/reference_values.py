@@ -233,10 +233,10 @@ class Run:
     _targ, _tproj = _arg, _proj
 
     def _loop(self, t: Term) -> tuple[Array, ...]:
-        loop, trips, states, _ = t.args
+        loop, _, states, _ = t.args
         current = tuple(self.term(init) for init, _ in states)
         name = self.values.variables[loop]
-        for trip in range(trips):
+        for trip in range(self.values.trips_of(loop, self.indices[ix.BLOCK])):
             self.forget(loop)
             self.indices[name], self.states[loop] = trip, current
             current = tuple(self.term(following) for _, following in states)

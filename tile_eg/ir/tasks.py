@@ -1,4 +1,4 @@
-"""The order in which the blocks of a persistent kernel take the tiles of the grid, and programs with its names written out."""
+"""The order in which the blocks of a persistent kernel take the tiles of the grid, and programs with their names written out."""
 
 from __future__ import annotations
 
@@ -60,10 +60,11 @@ def free_names(wanted: Collection[str], taken: Collection[str]) -> dict[str, str
 
 
 def inlined(program: Program) -> Program:
-    """The program with the names of its task loops replaced by what they stand for; the loops stay."""
-    if not any(isinstance(n, Tasks) and n.lets for nodes in (program.cube, program.vector) for n in nodes):
+    """The program with its names, and those of its task loops, replaced by what they stand for; the loops stay."""
+    if not program.lets and not any(isinstance(n, Tasks) and n.lets for nodes in (program.cube, program.vector) for n in nodes):
         return program
-    return replace(program, cube=_nodes(program.cube, {}), vector=_nodes(program.vector, {}))
+    meaning = _meaning(program.lets, {})
+    return replace(program, cube=_nodes(program.cube, meaning), vector=_nodes(program.vector, meaning), lets=())
 
 
 def renamed(nodes: tuple[Node, ...], meaning: Mapping[str, Expr]) -> tuple[Node, ...]:
@@ -75,15 +76,21 @@ def _nodes(nodes: tuple[Node, ...], meaning: Mapping[str, Expr]) -> tuple[Node, 
     return tuple(_node(n, meaning) for n in nodes)
 
 
+def _meaning(lets: Sequence[Let], known: Mapping[str, Expr]) -> dict[str, Expr]:
+    """What names stand for, each in terms of those before it."""
+    out = dict(known)
+    for let in lets:
+        out[let.name] = substitute(let.value, out)
+    return out
+
+
 def _node(n: Node, meaning: Mapping[str, Expr]) -> Node:
     match n:
         case Tasks():
-            inner = dict(meaning)
-            for let in n.lets:
-                inner[let.name] = substitute(let.value, inner)
-            return replace(n, body=_nodes(n.body, inner), until=substitute(n.until, meaning), lets=())
+            return replace(n, body=_nodes(n.body, _meaning(n.lets, meaning)), until=substitute(n.until, meaning), lets=())
         case Loop():
-            return replace(n, body=_nodes(n.body, meaning))
+            until = None if n.until is None else substitute(n.until, meaning)
+            return replace(n, body=_nodes(n.body, meaning), until=until)
         case When():
             return When(substitute(n.condition, meaning), _nodes(n.body, meaning))
         case SetFlag() | WaitFlag():

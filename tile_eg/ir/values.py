@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_eg.ir.index import Expr
+from tile_eg.ir.index import BLOCK, Expr, evaluate
 from tile_eg.ir.kernel import Span, Tensor
 from tile_eg.ir.types import DType
 
@@ -81,7 +81,9 @@ class Values:
     variable has in index expressions; the block index is `ir.index.BLOCK`, made of grid indices with the
     extents `grid`, the first one fastest. The tensors `shared` are no arguments: one phase of a launch writes them, and another
     one, behind a meeting of all cores, reads them. `strips` names those that hold a tensor in strips of 16 columns, by
-    the tensor's name. `spans` and `buffers` (buffer name, scope) tell where a term comes from.
+    the tensor's name. `counts[l]` is how many trips loop l has where the block decides it, an index expression of the block's
+    index: `trips[l]` is then the most of any block, and `fewest[l]` the least. `spans` and `buffers` (buffer name, scope) tell
+    where a term comes from.
     """
 
     name: str
@@ -96,11 +98,23 @@ class Values:
     grid: tuple[int, ...] = ()
     shared: tuple[Tensor, ...] = ()
     strips: dict[str, str] = field(default_factory=dict)
+    counts: dict[int, Expr] = field(default_factory=dict)
+    fewest: dict[int, int] = field(default_factory=dict)
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:
         """The tensors that are loaded or stored."""
         return (*self.tensors, *self.shared)
+
+    def trips_of(self, loop: int, block: int) -> int:
+        """The trips of a loop in one block."""
+        return evaluate(self.counts[loop], {BLOCK: block}) if loop in self.counts else self.trips[loop]
+
+    def mean_trips(self, loop: int) -> float:
+        """The trips of a loop, in all blocks together for each of them."""
+        if loop not in self.counts:
+            return self.trips[loop]
+        return sum(self.trips_of(loop, b) for b in range(self.blocks)) / self.blocks
 
 
 def first_version(t: Term) -> Term:

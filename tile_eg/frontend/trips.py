@@ -1,0 +1,42 @@
+"""How many trips a loop has: a number, or an index expression where the block decides it."""
+
+from __future__ import annotations
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.ranges import Ranges, extremes
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Span
+
+Count = Expr | None
+
+
+def trips(start: Expr, end: Expr, step: int, grid: Ranges, span: Span | None) -> tuple[int, Count]:
+    """The most trips of a loop from `start` to `end`, and how many they are where the variables of the grid decide it.
+
+    TileError where something else decides it.
+    """
+    for e in (start, end):
+        if unknown := sorted(ix.variables(e) - grid.keys()):
+            raise TileError(
+                f"the range of a loop has to be known when the block starts, `{index_text(e)}` is not", span,
+                help=f"numbers and the grid's variables are known then, `{unknown[0]}` is not",
+            )  # fmt: skip
+    count = ix.div(end - start + (step - 1), ix.const(step))
+    least, most = extremes(count, grid)
+    if least == most:
+        return max(0, most), None
+    return max(0, most), ix.maximum(0, count) if least < 0 else count
+
+
+def least_trips(s: kn.For, grid: Ranges) -> int:
+    """The trips that a loop has in every block."""
+    return s.extent if s.count is None else extremes(s.count, grid)[0]
+
+
+def refuse_counted(s: kn.For, what: str) -> None:
+    """TileError where the block decides how often a loop of this kind runs."""
+    if s.count is not None:
+        raise TileError(f"{what} needs a constant range, not {index_text(s.count)} trips", s.span)
