@@ -11,7 +11,7 @@ from timeline_programs import K, fused_program, gemm_program, load, set_, store,
 
 from tile_eg.chips import Chip, load_chip
 from tile_eg.ir.index import BLOCK, const, less, var
-from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, PipeBarrier, Program, SetFlag, When
+from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, PipeBarrier, Program, SetFlag, Tasks, When
 from tile_eg.timeline.engine import StreamError, Timeline, run
 from tile_eg.timeline.instruction import Work, cycles
 
@@ -307,3 +307,36 @@ def test_stores_wait_for_completion_at_the_end() -> None:
 def test_a_slower_clock_takes_longer() -> None:
     program = gemm_program(20, 2)
     assert run(program, load_chip("910B4")).core_us > run(program, load_chip("910B1")).core_us
+
+
+# ---- trips that the block decides -------------------------------------------------------------------------------------------
+
+
+def counted(blocks: int) -> Program:
+    """Block b computes b + 1 times."""
+    return vector_program(Loop("k", blocks, (vexp(), PipeBarrier("V")), until=var(BLOCK) + 1), blocks=blocks)
+
+
+def test_the_block_with_the_most_trips_is_timed() -> None:
+    whole = vector_program(Loop("k", 12, (vexp(), PipeBarrier("V"))), blocks=12)
+    assert block(counted(12)) == block(whole)
+
+
+def test_a_block_without_a_trip_takes_no_time() -> None:
+    none = vector_program(Loop("k", 8, (vexp(),), until=var(BLOCK)), vexp(), blocks=1)
+    assert block(none) == block(vector_program(vexp()))
+
+
+def test_waves_behind_the_first_take_the_mean_of_all_blocks() -> None:
+    even = replace(counted(480), vector=(Loop("k", 480, (vexp(), PipeBarrier("V"))),))
+    uneven = run(counted(480), CHIP)
+    assert uneven.waves == 10 and uneven.cycles / run(even, CHIP).cycles == pytest.approx(0.1 + 0.9 * 0.5, rel=0.01)
+
+
+def test_a_task_counts_its_own_trips() -> None:
+    inner = Loop("k", 8, (vexp(), PipeBarrier("V")), until=var("task") % 2 * 6 + 2)
+    tasks = vector_program(Tasks("task", 4, (inner,), until=const(4)))
+    flat = vector_program(*(Loop("k", n, (vexp(), PipeBarrier("V"))) for n in (2, 8, 2, 8)))
+    exact = run(tasks, CHIP, exact=True).block_cycles
+    assert 0 < exact - run(flat, CHIP, exact=True).block_cycles <= 4 * CHIP.sync.scalar_loop
+    assert block(tasks) == pytest.approx(exact)

@@ -35,7 +35,8 @@ class Rewriter:
         """The kernel with these last versions, which this made; what is known of the old terms holds of the new ones."""
         spans = {new: v.spans[old] for old, new in self.terms.items() if old in v.spans}
         buffers = {new: v.buffers[old] for old, new in self.terms.items() if old in v.buffers}
-        return replace(v, outputs=outputs, spans=spans, buffers=buffers, **changed)
+        counts = {loop: substitute(e, self.names) for loop, e in v.counts.items()}
+        return replace(v, outputs=outputs, spans=spans, buffers=buffers, **{"counts": counts, **changed})
 
 
 def over_blocks(values: Values, times: int) -> Values:

@@ -27,6 +27,7 @@ from tile_eg.ir.program import (
     CrossSet,
     CrossWait,
     Instr,
+    Let,
     Loop,
     Node,
     PipeBarrier,
@@ -83,12 +84,13 @@ def _core(p: Program, core: str) -> list[str]:
     s = Scope(p, core)
     head = [*_place(p, core, s), *_tensors(s), *_memory(s)]
     hoisted = _hoisted(s)
-    return [*head, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
+    lets = [f"const int32_t {s.cpp(ix.var(let.name))} = {s.cpp(let.value)};" for let in _lets(s)]
+    return [*head, *lets, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
 
 
 def _place(p: Program, core: str, s: Scope) -> list[str]:
     """`block` and `sub` of this core (machine contract: a vector core of a mixed kernel counts vector cores)."""
-    used = _variables(p.core(core)) | ({BLOCK} if _workspace(s) else set())
+    used = _variables(p.core(core)) | ({BLOCK} if _workspace(s) or _lets(s) else set())
     index = "static_cast<int32_t>(AscendC::GetBlockIdx())"
     out = []
     mixed = p.kernel_type.startswith("MIX")
@@ -105,6 +107,8 @@ def _expressions(n: Node) -> list[Expr]:
     match n:
         case When():
             return [n.condition]
+        case Loop() if not isinstance(n, Tasks):
+            return [] if n.until is None else [n.until]
         case Tasks():
             return [n.until, *(let.value for let in n.lets)]
         case SetFlag() | WaitFlag():
@@ -118,6 +122,12 @@ def _expressions(n: Node) -> list[Expr]:
 
 def _variables(nodes: tuple[Node, ...]) -> set[str]:
     return {v for n in walk(nodes) for e in _expressions(n) for v in ix.variables(e)}
+
+
+def _lets(s: Scope) -> list[Let]:
+    """The names of the whole program that this core uses."""
+    used = _variables(s.program.core(s.core))
+    return [let for let in s.program.lets if let.name in used]
 
 
 def _touched(s: Scope) -> set[str]:
@@ -226,7 +236,7 @@ def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list
             out += _tasks(s, n, [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)])
         elif isinstance(n, Loop):
             body = [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)]
-            out += counted(s.cpp(ix.var(n.var)), str(n.trips), body)
+            out += counted(s.cpp(ix.var(n.var)), str(n.trips) if n.until is None else s.cpp(n.until), body)
         elif isinstance(n, When):
             out += block(f"if ({s.cpp(n.condition)})", _nodes(s, n.body, here, hoisted))
         else:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tile_eg.chips import Chip
 from tile_eg.egraph import Where
 from tile_eg.emit.products import Products
-from tile_eg.emit.tasks import TaskLoop
+from tile_eg.emit.tasks import TaskLoop, counts
 from tile_eg.extract import LoopStep, Schedule, Step, Storage
 from tile_eg.extract.pricing import choice_form
 from tile_eg.extract.schedule import Item, StorageId
@@ -39,6 +39,7 @@ class Lowering:
         self.schedule, self.chip, self.values = schedule, chip, schedule.graph.values
         self.halves = any(s.share is not None for s in schedule.storages.values())
         self.tasks = TaskLoop.of(schedule)
+        self.counts = counts(schedule)
         self.names = self._names()
         self.dtypes = {t.name: t.dtype for t in self.values.in_gm}
         self.buffers = {
@@ -57,6 +58,7 @@ class Lowering:
         return Program(
             self.values.name, self.chip.name, kind, self.values.tensors, blocks, self.halves,
             self.schedule.peaks.get(Level.WS, 0), used, cube, vector, self.values.shared,
+            () if self.tasks else self.counts,
         )  # fmt: skip
 
     def _names(self) -> dict[int, str]:
@@ -94,7 +96,8 @@ class Lowering:
         """A loop; where loads bring the tiles of several trips, one over these loads around one over the trips that use them."""
         name = self.values.variables[item.loop]
         if item.ahead == 1:
-            return Loop(name, item.trips + item.skew, body)
+            until = self.trips(item) + item.skew if item.loop in self.values.counts else None
+            return Loop(name, item.trips + item.skew, body, until=until)
         panel, inside = var(f"{name}_panel"), var(f"{name}_in")
         loads = renamed(tuple(n for n in body if self._brings_several(n)), {name: panel * item.ahead})
         rest = renamed(tuple(n for n in body if not self._brings_several(n)), {name: panel * item.ahead + inside})
@@ -114,12 +117,18 @@ class Lowering:
         loop = around[-1]
         trip = var(self.values.variables[loop.loop])
         guard = both(
-            less(step.lag - 1, trip) if step.lag else ONE, less(trip, loop.trips + step.lag) if step.lag < loop.skew else ONE
+            less(step.lag - 1, trip) if step.lag else ONE,
+            less(trip, self.trips(loop) + step.lag) if step.lag < loop.skew else ONE,
         )
         if out and isinstance(out[-1], When) and out[-1].condition == guard:
             out[-1] = When(guard, (*out[-1].body, *nodes))
         else:
             out.append(When(guard, tuple(nodes)))
+
+    def trips(self, loop: LoopStep) -> Expr:
+        """The trips of a loop, without those that its skew adds: a number, or the name of one."""
+        count = self.values.counts.get(loop.loop)
+        return const(loop.trips) if count is None else next(var(let.name) for let in self.counts if let.value == count)
 
     # ---- one step ----
 
@@ -152,7 +161,7 @@ class Lowering:
         return Tile(self.names[sid], self._turn(s), col=at)  # type: ignore[index]
 
     def _turn(self, s: Storage) -> Expr:
-        """Which slot of a ring: its loop's trips, counted on from tile to tile."""
+        """Which slot of a ring: its loop's trips, counted on from tile to tile where all tiles have as many."""
         if s.level is Level.UB and self.schedule.copies > 1 and s.id not in self.schedule.once:
             return self.turns(1, self.schedule.copies) % self.schedule.copies
         if s.ring is None or s.slots == 1:
@@ -161,8 +170,8 @@ class Lowering:
             return self.turns(1, s.slots) % s.slots
         name, trips = self.values.variables[s.ring], self.values.trips[s.ring] // s.ahead
         trip = var(f"{name}_panel") if s.ahead > 1 else var(name)
-        inner = self.values.parents[s.ring] != 0
-        return (trip if inner else trip + self.turns(trips, s.slots)) % s.slots
+        alone = self.values.parents[s.ring] != 0 or s.ring in self.values.counts
+        return (trip if alone else trip + self.turns(trips, s.slots)) % s.slots
 
     def turns(self, each: int, slots: int) -> Expr:
         """How far a ring of so many slots has turned in the tiles before this one, which turn it `each` times."""

@@ -110,10 +110,10 @@ class Products:
         return var(f"{self.names[step.node.cls]}_{dimension}") if count > 1 else ZERO
 
     def _turn(self, cut: Cut, m: Expr, n: Expr, k: Expr, around: tuple[LoopStep, ...], slots: int) -> Expr:
-        """Which slot: the steps of all trips, counted on from tile to tile."""
+        """Which slot: the steps of all trips, counted on from tile to tile where all tiles have as many."""
         if slots == 1:
             return ZERO
-        trip, count = ZERO, cut.steps
+        trip, count = ZERO, 0 if any(loop.loop in self.low.values.counts for loop in around) else cut.steps
         for loop in around:
             trip = trip * loop.trips + var(self.low.values.variables[loop.loop])
             count *= loop.trips

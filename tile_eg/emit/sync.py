@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from tile_eg.emit.clock import count
+from tile_eg.emit.sync_counts import checked, usual
 from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, Pair, cross_edges
 from tile_eg.emit.sync_edges import Edge, Flag, Site, Stream, candidates, join, join_outside, placed, reverse
 from tile_eg.emit.sync_ids import allocate
 from tile_eg.emit.sync_order import Needed, Op, Order, Verdict
 from tile_eg.emit.sync_tasks import lengths, with_tiles
-from tile_eg.emit.sync_trace import Instance, Layout, Path, SyncError, shortened, trace
+from tile_eg.emit.sync_trace import Counts, Instance, Layout, Path, SyncError, shortened, trace
 from tile_eg.ir import index as ix
 from tile_eg.ir.machine import needs_barrier
 from tile_eg.ir.program import (
@@ -67,22 +68,24 @@ def synchronise(program: Program) -> Program:
     Raises SyncError where ids run out or no order of the two cores exists. A loop over tiles is analysed at a few trips; what is
     found must serve more and fewer of them too, since blocks differ in how many they have.
     """
+    counts = usual(program)
     for tiles, others in lengths(program):
         short = with_tiles(program, tiles)
-        plan = _plan(Layout(short), shortened(short))
+        plan = _plan(Layout(short, counts), shortened(short))
         _repair(plan)
         _drop_implied(plan)
         ids = _allocate(plan)
         _barriers(plan)
-        wrong = next(filter(None, (_fault(plan, with_tiles(program, n)) for n in others)), "")
+        again = (*((n, counts) for n in others), *checked(program))
+        wrong = next(filter(None, (_fault(plan, with_tiles(program, n), c) for n, c in again)), "")
         if not wrong:
             return _rebuilt(program, plan, ids)
     raise SyncError(wrong)
 
 
-def _fault(plan: _Plan, program: Program) -> str:
-    """What is wrong where the flags and barriers of a plan stand in the same program with another number of tiles, or ""."""
-    other = _plan(Layout(program), shortened(program), plan.edges)
+def _fault(plan: _Plan, program: Program, counts: Counts) -> str:
+    """What is wrong where a plan's flags and barriers stand in the same program with other numbers of tiles and trips, or ""."""
+    other = _plan(Layout(program, counts), shortened(program), plan.edges)
     other.cross, other.barriers = plan.cross, plan.barriers
     order = _order(other)
     verdict = order.replay()
@@ -116,8 +119,9 @@ def _site_ops(plan: _Plan, core: str) -> dict[Site, list[tuple[int, Flag | Op]]]
         for site, rank, op in _cross_places(plan, n, c, core):
             out.setdefault(site, []).append((rank, op))
     for path in plan.barriers[core]:
-        pipe = next(i.pipe for i in s.trace.instances if i.path == path)
-        out.setdefault(("pre", path), []).append((6, Op("barrier", core, pipe, path, ("barrier", core, path))))
+        at = s.along(path)[-1]
+        assert isinstance(at, Instr)
+        out.setdefault(("pre", path), []).append((6, Op("barrier", core, at.pipe, path, ("barrier", core, path))))
     return {site: sorted(ops, key=lambda o: o[0]) for site, ops in out.items()}
 
 

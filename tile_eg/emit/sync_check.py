@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tile_eg.emit.sync_order import Op, Order, Verdict
-from tile_eg.emit.sync_trace import Access, Env, Layout, SyncError
+from tile_eg.emit.sync_trace import Access, Counts, Env, Layout, SyncError
 from tile_eg.ir import index as ix
 from tile_eg.ir.machine import CROSS_IDS, USABLE_EVENT_IDS, needs_barrier
 from tile_eg.ir.program import (
@@ -25,9 +25,11 @@ from tile_eg.ir.program import (
     PipeBarrier,
     Program,
     SetFlag,
+    Tasks,
     WaitFlag,
     When,
 )
+from tile_eg.ir.tasks import counted_by
 from tile_eg.ir.types import Level
 
 EVENT_IDS, CROSS_COUNT = len(USABLE_EVENT_IDS), len(CROSS_IDS)
@@ -54,18 +56,21 @@ class _Unrolled:
     Guards that only the block index decides are entered, but nothing is learnt from them: they may not hold.
     """
 
-    def __init__(self, program: Program) -> None:
-        self.layout = Layout(program)
+    def __init__(self, program: Program, counts: Counts) -> None:
+        self.layout = Layout(program, counts)
         self.runs: list[_Run] = []
         self.faults: list[str] = []
         self.counts: dict[tuple[str, str], int] = {}
         self.guards = 0
-        self.streams = {c: list(self.steps(program.core(c), c, {})) for c in (AIC, AIV) if program.core(c)}
+        self.streams = {c: list(self.steps(program.core(c), c, self.layout.named())) for c in (AIC, AIV) if program.core(c)}
 
     def steps(self, nodes: tuple[Node, ...], core: str, env: Env) -> Iterator[Op]:
         for n in nodes:
-            if isinstance(n, Loop):
+            if isinstance(n, Tasks):
                 for k in range(n.trips):
+                    yield from self.steps(n.body, core, env | {n.var: k} | self.layout.named(k))
+            elif isinstance(n, Loop):
+                for k in range(n.trips if n.until is None else ix.evaluate(n.until, env)):
                     yield from self.steps(n.body, core, env | {n.var: k})
             elif isinstance(n, When) and not ix.variables(n.condition) <= env.keys():
                 self.guards += 1
@@ -107,14 +112,15 @@ class _Unrolled:
         return k
 
 
-def races(program: Program) -> list[str]:
-    """What is wrong with a synchronised program; empty where it is sound.
+def races(program: Program, counts: Counts | None = None) -> list[str]:
+    """What is wrong with a synchronised program; empty where it is sound. `counts` are trips that the block decides, by name; as
+    many as there can be where nothing is said.
 
     Conflicting accesses that nothing orders, reads of workspace that nobody filled, flags that are doubled, unmatched or left
     over, ids out of range, deadlocks.
     """
     try:
-        u = _Unrolled(program)
+        u = _Unrolled(program, counts or {let.name: (let.most,) for let in counted_by(program)})
     except SyncError as error:
         return [str(error)]
     order = Order(u.streams)

@@ -72,7 +72,7 @@ class Stream:
 
     def hidden(self, path: Path) -> list[bool]:
         """For each node on the way: whether only run time decides if it runs."""
-        loops: Env = {}
+        loops = self.layout.named()
         out = []
         for n in self.along(path):
             out.append(isinstance(n, When) and opaque(n.condition, loops))

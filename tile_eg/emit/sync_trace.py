@@ -8,7 +8,7 @@ over tiles nothing is left out: `sync_tasks` makes it short.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from tile_eg.timeline.expressions import Value, compiled
 
 Path = tuple[int, ...]
 Env = dict[str, int]
+Counts = Mapping[str, Sequence[int]]
 MAX_TRACE = 200_000
 
 
@@ -129,9 +130,13 @@ def operand_shape(i: Instr, o: Operand) -> tuple[Expr, Expr] | None:
 
 @dataclass
 class Layout:
-    """Where the buffers of a program lie, in cells: pieces of memory that no buffer's slot covers in part."""
+    """Where the buffers of a program lie, in cells: pieces of memory that no buffer's slot covers in part.
+
+    `counts` are trips that the block decides, by their name: what each tile of a block has, and so on again.
+    """
 
     program: Program
+    counts: Counts = field(default_factory=dict)
     _read: dict[int, tuple[Expr, frozenset[str], Value]] = field(default_factory=dict)
     _operands: dict[int, tuple[Instr, list[tuple[bool, Operand]]]] = field(default_factory=dict)
     _touched: dict[tuple, list[Access]] = field(default_factory=dict)
@@ -183,8 +188,12 @@ class Layout:
 
     @cached_property
     def ranges(self) -> dict[str, Interval]:
-        lets = {let.name: (0, let.most) for t in self.tasks for let in t.lets}
+        lets = {let.name: (0, let.most) for let in (*self.program.lets, *(let for t in self.tasks for let in t.lets))}
         return {BLOCK: (0, max(0, self.program.blocks - 1)), SUB: (0, 1)} | lets
+
+    def named(self, task: int = 0) -> Env:
+        """The names of numbers of trips, as they are for a tile of a block."""
+        return {name: of[task % len(of)] for name, of in self.counts.items()}
 
     @cached_property
     def tasks(self) -> tuple[Tasks, ...]:
@@ -315,8 +324,11 @@ class _Walker:
         for at, n in enumerate(nodes):
             here = (*path, at)
             self.trace.steps.append(("pre", here, env, -1))
-            if isinstance(n, Loop):
-                for k in _kept(n, self.skips.get(n.var, 0)):
+            if isinstance(n, Tasks):
+                for k in range(n.trips):
+                    self.nodes(n.body, here, env | {n.var: k} | self.layout.named(k))
+            elif isinstance(n, Loop):
+                for k in range(ix.evaluate(n.until, env)) if n.until else _kept(n, self.skips.get(n.var, 0)):
                     self.nodes(n.body, here, env | {n.var: k})
             elif isinstance(n, When):
                 self.guarded(n, here, env)
@@ -374,5 +386,5 @@ class _Walker:
 def trace(layout: Layout, core: str, skips: Mapping[str, int]) -> Trace:
     """The trace of one core's stream, with every direct dependence between its instructions."""
     w = _Walker(layout, skips)
-    w.nodes(layout.program.core(core), (), {})
+    w.nodes(layout.program.core(core), (), layout.named())
     return w.trace

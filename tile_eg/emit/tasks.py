@@ -1,11 +1,14 @@
-"""A persistent kernel's loop over tiles, around the body of a block: what was the block's index is then the tile's."""
+"""A persistent kernel's loop over tiles, around the body of a block: what was the block's index is then the tile's.
+
+Where the block decides how often loops run, each such number has a name, in a block or for a tile.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from tile_eg.extract import Schedule
-from tile_eg.ir.index import BLOCK, SUB, const, var
+from tile_eg.ir.index import BLOCK, SUB, Expr, const, substitute, var
 from tile_eg.ir.program import AIC, AIV, Let, Node, Program, Tasks
 from tile_eg.ir.tasks import free_names, in_order, renamed, tasks
 
@@ -20,6 +23,7 @@ class TaskLoop:
     along: int
     names: dict[str, str]
     turns: tuple[int, int] | None = None
+    counts: tuple[Let, ...] = ()
 
     @staticmethod
     def of(schedule: Schedule) -> TaskLoop | None:
@@ -30,14 +34,15 @@ class TaskLoop:
         grid = tuple(e for e in values.grid if e > 1) or (values.blocks,)
         names = free_names(("task", "turn", "band", "width", "step", "tile"), {*values.variables.values(), BLOCK, SUB})
         blocks, window, along = schedule.grid.payload
-        return TaskLoop(blocks, grid, window, along, names, schedule.turns)
+        return TaskLoop(blocks, grid, window, along, names, schedule.turns, counts(schedule))
 
     @property
     def lets(self) -> list[Let]:
-        """What tells a task its tile."""
+        """What tells a task its tile, and how often the loops of that tile run."""
         task = var(self.names["task"]) + (self.turns[0] if self.turns else 0)
-        turn = task * self.blocks + var(BLOCK)
-        return in_order(turn, self.grid, self.window, self.along, self.names)
+        turn, tile = task * self.blocks + var(BLOCK), var(self.names["tile"])
+        counted = (replace(let, value=substitute(let.value, {BLOCK: tile})) for let in self.counts)
+        return [*in_order(turn, self.grid, self.window, self.along, self.names), *counted]
 
     def around(self, body: tuple[Node, ...]) -> Tasks:
         """The body of one tile as the loop over the tiles of a block."""
@@ -47,6 +52,19 @@ class TaskLoop:
         first, count = self.turns
         last = first + count == made.trips
         return replace(made, trips=count, until=made.until - first if last else const(count))
+
+
+def counts(schedule: Schedule) -> tuple[Let, ...]:
+    """How many trips the loops have whose number the block decides; equal numbers have one name."""
+    values = schedule.graph.values
+    loops = sorted({item.loop for _, around in schedule.walk() for item in around if item.loop in values.counts})
+    taken = {*values.variables.values(), BLOCK, SUB}
+    out: dict[Expr, Let] = {}
+    for loop in loops:
+        name = free_names(("trips",), taken | {let.name for let in out.values()})["trips"]
+        known = out.setdefault(values.counts[loop], Let(name, values.counts[loop], values.trips[loop]))
+        out[known.value] = replace(known, most=max(known.most, values.trips[loop]))
+    return tuple(out.values())
 
 
 def reordered(program: Program, schedule: Schedule) -> Program:

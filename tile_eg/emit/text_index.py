@@ -121,6 +121,7 @@ class Scope:
     def __post_init__(self) -> None:
         p = self.program
         loops, arguments = loops_of(p.core(self.core)), argument_names(p)
+        loops |= {let.name: (0, let.most) for let in p.lets}
         self.ranges = {**loops, BLOCK: (0, max(0, p.blocks - 1)), SUB: (0, 1)}
         variables = spelled(loops, {*RESERVED, *arguments.values()})
         self.cpp.named |= {ix.var(name): word for name, word in variables.items()}

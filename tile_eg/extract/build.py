@@ -124,7 +124,9 @@ class Builder:
         body = self._body(loop)
         last = max((s.lag for s in body if isinstance(s, Step)), default=0)
         body += self._back_edge(loop)
-        return LoopStep(loop, self.graph.trips[loop], self.chosen.stages.get(loop, 1), body, last, self._ahead(loop, last))
+        halves = self.chosen.skews.get(loop, 0) if last else 0
+        stages = self.chosen.stages.get(loop, 1)
+        return LoopStep(loop, self.graph.trips[loop], stages, body, last, self._ahead(loop, last), halves)
 
     def _ahead(self, loop: int, skew: int) -> int:
         """How many trips' tiles the loads of a loop bring that bring several: all of them as many, and none in a skewed loop."""
@@ -232,7 +234,8 @@ def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: l
     least = max([s.lag - writer.lag for s in inside], default=0) + 1
     storage.least = least
     deep = loop.stages if storage.ahead == 1 else min(2, loop.stages)
-    storage.slots = _even(max(least, deep if writer.node.op in RINGED else 1), deep)
+    known = loop.halves + 1 if storage.level is Level.WS else 1  # trips until the writer hears that a slot was read
+    storage.slots = _even(max(least, known, deep if writer.node.op in RINGED else 1), deep)
     storage.ring = loop.loop if storage.slots > 1 else None
 
 

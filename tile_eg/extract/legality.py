@@ -20,10 +20,10 @@ Trip = dict[int, int]
 
 
 class _Run:
-    """One abstract execution: what tag each slot of each storage holds."""
+    """One abstract execution: what tag each slot of each storage holds. Loops that the block counts take `counted` trips."""
 
-    def __init__(self, schedule: Schedule, chosen: Selection) -> None:
-        self.schedule, self.chosen, self.graph = schedule, chosen, schedule.graph
+    def __init__(self, schedule: Schedule, chosen: Selection, counted: int = TRIPS) -> None:
+        self.schedule, self.chosen, self.graph, self.counted = schedule, chosen, schedule.graph, counted
         self.memory: dict[tuple[StorageId, int], Tag] = {}
         self.last: Trip = {}
         for step, around in schedule.walk():
@@ -33,8 +33,9 @@ class _Run:
                 if isinstance(s, str):
                     self.memory[s, 0] = ("gm", s)
 
-    @staticmethod
-    def _trips(loop: LoopStep) -> int:
+    def _trips(self, loop: LoopStep) -> int:
+        if self.counted < TRIPS and loop.loop in self.graph.values.counts:
+            return self.counted
         return min(loop.trips, TRIPS + loop.skew)
 
     def steps(self, items: list[Item], trip: Trip) -> Iterator[tuple[Step, Trip]]:
@@ -73,6 +74,8 @@ class _Run:
         if node.op in ("PProj", "PTProj"):
             loop, k = node.payload[:2]
             trip = self._visible(self.graph.parents[loop], trip)
+            if self.last[loop] < 0:
+                return self.tag(self._first(node.op, loop, k), trip)
             return self.tag(self._next(node.op, loop, k), {**trip, loop: self.last[loop]})
         return node.cls, tuple(sorted(self._visible(node.region, trip).items()))
 
@@ -141,7 +144,20 @@ def _tensors(chosen: Selection) -> None:
         raise Refused("meeting", f"both vector cores touch all of {tensor_of(whole)}", (half, whole))
 
 
+def _empty(chosen: Selection) -> None:
+    """An accumulator in L0C is zeroed by the first product that it gets: a loop that takes no trip would leave it as it was."""
+    values = chosen.graph.values
+    for (loop, _), state in chosen.states.items():
+        first = chosen.pick[chosen.base(state.children[0])]
+        if loop in values.counts and not values.fewest[loop] and first.op == "ZeroL0C":
+            raise Refused("empty", f"loop {values.variables[loop]} may take no trip and begins in L0C", (state, first))
+
+
 def check(schedule: Schedule, chosen: Selection) -> None:
     """Refused where some read finds another value than it names; an AssertionError where it finds none at all."""
     _tensors(chosen)
+    _empty(chosen)
+    values = chosen.graph.values
+    for counted in range(min(values.fewest[loop] for loop in values.counts), TRIPS) if values.counts else ():
+        _Run(schedule, chosen, counted).run()
     _Run(schedule, chosen).run()

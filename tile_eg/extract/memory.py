@@ -68,9 +68,12 @@ class _Line:
             self.events[step.scratch].append((2 * self.time + 1, False, step, path))
         self.time += 1
 
+    def crosses(self, sid: int) -> bool:
+        """Whether another pipe than V meets a storage."""
+        return any(step.pipe != "AIV.V" for _, _, step, _ in self.events[sid])
+
     def life(self, sid: int, roomy: bool, apart: bool) -> Life:
-        events = self.events[sid]
-        pipes = any(step.pipe != "AIV.V" for _, _, step, _ in events)
+        events, pipes = self.events[sid], self.crosses(sid)
         copied = self.copies > 1 and self.storages[sid].level is Level.UB
         if self.persistent and not copied and (self.storages[sid].ring == 0 or (apart and pipes)):
             return Life(0, 2 * self.time, {s for s in self.reuse[sid] if s != sid})
@@ -107,14 +110,27 @@ class _Line:
         return reads < writes or self.storages[sid].slots > 1 or self.storages[sid].ahead > 1 or len(lags) > 1
 
 
-def lifetimes(schedule: Schedule, roomy: bool = False, apart: bool = False) -> dict[int, Life]:
+def lifetimes(
+    schedule: Schedule, roomy: bool = False, apart: bool = False, close: frozenset[int] = frozenset()
+) -> dict[int, Life]:
     """The life of every storage that is used.
 
-    `roomy` lets what meets another pipe than V live through its whole loop: nothing then waits for a place that it shares.
-    `apart` does the same for the loop of a persistent kernel over its tiles.
+    `roomy` lets what meets another pipe than V live through its whole loop: nothing then waits for a place that it shares;
+    those in `close` are left out of this. `apart` does the same for the loop of a persistent kernel over its tiles.
     """
     line = _Line(schedule)
-    return {sid: line.life(sid, roomy, apart) for sid in schedule.storages if line.events[sid]}
+    return {sid: line.life(sid, roomy and sid not in close, apart) for sid in schedule.storages if line.events[sid]}
+
+
+def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[frozenset[int]]:
+    """What might share a place although it meets another pipe than V: nothing, then one storage more and more.
+
+    The first is what stands behind a cross-core wait, and the last of it that a trip waits for.
+    """
+    line = _Line(schedule)
+    able = [s for sid, s in schedule.storages.items() if s.level is level and line.events[sid] and line.crosses(sid)]
+    able.sort(key=lambda s: (s.id not in late, -max(step.lag for _, _, step, _ in line.events[s.id]), -s.slot_bytes, s.id))
+    return [frozenset(s.id for s in able[:n]) for n in range(len(able) + 1)]
 
 
 def _meet(a: Life, b: Life) -> bool:
@@ -262,14 +278,15 @@ def _place(schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], e
         places, used = _pack_apart(schedule, lifetimes(schedule, roomy=True, apart=True), level, chip, limit)
         if used <= limit:
             return places, used
-    for roomy in (True, False):
+    steps = _closer(schedule, level, late)
+    for close in steps:
         schedule.crowded += 1
         while True:
-            lives = lifetimes(schedule, roomy)
+            lives = lifetimes(schedule, True, close=close)
             places, used = _pack_apart(schedule, lives, level, chip, limit)
             if used <= limit or not enforce:
                 return places, used
-            ring = _spare(schedule, level, late, gently=roomy)
+            ring = _spare(schedule, level, late, gently=close != steps[-1])
             if ring is None:
                 break
             shrink(schedule, ring)

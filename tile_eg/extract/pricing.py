@@ -15,6 +15,7 @@ from tile_eg.ir.types import F32
 from tile_eg.timeline.instruction import Work
 
 PAIRS = ("VBin", "VBinR", "VBinC", "VAxpy")  # their operands are put into different bank groups (extract/banks.py)
+ONE_BY_ONE = ("VMask", "VMaskI")  # they read one operand after the other
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Pricer:
         here = self.where(node.cls)
         src = self.where(source).tile.dtype if source is not None else here.tile.dtype
         r, c = here.shape
-        meet = node.op not in PAIRS or len(set(node.children)) < len(node.children)
+        meet = node.op not in (*PAIRS, *ONE_BY_ONE) or len(set(node.children)) < len(node.children)
         return Work(op, r, c, dtype=here.tile.dtype, src_dtype=src, form=form, pitch=self.pitch(here), conflict=meet)
 
 

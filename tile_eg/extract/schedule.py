@@ -65,7 +65,8 @@ class Step:
 class LoopStep:
     """A loop: its body in order of issue; `skew` trips more run, with the first and last ones guarded by each step's lag.
 
-    Loads of its body may bring the tiles of `ahead` trips, before the first of these.
+    Loads of its body may bring the tiles of `ahead` trips, before the first of these. Each crossing between cores adds `halves`
+    half trips to a lag.
     """
 
     loop: int
@@ -74,6 +75,7 @@ class LoopStep:
     body: list[Item]
     skew: int = 0
     ahead: int = 1
+    halves: int = 0
 
 
 Item = Union[Step, LoopStep]

@@ -21,17 +21,21 @@ def lags(chosen: Selection, loop: int, items: list[int], edges: set[tuple[int, i
     halves = dict(none)
     for _ in range(200):
         if not _push(halves, edges, core, groups, skew):
-            return {x: h // 2 for x, h in (halves | _late(halves, edges, core, groups, skew)).items()}
+            spread = {x for x in items if chosen.pick[x].op == "VBrcb"}
+            return {x: h // 2 for x, h in (halves | _late(halves, edges, core, groups, spread, skew)).items()}
         if max(halves.values()) > LIMIT:
             break
     return none
 
 
 def _late(
-    halves: dict[int, int], edges: set[tuple[int, int]], core: dict[int, str], groups: list[set[int]], skew: int
+    halves: dict[int, int], edges: set[tuple[int, int]], core: dict[int, str], groups: list[set[int]], spread: set[int], skew: int
 ) -> dict[int, int]:
-    """What waits for nothing in its trip goes with the first that needs it: a ring of loads is no deeper than it has to be."""
-    tied = set[int]().union({b for _, b in edges}, *groups)
+    """What waits for nothing in its trip goes with the first that needs it: a ring of loads is no deeper than it has to be.
+
+    So does what only takes more room than what it is made of, `spread`.
+    """
+    tied = set[int]().union({b for _, b in edges} - spread, *groups)
     latest: dict[int, int] = {}
     for a, b in edges:
         if a not in tied:

@@ -7,13 +7,13 @@ from dataclasses import replace
 from itertools import chain, count
 from math import prod
 
-from tile_eg.ir.index import BLOCK, Expr, div, minimum, mod, substitute, var, wrap
-from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Operand, Program, SetFlag, Tasks, Tile, WaitFlag, When
+from tile_eg.ir.index import BLOCK, Expr, div, minimum, mod, substitute, var, variables, wrap
+from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Operand, Program, SetFlag, Tasks, Tile, WaitFlag, When, walk
 
 
 def tasks(body: tuple[Node, ...], blocks: int, tiles: Sequence[Let], names: Mapping[str, str]) -> Tasks:
-    """The loop of block b over the tiles b, b + blocks, ... in the order that `tiles` names."""
-    total = tiles[-1].most + 1
+    """The loop of block b over the turns b, b + blocks, ... through as many tiles; `tiles` name what a turn works on."""
+    total = next(let.most for let in tiles if let.name == names["tile"]) + 1
     until = wrap(-(-total // blocks)) if total % blocks == 0 else (total + blocks - 1 - var(BLOCK)) // blocks
     return Tasks(names["task"], -(-total // blocks), body, until=until, lets=tuple(tiles))
 
@@ -57,6 +57,15 @@ def tile_at(turn: int, grid: Sequence[int], window: int, along: int) -> int:
 def free_names(wanted: Collection[str], taken: Collection[str]) -> dict[str, str]:
     """Each wanted name with one that is not taken: its own, or with a number."""
     return {w: next(n for n in chain([w], (f"{w}{i}" for i in count(2))) if n not in taken) for w in wanted}
+
+
+def counted_by(program: Program) -> list[Let]:
+    """The names that say how often loops run."""
+    streams = (program.cube, program.vector)
+    loops = [n for nodes in streams for n in walk(nodes) if isinstance(n, Loop)]
+    used = frozenset[str]().union(*(variables(n.until) for n in loops if n.until is not None and not isinstance(n, Tasks)))
+    lets = (*program.lets, *(let for n in loops if isinstance(n, Tasks) for let in n.lets))
+    return list(dict.fromkeys(let for let in lets if let.name in used))
 
 
 def inlined(program: Program) -> Program:

@@ -72,7 +72,8 @@ def _loop(schedule: Schedule, loop: LoopStep) -> Branch:
     ring = f", rings of {loop.stages}" if loop.stages > 1 else ""
     skew = f", skewed by {loop.skew}" if loop.skew else ""
     columns = ("", "", "", "", ", ".join(schedule.graph.forms.get(loop.loop, ())))
-    return Branch(f"for {name} in {loop.trips}{ring}{skew}", columns, _branches(schedule, loop.body))
+    trips = f"up to {loop.trips}" if loop.loop in schedule.graph.values.counts else str(loop.trips)
+    return Branch(f"for {name} in {trips}{ring}{skew}", columns, _branches(schedule, loop.body))
 
 
 def _step(schedule: Schedule, step: Step) -> Branch:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cached_property
+from math import prod
 
 from tile_eg.egraph.deeper import reachable
 from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
@@ -104,12 +105,9 @@ class Anatomy:
             region = self.values.parents[region]
         return frozenset(out)
 
-    def trips(self, region: int) -> int:
-        """How often something in a loop is done in one block."""
-        n = 1
-        for loop in self.inside(region):
-            n *= self.values.trips[loop]
-        return n
+    def trips(self, region: int) -> float:
+        """How often something in a loop is done in one block, on average."""
+        return prod(self.values.mean_trips(loop) for loop in self.inside(region))
 
     # ---- sizes ----
 

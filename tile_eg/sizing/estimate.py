@@ -245,7 +245,7 @@ class _Estimator:
         pipes = self._of(loop)
         inner = sum(self._loop(x) for x in self._loops(loop))
         slowest = max(pipes.values(), default=0.0)
-        trips = self.values.trips[loop]
+        trips = self.values.mean_trips(loop)
         fill = (sum(pipes.values()) - slowest) * self.factor.get(loop, 1)
         return trips * (slowest + inner) + fill
 

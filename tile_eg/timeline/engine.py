@@ -3,7 +3,8 @@
 One representative block runs through the pipes instruction by instruction; a loop that has found its rhythm is skipped ahead by
 whole periods. Blocks beyond the cores come in waves: those of the first one run in step, so that cores that read the same lines
 wait for each other; later ones do not (and where waves are few, a last one of fewer blocks is run too: it shares the memory
-system with less). All together they cannot be faster than HBM brings what they touch.
+system with less). Where blocks decide how often their loops run, one is timed that does the most, and waves behind the first take
+the mean of all: a core that is done takes the next block. All together they cannot be faster than HBM brings what they touch.
 """
 
 from __future__ import annotations
@@ -82,12 +83,12 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
     work, in_step = loads(program, at_once), sharing(found, min(program.blocks, at_once))
     block = _slowest_block(program, Pricer(program, chip, work.mean, missed, in_step), work, exact, record)
     waves, rest = wave_count(program, chip), program.blocks % at_once
-    total, hbm = block.cycles, _hbm_cycles(program, chip, block)
+    total, hbm = block.cycles, _hbm_cycles(program, chip, block) * work.share
     if waves > 1:
         alone = max(in_step.values(), default=1) <= 1
         later = block if alone else _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact)
         last = _slowest_block(program, Pricer(program, chip, rest, missed), work, exact) if rest and waves <= FEW_WAVES else later
-        total += (waves - 2) * later.cycles + last.cycles
+        total += ((waves - 2) * later.cycles + last.cycles) * work.share
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
     return Timeline(
         program=program.name,
@@ -102,7 +103,7 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
         block_cycles=block.cycles,
         hbm_cycles=hbm,
         busy=block.busy,
-        bytes=_launch_bytes(program, block),
+        bytes={path: n * program.blocks * work.share for path, n in block.bytes.items()},
         bound="HBM" if hbm > HBM_BOUND * total else bound_of(block),
         spans=block.spans,
         handovers=block.handovers,
@@ -130,10 +131,6 @@ def _hbm_cycles(program: Program, chip: Chip, block: Block) -> float:
     total = sum(min(n, sizes[tensor]) if written else n for (tensor, written), n in moved.items())
     rate = chip.shared.hbm_mixed if any(written for _, written in moved) else chip.shared.hbm_read
     return total / rate * chip.clock_mhz * 1e6
-
-
-def _launch_bytes(program: Program, block: Block) -> dict[str, float]:
-    return {path: n * program.blocks for path, n in block.bytes.items()}
 
 
 def bound_of(block: Block) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
-from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, When
+from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, When, walk
 from tile_eg.timeline.arrays import values
 
 SAMPLED_BLOCKS = 64
@@ -20,18 +20,21 @@ class Loads:
     """How the work of a launch lies on its blocks, where guards leave some of them less to do than others.
 
     `mean` is how many of the blocks that run side by side work at a time, on average; `heavy` are those to time, the slowest one
-    among them: the first, which has whole tiles, and the one with the most instructions.
+    among them: the first, which has whole tiles, and the one with the most instructions. `share` of what the slowest block has to
+    do is what a block has, where blocks decide how often their loops run.
     """
 
     mean: float
     heavy: tuple[int, ...]
+    share: float = 1.0
 
 
 def loads(program: Program, at_once: int) -> Loads:
     """Of a launch that runs `at_once` blocks side by side; of many blocks a sample is looked at."""
     side_by_side = min(program.blocks, at_once)
     conditions = [variables(e) for nodes in _streams(program) for e in _conditions(nodes)]
-    tested = frozenset[str]().union(*(names for names in conditions if BLOCK in names))
+    counted = {loop.var for loop in counted_loops(program)}
+    tested = frozenset[str]().union(*(names for names in conditions if BLOCK in names)) - counted
     if program.blocks == 1 or not tested:
         return Loads(side_by_side, (0,))
     step = max(1, program.blocks // SAMPLED_BLOCKS)
@@ -39,7 +42,31 @@ def loads(program: Program, at_once: int) -> Loads:
     env = {BLOCK: np.array(blocks), SUB: np.array(0)}
     work = sum((np.broadcast_to(_issued(nodes, env, tested), len(blocks)) for nodes in _streams(program)), np.zeros(1))
     first, most = work[:side_by_side], int(np.argmax(work))
-    return Loads(float(first.sum() / max(1, first.max())), (0,) if work[0] == work[most] else (0, blocks[most]))
+    mean, heavy = float(first.sum() / max(1, first.max())), (0,) if work[0] == work[most] else (0, blocks[most])
+    sample = work[np.isin(blocks, range(0, program.blocks, step))]
+    return Loads(mean, heavy, float(sample.mean() / max(1, work[most])) if counted else 1.0)
+
+
+def counted_loops(program: Program) -> list[Loop]:
+    """The loops whose trips blocks and tiles decide."""
+    loops = (n for nodes in _streams(program) for n in walk(nodes) if isinstance(n, Loop))
+    return [n for n in loops if n.until is not None and not isinstance(n, Tasks)]
+
+
+def mean_trips(program: Program) -> dict[str, float]:
+    """How often the loops run, by their variables, whose trips blocks and tiles decide: the mean over all of these."""
+    counted, out = {id(n) for n in counted_loops(program)}, dict[str, float]()
+    for top in (n for nodes in _streams(program) for n in nodes) if counted else ():
+        env: dict[str, Any] = {BLOCK: np.arange(program.blocks), SUB: 0}
+        runs: Any = 1
+        if isinstance(top, Tasks):
+            env[top.var] = np.arange(top.trips).reshape(-1, 1)
+            runs = env[top.var] < values(top.until, env)
+        for loop in walk((top,)):
+            if isinstance(loop, Loop) and loop.until is not None and id(loop) in counted:
+                trips = np.broadcast_to(values(loop.until, env) * runs, np.broadcast_shapes(np.shape(env[BLOCK]), np.shape(runs)))
+                out[loop.var] = float(trips.sum() / max(1, np.broadcast_to(runs, trips.shape).sum()))
+    return out
 
 
 def _streams(program: Program) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
@@ -50,7 +77,7 @@ def _conditions(nodes: Sequence[Node]) -> Iterator[Expr]:
     for node in nodes:
         if isinstance(node, When | Instr):
             yield node.condition if isinstance(node, When) else node.when
-        if isinstance(node, Tasks):
+        if isinstance(node, Loop) and node.until is not None:
             yield node.until
         if isinstance(node, Loop | When):
             yield from _conditions(node.body)
@@ -74,7 +101,7 @@ def _issued(nodes: Sequence[Node], env: Mapping[str, Any], tested: frozenset[str
 
 
 def _in_loop(node: Loop, env: Mapping[str, Any], tested: frozenset[str]) -> Any:
-    until = values(node.until, env) if isinstance(node, Tasks) else node.trips
+    until = node.trips if node.until is None else values(node.until, env)
     if node.var not in tested:
         return until * _issued(node.body, env, tested)
     depth = max(np.ndim(v) for v in env.values())

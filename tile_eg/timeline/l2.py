@@ -108,13 +108,13 @@ class L2:
 
     def _read_again(self) -> set[str]:
         """The tensors of which something is read more than once: those that are not read in one pass without overlap."""
-        read: dict[str, int] = {}
+        read: dict[str, float] = {}
         again = set()
         at_once = sharing(self.found, self.at_once)
         for a in self.found:
             if a.reads:
                 name = a.window.tensor
-                read[name] = read.get(name, 0) + self.blocks * a.bytes * prod(v.trips for v in a.loops)
+                read[name] = read.get(name, 0) + self.blocks * a.bytes * a.times(a.loops)
                 if at_once[id(a.instr)] > 1 or not all(a.varies(v) for v in a.loops if v.trips > 1):
                     again.add(name)
         return again | {name for name, n in read.items() if n > ONE_PASS * self.tensors[name]}
@@ -130,7 +130,7 @@ class L2:
         if depth == 1 and len(loops) > 1 and steps == 1:
             depth = 2  # the outermost loop of a stream is followed as far as the steps go
         outer, inner = loops[:depth], loops[depth:]
-        size = min(self.tensors[a.window.tensor], a.bytes * prod(v.trips for v in inner if a.varies(v)))
+        size = min(self.tensors[a.window.tensor], round(a.bytes * a.times(v for v in inner if a.varies(v))))
         again = prod(v.trips for i, v in enumerate(inner) if not a.varies(v) and self._fits((*outer[1:], *inner[: i + 1])))
         return _Window(a, outer, size, 1 / max(1, again), self._starts(a, outer))
 
@@ -161,11 +161,11 @@ class L2:
             self.held[key] = self._touched(outer) <= self.l2_bytes
         return self.held[key]
 
-    def _touched(self, outer: tuple[Loop, ...]) -> int:
-        total: dict[str, int] = {}
+    def _touched(self, outer: tuple[Loop, ...]) -> float:
+        total: dict[str, float] = {}
         for a in self.found:
             if len(a.loops) >= len(outer) and all(mine is loop for mine, loop in zip(a.loops, outer, strict=False)):
-                trips = prod(v.trips for v in a.loops[len(outer) :] if a.varies(v))
+                trips = a.times(v for v in a.loops[len(outer) :] if a.varies(v))
                 first = self._starts(a, (Loop(WAVE, 1, ()),))
                 total[a.window.tensor] = total.get(a.window.tensor, 0) + a.bytes * trips * len(set(first[0]))
         return sum(min(n, self.tensors[name]) for name, n in total.items())

@@ -5,15 +5,16 @@ What fits into L2 as a whole comes from HBM once; otherwise `timeline.l2` follow
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, less, var, variables
-from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tasks, When
+from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, When
 from tile_eg.timeline.expressions import compiled
+from tile_eg.timeline.guards import mean_trips
 
 EVEN = 0.5  # of HBM is there for reads however much is written: assumed, all published kernels read at least half
 
@@ -22,7 +23,8 @@ EVEN = 0.5  # of HBM is there for reads however much is written: assumed, all pu
 class Access:
     """An instruction that touches a GM tensor: the loops (outermost first) and guards around it, its bytes in one trip of all.
 
-    `halves` is how many vector cores of a block run it.
+    `halves` is how many vector cores of a block run it, `means` how often loops run, by their variables, that do not always run
+    as often.
     """
 
     instr: Instr
@@ -32,6 +34,11 @@ class Access:
     bytes: int
     reads: bool
     halves: int
+    means: Mapping[str, float] = field(default_factory=dict)
+
+    def times(self, loops: Iterable[Loop]) -> float:
+        """How often it is done in all trips of these loops, on average."""
+        return prod(self.means.get(v.var, v.trips) for v in loops)
 
     def varies(self, loop: Loop) -> bool:
         return loop.var in self.names
@@ -44,7 +51,9 @@ class Access:
 def accesses(program: Program) -> list[Access]:
     """Every access to a tensor, of both kinds of cores."""
     sizes = {t.name: t.dtype.bytes for t in program.in_gm}
-    return [*_walk(program.cube, (), (), sizes, 1), *_walk(program.vector, (), (), sizes, 2 if program.halves else 1)]
+    halves, means = 2 if program.halves else 1, mean_trips(program)
+    found = (*_walk(program.cube, (), (), sizes, 1), *_walk(program.vector, (), (), sizes, halves))
+    return [replace(a, means=means) for a in found] if means else list(found)
 
 
 def _walk(
@@ -52,7 +61,7 @@ def _walk(
 ) -> Iterator[Access]:
     for node in nodes:
         if isinstance(node, Loop):
-            until = (less(var(node.var), node.until),) if isinstance(node, Tasks) else ()
+            until = () if node.until is None else (less(var(node.var), node.until),)
             yield from _walk(node.body, (*loops, node), (*guards, *until), sizes, halves)
         elif isinstance(node, When):
             yield from _walk(node.body, loops, (*guards, node.condition), sizes, halves)
@@ -81,10 +90,10 @@ def misses(program: Program, found: list[Access], l2_bytes: int, at_once: int) -
 
 def _once(loads: list[Access], tensors: dict[str, int], blocks: int) -> dict[int, float]:
     """All of it fits into L2: every byte comes from HBM once."""
-    read, new = dict.fromkeys(tensors, 0), dict.fromkeys(tensors, 0)
+    read, new = dict.fromkeys(tensors, 0.0), dict.fromkeys(tensors, 0.0)
     for a in loads:
-        read[a.window.tensor] += blocks * a.bytes * prod(v.trips for v in a.loops)
-        new[a.window.tensor] += (blocks if BLOCK in a.names else 1) * a.bytes * prod(v.trips for v in a.loops if a.varies(v))
+        read[a.window.tensor] += blocks * a.bytes * a.times(a.loops)
+        new[a.window.tensor] += (blocks if BLOCK in a.names else 1) * a.bytes * a.times(v for v in a.loops if a.varies(v))
     return {id(a.instr): min(1.0, min(new[name], tensors[name]) / max(1, read[name])) for a in loads if (name := a.window.tensor)}
 
 
@@ -109,7 +118,7 @@ def read_share(found: Sequence[Access], missed: dict[int, float]) -> float:
     """Which part of what HBM moves is read; 1 where nothing is written."""
     moved = {True: 0.0, False: 0.0}
     for a in found:
-        moved[a.reads] += a.bytes * prod(v.trips for v in a.loops) * (missed.get(id(a.instr), 1.0) if a.reads else 1.0)
+        moved[a.reads] += a.bytes * a.times(a.loops) * (missed.get(id(a.instr), 1.0) if a.reads else 1.0)
     return moved[True] / sum(moved.values()) if moved[False] else 1.0
 
 

@@ -39,6 +39,8 @@ def _expressions(nodes: Sequence[Node], inner: Mapping[str, int]) -> Iterator[tu
         if isinstance(node, Instr):
             yield from ((e, inner) for e in (node.when, node.rows, node.cols, node.depth) if e.op != "const")
         elif isinstance(node, Loop):
+            if node.until is not None:
+                yield node.until, inner
             yield from _expressions(node.body, {**inner, node.var: node.trips})
         elif isinstance(node, When):
             yield node.condition, inner

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from tile_eg.ir.index import Expr, evaluate, variables
-from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, Tasks, When, walk
+from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, When, walk
 from tile_eg.timeline.cores import Core, Pipe, Place, Span, Step, Use
 from tile_eg.timeline.expressions import compiled
 from tile_eg.timeline.flags import sync_step
@@ -65,7 +65,9 @@ def _add_guarded(core: Core, node: Node, condition: Expr, add: Any) -> None:
 
 def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     var, env, cost = node.var, core.env, core.chip.sync.scalar_loop
-    trips = min(node.trips, evaluate(node.until, env)) if isinstance(node, Tasks) else node.trips
+    until = node.until if node.until is not None and variables(node.until) <= env.keys() else None
+    counted = compiled(core.settle(node.until)) if node.until is not None and until is None else None
+    trips = node.trips if until is None else min(node.trips, evaluate(until, env))
     if trips <= 0:
         return
     place = Place(var, trips, () if exact else shapes_of(node, core.settle))
@@ -74,6 +76,11 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     watch = Watch(core, place, nested) if alone and not exact and trips > LEAST_TRIPS else None
 
     def enter() -> bool:
+        if counted:
+            place.trips = counted(env)
+            if place.trips <= 0:
+                core.at = end
+                return True
         env[var] = 0
         core.loops.append(place)
         if watch:
@@ -88,7 +95,7 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
         return True
 
     def again() -> bool:
-        if env[var] + 1 < trips:
+        if env[var] + 1 < place.trips:
             env[var] += 1
             core.at = head
         else:
@@ -103,6 +110,7 @@ def _add_loop(core: Core, node: Loop, prices: Prices, exact: bool) -> None:
     add_steps(core, node.body, prices, exact=exact)
     core.loops.pop()
     append(core, node, again)
+    end = len(core.code)
 
 
 # ---- instructions -----------------------------------------------------------------------------------------------------------

@@ -136,7 +136,10 @@ class Pricer:
         return align_of(operand.offset) * self.tensors[operand.tensor].dtype.bytes if isinstance(operand, Gm) else 0
 
     def _conflict(self, instr: Instr) -> bool:
-        """Whether two sources start in the same half of a 512-byte stretch of UB; unknown addresses may."""
+        """Whether two sources start in the same half of a 512-byte stretch of UB; unknown addresses may. What is compared with a
+        number and what is then chosen from are read one after the other."""
+        if instr.op.startswith("vmask"):
+            return False
         sources = [*instr.srcs, instr.dst] if instr.op in OVERWRITES else instr.srcs
         homes = [self.buffers[s.buffer] for s in sources if isinstance(s, Tile)]
         if len(homes) < 2 or not all(b.addresses for b in homes):

@@ -1,0 +1,159 @@
+"""Loops whose trips the block decides: their numbers have names, and flags serve every number that occurs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+import pytest
+
+from tests.extract.checked import arrays_for
+from tests.extract.kernels import CHIP, graph_of, kernel
+from tile_eg.compiler import meaning, plan, plan_schedule
+from tile_eg.egraph import Node
+from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.sync_check import races
+from tile_eg.emit.sync_counts import checked, usual
+from tile_eg.extract import Schedule, extract
+from tile_eg.extract.grid import with_grid
+from tile_eg.ir.program import Loop, Program, Tasks, walk
+from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.tasks import counted_by, inlined
+
+CAUSAL = """
+kernel causal[H=4, S=192, D=32, BM=32, BN=32](Q: f16[H, S, D], K: f16[H, S, D], V: f16[H, S, D]) -> O: f16[H, S, D] {
+  grid (bx, h) = (ceildiv(S, BM), H)
+  shared   q: f16[BM, D], k: f16[BN, D], v: f16[BN, D], p: f16[BM, BN]
+  fragment s: f32[BM, BN], o: f32[BM, D] = 0, l: f32[BM] = 0
+  q = Q[h, bx*BM, 0]
+  for j in pipelined(bx + 1) {
+    k = K[h, j*BN, 0]
+    s = exp((q @ k.T) * 0.1)
+    l = l + rowsum(s)
+    p = s
+    v = V[h, j*BN, 0]
+    o = o * 0.5 + p @ v
+  }
+  O[h, bx*BM, 0] = o / l[:, None]
+}
+"""
+BELOW = """
+kernel below[M=256, N=128, K=512, BM=64, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = ceildiv(M, BM)
+  shared a: f16[BM, BK], b: f16[BK, N]
+  fragment c: f32[BM, N] = 0
+  for k in pipelined(2*bx) {
+    a = A[bx*BM, k*BK]
+    b = B[k*BK, 0]
+    c += a @ b
+  }
+  C[bx*BM, 0] = c
+}
+"""
+
+
+@lru_cache
+def schedule(text: str) -> Schedule:
+    return extract(graph_of(text), CHIP).best
+
+
+@lru_cache
+def program(text: str, blocks: int = 0) -> Program:
+    """The best schedule's program; with `blocks`, one whose blocks go through tiles."""
+    best = schedule(text)
+    if blocks:
+        best = with_grid(best, Node(0, "Persistent", -1, (), (blocks, 0, 0), 0, ()), CHIP)
+    return plan_schedule(best, CHIP).program
+
+
+def loops(p: Program) -> list[Loop]:
+    return [n for nodes in (p.cube, p.vector) for n in walk(nodes) if isinstance(n, Loop) and not isinstance(n, Tasks)]
+
+
+def test_both_cores_count_by_one_name():
+    p = program(CAUSAL)
+    assert [let.name for let in p.lets] == ["trips"] and p.lets[0].most == 6
+    assert {str(loop.until) for loop in loops(p) if loop.until} == {"(trips + 6)"}
+
+
+def test_the_name_is_a_local_of_the_text():
+    assert "const int32_t trips = block % 6 + 1;" in kernel_text(program(CAUSAL))
+
+
+def test_a_tile_of_a_block_that_goes_through_several_has_its_own_number():
+    tasks = next(n for n in program(CAUSAL, 5).cube if isinstance(n, Tasks))
+    assert str(tasks.lets[-1].value) == "((tile % 6) + 1)" and not program(CAUSAL, 5).lets
+
+
+@pytest.mark.parametrize("blocks", [0, 5])
+def test_a_program_is_read_back_with_its_names(blocks):
+    assert parse_program(str(program(CAUSAL, blocks))) == program(CAUSAL, blocks)
+
+
+def test_inlined_programs_have_no_names():
+    assert not counted_by(inlined(program(CAUSAL))) and not counted_by(inlined(program(CAUSAL, 5)))
+
+
+@pytest.mark.parametrize("trips", range(1, 7))
+def test_flags_serve_every_number_of_trips_that_occurs(trips):
+    assert races(program(CAUSAL), {"trips": (trips,)}) == []
+
+
+@pytest.mark.parametrize("trips", range(6))
+def test_flags_serve_a_loop_that_takes_no_trip_in_some_blocks(trips):
+    assert races(program(CAUSAL.replace("bx + 1", "bx")), {"trips": (trips,)}) == []
+
+
+def test_flags_that_need_a_trip_are_seen_where_there_is_none():
+    assert races(program(CAUSAL), {"trips": (0,)})
+
+
+@pytest.mark.parametrize("trips", [(1, 6, 2), (6, 1, 1), (3, 4, 2, 6)])
+def test_flags_serve_tiles_of_different_numbers_one_after_the_other(trips):
+    assert races(program(CAUSAL, 5), {"trips": trips}) == []
+
+
+def test_a_flag_too_few_is_found():
+    p = program(CAUSAL)
+    loop = next(n for n in p.cube if isinstance(n, Loop))
+    assert races(replace(p, cube=tuple(replace(n, until=n.until - 3) if n is loop else n for n in p.cube)), {"trips": (4,)})  # type: ignore[operator]
+
+
+def test_every_number_that_occurs_is_checked_where_they_are_few():
+    assert sorted(counts["trips"][0] for _, counts in checked(program(CAUSAL))) == [1, 2, 3, 4, 5, 6]
+
+
+def test_a_block_with_tiles_is_checked_with_all_numbers_in_turn():
+    ((tiles, counts),) = checked(program(CAUSAL, 5))
+    assert sorted(counts["trips"]) == [1, 2, 3, 4, 5, 6] and tiles == 7
+
+
+def test_flags_are_found_at_a_number_that_shows_the_loop():
+    few = replace(program(CAUSAL), lets=(replace(program(CAUSAL).lets[0], most=2),))
+    assert usual(few) == {"trips": (3,)}
+
+
+def test_a_program_without_such_loops_is_checked_at_none():
+    assert list(checked(program(CAUSAL.replace("pipelined(bx + 1)", "pipelined(6)")))) == []
+
+
+def test_what_may_take_no_trip_does_not_begin_in_l0c():
+    assert "loop in L0C" not in str(schedule(BELOW)) and not [s for s, _ in schedule(BELOW).walk() if s.node.op == "ZeroL0C"]
+
+
+def test_what_takes_a_trip_in_every_block_may_begin_in_l0c():
+    assert [s for s, _ in schedule(BELOW.replace("2*bx", "2*bx + 1")).walk() if s.node.op == "ZeroL0C"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("text", "blocks"), [(CAUSAL, 0), (CAUSAL, 5), (BELOW, 0)], ids=["causal", "causal-tiles", "below"])
+def test_the_text_computes_what_the_kernel_means(text, blocks):
+    p, k = program(text, blocks), kernel(text)
+    arrays = arrays_for(k)
+    run = plan(p, CHIP.name).run(arrays)
+    run.raise_findings()
+    for name, want in meaning(k, arrays).items():
+        np.testing.assert_allclose(run[name], want, rtol=2e-3, atol=2e-3)
+
+
