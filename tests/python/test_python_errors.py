@@ -26,7 +26,7 @@ FAULTS = {
     "an index from a buffer": ("T.copy(A[v[3], 0], x)", "v[3]", "an index read from a buffer is not supported yet"),
     "a slice of varying size": ("T.copy(A[c : c * 16, :], x)", "c : c * 16", "the size of a slice has to be known"),
     "a slice with a step": ("T.copy(A[0:32:2, :], x)", "0:32:2", "slices with a step"),
-    "a loop of varying length": ("for i in range(2):\n    for j in range(i):\n  pass", "range(i)", "when the block starts"),
+    "a loop of varying length": ("for i in range(2):\n    for j in range(i):\n        pass", "range(i)", "when the block starts"),
     "a loop that counts down": ("for i in range(4, 0, -1):\n    T.clear(x)", "range", "count down"),
     "a loop over something else": ("for i in 'abc':\n    T.clear(x)", "'abc'", "is not a loop"),
     "a loop with too few variables": ("for i in T.Parallel(4, 4):\n    x[i, i] = 0.0", "i in", "this loop has 2 variables"),

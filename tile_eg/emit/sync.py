@@ -39,6 +39,8 @@ from tile_eg.ir.program import (
 __all__ = ["SyncError", "synchronise"]
 Owner = Edge | CrossEdge
 Key = tuple[str, int] | tuple[str, str, Path]
+Case = tuple[Program, Counts]
+MOST_CASES = 6  # numbers of trips that are analysed together
 
 
 @dataclass
@@ -65,28 +67,49 @@ class _Plan:
 def synchronise(program: Program) -> Program:
     """The program with its flags and barriers. Its streams must have none, and its buffers their slots (and addresses).
 
-    Raises SyncError where ids run out or no order of the two cores exists. A loop over tiles is analysed at a few trips; what is
-    found must serve more and fewer of them too, since blocks differ in how many they have.
+    Raises SyncError where ids run out or no order of the two cores exists. A loop over tiles, and one whose trips the block
+    decides, is analysed at a few trips; what is found must serve more and fewer of them too, since blocks differ in how many they
+    have. Numbers of trips that it does not serve are analysed together with the others.
     """
     counts = usual(program)
     for tiles, others in lengths(program):
-        short = with_tiles(program, tiles)
-        plan = _plan(Layout(short, counts), shortened(short))
-        _repair(plan)
-        _drop_implied(plan)
-        ids = _allocate(plan)
-        _barriers(plan)
-        again = (*((n, counts) for n in others), *checked(program))
-        wrong = next(filter(None, (_fault(plan, with_tiles(program, n), c) for n, c in again)), "")
-        if not wrong:
-            return _rebuilt(program, plan, ids)
+        cases = [(with_tiles(program, tiles), counts)]
+        again = [*((with_tiles(program, n), counts) for n in others), *((with_tiles(program, n), c) for n, c in checked(program))]
+        for _ in range(MOST_CASES):
+            plans = _plans(cases)
+            _drop_implied(plans)
+            ids = _allocate(plans)
+            _barriers(plans)
+            case, wrong = next(((c, text) for c in again if (text := _fault(plans[0], *c))), (None, ""))
+            if case is None:
+                return _rebuilt(program, plans[0], ids)
+            if case[1] is counts:
+                break
+            cases.append(case)
     raise SyncError(wrong)
+
+
+def _plans(cases: list[Case]) -> list[_Plan]:
+    """Plans of a program with several numbers of tiles and trips, with edges that serve all of them. They share what is kept."""
+    first, *others = [_plan(Layout(program, counts), shortened(program)) for program, counts in cases]
+    _repair(first)
+    for plan in others:
+        _share(first, plan)
+        order = _order(plan)
+        for a, b in _open(plan, order, order.replay(), _between_pipes(plan)):
+            if a[0] == b[0]:
+                _join(plan, plan.streams[a[0]], plan.instance(a), plan.instance(b))
+    return [first, *others]
+
+
+def _share(first: _Plan, plan: _Plan) -> None:
+    plan.edges, plan.cross, plan.barriers = first.edges, first.cross, first.barriers
 
 
 def _fault(plan: _Plan, program: Program, counts: Counts) -> str:
     """What is wrong where a plan's flags and barriers stand in the same program with other numbers of tiles and trips, or ""."""
     other = _plan(Layout(program, counts), shortened(program), plan.edges)
-    other.cross, other.barriers = plan.cross, plan.barriers
+    _share(plan, other)
     order = _order(other)
     verdict = order.replay()
     unordered = [p for p in _open(other, order, verdict, other.pairs) if not _guarded(other, *map(other.instance, p))]
@@ -228,16 +251,19 @@ def _complaint(plan: _Plan, unordered: list[Pair], verdict: Verdict) -> str:
     return f"{plan.instance(a).instr.op} of {a[0]} cannot be ordered before {plan.instance(b).instr.op} of {b[0]}"
 
 
-def _drop_implied(plan: _Plan) -> None:
+def _drop_implied(plans: list[_Plan]) -> None:
     """Leaves out every edge that the others imply, cross-core waits and rings first."""
-    order, owners, dropped = _order(plan), plan.owners, set[Key]()
-    needed = _needed(_checks(plan, order, _between_pipes(plan)))
+    first, owners, dropped = plans[0], plans[0].owners, set[Key]()
+    orders = [(order, _needed(_checks(p, order, _between_pipes(p)))) for p in plans for order in (_order(p),)]
     for key in sorted(owners, key=lambda k: _price(owners[k])):
-        if order.holds(key, needed):
+        if all(order.holds(key, needed) for order, needed in orders):
             dropped.add(key)
-            order.drop(key)
-    plan.edges = [e for n, e in enumerate(plan.edges) if ("edge", n) not in dropped]
-    plan.cross = [e for n, e in enumerate(plan.cross) if ("cross", n) not in dropped]
+            for order, _ in orders:
+                order.drop(key)
+    first.edges = [e for n, e in enumerate(first.edges) if ("edge", n) not in dropped]
+    first.cross = [e for n, e in enumerate(first.cross) if ("cross", n) not in dropped]
+    for plan in plans:
+        _share(first, plan)
 
 
 def _price(e: Owner) -> tuple[int, bool, int]:
@@ -245,14 +271,17 @@ def _price(e: Owner) -> tuple[int, bool, int]:
     return (0, not e.free, 0) if isinstance(e, CrossEdge) else (1, not e.outer and not e.joined, -len(e.before))
 
 
-def _allocate(plan: _Plan) -> dict[Key, int]:
+def _allocate(plans: list[_Plan]) -> dict[Key, int]:
     """First id of each edge, and a counter for each edge between cores."""
+    plan = plans[0]
 
     def replayed() -> tuple[Order, Verdict]:
         order = _order(plan)
         return order, order.replay()
 
     plan.edges, bases = allocate(plan.streams, plan.edges, replayed)
+    for other in plans:
+        _share(plan, other)
     order, verdict = replayed()
     unordered = _open(plan, order, verdict, _between_pipes(plan))
     if unordered or verdict.faults:
@@ -281,21 +310,25 @@ def _guarded(plan: _Plan, a: Instance, b: Instance) -> bool:
     return not any(needs_barrier("M", *_least(plan.layout, x.instr)) for x in (a, b))
 
 
-def _barriers(plan: _Plan) -> None:
+def _barriers(plans: list[_Plan]) -> None:
     """Barriers before instructions whose dependence on their own pipe is still open; then those that others made needless go."""
-    same = [p for p in plan.pairs if p[0][0] == p[1][0] and plan.instance(p[0]).pipe == plan.instance(p[1]).pipe]
-    same = [(a, b) for a, b in same if not _guarded(plan, plan.instance(a), plan.instance(b))]
-    while True:
-        order = _order(plan)
-        unordered = _open(plan, order, order.replay(), same)
-        if not unordered:
-            break
-        _mark(plan, order, unordered)
-    needed = _needed(_checks(plan, order, same))
-    for core, path in [(c, p) for c in plan.barriers for p in sorted(plan.barriers[c])]:
-        if order.holds(("barrier", core, path), needed, faultless=False):
-            order.drop(("barrier", core, path))
-            plan.barriers[core].discard(path)
+    same = [_within_pipes(plan) for plan in plans]
+    for plan, pairs in zip(plans, same, strict=True):
+        while unordered := _open(plan, order := _order(plan), order.replay(), pairs):
+            _mark(plan, order, unordered)
+    barriers = plans[0].barriers
+    orders = [(order, _needed(_checks(p, order, pairs))) for p, pairs in zip(plans, same, strict=True) for order in (_order(p),)]
+    for core, path in [(c, p) for c in barriers for p in sorted(barriers[c])]:
+        key = ("barrier", core, path)
+        if all(order.holds(key, needed, faultless=False) for order, needed in orders):
+            barriers[core].discard(path)
+            for order, _ in orders:
+                order.drop(key)
+
+
+def _within_pipes(plan: _Plan) -> list[Pair]:
+    same = (p for p in plan.pairs if p[0][0] == p[1][0] and plan.instance(p[0]).pipe == plan.instance(p[1]).pipe)
+    return [(a, b) for a, b in same if not _guarded(plan, plan.instance(a), plan.instance(b))]
 
 
 def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:

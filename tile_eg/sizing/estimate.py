@@ -327,7 +327,7 @@ def _packed(t: Term) -> int:
     return t.rows * (-(-t.cols * (t.dtype or F32).bytes // 32) * 32)
 
 
-def _moved(t: Term, a: Anatomy) -> int:
+def _moved(t: Term, a: Anatomy) -> float:
     """Bytes of a tile that are valid, in all trips of a block."""
     rows, cols = a.valid(t)
     return rows * cols * (t.dtype or F32).bytes * a.trips(a.region(t))
