@@ -1,5 +1,10 @@
 """Index expressions have a normal form, and evaluate like the arithmetic they stand for."""
 
+import os
+import pickle
+import subprocess
+import sys
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -78,3 +83,11 @@ def test_what_cannot_happen_is_left_out(e, env):
 )
 def test_an_interval_decides_remainders_and_extremes(written: ix.Expr, plain: ix.Expr) -> None:
     assert ix.simplified(written, dict.fromkeys("ijk", (0, 9))) == plain
+
+
+def test_an_expression_can_be_looked_up_in_another_process() -> None:
+    e = A * 2 + B
+    code = f"import pickle; from tile_eg.ir.index import var; e = pickle.loads({pickle.dumps((e, hash(e)))!r})[0]"
+    found = f"{code}; print(e in {{var('i') * 2 + var('j')}})"
+    run = subprocess.run([sys.executable, "-c", found], capture_output=True, text=True, env={**os.environ, "PYTHONHASHSEED": "7"})
+    assert run.stdout == "True\n"

@@ -24,6 +24,16 @@ class Expr:
     op: str
     args: tuple
 
+    def __hash__(self) -> int:
+        try:
+            return self.__dict__["hash"]
+        except KeyError:
+            self.__dict__["hash"] = found = hash((self.op, self.args))
+            return found
+
+    def __reduce__(self) -> tuple:
+        return Expr, (self.op, self.args)  # the hash is another one in another process
+
     def __add__(self, other: Expr | int) -> Expr:
         return add(self, wrap(other))
 
@@ -310,6 +320,7 @@ def simplified(e: Expr, ranges: Mapping[str, Interval]) -> Expr:
 _SIGN = {"div": "/", "mod": "%", "mul": "*", "lt": "<", "and": "&&"}
 
 
+@lru_cache(maxsize=65536)
 def text(e: Expr) -> str:
     """e as text that reads the same in `.program` text and in C++ (operands are never negative where / or % is used)."""
     if e.op == "const":
