@@ -93,7 +93,8 @@ def test_the_fixpipe_scales_on_its_way_out(way: str) -> None:
 @pytest.mark.parametrize("exact", [False, True])
 def test_floats_become_bytes(value: str, exact: bool) -> None:
     floats = ROWS.replace("A: i8", "A: f16").replace("B: i8", "B: f16").replace("a: i8", "a: f16").replace("b: i8", "b: f16")
-    low = compiled(floats.replace("c: i32", "c: f32").replace("C: f16", "C: i8").replace("f32(c) * 0.01", value), exact_math=exact)
+    source = floats.replace("c: i32", "c: f32").replace("C: f16", "C: i8").replace("f32(c) * 0.01", value)
+    low = compiled(source, exact_math=exact)
     assert ("QF322B8_PRE, 0x400042200000" in str(low.source)) != exact
     check(low)
 

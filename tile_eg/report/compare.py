@@ -42,7 +42,8 @@ def compare(kernel: Kernel, got: Mapping[str, np.ndarray], want: Mapping[str, np
 def relative_error(got: np.ndarray, want: np.ndarray) -> np.ndarray:
     """|got - want| over |want|, or over the median of the non-zero |want| where that is larger; inf where only one is a number.
 
-    Of whole numbers the difference itself. The median keeps cancellation near zero from looking like an error, and, unlike a constant, it follows the data's scale.
+    The median keeps cancellation near zero from looking like an error, and, unlike a constant, it follows the data's scale.
+    Of whole numbers it is the difference itself.
     """
     import numpy as np
 
