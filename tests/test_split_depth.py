@@ -73,6 +73,42 @@ def test_the_result_is_right_and_the_same_in_every_order(text):
     assert runs[0].tobytes() == runs[1].tobytes() == runs[2].tobytes()
 
 
+FLOATS = PRODUCT.replace("C: f16", "C: f32")
+
+
+@lru_cache
+def in_floats(**options) -> Lowered:
+    return lower(kernel(FLOATS, M=30, N=60, K=16384), search=search_options(**options))
+
+
+def test_sums_that_are_stored_as_they_are_are_added_where_they_lie():
+    assert in_floats().candidates[0].schedule.parts.op == "Added"
+    assert in_floats().cost.microseconds < in_floats(without=("split-depth-added",)).cost.microseconds
+
+
+def test_they_are_right_in_any_order():
+    low = in_floats()
+    random = np.random.default_rng(8)
+    given = {t.name: random.uniform(-1, 1, t.shape).astype(np.float16) for t in low.kernel.tensors if not t.output}
+    want = meaning(low.kernel, given)["C"]
+    for order in (None, 2, -3):
+        assert np.allclose(low.run(given, order=order)["C"], want, rtol=1e-4, atol=1e-3)
+
+
+def test_without_the_rule_their_order_is_fixed():
+    assert in_floats(without=("split-depth-added",)).candidates[0].schedule.parts.op == "Parts"
+
+
+def test_explain_tells_of_additions_in_gm():
+    text = str(explained(in_floats()))
+    assert "the first parts are stored; all cores meet; the others are added" in text
+    assert "split-depth-added" in text
+
+
+def test_the_fixed_order_has_its_price():
+    assert "us (+" in str(why_not(in_floats(), "grid=parts,16"))
+
+
 def test_explain_shows_both_phases_and_the_rule():
     text = str(explained(skinny()))
     assert "all cores meet" in text

@@ -216,7 +216,7 @@ def _in_phases(made: Lowered, rank: str) -> Lowered:
 def _in_parts(made: Lowered, rank: str) -> Lowered:
     """The kernel, or one with its long sum in parts for cores that have nothing to do, whichever is faster."""
     most = PARTS[made.search.effort]
-    if most == 0 or not any(g.op == "Parts" for g in made.extraction.best.graph.grids):
+    if most == 0 or not any(g.op in ("Parts", "Added") for g in made.extraction.best.graph.grids):
         return made
     from tile_eg.cost_models import rank_model
     from tile_eg.egraph.parts import in_parts
@@ -240,6 +240,8 @@ def parted(node: Node, made: Lowered, model: RankModel) -> tuple[tuple[Candidate
     from tile_eg.emit.phases import CannotMeet, one_launch
     from tile_eg.frontend.ssa import to_values
 
+    if node.op == "Added":
+        return _added_up(node, made, model)
     parts = in_parts(to_values(made.kernel), node.payload[0], made.chip.vector_cores)
     phases = [_phase(values, made, model) for values in (parts.first, parts.second)]
     dropped = tuple(d for _, failed in phases for d in failed)
@@ -253,6 +255,18 @@ def parted(node: Node, made: Lowered, model: RankModel) -> tuple[tuple[Candidate
     except CannotMeet as error:
         return (), (*dropped, (schedule, error))
     return _ranked([(schedule, planned)], model), dropped
+
+
+def _added_up(node: Node, made: Lowered, model: RankModel) -> tuple[tuple[Candidate, ...], Dropped]:
+    """A kernel whose blocks add up parts of its sums in GM: its schedules that can do so, ranked; and what failed."""
+    from tile_eg.egraph.parts import added
+    from tile_eg.frontend.ssa import to_values
+
+    schedules = _schedules(added(to_values(made.kernel), node.payload[0]), made)
+    for s in schedules:
+        s.graph.grids = made.extraction.best.graph.grids
+    planned, dropped = _plan_each([replace(s, parts=node) for s in schedules], made.chip)
+    return _ranked(planned, model)[:1], dropped
 
 
 def _in_strips(made: Lowered, rank: str) -> Lowered:

@@ -211,18 +211,18 @@ def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
 
     PlanError where no flags are found, an instruction has no text, or two phases cannot be one launch.
     """
-    from tile_eg.emit.phases import beside, one_launch
+    from tile_eg.emit.phases import added_up, beside, one_launch
     from tile_eg.emit.strips import copies
 
     first = _plan_phase(schedule, chip)
+    if schedule.parts is not None and schedule.parts.op == "Added":
+        return _written(added_up(first.program, schedule.graph.values.blocks // schedule.parts.payload[0]), chip)
     if schedule.second is None:
         return first
     program = first.program
     for copy in copies(schedule.second.graph.values, program.blocks, chip):
         program = beside(program, copy)
-    planned = Planned(one_launch(program, _plan_phase(schedule.second, chip).program, chip), chip)
-    _ = planned.source
-    return planned
+    return _written(one_launch(program, _plan_phase(schedule.second, chip).program, chip), chip)
 
 
 def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
@@ -234,21 +234,22 @@ def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
 
     while True:
         try:
-            planned = Planned(synchronise(lowering.plan(schedule, chip)), chip)
+            program = synchronise(lowering.plan(schedule, chip))
         except SyncError:
             if not shallower(schedule):
                 raise
             assign(schedule, chip)
         else:
-            _write(planned)
-            return planned
+            return _written(program, chip)
 
 
-def _write(planned: Planned) -> None:
-    """Writes the text. PlanError where an instruction has none, or does not fit its fields."""
+def _written(program: Program, chip: Chip) -> Planned:
+    """The program with its text. PlanError where an instruction has none, or does not fit its fields."""
+    planned = Planned(program, chip)
     try:
         _ = planned.source
     except InternalError as fault:
         if isinstance(fault.__cause__, PlanError):
             raise fault.__cause__ from None
         raise
+    return planned

@@ -394,6 +394,7 @@ def texts() -> dict[str, str]:
     out |= {n: DEEP.format(m=m, k=k) for n, (m, k) in DEPTHS.items()}
     out["long sum of products"] = SUM
     out |= {n: BYTES.format(dtype=d, value=v) for n, (d, v) in SCALED.items()}
+    out["long sum of products in f32"] = SUM.replace("M=128, N=256, K=2048", "M=64, N=128, K=16384").replace("C: f16", "C: f32")
     out["product of bytes, deep"] = BYTES.replace("K=512", "K=16384").format(dtype="i32", value="c")
     for name, (source, target, value) in MOVES.items():
         out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)

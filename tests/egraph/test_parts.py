@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import GATED, kernel
 from tile_eg.compiler import meaning
-from tile_eg.egraph.parts import divisible, in_parts
+from tile_eg.egraph.parts import addable, added, divisible, in_parts
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.reference_values import run_values
 
@@ -97,3 +97,21 @@ def test_the_second_phase_has_blocks_for_the_cores_that_there_are():
 @pytest.mark.parametrize("text", [IN_A_LOOP, CHAINED, BIASED])
 def test_what_hangs_on_its_order_stays_whole(text):
     assert divisible(to_values(kernel(text))) is None
+
+
+SUMS = PRODUCT.replace("max(c, 0) + r[None, :]", "c")
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(1, 40), st.integers(1, 40), st.integers(17, 130), st.data())
+def test_parts_that_are_added_up_have_the_meaning_of_the_whole(m, n, depth, data):
+    k = kernel(SUMS, M=m, N=n, K=depth)
+    values, given_ = to_values(k), whole_numbers(k)
+    trips = divisible(values)
+    count = data.draw(st.sampled_from([s for s in range(1, trips + 1) if trips % s == 0]))
+    assert np.array_equal(run_values(added(values, count), given_)["C"], meaning(k, given_)["C"])
+
+
+@pytest.mark.parametrize(("text", "may"), [(SUMS, True), (PRODUCT, False), (SUMS.replace("C: f32", "C: f16"), False)])
+def test_only_sums_that_are_stored_as_they_are_may_be_added_up(text, may):
+    assert addable(to_values(kernel(text))) == may

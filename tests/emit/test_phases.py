@@ -8,10 +8,10 @@ import pytest
 
 from tests.extract.kernels import CHIP, kernel
 from tile_eg.egraph import saturate
-from tile_eg.egraph.parts import in_parts
+from tile_eg.egraph.parts import added, in_parts
 from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.host import shared_at, workspace_bytes
-from tile_eg.emit.phases import CannotMeet, one_launch
+from tile_eg.emit.phases import CannotMeet, added_up, one_launch
 from tile_eg.extract import extract
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.program import AIC, AIV, Program, SyncAll, When
@@ -81,3 +81,30 @@ def test_a_launch_of_two_phases_reads_back_as_it_was_printed():
 def test_more_blocks_than_cores_cannot_meet():
     with pytest.raises(CannotMeet, match="do not all run at a time"):
         one_launch(*phases(4, M=256), CHIP)
+
+
+# ---- parts that are added up where they are stored --------------------------------------------------------------------------
+
+
+@lru_cache
+def adding(count: int = 4) -> Program:
+    values = added(to_values(kernel(PRODUCT.replace("C: f16", "C: f32"))), count)
+    return plan_schedule(extract(saturate(values, CHIP), CHIP).best, CHIP).program
+
+
+def test_the_first_parts_are_stored_and_the_others_added_behind_the_meeting():
+    *before, meeting, others = added_up(adding(), 1).cube
+    stored = next(n for n in before if isinstance(n, When))
+    assert isinstance(meeting, SyncAll)
+    assert [str(w.condition) for w in (stored, others)] == ["(block < 1)", "(0 < block)"]
+    assert [w.body[0].atomic for w in (stored, others)] == [False, True]
+
+
+def test_what_is_stored_before_it_is_added_to_need_not_be_there():
+    assert adding().added_to == {"C"}
+    assert not added_up(adding(), 1).added_to
+
+
+def test_sums_that_do_not_leave_the_cube_cores_at_the_end_cannot_be_added_up():
+    with pytest.raises(CannotMeet, match="do not leave the cube cores at the end"):
+        added_up(phases(4)[1], 1)

@@ -83,27 +83,57 @@ def _tensor(values: Values, count: int, k: int, state: Term) -> Tensor:
     return Tensor(name, state.dtype, (count * values.blocks * state.rows, state.cols), True)
 
 
+def addable(values: Values) -> bool:
+    """Whether the sums of `divisible` are stored as they are, so that parts of them may be added up where they are stored."""
+    loop = _loop(values)
+    return loop is not None and all(_stores_sums(o, loop) for o in values.outputs)
+
+
+def _stores_sums(version: Term, loop: Term) -> bool:
+    if version.op != "store" or version.args[0].op != "given":
+        return False
+    value = version.args[3]
+    return value.op == "proj" and value.args[0] is loop
+
+
+def added(values: Values, count: int) -> Values:
+    """The kernel (`addable`) with its loop of products in `count` parts: each block adds the sums over its part to the output."""
+    loop = _loop(values)
+    assert loop is not None and loop.args[1] % count == 0
+    again, _ = _shorter(values, loop, count)
+    outputs = []
+    for o in values.outputs:
+        again.terms[o] = again.builder.make("accumulate", *map(again.anything, o.args))
+        outputs.append(again.terms[o])
+    return _over_parts(again, values, loop, count, tuple(outputs))
+
+
+def _shorter(values: Values, loop: Term, count: int) -> tuple[Rewriter, list[Term]]:
+    """What builds a block's terms for its part of the trips, and the sums over them."""
+    number, trips, states, *rest = loop.args
+    variable, part = values.variables[number], var(BLOCK) // values.blocks
+    again = Rewriter({BLOCK: var(BLOCK) % values.blocks, variable: var(variable) + part * (trips // count)})
+    shorter = again.builder.make("loop", number, trips // count, again.term(loop).args[2], *rest)
+    sums = [again.builder.make("proj", shorter, k, **_shape(again.term(state))) for k, (state, _) in enumerate(states)]
+    for k, one in enumerate(sums):
+        again.terms |= dict.fromkeys(_results(values, loop, k), one)
+    return again, sums
+
+
+def _over_parts(again: Rewriter, values: Values, loop: Term, count: int, outputs: tuple[Term, ...], **changed: Any) -> Values:
+    """The kernel with as many blocks for each of its own, the first parts first."""
+    trips = values.trips | {loop.args[0]: loop.args[1] // count}
+    return again.values(values, outputs, blocks=values.blocks * count, grid=(*values.grid, count), trips=trips, **changed)
+
+
 def _first(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...]) -> Values:
     """Each block: the sums over its part of the trips."""
-    number, trips, states, *rest = loop.args
-    own, variable = trips // count, values.variables[number]
-    part = var(BLOCK) // values.blocks
-    again = Rewriter({BLOCK: var(BLOCK) % values.blocks, variable: var(variable) + part * own})
-    shorter = again.builder.make("loop", number, own, again.term(loop).args[2], *rest)
+    again, sums = _shorter(values, loop, count)
     stores = []
-    for k, (tensor, (state, _)) in enumerate(zip(shared, states, strict=True)):
-        sums = again.builder.make("proj", shorter, k, **_shape(again.term(state)))
-        again.terms |= dict.fromkeys(_results(values, loop, k), sums)
-        start = var(BLOCK) * (state.rows * state.cols)
-        stores.append(again.builder.make("store", again.builder.make("given", tensor), start, state.cols, sums))
-    return again.values(
-        values,
-        tuple(stores),
-        shared=shared,
-        blocks=values.blocks * count,
-        grid=(*values.grid, count),
-        trips=values.trips | {number: own},
-    )
+    for tensor, one in zip(shared, sums, strict=True):
+        start = var(BLOCK) * (one.rows * one.cols)
+        stores.append(again.builder.make("store", again.builder.make("given", tensor), start, one.cols, one))
+    return _over_parts(again, values, loop, count, tuple(stores), shared=shared)
 
 
 def _second(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...], cores: int) -> Values:

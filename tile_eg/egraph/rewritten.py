@@ -20,16 +20,18 @@ class Rewriter:
 
     def term(self, t: Term) -> Term:
         if t not in self.terms:
-            shape = {"rows": t.rows, "cols": t.cols, "dtype": t.dtype, "vrows": self._any(t.vrows), "vcols": self._any(t.vcols)}
-            self.terms[t] = self.builder.make(t.op, *map(self._any, t.args), **(shape if t.vrows is not None else {}))
+            valid = {"vrows": self.anything(t.vrows), "vcols": self.anything(t.vcols)}
+            shape = {"rows": t.rows, "cols": t.cols, "dtype": t.dtype} | valid
+            self.terms[t] = self.builder.make(t.op, *map(self.anything, t.args), **(shape if t.vrows is not None else {}))
         return self.terms[t]
 
-    def _any(self, x: Any) -> Any:
+    def anything(self, x: Any) -> Any:
+        """An argument of a term: a term, an index expression, a tuple of them, or what stays as it is."""
         if isinstance(x, Term):
             return self.term(x)
         if isinstance(x, Expr):
             return substitute(x, self.names)
-        return tuple(map(self._any, x)) if isinstance(x, tuple) else x
+        return tuple(map(self.anything, x)) if isinstance(x, tuple) else x
 
     def values(self, v: Values, outputs: tuple[Term, ...], **changed: Any) -> Values:
         """The kernel with these last versions, which this made; what is known of the old terms holds of the new ones."""

@@ -74,7 +74,7 @@ PHYSICAL = [
     "OCons",
 ]
 WRITES = ["Store", "Accumulate"]
-GRID = ["Blocks", "Persistent", "Parts", "Strips"]
+GRID = ["Blocks", "Persistent", "Parts", "Added", "Strips"]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
 RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
 WHOLE = None

@@ -8,7 +8,7 @@ from tile_eg.chips import Chip
 from tile_eg.errors import PlanError
 from tile_eg.ir.index import BLOCK, SUB, less, var
 from tile_eg.ir.machine import cores
-from tile_eg.ir.program import AIC, AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Program, SyncAll, Tile, When
+from tile_eg.ir.program import AIC, AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Program, SyncAll, Tile, WaitFlag, When
 from tile_eg.ir.tasks import free_names, renamed
 
 MIXED = "MIX_AIC_1_2"
@@ -53,6 +53,22 @@ def beside(cube: Program, vector: Program) -> Program:
     stream = (*ahead, *vector.vector, *((PipeBarrier("ALL"), *rest) if rest else ()))
     buffers = (*cube.buffers, *vector.buffers)
     return replace(cube, kernel_type=MIXED, halves=True, buffers=buffers, vector=stream, shared=(*cube.shared, *vector.shared))
+
+
+def added_up(p: Program, tiles: int) -> Program:
+    """A program whose blocks add their sums to an output, but the first `tiles` blocks, one for each tile, store theirs.
+
+    The others add once all cores have met. CannotMeet where the additions are not the last that the cube cores do.
+    """
+    at = next((k for k, n in enumerate(p.cube) if isinstance(n, Instr) and n.atomic), len(p.cube))
+    sums = [n for n in p.cube[at:] if isinstance(n, Instr)]
+    waits = tuple(n for n in p.cube[at:] if isinstance(n, WaitFlag))
+    if p.kernel_type != "AIC_ONLY" or not sums or len(sums) + len(waits) != len(p.cube) - at:
+        raise CannotMeet("its sums do not leave the cube cores at the end")
+    stored = When(less(var(BLOCK), tiles), tuple(replace(n, atomic=False) for n in sums))
+    added = When(less(tiles - 1, var(BLOCK)), tuple(sums))
+    cube = (*p.cube[:at], stored, *waits, SyncAll(), added)
+    return replace(p, kernel_type=MIXED, halves=True, cube=cube, vector=(SyncAll(),))
 
 
 def _alone(p: Program) -> bool:

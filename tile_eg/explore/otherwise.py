@@ -42,7 +42,7 @@ class Otherwise:
 
     def on_grid(self, grid: Node) -> tuple[Candidate | None, str]:
         """The chosen schedule with its tiles given to the cores in another way."""
-        if grid.op in ("Parts", "Strips"):
+        if grid.op in ("Parts", "Added", "Strips"):
             return self._in_phases(grid)
         plain = _plain(self.lowered, whole=True)
         return (plain, "") if grid.op == "Blocks" else self._under(plain.schedule, grid)
@@ -53,7 +53,7 @@ class Otherwise:
         known = (c for c in candidates if (p := c.schedule.parts) and (p.op, p.payload) == (grid.op, grid.payload))
         if found := next(known, None):
             return found, ""
-        find = parted if grid.op == "Parts" else stripped
+        find = stripped if grid.op == "Strips" else parted
         tried, failed = find(grid, self.lowered, self.rank)
         return (tried[0], "") if tried else (None, "; ".join(str(error) for _, error in failed))
 

@@ -24,7 +24,8 @@ FORMS = {
     "skew=0": "by how many half trips work behind a handover between cores is issued later",
     "L0 128,256,64": "the steps m, n, k of a product",
     "rule=NAME": "a schedule with something that this rule made",
-    "grid=24,3,0": "blocks, tiles in a band, direction; or grid=blocks, or grid=parts,4: sums in so many parts; or grid=strips,B",
+    "grid=24,3,0": "blocks, tiles in a band, direction; or grid=blocks, grid=strips,B",
+    "grid=parts,4": "sums in so many parts; also grid=added,4",
     "q in L1=reloaded": "anything in the table of decisions",
 }
 
@@ -97,7 +98,7 @@ def _rule(otherwise: Otherwise, name: str) -> list[Verdict]:
         if name in everything:
             return [Verdict(f"rule {name}", "it was left out of this search")]
         raise TileError(f"there is no rule '{name}'", help=nearest_rule(name, known))
-    if ways := [g for g in otherwise.graph.grids if name in g.rules and g.op in ("Parts", "Strips")]:
+    if ways := [g for g in otherwise.graph.grids if name in g.rules and g.op in ("Parts", "Added", "Strips")]:
         return [_on_grid(otherwise, f"grid: {grid_option(g)}", g) for g in ways]
     members = [n for n in otherwise.graph.nodes if name in n.rules]
     matches = sum(p.matches.get(name, 0) for p in otherwise.lowered.phases)
@@ -120,7 +121,9 @@ def _grid(otherwise: Otherwise, wanted: str) -> list[Verdict]:
 def _spelled(grid: Node) -> str:
     """How a question names a way to give tiles to cores."""
     numbers = ",".join(map(str, grid.payload))
-    return {"Blocks": "blocks", "Parts": f"parts,{numbers}", "Strips": f"strips,{numbers}"}.get(grid.op, numbers)
+    if grid.op == "Blocks":
+        return "blocks"
+    return f"{grid.op.lower()},{numbers}" if grid.op in ("Parts", "Added", "Strips") else numbers
 
 
 def _on_grid(otherwise: Otherwise, title: str, grid: Node) -> Verdict:

@@ -286,9 +286,10 @@ class Program(Printed):
 
     @property
     def added_to(self) -> frozenset[str]:
-        """The tensors to which instructions add atomically: what they hold before the launch counts."""
-        nodes = (n for core in (AIC, AIV) for n in walk(self.core(core)) if isinstance(n, Instr) and n.atomic)
-        return frozenset(n.dst.tensor for n in nodes if isinstance(n.dst, Gm))
+        """The tensors to which instructions only add, atomically: what they hold before the launch counts."""
+        nodes = (n for core in (AIC, AIV) for n in walk(self.core(core)))
+        written = {(n.dst.tensor, n.atomic) for n in nodes if isinstance(n, Instr) and isinstance(n.dst, Gm)}
+        return frozenset(tensor for tensor, atomic in written if atomic and (tensor, False) not in written)
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

@@ -145,6 +145,8 @@ def grid_option(grid: Node | None) -> str:
         return "a block a tile"
     if grid.op == "Parts":
         return f"{grid.payload[0]} parts of each sum"
+    if grid.op == "Added":
+        return f"{grid.payload[0]} parts of each sum, added in GM"
     if grid.op == "Strips":
         return f"{grid.payload[0]} copied in strips first"
     blocks, window, direction = grid.payload

@@ -23,9 +23,12 @@ def schedule_text(schedule: Schedule) -> str:
 
 
 def _phases(schedule: Schedule) -> list[Branch]:
-    if schedule.second is None or schedule.parts is None:
+    if schedule.parts is None:
         return _roots(schedule)
-    meeting = Branch("all cores meet", ("", "", "", "", ", ".join(schedule.parts.rules)))
+    rules = ("", "", "", "", ", ".join(schedule.parts.rules))
+    if schedule.second is None:
+        return [*_roots(schedule), Branch("the first parts are stored; all cores meet; the others are added", rules)]
+    meeting = Branch("all cores meet", rules)
     copied = [(tensor, name) for tensor, name, _ in strides(schedule.second.graph.values)]
     beside = [Branch(f"beside it {name} = {tensor}, in strips of 16 columns") for tensor, name in copied]
     return [*_roots(schedule), *beside, meeting, *_roots(schedule.second)]
