@@ -196,12 +196,25 @@ def _over_tiles(
         alike = [c for c in found[:rivals] if c.microseconds <= NEAR * found[0].microseconds]
         if grids := orders(alike[0].schedule, chip, cores, most):
             planned, failed = _plan_each([s for c in alike for s in with_grids(c.schedule, grids[0], chip)], chip)
-            first = _ranked(planned, model)
+            first = _with_halves(_ranked(planned, model), chip, model)
             others = [replace(first[0].schedule, grid=g) for g in grids[1:]] if first else []
             planned = [(s, Planned(reordered(first[0].planned.program, s), chip)) for s in others]
             made += [*first, *_ranked(planned, model)]
             dropped += failed
     return _fastest_first((*candidates, *made)), dropped
+
+
+ALIKE = 1.02
+"""Persistent schedules that take at most so many times as long as the best are tried with their product in halves, too."""
+
+
+def _with_halves(ranked: tuple[Candidate, ...], chip: Chip, model: RankModel) -> tuple[Candidate, ...]:
+    """The persistent kernels, and the best of them with results that leave L0C in halves, ranked."""
+    from tile_eg.extract.grid import in_halves
+
+    near = (c for c in ranked if c.microseconds <= ALIKE * ranked[0].microseconds)
+    halved = [s for c in near if c.schedule.persistent and (s := in_halves(c.schedule))]
+    return _fastest_first((*ranked, *_ranked(_plan_each(halved, chip)[0], model)))
 
 
 PARTS = {"none": 0, "quick": 2, "full": None}
@@ -301,7 +314,7 @@ def stripped(node: Node, made: Lowered, model: RankModel) -> tuple[tuple[Candida
         return (), ()
     grid, values = first.schedule.grid, with_strips(to_values(made.kernel), node.payload[0])
     planned, dropped = _plan_each([with_grid(s, grid, made.chip) for s in _schedules(values, made)], made.chip)
-    ranked = _ranked(planned, model)
+    ranked = _with_halves(_ranked(planned, model), made.chip, model)
     if not ranked:
         return (), dropped
     turns, before = turns_of_copy(first.planned.program, values, made.chip)

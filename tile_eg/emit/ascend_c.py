@@ -19,7 +19,7 @@ from tile_eg.emit.text_reduce import REDUCTIONS
 from tile_eg.emit.text_select import SELECTIONS
 from tile_eg.emit.text_vector import VECTOR_OPS
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import BLOCK, ONE, SUB, Expr
+from tile_eg.ir.index import BLOCK, ONE, SUB, ZERO, Expr
 from tile_eg.ir.program import (
     AIC,
     AIV,
@@ -83,6 +83,8 @@ def _indented(lines: list[str]) -> list[str]:
 def _core(p: Program, core: str) -> list[str]:
     s = Scope(p, core)
     head = [*_place(p, core, s), *_tensors(s), *_memory(s)]
+    if any(isinstance(n, Instr) and n.unit != ZERO for n in walk(p.core(core))):
+        head.append("AscendC::SetMMRowMajor();  // blocks come in the order in which the fixpipe takes them")
     hoisted = _hoisted(s)
     lets = [f"const int32_t {s.cpp(ix.var(let.name))} = {s.cpp(let.value)};" for let in _lets(s)]
     return [*head, *lets, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
@@ -116,7 +118,7 @@ def _expressions(n: Node) -> list[Expr]:
         case Instr():
             tiles = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []))
             parts = [e for o in tiles for e in ((o.offset,) if hasattr(o, "offset") else (o.slot, o.row, o.col))]
-            return [n.rows, n.cols, n.depth, n.init, n.bound, n.when, *parts]
+            return [n.rows, n.cols, n.depth, n.init, n.bound, n.when, n.unit, *parts]
     return []
 
 

@@ -9,6 +9,7 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Where
 from tile_eg.emit.products import Products
 from tile_eg.emit.tasks import TaskLoop, counts
+from tile_eg.emit.units import by_windows, handovers
 from tile_eg.extract import LoopStep, Schedule, Step, Storage
 from tile_eg.extract.pricing import choice_form
 from tile_eg.extract.schedule import Item, StorageId
@@ -49,6 +50,8 @@ class Lowering:
         }
         self.ahead = {self.names[sid] for sid, s in schedule.storages.items() if s.ahead > 1}
         self.products = Products(self)
+        found = handovers(schedule, chip.architecture)
+        self.handovers = {s: h for s, h in found.items() if self.products.whole(h.product)}
 
     def program(self) -> Program:
         cube, vector = self._stream(AIC), self._stream(AIV)
@@ -137,7 +140,7 @@ class Lowering:
         op = step.node.op
         if op == "ZeroL0C":
             return []
-        nodes = self.products.lower(step, around) if op in ("Mmad", "MmadAcc") else [_LOWER[op](self, step)]
+        nodes = self.products.lower(step, around) if op in ("Mmad", "MmadAcc") else by_windows(self, step, _LOWER[op](self, step))
         trip = (
             {self.values.variables[around[-1].loop]: var(self.values.variables[around[-1].loop]) - step.lag}
             if around and step.lag
@@ -182,6 +185,10 @@ class Lowering:
         where = self.schedule.graph.where[cls if cls is not None else step.node.cls]
         return shared(where, where.tile.vrows, where.tile.vcols)
 
+    def cols_of(self, product: Step) -> int:
+        """Columns of a product's result."""
+        return self.products.tile_of(product).cols
+
     def form(self, cls: int) -> str:
         """How a copy of a class's value runs: flat where its rows lie without gaps."""
         tile = self.schedule.graph.where[cls].tile
@@ -214,7 +221,7 @@ def _shift(node: Instr, trip: dict[str, Expr]) -> Instr:
             return replace(o, offset=substitute(o.offset, trip))
         return Tile(o.buffer, *(substitute(e, trip) for e in (o.slot, o.row, o.col)))
 
-    fields = {f: substitute(getattr(node, f), trip) for f in ("rows", "cols", "depth", "init", "bound", "when")}
+    fields = {f: substitute(getattr(node, f), trip) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
     scratch = operand(node.scratch) if node.scratch else None
     return replace(node, dst=operand(node.dst), srcs=tuple(map(operand, node.srcs)), scratch=scratch, **fields)  # type: ignore[arg-type]
 

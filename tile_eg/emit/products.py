@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tile_eg.egraph.snapshot import Tile as GraphTile
+from tile_eg.emit.units import flag_of
 from tile_eg.extract import LoopStep, Step
 from tile_eg.ir.index import ONE, ZERO, Expr, both, const, less, maximum, minimum, var
 from tile_eg.ir.program import Buffer, Instr, Loop, Node, Tile
@@ -85,13 +87,17 @@ class Products:
         rows, cols = part(tile.vrows, m, cut.m, tile.rows), part(tile.vcols, n, cut.n, tile.cols)
         depth = part(self._depth(step), k, cut.k, tile.depth)
         slot = self._turn(cut, m, n, k, around, len(self.l0[step.node.cls][0].addresses))
-        body = self._one(step, (m * cut.m, n * cut.n, k * cut.k), (rows, cols, depth), slot, self._init(step, k))
+        flags = self._init(step, k), flag_of(self.low, step, cut, k)
+        body = self._one(step, (m * cut.m, n * cut.n, k * cut.k), (rows, cols, depth), slot, flags)
         for index, count in ((k, cut.steps_k), (n, cut.steps_n), (m, cut.steps_m)):
             if count > 1:
                 body = [Loop(str(index), count, tuple(body))]
         return body
 
-    def _one(self, step: Step, at: tuple[Expr, Expr, Expr], size: tuple[Expr, Expr, Expr], slot: Expr, init: Expr) -> list[Node]:
+    def _one(
+        self, step: Step, at: tuple[Expr, Expr, Expr], size: tuple[Expr, Expr, Expr], slot: Expr, flags: tuple[Expr, Expr]
+    ) -> list[Node]:
+        """The loads of one step and its Mmad; `flags` are where that overwrites, and its unit flag."""
         (m, n, k), (rows, cols, depth) = at, size
         a, b = self.l0[step.node.cls]
         ta, tb = self.pick[step.node.children[0]].payload[0].matmul or (False, False)
@@ -103,8 +109,16 @@ class Products:
         return [
             Instr("l1_to_l0a", to_a, (source_a,), rows=rows, depth=depth, transpose=ta),
             Instr("l1_to_l0b", to_b, (source_b,), cols=cols, depth=depth, transpose=tb),
-            Instr("mmad", Tile(c.buffer, c.slot, m, n), (to_a, to_b), rows, cols, depth, init=init),
+            Instr("mmad", Tile(c.buffer, c.slot, m, n), (to_a, to_b), rows, cols, depth, init=flags[0], unit=flags[1]),
         ]
+
+    def tile_of(self, step: Step) -> GraphTile:
+        """What the graph knows of a product."""
+        return self.pick[step.node.children[0]].payload[0]
+
+    def whole(self, step: Step) -> bool:
+        """Whether a product has all rows in one step, and no step is left out where its depth ends."""
+        return self.cuts[step.node.cls].steps_m == 1 and self._depth(step).value == self.tile_of(step).depth
 
     def _index(self, step: Step, dimension: str, count: int) -> Expr:
         return var(f"{self.names[step.node.cls]}_{dimension}") if count > 1 else ZERO

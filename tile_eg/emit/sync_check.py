@@ -148,7 +148,7 @@ def _conflict(u: _Unrolled, other: int, b: Access, me: int, a: Access) -> bool:
     if not (a.write or b.write) or not a.window.overlaps(b.window):  # type: ignore[arg-type]
         return False
     pair = u.runs[other].instr, u.runs[me].instr
-    return not all(i.op == "mmad" and not needs_barrier("M", *_least(u, i)) for i in pair)
+    return not pair[0].hands_over(pair[1]) and not all(i.op == "mmad" and not needs_barrier("M", *_least(u, i)) for i in pair)
 
 
 def _least(u: _Unrolled, i: Instr) -> tuple[int, int]:

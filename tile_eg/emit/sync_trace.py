@@ -362,9 +362,10 @@ class _Walker:
         self.trace.dependences += sorted(found, key=lambda d: (d.before, d.buffers))
 
     def conflicts(self, me: int, a: Access) -> set[Dependence]:
-        out = set()
+        out, instr = set(), self.trace.instances[me].instr
         for other, b in self.live.get(a.cell, ()):
-            if (a.write or b.write) and other != me and a.window.overlaps(b.window):
+            ordered = other == me or instr.hands_over(self.trace.instances[other].instr)
+            if (a.write or b.write) and not ordered and a.window.overlaps(b.window):
                 out.add(Dependence(other, me, (b.buffer, a.buffer)))
         return out
 

@@ -188,7 +188,8 @@ def mmad(s: Scope, i: Instr) -> list[str]:
     squares = any(s.dtype(load.dst) is I8 and not load.transpose for load in s.writers(b.buffer))
     n, k = s.field(i, "n", round_up(i.cols, 32) if squares else i.cols, MMAD), s.field(i, "k", i.depth, MMAD)
     init = {1: "true", 0: "false"}.get(i.init.value if i.init.value is not None else -1, s.cpp(i.init))
-    params, operands = f"AscendC::MmadParams({m}, {n}, {k}, 0, false, {init})", (accumulator(s, i, c), s.slot(a), s.slot(b))
+    params = f"AscendC::MmadParams({m}, {n}, {k}, {s.cpp(i.unit)}, false, {init})"
+    operands = accumulator(s, i, c), s.slot(a), s.slot(b)
     aligned = s.architecture == "dav-2201" and any(load.transpose and s.dtype(load.dst) is F32 for load in s.writers(a.buffer))
     if not aligned:
         return call("Mmad", *operands, params)
@@ -233,7 +234,7 @@ def _fixpipe(s: Scope, i: Instr) -> list[str]:
     stride = padded_rows(s.buffer(tile(i, i.dst))) if to_l1 else stride_of(s, i.dst)
     row = s.field(i, "srcStride", round_up(i.rows, 16), FIELD16)
     sizes = f"{n}, {m}, {row}, {s.field(i, 'dstStride', stride, FIELD32)}"
-    fields = f"{sizes}, {str(i.relu).lower()}, QuantMode_t::{quant}, {scale_bits(s, i)}, 1, 0, 0, 0"
+    fields = f"{sizes}, {str(i.relu).lower()}, QuantMode_t::{quant}, {scale_bits(s, i)}, 1, 0, 0, {s.cpp(i.unit)}"
     types = f"<{dtype.ascend}, {s.dtype(src).ascend}, AscendC::{'CFG_NZ' if to_l1 else 'CFG_ROW_MAJOR'}>"
     dst = s.fractal(tile(i, i.dst), 0, 0) if to_l1 else s.at(i.dst)
     return call(f"Fixpipe{types}", dst, accumulator(s, i, src), f"AscendC::FixpipeParamsV220({fields})")

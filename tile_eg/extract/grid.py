@@ -58,6 +58,22 @@ def with_grids(schedule: Schedule, grid: Node, chip: Chip) -> list[Schedule]:
     return [_with_rings(s, chip) for s in (*found, _roomiest(base, chip, 1))]
 
 
+def in_halves(schedule: Schedule) -> Schedule | None:
+    """The schedule with its one product stepped in halves of its columns, as deep as they can be; None where no rule offers them.
+
+    Where L0C holds one result, the fixpipe then empties a half of it while the cube fills the other one.
+    """
+    cuts = [n for n in schedule.nodes if n.op == "L0"]
+    if len(cuts) != 1 or all(s.slots > 1 for s in schedule.storages.values() if s.level is Level.L0C):
+        return None
+    tile, _, rows, *_ = cuts[0].payload
+    halves = [n for n in schedule.graph.classes[cuts[0].cls] if n.payload[2] == rows and 2 * n.payload[3] == tile.cols]
+    if not halves or cuts[0] in halves:
+        return None
+    deepest = max(halves, key=lambda n: n.payload[4])
+    return replace(schedule, nodes=[deepest if n is cuts[0] else n for n in schedule.nodes])
+
+
 def _roomiest(schedule: Schedule, chip: Chip, copies: int) -> Schedule:
     """The schedule with up to so many copies of UB and what all tiles share made once, unless less then has room."""
     out = []

@@ -133,6 +133,8 @@ class Instr:
     rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`); apart of vOP_rows, whose cols
     fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in both bank groups (rows x 64 bytes, by eights).
     `atomic` (fixpipe and ub_to_gm into a tensor): added to what is there.
+    `unit` of an mmad and of a fixpipe is the unit flag of the blocks of L0C that it touches: 2 keeps them for its own pipe, 3
+    hands them over to the other one, block by block; 0: other flags do.
     `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
     """
 
@@ -154,6 +156,7 @@ class Instr:
     form: str = "flat"
     scratch: Tile | None = None
     when: Expr = ONE
+    unit: Expr = ZERO
     span: Span | None = field(default=None, compare=False)
     rules: tuple[str, ...] = ()
 
@@ -164,6 +167,10 @@ class Instr:
     @property
     def core(self) -> str:
         return PIPES[self.op][0] if self.op in PIPES else AIV
+
+    def hands_over(self, other: Instr) -> bool:
+        """Whether unit flags order the two: an mmad and a fixpipe of the same blocks of L0C."""
+        return {self.op, other.op} == {"mmad", "fixpipe"} and ZERO not in (self.unit, other.unit)
 
     def reads(self) -> tuple[Operand, ...]:
         """What it reads, an accumulated or overwritten destination included."""

@@ -148,7 +148,7 @@ def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
             raise TileError(f"{i.op} cannot use {level} here", i.span, help=f"this operand lies in {' or '.join(levels)}")
     if i.atomic and not (i.op in ("fixpipe", "ub_to_gm") and isinstance(i.dst, Gm)):
         raise TileError(f"{i.op} cannot add atomically here", i.span, help="a fixpipe or ub_to_gm into a tensor can")
-    for e in (i.rows, i.cols, i.depth, i.init, i.bound, i.when, *_offsets(i)):
+    for e in (i.rows, i.cols, i.depth, i.init, i.bound, i.when, i.unit, *_offsets(i)):
         _known(e, scope, i.span)
 
 

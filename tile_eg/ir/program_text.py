@@ -53,7 +53,7 @@ from tile_eg.ir.types import DTYPES, Level
 
 OPS = (*PIPES, *VECTOR)
 WORDS = ("transpose", "relu", "swap", "atomic")
-OPTIONS = ("scalar", "init", "bound", "other", "form", "when")
+OPTIONS = ("scalar", "init", "bound", "other", "form", "when", "unit")
 DEFAULTS = {f.name: f.default for f in fields(Instr)}
 
 
@@ -306,7 +306,7 @@ class _Parser(Tokens):
 
     def _options(self) -> dict:
         read: dict[str, Callable] = {"scalar": self.real, "other": self.real, "steps": self._pair, "scratch": self._tile}
-        read |= dict.fromkeys(("init", "bound", "when"), self.expr)
+        read |= dict.fromkeys(("init", "bound", "when", "unit"), self.expr)
         read |= {"form": lambda: self.need("flat", "rows", "blocks", "apart"), **{w: (lambda: True) for w in WORDS}}
         out = {}
         while word := self.take(*read):

@@ -12,8 +12,11 @@ from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Operand, Program, Set
 
 
 def tasks(body: tuple[Node, ...], blocks: int, tiles: Sequence[Let], names: Mapping[str, str]) -> Tasks:
-    """The loop of block b over the turns b, b + blocks, ... through as many tiles; `tiles` name what a turn works on."""
-    total = next(let.most for let in tiles if let.name == names["tile"]) + 1
+    """The loop of block b over the turns b, b + blocks, ... through as many tiles; `tiles` name what a turn works on.
+
+    The name of the tile is that in `names`, or the last one.
+    """
+    total = next(let.most for let in tiles if let.name == names.get("tile", tiles[-1].name)) + 1
     until = wrap(-(-total // blocks)) if total % blocks == 0 else (total + blocks - 1 - var(BLOCK)) // blocks
     return Tasks(names["task"], -(-total // blocks), body, until=until, lets=tuple(tiles))
 
@@ -115,6 +118,6 @@ def _instr(i: Instr, meaning: Mapping[str, Expr]) -> Instr:
             return replace(o, offset=substitute(o.offset, meaning))
         return Tile(o.buffer, *(substitute(e, meaning) for e in (o.slot, o.row, o.col)))
 
-    sizes = {f: substitute(getattr(i, f), meaning) for f in ("rows", "cols", "depth", "init", "bound", "when")}
+    sizes = {f: substitute(getattr(i, f), meaning) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
     scratch = operand(i.scratch) if i.scratch else None
     return replace(i, dst=operand(i.dst), srcs=tuple(map(operand, i.srcs)), scratch=scratch, **sizes)  # type: ignore[arg-type]

@@ -94,10 +94,26 @@ class Pipe:
         self.starts.append(start)
         return start
 
+    def run_along(self, price: Price, issued: float, other: tuple[float, float]) -> tuple[float, float]:
+        """An instruction that follows another pipe's block by block: it starts and ends no earlier; when it did."""
+        start = max(self.ready, issued, other[0])
+        self.ready = end = max(start + price.busy, other[1])
+        self.done = max(self.done, end + price.fill)
+        self.starts.append(start)
+        return start, end
+
     def wake(self) -> None:
         """Starts what waited, up to the next wait without a flag."""
         while self.waiting and self.waiting[0][0]():
             self.waiting.popleft()
+
+
+@dataclass
+class Unit:
+    """Blocks of L0C under unit flags: when the last mmad filled them (None: nothing is there), and the fixpipe drained them."""
+
+    filled: tuple[float, float] | None = None
+    drained: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(eq=False)
@@ -131,6 +147,7 @@ class Core:
         self.loops: list[Place] = []
         self.flags: defaultdict[tuple[str, str, int], deque[float]] = defaultdict(deque)
         self.arrivals: defaultdict[tuple[str, int], deque[tuple[float, str]]] = defaultdict(deque)
+        self.units: defaultdict[tuple[str, int, int, int], Unit] = defaultdict(Unit)
         self.partners: list[Core] = []
         self.peers: dict[str, Core] = {}
         self.uses: list[Use] = []

@@ -37,7 +37,7 @@ def shapes_of(loop: Loop, settle: Callable[[Expr], Expr]) -> list[Shape]:
 def _expressions(nodes: Sequence[Node], inner: Mapping[str, int]) -> Iterator[tuple[Expr, Mapping[str, int]]]:
     for node in nodes:
         if isinstance(node, Instr):
-            yield from ((e, inner) for e in (node.when, node.rows, node.cols, node.depth) if e.op != "const")
+            yield from ((e, inner) for e in (node.when, node.rows, node.cols, node.depth, node.unit) if e.op != "const")
         elif isinstance(node, Loop):
             if node.until is not None:
                 yield node.until, inner

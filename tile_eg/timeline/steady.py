@@ -39,6 +39,9 @@ def state_of(core: Core) -> State | None:
     for arrival in core.arrivals.values():
         pending.append(len(arrival))
         times += [time for time, _ in arrival]
+    for unit in core.units.values():
+        pending.append(unit.filled is not None)
+        times += (*(unit.filled or ()), *unit.drained)
     return State(times, pending, [use.times for use in core.uses])
 
 
@@ -78,6 +81,9 @@ def jump(core: Core, before: State, now: State, periods: int) -> None:
     for arrival in core.arrivals.values():
         for i, (time, pipe_name) in enumerate(arrival):
             arrival[i] = time + next(steps), pipe_name
+    for unit in core.units.values():
+        unit.filled = (unit.filled[0] + next(steps), unit.filled[1] + next(steps)) if unit.filled else None
+        unit.drained = unit.drained[0] + next(steps), unit.drained[1] + next(steps)
     for i, use in enumerate(core.uses):
         use.times += periods * (now.uses[i] - (before.uses[i] if i < len(before.uses) else 0))
     core.jumped = True

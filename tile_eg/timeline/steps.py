@@ -8,9 +8,9 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Protocol
 
-from tile_eg.ir.index import Expr, evaluate, variables
-from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, When, walk
-from tile_eg.timeline.cores import Core, Pipe, Place, Span, Step, Use
+from tile_eg.ir.index import ZERO, Expr, evaluate, variables
+from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, Tile, When, walk
+from tile_eg.timeline.cores import Core, Pipe, Place, Span, Step, Unit, Use
 from tile_eg.timeline.expressions import compiled
 from tile_eg.timeline.flags import sync_step
 from tile_eg.timeline.shapes import shapes_of
@@ -120,7 +120,8 @@ def instruction(core: Core, node: Instr, prices: Prices, on: str = "") -> Step:
     """Issues an instruction to pipe `on`, or to its own: it waits for room in the queue, and runs when the pipe is free."""
     pipe, issue = core.pipe(on or node.pipe, node), core.chip.sync.scalar_issue
     depth, starts, waiting = core.chip.limits.queue_depth, pipe.starts, pipe.waiting
-    use_of, run = _uses(core, node, prices, pipe), _runner(core, node, pipe)
+    use_of, runner_of = _uses(core, node, prices, pipe), _runners(core, node, pipe)
+    fixed = runner_of() if node.unit == ZERO else None
 
     def step() -> bool:
         if len(waiting) >= depth:
@@ -129,15 +130,58 @@ def instruction(core: Core, node: Instr, prices: Prices, on: str = "") -> Step:
         if len(starts) == depth and starts[0] > clock:
             clock = starts[0]
         core.clock = clock = clock + issue
-        use = use_of()
+        use, run = use_of(), fixed or runner_of()
         use.times += 1
-        if waiting:
+        if waiting or not run(use.price, clock):
             waiting.append((partial(run, use.price, clock), node, dict(core.env)))
-        else:
-            run(use.price, clock)
         return True
 
     return step
+
+
+def _runners(core: Core, node: Instr, pipe: Pipe) -> Any:
+    """What gives, when an instruction is issued, what runs it: under a unit flag that depends on its blocks."""
+    if node.unit == ZERO:
+        return lambda: _runner(core, node, pipe)
+    tile = node.dst if node.op == "mmad" else node.srcs[0]
+    assert isinstance(tile, Tile)
+    slot, row, col, flag = (compiled(core.settle(e)) for e in (tile.slot, tile.row, tile.col, node.unit))
+    along, env, record = (_fill if node.op == "mmad" else _drain), core.env, core.record
+
+    def runner() -> Any:
+        unit, hands_over, trips = core.units[tile.buffer, slot(env), row(env), col(env)], flag(env) == 3, dict(env)
+
+        def run(price: Price, issued: float) -> bool:
+            found = along(core, unit, pipe, price, issued, hands_over)
+            if found and record is not None:
+                record.spans.append(Span(core.name, pipe.name, node, *found, found[1] + price.fill, trips))
+            return found is not None
+
+        return run
+
+    return runner
+
+
+def _fill(core: Core, unit: Unit, pipe: Pipe, price: Price, issued: float, last: bool) -> tuple[float, float] | None:
+    """An mmad: it writes block by block where the fixpipe has read; the last one hands the blocks over."""
+    if unit.filled is not None:
+        return None
+    found = pipe.run_along(price, issued, unit.drained)
+    if last:
+        unit.filled = found[0] + price.fill, found[1] + price.fill
+        core.pipes["FIX"].wake()
+    return found
+
+
+def _drain(core: Core, unit: Unit, pipe: Pipe, price: Price, issued: float, last: bool) -> tuple[float, float] | None:
+    """A fixpipe: it reads block by block where the last mmad has written, and hands the blocks back."""
+    if unit.filled is None:
+        return None
+    found = pipe.run_along(price, issued, unit.filled)
+    if last:
+        unit.filled, unit.drained = None, found
+        core.pipes["M"].wake()
+    return found
 
 
 def _runner(core: Core, node: Instr, pipe: Pipe) -> Any:

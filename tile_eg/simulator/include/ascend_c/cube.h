@@ -244,4 +244,8 @@ inline void SetHF32Mode(bool on) { tile_sim::set_hf32(on); }
 inline void SetHF32TransMode(HF32TransMode mode) { tile_sim::set_hf32_rounding(mode == HF32TransMode::NEAREST_ZERO); }
 inline void SetHF32TransMode(bool toZero) { tile_sim::set_hf32_rounding(toZero); }
 
+// The order in which a product's blocks appear: here all of them appear at once.
+inline void SetMMColumnMajor() {}
+inline void SetMMRowMajor() {}
+
 }  // namespace AscendC
