@@ -65,6 +65,7 @@ NESTS = {
     "nest of a choice, constant first": "select(0.5 < x[i, j], x[i, j], v[i])",
     "nest of a mask": "select(x[i, j] > 0.5, x[i, j], 0)",
     "nest of a choice by place": "select(i >= j, x[i, j], 0)",
+    "nest of a value and its mask by place": "x[i, j] * select(i >= j, x[i, j], 0)",
     "nest of a place": "x[i, j] * (i + 2*j + 3)",
 }  # fmt: skip
 INDEX = """

@@ -27,7 +27,7 @@ KERNELS = {
     "row maxima": ["v-reduce", "v-reduce-blocks"],
     "nest of a choice": ["v-choose"],
     "nest of a choice by a constant": ["v-choose-const"],
-    "nest of a choice by place": ["v-choose-index", "v-ramp", "v-mask-index"],
+    "nest of a choice by place": ["v-choose-index", "v-ramp", "v-mask-index", "v-mask-in-place"],
     "nest of a mask": ["v-mask"],
     "nest of an index": ["v-add-index"],
     "nest of a cast": ["v-cast"],

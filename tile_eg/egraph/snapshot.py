@@ -51,6 +51,7 @@ PHYSICAL = [
     "VChoI",
     "VMask",
     "VMaskI",
+    "VMaskOn",
     "VAddI",
     "VRamp",
     "VCopy",

@@ -11,6 +11,7 @@ from tile_eg.emit.products import Products
 from tile_eg.emit.tasks import TaskLoop, counts
 from tile_eg.emit.units import by_windows, handovers
 from tile_eg.extract import LoopStep, Schedule, Step, Storage
+from tile_eg.extract.masks import needed
 from tile_eg.extract.pricing import choice_form
 from tile_eg.extract.schedule import Item, StorageId
 from tile_eg.ir.index import ONE, SUB, ZERO, Expr, both, const, less, maximum, minimum, substitute, var
@@ -347,12 +348,16 @@ def _choice(low: Lowering, step: Step) -> Instr:
     op, *rest = step.node.payload
     where, sources = low.schedule.graph.where, tuple(map(low.tile, step.srcs))
     form = choice_form(where[step.node.children[0]], where[step.node.cls])
-    kind = {"VCho": "vchoose", "VMask": "vmask", "VMaskI": "vmask"}.get(step.node.op, "vchooses")
+    kind = {"VCho": "vchoose", "VMask": "vmask", "VMaskI": "vmask", "VMaskOn": "vmask"}.get(step.node.op, "vchooses")
     assert step.scratch is not None
     made = Instr(f"{kind}_{op}", low.tile(step.dst), sources, *low.valid(step), form=form, scratch=low.tile(step.scratch))
     number = rest[0] if rest else 0.0
     made = replace(made, other=rest[1] if len(rest) > 1 else 0.0)
     return replace(made, bound=number) if isinstance(number, Expr) else replace(made, scalar=number)
+
+
+def _mask_in_place(low: Lowering, step: Step) -> Instr:
+    return replace(_choice(low, step), when=needed(low.schedule.graph, step.node))
 
 
 def _ramp(low: Lowering, step: Step) -> Instr:
@@ -362,7 +367,16 @@ def _ramp(low: Lowering, step: Step) -> Instr:
     h, w = where.shape
     start = var(SUB) * (i * h if where.share == 0 else j * w if where.share == 1 else 0)
     cols = buffer.cols if buffer.rows == 1 else buffer.pitch
-    return Instr("vramp", low.tile(step.dst), (), const(buffer.rows), const(cols), bound=start, steps=(i, j))
+    made = Instr("vramp", low.tile(step.dst), (), const(buffer.rows), const(cols), bound=start, steps=(i, j))
+    return replace(made, when=_wanted(low, step))
+
+
+def _wanted(low: Lowering, step: Step) -> Expr:
+    """1 where positions are looked at: masks in place in the same trip of the same loop look at them only where they are made."""
+    readers = [s for s, _ in low.schedule.walk() if step.dst in s.srcs]
+    alike = all((s.node.op, s.region, s.lag) == ("VMaskOn", step.region, step.lag) for s in readers)
+    wanted = {needed(low.schedule.graph, s.node) for s in readers} if alike else set()
+    return wanted.pop() if len(wanted) == 1 else ONE
 
 
 def _fill(low: Lowering, step: Step) -> Instr:
@@ -412,6 +426,7 @@ _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "VChoI": _choice,
     "VMask": _choice,
     "VMaskI": _choice,
+    "VMaskOn": _mask_in_place,
     "VRamp": _ramp,
     "VDup": _fill,
     "VDupIn": _fill,

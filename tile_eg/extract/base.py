@@ -12,7 +12,8 @@ from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 
 DECISIONS = {
-    "Stages", "Skew", "L0", "State", "Keep", "NextCp", "VCopy", "VMulAdd", "VAxpy", "Mmad", "MmadAcc", "FixToGM", "FixToWS",
+    "Stages", "Skew", "L0", "State", "Keep", "NextCp", "VCopy", "VMulAdd", "VAxpy", "VMaskOn", "Mmad", "MmadAcc", "FixToGM",
+    "FixToWS",
     "FixToL1", "UBToGM", "UBToWS", "WsToUB", "WsToL1", "GmToUB", "GmToL1", "GmToL1Ahead", "GmToL1Strips",
     "FixToUB", "UBToL1", "L1ToUB",
 }  # fmt: skip

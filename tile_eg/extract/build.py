@@ -154,7 +154,7 @@ class Builder:
         if node.op == "VRedBlock":
             rows, cols = self.graph.where[node.children[0]].shape
             return self._room(node, 1, rows * sum(left for _, left in block_steps(cols) if left > 1))
-        if node.op in ("VCho", "VChoS", "VChoI", "VMask", "VMaskI"):
+        if node.op in ("VCho", "VChoS", "VChoI", "VMask", "VMaskI", "VMaskOn"):
             compared = self.graph.where[node.children[0]]
             return self._room(node, 1, bit_elements(compared, self.graph.where[node.cls]), "bits")
         if node.op != "VRed" or node.payload[0] != 1:

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from tile_eg.chips import Chip
 from tile_eg.cost_models import SearchModel, node_cost
 from tile_eg.egraph import Graph, Node, Where
+from tile_eg.extract.masks import share
 from tile_eg.extract.selection import trips_ahead
 from tile_eg.ir.program import AIC, AIV, PIPES
 from tile_eg.ir.types import F32
 from tile_eg.timeline.instruction import Work
 
 PAIRS = ("VBin", "VBinR", "VBinC", "VAxpy")  # their operands are put into different bank groups (extract/banks.py)
-ONE_BY_ONE = ("VMask", "VMaskI")  # they read one operand after the other
+ONE_BY_ONE = ("VMask", "VMaskI", "VMaskOn")  # they read one operand after the other
 
 
 @dataclass(frozen=True)
@@ -61,13 +62,24 @@ class Pricer:
         blocks = graph.values.blocks
         self.cores = {AIC: min(blocks, chip.cube_cores), AIV: min(2 * blocks, chip.vector_cores)}
         self.known: dict[Work, dict[str, float]] = {}
+        self.shares = self._shares()
+
+    def _shares(self) -> dict[int, float]:
+        """In which part of their trips masks in place are made, and the positions that they look at in the same loop."""
+        out: dict[int, float] = {}
+        for n in self.graph.nodes:
+            if n.op == "VMaskOn":
+                out[n.index] = share(self.graph, n)
+                positions = (m for m in self.graph.classes[n.children[0]] if m.op == "VRamp" and m.region == n.region)
+                out |= {m.index: max(out[n.index], out.get(m.index, 0.0)) for m in positions}
+        return out
 
     def price(self, node: Node) -> Price:
         counted = Counter(self.works(node))
         out: dict[str, float] = {}
         for work, n in counted.items():
             for pipe, c in self._of(work).items():
-                out[pipe] = out.get(pipe, 0.0) + n * c / trips_ahead(node)
+                out[pipe] = out.get(pipe, 0.0) + n * c * self.shares.get(node.index, 1.0) / trips_ahead(node)
         return Price({p: max(1, round(c)) for p, c in out.items() if c > 0}, tuple(counted.items()))
 
     def _of(self, work: Work) -> dict[str, float]:
@@ -236,6 +248,7 @@ _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "VChoI": _choice("chooses"),
     "VMask": _choice("mask"),
     "VMaskI": _choice("mask"),
+    "VMaskOn": _choice("mask"),
     "VRamp": lambda p, n: [p.vector("vramp", n, "flat")],
     "VCopy": lambda p, n: [p.vector("vcopy", n, "flat")],
     "NextCp": lambda p, n: [p.vector("vcopy", n, "flat")],

@@ -9,7 +9,7 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.ir.program import AIC, AIV
 
 ALIAS = {"Give", "Keep", "NextIn"}
-OVERWRITES = {"VAxpy": 1, "VMulAdd": 2, "MmadAcc": 1}
+OVERWRITES = {"VAxpy": 1, "VMulAdd": 2, "VMaskOn": 1, "MmadAcc": 1}
 STORES = {"FixToGM", "UBToGM"}
 TOUCHES = {
     "FixToGM": AIC, "GmToL1": AIC, "GmToL1Ahead": AIC, "GmToL1Strips": AIC, "UBToGM": AIV, "GmToUB": AIV

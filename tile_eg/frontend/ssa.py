@@ -313,7 +313,7 @@ class Converter:
         self.parents[loop], self.trips[loop] = self.inside[-1], max(2, s.extent)
         self.fewest[loop] = self.trips[loop]
         if s.count is not None:
-            self.counts[loop] = self.index(s.count)
+            self.counts[loop] = ix.simplified(self.index(s.count), self.tiles.ranges)
             self.fewest[loop] = extremes(self.counts[loop], self.tiles.ranges)[0]
         self.inside.append(loop)
         self.tiles.ranges[variable] = (0, s.extent - 1)

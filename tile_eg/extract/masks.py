@@ -1,0 +1,56 @@
+"""Masks by position that change nothing in most tiles, as in causal attention below the diagonal: when they have to be made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tile_eg.egraph import Graph, Node
+from tile_eg.egraph.snapshot import Tile
+from tile_eg.ir.index import BLOCK, ONE, Expr, const, less, variables
+
+SAMPLE = 256  # blocks
+
+
+def needed(graph: Graph, node: Node) -> Expr:
+    """1 where a mask in place may change an element of its tile: where some position of the whole tile does not compare."""
+    op, bound = node.payload[:2]
+    least, most = _ends(graph.where[node.children[0]].tile)
+    fails = {"lt": less(bound, most + 1), "le": less(bound, most), "gt": less(least, bound + 1), "ge": less(least, bound)}
+    return fails.get(op, ONE)
+
+
+def _ends(positions: Tile) -> tuple[Expr, Expr]:
+    """The least and the greatest position of a tile of them."""
+    i, j = positions.ramp or (0, 0)
+    ends = [step * (n - 1) for step, n in ((i, positions.rows), (j, positions.cols))]
+    return const(sum(min(0, e) for e in ends)), const(sum(max(0, e) for e in ends))
+
+
+def share(graph: Graph, node: Node) -> float:
+    """In which part of all trips in all blocks a mask has to be made; of many blocks a sample is looked at."""
+    import numpy as np
+
+    from tile_eg.timeline.arrays import values
+
+    condition, v = needed(graph, node), graph.values
+    loops = [loop for loop in v.trips if v.variables[loop] in variables(condition)]
+    axes: dict[str, Any] = {BLOCK: np.arange(0, v.blocks, max(1, v.blocks // SAMPLE))}
+    for n, loop in enumerate(loops):
+        axes[v.variables[loop]] = np.arange(v.trips[loop]).reshape(-1, *[1] * (n + 1))
+    runs = _runs(graph, loops, axes)
+    return float((values(condition, axes) * runs).sum() / max(1, runs.sum()))
+
+
+def _runs(graph: Graph, loops: list[int], axes: Mapping[str, Any]) -> Any:
+    """1 for each trip that a block has."""
+    import numpy as np
+
+    from tile_eg.timeline.arrays import values
+
+    v = graph.values
+    runs = np.ones(np.broadcast_shapes(*(np.shape(axis) for axis in axes.values())), int)
+    for loop in loops:
+        if loop in v.counts:
+            runs = runs * (axes[v.variables[loop]] < values(v.counts[loop], axes))
+    return runs
