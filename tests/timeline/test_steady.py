@@ -13,6 +13,7 @@ from tile_eg.chips import load_chip
 from tile_eg.ir.index import Expr, const, less, minimum, var
 from tile_eg.ir.program import Loop, Node, Program, When
 from tile_eg.timeline.engine import run
+from tile_eg.timeline.steady import KEPT, Together
 
 CHIP = load_chip("910B2")
 
@@ -115,3 +116,10 @@ def test_what_nobody_looks_at_is_not_kept() -> None:
     plain, kept = run(gemm_program(20, 2), CHIP, record=False), run(gemm_program(20, 2), CHIP)
     assert plain.spans == plain.handovers == ()
     assert plain.cycles == kept.cycles
+
+
+def test_where_no_rhythm_is_found_only_the_last_rounds_are_kept() -> None:
+    together = Together([])
+    for _ in range(10 * KEPT):
+        together.round()
+    assert len(together.seen) == KEPT

@@ -6,6 +6,7 @@ number of cycles (or not at all: a pipe that is not used), and the work of the t
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from tile_eg.timeline.shapes import periods_ahead
 
 LEAST_TRIPS = 3
 LONGEST_PERIOD = 12
+KEPT = 2 * LONGEST_PERIOD + 1  # states that are looked at: two periods and their ends
 TOLERANCE = 1e-5
 
 
@@ -105,11 +107,11 @@ class Watch:
 
     def __init__(self, core: Core, place: Place, nested: bool) -> None:
         self.core, self.place, self.nested = core, place, nested
-        self.states: list[State | None] = []
+        self.states: deque[State | None] = deque(maxlen=KEPT)
         self.known: dict[int, float] = {}
 
     def start(self) -> None:
-        self.states = []
+        self.states.clear()
 
     def trip(self) -> None:
         states = self.states
@@ -136,7 +138,7 @@ class Watch:
         assert before is not None and now is not None
         jump(self.core, before, now, ahead)
         self.core.env[self.place.var] += period * ahead
-        self.states = []
+        self.states.clear()
 
 
 # ---- cores that wait for each other -----------------------------------------------------------------------------------------
@@ -149,7 +151,7 @@ class Together:
 
     def __init__(self, cores: Sequence[Core]) -> None:
         self.cores = cores
-        self.seen: list[list[tuple[int, Trips, State | None]]] = []
+        self.seen: deque[list[tuple[int, Trips, State | None]]] = deque(maxlen=KEPT)
 
     def round(self) -> None:
         self.seen.append([(c.at, [(p, c.env[p.var]) for p in c.loops], state_of(c)) for c in self.cores])
@@ -170,7 +172,7 @@ class Together:
             assert move and before[2] and now[2]
             jump(core, before[2], now[2], ahead)
             core.env[move[0].var] += move[1] * ahead
-        self.seen = []
+        self.seen.clear()
         return True
 
 
