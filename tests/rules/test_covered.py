@@ -11,8 +11,8 @@ from tile_eg.rules import registry
 
 TESTS = Path(__file__).parents[1]
 ELSEWHERE = {
-    "deeper-panels": "rules/test_panels.py", "whole-panels": "rules/test_panels.py", "product-in-two": "rules/test_panels.py",
-    "product-in-two-tb": "rules/test_panels.py", "split-depth": "test_split_depth.py",
+    "deeper-panels": "rules/test_tiling.py", "whole-panels": "rules/test_tiling.py", "product-in-two": "rules/test_tiling.py",
+    "product-in-two-tb": "rules/test_tiling.py", "split-depth": "test_split_depth.py", "split-depth-added": "test_split_depth.py",
     "operand-in-strips": "test_operand_in_strips.py", "gm-l1-strips": "test_operand_in_strips.py",
 }  # fmt: skip
 """Rules that rewrite loops, or long products, and those of two phases: the files with their laws."""
