@@ -19,6 +19,7 @@ LARGE: dict[str, tuple[str, dict[str, int]]] = {
     "vector_add 4096": ("vector_add", {"M": 4096, "N": 4096}),
     "flash_attention 2048": ("flash_attention", {"S": 2048, "BM": 128, "BN": 128, "D": 128}),
     "flash_attention of three trips": ("flash_attention", {"S": 192}),
+    "layer_norm 16384x1024": ("layer_norm", {"M": 16384, "N": 1024}),
     "softmax 8192x1024": ("softmax", {"M": 8192, "N": 1024}),
 }
 ON_950 = {
@@ -29,6 +30,7 @@ ON_950 = {
 SUFFIX = " on the 950"
 SHOWN_BY = {
     "v-scalar": "UB full: x + 2", "persistent": "softmax 8192x1024", "keep": "flash_attention 2048",
+    "v-sum-of-products": "layer_norm 16384x1024",
     "row-operand": "UB full: x - v[:, None]", "row-operand-left": "UB full: v[:, None] - x",
     "index-const": "places", "flat-ramp": "UB full: x + the block in a nest",
     "add-index": "UB full: x + the block", "index-add": "UB full: the block + x", "skew": "flash_attention of three trips",

@@ -198,6 +198,14 @@ kernel move[M={rows}, N={cols}](X: {source}[M, N]) -> C: {target}[M, N] {{
 }}
 """
 TILES = {
+    "sums of squares": """
+kernel squares[M=16, N=1024](X: f32[M, N]) -> C: f32[M] {
+  grid bx = 1
+  shared x: f32[M, N]
+  x = X[0, 0]
+  C[0] = rowsum(x * x)
+}
+""",
     "long rows less their values": """
 kernel less[M=16, N=1024](X: f32[M, N], V: f32[M]) -> C: f32[M, N] {
   grid bx = 1

@@ -96,6 +96,17 @@ def test_a_reduction_by_blocks_computes_what_one_by_rows_does(cols: int) -> None
     )
 
 
+@pytest.mark.parametrize("cols", [64, 128, 512, 576, 1024])
+def test_sums_of_products_go_through_the_room_of_half_of_them(cols: int) -> None:
+    check([Case("vrowdot", F32, rows, cols) for rows in (2, 4, 12) if rows * cols <= 8192])
+
+
+@pytest.mark.parametrize("bad", [{"cols": 96}, {"gap": 1}, {"dtype": F16}, {"rows": 3}], ids=str)
+def test_sums_of_products_refuse_what_has_no_equal_parts(bad: dict) -> None:
+    with pytest.raises(EmitError, match="takes whole rows of f32 in 2 parts"):
+        check([Case(**{"op": "vrowdot", "dtype": F32, "rows": 16, "cols": 128, **bad})])
+
+
 @pytest.mark.parametrize("tail", [0, 3])
 def test_long_rows_meet_their_operand_in_either_bank_group(tail: int) -> None:
     rows = [(op, dtype, n) for op in ("vsub_rows", "vdiv_rows") for dtype in (F32, F16) for n in (4, 8, 12)]

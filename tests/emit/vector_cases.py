@@ -14,7 +14,7 @@ import numpy as np
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, ONE, ZERO, Expr
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.machine import block_steps
+from tile_eg.ir.machine import block_steps, dot_elements
 from tile_eg.ir.program import Buffer, Gm, Instr, Node, Program, Tile
 from tile_eg.ir.types import BF16, F16, F32, DType, Level
 
@@ -145,7 +145,7 @@ class _Builder:
     def build(self) -> None:
         c, name = self.case, self.case.op
         if name.startswith(("vrow", "vcol")):
-            return self.reduction()
+            return self.reduction() if name != "vrowdot" else self.dot()
         if name == "vcast":
             dst = self.buffer(c.rows, c.cols, c.target, c.gap)
             source = self.load(c.dtype)
@@ -196,6 +196,12 @@ class _Builder:
             self.run(name, dst, a, scalar=c.scalar)
         return dst
 
+    def dot(self) -> None:
+        c = self.case
+        dst, sources = self.buffer(1, c.rows, c.dtype), (self.load(c.dtype), self.load(c.dtype))
+        self.run(c.op, dst, *sources, form="blocks", scratch=self.buffer(1, dot_elements(c.rows, c.cols), c.dtype))
+        self.store(dst, (c.rows,), ZERO, ONE, self.rows)
+
     def reduction(self) -> None:
         c = self.case
         along_rows = c.op.startswith("vrow")
@@ -230,6 +236,8 @@ def meaning(c: Case, inputs: Sequence[np.ndarray]) -> np.ndarray:
         return x[0] + c.scalar * x[1]
     if c.op == "vmuladd":
         return x[0] + x[1] * x[2]
+    if c.op == "vrowdot":
+        return np.sum(x[0] * x[1], axis=1)
     if c.op.startswith(("vrow", "vcol")):
         axis = 1 if c.op.startswith("vrow") else 0
         parts = np.split(x[0], [c.cols if axis else c.rows], axis) if c.reduces_split else [x[0]]
@@ -251,7 +259,7 @@ def tolerance(c: Case) -> float:
     """Relative to 1 + |value|: rounding of the type, of long sums, of the approximate instructions (contract, clause 17)."""
     if c.op in APPROXIMATE:
         return 2e-3 if c.dtype is F16 else 2e-4
-    terms = {"vrowsum": c.shape[1], "vcolsum": c.shape[0]}.get(c.op, 2)
+    terms = {"vrowsum": c.shape[1], "vrowdot": c.shape[1], "vcolsum": c.shape[0]}.get(c.op, 2)
     unit = {F16: 2**-10, BF16: 2**-7, F32: 2**-22}
     worst = max(unit[c.dtype], unit[c.target]) if c.op == "vcast" else unit[c.dtype]
     return worst * max(2.0, terms**0.5 * 4)

@@ -7,13 +7,15 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.extract.kernels import CHIP, TRICKY, graph_of
+from tests.extract.kernels import CHIP, TRICKY, graph_of, kernel
+from tile_eg.compiler import lower
 from tile_eg.extract import extract
-from tile_eg.extract.memory import ON_CHIP, Life, _pack, lifetimes
+from tile_eg.extract.memory import ON_CHIP, Life, _pack, kept_for_tiles, lifetimes
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.types import F32, Level
 
 SOFTMAX = Path(__file__).parents[2] / "examples/softmax.tile"
+NORM = (Path(__file__).parents[2] / "examples/layer_norm.tile").read_text()
 lives = st.tuples(st.integers(0, 40), st.integers(0, 12), st.integers(1, 30)).map(lambda t: (t[0], t[0] + t[1], 32 * t[2]))
 
 
@@ -48,6 +50,21 @@ def test_a_result_never_takes_a_shifted_part_of_its_operand():
     a, b = Life(0, 2), Life(3, 9, in_place_of={0})
     places, _ = _pack([(0, a, storage(0, 64)), (1, b, storage(1, 96))], 32)
     assert places[1] >= 64
+
+
+def test_what_is_still_being_stored_keeps_its_place_in_the_next_tile():
+    out, early, late = Life(20, 21, drained=5), Life(3, 4), Life(8, 9)
+    group = [(i, life, storage(i, 64)) for i, life in enumerate((out, early, late))]
+    places, used = _pack(group, 32)
+    assert places[1] != places[0] == places[2] and used == 128
+
+
+def test_what_only_what_is_made_once_reads_leaves_its_place_to_the_tiles():
+    best = lower(kernel(NORM, M=65536)).candidates[0].schedule
+    kept = kept_for_tiles(best)
+    x = next(s for s in best.storages.values() if s.name == "x")
+    before = [best.addresses[i][0] for i in best.once - kept if best.storages[i].level is Level.UB]
+    assert kept and before and all(at < best.addresses[x.id][-1] + x.slot_bytes for at in before)
 
 
 def test_every_example_stays_within_its_memories():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 from benchmarks.rules.kernels import small
 from tests.extract.kernels import CHIP, graph_of, pricer
@@ -10,8 +11,10 @@ from tile_eg.compiler import Lowered, lower
 from tile_eg.egraph import Node
 from tile_eg.extract import extract
 from tile_eg.extract.selection import is_half
+from tile_eg.frontend.text import load_text
 from tile_eg.search import search_options
 
+NORM = (Path(__file__).parents[2] / "examples/layer_norm.tile").read_text()
 SQUARE = """
 kernel square[M=64, N=128](X: f32[M, N], Y: f32[M, N]) -> C: f32[M, N] {
   grid bx = 1
@@ -61,6 +64,19 @@ def test_one_less_x_takes_a_constant_and_one_instruction() -> None:
 def test_one_less_x_as_a_product_and_a_sum_is_slower() -> None:
     two = lower(small("1 - x"), search=search_options(without=["v-fill"]))
     assert made("1 - x").timeline.microseconds < two.timeline.microseconds
+
+
+def test_what_needs_less_room_is_ranked_beside_what_takes_less_time() -> None:
+    found = extract(graph_of(NORM, N=1024), CHIP, k=3)
+    parts = [any(n.op == "VRedMul" for n in s.nodes) for s in found.schedules]
+    assert set(parts) == {True, False}
+
+
+def test_a_layer_norm_has_sixteen_rows_a_core_where_sums_of_products_need_less_room() -> None:
+    sizes = {"M": 65536, "N": 1024}
+    kernel = load_text(NORM).instantiate(sizes)
+    without = lower(kernel, search=search_options(without=["v-sum-of-products"])).timeline.microseconds
+    assert lower(kernel).timeline.microseconds < 0.92 * without
 
 
 def test_a_block_with_one_vector_core_is_ranked_beside_the_best_with_two() -> None:

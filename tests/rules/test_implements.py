@@ -23,6 +23,7 @@ KERNELS = {
     "y + x * y": ["v-mul-add"],
     "v[:, None] - x": ["v-rows", "v-brcb"],
     "w[None, :] - x": ["v-cols"],
+    "sums of squares": ["v-sum-of-products"],
     "long rows less their values": ["v-rows-apart", "v-brcb-twice"],
     "row maxima": ["v-reduce", "v-reduce-blocks"],
     "nest of a choice": ["v-choose"],

@@ -162,6 +162,12 @@ def test_an_operand_in_both_bank_groups_is_never_met() -> None:
     assert cycles(CHIP, replace(work, conflict=True)) == 2 * cycles(CHIP, work)
 
 
+def test_sums_of_products_pay_two_barriers_more_than_products_and_sums() -> None:
+    mul, add = CHIP.vector.ops["mul", 4], CHIP.vector.ops["blocksum", 4]
+    both = cycles(CHIP, Work("vmul", 16, 1024)) + cycles(CHIP, Work("vrowsum", 16, 1024, form="blocks"))
+    assert cycles(CHIP, Work("vrowdot", 16, 1024)) == both + 2 * mul.fixed + add.fixed
+
+
 def test_column_chunks_meet_an_operand_that_stays_in_every_other_bank_group() -> None:
     assert cycles(CHIP, Work("vsub_rows", 64, 256)) == 2 * 64 + 2 * 128
 

@@ -40,6 +40,7 @@ PHYSICAL = [
     "VCast",
     "VRed",
     "VRedBlock",
+    "VRedMul",
     "VBrcb",
     "VBrcbTwice",
     "VDup",

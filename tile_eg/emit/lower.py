@@ -343,6 +343,11 @@ def _reduction(low: Lowering, step: Step, name: str, form: str) -> Instr:
     return Instr(name, low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form=form, scratch=scratch)
 
 
+def _sum_of_products(low: Lowering, step: Step) -> Instr:
+    made = _reduction(low, step, "vrowdot", "blocks")
+    return replace(made, srcs=tuple(map(low.tile, step.srcs)))
+
+
 def _choice(low: Lowering, step: Step) -> Instr:
     """A comparison and a selection by its bits; with a constant or with an index expression, the second source is a number."""
     op, *rest = step.node.payload
@@ -421,6 +426,7 @@ _LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
     "VMulAdd": _overwriting("vmuladd"),
     "VRed": _reduce,
     "VRedBlock": lambda low, s: _reduction(low, s, f"vrow{s.node.payload[0]}", "blocks"),
+    "VRedMul": _sum_of_products,
     "VCho": _choice,
     "VChoS": _choice,
     "VChoI": _choice,

@@ -6,7 +6,7 @@ whole reduction a row. `blocks` reduces by blocks of eight elements until one is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tile_eg.emit.text_index import EmitError, Scope, block, call, counted, number
@@ -29,8 +29,8 @@ from tile_eg.emit.text_vector import (
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import BLOCK_ELEMENTS as BLOCK
+from tile_eg.ir.machine import DOT_PARTS, block_steps
 from tile_eg.ir.machine import REPEAT_ELEMENTS as LANES
-from tile_eg.ir.machine import block_steps
 from tile_eg.ir.program import REDUCE, Instr, Tile
 from tile_eg.ir.types import F32
 
@@ -130,14 +130,47 @@ def by_blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
     rows, cols, b = i.rows.value, i.cols.value, s.buffer(src)
     if b.dtype is not F32 or not rows or not cols or cols % LANES or b.pitch != cols or i.scratch is None:
         raise EmitError(f"{i.op}: blocks take whole rows of f32, of a multiple of {LANES} columns", i.span)
+    return _stepped(s, i, op, block_steps(cols), (dst, src, i.scratch), cols)
+
+
+def _stepped(
+    s: Scope, i: Instr, op: str, steps: Sequence[tuple[str, int]], places: tuple[Tile, Tile, Tile], cols: int
+) -> list[str]:
+    """Steps from rows of `cols` elements down to one of each; `places` are the result, the rows, and room between."""
+    dst, at, free = places
     out: list[str] = []
-    at, free = src, i.scratch
-    for step, left in block_steps(cols):
+    for step, left in steps:
         into = free if left > 1 else dst
-        out += _blocks(s, i, op, into, at, rows * left) if step == "block" else _folded(s, i, op, into, at, cols)
+        out += _step(s, i, op, step, (into, at), cols, left)
         out += [BARRIER] if left > 1 else []
-        at, free, cols = into, _further(free, rows * left), left
+        at, free, cols = into, _further(free, i.rows.value * left), left  # type: ignore[operator]
     return out
+
+
+def _step(s: Scope, i: Instr, op: str, step: str, places: tuple[Tile, Tile], cols: int, left: int) -> list[str]:
+    """Rows of `cols` elements, of which `left` remain."""
+    if step == "fold":
+        return _folded(s, i, op, *places, cols)
+    return _blocks(s, i, op, *places, i.rows.value * left)  # type: ignore[operator]
+
+
+def row_dot(s: Scope, i: Instr) -> list[str]:
+    """Sums of products: those of a part of the rows, then the first step for them; the other steps for all rows, in the room of
+    the products."""
+    rows, cols, dst, sources = i.rows.value, i.cols.value, tile(i, i.dst), [tile(i, x) for x in i.srcs]
+    whole = all(s.buffer(x).dtype is F32 and s.buffer(x).pitch == cols for x in sources)
+    if not whole or not rows or not cols or cols % LANES or rows % DOT_PARTS or i.scratch is None:
+        raise EmitError(f"{i.op}: takes whole rows of f32 in {DOT_PARTS} parts, of a multiple of {LANES} columns", i.span)
+    (step, left), *rest = block_steps(cols)
+    part = replace(i, rows=ix.const(rows // DOT_PARTS))
+    products, first = i.scratch, _further(i.scratch, rows // DOT_PARTS * cols)
+    out: list[str] = []
+    for n in range(DOT_PARTS):
+        at = n * rows // DOT_PARTS
+        operands = [s.at(x, ix.const(at * cols)) for x in sources]
+        out += [*call("Mul", s.at(products), *operands, str(rows // DOT_PARTS * cols)), BARRIER]
+        out += [*_step(s, part, "sum", step, (_further(first, at * left), products), cols, left), BARRIER]
+    return out + _stepped(s, i, "sum", rest, (dst, first, products), left)
 
 
 def _folded(s: Scope, i: Instr, op: str, dst: Tile, src: Tile, cols: int) -> list[str]:
@@ -162,6 +195,7 @@ def _blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile, left: int) -> lis
 
 
 REDUCTIONS: dict[str, Callable[[Scope, Instr], list[str]]] = {
+    "vrowdot": row_dot,
     **{f"vrow{r}": row_reduce for r in REDUCE},
     **{f"vcol{r}": col_reduce for r in REDUCE},
 }

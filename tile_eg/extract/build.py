@@ -13,7 +13,7 @@ from tile_eg.extract.pricing import Price, bit_elements
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
 from tile_eg.extract.selection import OVERWRITES, STORES, Selection, trips_ahead
 from tile_eg.extract.skew import lags
-from tile_eg.ir.machine import block_steps
+from tile_eg.ir.machine import block_steps, dot_elements
 from tile_eg.ir.types import Level
 
 BLOCKS = {"VBrcb": 32, "VBrcbTwice": 64}  # bytes of a row
@@ -154,6 +154,9 @@ class Builder:
         if node.op == "VRedBlock":
             rows, cols = self.graph.where[node.children[0]].shape
             return self._room(node, 1, rows * sum(left for _, left in block_steps(cols) if left > 1))
+        if node.op == "VRedMul":
+            rows, cols = self.graph.where[node.children[0]].shape
+            return self._room(node, 1, dot_elements(rows, cols))
         if node.op in ("VCho", "VChoS", "VChoI", "VMask", "VMaskI", "VMaskOn"):
             compared = self.graph.where[node.children[0]]
             return self._room(node, 1, bit_elements(compared, self.graph.where[node.cls]), "bits")

@@ -16,6 +16,9 @@ from tile_eg.extract.selection import STORES, is_half
 Settled = Callable[[Graph, list[Node], int], Iterable[Node]]
 
 
+SPARING = {"VRedMul"}  # instructions that need less room than others that do the same in less time
+
+
 class Exact:
     """CP-SAT to optimality, within `seconds` of its deterministic time a solve and `refusals` choices that turn out illegal.
 
@@ -34,12 +37,27 @@ class Exact:
         self.spent = 0.0
         cuts: list[list[Node]] = []
         self._find(self._model(graph, chip, pricer, cuts), out, min(k, 2) if _both_ways(graph) else k, self._settled, cuts)
+        if k > 1 and _both_ways(graph):
+            self._sparing(graph, chip, pricer, out, cuts)
         if 1 < len(out.schedules) < k and not out.gave_up:  # forms have their schedules: now any decision may differ
             cuts += [list(decisions(s.nodes)) for s in out.schedules]
             self._find(self._model(graph, chip, pricer, cuts), out, k, self._decided, cuts)
         out.gave_up |= len(out.refused) >= self.refusals
         out.schedules.sort(key=lambda s: s.cost)
         return out
+
+    def _sparing(self, graph: Graph, chip: Chip, pricer: Pricer, out: Extraction, cuts: list[list[Node]]) -> None:
+        """Adds to each schedule one with what takes less room, not less time: whether a tile more then fits is not known here.
+
+        Those may be more than were asked for.
+        """
+        sparing = [n for n in graph.nodes if n.op in SPARING]
+        for s in list(out.schedules) if sparing else ():
+            if not set(sparing) & set(s.nodes):
+                model = self._model(graph, chip, pricer, cuts)
+                model.cp.add_bool_or([model.chosen[n.index] for n in sparing])
+                model.cp.add_bool_and([model.chosen[n.index] for n in _shared_stores(graph, s.nodes)])
+                self._find(model, out, len(out.schedules) + 1, self._decided, cuts)
 
     def _model(self, graph: Graph, chip: Chip, pricer: Pricer, cuts: Iterable[Iterable[Node]]) -> Model:
         model = Model(graph, chip, pricer)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from tile_eg.chips import Chip
 from tile_eg.extract.banks import Banks, banks_of
 from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, shrink
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
+from tile_eg.ir.program import AIV
 from tile_eg.ir.types import Level
 
 ELEMENTWISE = ("VUn", "VBin", "VBinS", "VAddI", "VBinR", "VBinC", "VCho", "VChoS", "VChoI", "VMask", "VMaskI")
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 ANY_BANK = Banks()
+DRAIN = 1.25  # cycles of V, for one of a store that it does not wait for: its start-up and its share of HBM
 
 
 @dataclass
@@ -23,6 +26,7 @@ class Life:
 
     `gap` is the time in a loop between the last read of what came round and the write of what goes round; `at` is the loop and
     the lag of all its accesses there. A storage whose whole life is in the gap, at the same loop and lag, may have the place.
+    `drained` is the time in the next tile of a persistent kernel by which what is stored last has left.
     """
 
     first: int
@@ -30,6 +34,7 @@ class Life:
     in_place_of: set[int] = field(default_factory=set)
     gap: tuple[int, int] | None = None
     at: tuple[tuple[int, ...], int] | None = None
+    drained: int = -1
 
 
 class _Line:
@@ -110,6 +115,19 @@ class _Line:
         return reads < writes or self.storages[sid].slots > 1 or self.storages[sid].ahead > 1 or len(lags) > 1
 
 
+    def drain(self, sid: int) -> int:
+        """The time in the next tile by which a store that ends a tile has left, beside the work of V; -1: it does not end one."""
+        last = max(self.events[sid], key=lambda e: e[0])[2]
+        if last.pipe != "AIV.MTE3":
+            return -1
+        left, until = DRAIN * last.cycles, -1
+        steps = {(t, s.cycles) for events in self.events.values() for t, writes, s, _ in events if writes and s.pipe == "AIV.V"}
+        for t, cycles in sorted(steps):
+            if left > 0:
+                left, until = left - cycles, t
+        return until
+
+
 def lifetimes(
     schedule: Schedule, roomy: bool = False, apart: bool = False, close: frozenset[int] = frozenset()
 ) -> dict[int, Life]:
@@ -120,6 +138,12 @@ def lifetimes(
     """
     line = _Line(schedule)
     return {sid: line.life(sid, roomy and sid not in close, apart) for sid in schedule.storages if line.events[sid]}
+
+
+def _drained(schedule: Schedule) -> dict[int, Life]:
+    """Lives in the loop of a persistent kernel over its tiles: what a tile stores last lives on until it has left."""
+    line = _Line(schedule)
+    return {sid: replace(life, drained=line.drain(sid)) for sid, life in lifetimes(schedule, roomy=True).items()}
 
 
 def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[frozenset[int]]:
@@ -134,6 +158,8 @@ def _closer(schedule: Schedule, level: Level, late: set[StorageId]) -> list[froz
 
 
 def _meet(a: Life, b: Life) -> bool:
+    if b.first <= a.drained or a.first <= b.drained:
+        return True
     return a.first <= b.last and b.first <= a.last and not _in_gap(a, b) and not _in_gap(b, a)
 
 
@@ -187,13 +213,25 @@ def pack_level(
     schedule: Schedule, lives: dict[int, Life], level: Level, align: int, banks: Banks = ANY_BANK
 ) -> tuple[dict[int, int], int]:
     """The better of two packings of a level: large ones first, and in order of birth; above what is made once a block."""
-    own = _made_once(schedule, level, align, banks)
+    kept = kept_for_tiles(schedule)
+    own = _behind(schedule, kept, 0, level, align, banks)
     base = -(-_end(schedule, own) // align) * align
-    group = [(i, life, schedule.storages[i]) for i, life in lives.items() if schedule.storages[i].level is level and i not in own]
+    before = _behind(schedule, schedule.once - kept, base, level, align, banks)
+    group = [
+        (i, life, schedule.storages[i])
+        for i, life in lives.items()
+        if schedule.storages[i].level is level and i not in schedule.once
+    ]
     by_size = sorted(group, key=lambda x: (-x[2].bytes, x[1].first, x[0]))
     by_birth = sorted(group, key=lambda x: (x[1].first, -x[2].bytes, x[0]))
     places, used = min((_pack(by_size, align, banks, base), _pack(by_birth, align, banks, base)), key=lambda p: p[1])
-    return own | places, used
+    return own | before | places, max(used, _end(schedule, before))
+
+
+def kept_for_tiles(schedule: Schedule) -> frozenset[int]:
+    """What a block makes once and its tiles read; the rest of what it makes once leaves its place to them."""
+    read = {s for step, _ in schedule.walk() if step.dst not in schedule.once for s in step.srcs if isinstance(s, int)}
+    return schedule.once & read
 
 
 def _pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: Chip, limit: int) -> tuple[dict[int, int], int]:
@@ -208,12 +246,14 @@ def _pack_apart(schedule: Schedule, lives: dict[int, Life], level: Level, chip: 
     return apart if fits else close
 
 
-def _made_once(schedule: Schedule, level: Level, align: int, banks: Banks = ANY_BANK) -> dict[int, int]:
-    """Places one behind the other for what a block makes before its tiles."""
+def _behind(
+    schedule: Schedule, which: Iterable[StorageId], base: int, level: Level, align: int, banks: Banks = ANY_BANK
+) -> dict[int, int]:
+    """Places one behind the other, from `base` on, for what a block makes before its tiles."""
     out: dict[int, int] = {}
-    for sid in sorted(schedule.once):
+    for sid in sorted(i for i in which if isinstance(i, int)):
         if schedule.storages[sid].level is level:
-            out[sid] = banks.at(sid, -(-_end(schedule, out) // align) * align)
+            out[sid] = banks.at(sid, -(-max(base, _end(schedule, out)) // align) * align)
     return out
 
 
@@ -261,7 +301,7 @@ def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
 def _copy_ub(schedule: Schedule, chip: Chip) -> None:
     """Lays out UB as often as there are copies, as many as there is room for; what is made once a block stays alone."""
     used, align = schedule.peaks[Level.UB], max(32, chip.align(Level.UB), 2 * chip.vector.repeat_bytes)
-    base = max((schedule.addresses[i][0] + schedule.storages[i].bytes for i in schedule.once), default=0)
+    base = max((schedule.addresses[i][0] + schedule.storages[i].bytes for i in kept_for_tiles(schedule)), default=0)
     step = -(-(used - base) // align) * align
     schedule.copies = max(1, min(schedule.copies, (chip.level_bytes(Level.UB) - base) // max(1, step)))
     schedule.peaks[Level.UB] = used + (schedule.copies - 1) * step
@@ -275,9 +315,12 @@ def _place(schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], e
     """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
     limit = chip.level_bytes(level)
     if schedule.persistent:
-        places, used = _pack_apart(schedule, lifetimes(schedule, roomy=True, apart=True), level, chip, limit)
-        if used <= limit:
-            return places, used
+        ways = [lifetimes(schedule, roomy=True, apart=True)]
+        ways += [_drained(schedule)] if all(s.core == AIV for s, _ in schedule.walk()) else []
+        for lives in ways:
+            places, used = _pack_apart(schedule, lives, level, chip, limit)
+            if used <= limit:
+                return places, used
     steps = _closer(schedule, level, late)
     for close in steps:
         schedule.crowded += 1

@@ -203,6 +203,11 @@ def _block_reduce(p: Pricer, n: Node) -> list[Work]:
     return [replace(w, form="blocks") for w in _reduction(p, 1, n.payload[0], n.children[0])]
 
 
+def _sum_of_products(p: Pricer, n: Node) -> list[Work]:
+    r, c = p.where(n.children[0]).shape
+    return [Work("vrowdot", r, c, pitch=p.pitch(p.where(n.children[0])), conflict=n.children[0] == n.children[1])]
+
+
 def _choice(kind: str) -> Callable[[Pricer, Node], list[Work]]:
     def works(p: Pricer, n: Node) -> list[Work]:
         compared = n.children[0]
@@ -237,6 +242,7 @@ _WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
     "VCast": lambda p, n: [p.vector("vcast", n, n.payload[0], n.children[0])],
     "VRed": _reduce,
     "VRedBlock": _block_reduce,
+    "VRedMul": _sum_of_products,
     "VBrcb": lambda p, n: [p.vector("vbrcb", n, "flat")],
     "VBrcbTwice": lambda p, n: [p.vector("vbrcb", n, "apart")],
     "VDup": lambda p, n: [p.vector("vdup", n, "flat")],

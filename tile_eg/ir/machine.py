@@ -140,6 +140,7 @@ STRIP = 16
 
 # ---- reductions over rows by blocks ------------------------------------------------------------------------------------------
 
+DOT_PARTS = 2  # in which the rows of a sum of products go through the room for its products
 BLOCK_ELEMENTS, REPEAT_ELEMENTS = 8, 64  # of f32: in a block of 32 bytes, in a repeat of 256
 
 
@@ -155,3 +156,8 @@ def block_steps(cols: int) -> tuple[tuple[str, int], ...]:
     if cols > REPEAT_ELEMENTS:
         steps.append(("fold", REPEAT_ELEMENTS))
     return (*steps, ("block", BLOCK_ELEMENTS), ("block", 1))
+
+
+def dot_elements(rows: int, cols: int) -> int:
+    """Room of a sum of products over rows: the products of one part, and what the first step leaves of all rows."""
+    return rows // DOT_PARTS * cols + rows * block_steps(cols)[0][1]

@@ -87,6 +87,7 @@ VECTOR = (
     *(f"v{b}_cols" for b in BINARY),
     *(f"vrow{r}" for r in REDUCE),
     *(f"vcol{r}" for r in REDUCE),
+    "vrowdot",
     "vcast",
     "vdup",
     "vbrcb",
@@ -120,6 +121,7 @@ class Instr:
     vOP_rows   dst[i, j] = a[i, j] OP b[i]; b is a vbrcb result (rows x 32 bytes); attr swap: b OP a
     vOP_cols   dst[i, j] = a[i, j] OP b[j]; b is a vector;                          attr swap: b OP a
     vrowR      dst vector of rows <- src tile, reduced over its cols (max sum min); `scratch` holds partial rows
+    vrowdot    dst vector of rows <- srcs[0] * srcs[1], summed over the cols; `scratch` holds a part (`ir.machine.dot_elements`)
     vcolR      dst vector of cols <- src tile, reduced over its rows
     vcast      dst (its dtype) <- src;  vdup  dst = scalar;  vbrcb  dst (rows x 32 bytes) <- src vector, each element repeated
     vstrips    dst[j / 16, 16 * i + j % 16] = src[i, j], of 16-bit elements: strips of 16 columns one below the other

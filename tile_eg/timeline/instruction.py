@@ -11,7 +11,7 @@ from math import gcd
 
 from tile_eg.chips.model import Chip, Path, VectorCost
 from tile_eg.errors import TileError
-from tile_eg.ir.machine import BLOCK_ELEMENTS, STRIP, block_steps
+from tile_eg.ir.machine import BLOCK_ELEMENTS, DOT_PARTS, STRIP, block_steps
 from tile_eg.ir.program import AIV, COMPARE, PIPES
 from tile_eg.ir.types import F32, DType
 
@@ -288,6 +288,14 @@ def _block_reduce(chip: Chip, name: str, work: Work, cold: bool) -> float:
     return total - (0.0 if cold else blocks.fixed)
 
 
+def _row_dot(chip: Chip, work: Work, cold: bool) -> float:
+    """The products of each part, then the first step for its rows; the other steps for all rows at once."""
+    mul, blocks = _cost(chip, "mul", work.dtype.bytes), _cost(chip, "blocksum", work.dtype.bytes)
+    repeats = -(-work.rows * work.cols // DOT_PARTS // chip.vector.lanes(work.dtype))
+    products = max(mul.floor, (mul.slope if work.conflict else mul.free) * repeats) + mul.fixed
+    return DOT_PARTS * products + (DOT_PARTS - 1) * blocks.fixed + _block_reduce(chip, "sum", work, cold)
+
+
 def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     """The first row copied, then one add (max, min) a further row, each behind the one before it."""
 
@@ -341,5 +349,6 @@ _RULES: dict[str, Callable[[Chip, Work, bool], float]] = {
     **{f"v{kind}_{name}": _choice for kind in ("choose", "chooses", "mask") for name in COMPARE},
     "vramp": _ramp,
     **{f"vrow{name}": _row_reduce(name) for name in ("max", "min", "sum")},
+    "vrowdot": _row_dot,
     **{f"vcol{name}": _col_reduce(name) for name in ("max", "min", "sum")},
 }
