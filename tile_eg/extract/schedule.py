@@ -88,7 +88,7 @@ class Schedule:
     `crowded` grows with what had to share places, `shrunk` counts the slots that rings gave up.
     `grid` is how the tiles of the grid go to the cores; None: a launch block for each. A ring over loop 0 turns with the tiles
     that a block goes through; where UB has room for `copies` of all that a tile needs, they take turns. What lies in the storages
-    `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place.
+    `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place of what tiles read.
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `turns`
     (the first, and how many) alone is done what a phase of a launch does that goes on from turn to turn of its blocks.
     """
