@@ -102,6 +102,12 @@ def test_a_scalar_access_holds_the_issue() -> None:
     assert cycles(read, read, EXP) - cycles(EXP) == 2 * CHIP.sync.scalar_access
 
 
+def test_blocks_of_a_mixed_launch_that_stopped_before_their_vector_core_began_are_timed() -> None:
+    one = row("Mmad", "M", "cube", core="AIC")
+    both, stopped = (one, row("Exp", core="AIV0")), replace(one, block=1)
+    assert launches(mark("k", 2, 2), *both, stopped)[0].timeline.block_cycles > 0
+
+
 def test_an_instruction_that_the_tables_lack_is_named_and_counted_as_one_of_its_kind() -> None:
     launch = launches(row("Sigmoid", sizes=(64 * 16, 4, 0, 0)))[0]
     assert launch.unknown == {"Sigmoid": ("a vector instruction", [7])}

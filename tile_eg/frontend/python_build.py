@@ -91,9 +91,8 @@ class Builder(ABC):
         return TileError(message, span, help="keep the value in a buffer of its own")
 
     def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
-        column = len(new.shape) == 2 and new.shape[1] == 1
-        shape = new.shape[:1] if column else new.shape
-        buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, column)
+        shape = new.shape[:1] if new.column else new.shape
+        buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, new.column)
         self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span))
         self.local[name] = buffer
 

@@ -6,6 +6,7 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from difflib import get_close_matches
 from numbers import Integral, Real
 from types import FunctionType
@@ -19,6 +20,7 @@ from tile_eg.frontend.python_values import (
     TILE_NODES,
     Buffer,
     Item,
+    NewBuffer,
     Slice,
     Transposed,
     Window,
@@ -348,7 +350,16 @@ def call_word(b: Builder, word: language.Word, args: list[Any], kwargs: dict[str
     if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
         return word.number(*args, **kwargs)
     bound.apply_defaults()
-    return HANDLERS[word.name](b, b.span(node), *bound.args, **bound.kwargs)
+    value = HANDLERS[word.name](b, b.span(node), *bound.args, **bound.kwargs)
+    return replace(value, column=_is_column(value.shape, node)) if isinstance(value, NewBuffer) else value
+
+
+def _is_column(shape: tuple[int, ...], node: ast.Call) -> bool:
+    """Whether a buffer is written as (n, 1): its 1 is no size that has another value elsewhere."""
+    if len(shape) != 2 or shape[1] != 1:
+        return False
+    written = next((k.value for k in node.keywords if k.arg == "shape"), node.args[0] if node.args else None)
+    return not isinstance(written, ast.Tuple | ast.List) or isinstance(written.elts[-1], ast.Constant)
 
 
 RULES: dict[type, Callable[..., Any]] = {

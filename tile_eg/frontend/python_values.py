@@ -31,7 +31,10 @@ TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, C
 
 @dataclass(frozen=True)
 class Buffer:
-    """A GM tensor (scope "tensor") or a tile. A tile written as (n, 1) is a vector of n elements: `column` is set."""
+    """A GM tensor (scope "tensor") or a tile. A tile written as (n, 1) is a vector of n elements: `column` is set.
+
+    One of n rows and a size that happens to be 1 stays a tile: it is used as at any other size.
+    """
 
     name: str
     dtype: DType
@@ -79,11 +82,12 @@ class Transposed:
 
 @dataclass(frozen=True)
 class NewBuffer:
-    """What `T.alloc_*` gives: a buffer that gets its name from the assignment."""
+    """What `T.alloc_*` gives: a buffer that gets its name from the assignment. `column`: the author wrote it as (n, 1)."""
 
     scope: str
     dtype: DType
     shape: tuple[int, ...]
+    column: bool = False
 
 
 @dataclass(frozen=True)

@@ -190,7 +190,7 @@ def _waits(times: Mapping[int, tuple[Block, dict[str, list[float]]]], number: in
     """Cycles that a block's cores stand still in meetings, until the last block has come."""
     out = 0.0
     for core, mine in times[number][1].items():
-        others = [meetings[core] for _, meetings in times.values() if len(meetings.get(core, ())) == len(mine)]
+        others = [meetings[core] for _, meetings in times.values() if core in meetings and len(meetings[core]) == len(mine)]
         out = max(out, sum(max(stage) for stage in zip(*map(_stages, others), strict=True)) - sum(_stages(mine)))
     return out
 

@@ -1,0 +1,69 @@
+"""Tiles whose sizes happen to leave them one column are tiles as at any other size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg.compiler import meaning
+from tile_eg.ir.kernel import Alloc, Kernel
+
+
+@tile_eg.jit(out_idx=[-1])
+def row_softmax(M, N, BM=16):
+    @T.prim_func
+    def row_softmax(X: T.Tensor((M, N), "float32"), Y: T.Tensor((M, N), "float32")):
+        with T.Kernel(T.ceildiv(M, BM)) as bx:
+            x = T.alloc_shared((BM, N), "float32")
+            total = T.alloc_fragment((BM, 1), "float32")
+            T.copy(X[bx * BM, 0], x)
+            for i, j in T.Parallel(BM, N):
+                x[i, j] = T.exp(x[i, j])
+            T.reduce_sum(x, total, dim=1)
+            for i, j in T.Parallel(BM, N):
+                x[i, j] = x[i, j] / total[i, 0]
+            T.copy(x, Y[bx * BM, 0])
+
+    return row_softmax
+
+
+@tile_eg.jit(out_idx=[-1])
+def product(M, N, K):
+    @T.prim_func
+    def product(A: T.Tensor((K, M), "float16"), B: T.Tensor((N, K), "float16"), C: T.Tensor((M, N), "float32")):
+        with T.Kernel(1) as _:
+            a = T.alloc_shared((K, M), "float16")
+            b = T.alloc_shared(shape=(N, K), dtype="float16")
+            c = T.alloc_fragment((M, N), "float32")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.gemm(a, b, c, transpose_A=True, transpose_B=True, init=True)
+            T.copy(c, C)
+
+    return product
+
+
+def shapes(kernel: Kernel) -> dict[str, tuple[int, ...]]:
+    return {s.name: s.shape for s in kernel.body if isinstance(s, Alloc)}
+
+
+def test_a_tile_of_a_size_that_is_1_keeps_its_two_dimensions() -> None:
+    assert shapes(row_softmax(7, 1).kernel)["x"] == (16, 1)
+
+
+def test_a_buffer_that_is_written_as_n_by_1_is_a_vector() -> None:
+    assert shapes(row_softmax(7, 1).kernel)["total"] == (16,)
+
+
+def test_rows_of_one_column_are_reduced() -> None:
+    x = np.linspace(-1, 1, 7, dtype=np.float32).reshape(7, 1)
+    np.testing.assert_array_equal(meaning(row_softmax(7, 1).kernel, {"X": x})["Y"], np.ones((7, 1), np.float32))
+
+
+@pytest.mark.parametrize("sizes", [(1, 5, 7), (5, 1, 7), (5, 7, 1)])
+def test_a_product_with_one_row_column_or_step_is_a_product(sizes: tuple[int, int, int]) -> None:
+    m, n, k = sizes
+    a, b = np.ones((k, m), np.float16), np.ones((n, k), np.float16)
+    np.testing.assert_array_equal(meaning(product(m, n, k).kernel, {"A": a, "B": b})["C"], np.full((m, n), k, np.float32))
