@@ -19,7 +19,7 @@ from tile_eg.report.decisions import summary
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
 from tile_eg.report.text import Text
-from tile_eg.rules import selected
+from tile_eg.rules import registry, selected
 from tile_eg.search import SearchOptions, search_options
 
 if TYPE_CHECKING:
@@ -187,7 +187,8 @@ def _over_tiles(
     from tile_eg.timeline.works import blocks_at_once
 
     by_cores: dict[int, list[Candidate]] = {}
-    for c in (c for c in candidates if c.microseconds <= OTHERS * candidates[0].microseconds):
+    whole = [c for c in candidates if c.schedule.parts is None]
+    for c in (c for c in whole if c.microseconds <= OTHERS * whole[0].microseconds):
         by_cores.setdefault(blocks_at_once(c.planned.program, chip), []).append(c)
     made: list[Candidate] = []
     dropped: Dropped = ()
@@ -229,7 +230,8 @@ def _in_phases(made: Lowered, rank: str) -> Lowered:
 def _in_parts(made: Lowered, rank: str) -> Lowered:
     """The kernel, or one with its long sum in parts for cores that have nothing to do, whichever is faster."""
     most = PARTS[made.search.effort]
-    if most == 0 or not any(g.op in ("Parts", "Added") for g in made.extraction.best.graph.grids):
+    offered = any(g.op in ("Parts", "Added") for g in made.extraction.best.graph.grids)
+    if most == 0 or not offered or any(c.schedule.parts for c in made.candidates):
         return made
     from tile_eg.cost_models import rank_model
     from tile_eg.egraph.parts import in_parts
@@ -239,8 +241,8 @@ def _in_parts(made: Lowered, rank: str) -> Lowered:
     start, timings, timeline = perf_counter(), dict(made.timings), made.timeline
     with stage("parts", made.kernel.source, timings):
         one = in_parts(to_values(made.kernel), 1, 1).bytes
-        offered = worth_parting(made.extraction.best.graph, timeline.cycles, timeline.hbm_cycles, one, made.chip, most)
-        tried = [parted(node, made, rank_model(rank, made.chip)) for node in offered]
+        worth = worth_parting(made.extraction.best.graph, timeline.cycles, timeline.hbm_cycles, one, made.chip, most)
+        tried = [parted(node, made, rank_model(rank, made.chip)) for node in worth]
     found = _fastest_first((*made.candidates, *(c for candidates, _ in tried for c in candidates)))
     dropped = made.dropped + tuple(d for _, failed in tried for d in failed)
     seconds = made.seconds + perf_counter() - start
@@ -355,13 +357,16 @@ def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> 
 
     check_kernel(kernel)
     time = lambda made: made.candidates[0].microseconds  # noqa: E731
+    may_part = PARTS[options.effort] != 0 and "split-depth" in registry(options.theories)
+    part = (lambda made: _in_parts(made, rank)) if may_part else None
     if options.effort == "full":  # the sizes are found with less, and the search is done once
         trial = replace(options, effort="quick")
         stages = Stages(
-            lambda k: _block_by_block(k, chip, rank, trial), lambda m: lower(m.kernel, chip, rank=rank, search=options), time, 1
-        )
+            lambda k: _block_by_block(k, chip, rank, trial), lambda m: lower(m.kernel, chip, rank=rank, search=options), time, 1,
+            part,
+        )  # fmt: skip
     else:
-        stages = Stages(lambda k: _block_by_block(k, chip, rank, options), lambda m: _finished(m, rank), time)
+        stages = Stages(lambda k: _block_by_block(k, chip, rank, options), lambda m: _finished(m, rank), time, part=part)
     timings: dict[str, float] = {}
     with stage("block sizes", kernel.source, timings):
         chosen = choose(kernel, compiled_for(chip), options.sizes, to_values, stages, (TileError, InternalError))

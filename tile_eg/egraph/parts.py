@@ -20,6 +20,8 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.tasks import free_names
 from tile_eg.ir.values import Builder, Term, Values
 
+COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
+"""How many parts the rules offer (`PartOpt`)."""
 PANEL_BYTES = 4096
 """The smallest panel that is worth a block in the second phase."""
 

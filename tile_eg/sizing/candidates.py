@@ -12,6 +12,7 @@ from tile_eg.errors import TileError
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.values import Values
 from tile_eg.sizing.estimate import Estimate, estimate
+from tile_eg.sizing.phases import with_parts
 
 COARSE = (16, 32, 64, 128, 256, 512)
 FINE = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320, 384, 448, 512)
@@ -40,8 +41,10 @@ class Candidate:
 class Climb:
     """Evaluates sizes, each once; a size at which the kernel cannot be built is left out."""
 
-    def __init__(self, kernel: OpenKernel, chip: Chip, to_values: Callable[..., Values]) -> None:
+    def __init__(self, kernel: OpenKernel, chip: Chip, to_values: Callable[..., Values], parts: bool = False) -> None:
+        """`parts`: whether long sums may be done in parts."""
         self.kernel, self.chip, self.to_values = kernel, chip, to_values
+        self.estimate = with_parts if parts else estimate
         self.seen: dict[Sizes, Candidate | None] = {}
 
     def run(self) -> list[Candidate]:
@@ -82,7 +85,7 @@ class Climb:
             values = self.to_values(self.kernel.build(named(self.kernel.open, sizes)))
         except TileError:
             return None
-        found = estimate(values, self.chip)
+        found = self.estimate(values, self.chip)
         return Candidate(sizes, found, found.excess(self.chip))
 
 

@@ -37,13 +37,15 @@ class Trial:
 class Stages(Generic[Made]):
     """How a kernel is compiled: quickly, then to the end where that is worth it; and the predicted microseconds of either.
 
-    At most `finished` choices of sizes are compiled to the end.
+    At most `finished` choices of sizes are compiled to the end. `part` looks for the form of a kernel whose sums are in parts,
+    where the estimate takes that for faster; None: sums stay whole.
     """
 
     make: Callable[[Kernel], Made]
     finish: Callable[[Made], Made]
     time: Callable[[Made], float]
     finished: int = 3
+    part: Callable[[Made], Made] | None = None
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ def choose(
 
     `faults` are the errors that rule sizes out; where all are ruled out, the first one is raised, with what was tried.
     """
-    climb = Climb(kernel, chip, to_values)
+    climb = Climb(kernel, chip, to_values, stages.part is not None)
     found = climb.run()
     made: dict[Candidate, Made] = {}
     failed: dict[Candidate, Exception] = {}
@@ -76,7 +78,8 @@ def choose(
         if c not in best and made:
             break
         try:
-            made[c] = stages.make(kernel.build(named(kernel.open, c.sizes)))
+            whole = stages.make(kernel.build(named(kernel.open, c.sizes)))
+            made[c] = stages.part(whole) if stages.part and c.estimate.parts > 1 else whole
         except faults as error:
             failed[c] = error
     if not made:

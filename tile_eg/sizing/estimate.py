@@ -31,7 +31,8 @@ STEPS = ((128, 256), (256, 128), (128, 128), (64, 256), (256, 64))  # m and n of
 class Estimate:
     """Cycles of the whole kernel, blocks, the tiles that a block stores, and the bytes that levels would have to hold.
 
-    `cube` says whether it has products, `overlaps` whether UB has room to load and store beside the work.
+    `cube` says whether it has products, `overlaps` whether UB has room to load and store beside the work; in how many `parts` its
+    sums are done, as `sizing.phases` finds.
     """
 
     cycles: float
@@ -40,6 +41,7 @@ class Estimate:
     bytes: dict[Level, int]
     cube: bool
     overlaps: bool
+    parts: int = 1
 
     def excess(self, chip: Chip) -> float:
         """How many times too small the smallest level is; at most 1 where all fits."""

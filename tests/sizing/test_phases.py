@@ -1,0 +1,47 @@
+"""Open sizes of long sums: the estimate knows that few tiles go to all cores in parts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import tile_eg
+from tests.sizing.test_choose import CHIP, left_open
+from tile_eg.compiler import lower
+from tile_eg.egraph.parts import COUNTS
+from tile_eg.frontend.ssa import to_values
+from tile_eg.search import search_options
+from tile_eg.sizing.estimate import estimate
+from tile_eg.sizing.phases import with_parts
+
+SKINNY = {"M": 128, "N": 128, "K": 16384}
+
+
+def values_of(**sizes: int):
+    return to_values(left_open("gemm", "BM", **{"BN": 128, **sizes}).build({"BM": 128}))
+
+
+def test_a_long_sum_of_one_tile_is_estimated_in_parts():
+    found = with_parts(values_of(**SKINNY), CHIP)
+    assert found.parts == 16
+    assert found.cycles < estimate(values_of(**SKINNY), CHIP).cycles / 4
+
+
+@pytest.mark.parametrize("sizes", [{"M": 512, "N": 512, "K": 256}, {"M": 4096, "N": 4096, "K": 4096}])
+def test_short_sums_and_many_tiles_stay_whole(sizes: dict[str, int]):
+    assert with_parts(values_of(**sizes), CHIP).parts == 1
+
+
+def test_the_estimate_parts_sums_as_the_rule_does():
+    rules = (Path(tile_eg.__file__).parent / "rules" / "60_grid.egg").read_text()
+    assert [int(n) for n in re.findall(r"\(PartOpt (\d+)\)", rules)] == list(COUNTS)
+
+
+@pytest.mark.slow
+def test_sizes_left_open_fit_sums_in_parts():
+    kernel = left_open("gemm", "BM", "BN", **SKINNY)
+    best, whole = lower(kernel), lower(kernel, search=search_options(without=["split-depth", "split-depth-added"]))
+    assert best.candidates[0].schedule.parts
+    assert best.cost.microseconds < whole.cost.microseconds / 2
