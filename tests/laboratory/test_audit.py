@@ -56,6 +56,11 @@ def test_the_command_says_that_all_agree(capsys: pytest.CaptureFixture[str]) -> 
     assert "all agree" in capsys.readouterr().out
 
 
+def test_the_command_says_what_it_does_not_look_at(capsys: pytest.CaptureFixture[str]) -> None:
+    app.run(["audit", str(Path(__file__).parents[2] / "examples" / "softmax.tile"), "--set", "M=40"])
+    assert "`implements`" in capsys.readouterr().out
+
+
 def test_the_command_blames_a_users_rule_on_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.egg").write_text(WRONG)
     path = Path(__file__).parents[2] / "examples" / "softmax.tile"

@@ -69,6 +69,22 @@ def test_a_rule_that_lacks_something_is_refused(was: str, instead: str, words: s
     assert words in str(refused(SWAP.replace(was, instead, 1)))
 
 
+@pytest.mark.parametrize(
+    ("side", "words"),
+    [
+        ('(Un "epx" x)', 'there is no operation of one tile "epx"'),
+        ('(Bin "plus" x x)', 'there is no operation of two tiles "plus"'),
+        ('(Bcast 1 (Red 1 "avg" x) 16)', 'there is no reduction "avg"'),
+        ('(Cho "<" x x x x)', 'there is no comparison "<"'),
+        ('(Cast "half" x)', 'there is no element type "half"'),
+    ],
+)
+def test_a_word_that_names_nothing_is_shown_where_it_stands(side: str, words: str) -> None:
+    error = refused(f'(rule ((= v (Un "exp" x))) ((union v {side})) :ruleset algebra :name "q" :law equal)')
+    assert words in error.message
+    assert error.span and error.source[error.span.column - 1] == '"'
+
+
 def test_two_rules_of_one_name_are_refused() -> None:
     assert "a rule called 'swap' already" in str(refused(f"{SWAP}\n{SWAP}"))
 

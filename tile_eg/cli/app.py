@@ -17,9 +17,10 @@ from tile_eg.cli.audit import audit
 from tile_eg.cli.console import complain, show
 from tile_eg.cli.explore import alternatives, diff, export, extract
 from tile_eg.cli.models import compare_models
+from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
-from tile_eg.compiler import InternalError, Lowered, check_kernel, meaning, stage
+from tile_eg.compiler import InternalError, Lowered, Planned, check_kernel, meaning, stage
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
@@ -161,7 +162,21 @@ def run_file(
     views = planned.program, planned.cost, planned.memory
     report = RunReport(*views, done.findings, done.counts, comparisons, planned.source, text)
     show(json.dumps(report.data(), indent=2) if as_json else str(report))
-    return GOOD if report.good else OUR_ERROR
+    if report.good or not isinstance(held, Kernel):
+        return GOOD if report.good else OUR_ERROR
+    fault = blamed(planned, search, lambda options: _good(held, sources.compile_held(held, chip, options), inputs, order))
+    if not fault:
+        return OUR_ERROR
+    complain(fault)
+    return USER_ERROR
+
+
+def _good(kernel: Kernel, planned: Planned, inputs: dict[str, Any], order: int | None) -> bool:
+    """Whether a run breaks no rule of the machine and computes what the kernel means."""
+    from tile_eg.report.compare import compare
+
+    done = planned.run(inputs, strict=False, order=order)
+    return not done.findings and all(c.good for c in compare(kernel, done.outputs, meaning(kernel, inputs)))
 
 
 app.command("simulate")(simulate_file)

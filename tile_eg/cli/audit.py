@@ -25,7 +25,8 @@ def audit(
 ) -> int:
     """Checks in numbers what the rules call equal.
 
-    Terms of one e-class have to agree; of two that do not, the rules that joined them are named.
+    Terms of one e-class have to agree; of two that do not, the rules that joined them are named. Values only: which instruction
+    computes a value, rules of the law implements, is what `tile-eg run` checks.
     """
     from tile_eg.laboratory.audit import audit_kernel
     from tile_eg.laboratory.audit_shown import audit_text

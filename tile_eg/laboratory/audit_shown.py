@@ -9,8 +9,11 @@ def audit_text(name: str, done: Audit) -> str:
     """What was compared, and each disagreement with both terms and the rules that joined them."""
     head = f"{name}: {done.terms} terms in {done.classes} classes, {done.compared} comparisons"
     if not done.found:
-        return f"{head}: all agree"
-    return "\n\n".join([f"{head}: {len(done.found)} pairs of terms disagree", *map(_shown, done.found)])
+        return f"{head}: all agree\n{UNSEEN}"
+    return "\n\n".join([f"{head}: {len(done.found)} pairs of terms disagree", *map(_shown, done.found), UNSEEN])
+
+
+UNSEEN = "Compared are values. What rules of the law `implements` say of instructions is not looked at: `tile-eg run` shows it."
 
 
 def _shown(d: Disagreement) -> str:

@@ -11,6 +11,7 @@ from tile_eg.rules import LAWS, Theory, read_theory, registry, signatures, theor
 from tile_eg.rules.sexpr import Form, Placed, SyntaxFault, parse_placed
 from tile_eg.rules.shapes import difference
 from tile_eg.rules.typecheck import check_types
+from tile_eg.rules.words import unknown_words
 
 RULESETS = ("nest", "algebra", "cube", "vec", "place", "loops", "facts")
 DECLARATIONS = ("relation", "function", "constructor", "rewrite", "rule", "set")
@@ -71,6 +72,9 @@ def checked(file: str, text: str, beside: tuple[Theory, ...] = ()) -> Theory:
         start, end = _place_of(text, placed, refused.where)
         raise reader.error(refused.what, start, end)
     for placed in forms:
+        for unknown in unknown_words(placed.form):
+            start, end = _place_of(text, placed, unknown.word)
+            raise reader.error(unknown.what, start, end, unknown.help)
         differs = difference(placed.form) if placed.form[0] in ("rewrite", "rule") else ""
         if differs:
             name = _options(placed.form)[":name"].strip('"')
