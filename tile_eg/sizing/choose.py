@@ -73,7 +73,7 @@ def choose(
     found = climb.run()
     made: dict[Candidate, Made] = {}
     failed: dict[Candidate, Exception] = {}
-    best = [*shortlist(found, count), *_larger(found)]
+    best = list(dict.fromkeys([*shortlist(found, count), *_larger(found)]))
     for c in [*best, *_resorts(found, best)]:
         if c not in best and made:
             break
@@ -84,7 +84,7 @@ def choose(
             failed[c] = error
     if not made:
         raise _none(kernel, failed)
-    finished = _worth_finishing({c: stages.time(m) for c, m in made.items()})[: stages.finished]
+    finished = _worth_finishing({c: stages.time(m) for c, m in made.items()}, stages.finished)
     for c in finished:
         with suppress(*faults):  # then it stays as it is
             made[c] = stages.finish(made[c])
@@ -94,12 +94,17 @@ def choose(
     return Chosen(made[ranked[0]], tuple(trials), len(climb.seen))
 
 
-def _worth_finishing(times: Mapping[Candidate, float]) -> list[Candidate]:
-    """The fastest for each shape of what blocks store, as far as they are nearly the fastest of all."""
+def _worth_finishing(times: Mapping[Candidate, float], most: int) -> list[Candidate]:
+    """The fastest for each shape of what blocks store, as far as they are nearly the fastest of all.
+
+    Without products also the one with the best estimate: what tiles gain from each other is not in the times yet.
+    """
     first: dict[object, Candidate] = {}
     for c in sorted(times, key=lambda c: times[c]):
         first.setdefault(c.estimate.stored, c)
-    return [c for c in first.values() if times[c] <= CLOSE * min(times.values())]
+    found = [c for c in first.values() if times[c] <= CLOSE * min(times.values())][:most]
+    best = min(times, key=lambda c: c.rank)
+    return found if best in found or best.estimate.cube else [*found, best]
 
 
 def _trial(kernel: OpenKernel, chip: Chip, c: Candidate, predicted: float | None, problem: str = "") -> Trial:
@@ -111,10 +116,12 @@ def _message(error: Exception) -> str:
 
 
 def _larger(found: Sequence[Candidate]) -> list[Candidate]:
-    """Rows for vector cores that do not fit, where those that do leave no room to load meanwhile: they go through in parts."""
-    fitting = [c for c in found if c.excess <= 1]
-    crowded = fitting and not any(c.estimate.overlaps for c in fitting)
-    return [c for c in found if c.excess > 1][:LARGER] if crowded else []
+    """Tiles for vector cores that go through in parts, as they do not fit: where the best that do fit have no room to load
+    meanwhile, or are not estimated to be faster."""
+    best = next((c for c in found if c.excess <= 1), None)
+    enough = best.estimate.cycles if best and best.estimate.overlaps else None
+    large = [c for c in found if c.excess > 1 and not c.estimate.cube and (enough is None or c.estimate.cycles < enough)]
+    return sorted(large, key=lambda c: (c.estimate.cycles, c.sizes))[:LARGER]
 
 
 def _resorts(found: Sequence[Candidate], tried: Sequence[Candidate]) -> list[Candidate]:
