@@ -77,8 +77,8 @@ def test_it_can_be_switched_off(options):
 
 def test_all_cores_meet_once_behind_the_first_turns():
     program, schedule = large().program, large().candidates[0].schedule
-    first, second = schedule.turns, schedule.second.turns
-    assert first[0] == 0 and second[0] == first[1] and sum(second) == -(-512 // 24)
+    first, second = schedule.tiles, schedule.second.tiles
+    assert first[0] == 0 and second[0] == first[1] and sum(second) == 512 and second[1] % 24 == 0
     assert [sum(isinstance(n, SyncAll) for n in program.core(core)) for core in ("AIC", "AIV")] == [1, 1]
 
 

@@ -304,10 +304,10 @@ def _in_strips(made: Lowered, rank: str) -> Lowered:
 def stripped(node: Node, made: Lowered, model: RankModel) -> tuple[tuple[Candidate, ...], Dropped]:
     """A kernel that loads the tensor that `node` names from its strips once they are made; and what failed.
 
-    The first turns of the cores are those of the best schedule that has one phase, as many as the copy takes.
+    The first tiles are done as in the best schedule that has one phase, as many as the copy takes.
     """
     from tile_eg.egraph.strips import with_strips
-    from tile_eg.emit.strips import turns_of_copy
+    from tile_eg.emit.strips import tiles_beside
     from tile_eg.extract.grid import with_grid
     from tile_eg.frontend.ssa import to_values
 
@@ -319,9 +319,11 @@ def stripped(node: Node, made: Lowered, model: RankModel) -> tuple[tuple[Candida
     ranked = _with_halves(_ranked(planned, model), made.chip, model)
     if not ranked:
         return (), dropped
-    turns, before = turns_of_copy(first.planned.program, values, made.chip)
-    seconds = [(n, replace(ranked[0].schedule, turns=(n, turns - n))) for n in before]
-    launches, failed = _plan_each([replace(first.schedule, parts=node, second=s, turns=(0, n)) for n, s in seconds], made.chip)
+    schedules = []
+    for n in tiles_beside(first.planned.program, values, made.chip):
+        second = replace(ranked[0].schedule, tiles=(n, values.blocks - n))
+        schedules.append(replace(first.schedule, parts=node, second=second, tiles=(0, n)))
+    launches, failed = _plan_each(schedules, made.chip)
     return _ranked(launches, model), (*dropped, *failed)
 
 

@@ -11,7 +11,6 @@ from itertools import product
 
 from tile_eg.chips import Chip
 from tile_eg.ir.types import F16, F32, Level
-from tile_eg.timeline.instruction import burst_bytes
 
 HALF, FLOAT = F16.bytes, F32.bytes
 SIDES = range(16, 513, 16)
@@ -54,7 +53,7 @@ def gemm(chip: Chip, m: int, n: int, k: int) -> Bound:
     """C = A @ B in halves, row-major.
 
     A tile of C stays in L0C while its panels pass, so each load serves at most one side of a tile that L0C holds: the best such
-    tile counts. A row of B is a row of the copy and pays its turn; the panels of A may be as deep as one likes.
+    tile counts. Panels are runs of bytes: operands may be copied into the order of L1 first. What the copy costs is not counted.
     """
     tiles = [(tm, tn) for tm, tn in product(SIDES, SIDES) if tm * tn * FLOAT <= chip.level_bytes(Level.L0C)]
     loads = min((_tile_loads(chip, m, n, k, *tile) for tile in tiles), key=max)
@@ -64,12 +63,9 @@ def gemm(chip: Chip, m: int, n: int, k: int) -> Bound:
 
 def _tile_loads(chip: Chip, m: int, n: int, k: int, tm: int, tn: int) -> tuple[float, float]:
     """Microseconds of L2 and of all MTE2 to load the panels of every tile."""
-    path = chip.path("gm_to_l1_nd2nz")
-    down, across = -(-m // tm), -(-n // tn)
-    size = HALF * k * (across * m + down * n)
-    row = burst_bytes(chip, min(tn, n) * HALF)
-    cycles = across * m * k * HALF / path.peak + down * across * k * (path.row + row / path.peak)
-    return chip.microseconds(size / path.shared), chip.microseconds(cycles / chip.cube_cores)
+    path = chip.path("gm_to_l1")
+    size = HALF * k * (-(-n // tn) * m + -(-m // tm) * n)
+    return chip.microseconds(size / path.shared), chip.microseconds(size / path.peak / chip.cube_cores)
 
 
 def epilogue(chip: Chip, m: int, n: int, k: int, read: int, written: int) -> Bound:

@@ -10,7 +10,8 @@ from timeline_programs import TILE, vector_program
 from tile_eg.chips import load_chip
 from tile_eg.ir.index import BLOCK, Expr, less, var
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tile, When
+from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Program, Tile, When
+from tile_eg.ir.tasks import tasks
 from tile_eg.ir.types import F32
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.reuse import accesses, misses, sharing, with_reads
@@ -105,3 +106,13 @@ def test_reads_have_half_of_hbm_however_much_is_written(share: float, of_hbm: fl
 
 def test_reads_alone_have_all_of_hbm() -> None:
     assert with_reads(CHIP, 1.0) is CHIP
+
+
+def test_hbm_brings_what_all_blocks_ask_for_where_some_have_a_tile_less() -> None:
+    def turns(tiles: int) -> Program:
+        load = Instr("gm_to_ub", Tile("a"), (Gm("x", var("tile") * PAGE, 64),), *TILE)
+        loop = tasks((load,), 24, [Let("tile", var("task") * 24 + var(BLOCK), tiles - 1)], {"task": "task", "tile": "tile"})
+        return replace(vector_program(loop, blocks=24), tensors=(Tensor("x", F32, (64 * PAGE,), False),))
+
+    ragged, full = (run(turns(n), CHIP).hbm_cycles for n in (32, 48))
+    assert ragged == pytest.approx(full * 32 / 48)

@@ -45,12 +45,16 @@ def copies(values: Values, blocks: int, chip: Chip) -> list[Program]:
     return [copy_in_strips(named[tensor], named[name], blocks, chip) for tensor, name, _ in strides(values)]
 
 
-def turns_of_copy(program: Program, values: Values, chip: Chip) -> tuple[int, list[int]]:
-    """The turns of the blocks of a persistent program, and how many to try that go on while the copies are made."""
-    turns = next(n.trips for n in program.cube if isinstance(n, Tasks))
+def tiles_beside(program: Program, values: Values, chip: Chip) -> list[int]:
+    """How many tiles of a persistent program to try that are done while the copies which `values` needs are made.
+
+    What is left are whole turns of all blocks.
+    """
+    tasks = next(n for n in program.cube if isinstance(n, Tasks))
     whole = run(program, chip, record=False).cycles
-    copied = sum(run(p, chip, record=False).cycles for p in copies(values, program.blocks, chip)) * turns / whole
-    return turns, sorted({n for n in (floor(copied), ceil(copied)) if 0 < n < turns - 1})
+    copied = sum(run(p, chip, record=False).cycles for p in copies(values, program.blocks, chip)) * tasks.trips / whole
+    before = {n for n in (floor(copied), ceil(copied)) if 0 < n < tasks.trips - 1}
+    return sorted(values.blocks - (tasks.trips - n) * program.blocks for n in before)
 
 
 def _buffers(source: Tensor, width: int) -> tuple[Buffer, ...]:

@@ -22,7 +22,7 @@ class TaskLoop:
     window: int
     along: int
     names: dict[str, str]
-    turns: tuple[int, int] | None = None
+    tiles: tuple[int, int] | None = None
     counts: tuple[Let, ...] = ()
 
     @staticmethod
@@ -34,24 +34,24 @@ class TaskLoop:
         grid = tuple(e for e in values.grid if e > 1) or (values.blocks,)
         names = free_names(("task", "turn", "band", "width", "step", "tile"), {*values.variables.values(), BLOCK, SUB})
         blocks, window, along = schedule.grid.payload
-        return TaskLoop(blocks, grid, window, along, names, schedule.turns, counts(schedule))
+        return TaskLoop(blocks, grid, window, along, names, schedule.tiles, counts(schedule))
 
     @property
     def lets(self) -> list[Let]:
         """What tells a task its tile, and how often the loops of that tile run."""
-        task = var(self.names["task"]) + (self.turns[0] if self.turns else 0)
-        turn, tile = task * self.blocks + var(BLOCK), var(self.names["tile"])
+        tile, first = var(self.names["tile"]), self.tiles[0] if self.tiles else 0
+        turn = var(self.names["task"]) * self.blocks + var(BLOCK) + first
         counted = (replace(let, value=substitute(let.value, {BLOCK: tile})) for let in self.counts)
         return [*in_order(turn, self.grid, self.window, self.along, self.names), *counted]
 
     def around(self, body: tuple[Node, ...]) -> Tasks:
         """The body of one tile as the loop over the tiles of a block."""
         made = tasks(renamed(body, {BLOCK: var(self.names["tile"])}), self.blocks, self.lets, self.names)
-        if self.turns is None:
+        if self.tiles is None:
             return made
-        first, count = self.turns
-        last = first + count == made.trips
-        return replace(made, trips=count, until=made.until - first if last else const(count))
+        trips, ragged = divmod(self.tiles[1] + self.blocks - 1, self.blocks)[0], self.tiles[1] % self.blocks
+        until = (self.tiles[1] + self.blocks - 1 - var(BLOCK)) // self.blocks if ragged else const(trips)
+        return replace(made, trips=trips, until=until)
 
 
 def counts(schedule: Schedule) -> tuple[Let, ...]:

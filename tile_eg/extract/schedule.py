@@ -89,8 +89,8 @@ class Schedule:
     `grid` is how the tiles of the grid go to the cores; None: a launch block for each. A ring over loop 0 turns with the tiles
     that a block goes through; where UB has room for `copies` of all that a tile needs, they take turns. What lies in the storages
     `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place of what tiles read.
-    A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `turns`
-    (the first, and how many) alone is done what a phase of a launch does that goes on from turn to turn of its blocks.
+    A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
+    (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
     """
 
     graph: Graph
@@ -107,7 +107,7 @@ class Schedule:
     once: frozenset[int] = frozenset()
     parts: Node | None = None
     second: Schedule | None = None
-    turns: tuple[int, int] | None = None
+    tiles: tuple[int, int] | None = None
 
     @property
     def on_cores(self) -> Node | None:

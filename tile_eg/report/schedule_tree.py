@@ -48,8 +48,8 @@ def _roots(schedule: Schedule) -> list[Branch]:
 def _blocks(schedule: Schedule) -> str:
     tiles = schedule.graph.values.blocks
     if schedule.grid is not None and schedule.persistent:
-        turns = f": its tiles {schedule.turns[0] + 1} to {sum(schedule.turns)}" if schedule.turns else ""
-        return f"each of {schedule.grid.payload[0]} blocks, one tile of {tiles} after the other{turns}"
+        which = f"{schedule.tiles[0]} to {sum(schedule.tiles) - 1} of {tiles}" if schedule.tiles else str(tiles)
+        return f"each of {schedule.grid.payload[0]} blocks, one tile of {which} after the other"
     return f"each of {tiles} blocks" if tiles > 1 else "one block"
 
 

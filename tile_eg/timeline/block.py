@@ -17,12 +17,12 @@ from tile_eg.timeline.works import Pricer
 
 @dataclass(frozen=True)
 class Block:
-    """One block in cycles: its length, what each (core, pipe) was busy, bytes by path, bytes of HBM by (tensor, written)."""
+    """One block in cycles: its length, what each (core, pipe) was busy, bytes by path, and of HBM by (core, tensor, written)."""
 
     cycles: float
     busy: dict[tuple[str, str], float]
     bytes: dict[str, float]
-    tensors: dict[tuple[str, bool], float]
+    tensors: dict[tuple[str, str, bool], float]
     extrapolated: bool = False
     spans: tuple[Span, ...] = ()
     handovers: tuple[Handover, ...] = ()
@@ -59,11 +59,12 @@ def run_cores(cores: Sequence[Core], *, exact: bool = True) -> None:
 def summed(cores: Sequence[Core], weight: dict[str, int], kept: Record | None) -> Block:
     """What the cores did; `weight` says how many cores of a kind did the same."""
     moved: dict[str, float] = {}
-    tensors: dict[tuple[str, bool], float] = {}
+    tensors: dict[tuple[str, str, bool], float] = {}
     for core in cores:
         for path, n in core.bytes.items():
             moved[path] = moved.get(path, 0) + n * weight[core.name]
-        for key, missed in core.tensors.items():
+        for (tensor, written), missed in core.tensors.items():
+            key = core.kind, tensor, written
             tensors[key] = tensors.get(key, 0) + missed * weight[core.name]
     busy = {(c.name, pipe): n for c in cores for pipe, n in c.busy.items()}
     cycles = max((c.end for c in cores), default=0.0)

@@ -10,11 +10,11 @@ the mean of all: a core that is done takes the next block. All together they can
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.chips import Chip
-from tile_eg.ir.program import Program
+from tile_eg.ir.program import AIC, AIV, Program
 from tile_eg.ir.tasks import inlined
 from tile_eg.timeline.block import Block, run_block
 from tile_eg.timeline.cores import Handover, Span, StreamError
@@ -83,7 +83,8 @@ def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
     work, in_step = loads(program, at_once), sharing(found, min(program.blocks, at_once))
     block = _slowest_block(program, Pricer(program, chip, work.mean, missed, in_step), work, exact, record)
     waves, rest = wave_count(program, chip), program.blocks % at_once
-    total, hbm = block.cycles, _hbm_cycles(program, chip, block) * work.share
+    share = _shares(program, at_once) if waves == 1 else dict.fromkeys((AIC, AIV), work.share)
+    total, hbm = block.cycles, _hbm_cycles(program, chip, block, share)
     if waves > 1:
         alone = max(in_step.values(), default=1) <= 1
         later = block if alone else _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact)
@@ -124,12 +125,18 @@ def _slowest_block(program: Program, pricer: Pricer, work: Loads, exact: bool, r
 # ---- the whole launch -------------------------------------------------------------------------------------------------------
 
 
-def _hbm_cycles(program: Program, chip: Chip, block: Block) -> float:
+def _shares(program: Program, at_once: int) -> dict[str, float]:
+    """By kind of core: what a block has to do on average, of what the slowest one has; all blocks run side by side."""
+    alone = {AIC: replace(program, vector=()), AIV: replace(program, cube=())}
+    return {core: loads(p, at_once).mean / min(p.blocks, at_once) for core, p in alone.items()}
+
+
+def _hbm_cycles(program: Program, chip: Chip, block: Block, share: Mapping[str, float]) -> float:
     """Cycles that HBM needs: for what loads did not find in L2, and for each written byte once."""
     sizes = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
-    moved = {key: n * program.blocks for key, n in block.tensors.items()}
-    total = sum(min(n, sizes[tensor]) if written else n for (tensor, written), n in moved.items())
-    rate = chip.shared.hbm_mixed if any(written for _, written in moved) else chip.shared.hbm_read
+    moved = {key: n * program.blocks * share[key[0]] for key, n in block.tensors.items()}
+    total = sum(min(n, sizes[tensor]) if written else n for (_, tensor, written), n in moved.items())
+    rate = chip.shared.hbm_mixed if any(written for *_, written in moved) else chip.shared.hbm_read
     return total / rate * chip.clock_mhz * 1e6
 
 
