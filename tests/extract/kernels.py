@@ -194,11 +194,55 @@ kernel narrow_product(A: f16[12, 20], B: f16[20, 7], D: f16[7, 30]) -> (C: f32[1
 }
 """
 
+TWO_PRODUCTS = """
+kernel two_products[M=100, N=100, K=256, L=32](A: f16[M, K], B: f16[K, N], C: f16[M, L], D: f16[L, N]) -> E: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, K], b: f16[K, N], c: f16[M, L], d: f16[L, N]
+  fragment e: f32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  c = C[0, 0]
+  d = D[0, 0]
+  e = a @ b + c @ d
+  E[0, 0] = e
+}
+"""
+
+PRODUCT_AND_SQUARE = """
+kernel product_and_square[M=144, K=64](A: f16[M, K], B: f16[K, M]) -> (C: f32[M, M], D: f16[M, M]) {
+  grid bx = 1
+  shared a: f16[M, K], b: f16[K, M], t: f16[M, M]
+  fragment c: f32[M, M], d: f32[M, M]
+  a = A[0, 0]
+  b = B[0, 0]
+  c = a @ b
+  t = c
+  d = t @ t.T + c
+  C[0, 0] = d
+  D[0, 0] = max(t, 0)
+}
+"""
+
+SHORTER_PRODUCT = """
+kernel shorter_product[M=100, N=64, K=64](A: f16[128, K], B: f16[K, N], C: f16[M, K], D: f16[K, N]) -> E: f32[M, N] {
+  grid bx = 1
+  shared a: f16[128, K], b: f16[K, N], c: f16[128, K], d: f16[K, N]
+  fragment e: f32[128, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  c = C[0, 0]
+  d = D[0, 0]
+  e = a @ b + c @ d
+  E[0, 0] = e
+}
+"""
+
 TRICKY = {
     "gated": GATED, "swap": SWAP, "swap_short": SWAP_SHORT, "fibonacci": FIBONACCI, "shift": SHIFT, "copied_late": COPIED_LATE,
     "one_value_two_tensors": ONE_VALUE_TWO_TENSORS, "operand_lives_on": OPERAND_LIVES_ON, "relu_cast": RELU_CAST, "chain": CHAIN,
     "constant_tail": CONSTANT_TAIL, "tanh_half": TANH_HALF,
-    "narrow_product": NARROW_PRODUCT,
+    "narrow_product": NARROW_PRODUCT, "two_products": TWO_PRODUCTS, "product_and_square": PRODUCT_AND_SQUARE,
+    "shorter_product": SHORTER_PRODUCT,
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from itertools import product
 from typing import Union
 
 from tile_eg.egraph import Node
+from tile_eg.extract.accumulators import check_accumulators
 from tile_eg.extract.base import Refused
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, StorageId
 from tile_eg.extract.selection import STORES, TOUCHES, Selection, is_half, tensor_of, touches_whole
@@ -157,6 +158,7 @@ def check(schedule: Schedule, chosen: Selection) -> None:
     """Refused where some read finds another value than it names; an AssertionError where it finds none at all."""
     _tensors(chosen)
     _empty(chosen)
+    check_accumulators(chosen)
     values = chosen.graph.values
     for counted in range(min(values.fewest[loop] for loop in values.counts), TRIPS) if values.counts else ():
         _Run(schedule, chosen, counted).run()

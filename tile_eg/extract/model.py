@@ -8,6 +8,7 @@ from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
+from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, REFILL, THERE
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.selection import STORES, TOUCHES, is_half, tensor_of, touches_whole, trips_ahead
@@ -44,6 +45,7 @@ class Model:
         self._states()
         self._skews()
         self._storage()
+        self._accumulators()
         self._tensors()
         self.depth = self._loop_options()
         if capacity:
@@ -138,6 +140,21 @@ class Model:
             for other in (*gives, *states):
                 for copy in copies:
                     self.forbid((copy, *other))
+
+    def _accumulators(self) -> None:
+        """Products that add up in one accumulator lay it out alike: a number for the layout of each of its parts."""
+        found = Accumulators(self.graph)
+        for group in found.groups:
+            cuts = [(n, part, cut) for n, part, cut in found.made if part in group]
+            layouts = sorted({layout(x) for _, _, cut in cuts for x in self.graph.classes[cut]}, key=str)
+            number = {part: self.cp.new_int_var(0, len(layouts) - 1, "") for part in sorted(group, key=str)}
+            for n, a, b in found.links:
+                if a in number and b in number:
+                    self.cp.add(number[a] == number[b]).only_enforce_if(self.chosen[n.index])
+            for n, part, cut in cuts:
+                for x in self.graph.classes[cut]:
+                    on = [self.chosen[n.index], self.chosen[x.index]]
+                    self.cp.add(number[part] == layouts.index(layout(x))).only_enforce_if(*on)
 
     def _tensors(self) -> None:
         """A tensor that is stored to belongs to one kind of core: only the workspace has flags between cores.
