@@ -113,6 +113,11 @@ def test_long_rows_meet_their_operand_in_either_bank_group(tail: int) -> None:
     check([Case(op, dtype, n, 1024 // dtype.bytes * 2, tail=tail, swap=n == 8, apart=True) for op, dtype, n in rows])
 
 
+def test_pieces_of_rows_that_end_early_are_refused() -> None:
+    with pytest.raises(EmitError, match="whole stretches of 512 bytes"):
+        check([Case("vsub_rows", F32, 4, 512 + 70, apart=True)])
+
+
 def test_rows_of_more_than_255_repeats_take_several_calls() -> None:
     check([Case("vsub_rows", F32, 1, 64 * 256 + 70)])
 

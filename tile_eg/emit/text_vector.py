@@ -198,6 +198,8 @@ def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
 
     `blocks` is their view. The copies take turns, eight rows each.
     """
+    if j.cols.value is None or j.cols.value % (2 * j.lanes):
+        raise EmitError(f"{j.instr.op}: the form apart takes whole stretches of 512 bytes", j.instr.span)
     r, other = s.fresh("row"), 3 - blocks
     s.ranges[r] = (0, s.high(j.rows) - 1)
     at, size = ix.var(r), j.lanes
