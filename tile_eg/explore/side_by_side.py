@@ -68,7 +68,9 @@ class SideBySide(Printed):
 
 
 def _counts(n: Numbered) -> Counter[str]:
-    return Counter(instruction(step.node) for step, _ in n.candidate.schedule.walk())
+    first = n.candidate.schedule
+    phases = (first, first.second) if first.second else (first,)
+    return Counter(instruction(step.node) for each in phases for step, _ in each.walk())
 
 
 def _columns(a: list[str], b: list[str]) -> Iterator[str]:
