@@ -1,0 +1,31 @@
+// Host part of kernel gemm_int8: launch, shapes and workspace. Written by tile_eg.
+// Build the kernel with --cce-auto-sync=off: it holds every flag and barrier that it needs, and none should be added.
+#include <cstddef>
+#include <cstdint>
+#include "acl/acl.h"
+#ifdef TILE_EG_ASC  // one .asc file, CANN 8.5 and newer
+#include "gemm_int8.cpp"
+#else  // kernel built by the CMake macros of CANN 8.3
+#include "aclrtlaunch_gemm_int8.h"
+#endif
+
+namespace gemm_int8_host {
+
+constexpr int64_t A_shape[] = {512, 1024};  // i8, input
+constexpr int64_t W_shape[] = {512, 1024};  // i8, input
+constexpr int64_t C_shape[] = {512, 512};  // f16, output
+constexpr uint32_t blocks = 8;
+constexpr size_t workspaceBytes = 0;
+
+// Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
+inline aclError launch(aclrtStream stream, void* A, void* W, void* C, void* workspace)
+{
+#ifdef TILE_EG_ASC
+    ::gemm_int8<<<blocks, nullptr, stream>>>(static_cast<uint8_t*>(A), static_cast<uint8_t*>(W), static_cast<uint8_t*>(C), static_cast<uint8_t*>(workspace));
+    return ACL_SUCCESS;
+#else
+    return ACLRT_LAUNCH_KERNEL(gemm_int8)(blocks, stream, A, W, C, workspace);
+#endif
+}
+
+}  // namespace gemm_int8_host
