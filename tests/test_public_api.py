@@ -104,7 +104,7 @@ def test_the_chosen_schedule_is_the_fastest_of_those_ranked(low: Lowered) -> Non
     assert low.program == low.candidates[0].planned.program
 
 
-def test_an_unknown_rank_model_is_refused_before_the_search() -> None:
-    kernel = tile_eg.load(EXAMPLES / "vector_add.tile").with_sizes(M=16, N=16).kernel
+def test_an_unknown_cost_model_is_refused_before_the_search() -> None:
+    kernel = tile_eg.load(EXAMPLES / "vector_add.tile", cost_model="oracle").with_sizes(M=16, N=16)
     with pytest.raises(tile_eg.TileError, match="unknown cost model 'oracle'"):
-        tile_eg.lower(kernel, rank="oracle")
+        kernel.compile()

@@ -88,19 +88,32 @@ class Lowered(Planned):
         ranked = [(c.schedule, c.microseconds) for c in self.candidates]
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
         search = self.extraction, self.phases, self.timings, self.seconds
-        return Explanation(title, self.cost, ranked, self.dropped, *search, self.trials)
+        return Explanation(title, self.cost, ranked, self.dropped, *search, self.trials, models=self._models)
+
+    @property
+    def _models(self) -> str:
+        """Who priced and who ranked, where the user asked for a cost model."""
+        from tile_eg.cost_models import roles
+
+        found = roles(self.search.cost_model, self.chip)
+        return f"the search was guided by {found.search}, and {found.rank} decided" if self.search.cost_model else ""
 
 
 @rare_collections()
-def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, rank: str = "timeline", search: SearchOptions | None = None) -> Lowered:
+def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, search: SearchOptions | None = None) -> Lowered:
     """Compiles a kernel for a chip. TileError is the user's to mend, with its place; InternalError is ours.
 
-    The search, as its options say, keeps a few schedules; the rank model (its name, or "module:Class") decides among them once
-    they are planned. Block sizes that are left open are found first: the few that look best go the whole way.
+    The search, as its options say, keeps a few schedules; a rank model decides among them once they are planned. Block sizes
+    that are left open are found first: the few that look best go the whole way.
     """
+    from tile_eg.cost_models import roles
+
+    options = search or search_options()
+    with stage("load", kernel.source):
+        rank = roles(options.cost_model, compiled_for(chip)).rank
     if isinstance(kernel, OpenKernel):
-        return _sized(kernel, chip, rank, search or search_options())
-    return _finished(_block_by_block(kernel, chip, rank, search or search_options()), rank)
+        return _sized(kernel, chip, rank, options)
+    return _finished(_block_by_block(kernel, chip, rank, options), rank)
 
 
 def _finished(made: Lowered, rank: str) -> Lowered:
@@ -364,7 +377,7 @@ def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> 
     if options.effort == "full":  # the sizes are found with less, and the search is done once
         trial = replace(options, effort="quick")
         stages = Stages(
-            lambda k: _block_by_block(k, chip, rank, trial), lambda m: lower(m.kernel, chip, rank=rank, search=options), time, 1,
+            lambda k: _block_by_block(k, chip, rank, trial), lambda m: lower(m.kernel, chip, search=options), time, 1,
             part,
         )  # fmt: skip
     else:
@@ -430,10 +443,12 @@ def _saturated(values: Values, chip: Chip, options: SearchOptions) -> Graph:
 
 
 def _extracted(graph: Graph, chip: Chip, options: SearchOptions) -> Extraction:
+    from tile_eg.cost_models import roles
     from tile_eg.extract import extract
 
     name, settings = options.found_by
-    return extract(graph, chip, k=options.schedules, extractor=name, settings=settings)
+    guide = roles(options.cost_model, chip).search
+    return extract(graph, chip, k=options.schedules, model=guide, extractor=name, settings=settings)
 
 
 def check_kernel(kernel: Kernel) -> None:

@@ -303,16 +303,18 @@ def jit(
     exact_math: bool = False,
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
+    cost_model: str | None = None,
     **ignored: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
 
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs. `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or
-    texts) and `without` (names of rules) are options of the search. `target`, `pass_configs` and further options of TileLang's
-    are accepted and change nothing: everything that they switch on is on.
+    texts), `without` (names of rules) and `cost_model` (a name, or "module:Class") are options of the search. `target`,
+    `pass_configs` and further options of TileLang's are accepted and change nothing: everything that they switch on is on.
     """
     search: dict[str, Any] = {"effort": effort, "exact_math": exact_math, "rules": tuple(rules), "without": tuple(without)}
+    search["cost_model"] = cost_model
     search_options(**search)  # what is wrong with them is told here, not at the first call
     options = Options(_positions(out_idx), _positions(workspace_idx), chip, search)
     if function is None:

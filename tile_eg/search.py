@@ -40,7 +40,8 @@ class SearchOptions:
 
     `exact_math` keeps the rules that hold bit for bit, and those that choose an instruction. `rules` are theories beside the
     project's own, `without` names of rules that are left out. `fuel` is how many rows a phase may add to the e-graph.
-    `k` is how many schedules are kept and ranked, `extractor` who finds them; None: what the effort says.
+    `k` is how many schedules are kept and ranked, `extractor` who finds them; None: what the effort says. `cost_model` prices
+    what is searched and ranks what was found, as far as it can do either.
     """
 
     exact_math: bool = False
@@ -50,6 +51,7 @@ class SearchOptions:
     fuel: int | None = None
     k: int | None = None
     extractor: str | None = None
+    cost_model: str | None = None
 
     @property
     def theories(self) -> tuple[Theory, ...]:
@@ -96,8 +98,10 @@ def search_options(
     fuel: int | None = None,
     k: int | None = None,
     extractor: str | None = None,
+    cost_model: str | None = None,
 ) -> SearchOptions:
     """Checked options. `rules` are files, rule texts or theories; those of `tile_eg.rules.add` take part without being named.
+    `cost_model` is a name, "module:Class", or either with "@FILE" behind it: what the model saved there.
 
     TileError for an unknown effort or rule, for a theory with a fault, and for numbers below 1.
     """
@@ -114,7 +118,7 @@ def search_options(
             raise TileError(f"there is no rule '{rule}' to leave out", help=nearest_rule(rule, known))
         if known[rule].ruleset == "facts":
             raise TileError(f"'{rule}' is a fact that other rules rest on; it cannot be left out", help="tile-eg rules lists all")
-    return SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor)
+    return SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor, cost_model)
 
 
 def nearest_rule(name: str, known: Iterable[str]) -> str:

@@ -92,3 +92,42 @@ def test_a_model_of_ones_own_is_found_in_the_current_folder(tmp_path: Path, monk
     (tmp_path / "my_own_model.py").write_text(body)
     monkeypatch.chdir(tmp_path)
     assert node_cost(search_model("my_own_model:Mine", CHIP), COPY) == {"AIC.M": 1.0}
+
+
+@pytest.mark.parametrize("answer", ["5", b"5"])
+def test_a_text_is_no_number_of_cycles_and_no_time(answer: object) -> None:
+    with pytest.raises(TileError, match="is a text, not a number"):
+        node_cost(Says(answer), COPY)
+    with pytest.raises(TileError, match="is a text, not a number"):
+        predicted(Says(answer), [exps(1)])
+
+
+def test_a_pipe_that_no_core_has_is_refused_with_those_that_there_are() -> None:
+    model = Says(1.0)
+    model.node_cost = lambda work: {"AIC.V": 1.0}  # type: ignore[method-assign]
+    with pytest.raises(TileError, match="said 1.0 cycles on 'AIC.V'") as error:
+        node_cost(model, COPY)
+    assert "AIV.V" in error.value.help
+
+
+class Unmade:
+    def __init__(self, chip: object) -> None:
+        raise LookupError("no board")
+
+
+class TakesNothing:
+    def node_cost(self, work):
+        return {}
+
+
+@pytest.mark.parametrize(("name", "why"), [("Unmade", "LookupError: no board"), ("TakesNothing", "takes no arguments")])
+def test_a_model_that_cannot_be_made_with_a_chip_says_why(name: str, why: str) -> None:
+    with pytest.raises(TileError, match=f"making the cost model '{__name__}:{name}' failed: .*{why}"):
+        named(f"{__name__}:{name}", CHIP)
+
+
+def test_a_module_that_fails_is_told_as_the_models_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_failing_model.py").write_text("1 / 0\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(TileError, match="ZeroDivisionError"):
+        named("my_failing_model:Mine", CHIP)

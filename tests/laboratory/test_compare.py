@@ -34,6 +34,14 @@ def test_a_model_that_finds_all_equal_has_no_correlation() -> None:
     assert row((1.0, 1.0, 1.0)).correlation != row((1.0, 1.0, 1.0)).correlation
 
 
+def test_a_model_that_finds_all_equal_regrets_what_chance_would() -> None:
+    assert row((1.0, 1.0, 1.0)).regret == pytest.approx(1.0)
+
+
+def test_the_table_says_where_there_is_no_order_to_correlate() -> None:
+    assert "all equal" in as_table([row((1.0, 1.0, 1.0))])
+
+
 def test_equal_values_share_their_rank() -> None:
     assert ranks([5.0, 1.0, 5.0]).tolist() == [1.5, 0.0, 1.5]
 

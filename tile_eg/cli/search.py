@@ -28,6 +28,13 @@ FLAGS: dict[str, tuple[Any, Any]] = {
         Annotated[str | None, typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst or module:Class.")],
         None,
     ),
+    "cost_model": (
+        Annotated[
+            str | None,
+            typer.Option("--cost-model", metavar="NAME", help="Prices and ranks: a name, module:Class, name@FILE."),
+        ],
+        None,
+    ),
 }
 
 

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from math import isfinite
 from pathlib import Path
@@ -18,10 +19,13 @@ from typing import Any
 from tile_eg.chips import Chip
 from tile_eg.cost_models.base import RankModel, SearchModel
 from tile_eg.errors import TileError, did_you_mean
+from tile_eg.ir.machine import CORE_PIPES
 from tile_eg.ir.program import Program
 from tile_eg.timeline.instruction import Work
 
-__all__ = ["MODELS", "RankModel", "SearchModel", "named", "node_cost", "predicted", "rank_model", "search_model"]
+__all__ = [
+    "MODELS", "RankModel", "Roles", "SearchModel", "named", "node_cost", "predicted", "rank_model", "roles", "search_model",
+]  # fmt: skip
 
 MODELS = {
     "roofline": "tile_eg.cost_models.roofline:Roofline",
@@ -30,6 +34,7 @@ MODELS = {
     "table": "tile_eg.cost_models.table:Table",
 }
 GROUP = "tile_eg.cost_models"
+PIPES = frozenset(f"{core}.{pipe}" for core, pipes in CORE_PIPES.items() for pipe in pipes)
 
 
 def named(name: str, chip: Chip) -> Any:
@@ -42,6 +47,28 @@ def named(name: str, chip: Chip) -> Any:
     if at:
         model.load(Path(saved))
     return model
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The names of the model that guides the search and of the one that ranks what it found."""
+
+    search: str = "analytic"
+    rank: str = "timeline"
+
+
+def roles(name: str | None, chip: Chip) -> Roles:
+    """Who does what where a user wants the model called `name` (see `named`): what it cannot do, the default model does.
+
+    TileError where there is none, or where it does neither.
+    """
+    if name is None:
+        return Roles()
+    model = named(name, chip)
+    guides, ranks = (callable(getattr(model, method, None)) for method in ("node_cost", "predict"))
+    if not guides and not ranks:
+        raise TileError(f"'{name}' is no cost model: it has neither predict nor node_cost")
+    return Roles(name if guides else Roles.search, name if ranks else Roles.rank)
 
 
 def search_model(name: str, chip: Chip) -> SearchModel:
@@ -64,12 +91,14 @@ def node_cost(model: SearchModel, work: Work) -> dict[str, float]:
     """What a search model says of one instruction. TileError where it fails, or where that is no number of cycles."""
     asked = f"{work.op} of {work.rows} x {work.cols} {work.dtype}"
     try:
-        cost = {str(pipe): float(cycles) for pipe, cycles in model.node_cost((work,)).items()}
+        cost = {str(pipe): _number(cycles) for pipe, cycles in model.node_cost((work,)).items()}
     except TileError:
         raise
     except Exception as error:
         raise _fault(model, asked, f"raised {type(error).__name__}: {error}") from error
     for pipe, cycles in cost.items():
+        if pipe not in PIPES:
+            raise _fault(model, asked, f"said {cycles} cycles on '{pipe}'", f"there is no such pipe; {did_you_mean(pipe, PIPES)}")
         if not isfinite(cycles) or cycles < 0:
             raise _fault(model, asked, f"said {cycles} cycles on {pipe}")
     return cost
@@ -79,7 +108,7 @@ def predicted(model: RankModel, programs: Sequence[Program]) -> list[float]:
     """What a rank model says of programs, in microseconds. TileError where it fails, or where that is no time."""
     asked = f"{len(programs)} programs of '{programs[0].name}'" if programs else "no program"
     try:
-        times = [float(t) for t in model.predict(programs)]
+        times = [_number(t) for t in model.predict(programs)]
     except TileError:
         raise
     except Exception as error:
@@ -92,9 +121,17 @@ def predicted(model: RankModel, programs: Sequence[Program]) -> list[float]:
     return times
 
 
-def _fault(model: SearchModel | RankModel, asked: str, what: str) -> TileError:
+def _number(value: Any) -> float:
+    """A number of any library as Python's. TypeError for a text, which `float` would read."""
+    if isinstance(value, str | bytes):
+        raise TypeError(f"{value!r} is a text, not a number")
+    return float(value)
+
+
+def _fault(model: SearchModel | RankModel, asked: str, what: str, help: str = "") -> TileError:
     name = getattr(model, "name", type(model).__name__)
-    return TileError(f"the cost model '{name}', asked for {asked}, {what}", help="a cost is a finite number, at least 0")
+    help = help or "a cost is a finite number, at least 0"
+    return TileError(f"the cost model '{name}', asked for {asked}, {what}", help=help)
 
 
 def _make(name: str, chip: Chip) -> Any:
@@ -108,7 +145,15 @@ def _make(name: str, chip: Chip) -> Any:
             maker = getattr(import_module(module), cls)
     except (ImportError, AttributeError) as error:
         raise TileError(f"cannot load the cost model '{name}': {error}") from error
-    return maker(chip)
+    except Exception as error:
+        raise TileError(f"cannot load the cost model '{name}': {type(error).__name__}: {error}") from error
+    try:
+        return maker(chip)
+    except TileError:
+        raise
+    except Exception as error:
+        what = f"making the cost model '{name}' failed: {type(error).__name__}: {error}"
+        raise TileError(what, help="a model is a class that is made with a chip: def __init__(self, chip)") from error
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 
 from tile_eg.chips import load_chip
 from tile_eg.compiler import Lowered
-from tile_eg.cost_models import search_model
+from tile_eg.cost_models import roles, search_model
 from tile_eg.egraph import Node
 from tile_eg.errors import TileError
 from tile_eg.extract import make_extractor
@@ -23,7 +23,8 @@ from tile_eg.report.text import duration, table
 def exported(lowered: Lowered) -> str:
     """The graph from which a kernel's schedules are chosen, as JSON."""
     graph = lowered.extraction.best.graph
-    return json.dumps(dump(graph, Pricer(graph, lowered.chip, search_model("analytic", lowered.chip))), indent=1)
+    model = search_model(roles(lowered.search.cost_model, lowered.chip).search, lowered.chip)
+    return json.dumps(dump(graph, Pricer(graph, lowered.chip, model)), indent=1)
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tile_eg.compiler import Candidate, Lowered, parted, plan_schedule, stripped
-from tile_eg.cost_models import rank_model, search_model
+from tile_eg.cost_models import predicted, rank_model, roles, search_model
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.forced import Answer, Forced
 from tile_eg.extract.grid import with_grid
@@ -25,8 +25,9 @@ class Otherwise:
         self.lowered = lowered
         self.chosen = _plain(lowered) if plain else lowered.candidates[0]
         self.graph: Graph = self.chosen.schedule.graph
-        self.rank = rank_model("timeline", lowered.chip)
-        pricer = Pricer(self.graph, lowered.chip, search_model("analytic", lowered.chip))
+        models = roles(lowered.search.cost_model, lowered.chip)
+        self.rank = rank_model(models.rank, lowered.chip)
+        pricer = Pricer(self.graph, lowered.chip, search_model(models.search, lowered.chip))
         self.forced = Forced(self.graph, lowered.chip, pricer)
 
     def taking(self, members: Sequence[Node]) -> tuple[Answer, Candidate | None, str]:
@@ -66,7 +67,7 @@ class Otherwise:
             planned = plan_schedule(held, self.lowered.chip)
         except Exception as error:  # what cannot be planned is the answer to the question, not a fault
             return None, str(error)
-        return Candidate(held, planned, self.rank.predict([planned.program])[0]), ""
+        return Candidate(held, planned, predicted(self.rank, [planned.program])[0]), ""
 
     def _held(self) -> list[Node]:
         meets = {n.region for n in self.chosen.schedule.nodes if n.op in MEETING}

@@ -25,7 +25,7 @@ def step_price(chosen: Selection, prices: list[Price], node: Node) -> Price:
     if node.op not in ("Mmad", "MmadAcc"):
         return prices[node.index]
     cut = prices[chosen.pick[node.children[0]].index]
-    return Price({"AIC.M": max(cut.cycles.values())}, cut.works)
+    return Price({"AIC.M": max(cut.cycles.values(), default=0)}, cut.works)
 
 
 class Builder:
@@ -53,9 +53,8 @@ class Builder:
         return Schedule(self.graph, self.chosen.nodes, top, self.storages)
 
     def _pipe(self, cls: int) -> str:
-        cycles = self.price[cls].cycles
-        if cycles:
-            return next(iter(cycles))
+        if pipe := self.price[cls].pipe:
+            return pipe
         return "AIC.M" if self.chosen.pick[cls].op == "ZeroL0C" else "AIV.V"
 
     # ---- storages ----

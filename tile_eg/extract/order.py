@@ -175,7 +175,7 @@ def order_regions(chosen: Selection, needs: Dependences, prices: dict[int, Price
             else:
                 price = prices[x]
                 duration[x] = price.total
-                pipe[x] = next(iter(price.cycles), None) or "none"
+                pipe[x] = price.pipe or "none"
         found = _Region(items[region], needs.edges[region], duration, pipe).order()
         if found is None:
             raise _cycle(chosen, needs, region, items[region])

@@ -30,6 +30,11 @@ class Price:
     def total(self) -> int:
         return sum(self.cycles.values())
 
+    @property
+    def pipe(self) -> str:
+        """Where the node's last instruction runs, whatever a cost model says of it; empty where it has none."""
+        return self.works[-1][0].pipe if self.works else ""
+
 
 def choice_form(compared: Where, chosen: Where) -> str:
     """How a choice runs: flat over whole rounds of 256 bytes of what is compared, else row by row under a mask.

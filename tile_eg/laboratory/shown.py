@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
+from math import isnan
 from pathlib import Path
 
 from tile_eg.errors import TileError
@@ -16,8 +17,13 @@ FIELDS = ("kernel", "model", "schedules", "rank_correlation", "regret", "seconds
 
 def as_table(rows: Sequence[Row]) -> str:
     """One line for each kernel and model."""
-    lines = [(r.kernel, r.model, len(r.times), f"{r.correlation:.2f}", f"{r.regret:.1%}", duration(r.seconds)) for r in rows]
+    lines = [(r.kernel, r.model, len(r.times), _correlation(r), f"{r.regret:.1%}", duration(r.seconds)) for r in rows]
     return table(lines, ("kernel", "model", "schedules", "rank correlation", "regret", "seconds"), right=(2, 3, 4, 5))
+
+
+def _correlation(row: Row) -> str:
+    """Where all schedules take the same time, by the model or by the timeline, there is no order to correlate."""
+    return "all equal" if isnan(row.correlation) else f"{row.correlation:.2f}"
 
 
 def as_csv(rows: Sequence[Row]) -> str:

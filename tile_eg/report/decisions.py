@@ -56,7 +56,7 @@ def _runner(runner: Runner | None, best: float) -> tuple[str, str]:
 def more(microseconds: float, best: float) -> str:
     """By how much a time is longer than the best: +0.4 us."""
     extra = microseconds - best
-    return "the same" if abs(extra) < 5e-4 * best else f"{'+' if extra > 0 else '-'}{duration(abs(extra) * 1e-6)}"
+    return "the same" if abs(extra) <= 5e-4 * best else f"{'+' if extra > 0 else '-'}{duration(abs(extra) * 1e-6)}"
 
 
 def choices(schedule: Schedule) -> Iterator[tuple[int, str, str, list[str]]]:

@@ -24,7 +24,8 @@ class Explanation(Printed):
 
     `timings` are seconds by stage, `total` those from the first to the last. `trials` are the block sizes that were tried where
     the author left them open. `runners` are the runners-up by the class of the decision (None: they were not looked for), and
-    `profile` is what each rule cost, where that was wanted.
+    `profile` is what each rule cost, where that was wanted. `models` says who guided the search and who ranked, where
+    a user asked for a cost model.
     """
 
     signature: str
@@ -38,11 +39,12 @@ class Explanation(Printed):
     trials: Sequence[Trial] = ()
     runners: Mapping[int, Runner] | None = None
     profile: Sequence[RuleProfile] = ()
+    models: str = ""
 
     def __str__(self) -> str:
         schedule, best = self.ranked[0]
         sections = {
-            "": self.cost.headline(),
+            "": self._headline(),
             "block sizes": self._sizes(),
             "schedule": schedule_text(schedule),
             "decisions": decisions_text(schedule, self.runners, best),
@@ -52,6 +54,10 @@ class Explanation(Printed):
         }
         parts = [f"{title}\n{indent(text)}" if title else text for title, text in sections.items() if text]
         return "\n\n".join([self.signature, *parts])
+
+    def _headline(self) -> str:
+        """The timeline's prediction; and whose the others are, where a user asked for a cost model."""
+        return self.cost.headline() + (f"\n{self.models}" if self.models else "")
 
     def _sizes(self) -> str:
         rows = [(t, _predicted(t), duration(t.estimated * 1e-6), t.problem) for t in self.trials]
