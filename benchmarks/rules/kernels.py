@@ -18,6 +18,7 @@ LARGE: dict[str, tuple[str, dict[str, int]]] = {
     "gemm_transposed 2048": ("gemm_transposed", {"M": 2048, "N": 2048, "K": 2048}),
     "vector_add 4096": ("vector_add", {"M": 4096, "N": 4096}),
     "flash_attention 2048": ("flash_attention", {"S": 2048, "BM": 128, "BN": 128, "D": 128}),
+    "flash_attention 8192": ("flash_attention", {"S": 8192, "H": 8, "BM": 128, "BN": 128}),
     "flash_attention of three trips": ("flash_attention", {"S": 192}),
     "layer_norm 16384x1024": ("layer_norm", {"M": 16384, "N": 1024}),
     "softmax 8192x1024": ("softmax", {"M": 8192, "N": 1024}),

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
-from tests.extract.kernels import CHIP, graph_of
+from tests.extract.checked import check_numbers
+from tests.extract.kernels import CHIP, graph_of, kernel
 from tile_eg.extract import Schedule, extract
+from tile_eg.extract.exact import Exact
 from tile_eg.extract.makespan import loop_time
+from tile_eg.extract.model import Model
 from tile_eg.extract.schedule import LoopStep
 
 ATTENTION = """
@@ -88,3 +92,40 @@ def test_there_and_back_a_trip_waits_for_one_before_it_or_for_the_slowest_pipe(s
     pipes = {"AIC.M": 3000, "AIV.V": 3000}
     long, short = (loop_time(n, 3, skew, pipes, 0, True, True, 1000) for n in (200, 100))
     assert (long - short) // 100 == cycles
+
+
+FLASH = (Path(__file__).parents[2] / "examples" / "flash_attention.tile").read_text("utf-8")
+
+
+def scaled_before(length: int) -> bool:
+    best = extract(graph_of(FLASH, S=length, BM=128, BN=128), CHIP).best
+    return any(s.node.op == "VBinS" and not around for s, around in best.walk())
+
+
+def test_an_operand_is_scaled_before_a_long_loop():
+    assert scaled_before(16384)
+
+
+def test_a_short_loop_does_not_wait_for_a_scaled_operand():
+    assert not scaled_before(1024)
+
+
+class Scaled(Exact):
+    """The shortest schedule that scales an operand before the loop."""
+
+    def aim(self, model: Model) -> None:
+        scaled = [n for n in model.graph.nodes if n.op == "VBinS" and n.region == 0 and "mul" in n.payload]
+        model.cp.add_bool_or([model.chosen[n.index] for n in scaled])
+        super().aim(model)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [None, (3, 0, 0)], ids=["blocks", "tiles"])
+def test_an_operand_that_is_scaled_before_the_loop_gives_the_same(order):
+    check_numbers(kernel(FLASH, S=256, H=2), Scaled(), order=order)
+
+
+def test_what_a_tile_waits_for_first_fills_the_way_twice():
+    pipes = {"AIC.M": 3000, "AIV.V": 3000}
+    once, twice = (loop_time(10, 3, 1, pipes, 0, True, False, 500, fills) for fills in (1, 2))
+    assert twice - once == 6000 + 3 * 500 - 3000

@@ -106,6 +106,7 @@ class Instance:
     def __init__(self, data: st.DataObject, law: Law, tame: bool = False) -> None:
         self.data, self.law, self.tame = data, law, tame
         self.env: dict[str, Any] = {}
+        self.loops: set[str] = set()
         self.arrays: dict[Class, np.ndarray] = {}
         self.rows, self.cols, self.inner = (data.draw(st.integers(1, 5), n) for n in ("rows", "cols", "inner"))
         self.extents = {n: data.draw(st.integers(1, n)) for n in sorted({self.rows, self.cols, self.inner})}
@@ -282,7 +283,11 @@ class Instance:
 
     def _holds(self, condition: Form) -> None:
         head, *args = condition
-        if head == "root":
+        if "'deps'" in str(condition):  # in which loops a value varies says nothing of what it is
+            self.loops.add(args[0])
+        elif self.loops & set(args):
+            return
+        elif head == "root":
             self.env[args[0]] = self.build(self.law.left)
         elif head == "=":
             unbound = [x for x in args if isinstance(x, str) and x[0].isalpha() and x not in self.env]

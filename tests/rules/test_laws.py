@@ -18,6 +18,7 @@ EQUALITIES = laws_of_values()
 EXACT = [n for n in EQUALITIES if registry()[n].law == "equal"]
 ROUNDED = {
     "div-const": (8, 0), "div-rows": (8, 0), "rsqrt": (4, 0), "tanh-f16": (1, 0), "sigmoid": (8, 1), "tanh": (8, 4),
+    "scale-before-loop": (1, 0),
 }  # fmt: skip
 """How far the sides of a rule may be apart: half steps of the element type relative to the value, and relative to one."""
 

@@ -18,13 +18,15 @@ REFILL = {2: 60, 3: 10}  # cycles a trip that a ring of this depth leaves uncove
 
 
 def loop_time(
-    trips: int, stages: int, skew: int, pipes: dict[str, int], inner: int, crossing: bool, returning: bool, hop: int
-) -> int:
+    trips: int, stages: int, skew: int, pipes: dict[str, int], inner: int, crossing: bool, returning: bool, hop: int,
+    fills: int = 1,
+) -> int:  # fmt: skip
     """Cycles of a loop: fill + trips * slowest pipe + drain where trips overlap, trips * sum where they do not.
 
     `hop` is the latency of one handover between cores; without skew both cores take turns. Where they meet there and back, a trip
     is not begun before the one that is `skew + 1` earlier has gone its way; whether a skew is enough otherwise is left to a model
-    that sees the order. The way through one trip is filled and drained once, and a handover longer for each further half trip.
+    that sees the order. The way through one trip is filled and drained once, and a handover longer for each further half trip:
+    twice (`fills`) where the cube core cannot begin while the vector cores end the tile before, since it waits for them first.
     """
     total, slowest = sum(pipes.values()), max(pipes.values(), default=0)
     if stages == 1:
@@ -35,7 +37,7 @@ def loop_time(
     if crossing:
         way = total + HOPS * hop
         around = -(-trips * (total + inner + 2 * hop) // (skew + 1)) if returning else 0
-        return max(trips * (slowest + inner + REFILL[stages]), around) + way - slowest + (skew - 1) * hop
+        return max(trips * (slowest + inner + REFILL[stages]), around) + fills * (way - slowest + (skew - 1) * hop)
     return trips * (slowest + inner + REFILL[stages]) + total - slowest
 
 
@@ -61,7 +63,8 @@ def makespan(graph: Graph, chip: Chip, nodes: Iterable[Node], prices: list[Price
         stages, skew = option.get(("Stages", loop), 1), option.get(("Skew", loop), 0)
         hop = round(chip.sync.cross_latency)
         meets, returns = loop in there | back, loop in there & back
-        return loop_time(graph.trips[loop], stages, skew, loads[loop], inside(loop), meets, returns, hop)
+        fills = 2 if 0 in back and not graph.parents[loop] else 1
+        return loop_time(graph.trips[loop], stages, skew, loads[loop], inside(loop), meets, returns, hop, fills)
 
     return sum(loads[0].values()) + inside(0)
 

@@ -270,16 +270,19 @@ class Model:
                 continue
             once = total - overall + ((HOPS + skew - 1) * hop if skew else 0)
             self.cp.add(time >= trips * (overall + inner + REFILL[stages]) + once).only_enforce_if(on)
+            if skew and not self.graph.parents[loop]:
+                late = self._meets(0, BACK)
+                self.cp.add(time >= trips * (overall + inner + REFILL[stages]) + 2 * once).only_enforce_if(on, late)
             if not skew:
                 turns = slowest["AIC"] + slowest["AIV"] + inner + 2 * hop
                 self.cp.add(time >= trips * turns).only_enforce_if(on, meets)
         return time
 
-    def _meets(self, loop: int) -> Any:
-        """True where cube and vector cores meet in the loop."""
+    def _meets(self, loop: int, ways: tuple[str, ...] = MEETING) -> Any:
+        """True where cube and vector cores meet in the loop (0: outside of all), in one of these ways."""
         meets = self.cp.new_bool_var(f"meets{loop}")
         for n in self.graph.nodes:
-            if n.op in MEETING and n.region == loop:
+            if n.op in ways and n.region == loop:
                 self.cp.add_implication(self.chosen[n.index], meets)
         return meets
 
