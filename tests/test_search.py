@@ -101,6 +101,24 @@ def test_a_phase_that_runs_out_of_fuel_says_so() -> None:
         lower(example("gemm"), search=search_options(fuel=20))
 
 
+def test_too_little_fuel_for_any_schedule_asks_for_more() -> None:
+    with pytest.raises(TileError) as error:
+        lower(example("gemm"), search=search_options(fuel=20))
+    assert "--fuel" in error.value.help
+
+
+def test_what_no_rule_computes_is_shown_at_its_line() -> None:
+    with pytest.raises(TileError) as error:
+        lower(example("softmax"), search=search_options(without=["v-reduce", "v-reduce-blocks"]))
+    assert "m = rowmax(x)\n" in str(error.value) and "`max` of 1 x 32 f32, line 7" in error.value.help
+
+
+def test_what_cannot_be_computed_is_the_operand_and_not_what_is_made_of_it() -> None:
+    with pytest.raises(TileError) as error:
+        lower(example("softmax"), search=search_options(without=["v-unary"]))
+    assert "`exp` of" in error.value.help
+
+
 @pytest.mark.parametrize("options", [{"fuel": 0}, {"k": 0}])
 def test_numbers_below_one_are_refused(options: dict[str, int]) -> None:
     with pytest.raises(TileError, match="at least 1"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -193,8 +193,17 @@ def _begun(t: Tensor, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 def plan(program: Program, chip: str | None = None) -> Planned:
-    """A program that was written or changed by hand, taken as it stands. Its own chip's name holds unless another is given."""
-    return Planned(program, compiled_for(chip or program.chip))
+    """A program that was written or changed by hand, taken as it stands. Its own chip's name holds unless another is given.
+
+    TileError where that is of another architecture: instructions and memories are not the same there.
+    """
+    target, own = compiled_for(chip or program.chip), load_chip(program.chip)
+    if target.architecture != own.architecture:
+        raise TileError(
+            f"this program is for {own.name} ({own.architecture}), and {target.name} is {target.architecture}",
+            help=f"write it for that chip from its kernel: tile-eg emit KERNEL --program --chip {target.name}",
+        )
+    return Planned(replace(program, chip=target.name), target)
 
 
 def compiled_for(name: str) -> Chip:

@@ -112,6 +112,18 @@ def test_run_draws_other_inputs_from_another_seed(tmp_path: Path, capsys: Captur
     assert (np.load(tmp_path / "1" / "A.npy") != np.load(tmp_path / "2" / "A.npy")).any()
 
 
+@pytest.mark.parametrize("command", ["emit", "run"])
+def test_a_program_of_another_architecture_is_refused(command: str, tmp_path: Path, capsys: Captured) -> None:
+    printed(capsys, "emit", ADD, "--program", "-o", tmp_path / "add.program", *SMALL)
+    run([command, str(tmp_path / "add.program"), "--chip", "950"])
+    assert "this program is for 910B2 (dav-2201), and 950 is dav-3510" in capsys.readouterr().err
+
+
+def test_a_program_for_another_chip_of_its_architecture_bears_that_chips_name(tmp_path: Path, capsys: Captured) -> None:
+    printed(capsys, "emit", ADD, "--program", "-o", tmp_path / "add.program", *SMALL)
+    assert "for 910B4, written by" in printed(capsys, "emit", tmp_path / "add.program", "--chip", "910B4")
+
+
 def test_run_takes_a_program_and_says_that_it_compares_with_nothing(tmp_path: Path, capsys: Captured) -> None:
     printed(capsys, "emit", ADD, "--program", "-o", tmp_path / "add.program", *SMALL)
     assert "compared with nothing" in printed(capsys, "run", tmp_path / "add.program")

@@ -17,6 +17,7 @@ from tile_eg.egraph.members import Members, read_members
 from tile_eg.egraph.parts import addable, divisible
 from tile_eg.egraph.snapshot import Graph, snapshot
 from tile_eg.egraph.strips import copyable
+from tile_eg.egraph.unanswered import described
 from tile_eg.errors import TileError
 from tile_eg.ir.types import Level
 from tile_eg.ir.values import Values
@@ -177,7 +178,7 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
         raise _explained(e, commands, rules) from e
     graph.phases, graph.seconds, graph.theories = phases, watch.seconds, rules
     if graph.root not in graph.classes:
-        raise TileError("no instruction sequence computes this kernel", help=_missing(graph), notes=_stopped(phases))
+        raise _nothing(graph)
     return graph
 
 
@@ -254,12 +255,16 @@ def _explained(error: RuntimeError, commands: list[str], held: tuple[Theory, ...
     return RuntimeError(what if name else str(error))
 
 
-def _stopped(phases: list[Phase]) -> tuple[tuple[str, None], ...]:
-    return tuple(
-        (f"the phase '{p.name}' was stopped at {p.stopped_by}, before all rules had run", None) for p in phases if p.stopped_by
-    )
-
-
-def _missing(graph: Graph) -> str:
-    stuck = sorted(graph.unanswered)[:5]
-    return "no rule answers: " + "; ".join(stuck) if stuck else "no rule answers the kernel's outputs"
+def _nothing(graph: Graph) -> TileError:
+    """The error for a graph without a schedule: the first value without instructions, or the budget that was too small."""
+    stopped = [p for p in graph.phases if p.stopped_by]
+    notes = tuple((f"the phase '{p.name}' was stopped at {p.stopped_by}, before all rules had run", None) for p in stopped)
+    if stopped:
+        fuel = any("rows" in p.stopped_by for p in stopped)
+        help = "let the phases add more rows: a larger --fuel, or none" if fuel else ""
+        return TileError("no instruction sequence was found that computes this kernel", help=help, notes=notes)
+    stuck = list(dict.fromkeys(described(t, graph.values) for t in graph.unanswered))
+    help = f"no rule gives instructions for {stuck[0]}" if stuck else "no rule answers the kernel's outputs"
+    help += f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
+    span = graph.values.spans.get(graph.unanswered[0]) if stuck else None
+    return TileError("no instruction sequence computes this kernel", span, help=help)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tile_eg.egraph.encode import Encoder
+from tile_eg.egraph.unanswered import unanswered
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.types import DTYPES, DType, Level
 from tile_eg.ir.values import Term, Values
@@ -141,7 +142,8 @@ class Graph:
     """A snapshot. `where` tells what a class of P is for; in the tensors `met` the two vector cores would meet.
 
     `forms` are the rules behind each loop that is another form of one in the source; `theories` those that took part.
-    `grids` are the ways to give the tiles of the grid to the cores; they go with every choice of nodes.
+    `grids` are the ways to give the tiles of the grid to the cores; they go with every choice of nodes. `unanswered` are
+    values that no instruction computes, operands first.
     """
 
     values: Values
@@ -151,7 +153,7 @@ class Graph:
     where: dict[int, Where]
     rows: int
     met: frozenset[str] = frozenset()
-    unanswered: list[str] = field(default_factory=list)
+    unanswered: list[Term] = field(default_factory=list)
     grids: tuple[Node, ...] = ()
     phases: list = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -362,8 +364,8 @@ def snapshot(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, 
     inner = {r.inputs[1] for r in reader.of("OCons")}
     root = next(r.output for r in reader.of("OCons") if r.output not in inner)
     kept = pruned(nodes, root)
-    unanswered = [f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}" for c, w in where.items() if c not in answerable]
-    graph = Graph(values, [], {}, 0, {}, reader.total, frozenset(encoder.met), unanswered, grids=_grids(reader))
+    stuck = unanswered(where, answerable, encoder.numbered)
+    graph = Graph(values, [], {}, 0, {}, reader.total, frozenset(encoder.met), stuck, grids=_grids(reader))
     graph.forms = reader.forms()
     return numbered(kept, root, where, graph)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tile_eg.egraph import Phase
 from tile_eg.egraph.profile import RuleProfile
@@ -15,7 +16,9 @@ from tile_eg.report.decisions import Runner, decisions_text, difference
 from tile_eg.report.effort import nodes_by_rule, phases_text, profile_text, rules_text, seconds_text
 from tile_eg.report.schedule_tree import schedule_text
 from tile_eg.report.text import duration, indent, table
-from tile_eg.sizing.choose import Trial
+
+if TYPE_CHECKING:
+    from tile_eg.sizing.choose import Trial
 
 
 @dataclass(frozen=True, repr=False)
