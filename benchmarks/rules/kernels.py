@@ -30,11 +30,17 @@ ON_950 = {
 """Rules for paths that only the 950 has, and a kernel that takes each."""
 SUFFIX = " on the 950"
 SHOWN_BY = {
-    "v-scalar": "UB full: x + 2", "persistent": "softmax 8192x1024", "keep": "flash_attention 2048",
+    "v-add-whole": "product of bytes, deep",
+    "const-sub": "UB full: 1 - x", "const-add": "twelve times c + x", "sub-const": "twelve times x - c",
+    "const-mul": "twelve times c * x", "max-const": "twelve times max(x, c)", "const-max": "twelve times max(c, x)",
+    "min-const": "twelve times min(x, c)", "const-min": "twelve times min(c, x)", "v-choose-const": "twelve times x > c",
+    "choose-const": "twelve times x > c", "choose-const-left": "twelve times c < x",
+    "col-operand": "twelve times x - w[None, :]", "col-operand-left": "twelve times w[None, :] - x",
+    "v-scalar": "twelve times x + c", "persistent": "softmax 8192x1024", "keep": "flash_attention 2048",
     "v-sum-of-products": "layer_norm 16384x1024",
-    "row-operand": "UB full: x - v[:, None]", "row-operand-left": "UB full: v[:, None] - x",
-    "index-const": "places", "flat-ramp": "UB full: x + the block in a nest",
-    "add-index": "UB full: x + the block", "index-add": "UB full: the block + x", "skew": "flash_attention of three trips",
+    "row-operand": "twelve times x - v[:, None]", "row-operand-left": "twelve times v[:, None] - x",
+    "index-const": "places", "flat-ramp": "twelve times x + bx in a nest",
+    "add-index": "twelve times x + bx", "index-add": "twelve times bx + x", "skew": "flash_attention of three trips",
 } | {r: k + SUFFIX for r, k in ON_950.items()}  # fmt: skip
 """Kernels that are tried first, for rules that match in many."""
 

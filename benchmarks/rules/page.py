@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from benchmarks.rules.needed import TOGETHER, Witness, choices
+from benchmarks.rules.needed import STANDS_IN, Witness, choices
 from tile_eg.rules import registry
 
 PAGE = Path(__file__).parents[2] / "docs" / "rules.md"
@@ -16,8 +16,7 @@ INTRODUCTION = """# What each rule is good for
 Rules that are no facts, each with a kernel that gets slower without it or does not compile: microseconds that the timeline
 predicts on the 910B2, or on the 950 where the kernel's name says so. `make rules` writes this page in a minute or two; a rule for
 which no kernel is found ends it with an error. Slow tests compile every line again. The kernels are the examples, the corner
-cases of `tests/extract/kernels.py`, and those of `benchmarks/rules/kernels.py`. Where UB is full, a rule that saves
-a tile decides whether there is a schedule at all.
+cases of `tests/extract/kernels.py`, and those of `benchmarks/rules/texts.py`.
 
 """
 
@@ -33,8 +32,8 @@ def page_of(found: Iterable[Witness]) -> str:
 
 
 def _pairs() -> str:
-    names = sorted({" and ".join(f"`{r}`" for r in sorted(pair)) for pair in TOGETHER.items()})
-    return f"\nOf these, one stands in for the other, and both were left out: {'; '.join(names)}.\n"
+    names = (f"`{other}` for `{rule}`" for rule, other in STANDS_IN.items())
+    return f"\nWhere another rule would stand in, both were left out: {', '.join(names)}.\n"
 
 
 def _row(w: Witness) -> str:

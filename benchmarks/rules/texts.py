@@ -1,10 +1,11 @@
 """The small kernels that rules are tried on, as `.tile` text.
 
-A rule may save time, or room: a constant that an instruction takes as a scalar needs no tile. So some fill UB.
+A rule may save a little each time, or room: so some kernels do a thing twelve times, and some fill UB.
 """
 
 from __future__ import annotations
 
+from benchmarks.rules.tiles import TILES
 from tests.extract.kernels import TRICKY
 
 ELEMENTS = {
@@ -18,13 +19,14 @@ ELEMENTS = {
     "abs(y) + x / 4": "abs(y) + x / 4", "abs(y) + x * 2": "abs(y) + x * 2",
 }  # fmt: skip
 ROW = {"row: exp(x) + x * y": "exp(x) + x * y", "row: x * y + exp(x)": "x * y + exp(x)"}
-FULL = {
-    f"UB full: {e}": e
-    for e in (
-        "x + 2", "2 + x", "x - 2", "1 - x", "x * 2", "2 * x", "max(x, 2)", "max(2, x)", "min(x, 2)", "min(2, x)",
-        "x - w[None, :]", "w[None, :] - x", "x - v[:, None]", "v[:, None] - x",
-    )
+CHAINS = {
+    "x + c": "({x} + {c})", "c + x": "({c} + {x})", "x - c": "({x} - {c})", "x * c": "({x} * {c})", "c * x": "({c} * {x})",
+    "max(x, c)": "max({x}, {c})", "max(c, x)": "max({c}, {x})", "min(x, c)": "min({x}, {c})", "min(c, x)": "min({c}, {x})",
+    "x - w[None, :]": "({x} - (w * {c})[None, :])", "w[None, :] - x": "((w * {c})[None, :] - {x})",
+    "x - v[:, None]": "({x} - (v * {c})[:, None])", "v[:, None] - x": "((v * {c})[:, None] - {x})",
 }  # fmt: skip
+NEST_CHAINS = {"x > c": "select(x[i, j] > {c}, {x}, v[i])", "c < x": "select({c} < x[i, j], {x}, v[i])"}
+INDEX_CHAINS = {"x + bx": "({x} + bx * {c})", "bx + x": "(bx * {c} + {x})"}
 ELEMENT = """
 kernel element[M=64, N=128](X: f32[M, N], Y: f32[M, N], V: f32[M], W: f32[N]) -> C: f32[M, N] {{
   grid bx = 1
@@ -36,15 +38,15 @@ kernel element[M=64, N=128](X: f32[M, N], Y: f32[M, N], V: f32[M], W: f32[N]) ->
   C[0, 0] = {}
 }}
 """
-FULL_ELEMENT = """
-kernel full[M=512, N=144](X: f32[M, N], V: f32[M], W: f32[N]) -> C: f32[M, N] {{
+FULL = """
+kernel full[M=512, N=80](X: f32[M, N]) -> (C: f32[M, N], D: f32[N]) {
   grid bx = 1
-  shared x: f32[M, N], v: f32[M], w: f32[N]
+  shared x: f32[M, N], d: f32[N]
   x = X[0, 0]
-  v = V[0]
-  w = W[0]
-  C[0, 0] = {}
-}}
+  d = colmax(x)
+  D[0] = d
+  C[0, 0] = 1 - x
+}
 """
 NEST = """
 kernel nest[M=64, N=128](X: f32[M, N], V: f32[M], W: f32[N]) -> C: {dtype}[M, N] {{
@@ -82,13 +84,7 @@ INDICES = {
     "x + the block": "c = x * 2 + bx",
     "the block + x": "c = bx + x * 2",
 }  # fmt: skip
-FULL_INDICES = {
-    "x + the block": "c = x + bx", "the block + x": "c = bx + x",
-    "x + the block in a nest": "parallel (i, j) in (M, N) { c[i, j] = x[i, j] + bx }",
-}  # fmt: skip
 FULL_NESTS = {
-    "UB full: a choice by a constant": ("select(x[i, j] > 0.5, x[i, j], v[i])", 80),
-    "UB full: a choice, constant first": ("select(0.5 < x[i, j], x[i, j], v[i])", 80),
     "UB full: a mask": ("select(x[i, j] > 0.5, x[i, j], 0)", 96),
     "UB full: a mask by place": ("select(i >= j, x[i, j], 0)", 80),
     "UB full: a choice by place": ("select(i >= j, x[i, j], exp(x[i, j]))", 48),
@@ -197,205 +193,27 @@ kernel move[M={rows}, N={cols}](X: {source}[M, N]) -> C: {target}[M, N] {{
   C[0, 0] = c
 }}
 """
-TILES = {
-    "sums of squares": """
-kernel squares[M=16, N=1024](X: f32[M, N]) -> C: f32[M] {
-  grid bx = 1
-  shared x: f32[M, N]
-  x = X[0, 0]
-  C[0] = rowsum(x * x)
-}
-""",
-    "long rows less their values": """
-kernel less[M=16, N=1024](X: f32[M, N], V: f32[M]) -> C: f32[M, N] {
-  grid bx = 1
-  shared x: f32[M, N], v: f32[M]
-  x = X[0, 0]
-  v = V[0]
-  C[0, 0] = x - v[:, None]
-}
-""",
-    "bf16 rows of one value": """
-kernel tiles[M=64, N=128](V: bf16[M], W: bf16[N]) -> (C: bf16[M, N], D: bf16[M, N]) {
-  grid bx = 1
-  shared v: bf16[M], w: bf16[N], c: bf16[M, N], d: bf16[M, N]
-  v = V[0]
-  w = W[0]
-  c = v[:, None]
-  d = w[None, :]
-  C[0, 0] = c
-  D[0, 0] = d
-}
-""",
-    "columns of one value": """
-kernel tiles[M=64, N=128](W: f32[N]) -> C: f32[M, N] {
-  grid bx = 1
-  shared w: f32[N], c: f32[M, N]
-  w = W[0]
-  c = w[None, :]
-  C[0, 0] = c
-}
-""",
-    "row maxima": """
-kernel maxima[M=64, N=128](X: f32[M, N]) -> C: f32[M] {
-  grid bx = 1
-  shared x: f32[M, N], m: f32[M]
-  x = X[0, 0]
-  m = rowmax(x)
-  C[0] = m
-}
-""",
-    "stores in a loop": """
-kernel stores[M=64, N=512](X: f32[M, N]) -> C: f32[M, N] {
-  grid bx = 1
-  shared x: f32[M, 128]
-  for j in pipelined(4) {
-    x = X[0, j*128]
-    C[0, j*128] = exp(x)
-  }
-}
-""",
-    "short row maxima": """
-kernel maxima[M=64, N=100](X: f16[M, N]) -> C: f16[M] {
-  grid bx = 1
-  shared x: f16[M, N], m: f16[M]
-  x = X[0, 0]
-  m = rowmax(x)
-  C[0] = m
-}
-""",
-    "rows over their sums": """
-kernel rows[M=64, N=128](X: f32[M, N]) -> C: f32[M, N] {
-  grid bx = 1
-  shared x: f32[M, N]
-  x = X[0, 0]
-  for i in serial(M) { x[i, :] = x[i, :] / sum(x[i, :]) }
-  C[0, 0] = x
-}
-""",
-    "product before its sum": """
-kernel sums[M=128, N=128, K=512](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
-  grid bx = 1
-  shared a: f16[M, 128], b: f16[128, N]
-  fragment c: f32[M, N] = 0
-  for k in pipelined(4) {
-    a = A[0, k*128]
-    b = B[k*128, 0]
-    c = a @ b + c
-  }
-  C[0, 0] = c
-}
-""",
-    "two short trips": """
-kernel trips[M=2048, N=2048, K=64, BM=128, BN=128, BK=32](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
-  grid (bx, by) = (ceildiv(N, BN), ceildiv(M, BM))
-  shared a: f16[BM, BK], b: f16[BK, BN]
-  fragment c: f32[BM, BN] = 0
-  for k in pipelined(ceildiv(K, BK)) {
-    a = A[by*BM, k*BK]
-    b = B[k*BK, bx*BN]
-    c += a @ b
-  }
-  C[by*BM, bx*BN] = c
-}
-""",
-    "stored and loaded": """
-kernel again[M=64, N=128](X: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
-  grid bx = 1
-  shared x: f32[M, N], y: f32[M, N]
-  x = X[0, 0]
-  C[0, 0] = exp(x)
-  y = C[0, 0]
-  D[0, 0] = y * 2
-}
-""",
-    "product of products in f32": """
-kernel products[M=32, N=64, K=64](A: f32[M, K], B: f32[K, N], D: f32[N, M]) -> C: f32[M, M] {
-  grid bx = 1
-  shared a: f32[M, K], b: f32[K, N], d: f32[N, M], p: f32[M, N]
-  fragment e: f32[M, M]
-  a = A[0, 0]
-  b = B[0, 0]
-  d = D[0, 0]
-  p = a @ b
-  e = p @ d
-  C[0, 0] = e
-}
-""",
-    "places": """
-kernel places[M=64, N=128]() -> C: f32[M, N] {
-  grid bx = 1
-  shared c: f32[M, N]
-  parallel (i, j) in (M, N) { c[i, j] = i + 2*j }
-  C[0, 0] = c
-}
-""",
-    "states that begin alike": """
-kernel alike[M=16, N=64]() -> (C: f32[M, N], D: f32[M, N]) {
-  grid bx = 1
-  shared c: f32[M, N], d: f32[M, N]
-  c = 1
-  d = 1
-  for k in serial(2) {
-    c = exp(c) + 1
-    d = exp(d) + 2
-  }
-  C[0, 0] = c
-  D[0, 0] = d
-}
-""",
-    "state whose start lives on": """
-kernel start[M=64, N=128](X: f32[M, N]) -> C: f32[M, N] {
-  grid bx = 1
-  shared x: f32[M, N], y: f32[M, N], c: f32[M, N]
-  x = X[0, 0]
-  y = exp(x)
-  c = y
-  for i in serial(4) { c = exp(c) + y }
-  C[0, 0] = c
-}
-""",
-    "sums beside exponentials": """
-kernel both[M=32, N=32, K=160](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: f32[M, M] {
-  grid bx = 1
-  shared a: f16[M, 32], b: f16[32, N], d: f16[N, M], p: f16[M, N]
-  fragment c: f32[M, M] = 0
-  d = D[0, 0]
-  for k in pipelined(5) {
-    a = A[0, k*32]
-    b = B[k*32, 0]
-    p = exp(a @ b)
-    c += p @ d
-  }
-  C[0, 0] = c
-}
-""",
-    "product and the sums of its operand": """
-kernel sums[M=128, N=128, K=1024](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
-  grid bx = 1
-  shared a: f16[M, 128], b: f16[128, N]
-  fragment c: f32[M, N] = 0, s: f32[M] = 0
-  for k in pipelined(8) {
-    a = A[0, k*128]
-    b = B[k*128, 0]
-    c += a @ b
-    s = s + rowsum(f32(a))
-  }
-  C[0, 0] = c * s[:, None]
-}
-""",
-}  # fmt: skip
 LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()}
+
+
+def chain(step: str, x: str = "x") -> str:
+    """A step twelve times over, each with a constant of its own."""
+    for c in range(2, 14):
+        x = step.format(x=x, c=c)
+    return x
 
 
 def texts() -> dict[str, str]:
     """The small ones."""
     out = {n: ELEMENT.format(e) for n, e in ELEMENTS.items()}
     out |= {n: ELEMENT.replace("M=64, N=128", "M=1, N=64").format(e) for n, e in ROW.items()}
-    out |= {n: FULL_ELEMENT.format(e) for n, e in FULL.items()}
+    out |= {f"twelve times {n}": ELEMENT.format(chain(e)) for n, e in CHAINS.items()} | {"UB full: 1 - x": FULL}
     out |= {n: NEST.format(dtype="f32", value=e) for n, e in NESTS.items()}
     out |= {n: INDEX.format(value=e) for n, e in INDICES.items()}
-    out |= {f"UB full: {n}": INDEX.replace("M=64, N=128", "M=512, N=144").format(value=e) for n, e in FULL_INDICES.items()}
+    out |= {f"twelve times {n}": NEST.format(dtype="f32", value=chain(e, "x[i, j]")) for n, e in NEST_CHAINS.items()}
+    out |= {f"twelve times {n}": INDEX.format(value=f"c = {chain(e)}") for n, e in INDEX_CHAINS.items()}
+    in_nest = f"parallel (i, j) in (M, N) {{ c[i, j] = {chain(INDEX_CHAINS['x + bx'], 'x[i, j]')} }}"
+    out["twelve times x + bx in a nest"] = INDEX.format(value=in_nest)
     out |= {n: full_nest(e, width) for n, (e, width) in FULL_NESTS.items()}
     out["nest of a cast"] = NEST.format(dtype="f16", value="x[i, j]")
     out |= {n: PRODUCT.format(dtype=d, then=t) for n, (d, t) in PRODUCTS.items()}

@@ -231,7 +231,7 @@ CLAIMS: dict[str, Callable[..., bool]] = {
     "tname": everywhere(lambda w, n, t, name: n.of(t).size == w.arrays[name].size),
     "Written": written,
     "ZeroFill": everywhere(lambda w, n, v, _: not n.of(v).any()),
-    "IsCube": lambda w, v, _: w.of("dt")[v] == "f32" and accumulates(w, v),
+    "IsCube": lambda w, v, _: w.of("dt")[v] in ("f32", "i32") and accumulates(w, v),
     "CubeMade": lambda w, v, _: accumulates(w, v) and any(m.op in ("MatMul", "Bin", "Proj") for m in w.members.classes[v]),
     "IsVec": for_vectors,
     "StElem": lambda w, loop, k, init, after, _: state(w, loop, k) == (init, after),

@@ -7,9 +7,8 @@ from functools import cache
 import pytest
 
 from benchmarks.rules.kernels import kernels
-from benchmarks.rules.needed import TOGETHER, Search, choices
+from benchmarks.rules.needed import STANDS_IN, Search, choices
 from benchmarks.rules.page import PAGE, rows_of
-from tile_eg.rules import registry
 
 ROWS = dict(rows_of(PAGE.read_text()))
 QUICK = ("nest-row", "scaled-first", "v-mask", "l0-split-k", "fixpipe-l1", "cell-copy", "fixpipe-ub-cast")
@@ -28,8 +27,8 @@ def test_every_line_is_about_a_rule_that_there_is() -> None:
     assert [r for r in ROWS if r not in choices()] == []
 
 
-def test_only_rules_of_one_theory_stand_in_for_each_other() -> None:
-    assert all(TOGETHER[b] == a and registry()[a].theory == registry()[b].theory for a, b in TOGETHER.items())
+def test_rules_that_stand_in_for_another_are_there() -> None:
+    assert STANDS_IN.keys() | set(STANDS_IN.values()) <= set(choices())
 
 
 @pytest.mark.parametrize(

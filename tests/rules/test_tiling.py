@@ -16,7 +16,7 @@ from tile_eg.frontend.text import load_text
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Kernel
 
-FEW = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink))
+FEW = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink))
 EITHER = st.booleans()
 LOOP = st.fixed_dictionaries(
     {

@@ -23,7 +23,7 @@ class Unbound(Exception):
 class Numbers:
     """Evaluates terms where the block index and, inside loops, the trips and states are bound.
 
-    A tile is rows x cols with NaN beyond its valid extents; a version is all elements of its tensor; a loop the tuple of its
+    A tile is rows x cols with NaN, or the least whole number, beyond its valid extents; a version is all elements of its tensor; a loop the tuple of its
     final states; a scalar expression an array over (i, j).
     """
 
@@ -60,7 +60,8 @@ class Numbers:
     def masked(self, cls: Class, x: Array) -> Array:
         shape = self.members.shapes[cls]
         rows, cols = max(0, self.at(shape.vrows)), max(0, self.at(shape.vcols))
-        out = np.full((shape.rows, shape.cols), np.nan, numpy_dtype(shape.dtype))
+        dtype = numpy_dtype(shape.dtype)
+        out = np.full((shape.rows, shape.cols), ar.nothing(dtype), dtype)
         out[:rows, :cols] = np.broadcast_to(x, (shape.rows, shape.cols))[:rows, :cols]
         return out
 
@@ -73,7 +74,7 @@ class Numbers:
 
     def _load(self, version: Class, offset: ix.Expr, stride: int, rows: int, cols: int, vr: ix.Expr, vc: ix.Expr) -> Array:
         flat, (r, c) = self.of(version), (max(0, self.at(vr)), max(0, self.at(vc)))
-        out = np.full((rows, cols), np.nan, flat.dtype)
+        out = np.full((rows, cols), ar.nothing(flat.dtype), flat.dtype)
         out[:r, :c] = flat[self.at(offset) + stride * np.arange(r)[:, None] + np.arange(c)]
         return out
 
@@ -87,7 +88,7 @@ class Numbers:
         made = ar.matmul(x[:, :depth], y[:depth])
         rows = self.members.shapes[a].cols if ta else self.members.shapes[a].rows
         cols = self.members.shapes[b].rows if tb else self.members.shapes[b].cols
-        out = np.full((rows, cols), np.nan, np.float32)
+        out = np.full((rows, cols), ar.nothing(made.dtype), made.dtype)
         out[: made.shape[0], : made.shape[1]] = made
         return out
 

@@ -1,0 +1,192 @@
+"""Small kernels that are like no other: whole texts by name."""
+
+from __future__ import annotations
+
+TILES = {
+    "sums of squares": """
+kernel squares[M=16, N=1024](X: f32[M, N]) -> C: f32[M] {
+  grid bx = 1
+  shared x: f32[M, N]
+  x = X[0, 0]
+  C[0] = rowsum(x * x)
+}
+""",
+    "long rows less their values": """
+kernel less[M=16, N=1024](X: f32[M, N], V: f32[M]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], v: f32[M]
+  x = X[0, 0]
+  v = V[0]
+  C[0, 0] = x - v[:, None]
+}
+""",
+    "bf16 rows of one value": """
+kernel tiles[M=64, N=128](V: bf16[M], W: bf16[N]) -> (C: bf16[M, N], D: bf16[M, N]) {
+  grid bx = 1
+  shared v: bf16[M], w: bf16[N], c: bf16[M, N], d: bf16[M, N]
+  v = V[0]
+  w = W[0]
+  c = v[:, None]
+  d = w[None, :]
+  C[0, 0] = c
+  D[0, 0] = d
+}
+""",
+    "columns of one value": """
+kernel tiles[M=64, N=128](W: f32[N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared w: f32[N], c: f32[M, N]
+  w = W[0]
+  c = w[None, :]
+  C[0, 0] = c
+}
+""",
+    "row maxima": """
+kernel maxima[M=64, N=128](X: f32[M, N]) -> C: f32[M] {
+  grid bx = 1
+  shared x: f32[M, N], m: f32[M]
+  x = X[0, 0]
+  m = rowmax(x)
+  C[0] = m
+}
+""",
+    "stores in a loop": """
+kernel stores[M=64, N=512](X: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, 128]
+  for j in pipelined(4) {
+    x = X[0, j*128]
+    C[0, j*128] = exp(x)
+  }
+}
+""",
+    "short row maxima": """
+kernel maxima[M=64, N=100](X: f16[M, N]) -> C: f16[M] {
+  grid bx = 1
+  shared x: f16[M, N], m: f16[M]
+  x = X[0, 0]
+  m = rowmax(x)
+  C[0] = m
+}
+""",
+    "rows over their sums": """
+kernel rows[M=64, N=128](X: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N]
+  x = X[0, 0]
+  for i in serial(M) { x[i, :] = x[i, :] / sum(x[i, :]) }
+  C[0, 0] = x
+}
+""",
+    "product before its sum": """
+kernel sums[M=128, N=128, K=512](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, 128], b: f16[128, N]
+  fragment c: f32[M, N] = 0
+  for k in pipelined(4) {
+    a = A[0, k*128]
+    b = B[k*128, 0]
+    c = a @ b + c
+  }
+  C[0, 0] = c
+}
+""",
+    "two short trips": """
+kernel trips[M=2048, N=2048, K=64, BM=128, BN=128, BK=32](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid (bx, by) = (ceildiv(N, BN), ceildiv(M, BM))
+  shared a: f16[BM, BK], b: f16[BK, BN]
+  fragment c: f32[BM, BN] = 0
+  for k in pipelined(ceildiv(K, BK)) {
+    a = A[by*BM, k*BK]
+    b = B[k*BK, bx*BN]
+    c += a @ b
+  }
+  C[by*BM, bx*BN] = c
+}
+""",
+    "stored and loaded": """
+kernel again[M=64, N=128](X: f32[M, N]) -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N]
+  x = X[0, 0]
+  C[0, 0] = exp(x)
+  y = C[0, 0]
+  D[0, 0] = y * 2
+}
+""",
+    "product of products in f32": """
+kernel products[M=32, N=64, K=64](A: f32[M, K], B: f32[K, N], D: f32[N, M]) -> C: f32[M, M] {
+  grid bx = 1
+  shared a: f32[M, K], b: f32[K, N], d: f32[N, M], p: f32[M, N]
+  fragment e: f32[M, M]
+  a = A[0, 0]
+  b = B[0, 0]
+  d = D[0, 0]
+  p = a @ b
+  e = p @ d
+  C[0, 0] = e
+}
+""",
+    "places": """
+kernel places[M=64, N=128]() -> C: f32[M, N] {
+  grid bx = 1
+  shared c: f32[M, N]
+  parallel (i, j) in (M, N) { c[i, j] = i + 2*j }
+  C[0, 0] = c
+}
+""",
+    "states that begin alike": """
+kernel alike[M=16, N=64]() -> (C: f32[M, N], D: f32[M, N]) {
+  grid bx = 1
+  shared c: f32[M, N], d: f32[M, N]
+  c = 1
+  d = 1
+  for k in serial(2) {
+    c = exp(c) + 1
+    d = exp(d) + 2
+  }
+  C[0, 0] = c
+  D[0, 0] = d
+}
+""",
+    "state whose start lives on": """
+kernel start[M=64, N=128](X: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N], c: f32[M, N]
+  x = X[0, 0]
+  y = exp(x)
+  c = y
+  for i in serial(4) { c = exp(c) + y }
+  C[0, 0] = c
+}
+""",
+    "sums beside exponentials": """
+kernel both[M=32, N=32, K=160](A: f16[M, K], B: f16[K, N], D: f16[N, M]) -> C: f32[M, M] {
+  grid bx = 1
+  shared a: f16[M, 32], b: f16[32, N], d: f16[N, M], p: f16[M, N]
+  fragment c: f32[M, M] = 0
+  d = D[0, 0]
+  for k in pipelined(5) {
+    a = A[0, k*32]
+    b = B[k*32, 0]
+    p = exp(a @ b)
+    c += p @ d
+  }
+  C[0, 0] = c
+}
+""",
+    "product and the sums of its operand": """
+kernel sums[M=128, N=128, K=1024](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared a: f16[M, 128], b: f16[128, N]
+  fragment c: f32[M, N] = 0, s: f32[M] = 0
+  for k in pipelined(8) {
+    a = A[0, k*128]
+    b = B[k*128, 0]
+    c += a @ b
+    s = s + rowsum(f32(a))
+  }
+  C[0, 0] = c * s[:, None]
+}
+""",
+}  # fmt: skip
