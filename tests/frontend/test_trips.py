@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tile_eg.compiler import check_kernel
+from tile_eg.egraph.deeper import reachable
 from tile_eg.errors import TileError
 from tile_eg.frontend.printer import print_kernel
 from tile_eg.frontend.ssa import to_values
@@ -107,3 +108,13 @@ def test_a_window_that_no_trip_may_reach_is_outside_all_the_same():
 def test_a_printed_kernel_has_the_same_trips(range):
     again = load_text(print_kernel(sums(range))).instantiate()
     assert loop(again).count == loop(sums(range)).count
+
+
+def test_where_a_loop_starts_and_ends_go_together():
+    """The last tile is the eighth, from wherever a block starts: nothing lies outside, and nothing is cut off."""
+    values = to_values(sums("serial(2*bx, 8)"))
+    assert trips(values) == [8, 6, 4, 2] and {str(t.vcols) for t in reachable(values) if t.op == "load"} == {"64"}
+
+
+def test_a_window_is_judged_in_the_trips_that_there_are():
+    check_kernel(sums("serial(2*bx, 8)"))

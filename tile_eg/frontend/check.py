@@ -43,6 +43,7 @@ class Checker:
         self.added: dict[str, kn.Span | None] = {}
         self.plain: dict[str, kn.Span | None] = {}
         self.elements: frozenset[str] = frozenset()
+        self.within = ix.ONE
         self.typing = Typing(self.arrays)
         for t in kernel.tensors:
             self.declare(t)
@@ -79,13 +80,21 @@ class Checker:
                 self.new_variable(s.var, ranges, s.span)
                 self.variables(s.count or ix.ZERO, ranges, s.span)
                 if s.extent:
-                    self.block(s.body, ranges | {s.var: (s.start, s.start + s.extent - 1)}, where)
+                    self.loop(s, ranges | {s.var: (s.start, s.start + s.extent - 1)}, where)
             case kn.Parallel():
                 self.element_loop(s, ranges, where)
             case kn.If():
                 self.variables(s.condition, ranges, s.span)
                 self.block(s.then, ranges, ix.both(where, s.condition))
                 self.block(s.otherwise, ranges, ix.both(where, ix.less(s.condition, 1)))
+
+    def loop(self, s: kn.For, ranges: Ranges, where: Expr) -> None:
+        """The body of a loop; where the block counts its trips, its variable stays below their number."""
+        around = self.within
+        if s.count is not None:
+            self.within = ix.both(around, ix.less(ix.var(s.var) - s.start, s.count))
+        self.block(s.body, ranges, where)
+        self.within = around
 
     def buffer(self, s: kn.Alloc) -> None:
         self.declare(s)
@@ -144,7 +153,7 @@ class Checker:
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             self.variables(start, ranges, r.span)
             room = shape[d] - (1 if tensor else extent or 1)
-            low, high = self.range_of(start, room, ranges, where, tensor)
+            low, high = self.range_of(start, room, ranges, ix.both(where, self.within), tensor)
             if low < 0 or high > room:
                 raise self.outside(r, d, start, low if low < 0 else high, tensor)
 

@@ -13,9 +13,9 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Span
 
 
-def inside(start: Expr, extent: int, size: int, ranges: Ranges, step: int = 1) -> Expr:
-    """How many of `extent` elements, `step` apart, lie below `size`; simply the extent where all always do."""
-    if at_most(start, size - 1 - (extent - 1) * step, ranges):
+def inside(start: Expr, extent: int, size: int, ranges: Ranges, step: int = 1, where: Expr = ix.ONE) -> Expr:
+    """How many of `extent` elements, `step` apart, lie below `size`; simply the extent where all do whenever `where` holds."""
+    if at_most(start, size - 1 - (extent - 1) * step, ranges, where):
         return ix.const(extent)
     return ix.minimum(extent, (size - start + (step - 1)) // step)
 

@@ -28,9 +28,9 @@ def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
     return (int(chosen.min()), int(chosen.max())) if chosen.size else (0, -1)
 
 
-def at_most(e: Expr, limit: int, ranges: Ranges) -> bool:
-    """Whether e <= limit is certain."""
-    return ix.bounds(e, ranges)[1] <= limit or extremes(e, ranges)[1] <= limit
+def at_most(e: Expr, limit: int, ranges: Ranges, where: Expr = ix.ONE) -> bool:
+    """Whether e <= limit is certain where `where` holds."""
+    return ix.bounds(e, ranges)[1] <= limit or extremes(e, ranges, where)[1] <= limit
 
 
 def decided(condition: Expr, ranges: Ranges) -> bool | None:

@@ -252,6 +252,7 @@ class Converter:
 
     def fold(self, s: kn.For, env: Env, after: Names) -> Env:
         """A loop of two or more trips as one fold over its states. What turns out not to be a state is taken for what it is."""
+        around = self.tiles.within
         loop, variable = self.enter(s)
         exposed = self.liveness.before(s.body, after)
         names = sorted(n for n in assigned(s.body) if n in self.tensors or n in exposed | after)
@@ -266,6 +267,7 @@ class Converter:
                 break
             settled |= new
         self.inside.pop()
+        self.tiles.within = around
         del self.tiles.ranges[variable]
         if not states:
             return env | settled
@@ -315,6 +317,7 @@ class Converter:
         if s.count is not None:
             self.counts[loop] = ix.simplified(self.index(s.count), self.tiles.ranges)
             self.fewest[loop] = extremes(self.counts[loop], self.tiles.ranges)[0]
+            self.tiles.within = ix.both(self.tiles.within, ix.less(ix.var(variable), self.counts[loop]))
         self.inside.append(loop)
         self.tiles.ranges[variable] = (0, s.extent - 1)
         return loop, variable

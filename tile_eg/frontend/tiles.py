@@ -48,13 +48,15 @@ class Window:
 
 @dataclass
 class Tiles:
-    """`ranges` holds the interval of the block index and of each loop variable that is open; `spans` collects sources.
+    """`ranges` holds the interval of the block index and of each loop variable that is open, `within` what holds in the trips
+    that blocks count; `spans` collects sources.
 
     `extents` are the varying extents that were met, each in the form in which it came first.
     """
 
     builder: Builder = field(default_factory=Builder)
     ranges: dict[str, ix.Interval] = field(default_factory=dict)
+    within: Expr = ix.ONE
     spans: dict[Term, Span] = field(default_factory=dict)
     extents: dict[Expr, None] = field(default_factory=dict)
 
@@ -77,7 +79,7 @@ class Tiles:
         rows, cols = tile_shape(region.shape)
         steps = [1] * len(dims) if len(dims) < 2 else [region.step, 1]
         ends = zip(dims, steps, strict=True)
-        valid = [self.extent(inside(starts[d], region.extents[d] or 1, tensor.shape[d], ranges, k)) for d, k in ends]
+        valid = [self.extent(inside(starts[d], region.extents[d] or 1, tensor.shape[d], ranges, k, self.within)) for d, k in ends]
         valid = [ix.ONE] * (2 - len(valid)) + valid
         return Window(offset, pitch[dims[0]] * region.step if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
 
