@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tile_eg.emit.sync import SyncError, synchronise
 from tile_eg.emit.sync_check import races
+from tile_eg.ir.index import bounds
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, Program, SetFlag, WaitFlag, When, walk
 from tile_eg.ir.program_text import node_text, parse_program
 
@@ -279,3 +280,40 @@ def test_many_loads_and_their_readers_in_any_order_can_be_ordered(readers: list[
     loads = "".join(f"gm_to_ub u{n} <- A{{{64 * n} : 8}} : 8 x 8\n" for n in range(10))
     body = loads + "".join(f"vexp a <- u{n} : 8 x 8\nub_to_gm C{{{64 * n} : 8}} <- a : 8 x 8\n" for n in readers)
     assert races(synchronise(vector(body, buffers))) == []
+
+
+def rings(slots: list[int], ahead: int) -> Program:
+    """A loop in which each ring is read once the `ahead` rings behind it are loaded."""
+    starts = [1024 + 256 * sum(slots[:n]) for n in range(len(slots))]
+    places = [", ".join(str(start + 256 * k) for k in range(s)) for start, s in zip(starts, slots, strict=True)]
+    buffers = "".join(f"buffer r{n}: UB f32 8 x 8 nd, pitch 8, slots {s} at {places[n]}\n" for n, s in enumerate(slots))
+    ring = [f"r{n}[i % {s}]" if s > 1 else f"r{n}" for n, s in enumerate(slots)]
+    load = [f"gm_to_ub {r} <- A{{(i * 64) : 8}} : 8 x 8\n" for r in ring]
+    read = [f"vexp a <- {r} : 8 x 8\n" for r in ring]
+    pairs = zip([*load, *[""] * ahead], [*[""] * ahead, *read], strict=True)
+    body = "".join(loaded + used for loaded, used in pairs)
+    return synchronise(vector(f"for i in 8 {{ {body} }}", buffers))
+
+
+def ids_of(p: Program) -> int:
+    """How many ids the event that has most of them uses."""
+    used: dict[tuple[str, str], set[int]] = {}
+    for n in walk(p.vector):
+        if isinstance(n, SetFlag):
+            low, high = bounds(n.id, {"i": (0, 7)})
+            used.setdefault((n.src, n.dst), set()).update(range(low, high + 1))
+    return max(map(len, used.values()))
+
+
+def test_rings_that_are_loaded_side_by_side_have_one_flag_where_ids_run_out() -> None:
+    made = rings([2, 2, 2, 2], ahead=2)
+    assert races(made) == []
+    assert ids_of(made) == 6
+
+
+@settings(RELAXED, max_examples=25)
+@given(st.integers(1, 3), st.integers(3, 12), st.integers(1, 4))
+def test_twice_as_many_slots_as_ids_can_be_ordered(slots: int, many: int, ahead: int) -> None:
+    made = rings([slots] * min(many, 12 // slots), ahead)
+    assert races(made) == []
+    assert ids_of(made) <= 6

@@ -10,6 +10,9 @@ from tests.extract.kernels import kernel
 from tile_eg.compiler import lower
 from tile_eg.extract.chaos import Random
 from tile_eg.extract.exact import Exact
+from tile_eg.ir.index import bounds, variables
+from tile_eg.ir.program import SetFlag, walk
+from tile_eg.search import search_options
 
 TWO_PRODUCTS_ONE_SUM = """
 kernel t[M=64, N=64](A: f16[M, 96], B: f16[96, N], D: f16[M, 40], E: f16[40, N]) -> C: f32[M, N] {
@@ -151,11 +154,30 @@ TWO_TAILS = {
     ),
 }
 
+THREE_CUT_PRODUCTS = """
+kernel mlp[M=1, D=512, H=320, BH=128](X: f16[M, D], W: f16[D, H], V: f16[D, H], U: f16[H, D]) -> Y: f16[M, D] {
+  grid bx = 1
+  shared x: f16[16, D], w: f16[D, BH], v: f16[D, BH], u: f16[BH, D], g: f16[16, BH]
+  fragment a: f32[16, BH], b: f32[16, BH], y: f32[16, D] = 0
+  x = X[0, 0]
+  for h in pipelined(ceildiv(H, BH)) {
+    w = W[0, h*BH]
+    v = V[0, h*BH]
+    u = U[h*BH, 0]
+    a = x @ w
+    b = x @ v
+    g = a * sigmoid(a) * b
+    y += g @ u
+  }
+  Y[0, 0] = y * 0.001
+}
+"""
+
 CORNERS = {
     "two_products_one_sum": TWO_PRODUCTS_ONE_SUM, "small_and_deep": SMALL_AND_DEEP, "names_of_counters": NAMES_OF_COUNTERS,
     "bf16_relu": BF16_RELU, "bf16_broadcast": BF16_BROADCAST, "f16_to_bf16": F16_TO_BF16,
     "f32_product_of_products": F32_PRODUCT_OF_PRODUCTS, "two_passes": TWO_PASSES,
-    "swaps_in_swaps": SWAPS_IN_SWAPS, **TWO_TAILS,
+    "swaps_in_swaps": SWAPS_IN_SWAPS, "three_cut_products": THREE_CUT_PRODUCTS, **TWO_TAILS,
 }  # fmt: skip
 
 QUOTIENT = """
@@ -172,6 +194,14 @@ kernel t[M=16, N=64](A: f16[M, N]) -> C: f16[M, N] {
 @pytest.mark.parametrize("name", sorted(CORNERS))
 def test_a_corner_computes_what_it_means(name, extractor):
     check_numbers(kernel(CORNERS[name]), extractor)
+
+
+def test_products_of_a_loop_hand_the_halves_of_l0_to_each_other():
+    made = lower(kernel(THREE_CUT_PRODUCTS), search=search_options(without=["split-depth", "split-depth-added"]))
+    freed = [n for n in walk(made.program.cube) if isinstance(n, SetFlag) and (n.src, n.dst) == ("M", "MTE1")]
+    inside = [n for n in freed if n.id.value is None]
+    assert len(inside) == 3
+    assert {bounds(n.id, dict.fromkeys(variables(n.id), (0, 9))) for n in inside} == {(0, 1)}
 
 
 def test_a_division_stays_one_where_the_reciprocal_would_overflow():

@@ -280,6 +280,9 @@ def _allocate(plans: list[_Plan]) -> dict[Key, int]:
         return order, order.replay()
 
     plan.edges, bases = allocate(plan.streams, plan.edges, replayed)
+    if any(e.turns for e in plan.edges):  # these order more than they did alone
+        _drop_implied(plans)
+        plan.edges, bases = allocate(plan.streams, plan.edges, replayed)
     for other in plans:
         _share(plan, other)
     order, verdict = replayed()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from tile_eg.emit.sync_trace import Env, Instance, Layout, Path, Trace, opaque
 from tile_eg.ir import index as ix
@@ -18,13 +19,23 @@ from tile_eg.ir.program import Instr, Loop, Node, Tile, When
 Site = tuple[str, Path]  # ("pre" or "post", path of an item)
 
 
+class Turn(NamedTuple):
+    """Where one flag is set and waited for, and by which of its edge's ids."""
+
+    set_at: Site
+    wait_at: Site
+    set_id: Expr
+    wait_id: Expr
+
+
 @dataclass(frozen=True)
 class Edge:
     """A directed flag: set on pipe `src` at one site, waited for by pipe `dst` at another, with `ids` ids.
 
     `before` and `drain` list the ids that are set ahead of the stream and waited for at its end, where they delay nothing. An
     `outer` edge guards the flags of another one: at a shared site it waits first and sets last. A `local` edge sets ahead and
-    drains around its own items, so that others can have its ids before and after.
+    drains around its own items, so that others can have its ids before and after. `turns` are more pairs of sites that use the
+    same ids, in turns with the first.
     """
 
     core: str
@@ -39,6 +50,12 @@ class Edge:
     drain: tuple[int, ...] = ()
     outer: bool = False
     local: bool = False
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def places(self) -> tuple[Turn, ...]:
+        """All pairs of sites."""
+        return (Turn(self.set_at, self.wait_at, self.set_id, self.wait_id), *self.turns)
 
     @property
     def joined(self) -> bool:
@@ -105,8 +122,8 @@ class Stream:
 
     def events(self, e: Edge) -> list[tuple[int, int, str, int]] | None:
         """(step, 0 for set and 1 for wait, its name, id) in program order, or None where an id is out of range."""
-        out = [(at, 0, "set", self.layout.at(e.set_id, env)) for at, env in self.visits.get(e.set_at, ())]
-        out += [(at, 1, "wait", self.layout.at(e.wait_id, env)) for at, env in self.visits.get(e.wait_at, ())]
+        out = [(at, 0, "set", self.layout.at(t.set_id, env)) for t in e.places for at, env in self.visits.get(t.set_at, ())]
+        out += [(at, 1, "wait", self.layout.at(t.wait_id, env)) for t in e.places for at, env in self.visits.get(t.wait_at, ())]
         return None if any(not 0 <= k < e.ids for *_, k in out) else sorted(out)
 
     def completed(self, e: Edge) -> Edge | None:
@@ -133,15 +150,24 @@ class Stream:
         return ("post", (len(self.nodes) - 1,))
 
     def ahead_of(self, e: Edge) -> Site:
-        return ("pre", (min(e.set_at[1][0], e.wait_at[1][0]),)) if e.local else self.start
+        return ("pre", (min(site[1][0] for t in e.places for site in t[:2]),)) if e.local else self.start
 
     def behind(self, e: Edge) -> Site:
-        return ("post", (max(e.set_at[1][0], e.wait_at[1][0]),)) if e.local else self.end
+        return ("post", (max(site[1][0] for t in e.places for site in t[:2]),)) if e.local else self.end
 
     def sites(self, e: Edge) -> list[Site]:
         """Every place where a flag of the edge stands, in program order."""
         ends = ([self.ahead_of(e)] if e.before else [], [self.behind(e)] if e.drain else [])
-        return [*ends[0], *sorted((e.set_at, e.wait_at), key=lambda site: self.visits[site][0][0]), *ends[1]]
+        inner = (site for t in e.places for site in (t.set_at, t.wait_at))
+        return [*ends[0], *sorted(inner, key=lambda site: self.visits[site][0][0]), *ends[1]]
+
+    def in_turns(self, a: Edge, b: Edge) -> Edge | None:
+        """One edge for two whose ids take turns, or None. Each leaves the ids as it found them, should it not run at all."""
+        if (a.ids, a.outer) != (b.ids, b.outer):
+            return None
+        both = self.completed(replace(a, turns=(*a.turns, *b.places)))
+        alike = both and a.before == b.before == both.before and a.drain == b.drain == both.drain
+        return both if alike else None
 
 
 def forward(s: Stream, before: Instance, after: Instance, buffers: tuple[str, str]) -> Edge | None:
@@ -214,7 +240,8 @@ def placed(s: Stream, edges: Mapping[int, Edge]) -> Iterator[Flag]:
     for n, e in edges.items():
         for k in e.before:
             yield Flag(s.ahead_of(e), 0, "set", n, e, ix.const(k))
-        yield Flag(e.set_at, 4 if e.outer else 2, "set", n, e, e.set_id)
-        yield Flag(e.wait_at, 1 if e.outer else 3, "wait", n, e, e.wait_id)
+        for t in e.places:
+            yield Flag(t.set_at, 4 if e.outer else 2, "set", n, e, t.set_id)
+            yield Flag(t.wait_at, 1 if e.outer else 3, "wait", n, e, t.wait_id)
         for k in e.drain:
             yield Flag(s.behind(e), 5, "wait", n, e, ix.const(k))

@@ -1,13 +1,15 @@
 """Ids for edges: their own while there are enough of them, else shared by edges that follow one another.
 
 A flag is one bit. Two edges may share an id where the first one's last wait is known to be over before the second one's first
-set; where that is not known, an edge back is added that makes it so. Where too many are held at a time, one edge serves for two.
+set; where that is not known, an edge back is added that makes it so. Where too many are held at a time, one edge serves for two,
+or two take turns with the same ids from trip to trip.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 from tile_eg.emit.clock import count
 from tile_eg.emit.sync_edges import Edge, Site, Stream
@@ -41,7 +43,9 @@ def allocate(
         try:
             back = _share(streams, edges, crowded, *replayed())
         except _Crowd as crowd:
-            _merge(streams[crowd.at[0]], edges, crowd)
+            stream = streams[crowd.at[0]]
+            if not _merge(stream, edges, crowd.at) and not _in_turns(stream, edges, crowd.at, replayed):
+                raise
             continue
         if isinstance(back, list):
             return edges, back
@@ -57,24 +61,50 @@ class _Crowd(SyncError):
         self.at = at
 
 
-def _merge(s: Stream, edges: list[Edge], crowd: _Crowd) -> None:
+def _merge(s: Stream, edges: list[Edge], crowded: Event) -> bool:
     """Lets one edge serve for two that are set one behind the other: set where the later one is, waited for where the first
-    consumer is. A pipe does its instructions in order, so that both hold. The two that are set nearest to each other give way."""
+    consumer is. A pipe does its instructions in order, so that both hold. The two that are set nearest to each other give way;
+    False where there are none."""
     first = lambda site: s.visits[site][0][0]  # noqa: E731
-    plain = [e for e in edges if event(e) == crowd.at and e.ids == 1 and not (e.before or e.drain or e.outer)]
-    plain.sort(key=lambda e: first(e.set_at))
+    able = [e for e in edges if event(e) == crowded and not (e.outer or e.turns)]
+    able.sort(key=lambda e: (_ring(e), first(e.set_at)))
     found: list[tuple[int, int, Edge, Edge, Edge]] = []
-    for a, b in zip(plain, plain[1:], strict=False):
+    for a, b in zip(able, able[1:], strict=False):
         wait_at = min(a.wait_at, b.wait_at, key=first)
-        both = s.completed(replace(b, wait_at=wait_at))
+        both = s.completed(replace(b, wait_at=wait_at)) if _ring(a) == _ring(b) else None
         together = len({len(s.visits[e.wait_at]) for e in (a, b, both or a)}) == 1 and b.set_at[1][:-1] == wait_at[1][:-1]
-        if both and together and not (both.before or both.drain):
+        if both and together and _ring(both) == _ring(b):
             found.append((first(b.set_at) - first(a.set_at), len(found), a, b, both))
     if not found:
-        raise crowd
+        return False
     _, _, a, b, both = min(found)
     edges[edges.index(a)] = both
     edges.remove(b)
+    return True
+
+
+def _ring(e: Edge) -> tuple[object, ...]:
+    """What two edges have in common that come round alike."""
+    return e.ids, str(e.set_id), str(e.wait_id), e.before, e.drain
+
+
+def _in_turns(s: Stream, edges: list[Edge], crowded: Event, replayed: Callable[[], tuple[Order, Verdict]]) -> bool:
+    """Lets two edges of a loop take turns with their ids: each then waits for what was set last before it, so for more than it
+    needs. Rings that free many ids go first, and what lies near each other; False where no two can."""
+    first = lambda e: s.visits[s.sites(e)[0]][0][0]  # noqa: E731
+    able = sorted((e for e in edges if event(e) == crowded), key=first)
+    pairs = sorted(combinations(able, 2), key=lambda p: (-p[0].ids, first(p[1]) - first(p[0])))
+    kept = list(edges)
+    for a, b in pairs:
+        both = s.in_turns(a, b)
+        if both is None:
+            continue
+        edges[edges.index(a)] = both
+        edges.remove(b)
+        if not replayed()[1].faults:
+            return True
+        edges[:] = kept
+    return False
 
 
 def _crowded(edges: Sequence[Edge]) -> set[Event]:
