@@ -11,6 +11,7 @@ import pytest
 from tile_eg.compiler import InternalError, Lowered, lower, stage
 from tile_eg.emit import ascend_c, sync
 from tile_eg.errors import PlanError, TileError
+from tile_eg.extract import flags
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel, Span
 from tile_eg.ir.program import Program
@@ -90,6 +91,23 @@ def test_a_schedule_that_cannot_be_planned_makes_room_for_the_next(kernel: Kerne
     assert len(low.candidates) == len(usual.candidates) - 1
     assert "refused\n  " in str(low.explanation)
     assert "flag ids run out" in str(low.explanation)
+
+
+def test_where_rings_have_no_flags_a_schedule_without_rings_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = sync.synchronise
+
+    def synchronise(program: Program) -> Program:
+        if any(b.slots > 1 for b in program.buffers):
+            raise OUT_OF_IDS
+        return real(program)
+
+    file = Path(__file__).parent.parent / "examples" / "online_softmax.tile"
+    kernel = load_text(file.read_text(), file.name).instantiate({"M": 16, "N": 512, "BM": 16, "BN": 128})
+    monkeypatch.setattr(sync, "synchronise", synchronise)
+    monkeypatch.setattr(flags, "shallower", lambda schedule: False)
+    low = lower(kernel)
+    assert len(low.dropped) >= len(low.extraction.schedules)
+    assert {b.slots for b in low.program.buffers} == {1}
 
 
 def test_where_no_schedule_can_be_planned_the_fault_is_ours(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:

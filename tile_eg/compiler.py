@@ -473,9 +473,15 @@ def meaning(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.nd
 def _plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
     """The schedules with their plans, and those that cannot be planned or written with the reason; an error where none can.
 
-    A schedule may need more flag ids or wider fields than there are: then the next one is as good as the search knows.
+    A schedule may need more flag ids or wider fields than there are: then the next one is as good as the search knows, and behind
+    the last one come those that need the fewest flags.
     """
+    from tile_eg.extract.simple import simple_schedules
+
     planned, dropped = _plan_each(schedules, chip)
+    if not planned:
+        planned, others = _plan_each(simple_schedules(schedules[0].graph, chip), chip)
+        dropped += others
     if not planned:
         raise dropped[0][1]
     return planned, dropped

@@ -1,0 +1,30 @@
+"""Schedules that need few flags, where none of the better ones can be planned: no ring has a second slot, nothing runs late."""
+
+from __future__ import annotations
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Graph
+from tile_eg.extract.exact import Exact
+from tile_eg.extract.model import Model
+from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.schedule import Schedule
+
+
+class Simple(Exact):
+    """The shortest choices among those whose loops have no ring and no skew."""
+
+    name = "simple"
+    as_found = True
+
+    def aim(self, model: Model) -> None:
+        super().aim(model)
+        for n in model.graph.nodes:
+            if (n.op == "Stages" and n.payload[1] > 1) or (n.op == "Skew" and n.payload[1]):
+                model.cp.add(model.chosen[n.index] == 0)
+
+
+def simple_schedules(graph: Graph, chip: Chip, model: str = "analytic") -> list[Schedule]:
+    """Up to three schedules of a graph without rings and skews, the shortest first; none where a rule that offers them is out."""
+    from tile_eg.cost_models import search_model
+
+    return Simple().extract(graph, chip, Pricer(graph, chip, search_model(model, chip))).schedules
