@@ -8,6 +8,9 @@ import pytest
 
 from tests.extract.checked import check_numbers
 from tests.extract.kernels import TRICKY, kernel
+from tests.frontend.test_atomic import IN_A_LOOP
+from tests.test_atomic import EXP, SPLIT_K
+from tests.test_whole_numbers import COLUMNS
 from tile_eg.extract.chaos import Random, Worst
 from tile_eg.extract.exact import Exact
 
@@ -19,6 +22,7 @@ SMALL = {
     "matmul_add": {"M": 130, "N": 70, "K": 100}, "gemm_exp": {"M": 70, "N": 140, "K": 64}, "vector_add": {"M": 70, "N": 130},
     "flash_attention_causal": {"S": 100, "H": 1, "D": 32, "BM": 32, "BN": 32}, "gelu_mul": {"M": 40, "N": 72, "BM": 32},
     "gemm_transposed": {"M": 70, "N": 80, "K": 100, "BM": 64, "BN": 64}, "layer_norm": {"M": 20, "N": 72},
+    "gemm_int8": {"M": 70, "N": 80, "K": 100, "BM": 64, "BN": 64},
     "online_softmax": {"M": 40, "N": 136, "BM": 16, "BN": 64}, "rms_norm": {"M": 20, "N": 72},
 }  # fmt: skip
 
@@ -31,6 +35,12 @@ NAMES = [e.name + str(getattr(e, "seed", "")) for e in EXTRACTORS]
 @pytest.mark.parametrize("name", sorted(TRICKY))
 def test_every_choice_computes_a_tricky_kernel(name, extractor):
     check_numbers(kernel(TRICKY[name]), extractor)
+
+
+@pytest.mark.parametrize("extractor", EXTRACTORS, ids=NAMES)
+@pytest.mark.parametrize("text", [SPLIT_K, EXP, IN_A_LOOP, COLUMNS], ids=["sums", "exp of sums", "a loop of sums", "bytes"])
+def test_every_choice_adds_up_and_multiplies_bytes(text, extractor):
+    check_numbers(kernel(text), extractor)
 
 
 def test_every_example_is_tried():

@@ -215,7 +215,7 @@ def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
 
 
 def checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
-    known = (F16, F32, I32) if i.op == "vadd" else (F16, F32)
+    known = (F16, F32, I32) if i.op in ("vadd", "vcopy") else (F16, F32)
     if any(s.buffer(t).dtype not in known for t in tiles):
         raise EmitError(f"{i.op} works on {' and '.join(map(str, known))} only", i.span)
 
