@@ -33,10 +33,15 @@ ROOMS: dict[str, set[str]] = {
     },
     "search": GROUND - {"chips"} | {"rules", "egraph"},
     "planned": GROUND | {"timeline", "simulator", "extract", "emit", "report"},
-    "compiler": GROUND | {"planned", "sizing",
+    "lowered": GROUND | {"planned", "sizing", "search", "cost_models", "extract", "egraph", "report"},
+    "grids": GROUND | {"lowered", "planned", "cost_models", "timeline", "extract", "emit"},
+    "phases": GROUND | {"grids", "lowered", "planned", "frontend", "cost_models", "timeline", "extract", "egraph", "emit"},
+    "compiler": GROUND | {"phases", "grids", "lowered", "planned", "sizing",
         "rules", "search", "frontend", "egraph", "timeline", "simulator", "cost_models", "extract", "emit", "report",
     },
-    "explore": GROUND | {"frontend", "rules", "search", "compiler", "egraph", "timeline", "cost_models", "extract", "report"},
+    "explore": GROUND | {
+        "phases", "frontend", "rules", "search", "compiler", "egraph", "timeline", "cost_models", "extract", "report",
+    },
     "jit": GROUND | {"arrays", "language", "frontend", "search", "compiler"},
 }  # fmt: skip
 """For each room, what else it may import. `cli` and the package's own front door see everything."""

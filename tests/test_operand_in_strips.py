@@ -10,12 +10,13 @@ import pytest
 from tests.egraph.test_copyable import GEMM
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
-from tile_eg.compiler import Candidate, Lowered, lower, meaning, stripped
+from tile_eg.compiler import Candidate, Lowered, lower, meaning
 from tile_eg.cost_models import rank_model
 from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Instr, SyncAll, walk
+from tile_eg.phases import stripped
 from tile_eg.search import search_options
 
 ADDED = """

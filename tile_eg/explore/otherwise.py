@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tile_eg.compiler import Candidate, Lowered, parted, plan_schedule, stripped
+from tile_eg.compiler import Candidate, Lowered, plan_schedule
 from tile_eg.cost_models import predicted, rank_model, roles, search_model
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.forced import Answer, Forced
@@ -13,6 +13,7 @@ from tile_eg.extract.grid import with_grid
 from tile_eg.extract.makespan import MEETING
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
+from tile_eg.phases import parted, stripped
 
 
 class Otherwise:
@@ -77,5 +78,10 @@ class Otherwise:
 def _plain(lowered: Lowered, whole: bool = False) -> Candidate:
     """The chosen schedule with a launch block for each tile, where that was planned too; `whole`: one with sums in one part."""
     chosen = next((c for c in lowered.candidates if not (whole and c.schedule.parts)), lowered.candidates[0])
-    same = (c for c in lowered.candidates if c.schedule.nodes is chosen.schedule.nodes)
+    same = (c for c in lowered.candidates if alike(c.schedule, chosen.schedule))
     return next((c for c in same if not c.schedule.persistent), chosen)
+
+
+def alike(a: Schedule, b: Schedule) -> bool:
+    """Whether two schedules are of the same choice, the steps of products and the grid aside."""
+    return a.graph is b.graph and {n for n in a.nodes if n.op != "L0"} == {n for n in b.nodes if n.op != "L0"}

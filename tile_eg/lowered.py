@@ -1,0 +1,139 @@
+"""A kernel all the way down, and the steps that end there: schedules are planned, and ranked by their predicted times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tile_eg.chips import Chip
+from tile_eg.errors import PlanError, TileError
+from tile_eg.ir.arrays import signature
+from tile_eg.ir.kernel import Kernel
+from tile_eg.planned import InternalError, Planned, plan_schedule
+from tile_eg.report.decisions import summary
+from tile_eg.report.explain import Explanation
+from tile_eg.report.schedule_tree import ScheduleView
+from tile_eg.report.text import Text
+from tile_eg.search import SearchOptions
+
+if TYPE_CHECKING:
+    from tile_eg.cost_models import RankModel
+    from tile_eg.egraph import Graph, Phase
+    from tile_eg.extract.base import Extraction
+    from tile_eg.extract.schedule import Schedule
+    from tile_eg.sizing.choose import Trial
+
+Dropped = tuple[tuple["Schedule", Exception], ...]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One schedule with its plan, and the microseconds that the rank model predicts for it."""
+
+    schedule: Schedule
+    planned: Planned
+    microseconds: float
+
+
+@dataclass(frozen=True, repr=False)
+class Lowered(Planned):
+    """A kernel all the way down. `timings` are seconds by stage, `seconds` those of all; `candidates` were ranked, best first.
+
+    `dropped` holds the schedules that the search offered and that could not be planned, with the reason. `trials` are the block
+    sizes that were tried where the author left them open, best first.
+    """
+
+    kernel: Kernel
+    extraction: Extraction
+    candidates: tuple[Candidate, ...]
+    dropped: Dropped
+    phases: Sequence[Phase]
+    timings: dict[str, float]
+    seconds: float
+    search: SearchOptions
+    trials: tuple[Trial, ...] = ()
+
+    def __repr__(self) -> str:
+        title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
+        return f"<{title} for {self.chip.name}, predicted {self.candidates[0].microseconds:.3g} us>"
+
+    @cached_property
+    def source(self) -> Text:
+        """The Ascend C of the kernel, written when the schedules were planned."""
+        return self.candidates[0].planned.source
+
+    @property
+    def schedule(self) -> ScheduleView:
+        """The chosen schedule: its instructions in their order, where their results lie, the rules that made them."""
+        return ScheduleView(self.candidates[0].schedule)
+
+    @property
+    def explanation(self) -> Explanation:
+        """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
+        scores = [(c.schedule, c.microseconds) for c in self.candidates]
+        title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
+        search = self.extraction, self.phases, self.timings, self.seconds
+        return Explanation(title, self.cost, scores, self.dropped, *search, self.trials, models=self._models)
+
+    @property
+    def _models(self) -> str:
+        """Who priced and who ranked, where the user asked for a cost model."""
+        from tile_eg.cost_models import roles
+
+        found = roles(self.search.cost_model, self.chip)
+        return f"the search was guided by {found.search}, and {found.rank} decided" if self.search.cost_model else ""
+
+
+def extracted(graph: Graph, chip: Chip, options: SearchOptions) -> Extraction:
+    from tile_eg.cost_models import roles
+    from tile_eg.extract import extract
+
+    name, settings = options.found_by
+    guide = roles(options.cost_model, chip).search
+    return extract(graph, chip, k=options.schedules, model=guide, extractor=name, settings=settings)
+
+
+def plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
+    """The schedules with their plans, and those that cannot be planned or written with the reason; an error where none can.
+
+    A schedule may need more flag ids or wider fields than there are: then the next one is as good as the search knows, and behind
+    the last one come those that need the fewest flags.
+    """
+    from tile_eg.extract.simple import simple_schedules
+
+    planned, dropped = plan_each(schedules, chip)
+    if not planned:
+        planned, others = plan_each(simple_schedules(schedules[0].graph, chip), chip)
+        dropped += others
+    if not planned:
+        raise dropped[0][1]
+    return planned, dropped
+
+
+def plan_each(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
+    """What can be planned, and what is refused. Anything else that goes wrong is our fault, told with the schedule."""
+    planned: list[tuple[Schedule, Planned]] = []
+    dropped: list[tuple[Schedule, Exception]] = []
+    for n, schedule in enumerate(schedules, 1):
+        try:
+            planned.append((schedule, plan_schedule(schedule, chip)))
+        except (TileError, PlanError) as error:
+            dropped.append((schedule, error))
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}\nin schedule {n} of {len(schedules)}: {schedule.cost:.0f} cycles"
+            raise InternalError("plan", f"{what}; {summary(schedule)}") from error
+    return planned, tuple(dropped)
+
+
+def ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tuple[Candidate, ...]:
+    """Fastest first; among equals, the order of the search holds."""
+    from tile_eg.cost_models import predicted
+
+    times = predicted(model, [p.program for _, p in planned])
+    return fastest_first([Candidate(s, p, t) for (s, p), t in zip(planned, times, strict=True)])
+
+
+def fastest_first(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    return tuple(sorted(candidates, key=lambda c: c.microseconds))
