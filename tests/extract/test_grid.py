@@ -192,7 +192,7 @@ def test_what_is_made_once_and_read_by_every_tile_shares_its_place_with_nothing(
 
 
 def test_what_leaves_no_room_is_made_for_every_tile():
-    wide = NORM.replace("N=72, BM=4", "N=9216, BM=2")
+    wide = NORM.replace("N=72, BM=4", "N=9472, BM=2")
     assert with_grid(best(wide), grid(5), CHIP).once == frozenset()
 
 

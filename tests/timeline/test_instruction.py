@@ -10,9 +10,19 @@ from hypothesis import strategies as st
 
 from tile_eg.chips import load_chip
 from tile_eg.errors import TileError
+from tile_eg.ir.machine import block_steps
 from tile_eg.ir.program import PIPES, VECTOR
 from tile_eg.ir.types import BF16, F16, F32
-from tile_eg.timeline.instruction import Work, burst_bytes, cycles, gm_bytes, line_bytes, mmad_fractals, moved_bytes
+from tile_eg.timeline.instruction import (
+    Work,
+    _block_reduce,
+    burst_bytes,
+    cycles,
+    gm_bytes,
+    line_bytes,
+    mmad_fractals,
+    moved_bytes,
+)
 
 CHIP = load_chip("910B2")
 DIRECT = {"ub_to_l1", "l1_to_ub"}  # paths of the 950 alone
@@ -160,6 +170,13 @@ def test_an_operand_in_both_bank_groups_is_never_met() -> None:
     work = Work("vsub_rows", 8, 1024, form="apart", conflict=False)
     assert cycles(CHIP, work) == 8 * 16
     assert cycles(CHIP, replace(work, conflict=True)) == 2 * cycles(CHIP, work)
+
+
+@pytest.mark.parametrize("cols", [64, 128, 192, 512, 576, 1024, 2048, 4096, 8192])
+@pytest.mark.parametrize("rows", [1, 2, 4])
+def test_few_rows_are_reduced_no_slower_than_by_blocks_alone(rows: int, cols: int) -> None:
+    many = _block_reduce(CHIP, "sum", work := Work("vrowsum", rows, cols, form="blocks"), True, block_steps(cols))
+    assert cycles(CHIP, work, cold=True) <= many
 
 
 def test_sums_of_products_pay_two_barriers_more_than_products_and_sums() -> None:

@@ -130,7 +130,7 @@ def by_blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:
     rows, cols, b = i.rows.value, i.cols.value, s.buffer(src)
     if b.dtype is not F32 or not rows or not cols or cols % LANES or b.pitch != cols or i.scratch is None:
         raise EmitError(f"{i.op}: blocks take whole rows of f32, of a multiple of {LANES} columns", i.span)
-    return _stepped(s, i, op, block_steps(cols), (dst, src, i.scratch), cols)
+    return _stepped(s, i, op, block_steps(cols, rows), (dst, src, i.scratch), cols)
 
 
 def _stepped(
@@ -151,6 +151,8 @@ def _step(s: Scope, i: Instr, op: str, step: str, places: tuple[Tile, Tile], col
     """Rows of `cols` elements, of which `left` remain."""
     if step == "fold":
         return _folded(s, i, op, *places, cols)
+    if step == "whole":
+        return _whole(s, i, op, places[0], View(places[1], cols // BLOCK, 8, 1, cols, LANES), ix.const(cols))
     return _blocks(s, i, op, *places, i.rows.value * left)  # type: ignore[operator]
 
 

@@ -152,7 +152,7 @@ class Builder:
         """
         if node.op == "VRedBlock":
             rows, cols = self.graph.where[node.children[0]].shape
-            return self._room(node, 1, rows * sum(left for _, left in block_steps(cols) if left > 1))
+            return self._room(node, 1, max(8, rows * sum(left for _, left in block_steps(cols, rows) if left > 1)))
         if node.op == "VRedMul":
             rows, cols = self.graph.where[node.children[0]].shape
             return self._room(node, 1, dot_elements(rows, cols))

@@ -140,15 +140,19 @@ STRIP = 16
 
 # ---- reductions over rows by blocks ------------------------------------------------------------------------------------------
 
+FEW_ROWS = 5  # up to which a whole reduction of each row takes less than two more steps by blocks of all
 DOT_PARTS = 2  # in which the rows of a sum of products go through the room for its products
 BLOCK_ELEMENTS, REPEAT_ELEMENTS = 8, 64  # of f32: in a block of 32 bytes, in a repeat of 256
 
 
-def block_steps(cols: int) -> tuple[tuple[str, int], ...]:
+def block_steps(cols: int, rows: int | None = None) -> tuple[tuple[str, int], ...]:
     """The steps that reduce rows of `cols` elements (f32, a multiple of 64), with the elements that each leaves of a row.
 
-    "block" takes eight neighbours to one; "fold" merges the chunks of 64 where eighths would no longer fill whole repeats.
+    "block" takes eight neighbours to one; "fold" merges the chunks of 64 where eighths would no longer fill whole repeats;
+    "whole", where there are few rows, takes what is left of a row to one. `rows` of None are many.
     """
+    if rows is not None and rows <= FEW_ROWS:
+        return _few_steps(cols)
     steps: list[tuple[str, int]] = []
     while cols % (BLOCK_ELEMENTS * REPEAT_ELEMENTS) == 0:
         cols //= BLOCK_ELEMENTS
@@ -156,6 +160,19 @@ def block_steps(cols: int) -> tuple[tuple[str, int], ...]:
     if cols > REPEAT_ELEMENTS:
         steps.append(("fold", REPEAT_ELEMENTS))
     return (*steps, ("block", BLOCK_ELEMENTS), ("block", 1))
+
+
+def _few_steps(cols: int) -> tuple[tuple[str, int], ...]:
+    """By blocks as long as rows then start at blocks, two chunks by a fold; then each row as a whole."""
+    steps, left = [], cols
+    while left > 2 * REPEAT_ELEMENTS and left // BLOCK_ELEMENTS % BLOCK_ELEMENTS == 0:
+        left //= BLOCK_ELEMENTS
+        steps.append(("block", left))
+    if left % REPEAT_ELEMENTS and left > REPEAT_ELEMENTS:
+        steps, left = [], cols
+    if left > REPEAT_ELEMENTS:
+        steps.append(("fold", REPEAT_ELEMENTS))
+    return (*steps, ("whole", 1))
 
 
 def dot_elements(rows: int, cols: int) -> int:

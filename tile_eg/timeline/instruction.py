@@ -5,7 +5,7 @@ Pure and quick: search models call `cycles` for every candidate, the timeline fo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import gcd
 
@@ -262,7 +262,7 @@ def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
 
     def rule(chip: Chip, work: Work, cold: bool) -> float:
         if work.form == "blocks":
-            return _block_reduce(chip, name, work, cold)
+            return _block_reduce(chip, name, work, cold, block_steps(work.cols, work.rows))
         lanes = chip.vector.lanes(work.dtype)
         steps = -(-work.cols // lanes) - 1
         fold = _cost(chip, name, work.dtype.bytes)
@@ -273,19 +273,22 @@ def _row_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
     return rule
 
 
-def _block_reduce(chip: Chip, name: str, work: Work, cold: bool) -> float:
-    """The steps of `block_steps`, each behind the one before it: 64 floats a cycle by blocks (ASC), folds as in `_row_reduce`."""
-    fold = _cost(chip, name, work.dtype.bytes)
-    blocks = _cost(chip, "blocksum" if name == "sum" else "blockmax", work.dtype.bytes)
+def _block_reduce(chip: Chip, name: str, work: Work, cold: bool, steps: Sequence[tuple[str, int]]) -> float:
+    """Steps of `block_steps`, each behind the one before it: 64 floats a cycle by blocks (ASC), folds as in `_row_reduce`."""
+    kind = "sum" if name == "sum" else "max"
+    fold, blocks, whole = (_cost(chip, op, work.dtype.bytes) for op in (name, f"block{kind}", f"whole_{kind}"))
     total, cols = 0.0, work.cols
-    for step, left in block_steps(cols):
+    for step, left in steps:
         if step == "block":
             total += repeat_cycles(chip, blocks, -(-work.rows * left // BLOCK_ELEMENTS), False) + blocks.fixed
+        elif step == "whole":
+            total += repeat_cycles(chip, whole, work.rows, False) + whole.fixed
         else:
             folds = cols // left - 1
             total += _chunks(chip, fold, folds, work.rows, False) + folds * fold.fixed
         cols = left
-    return total - (0.0 if cold else blocks.fixed)
+    last = whole if steps[-1][0] == "whole" else blocks
+    return total - (0.0 if cold else last.fixed)
 
 
 def _row_dot(chip: Chip, work: Work, cold: bool) -> float:
@@ -293,7 +296,7 @@ def _row_dot(chip: Chip, work: Work, cold: bool) -> float:
     mul, blocks = _cost(chip, "mul", work.dtype.bytes), _cost(chip, "blocksum", work.dtype.bytes)
     repeats = -(-work.rows * work.cols // DOT_PARTS // chip.vector.lanes(work.dtype))
     products = max(mul.floor, (mul.slope if work.conflict else mul.free) * repeats) + mul.fixed
-    return DOT_PARTS * products + (DOT_PARTS - 1) * blocks.fixed + _block_reduce(chip, "sum", work, cold)
+    return DOT_PARTS * products + (DOT_PARTS - 1) * blocks.fixed + _block_reduce(chip, "sum", work, cold, block_steps(work.cols))
 
 
 def _col_reduce(name: str) -> Callable[[Chip, Work, bool], float]:
