@@ -170,6 +170,26 @@ kernel bytes[M=64, N=128, K=512, BK=256](A: i8[M, K], B: i8[K, N]) -> C: {dtype}
   C[0, 0] = {value}
 }}
 """
+KEPT = """
+kernel kept[M=64, N=64, K=128](A: {dtype}[M, K], B: {dtype}[N, K], D: i8[N, N]) -> E: i32[M, N] {{
+  grid bx = 1
+  shared   a: {dtype}[M, K], b: {dtype}[N, K], d: i8[N, N], h: i8[M, N]
+  fragment c: {sums}[M, N], e: i32[M, N]
+  a = A[0, 0]
+  b = B[0, 0]
+  d = D[0, 0]
+  c = a @ b.T
+  h = {value}
+  e = h @ d.T
+  E[0, 0] = e
+}}
+"""
+BYTES_KEPT = {
+    "bytes in L1": ("i8", "i32", "i8(f32(c) * 0.0009765625)"),
+    "relu to bytes in L1": ("i8", "i32", "i8(relu(f32(c) * 0.0009765625))"),
+    "floats to bytes in L1": ("f16", "f32", "i8(c * 4)"),
+    "relu of floats to bytes in L1": ("f16", "f32", "i8(relu(c * 4))"),
+}
 SCALED = {
     "product of bytes": ("i32", "c"),
     "product of bytes times a number": ("f16", "f32(c) * 0.01"),
@@ -222,6 +242,7 @@ def texts() -> dict[str, str]:
     out["long sum of products"] = SUM
     out |= {n: BYTES.format(dtype=d, value=v) for n, (d, v) in SCALED.items()}
     out["long sum of products in f32"] = SUM.replace("M=128, N=256, K=2048", "M=64, N=128, K=16384").replace("C: f16", "C: f32")
+    out |= {n: KEPT.format(dtype=d, sums=s, value=v) for n, (d, s, v) in BYTES_KEPT.items()}
     out["product of bytes, deep"] = BYTES.replace("K=512", "K=16384").format(dtype="i32", value="c")
     for name, (source, target, value) in MOVES.items():
         out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)

@@ -241,6 +241,7 @@ CLAIMS: dict[str, Callable[..., bool]] = {
     "Chosen": chosen_from,
     "depth": everywhere(lambda w, n, v, k: _depth(w, v) == k),
     "CutM": step_of(lambda w, v: w.of("rows")[v]), "CutN": step_of(lambda w, v: w.of("cols")[v]), "CutK": step_of(_depth),
+    "WholeBlocks": lambda w, v, _: w.of("dt")[v] != "i8" or (flat_or_rows(w, v, "flat", None) and w.of("cols")[v] % 32 == 0),
     "Form": flat_or_rows, "ShOK": can_be_split,
     "Factor": lambda w, loop, deep, factor, _: (w.tiling(deep).loop, w.tiling(deep).factor) == (loop, factor),
     "Beside": side_by_side(1), "Below": side_by_side(0), "Summed": summed, "DeepStates": deep_states, "PartOf": half_of,

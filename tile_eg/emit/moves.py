@@ -10,7 +10,7 @@ from tile_eg.egraph import Where
 from tile_eg.extract import Step
 from tile_eg.ir.index import SUB, ZERO, Expr, const, maximum, minimum, var
 from tile_eg.ir.program import Gm, Instr, Tile
-from tile_eg.ir.types import I8
+from tile_eg.ir.types import I8, DType
 
 if TYPE_CHECKING:
     from tile_eg.emit.lower import Lowering
@@ -76,11 +76,16 @@ def _fixpipe(low: Lowering, step: Step) -> Instr:
     if step.node.op == "FixToGM":
         scale, (tensor, offset, stride, rows, cols, atomic) = step.node.payload[-2:]
         made = Instr("fixpipe", Gm(tensor, offset, stride), (low.tile(step.srcs[1]),), rows, cols, relu=relu, atomic=atomic)
-        scaled = scale != 1 or low.dtypes[tensor] is I8
-        return replace(made, scalar=scale) if scaled else made
+        return _times(made, scale, low.dtypes[tensor])
     dual = step.node.op == "FixToUB" and low.schedule.graph.where[step.node.cls].share is not None
     form = "dual" if dual else "flat"
-    return Instr("fixpipe", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, relu=relu, form=form)
+    made = Instr("fixpipe", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, relu=relu, form=form)
+    return _times(made, step.node.payload[1], low.buffers[step.dst].dtype) if step.node.op == "FixToL1" else made  # type: ignore[index]
+
+
+def _times(made: Instr, scale: float, dtype: DType) -> Instr:
+    """A fixpipe that multiplies: by a number other than 1, and by any on the way to bytes."""
+    return replace(made, scalar=scale) if scale != 1 or dtype is I8 else made
 
 
 def _to_vector(low: Lowering, step: Step) -> Instr:
