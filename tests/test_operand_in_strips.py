@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 from tests.egraph.test_copyable import GEMM
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
+from tile_eg.chips import load_chip
 from tile_eg.compiler import Candidate, Lowered, lower, meaning
 from tile_eg.cost_models import rank_model
 from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
+from tile_eg.ir.index import ZERO
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Instr, SyncAll, walk
 from tile_eg.phases import stripped
@@ -59,6 +62,23 @@ def test_numbers_are_those_of_the_source(text, sizes, order):
     ran = in_strips(k).planned.run(arrays, order=order)
     for name, want in meaning(k, arrays).items():
         np.testing.assert_allclose(ran[name].astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=2e-2)
+
+
+@pytest.mark.slow
+def test_strips_long_loads_unit_flags_and_halves_go_together(monkeypatch):
+    """On a chip of two cube cores, so that a core goes through as many large tiles as on a large one."""
+    chip = replace(load_chip("910B2"), cube_cores=2, vector_cores=4)
+    for module in ("compiler", "planned"):
+        monkeypatch.setattr(f"tile_eg.{module}.compiled_for", lambda name: chip)
+    k = kernel(ADDED, M=896, N=1024, K=1024, BM=128, BN=256)
+    low = lower(k)
+    second = low.candidates[0].schedule.second
+    assert second and {"GmToL1Strips", "GmToL1Ahead"} <= {n.op for n in second.nodes}
+    assert [n.payload[2:] for n in second.nodes if n.op == "L0"] == [(128, 128, 128)]
+    assert all(n.unit != ZERO for n in walk(low.program.cube) if isinstance(n, Instr) and n.op == "fixpipe")
+    arrays = arrays_for(k)
+    ran = low.run(arrays, order=3)
+    np.testing.assert_allclose(ran["E"].astype(np.float32), meaning(k, arrays)["E"].astype(np.float32), rtol=4e-3, atol=4e-2)
 
 
 def test_a_large_product_takes_it():
