@@ -213,7 +213,23 @@ kernel move[M={rows}, N={cols}](X: {source}[M, N]) -> C: {target}[M, N] {{
   C[0, 0] = c
 }}
 """
-LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()}
+BELOW = """
+kernel below[S=1024, D=64, BM=128, BN=128](Q: f16[S, D], K: f16[S, D]) -> L: f32[S] {
+  grid bx = ceildiv(S, BM)
+  shared q: f16[BM, D], k: f16[BN, D]
+  fragment s: f32[BM, BN], l: f32[BM] = 0
+  q = Q[bx*BM, 0]
+  for j in pipelined(bx + 1) {
+    k = K[j*BN, 0]
+    parallel (x, y) in (BM, BN) { s[x, y] = select(bx*BM + x >= j*BN + y, 0, -inf) }
+    s += q @ k.T
+    l = l + rowsum(exp(s))
+  }
+  L[bx*BM] = l
+}
+"""
+"""The idiom of TileLang's causal attention: a product is added to its mask."""
+LONG_TEXTS = {n: LONG.format(**parts) for n, parts in LONGS.items()} | {"product added to its mask": BELOW}
 
 
 def chain(step: str, x: str = "x") -> str:

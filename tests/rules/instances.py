@@ -146,6 +146,8 @@ class Instance:
                 self.declare(x, shape, dtype)
             elif sort == "f64":
                 self.constant(x, dtype)
+            elif sort == "I":
+                self.bind(x, lambda: const(self.data.draw(st.integers(-9, 9))))
 
     def _declare_binr(self, form: Form, shape: Size, dtype: str) -> None:
         self.operator(form)
@@ -401,4 +403,4 @@ def least(*extents: Expr) -> Expr:
 def literal(atom: str) -> Any:
     if atom.startswith('"'):
         return atom.strip('"')
-    return float(atom) if "." in atom else int(atom)
+    return float(atom) if "." in atom or "inf" in atom else int(atom)

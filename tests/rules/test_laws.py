@@ -18,9 +18,11 @@ EQUALITIES = laws_of_values()
 EXACT = [n for n in EQUALITIES if registry()[n].law == "equal"]
 ROUNDED = {
     "div-const": (8, 0), "div-rows": (8, 0), "rsqrt": (4, 0), "tanh-f16": (1, 0), "sigmoid": (8, 1), "tanh": (8, 4),
-    "scale-before-loop": (1, 0),
+    "scale-before-loop": (1, 0), "added-mask": (1, 0),
 }  # fmt: skip
 """How far the sides of a rule may be apart: half steps of the element type relative to the value, and relative to one."""
+NUMBERS = ("added-mask",)
+"""Rules that may make a number of what is none: the sum of two infinities."""
 
 
 def disagree(one: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -55,7 +57,8 @@ def test_both_sides_are_within_a_few_roundings(name: str) -> None:
     def check(data: st.DataObject) -> None:
         instance = Instance(data, EQUALITIES[name], tame=True)
         one, other = instance.sides()
-        assert not too_far(other, one, instance.dtype, *ROUNDED[name]).any(), (one, other)
+        far = too_far(other, one, instance.dtype, *ROUNDED[name])
+        assert not (far & ~(np.isnan(one) & (name in NUMBERS))).any(), (one, other)
 
     check()
 
