@@ -53,6 +53,12 @@ def missing(word: Word, span: Span | None) -> TileError:
     return TileError(f"T.{word.name} is not supported yet", span)
 
 
+def developer_words(words: Any) -> list[str]:
+    """The names in the language, or in `tile`, that have a meaning."""
+    found = ((name, getattr(words, name)) for name in dir(words) if not name.startswith("_"))
+    return [name for name, word in found if isinstance(word, Word) and word.level == "developer"]
+
+
 def at_frame(error: TileError, frame: FrameType) -> TileError:
     """The error with the place in the user's source that a frame is executing."""
     code = frame.f_code

@@ -8,6 +8,9 @@ import pytest
 
 from tests.cli.test_commands import printed
 from tile_eg.cli.app import run
+from tile_eg.errors import TileError
+from tile_eg.explore import schedule_number
+from tile_eg.frontend.text import load_text
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SOFTMAX = str(EXAMPLES / "softmax.tile")
@@ -18,6 +21,20 @@ Captured = pytest.CaptureFixture[str]
 def refused(capsys: Captured, *arguments: str | Path) -> str:
     assert run([str(a) for a in arguments]) == 1
     return capsys.readouterr().err
+
+
+def test_an_empty_question_is_refused(capsys: Captured) -> None:
+    assert "names no decision" in refused(capsys, "explain", SOFTMAX, *SMALL, "--why-not", "")
+
+
+def test_a_schedule_that_there_is_not_is_told_with_all_that_there_are() -> None:
+    kernel = load_text(Path(SOFTMAX).read_text(), "softmax.tile").instantiate({"M": 40, "N": 100})
+    helps = set()
+    for number in (0, 99):
+        with pytest.raises(TileError, match=f"no schedule {number}") as error:
+            schedule_number(number, kernel)
+        helps.add(error.value.help)
+    assert len(helps) == 1
 
 
 def test_alternatives_are_listed_with_their_numbers(capsys: Captured) -> None:

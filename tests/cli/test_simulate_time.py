@@ -27,6 +27,21 @@ def test_a_launch_of_a_main_has_a_time_its_pipes_and_what_bounds_it(tmp_path: Pa
     assert [line.split()[:2] for line in shown.splitlines() if line.startswith("  AIV")]
 
 
+def test_a_missing_file_is_told_with_the_ascend_c_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file_of(tmp_path, MAIN)
+    (tmp_path / "other.tile").touch()
+    assert run(["simulate", str(tmp_path / "gone.asc")]) == 1
+    told = capsys.readouterr().err
+    assert ".asc" in told.splitlines()[-1] and "other.tile" not in told
+
+
+def test_a_kernel_without_its_include_is_told_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "\n".join(line for line in QUEUES.splitlines() if not line.startswith("#include"))
+    (tmp_path / "spec.toml").write_text(SPEC)
+    assert run(["simulate", str(file_of(tmp_path, text).path), "--args", str(tmp_path / "spec.toml")]) == 1
+    assert "does not include kernel_operator.h" in capsys.readouterr().err
+
+
 def test_the_chip_decides_the_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(file_of(tmp_path, MAIN).path)
     slow, quick = (data(capsys, path, "--chip", chip)["launches"][0]["block_cycles"] / mhz

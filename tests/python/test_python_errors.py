@@ -6,6 +6,7 @@ import pytest
 
 from tile_eg import language as T
 from tile_eg.errors import TileError
+from tile_eg.frontend.check import check
 from tile_eg.frontend.python import kernel_of
 
 # name: (lines, where the error points to, what it says)
@@ -98,6 +99,27 @@ def test_a_fault_is_named_at_its_place(case: str, python_error, pointed_at) -> N
 
 def test_a_misspelt_word_gets_the_right_one_offered(python_error) -> None:
     assert "T.copy" in python_error("T.coppy(x, y)").help
+
+
+def test_a_word_of_the_other_half_of_the_language_is_offered_where_it_stands(python_error) -> None:
+    assert "T.tile.clamp?" in python_error("T.clamp(x, y, 0.0, 1.0)").help
+
+
+def test_a_word_that_has_no_meaning_is_never_offered(python_error) -> None:
+    assert "T.vcmp" not in python_error("T.vcmpp(x, y)").help
+
+
+HINTS = {
+    "x[:, :] = T.cast(x, 'float16') + T.cast(y, 'bfloat16')": 'T.cast(x, "float32")',
+    "u = T.alloc_shared((16, 128), 'float32')\nT.exp(u, x)": "T.clear(u)",
+}
+
+
+@pytest.mark.parametrize("lines", HINTS)
+def test_help_for_a_python_kernel_is_python(lines: str, python_kernel) -> None:
+    with pytest.raises(TileError) as caught:
+        check(python_kernel(lines))
+    assert HINTS[lines] in caught.value.help
 
 
 def test_an_error_in_a_macro_points_into_the_macro(module_of, pointed_at) -> None:

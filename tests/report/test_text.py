@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tile_eg.report.text import Branch, Text, duration, share, size, table, tree
+from tile_eg.report.text import Branch, Text, duration, share, size, table, times, tree
 
 
 @pytest.mark.parametrize(("count", "shown"), [(96, "96 B"), (65536, "64 KiB"), (3 << 19, "1.5 MiB"), (1 << 31, "2 GiB")])
@@ -34,3 +34,8 @@ def test_a_text_shows_itself_at_the_prompt_and_in_a_notebook() -> None:
     text = Text("a < b\nc")
     assert repr(text) == "a < b\nc"
     assert text._repr_html_() == "<pre>a &lt; b\nc</pre>"
+
+
+@pytest.mark.parametrize(("n", "words"), [(0, "0 times"), (1, "once"), (2, "twice"), (3, "3 times")])
+def test_how_often_is_told_in_words(n: int, words: str) -> None:
+    assert times(n) == words

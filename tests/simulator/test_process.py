@@ -124,6 +124,14 @@ def test_without_a_compiler_the_error_says_what_to_install(monkeypatch: pytest.M
     assert "without it" in error.value.help
 
 
+def test_a_compiler_that_does_not_work_is_the_users_to_replace(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CXX", "false")
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
+    with pytest.raises(TileError, match="false' cannot compile the simulator") as error:
+        run("")
+    assert "named in CXX" in error.value.help
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -40,7 +40,7 @@ app = typer.Typer(
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text, a .py module with one kernel, or a .program.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
 OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")]
-Schedule = Annotated[int | None, typer.Option(metavar="NUMBER", help="A schedule, as `tile-eg alternatives` numbers them.")]
+Schedule = Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="A schedule, as `alternatives` numbers them.")]
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -210,7 +210,7 @@ def explain(
     planned = sources.compiled(file, options.sizes(sizes or []), chip, search)
     if not isinstance(planned, Lowered):
         raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
-    show(str(why_not(planned, question) if question else explained(planned, profile)))
+    show(str(why_not(planned, question) if question is not None else explained(planned, profile)))
 
 
 @app.command()

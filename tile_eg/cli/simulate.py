@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tile_eg.simulator.spec import Spec
     from tile_eg.timeline.launches import RanLaunch
 
+ASCEND_C = (".asc", ".cpp", ".cce", ".h")
 Define = Annotated[list[str] | None, typer.Option("-D", "--define", metavar="NAME=VALUE", help="A macro. Repeatable.")]
 
 
@@ -51,7 +52,7 @@ def simulate_file(
     from tile_eg.simulator.kernel_run import compare
     from tile_eg.simulator.spec import read_spec
 
-    text = AscFile(file, sources.read_text(file))
+    text = AscFile(file, sources.read_text(file, ASCEND_C))
     how = replace(_options(chip, seconds, time or trace is not None), defines=_defines(define or []), auto_sync=auto_sync)
     spec = read_spec(args) if args else None
     if spec is None and not text.has_main:

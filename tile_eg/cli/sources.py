@@ -6,7 +6,7 @@ import inspect
 import runpy
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -40,24 +40,24 @@ def read(path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[
     return _from_tile(text, path, sizes, shapes) if path.suffix == ".tile" else _from_program(text, path, sizes)
 
 
-def read_text(path: Path) -> str:
-    """The file's text. TileError where there is none: no file, a folder, not UTF-8."""
+def read_text(path: Path, kinds: Iterable[str] = KINDS) -> str:
+    """The file's text. TileError where there is none: no file, a folder, not UTF-8; the help lists files that end in `kinds`."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise TileError(f"there is no file '{path}'", help=_neighbours(path)) from None
+        raise TileError(f"there is no file '{path}'", help=_neighbours(path, kinds)) from None
     except IsADirectoryError:
-        raise TileError(f"'{path}' is a folder, not a kernel file", help=_neighbours(path / "any")) from None
+        raise TileError(f"'{path}' is a folder, not a kernel file", help=_neighbours(path / "any", kinds)) from None
     except UnicodeDecodeError as error:
         raise TileError(f"'{path}' is not UTF-8 text (byte {error.start})", help="save it as UTF-8") from None
     except OSError as error:
         raise TileError(f"cannot read '{path}': {error.strerror}") from None
 
 
-def _neighbours(path: Path) -> str:
+def _neighbours(path: Path, kinds: Iterable[str]) -> str:
     folder = path.parent
-    found = sorted(p.name for p in folder.iterdir() if p.suffix in KINDS) if folder.is_dir() else []
-    return f"kernel files in '{folder}': " + ", ".join(found) if found else ""
+    found = sorted(p.name for p in folder.iterdir() if p.suffix in kinds) if folder.is_dir() else []
+    return f"files in '{folder}': " + ", ".join(found) if found else ""
 
 
 def compiled(

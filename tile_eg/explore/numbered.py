@@ -125,7 +125,7 @@ def schedules_numbered(
     numbers: Sequence[int], kernel: Kernel, chip: str = DEFAULT_CHIP, search: SearchOptions | None = None
 ) -> list[Numbered]:
     """The schedules of a kernel with these numbers. TileError for a number that none has."""
-    _, found = numbered(kernel, chip, search, max(numbers))
+    _, found = numbered(kernel, chip, search, max(numbers), everything=min(numbers) < 1)
     for number in numbers:
         if not 1 <= number <= len(found):
             help = f"this kernel has 1 to {len(found)}: tile-eg alternatives FILE -k {len(found)} shows them"

@@ -15,7 +15,7 @@ from tile_eg.extract.forced import Answer
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.printed import Printed
 from tile_eg.report.decisions import difference, grid_option, more, open_choices, option, subject
-from tile_eg.report.text import duration, indent
+from tile_eg.report.text import duration, indent, times
 from tile_eg.rules import registry
 from tile_eg.search import nearest_rule
 
@@ -105,7 +105,7 @@ def _rule(otherwise: Otherwise, name: str) -> list[Verdict]:
     if members or not matches:
         none = f"it matched nothing in this kernel: {known[name].maths}"
         return [_verdict(otherwise, f"rule {name}", members, none)]
-    said = f"it matched {matches} times and makes values, not instructions: --without {name} compiles without it"
+    said = f"it matched {times(matches)} and makes values, not instructions: --without {name} compiles without it"
     return [Verdict(f"rule {name}", said)]
 
 

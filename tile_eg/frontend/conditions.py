@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.scalars import negation
 from tile_eg.ir import index as ix
@@ -89,6 +90,7 @@ def guarded(c: Condition, then: Sequence[Stmt], otherwise: Sequence[Stmt], span:
     if changed is not None:
         raise TileError(
             f"this branch looks at `{changed.target.name}` and changes it before its end", changed.span or span,
-            help="keep what the condition compares in another buffer, or choose: select(x > 0, x, y)",
+            help="keep what the condition compares in another buffer, or choose: "
+            + hint("select(x > 0, x, y)", "T.if_then_else(x > 0, x, y)", changed.span or span),
         )  # fmt: skip
     return [replace(s, value=chosen(own, s.value, s.target, s.span)) for own, s in arms if isinstance(s, Assign)]

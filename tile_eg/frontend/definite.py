@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.ranges import decided
 from tile_eg.frontend.trips import least_trips
 from tile_eg.ir import index as ix
@@ -80,5 +81,6 @@ class Definite:
         return TileError(
             f"`{r.name}` is read before it is written", r.span,
             notes=((f"`{r.name}` is declared here, without a value", declared.span),),
-            help=f"statements run in the order they stand in: move the write up, or begin with {r.name} = 0",
+            help="statements run in the order they stand in: move the write up, or begin with "
+            + hint(f"{r.name} = 0", f"T.clear({r.name})", r.span),
         )  # fmt: skip

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.liveness import Names, assignments, regions
 from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
@@ -138,5 +139,6 @@ def _check_temporary(name: str, variable: str, nest: list[Step], inside: list[St
     if reads_first or name in after or inner or name not in shapes:
         raise TileError(
             f"every iteration of `{variable}` writes the same `{name}`", first.assign.span,
-            help=f"index it by `{variable}`, or use a reduction such as rowmax, rowsum, max(s[i, :])",
+            help=f"index it by `{variable}`, or use a reduction such as "
+            + hint("rowmax, rowsum, max(s[i, :])", "T.reduce_max, T.reduce_sum", first.assign.span),
         )  # fmt: skip

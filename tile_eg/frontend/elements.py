@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError
 from tile_eg.frontend.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.extents import meet
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
 from tile_eg.frontend.parts import Part, part
@@ -282,7 +283,8 @@ class Statement:
         row, rows = (axes.row, axes.rows) if axes.row is not None else (axes.col, axes.cols)
         cols = self.row_length(e.x)
         if cols is None or row is None or row == ROW:
-            raise TileError(f"`{e.op}` of this is not supported in an element loop", e.span, help="reduce a row: max(s[i, :])")
+            help = hint("reduce a row: max(s[i, :])", "reduce the whole tile: T.reduce_max(s, m, dim=1)", e.span)
+            raise TileError(f"`{e.op}` of this is not supported in an element loop", e.span, help=help)
         x = self.scalar(e.x, Axes(row, ROW, rows, cols), F32)
         given = x.term.dtype
         x = self.to(x, reducing(e.op, given))

@@ -89,10 +89,17 @@ def _attribute(b: Builder, node: ast.Attribute) -> Any:
     if hasattr(value, node.attr):
         return getattr(value, node.attr)
     if value is language or value is language.tile:
-        close = get_close_matches(node.attr, dir(value), 1)
-        prefix = ast.unparse(node.value)
-        raise b.error(f"{prefix} has no word {node.attr}", node, f"did you mean {prefix}.{close[0]}?" if close else "")
+        raise b.error(f"{ast.unparse(node.value)} has no word {node.attr}", node, _near_word(value, node))
     raise b.error(f"{describe(value)} has no attribute {node.attr}", node)
+
+
+def _near_word(value: Any, node: ast.Attribute) -> str:
+    """The word of that name in the other half of the language, or the nearest one that has a meaning."""
+    prefix = ast.unparse(node.value)
+    if value is language and node.attr in language.developer_words(language.tile):
+        return f"did you mean {prefix}.tile.{node.attr}?"
+    close = get_close_matches(node.attr, language.developer_words(value), 1)
+    return f"did you mean {prefix}.{close[0]}?" if close else ""
 
 
 def _tuple(b: Builder, node: ast.Tuple | ast.List) -> Any:

@@ -197,7 +197,8 @@ def as_dtype(value: Any, span: Span | None) -> DType:
         return value
     found = dtype_of(str(value))
     if found is None:
-        raise TileError(f"unknown dtype {str(value)!r}", span, help="known are float16, bfloat16, float32, int8, int32")
+        help = "there are float16, bfloat16 and float32; int8 for operands of products, and int32 for their sums"
+        raise TileError(f"unknown dtype {str(value)!r}", span, help=help)
     return found
 
 

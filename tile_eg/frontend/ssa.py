@@ -15,6 +15,7 @@ from tile_eg.frontend import elements, fold, positions
 from tile_eg.frontend.dependence import is_row_loop
 from tile_eg.frontend.extents import smaller
 from tile_eg.frontend.fold import Varying
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
 from tile_eg.frontend.planes import without_planes
@@ -158,7 +159,8 @@ class Converter:
         if not element and (r.extents != shape or any(s != ix.ZERO for s in r.starts)):
             raise TileError(
                 f"a part of the buffer `{r.name}` stands outside a row or element loop: not supported yet", r.span,
-                help="use whole buffers, or loop over all rows: for i in serial(rows) { ... }",
+                help="use whole buffers, or loop over all rows: "
+                + hint("for i in serial(rows) { ... }", "for i in range(rows)", r.span),
             )  # fmt: skip
 
     # expressions

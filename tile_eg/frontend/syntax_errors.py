@@ -29,6 +29,12 @@ class Fault:
 HEAD = "kernel k(A: f32[4]) -> C: f32[4] { "
 NAME_A_TYPE = "name, type and shape belong together: A: f32[M, N]"
 
+UNFINISHED = tuple(
+    f"@ a = {value}{then} = d"
+    for value in ("b + ", "exp(b) + ", "b - ", "b * ", "b / ", "b @ ", "b and ", "b < ", "-", "max(b, ")
+    for then in ("c", "c[0]", "c[0, i]")
+)
+"""A value that lacks its end, and the next statement."""
 FAULTS = (
     Fault(
         "a text begins with `kernel`", "kernel name[sizes](inputs) -> results { ... }",
@@ -146,6 +152,10 @@ FAULTS = (
         "`=` inside a call names an argument", "pipelined(n, stages=2)",
         ("@ a = exp(b[0] = c)", "@ a = exp(4 = c)", "@ a = f(b = )"),
     ),
+    Fault(
+        "the value before this statement is not complete", "does the line above end with an operator?",
+        UNFINISHED,
+    ),
     Fault("`==` does not chain", "a < b and b < c", ("@ if a == b == c", "@ if a < b < c")),
     Fault(
         "functions are called by their name alone", "exp(x), not np.exp(x); a transposed operand is a.T",
@@ -186,7 +196,7 @@ def explain(error: UnexpectedInput, text: str, file: str) -> TileError:
 def _keys(error: UnexpectedToken) -> tuple[Any, ...]:
     """What tells one syntax error from another: the parser's last states and the token, from exact to vague."""
     stack = error.state.state_stack
-    return (*stack[-3:], error.token.type), (*stack[-2:], error.token.type), (stack[-1], error.token.type), stack[-1]
+    return *((*stack[-n:], error.token.type) for n in (5, 3, 2, 1)), stack[-1]
 
 
 @cache

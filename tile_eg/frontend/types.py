@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tile_eg.errors import TileError, did_you_mean
+from tile_eg.frontend.hints import cast, hint
 from tile_eg.frontend.windows import shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -107,7 +108,8 @@ class Typing:
             if len(t.shape) != 2 or ANY in t.shape:
                 raise TileError(f"`@` multiplies tiles of two dimensions, not {t}", side.span or e.span)
         if a.dtype != b.dtype:
-            raise TileError(f"`@` multiplies tiles of one element type, not {a} and {b}", e.span, help=f"cast one: {a.dtype}(x)")
+            help = f"cast one: {cast(a.dtype or F32, 'x', e.span)}"
+            raise TileError(f"`@` multiplies tiles of one element type, not {a} and {b}", e.span, help=help)
         (m, ka), (kb, n) = a.shape[:: -1 if e.transpose_a else 1], b.shape[:: -1 if e.transpose_b else 1]
         if ka != kb:
             left, right = f"{a}{'.T' * e.transpose_a}", f"{b}{'.T' * e.transpose_b}"
@@ -131,7 +133,7 @@ class Typing:
         """The value has to have the target's shape; a number or one element fills it; any dtype is cast to a float one."""
         target, value = self.of(s.target), self.of(s.value)
         if target.dtype in WHOLE and value.dtype not in (None, target.dtype):
-            help = "i8(x) rounds, and saturates" if target.dtype == I8 else "use a buffer of f32"
+            help = f"{cast(I8, 'x', s.span)} rounds, and saturates" if target.dtype == I8 else "use a buffer of f32"
             raise TileError(f"`{s.target.name}` holds {target.dtype}, the value is {value}", s.span, help=help)
         same_rank = len(target.shape) == len(value.shape)
         fits = same_rank and all(v in (t, ANY) for t, v in zip(target.shape, value.shape, strict=True))
@@ -154,7 +156,7 @@ def _floats(t: Type, span: kn.Span | None) -> Type:
     """TileError where elements are whole numbers, with which the vector units do not compute here."""
     if t.dtype in WHOLE:
         message = f"{t}: whole numbers are multiplied as matrices, added up and cast, nothing else"
-        raise TileError(message, span, help="cast them first: f32(x)")
+        raise TileError(message, span, help=f"cast them first: {cast(F32, 'x', span)}")
     return t
 
 
@@ -163,7 +165,8 @@ def _bytes_fit(e: kn.MatMul, cols: int) -> None:
     if e.transpose_a:
         raise TileError("a transposed left operand of i8 is not supported", e.span, help="store it as rows x depth")
     if not e.transpose_b and cols % 32:
-        help = f"give it a multiple of 32 columns, not {cols}, or store it the other way round: a @ b.T"
+        help = f"give it a multiple of 32 columns, not {cols}, or store it the other way round: "
+        help += hint("a @ b.T", "a @ b.T, or transpose_B=True", e.span)
         raise TileError("a right operand of i8 is turned by squares of 32 x 32", e.span, help=help)
 
 
@@ -187,7 +190,7 @@ def _vector_help(tile: Shape, vector: Shape) -> str:
 
 def _common(x: DType | None, y: DType | None, span: kn.Span | None) -> DType | None:
     if {x, y} == {F16, BF16}:
-        raise TileError("f16 and bf16 do not mix", span, help="cast one of them, or both to f32: f32(x)")
+        raise TileError("f16 and bf16 do not mix", span, help=f"cast one of them, or both to f32: {cast(F32, 'x', span)}")
     return y if x is None else x if y is None or x == y else F32
 
 

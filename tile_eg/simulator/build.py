@@ -20,6 +20,7 @@ from tile_eg.errors import TileError
 from tile_eg.simulator.findings import SimulatorError
 
 INCLUDE = Path(__file__).parent / "include"
+FOUND = ("c++", "g++", "clang++")
 CACHE_VARIABLE = "TILE_EG_CACHE"
 RUNTIME_FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off")
 LINK_FLAGS = ("-rdynamic", "-pthread", *(("-ldl",) if sys.platform.startswith("linux") else ()))
@@ -40,7 +41,7 @@ class CompileError(SimulatorError):
 
 def find_compiler() -> str | None:
     """The path of a C++ compiler: `CXX` of the environment, c++, g++ or clang++; None when there is none."""
-    candidates = (os.environ.get("CXX", ""), "c++", "g++", "clang++")
+    candidates = (os.environ.get("CXX", ""), *FOUND)
     return next((found for name in candidates if name and (found := shutil.which(name))), None)
 
 
@@ -135,6 +136,12 @@ def require_compiler() -> str:
     )
 
 
+def _no_compiler(compiler: str, output: str) -> TileError:
+    said = _first_errors(output, 1).strip()
+    help = f"it is named in CXX: another one may do, or none ({' '.join(FOUND)} are looked for)" if os.environ.get("CXX") else ""
+    return TileError(f"'{compiler}' cannot compile the simulator, which is C++17" + (f": {said}" if said else ""), help=help)
+
+
 def parameters_of(source: str, kernel: str) -> list[str]:
     """The names of the kernel's parameters, in order. Every one has to be a GM address."""
     found = re.search(rf"\b{re.escape(kernel)}\s*\(([^)]*)\)\s*\{{", source)
@@ -173,8 +180,11 @@ def _runtime(compiler: str) -> Path:
         work = Path(directory)
         files = sorted((headers / "runtime").glob("*.cpp"))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            list(pool.map(lambda file: _run([compiler, *RUNTIME_FLAGS, "-c", str(file)], work), files))
-        _run([compiler, *(file.name for file in work.glob("*.o")), *LINK_FLAGS, "-o", "simulator"], work)
+            try:
+                list(pool.map(lambda file: _run([compiler, *RUNTIME_FLAGS, "-c", str(file)], work), files))
+                _run([compiler, *(file.name for file in work.glob("*.o")), *LINK_FLAGS, "-o", "simulator"], work)
+            except CompileError as error:
+                raise _no_compiler(compiler, error.output) from None
         os.replace(work / "simulator", target)
     return target
 

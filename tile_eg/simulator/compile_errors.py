@@ -27,6 +27,7 @@ _UNKNOWN = (
     re.compile(rf"(?:use of undeclared identifier|unknown type name) '{_SMALL}'"),
     re.compile(r"fatal error: '?([\w./]+\.h)'?(?:: No such file| file not found)"),
 )
+_QUALIFIERS = ("__global__", "__aicore__", "__gm__", "__ubuf__", "__cbuf__")
 _HIGH_LEVEL = "the high-level API (Matmul objects, tiling, ready-made layers)"
 _OTHER_APIS = {
     **dict.fromkeys(
@@ -52,7 +53,9 @@ def explained(output: str, path: Path, source: str, unit: str, included: Mapping
         return TileError(f"'{path}' does not compile: {output.strip().splitlines()[-1] if output.strip() else 'no message'}")
     (span, message), *rest = found
     unknown = next((m.group(1) for pattern in _UNKNOWN if (m := pattern.search(message))), "")
-    error = TileError(_told(message, unknown), span, help=_help(unknown), notes=tuple((text, at) for at, text in rest))
+    declared = any(re.search(r'#\s*include\s*[<"].*kernel_\w*\.h', text) for text in (source, *included.values()))
+    help = _help(unknown) if declared else "the file does not include kernel_operator.h, which declares the words of Ascend C"
+    error = TileError(_told(message, unknown), span, help=help, notes=tuple((text, at) for at, text in rest))
     error.source, error.texts = source, {paths[name]: text for name, text in included.items()}
     return error
 
@@ -61,6 +64,8 @@ def _told(message: str, unknown: str) -> str:
     if not unknown:
         return message
     api = next((api for start, api in _OTHER_APIS.items() if unknown.startswith(start)), "")
+    if unknown in _QUALIFIERS:
+        return f"nothing says what '{unknown}' is"
     if api:
         return f"{api} is not simulated ('{unknown}'): the basic API is, down from DataCopy, Mmad and Add"
     return f"'{unknown}' is not simulated" + ("" if unknown.endswith(".h") else f" ({message})")

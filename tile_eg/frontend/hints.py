@@ -1,0 +1,24 @@
+"""Help lines in the language that the author wrote in."""
+
+from __future__ import annotations
+
+from tile_eg.ir.kernel import Span
+from tile_eg.ir.types import DType
+
+
+def hint(tile: str, python: str, span: Span | None) -> str:
+    """What to write: as `.tile` text says it, or as Python does where the place is in a Python file."""
+    return python if is_python(span) else tile
+
+
+def is_python(span: Span | None) -> bool:
+    """Whether a place is in a Python file, or in a notebook's cell."""
+    return span is not None and (span.file.endswith(".py") or "ipython" in span.file or "ipykernel" in span.file)
+
+
+def cast(dtype: DType | str, x: str, span: Span | None) -> str:
+    """A cast as the author's language writes it. `dtype` is f16, bf16, f32 or i8."""
+    return hint(f"{dtype}({x})", f'T.cast({x}, "{_LONG[str(dtype)]}")', span)
+
+
+_LONG = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "i8": "int8", "i32": "int32"}
