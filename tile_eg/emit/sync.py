@@ -45,7 +45,10 @@ MOST_CASES = 6  # numbers of trips that are analysed together
 
 @dataclass
 class _Plan:
-    """The streams of a program, its candidate edges, what they must order, and which edges are kept."""
+    """The streams of a program, its candidate edges, what they must order, and which edges are kept.
+
+    `built` is the last order that was made, and of which edges and barriers.
+    """
 
     layout: Layout
     streams: dict[str, Stream]
@@ -53,6 +56,12 @@ class _Plan:
     cross: list[CrossEdge]
     pairs: list[Pair]
     barriers: dict[str, set[Path]] = field(default_factory=lambda: {AIC: set(), AIV: set()})
+    built: tuple[tuple, Order] | None = None
+
+    @property
+    def state(self) -> tuple:
+        """Of what an order is made: as it is now."""
+        return list(self.edges), list(self.cross), {core: set(paths) for core, paths in self.barriers.items()}
 
     @property
     def owners(self) -> dict[Key, Owner]:
@@ -95,7 +104,7 @@ def _plans(cases: list[Case]) -> list[_Plan]:
     _repair(first)
     for plan in others:
         _share(first, plan)
-        order = _order(plan)
+        order = _same_order(plan)
         for a, b in _open(plan, order, order.replay(), _between_pipes(plan)):
             if a[0] == b[0]:
                 _join(plan, plan.streams[a[0]], plan.instance(a), plan.instance(b))
@@ -160,6 +169,13 @@ def _order(plan: _Plan) -> Order:
     return Order({core: _ops(plan, core) for core in plan.streams})
 
 
+def _same_order(plan: _Plan) -> Order:
+    """As `_order`; the last one where nothing changed since. Its edges may have other numbers than now."""
+    if plan.built is None or plan.built[0] != plan.state:
+        plan.built = plan.state, _order(plan)
+    return plan.built[1]
+
+
 def _ops(plan: _Plan, core: str) -> list[Op]:
     """The core's trace with every flag of every candidate in it."""
     stream, sites = plan.streams[core], _site_ops(plan, core)
@@ -217,7 +233,7 @@ def _repair(plan: _Plan) -> None:
     """Adds joins and reverse edges until the candidates order everything and no flag can be set twice."""
     needed = _between_pipes(plan)
     for _ in range(6):
-        order = _order(plan)
+        order = _same_order(plan)
         verdict = order.replay()
         unordered = _open(plan, order, verdict, needed)
         if not unordered and not verdict.faults:
@@ -254,7 +270,7 @@ def _complaint(plan: _Plan, unordered: list[Pair], verdict: Verdict) -> str:
 def _drop_implied(plans: list[_Plan]) -> None:
     """Leaves out every edge that the others imply, cross-core waits and rings first."""
     first, owners, dropped = plans[0], plans[0].owners, set[Key]()
-    orders = [(order, _needed(_checks(p, order, _between_pipes(p)))) for p in plans for order in (_order(p),)]
+    orders = [(_same_order(p), _needed(_checks(p, _same_order(p), _between_pipes(p)))) for p in plans]
     for key in sorted(owners, key=lambda k: _price(owners[k])):
         if all(order.holds(key, needed) for order, needed in orders):
             dropped.add(key)
@@ -262,8 +278,9 @@ def _drop_implied(plans: list[_Plan]) -> None:
                 order.drop(key)
     first.edges = [e for n, e in enumerate(first.edges) if ("edge", n) not in dropped]
     first.cross = [e for n, e in enumerate(first.cross) if ("cross", n) not in dropped]
-    for plan in plans:
+    for plan, (order, _) in zip(plans, orders, strict=True):
         _share(first, plan)
+        plan.built = plan.state, order
 
 
 def _price(e: Owner) -> tuple[int, bool, int]:
@@ -285,7 +302,8 @@ def _allocate(plans: list[_Plan]) -> dict[Key, int]:
         plan.edges, bases = allocate(plan.streams, plan.edges, replayed)
     for other in plans:
         _share(plan, other)
-    order, verdict = replayed()
+    order = _same_order(plan)
+    verdict = order.replay()
     unordered = _open(plan, order, verdict, _between_pipes(plan))
     if unordered or verdict.faults:
         raise SyncError(_complaint(plan, unordered, verdict))
@@ -317,10 +335,10 @@ def _barriers(plans: list[_Plan]) -> None:
     """Barriers before instructions whose dependence on their own pipe is still open; then those that others made needless go."""
     same = [_within_pipes(plan) for plan in plans]
     for plan, pairs in zip(plans, same, strict=True):
-        while unordered := _open(plan, order := _order(plan), order.replay(), pairs):
+        while unordered := _open(plan, order := _same_order(plan), order.replay(), pairs):
             _mark(plan, order, unordered)
     barriers = plans[0].barriers
-    orders = [(order, _needed(_checks(p, order, pairs))) for p, pairs in zip(plans, same, strict=True) for order in (_order(p),)]
+    orders = [(_same_order(p), _needed(_checks(p, _same_order(p), pairs))) for p, pairs in zip(plans, same, strict=True)]
     for core, path in [(c, p) for c in barriers for p in sorted(barriers[c])]:
         key = ("barrier", core, path)
         if all(order.holds(key, needed, faultless=False) for order, needed in orders):

@@ -140,6 +140,7 @@ class Layout:
     _read: dict[int, tuple[Expr, frozenset[str], Value]] = field(default_factory=dict)
     _operands: dict[int, tuple[Instr, list[tuple[bool, Operand]]]] = field(default_factory=dict)
     _touched: dict[tuple, list[Access]] = field(default_factory=dict)
+    _all: dict[str, Window] = field(default_factory=dict)
 
     @cached_property
     def buffers(self) -> dict[str, Buffer]:
@@ -258,7 +259,7 @@ class Layout:
         key = buffer, write, slots, window
         if key not in self._touched:
             b, (low, high) = self.buffers[buffer], slots
-            w = window or Window(buffer, 0, b.rows, 0, b.pitch)
+            w = window or self._all.setdefault(buffer, Window(buffer, 0, b.rows, 0, b.pitch))
             whole = w.r0 == 0 and w.c0 == 0 and w.r1 >= b.rows and w.c1 >= b.cols and low == high
             cells = (c for s in range(max(0, low), min(high, b.slots - 1) + 1) for c in self.cells[buffer, s])
             self._touched[key] = [Access(cell, write, w, buffer, whole) for cell in cells]
@@ -364,8 +365,10 @@ class _Walker:
     def conflicts(self, me: int, a: Access) -> set[Dependence]:
         out, instr = set(), self.trace.instances[me].instr
         for other, b in self.live.get(a.cell, ()):
-            ordered = other == me or instr.hands_over(self.trace.instances[other].instr)
-            if (a.write or b.write) and not ordered and a.window.overlaps(b.window):
+            if other == me or not (a.write or b.write):
+                continue
+            meet = a.window is b.window or a.window.overlaps(b.window)
+            if meet and not instr.hands_over(self.trace.instances[other].instr):
                 out.add(Dependence(other, me, (b.buffer, a.buffer)))
         return out
 
@@ -374,14 +377,17 @@ class _Walker:
 
         An access that may not happen stands for nothing.
         """
-        pipe = self.trace.instances[me].pipe
-        keep = []
-        for other, b in self.live.get(a.cell, ()):
-            covered = a.whole or (type(a.window) is type(b.window) and a.window.covers(b.window))
-            same_read = not a.write and not b.write and self.trace.instances[other].pipe == pipe and a.buffer == b.buffer
-            if other == me or self.guards or not (covered and (a.write or same_read)):
-                keep.append((other, b))
-        self.live[a.cell] = [*keep, (me, a)]
+        known = self.live.get(a.cell, ())
+        self.live[a.cell] = [*((n, b) for n, b in known if n == me or self.guards or not self.stands_for(me, a, n, b)), (me, a)]
+
+    def stands_for(self, me: int, a: Access, other: int, b: Access) -> bool:
+        """Whether what is ordered with an access is so with an earlier one, too."""
+        if not a.write and (b.write or a.buffer != b.buffer or not self.one_pipe(me, other)):
+            return False
+        return a.whole or (type(a.window) is type(b.window) and a.window.covers(b.window))
+
+    def one_pipe(self, me: int, other: int) -> bool:
+        return self.trace.instances[me].pipe == self.trace.instances[other].pipe
 
 
 def trace(layout: Layout, core: str, skips: Mapping[str, int]) -> Trace:
