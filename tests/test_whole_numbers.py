@@ -82,6 +82,19 @@ def test_they_are_so_on_the_950(layout: str) -> None:
     check(compiled(layout, "950"))
 
 
+@pytest.mark.parametrize(
+    ("source", "sizes"),
+    [
+        (ROWS, {"M": 50, "N": 144, "K": 335, "BM": 32, "BN": 80, "BK": 112}),
+        (COLUMNS, {"M": 65, "N": 161, "K": 100, "BM": 48, "BN": 96, "BK": 48}),
+        (text(COLUMNS, "bytes"), {"M": 4, "N": 105, "K": 70}),
+    ],
+    ids=["rows that are no fractals", "columns that are no fractals", "blocks whose bytes are neighbours"],
+)
+def test_any_sizes_will_do(source: str, sizes: dict[str, int]) -> None:
+    check(lower(load_text(source).instantiate(sizes)))
+
+
 @pytest.mark.parametrize("way", ["scaled", "relu"])
 def test_the_fixpipe_scales_on_its_way_out(way: str) -> None:
     low = compiled(text(ROWS, way))

@@ -24,8 +24,8 @@ def slot_bytes(place: Where, ahead: int = 1) -> int:
     r, c = place.shape[0], place.shape[1] * ahead
     size = place.tile.dtype.bytes
     if place.level in (Level.L1, Level.L0C):
-        unit = 16 if place.level is Level.L0C else 32 // size
-        return -(-r // 16) * 16 * (-(-c // max(16, unit)) * max(16, unit)) * size
+        unit = max(16, 16 if place.level is Level.L0C else 32 // size)
+        return -(-r // unit) * unit * (-(-c // unit) * unit) * size
     return -(-r * (-(-c * size // 32) * 32) // 32) * 32 if r > 1 else -(-c * size // 32) * 32
 
 

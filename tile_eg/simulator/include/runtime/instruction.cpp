@@ -234,6 +234,8 @@ bool Instruction::check_row(uint32_t* row, const Span& span, const char* kind)
     for (int64_t i = span.begin / granule; i < end; ++i) {
         const uint32_t id = row[i];
         if (id == fine || id == 0) continue;
+        const bool part = i * granule < span.begin || (i + 1) * granule > span.end;  // the other byte may be another block's
+        if (part && span.memory->space() == Space::GM && machine.events[id].block != event_.block) continue;
         const bool agree = machine.events[id].signal && event_.signal && std::strcmp(kind, "WAW");
         if (agree || ordered(machine.events[id], span.memory->space())) {
             fine = id;
