@@ -27,10 +27,10 @@ def parted(values: Values, chip: Chip, reorder: bool = True) -> list[Values]:
 
 def crowded(values: Values, chip: Chip, reorder: bool = True) -> Values | None:
     """A form that is estimated to be faster than a kernel whose tiles fill UB, so that nothing is loaded beside the work."""
-    if values.parents:
+    if any(t.op == "matmul" for t in reachable(values)):
         return None
     whole = estimate(values, chip)
-    if whole.overlaps or whole.cube:
+    if whole.overlaps:
         return None
     best = next(iter(parted(values, chip, reorder)), None)
     return best if best and estimate(best, chip).cycles < FASTER * whole.cycles else None
