@@ -126,6 +126,10 @@ class Instance:
             rows, cols = (min(s.vrows.args[0] for s in shapes), min(s.vcols.args[0] for s in shapes))
             return self.numbers.of(one)[:rows, :cols], self.numbers.of(other)[:rows, :cols]
 
+    def array(self, name: str) -> tuple[np.ndarray, str]:
+        """The numbers of a tile, and their type."""
+        return self.numbers.known[self.env[name]], self.members.shapes[self.env[name]].dtype.name
+
     def _shape(self) -> Size:
         left = self.law.left
         return (1, self.rows) if left[0] == "Par" and left[1] == "1" else (self.rows, self.cols)
