@@ -9,6 +9,7 @@ from typing import Any
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.accumulators import Accumulators, layout
+from tile_eg.extract.laws import laws
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, REFILL, THERE
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.selection import STORES, TOUCHES, is_half, tensor_of, touches_whole, trips_ahead
@@ -105,41 +106,12 @@ class Model:
                     self.cp.add_bool_or([*meeting, self.chosen[n.index].Not()])
 
     def _storage(self) -> None:
-        """Laws of storage cells that need no order: a buffer is handed over once, a kept one never, a state only to itself."""
-        taken: dict[int, list[Node]] = defaultdict(list)
-        copied: dict[int, list[Node]] = defaultdict(list)
-        for n in self.graph.nodes:
-            if n.op in ("Give", "NextIn"):
-                taken[n.children[0]].append(n)
-                for q in self.graph.classes[n.children[0]]:
-                    other_state = n.op == "NextIn" and q.op == "PArg" and q.payload[:2] != n.payload
-                    if other_state or q.op == "Keep":  # what is kept was made before the loop
-                        self.forbid((n, q))
-            elif n.op == "NextCp":
-                copied[n.children[0]].append(n)
-        for group in (*taken.values(), *self._ahead().values()):
-            self.cp.add_at_most_one([self.chosen[n.index] for n in group])
-        self._copied_late(copied, taken)
-
-    def _ahead(self) -> dict[int, list[Node]]:
-        """The loads that bring several trips' tiles, by loop: one of them for a loop, since all would go by as many trips."""
-        out: dict[int, list[Node]] = defaultdict(list)
-        for n in self.graph.nodes:
-            if trips_ahead(n) > 1:
-                out[n.region].append(n)
-        return out
-
-    def _copied_late(self, copied: dict[int, list[Node]], taken: dict[int, list[Node]]) -> None:
-        """What is copied at the back edge is still there then: not handed over, no state that is written in place."""
-        in_place: dict[tuple, list[Node]] = defaultdict(list)
-        for n in (n for group in taken.values() for n in group if n.op == "NextIn"):
-            in_place[n.payload].append(n)
-        for c, copies in copied.items():
-            gives = [(n,) for n in taken.get(c, ()) if n.op == "Give"]
-            states = [(q, n) for q in self.graph.classes[c] if q.op == "PArg" for n in in_place[q.payload[:2]]]
-            for other in (*gives, *states):
-                for copy in copies:
-                    self.forbid((copy, *other))
+        """What may not be chosen together."""
+        for law in laws(self.graph):
+            if law.most == 1:
+                self.cp.add_at_most_one([self.chosen[n.index] for n in law.nodes])
+            else:
+                self.forbid(law.nodes)
 
     def _accumulators(self) -> None:
         """Products that add up in one accumulator lay it out alike: a number for the layout of each of its parts."""

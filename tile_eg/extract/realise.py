@@ -5,6 +5,7 @@ from __future__ import annotations
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.build import Builder
+from tile_eg.extract.laws import check_laws
 from tile_eg.extract.legality import check
 from tile_eg.extract.memory import assign
 from tile_eg.extract.pricing import Price
@@ -18,6 +19,7 @@ def realise(graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, en
     """A choice in order, legal and with addresses. Refused where it has no order, clobbers a value or overflows a level."""
     if any(n.op.startswith(f"{FOREIGN}:") for n in nodes):
         return Schedule(graph, nodes, [], {})
+    check_laws(graph, nodes)
     builder = Builder(graph, nodes, prices)
     schedule = builder.build()
     check(schedule, builder.chosen)
