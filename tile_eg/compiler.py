@@ -88,7 +88,8 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
     step("check", check, kernel)
     values = form or step("values", to_values, kernel)
     graph, extraction = _search(values, target, options, step)
-    planned, dropped = step("plan", plan_all, (extraction.best, *extraction.alternatives), target)
+    given = extraction.extractor == "choices"
+    planned, dropped = step("plan", plan_all, (extraction.best, *extraction.alternatives), target, given)
     candidates = step("rank", ranked, planned, model)
     program = candidates[0].planned.program
     seconds = perf_counter() - start

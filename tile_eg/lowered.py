@@ -95,15 +95,18 @@ def extracted(graph: Graph, chip: Chip, options: SearchOptions) -> Extraction:
     return extract(graph, chip, k=options.schedules, model=guide, extractor=name, settings=settings)
 
 
-def plan_all(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
+def plan_all(schedules: Sequence[Schedule], chip: Chip, given: bool = False) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
     """The schedules with their plans, and those that cannot be planned or written with the reason; an error where none can.
 
     A schedule may need more flag ids or wider fields than there are: then the next one is as good as the search knows, and behind
-    the last one come those that need the fewest flags.
+    the last one come those that need the fewest flags. A choice that was `given` stands for itself: TileError where it fails.
     """
     from tile_eg.extract.simple import simple_schedules
 
     planned, dropped = plan_each(schedules, chip)
+    if not planned and given:
+        what = f"the choice that was given cannot be planned: {dropped[0][1]}"
+        raise TileError(what, help="flag ids, and the fields of instructions, are not in the exported graph")
     if not planned:
         planned, others = plan_each(simple_schedules(schedules[0].graph, chip), chip)
         dropped += others

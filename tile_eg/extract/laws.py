@@ -1,4 +1,4 @@
-"""Laws of a choice that need no order: what may not be chosen together. The solver is told them, and any choice is judged by them.
+"""Laws of a choice that need no order: what may not be chosen together. The solver is told them; any choice is judged by them.
 
 What comes out of an order (clobbered values), of addresses (capacity) and of whole accumulators is judged elsewhere.
 """
