@@ -23,8 +23,8 @@ class Unbound(Exception):
 class Numbers:
     """Evaluates terms where the block index and, inside loops, the trips and states are bound.
 
-    A tile is rows x cols with NaN, or the least whole number, beyond its valid extents; a version is all elements of its tensor; a
-    loop the tuple of its final states; a scalar expression an array over (i, j).
+    A tile is rows x cols with NaN, or the least whole number, beyond its valid extents; a version is all elements of its tensor;
+    a loop the tuple of its final states; a scalar expression an array over (i, j).
     """
 
     def __init__(self, members: Members, arrays: Mapping[str, Array], indices: Mapping[str, int]) -> None:
