@@ -42,6 +42,12 @@ def test_every_alternative_says_what_it_decides_otherwise() -> None:
     assert "instead of" in told
 
 
+def test_alternatives_that_differ_alike_from_the_first_say_how_they_differ_from_each_other() -> None:
+    of = found("gemm")
+    twin = Numbered(3, of.shown[1].candidate)
+    assert "3:\n" in (told := str(Alternatives(of.lowered, [*of.shown[:2], twin], 3))) and "unlike 2" in told
+
+
 def test_the_table_has_the_time_the_bound_and_the_bytes_of_each() -> None:
     shown = str(found("gemm"))
     for word in ("predicted", "bound by", *map(str, LEVELS), "workspace", "100 %"):

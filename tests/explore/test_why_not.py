@@ -10,7 +10,7 @@ from tile_eg.errors import TileError
 from tile_eg.explore import explained, runners, why_not
 from tile_eg.explore.otherwise import alike
 from tile_eg.explore.why_not import FORMS
-from tile_eg.report.decisions import GRID, open_choices
+from tile_eg.report.decisions import GRID, distinct_subject, open_choices, option
 from tile_eg.rules import registry
 from tile_eg.search import search_options
 
@@ -100,6 +100,13 @@ def test_a_choice_that_overflows_a_memory_is_refused_with_what_lives_there() -> 
 
 def test_a_decision_is_asked_for_as_the_table_names_it() -> None:
     assert "q in L1: reloaded instead of resident" in answer("flash_attention", "q in L1=reloaded")
+
+
+def test_one_of_several_decisions_of_a_name_is_asked_for_by_its_line() -> None:
+    schedule = lowered("flash_attention").candidates[0].schedule
+    names = {distinct_subject(schedule, n): option(n, schedule.graph) for n, _ in open_choices(schedule)}
+    about = next(name for name in names if ", line " in name)
+    assert "this is what was chosen" in str(why_not(lowered("flash_attention"), f"{about}={names[about]}"))
 
 
 def test_a_decision_that_the_table_does_not_have_is_refused_with_the_nearest() -> None:

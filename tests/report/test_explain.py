@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tile_eg.compiler import Lowered, lower
 from tile_eg.extract.base import Refused
 from tile_eg.frontend.text import load_text
-from tile_eg.report.decisions import decisions_text, difference, open_choices, option
+from tile_eg.report.decisions import Runner, decisions_text, difference, open_choices, option
 from tile_eg.report.schedule_tree import schedule_text
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -68,6 +69,25 @@ def test_what_was_chosen_is_never_among_the_other_offers(attention: Lowered) -> 
     for node, others in open_choices(attention.schedule.schedule):
         assert others
         assert option(node, attention.schedule.schedule.graph) not in others
+
+
+def test_decisions_of_one_name_are_told_apart_by_their_lines(attention: Lowered) -> None:
+    rows = [line for line in decisions_text(attention.schedule.schedule).splitlines() if "o in UB/rows" in line]
+    told = [row[: row.index("  ", 2)] for row in rows]
+    assert len(told) > 1 and all(", line " in about for about in told)
+
+
+def test_the_tree_and_the_decision_agree_on_a_skew(attention: Lowered) -> None:
+    schedule = attention.schedule.schedule
+    (decided,) = (option(n, schedule.graph) for n in schedule.nodes if n.op == "Skew")
+    assert f", skew {decided}: up to " in schedule_text(schedule)
+
+
+@pytest.mark.parametrize(("factor", "noted"), [(0.9, True), (1.0, False), (1.1, False)])
+def test_a_runner_up_that_is_faster_says_how_to_get_it(gemm: Lowered, factor: float, noted: bool) -> None:
+    runner = Runner("other", gemm.candidates[0].microseconds * factor)
+    text = str(replace(gemm.explanation, runners={0: runner}))
+    assert ("--effort full times more" in text) == noted
 
 
 def test_alternatives_differ_and_say_in_what(gemm: Lowered) -> None:

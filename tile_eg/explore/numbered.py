@@ -78,9 +78,19 @@ class Alternatives(Printed):
         rows = [_row(n, best) for n in self.shown]
         header = ("", "predicted", "", "bound by", *map(str, LEVELS), "workspace", "blocks")
         numbers = table(rows, header, right=(0, 1, 2, *range(4, 9)))
-        first = self.lowered.candidates[0]
-        told = [f"{n.number}:\n{indent(difference(n.candidate.schedule, first.schedule))}" for n in self.shown if n.number > 1]
+        told = [f"{number}:\n{indent(text)}" for number, text in self._differences().items()]
         return "\n\n".join([numbers, "what differs from 1", *told])
+
+    def _differences(self) -> dict[int, str]:
+        """What each schedule decides otherwise than 1; where that reads as of an earlier one, also what differs from that."""
+        first, out = self.lowered.candidates[0].schedule, dict[int, str]()
+        known: dict[str, Numbered] = {}
+        for n in (n for n in self.shown if n.number > 1):
+            text = difference(n.candidate.schedule, first)
+            like = known.setdefault(text, n)
+            unlike = "" if like is n else difference(n.candidate.schedule, like.candidate.schedule)
+            out[n.number] = f"{text}\nunlike {like.number}\n{indent(unlike)}" if unlike else text
+        return out
 
 
 def _row(n: Numbered, best: Numbered) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from tile_eg.extract.base import Overflow
 from tile_eg.extract.forced import Answer
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.printed import Printed
-from tile_eg.report.decisions import difference, grid_option, more, open_choices, option, subject
+from tile_eg.report.decisions import difference, distinct_subject, grid_option, more, open_choices, option, subject
 from tile_eg.report.text import duration, indent, times
 from tile_eg.rules import registry
 from tile_eg.search import nearest_rule
@@ -138,7 +138,8 @@ def _named(otherwise: Otherwise, about: str, wanted: str) -> list[Verdict]:
     schedule, graph = otherwise.chosen.schedule, otherwise.graph
     offered: dict[str, list[Node]] = {}
     for node, _ in open_choices(schedule):
-        offered.setdefault(subject(schedule, node), []).extend(graph.classes[node.cls])
+        for name in {subject(schedule, node), distinct_subject(schedule, node)}:
+            offered.setdefault(name, []).extend(graph.classes[node.cls])
     if about not in offered:
         raise TileError(f"--why-not {about}={wanted}: there is no such decision", help=did_you_mean(about, offered))
     members = [n for n in offered[about] if option(n, graph) == wanted]

@@ -62,7 +62,7 @@ def more(microseconds: float, best: float) -> str:
 def choices(schedule: Schedule) -> Iterator[tuple[int, str, str, list[str]]]:
     """Each open choice: its class (or `GRID`), what it is about, what was chosen, and what else there was."""
     for node, others in open_choices(schedule):
-        yield node.cls, subject(schedule, node), option(node, schedule.graph), others
+        yield node.cls, distinct_subject(schedule, node), option(node, schedule.graph), others
     grids = schedule.graph.grids
     if len(grids) > 1:
         chosen = grid_option(schedule.on_cores)
@@ -102,6 +102,17 @@ def subject(schedule: Schedule, node: Node) -> str:
         return f"{value_name(graph, place)} in {place_text(place.level, place.share)}"
     stored = next((p for p in node.payload if isinstance(p, tuple) and p and isinstance(p[0], str)), None)
     return f"store to {stored[0]}" if stored else node.op
+
+
+def distinct_subject(schedule: Schedule, node: Node) -> str:
+    """What a choice is about, with its line where several choices of one name differ: `o in UB/rows, line 46`."""
+    graph, about = schedule.graph, subject(schedule, node)
+    alike = [(n, tuple(others)) for n, others in open_choices(schedule) if subject(schedule, n) == about]
+    if len({(option(n, graph), others) for n, others in alike}) < 2:
+        return about
+    place = graph.where.get(node.cls)
+    span = graph.values.spans.get(place.tile.term) if place and place.tile.term else None
+    return f"{about}, line {span.line}" if span else about
 
 
 def _state(graph: Graph, node: Node) -> str:
@@ -174,8 +185,8 @@ def _changed(schedule: Schedule, best: Schedule) -> Iterator[str]:
             mine, was = option(n, schedule.graph), option(other, best.graph)
             if mine != was:
                 lines[f"{subject(schedule, n)}: {mine} instead of {was}"] = None
-    by_name = _steps_by_name(best)
-    for about, mine in _steps_by_name(schedule).items():
+    by_name = _by_name(best, schedule)
+    for about, mine in _by_name(schedule, best).items():
         if by_name.get(about, mine) != mine:
             lines[f"{about}: {mine} instead of {by_name[about]}"] = None
     yield from list(lines)[:SHOWN]
@@ -183,9 +194,12 @@ def _changed(schedule: Schedule, best: Schedule) -> Iterator[str]:
         yield f"and {len(lines) - SHOWN} more"
 
 
-def _steps_by_name(schedule: Schedule) -> dict[str, str]:
-    """The steps of products by the buffers that they go to: in another form of a loop they are of another class."""
-    return {subject(schedule, n): option(n, schedule.graph) for n in schedule.nodes if n.op == "L0"}
+def _by_name(schedule: Schedule, other: Schedule) -> dict[str, str]:
+    """Steps of products and places of states, by their buffers: in a form of a loop that `other` lacks they are other classes."""
+    graph, theirs = schedule.graph, _settings(other)
+    steps = {subject(schedule, n): option(n, graph) for n in schedule.nodes if n.op == "L0"}
+    states = (n for n in schedule.nodes if n.op == "State" and n.payload[0] not in theirs)
+    return steps | {f"{_state(graph, n)} from trip to trip": option(n, graph) for n in states}
 
 
 def _loops(schedule: Schedule, best: Schedule) -> Iterator[str]:

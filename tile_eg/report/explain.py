@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from tile_eg.sizing.choose import Trial
 
 
+NOTICEABLY = 0.9995
+
+
 @dataclass(frozen=True, repr=False)
 class Explanation(Printed):
     """What `explain` shows. `ranked` are the schedules with their predicted microseconds, the chosen one first.
@@ -50,7 +53,7 @@ class Explanation(Printed):
             "": self._headline(),
             "block sizes": self._sizes(),
             "schedule": schedule_text(schedule),
-            "decisions": decisions_text(schedule, self.runners, best),
+            "decisions": "\n".join(filter(None, [decisions_text(schedule, self.runners, best), self._faster(best)])),
             "alternatives": self._alternatives(),
             "refused": self._refused(),
             "search": self._search(),
@@ -65,6 +68,16 @@ class Explanation(Printed):
     def _sizes(self) -> str:
         rows = [(t, _predicted(t), duration(t.estimated * 1e-6), t.problem) for t in self.trials]
         return table(rows, ("tried", "predicted", "estimated", ""), right=(1, 2)) if rows else ""
+
+    def _faster(self, best: float) -> str:
+        """How to get at a runner-up that is faster than what was chosen: the search model had not put it among the few."""
+        found = (r for r in (self.runners or {}).values() if r.microseconds is not None and r.microseconds < NOTICEABLY * best)
+        if not any(found):
+            return ""
+        return (
+            "note: what costs less was not among the schedules that were timed: --effort full times more of them; "
+            "tile-eg alternatives numbers the runners-up too, for --schedule"
+        )
 
     def _alternatives(self) -> str:
         best = self.ranked[0][0]

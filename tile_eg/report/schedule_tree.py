@@ -73,10 +73,15 @@ def _branches(schedule: Schedule, items: Iterable[Item]) -> list[Branch]:
 def _loop(schedule: Schedule, loop: LoopStep) -> Branch:
     name = schedule.graph.values.variables[loop.loop]
     ring = f", rings of {loop.stages}" if loop.stages > 1 else ""
-    skew = f", skewed by {loop.skew}" if loop.skew else ""
+    skew = f", skew {_skew(schedule, loop)}: up to {loop.skew} trips late" if loop.skew else ""
     columns = ("", "", "", "", ", ".join(schedule.graph.forms.get(loop.loop, ())))
     trips = f"up to {loop.trips}" if loop.loop in schedule.graph.values.counts else str(loop.trips)
     return Branch(f"for {name} in {trips}{ring}{skew}", columns, _branches(schedule, loop.body))
+
+
+def _skew(schedule: Schedule, loop: LoopStep) -> int:
+    """The skew as it was decided: half trips for each handover between cores."""
+    return next((n.payload[1] for n in schedule.nodes if n.op == "Skew" and n.payload[0] == loop.loop), 0)
 
 
 def _step(schedule: Schedule, step: Step) -> Branch:
