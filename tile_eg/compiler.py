@@ -86,8 +86,8 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
             return do(*arguments)
 
     step("check", check, kernel)
-    values = form or step("values", to_values, kernel)
-    graph, extraction = _search(values, target, options, step)
+    values = step("values", to_values, kernel)
+    graph, extraction = _search(values, target, options, step, form)
     given = extraction.extractor == "choices"
     planned, dropped = step("plan", plan_all, (extraction.best, *extraction.alternatives), target, given)
     candidates = step("rank", ranked, planned, model)
@@ -120,16 +120,20 @@ def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> 
     return replace(chosen.made, trials=chosen.trials, timings=chosen.made.timings | others, seconds=timings["block sizes"])
 
 
-def _search(values: Values, chip: Chip, options: SearchOptions, step: Callable[..., Any]) -> tuple[Graph, Extraction]:
-    """The schedules of a kernel; where its tiles do not fit together, of the first of its forms with smaller ones that do."""
+def _search(
+    values: Values, chip: Chip, options: SearchOptions, step: Callable[..., Any], given: Values | None
+) -> tuple[Graph, Extraction]:
+    """The schedules of a kernel, or of a given form of it; where tiles do not fit together, of the first form in which they do."""
+    from tile_eg.egraph.columns import part_of
     from tile_eg.extract import TooLarge
 
     def searched(form: Values) -> tuple[Graph, Extraction]:
         graph = step("saturate", _saturated, form, chip, options)
+        graph.forms |= {loop: (part_of(name),) for loop, name in form.variables.items() if loop not in values.variables}
         return graph, step("extract", extracted, graph, chip, options)
 
     try:
-        return searched(values)
+        return searched(given or values)
     except TooLarge as whole:
         for form in _smaller(values, chip, options, whole.level):
             try:

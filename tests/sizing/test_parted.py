@@ -40,6 +40,13 @@ def runs(made: Lowered) -> None:
         np.testing.assert_allclose(run.outputs[name].astype(float), want.astype(float), rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.parametrize(("rows", "cols", "said"), [(32, 4096, "rows in panels"), (4, 65536, "columns in tiles")])
+def test_the_schedule_says_what_was_parted(rows: int, cols: int, said: str) -> None:
+    lines = str(lower(kernel("rms_norm", M=64, N=cols, BM=rows)).schedule).splitlines()
+    loops = [x.rstrip() for x in lines if "─ for " in x]
+    assert loops and all(x.endswith(said) for x in loops)
+
+
 def test_forms_fit_and_the_fastest_comes_first() -> None:
     found = [estimate(f, CHIP) for f in parted(to_values(kernel("rms_norm", M=4096, N=4096, BM=32)), CHIP)]
     assert found and all(e.excess(CHIP) <= 1 for e in found)

@@ -47,6 +47,11 @@ def sums_in_columns(values: Values) -> bool:
     return any(t.op == "reduce" and t.args[:2] == (1, "sum") for t in reachable(values))
 
 
+def part_of(variable: str) -> str:
+    """What a loop goes through that a form of a kernel has and the kernel has not."""
+    return "columns in tiles" if variable.startswith(VARIABLE) else "rows in panels"
+
+
 class _Columns:
     """Rebuilds a kernel's terms: in a pass, their part in a trip's columns; in none (None), what is the same in all columns."""
 
