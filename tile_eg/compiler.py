@@ -123,7 +123,7 @@ def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> 
 def _search(
     values: Values, chip: Chip, options: SearchOptions, step: Callable[..., Any], given: Values | None
 ) -> tuple[Graph, Extraction]:
-    """The schedules of a kernel, or of a given form of it; where tiles do not fit together, of the first form in which they do."""
+    """The schedules of a kernel, or of a given form of it; where tiles do not fit together, of the first form where they do."""
     from tile_eg.egraph.columns import part_of
     from tile_eg.extract import TooLarge
 
