@@ -262,8 +262,9 @@ class Instance:
             self.bind(form[place], lambda: self.data.draw(st.sampled_from(sorted(OPS.get(form[0], ar.BINARY))), "op"))
 
     def constant(self, form: str, dtype: str) -> None:
-        usual = st.floats(-8, 8, width=16), st.sampled_from([x for x in specials(dtype, False) if x == x])
-        self.bind(form, lambda: self.data.draw(st.one_of(*usual), "constant"))
+        usual = [st.floats(-8, 8, width=16), st.sampled_from([x for x in specials(dtype, False) if x == x])]
+        listed = [literal(f[1]) for c in self.law.conditions if c[1:] == (form,) for f in self.law.facts if f[0] == c[0]]
+        self.bind(form, lambda: self.data.draw(st.sampled_from(listed) if listed else st.one_of(*usual), "constant"))
 
     def bind(self, atom: str, make: Any) -> Any:
         """What an atom stands for: a literal for itself, a variable for what is made when it is first met."""
