@@ -14,6 +14,7 @@ from tile_eg.compiler import lower
 from tile_eg.errors import TileError
 from tile_eg.explore.gym import exported, extracted
 from tile_eg.extract import EXTRACTORS
+from tile_eg.extract.gym import node_id
 from tile_eg.search import search_options
 
 SHARED: dict[str, Any] = {
@@ -104,10 +105,23 @@ def test_one_kernel_is_exported_the_same_each_time() -> None:
     assert exported(lower(kernel("softmax"))) == exported(lower(kernel("softmax")))
 
 
-def test_our_extractor_on_our_exported_graph_finds_a_choice_that_compiles(tmp_path: Path) -> None:
-    (tmp_path / "choice.json").write_text(extracted(exported(lowered("softmax")), "g.json").choices())
-    made = lower(kernel("softmax"), search=search_options(extractor=f"choices={tmp_path / 'choice.json'}"))
+@pytest.mark.parametrize("extractor", ["exact", "greedy"])
+@pytest.mark.parametrize("name", ["softmax", "matmul_add", "gelu_mul", "online_softmax", "flash_attention"])
+def test_a_choice_by_one_cost_a_node_in_our_exported_graph_compiles(name: str, extractor: str, tmp_path: Path) -> None:
+    (tmp_path / "choice.json").write_text(extracted(exported(lowered(name)), "g.json", extractor).choices())
+    made = lower(kernel(name), search=search_options(effort="none", extractor=f"choices={tmp_path / 'choice.json'}"))
     assert made.extraction.extractor == "choices"
+
+
+@pytest.mark.parametrize("name", ["gemm", "flash_attention"])
+def test_the_schedule_that_was_found_is_left_in_the_exported_graph(name: str) -> None:
+    ids = json.loads(exported(lowered(name)))["nodes"].keys()
+    assert ids >= {node_id(n) for n in lowered(name).extraction.best.nodes}
+
+
+def test_the_whole_graph_is_exported_on_request() -> None:
+    made = lowered("gemm")
+    assert len(json.loads(exported(made, whole=True))["nodes"]) == len(made.extraction.best.graph.nodes)
 
 
 def test_a_choice_for_another_kernel_is_refused(tmp_path: Path) -> None:
@@ -118,7 +132,8 @@ def test_a_choice_for_another_kernel_is_refused(tmp_path: Path) -> None:
 
 def test_a_choice_that_is_no_schedule_is_refused_with_the_reason(tmp_path: Path) -> None:
     """One cost a node knows nothing of the order that a whole schedule needs."""
-    (tmp_path / "choice.json").write_text(extracted(exported(lowered("flash_attention")), "g.json", "random").choices())
+    graph = exported(lowered("flash_attention"), whole=True)
+    (tmp_path / "choice.json").write_text(extracted(graph, "g.json", "random").choices())
     with pytest.raises(TileError, match="is no legal schedule"):
         lower(kernel("flash_attention"), search=search_options(extractor=f"choices={tmp_path / 'choice.json'}"))
 

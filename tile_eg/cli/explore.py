@@ -75,16 +75,17 @@ def export(
     out: Annotated[Path, typer.Option("-o", "--out", metavar="GRAPH.json", help="Where to.")],
     chip: OnChip = None,
     sizes: Set = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Leave what one cost a node cannot say open, too.")] = False,
     *,
     search: SearchOptions,
 ) -> None:
-    """Writes the graph of all schedules, for other extractors.
+    """Writes the graph of the schedules, for other extractors.
 
     In the JSON of extraction-gym; `--extractor choices=FILE` compiles what another extractor chose in it.
     """
     from tile_eg.explore.gym import exported
 
-    text = exported(lower(kernel_of(file, sizes), chip or DEFAULT_CHIP, search=search))
+    text = exported(lower(kernel_of(file, sizes), chip or DEFAULT_CHIP, search=search), whole)
     with options.writing(out):
         out.write_text(text, encoding="utf-8")
     show(f"wrote {out} ({len(text.encode()):,} bytes)")

@@ -16,15 +16,17 @@ from tile_eg.errors import TileError
 from tile_eg.extract import make_extractor
 from tile_eg.extract.gym import Foreign, dump, load
 from tile_eg.extract.pricing import Pricer
+from tile_eg.extract.settled import settled
 from tile_eg.ir.printed import Printed
 from tile_eg.report.text import duration, table
 
 
-def exported(lowered: Lowered) -> str:
-    """The graph from which a kernel's schedules are chosen, as JSON."""
-    graph = lowered.extraction.best.graph
+def exported(lowered: Lowered, whole: bool = False) -> str:
+    """The graph from which a kernel's schedules are chosen, as JSON; `whole`: with what one cost a node cannot say, too."""
+    best = lowered.extraction.best
     model = search_model(roles(lowered.search.cost_model, lowered.chip).search, lowered.chip)
-    return json.dumps(dump(graph, Pricer(graph, lowered.chip, model)), indent=1)
+    kept = None if whole else settled(best.graph, best.nodes)
+    return json.dumps(dump(best.graph, Pricer(best.graph, lowered.chip, model), kept), indent=1)
 
 
 @dataclass(frozen=True, repr=False)

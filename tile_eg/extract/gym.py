@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,9 +25,13 @@ SCALE = 1000
 """Costs are whole numbers to the solver: thousandths."""
 
 
-def dump(graph: Graph, pricer: Pricer) -> dict[str, Any]:
-    """A graph of ours. A node costs its busy cycles in all trips, and one more, so that fewer instructions are better."""
-    first = {cls: node_id(nodes[0]) for cls, nodes in graph.classes.items() if nodes}
+def dump(graph: Graph, pricer: Pricer, kept: Sequence[Node] | None = None) -> dict[str, Any]:
+    """A graph of ours, or its nodes `kept`.
+
+    A node costs its busy cycles in all trips, and one more, so that fewer instructions are better.
+    """
+    kept = graph.nodes if kept is None else kept
+    first = {n.cls: node_id(n) for n in reversed(kept)}
     nodes = {
         node_id(n): {
             "op": _op(n),
@@ -35,9 +39,10 @@ def dump(graph: Graph, pricer: Pricer) -> dict[str, Any]:
             "eclass": str(n.cls),
             "cost": float(pricer.price(n).total * graph.total_trips(n.region) + 1),
         }
-        for n in graph.nodes
+        for n in kept
     }
-    told = {str(cls): {"type": f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}"} for cls, w in graph.where.items()}
+    places = ((cls, graph.where[cls]) for cls in graph.where if cls in first)
+    told = {str(cls): {"type": f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}"} for cls, w in places}
     return {"nodes": nodes, "root_eclasses": [str(graph.root)], "class_data": told}
 
 
