@@ -117,6 +117,14 @@ class Planned:
             return Text(host_text(self.program))
 
     @cached_property
+    def spec(self) -> Text:
+        """How `tile-eg simulate` launches the kernel's text: blocks, arguments, workspace, as TOML."""
+        from tile_eg.emit.spec_text import spec_text
+
+        with stage("write the spec"):
+            return Text(spec_text(self.program))
+
+    @cached_property
     def timeline(self) -> Timeline:
         from tile_eg.timeline import engine
 

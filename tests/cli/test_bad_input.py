@@ -109,6 +109,7 @@ def test_a_missing_argument_is_refused(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_two_things_to_emit_at_once_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "one of them" in refused(capsys, "emit", GEMM, "--host", "--program")
+    assert "one of them" in refused(capsys, "emit", GEMM, "--host", "--spec")
 
 
 def test_a_fault_of_ours_has_exit_code_2_and_asks_for_a_report(

@@ -3,9 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include "acl/acl.h"
-#ifdef TILE_EG_ASC  // one .asc file, CANN 8.5 and newer
-#include "vector_add.cpp"
-#else  // kernel built by the CMake macros of CANN 8.3
+#ifndef TILE_EG_ASC  // the kernel is built by the CMake macros of CANN 8.3; else its text stands before this one in an .asc file
 #include "aclrtlaunch_vector_add.h"
 #endif
 

@@ -107,17 +107,18 @@ def emit(
     sizes: Set = None,
     program: Annotated[bool, typer.Option("--program", help="The instruction stream with its addresses and flags.")] = False,
     host: Annotated[bool, typer.Option("--host", help="The host part, which launches the kernel.")] = False,
+    spec: Annotated[bool, typer.Option("--spec", help="The launch, as `tile-eg simulate --args` reads it.")] = False,
     schedule: Schedule = None,
     *,
     search: SearchOptions,
 ) -> None:
     """Writes the Ascend C that a kernel becomes."""
-    if program and host:
-        raise TileError("--program and --host: one of them at a time")
+    if program + host + spec > 1:
+        raise TileError("--program, --host and --spec: one of them at a time")
     planned = sources.compiled(file, options.sizes(sizes or []), chip, search, schedule)
-    text = str(planned.program) if program else planned.host if host else planned.source
+    text = str(planned.program) if program else planned.host if host else planned.spec if spec else planned.source
     if out is None:
-        show(text.rstrip("\n"), "" if program else "cpp")
+        show(text.rstrip("\n"), "" if program or spec else "cpp")
         return
     with options.writing(out):
         out.write_text(text, encoding="utf-8")

@@ -1,7 +1,7 @@
 """The host part of a kernel: its launch, its shapes and its workspace, for CANN 8.3 and newer.
 
 8.3 builds a kernel with its CMake macros, which make a header with `ACLRT_LAUNCH_KERNEL(name)`; from 8.5 on an `.asc` file
-launches with `<<<>>>`, chosen by defining TILE_EG_ASC.
+launches with `<<<>>>`: it includes the kernel's text, defines TILE_EG_ASC, and includes this one (docs/npu.md).
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ TEXT = """\
 #include <cstddef>
 #include <cstdint>
 #include "acl/acl.h"
-#ifdef TILE_EG_ASC  // one .asc file, CANN 8.5 and newer
-#include "{name}.cpp"
-#else  // kernel built by the CMake macros of CANN 8.3
+#ifndef TILE_EG_ASC  // the kernel is built by the CMake macros of CANN 8.3; else its text stands before this one in an .asc file
 #include "aclrtlaunch_{name}.h"
 #endif
 
