@@ -157,3 +157,54 @@ def test_the_text_computes_what_the_kernel_means(text, blocks):
         np.testing.assert_allclose(run[name], want, rtol=2e-3, atol=2e-3)
 
 
+
+
+SUMS = """
+kernel sums[M=256, N=512, BM=32, BN=64](X: f32[M, N]) -> (Y: f32[M, N], Z: f32[M]) {{
+  grid bx = ceildiv(M, BM)
+  shared x: f32[BM, BN]
+  fragment m: f32[BM] = 0
+{body}
+  Z[bx*BM] = m
+}}
+"""
+ONE_AFTER_THE_OTHER = """
+  for j in pipelined(bx) {
+    x = X[bx*BM, j*BN]
+    m = max(m, rowmax(x))
+    Y[bx*BM, j*BN] = exp(x)
+  }
+  for j in pipelined(bx, 8) {
+    x = X[bx*BM, j*BN]
+    Y[bx*BM, j*BN] = x * 2
+  }
+"""
+ONE_IN_THE_OTHER = """
+  for i in serial(bx // 2 + 1) {
+    for j in pipelined(bx % 3 + 1) {
+      x = X[bx*BM, (i + j)*BN]
+      m = m + rowsum(x)
+      Y[bx*BM, (i + j)*BN] = x
+    }
+  }
+"""
+WINDOW = """
+  for j in pipelined(max(0, bx*BM - 64) // BN, ceildiv((bx + 1)*BM, BN)) {
+    x = X[bx*BM, j*BN]
+    parallel (y, z) in (BM, BN) { x[y, z] = select(bx*BM + y >= j*BN + z and bx*BM + y < j*BN + z + 64, x[y, z], 0) }
+    m = m + rowsum(x)
+    Y[bx*BM, j*BN] = x
+  }
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("body", [ONE_AFTER_THE_OTHER, ONE_IN_THE_OTHER, WINDOW], ids=["after", "inside", "window"])
+def test_loops_that_the_block_counts_compute_what_they_mean(body):
+    k = kernel(SUMS.format(body=body))
+    arrays = arrays_for(k)
+    run = plan(plan_schedule(extract(graph_of(SUMS.format(body=body)), CHIP).best, CHIP).program, CHIP.name).run(arrays)
+    run.raise_findings()
+    for name, want in meaning(k, arrays).items():
+        written = ~np.isnan(want)
+        np.testing.assert_allclose(run[name][written], want[written], rtol=2e-3, atol=2e-3)
