@@ -42,6 +42,12 @@ def test_a_kernel_without_its_include_is_told_so(tmp_path: Path, capsys: pytest.
     assert "does not include kernel_operator.h" in capsys.readouterr().err
 
 
+def test_one_finding_is_counted_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    race = "\n".join(line for line in MAIN.splitlines() if "MTE2_V" not in line)
+    assert run(["simulate", str(file_of(tmp_path, race).path)]) == 1
+    assert capsys.readouterr().out.rstrip().endswith("BAD, 1 finding")
+
+
 def test_the_chip_decides_the_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(file_of(tmp_path, MAIN).path)
     slow, quick = (data(capsys, path, "--chip", chip)["launches"][0]["block_cycles"] / mhz

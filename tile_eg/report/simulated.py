@@ -47,7 +47,8 @@ class SimulatedReport:
         parts += [f"no times: {self.untimed}"] if self.untimed else []
         if self.done.returned:
             parts.append(f"main returned {self.done.returned}")
-        parts.append(f"{self.file}: {'good' if self.good else 'BAD'}, {len(self.done.findings)} findings")
+        found = len(self.done.findings)
+        parts.append(f"{self.file}: {'good' if self.good else 'BAD'}, {found} finding{'s' * (found != 1)}")
         return "\n".join(p for p in parts if p)
 
     def _output(self, name: str, array: np.ndarray) -> str:
