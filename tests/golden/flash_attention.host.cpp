@@ -14,7 +14,7 @@ constexpr int64_t K_shape[] = {1, 2, 256, 64};  // f16, input
 constexpr int64_t V_shape[] = {1, 2, 256, 64};  // f16, input
 constexpr int64_t O_shape[] = {1, 2, 256, 64};  // f16, output
 constexpr uint32_t blocks = 8;
-constexpr size_t workspaceBytes = 983040;
+constexpr size_t workspaceBytes = 1966080;
 
 // Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
 inline aclError launch(aclrtStream stream, void* Q, void* K, void* V, void* O, void* workspace)
