@@ -16,6 +16,7 @@ from tile_eg import language
 from tile_eg.errors import TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python_build import Builder
+from tile_eg.frontend.python_tile_words import HANDLERS
 from tile_eg.frontend.python_values import (
     TILE_NODES,
     Buffer,
@@ -31,7 +32,7 @@ from tile_eg.frontend.python_values import (
     is_tile,
     value_buffer,
 )
-from tile_eg.frontend.python_words import HANDLERS, counted
+from tile_eg.frontend.python_words import counted
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Span, Unary

@@ -1,4 +1,4 @@
-"""What each word of `tile_eg.language` means, as nodes of the kernel tree.
+"""What the words of `tile_eg.language` for launches, loops, conditions, moves and products mean, as nodes of the kernel tree.
 
 A handler takes the builder, the place of the call, and the call's values in the order of the word's signature.
 """
@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
-from tile_eg import language
 from tile_eg.errors import TileError
 from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
 from tile_eg.frontend.python_build import Builder
@@ -24,19 +22,17 @@ from tile_eg.frontend.python_values import (
     as_region,
     as_tile,
     describe,
-    is_index,
     is_tile,
     region,
     start_point,
     value_buffer,
-    whole,
     with_rank,
 )
 from tile_eg.frontend.trips import trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Broadcast, Cast, MatMul, Number, Reduce, Region, Select, Span, TileExpr, Unary
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Region, Select, Span, TileExpr, Unary
 
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
@@ -245,11 +241,11 @@ def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any
     if mode not in ("CAST_NONE", "CAST_RINT"):
         raise TileError(f"the rounding mode {mode} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
     to, value = copied(src, dst, None, span)
-    _whole_count(count, to, span)
+    whole_count(count, to, span)
     b.assign(to, value, span)
 
 
-def _whole_count(count: Any, to: Region, span: Span | None) -> None:
+def whole_count(count: Any, to: Region, span: Span | None) -> None:
     if count is not None and count != math.prod(to.shape):
         raise TileError(f"a count of {count} is not the whole of {to.name}, which has {math.prod(to.shape)} elements", span)
 
@@ -293,141 +289,3 @@ def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpos
     elif not init:
         value = Binary("add", c, value, span)
     b.assign(c, value, span)
-
-
-# Reductions and broadcasts
-
-
-def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, clear: Any, real_shape: Any) -> TileExpr | None:
-    x = as_tile(buffer, span)
-    shape = known_shape(x) or ()
-    if real_shape is not None and tuple(real_shape) != shape:
-        raise TileError("real_shape is not supported: what lies beyond the end of a tensor is left out by itself", span)
-    value: TileExpr = Reduce(op, x, _axis(dim, shape, buffer, span), span)
-    if out is None:
-        return value
-    to = with_rank(as_region(out, span), len(shape) - 1)
-    b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
-    return None
-
-
-def _axis(dim: Any, shape: tuple[int, ...], buffer: Any, span: Span) -> int:
-    """The axis of a reduction over `dim`; a vector is a tile of one row."""
-    rank, axis = len(shape), known(dim, "dim", span)
-    if isinstance(buffer, (Buffer, Window)) and value_buffer(buffer).column and axis in (1, -1):
-        raise TileError("a row of one column needs no reduction", span)
-    if rank not in (1, 2) or not -rank <= axis < rank:
-        raise TileError(f"dim {axis} does not exist in a tile of shape {shape}", span)
-    return 1 if rank == 1 else axis % rank
-
-
-for _op in ("max", "min", "sum"):
-    HANDLERS["reduce_" + _op] = partial(_reduce, _op)
-
-
-@handles("tile.broadcast")
-def _broadcast(b: Builder, span: Span, dst: Any, src: Any, axis: Any) -> None:
-    to = as_region(dst, span)
-    value = _row_or_column(src, to, axis, span) if isinstance(src, (Buffer, Window)) else as_tile(src, span)
-    b.assign(to, value, span)
-
-
-def _row_or_column(src: Buffer | Window, to: Region, axis: int | None, span: Span) -> TileExpr:
-    """`src` spread over a tile: a vector as long as a row is a row, unless it is written as a column or `axis` says so."""
-    r = region(src) if isinstance(src, Window) else whole(src, span)
-    if r.shape in ((), to.shape):
-        return r
-    if len(r.shape) == 2 and len(to.shape) == 2 and 1 in r.shape:
-        axis = 1 if r.shape[1] == 1 else 0
-        r = Region(r.name, r.starts, tuple(None if e == 1 else e for e in r.extents) if r.shape != (1, 1) else r.extents, r.span)
-    if axis is None:
-        axis = 1 if value_buffer(src).column or r.shape[0] != to.shape[-1] else 0
-    return Broadcast(r, axis, span)
-
-
-@handles("vbrc")
-def _vbrc(b: Builder, span: Span, src: Any, dst: Any) -> None:
-    _broadcast(b, span, dst, src, None)
-
-
-# Elementwise words
-
-
-def apply(op: str, x: TileExpr, span: Span) -> TileExpr:
-    """A function of one tile; exp2 and silu are made of those that the tree has."""
-    if op == "exp2":
-        return Unary("exp", Binary("mul", x, Number(math.log(2.0), span), span), span)
-    if op == "silu":
-        return Binary("mul", x, Unary("sigmoid", x, span), span)
-    return Unary(op, x, span)
-
-
-def _tile_unary(op: str, b: Builder, span: Span, dst: Any, src: Any) -> None:
-    to, value = copied(src, dst, None, span)
-    b.assign(to, apply(op, value, span), span)
-
-
-def _vector_unary(op: str, b: Builder, span: Span, src: Any, dst: Any) -> None:
-    _tile_unary(op, b, span, dst, src)
-
-
-def _unary(op: str, b: Builder, span: Span, x: Any, dst: Any) -> TileExpr | None:
-    if dst is None:
-        return apply(op, as_tile(x, span), span)
-    _tile_unary(op, b, span, dst, x)
-    return None
-
-
-def _tile_binary(op: str, b: Builder, span: Span, dst: Any, x: Any, y: Any) -> None:
-    b.assign(as_region(dst, span), Binary(op, as_tile(x, span), as_tile(y, span), span), span)
-
-
-def _vector_binary(op: str, b: Builder, span: Span, x: Any, y: Any, dst: Any) -> None:
-    _tile_binary(op, b, span, dst, x, y)
-
-
-for _name, _op in language.UNARY.items():
-    HANDLERS["tile." + _name] = partial(_tile_unary, _op)
-    HANDLERS["v" + _name] = partial(_vector_unary, _op)
-    HANDLERS[_name] = partial(_unary, _op)
-for _op in language.BINARY:
-    HANDLERS["tile." + _op] = partial(_tile_binary, _op)
-    HANDLERS["v" + _op] = partial(_vector_binary, _op)
-
-
-@handles("tile.axpy", "tile.mul_add_dst")
-def _multiply_add(b: Builder, span: Span, dst: Any, x: Any, y: Any) -> None:
-    to = as_region(dst, span)
-    b.assign(to, Binary("add", to, Binary("mul", as_tile(x, span), as_tile(y, span), span), span), span)
-
-
-def _bound(op: str, b: Builder, span: Span, out: Any, buffer: Any, bound: Any, count: Any) -> None:
-    to = as_region(out, span)
-    _whole_count(count, to, span)
-    b.assign(to, Binary(op, as_tile(buffer, span), as_tile(bound, span), span), span)
-
-
-HANDLERS["tile.clamp_min"] = partial(_bound, "max")
-HANDLERS["tile.clamp_max"] = partial(_bound, "min")
-
-
-@handles("tile.clamp")
-def _clamp(b: Builder, span: Span, out: Any, buffer: Any, low: Any, high: Any, count: Any) -> None:
-    to = as_region(out, span)
-    _whole_count(count, to, span)
-    above = Binary("max", as_tile(buffer, span), as_tile(low, span), span)
-    b.assign(to, Binary("min", above, as_tile(high, span), span), span)
-
-
-def _extreme(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
-    if is_index(x) and is_index(y):
-        return (index.minimum if op == "min" else index.maximum)(x, y)
-    return Binary(op, as_tile(x, span), as_tile(y, span), span)
-
-
-HANDLERS["max"] = partial(_extreme, "max")
-HANDLERS["min"] = partial(_extreme, "min")
-
-
-HANDLERS["ceildiv"] = lambda b, span, x, y: index.div(index.wrap(x) + (index.wrap(y) - 1), index.wrap(y))
-HANDLERS["floordiv"] = lambda b, span, x, y: index.div(index.wrap(x), index.wrap(y))
