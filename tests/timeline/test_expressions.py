@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tile_eg.ir.index import Expr, both, const, div, evaluate, less, maximum, minimum, mod, var
+from tile_eg.ir.index import ONE, ZERO, Expr, both, const, div, evaluate, less, maximum, minimum, mod, var
 from tile_eg.ir.program import Loop
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.expressions import Settler, compiled
@@ -57,3 +57,8 @@ def test_a_tail_that_never_comes_is_settled() -> None:
 
 def test_a_guard_of_the_block_is_settled() -> None:
     assert Settler(LOOPS, {"block": 3})(less(var("block"), 4)) == const(1)
+
+
+def test_expressions_that_come_and_go_are_not_taken_for_one_another() -> None:
+    settle = Settler((), {"i": 3})
+    assert [settle(less(var("i"), n)) for n in range(200)] == [ONE if n > 3 else ZERO for n in range(200)]

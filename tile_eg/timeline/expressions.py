@@ -63,14 +63,14 @@ class Settler:
         for loop in walk(nodes):
             if isinstance(loop, Loop):
                 self.ranges[loop.var] = 0, max(0, loop.trips - 1, self.ranges.get(loop.var, (0, 0))[1])
-        self.known: dict[int, Expr] = {}
+        self.known: dict[Expr, Expr] = {}
 
     def __call__(self, e: Expr) -> Expr:
         if e.op == "const":
             return e
-        if id(e) not in self.known:
-            self.known[id(e)] = self._settled(e)
-        return self.known[id(e)]
+        if e not in self.known:
+            self.known[e] = self._settled(e)
+        return self.known[e]
 
     def _settled(self, e: Expr) -> Expr:
         low, high = bounds(e, self.ranges)
