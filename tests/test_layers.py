@@ -11,11 +11,12 @@ import pytest
 import tile_eg
 
 HOUSE = Path(tile_eg.__file__).parent
-GROUND = {"ir", "errors", "chips"}
+GROUND = {"ops", "ir", "errors", "chips"}
 ROOMS: dict[str, set[str]] = {
+    "ops": set(),
     "errors": {"ir"},
-    "ir": {"errors"},
-    "chips": {"ir", "errors"},
+    "ir": {"errors", "ops"},
+    "chips": {"ir", "errors", "ops"},
     "arrays": GROUND - {"chips"},
     "language": GROUND - {"chips"},
     "frontend": GROUND - {"chips"} | {"language"},

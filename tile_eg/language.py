@@ -20,6 +20,7 @@ from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Span
 from tile_eg.ir.open_kernel import AUTO
 from tile_eg.ir.types import dtype_of
+from tile_eg.ops import elementwise
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,15 +319,13 @@ def atomic_add(dst: Any, src: Any) -> None:
     what it is given, or with zeros."""
 
 
-reduce_max, reduce_min, reduce_sum = (_reduce_word(f"reduce_{op}") for op in ("max", "min", "sum"))
+reduce_max, reduce_min, reduce_sum = (_reduce_word(f"reduce_{op}") for op in elementwise.REDUCE)
 
 # Elementwise words. Three spellings: destination first (T.tile.exp(dst, src)), destination last (T.vexp(src, dst) and
 # T.exp(src, dst)), and expressions (T.exp(x)).
 
-UNARY = {"exp": "exp", "exp2": "exp2", "log": "ln", "ln": "ln", "silu": "silu"} | {
-    op: op for op in ("sqrt", "rsqrt", "reciprocal", "abs", "relu", "sigmoid", "tanh")
-}
-BINARY = ("add", "sub", "mul", "div", "max", "min")
+UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.python} | {"exp2": "exp2", "silu": "silu"}
+BINARY = tuple(elementwise.BINARY)
 
 
 def _like(function: Callable[..., None], names: Sequence[str], prefix: str, doc: str) -> dict[str, Word]:

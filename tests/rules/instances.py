@@ -16,16 +16,16 @@ from hypothesis import strategies as st
 
 from tile_eg.egraph.members import Class, Member, Members, Shape
 from tile_eg.egraph.numbers import Numbers
-from tile_eg.ir import arithmetic as ar
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.types import DTYPES
+from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
 from tile_eg.rules import signatures
 from tile_eg.rules.sexpr import Form, parse
 
 THEORIES = ("10_nest", "20_algebra")
 CHOICES = ("Cho", "ChoS", "ChoI", "SCho", "SChoI")
-OPS = {"Un": ar.UNARY, "SUn": ar.UNARY, "Red": ar.REDUCE, "SRed": ar.REDUCE, **dict.fromkeys(CHOICES, ar.COMPARE)}
+OPS = {"Un": UNARY, "SUn": UNARY, "Red": REDUCE, "SRed": REDUCE, **dict.fromkeys(CHOICES, COMPARE)}
 EXPONENT = {"f16": (-14, 15), "bf16": (-126, 127), "f32": (-126, 127)}
 DIGITS = {"f16": 11, "bf16": 8, "f32": 24}
 Size = tuple[int, int]
@@ -259,7 +259,7 @@ class Instance:
     def operator(self, form: Form) -> None:
         place = 2 if form[0] == "Red" else 1
         if form[0] in ("Un", "Bin", "BinR", "BinC", "BinS", "Red", "SUn", "SBin", "SRed", *CHOICES):
-            self.bind(form[place], lambda: self.data.draw(st.sampled_from(sorted(OPS.get(form[0], ar.BINARY))), "op"))
+            self.bind(form[place], lambda: self.data.draw(st.sampled_from(sorted(OPS.get(form[0], BINARY))), "op"))
 
     def constant(self, form: str, dtype: str) -> None:
         usual = [st.floats(-8, 8, width=16), st.sampled_from([x for x in specials(dtype, False) if x == x])]

@@ -16,14 +16,15 @@ from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
 from tile_eg.ir.types import BF16, F16, F32, I8, I32
+from tile_eg.ops import elementwise
 
 REPEATS, STRIDE, REGISTER, BLOCK_BYTES = 255, 255, 256, 32
 BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
 NAMES = {
-    "exp": "Exp", "ln": "Ln", "abs": "Abs", "sqrt": "Sqrt", "rsqrt": "Rsqrt", "relu": "Relu", "reciprocal": "Reciprocal",
-    "add": "Add", "sub": "Sub", "mul": "Mul", "div": "Div", "max": "Max", "min": "Min",
-    "adds": "Adds", "muls": "Muls", "maxs": "Maxs", "mins": "Mins",
-}  # fmt: skip
+    **{op.name: op.native for op in elementwise.UNARY.values() if op.native},
+    **{op.name: op.native for op in elementwise.BINARY.values()},
+    **{f"{op.name}s": op.with_scalar for op in elementwise.BINARY.values() if op.with_scalar},
+}
 ROUND = {
     (F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE",
     (I32, F32): "CAST_RINT", (I8, F16): "CAST_NONE", (F32, I32): "CAST_RINT", (F16, I8): "CAST_RINT",

@@ -13,9 +13,9 @@ from tile_eg.frontend.scalars import negation
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Assign, Choose, Number, Select, Span, Stmt, TileExpr
+from tile_eg.ops.elementwise import COMPARE
 
-COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-NAMES = {sign: name for name, sign in COMPARE.items()}
+NAMES = {op.sign: op.name for op in COMPARE.values()}
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.types import dtype_of
+from tile_eg.ops import elementwise
 
-UNARY = {n: n for n in ("exp", "ln", "sqrt", "rsqrt", "reciprocal", "abs", "relu", "sigmoid", "tanh")} | {"log": "ln"}
-REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in ("max", "min", "sum")}
-BINARY = {"+": "add", "-": "sub", "*": "mul", "/": "div"}
+UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
+REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}
+BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
 FUNCTIONS = sorted({*UNARY, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "f16", "bf16", "f32", "i8"})
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import isinf
 
-from tile_eg.frontend.conditions import COMPARE
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ops.elementwise import COMPARE
 
 OPERATORS = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
 REDUCTIONS = {(op, axis): f"{side}{op}" for op in ("max", "min", "sum") for axis, side in ((1, "row"), (0, "col"))}
@@ -151,7 +151,7 @@ class Printer:
                 parts = (index_text(e.condition), self.expression(e.x, 0), self.expression(e.y, 0))
                 return f"select({', '.join(parts)})"
             case kn.Choose():
-                test = f"{self.expression(e.a, 1)} {COMPARE[e.op]} {self.expression(e.b, 1)}"
+                test = f"{self.expression(e.a, 1)} {COMPARE[e.op].sign} {self.expression(e.b, 1)}"
                 return f"select({test}, {self.expression(e.x, 0)}, {self.expression(e.y, 0)})"
             case kn.Reduce():
                 name = e.op if e.axis == 1 and len(known_shape(e.x) or ()) == 1 else REDUCTIONS[e.op, e.axis]

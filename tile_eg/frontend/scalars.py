@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tile_eg.errors import TileError
@@ -11,6 +12,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Span
+from tile_eg.ops.elementwise import UNARY
 
 Scalar = int | float | Expr
 
@@ -48,9 +50,8 @@ def ceildiv(a: Scalar, b: Scalar) -> Scalar:
 
 
 FUNCTIONS: dict[str, tuple[int, Callable[..., Any]]] = {
-    "sqrt": (1, math.sqrt), "rsqrt": (1, lambda x: 1 / math.sqrt(x)), "exp": (1, math.exp), "ln": (1, math.log),
-    "log": (1, math.log), "abs": (1, abs), "tanh": (1, math.tanh), "ceildiv": (2, ceildiv), "min": (2, min), "max": (2, max),
-}  # fmt: skip
+    word: (1, partial(op.meaning, math)) for op in UNARY.values() if op.of_numbers for word in op.tile
+} | {"ceildiv": (2, ceildiv), "min": (2, min), "max": (2, max)}
 CONSTANTS = {"inf": math.inf, "pi": math.pi}
 
 _NUMBERS: dict[str, Callable[[float, float], float]] = {

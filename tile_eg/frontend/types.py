@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tile_eg.errors import TileError, did_you_mean
@@ -11,6 +11,7 @@ from tile_eg.frontend.windows import shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.types import BF16, F16, F32, I8, I32, DType
+from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY
 
 Shape = tuple[int, ...]
 ANY = -1
@@ -18,9 +19,6 @@ ANY = -1
 SUPPORTED = (F16, BF16, F32)
 WHOLE = (I8, I32)
 """Element types of tensors and buffers that nothing but products, their sums, casts and copies take."""
-UNARY = ("exp", "ln", "sqrt", "rsqrt", "reciprocal", "abs", "relu", "sigmoid", "tanh", "neg")
-BINARY = ("add", "sub", "mul", "div", "max", "min")
-REDUCE = ("max", "min", "sum")
 
 
 @dataclass(frozen=True)
@@ -194,7 +192,7 @@ def _common(x: DType | None, y: DType | None, span: kn.Span | None) -> DType | N
     return y if x is None else x if y is None or x == y else F32
 
 
-def _known(e, op: str, names: tuple[str, ...]):  # noqa: ANN001, ANN202
+def _known(e, op: str, names: Iterable[str]):  # noqa: ANN001, ANN202
     if op not in names:
         raise TileError(f"unknown operation `{op}`", e.span, help=did_you_mean(op, names))
     return e

@@ -2,55 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
+
+from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
 
 Array = np.ndarray
 
-
-def sigmoid(x: Array) -> Array:
-    return 1 / (1 + np.exp(-x))
-
-
-UNARY: dict[str, Callable[[Array], Array]] = {
-    "exp": np.exp, "ln": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x,
-    "abs": np.abs, "relu": lambda x: np.maximum(x, 0), "sigmoid": sigmoid, "tanh": np.tanh, "neg": np.negative,
-}  # fmt: skip
-BINARY: dict[str, Callable[[Array, Array], Array]] = {
-    "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "max": np.maximum, "min": np.minimum,
-}  # fmt: skip
-COMPARE: dict[str, Callable[[Array, Array], Array]] = {
-    "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal, "ne": np.not_equal,
-}  # fmt: skip
-REDUCE: dict[str, tuple[Callable[..., Array], float]] = {
-    "max": (np.max, -np.inf), "min": (np.min, np.inf), "sum": (np.sum, 0.0),
-}  # fmt: skip
 
 
 def unary(name: str, x: Array) -> Array:
     """One function of each element, computed in f32 at least and rounded to x's dtype."""
     wide = x.astype(np.float32) if x.dtype.itemsize < 4 else x
-    return UNARY[name](wide).astype(x.dtype)
+    return UNARY[name].meaning(np, wide).astype(x.dtype)
 
 
 def binary(name: str, x: Array, y: Array) -> Array:
     """Both in one dtype, which is the result's. f32 holds the exact result of a 16-bit operation well enough to round once."""
     if x.dtype.itemsize < 4:
-        return BINARY[name](x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
-    return BINARY[name](x, y)
+        return BINARY[name].meaning(np, x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
+    return BINARY[name].meaning(np, x, y)
+
+
+def compare(op: str, a: Array, b: Array) -> Array:
+    """Where `a op b` holds."""
+    return COMPARE[op].meaning(np, a, b)
 
 
 def choose(op: str, a: Array, b: Array, x: Array, y: Array) -> Array:
     """x where `a op b` holds, else y; the comparison is exact, and x and y have one dtype."""
-    return np.where(COMPARE[op](a.astype(np.float32), b.astype(np.float32)), x, y)
+    return np.where(compare(op, a.astype(np.float32), b.astype(np.float32)), x, y)
 
 
 def choose_at(op: str, steps: tuple[int, int], bound: int, x: Array, y: Array) -> Array:
     """x where `steps[0] * row + steps[1] * col op bound` holds of an element's position, else y. x and y are two tiles of one
     shape and dtype."""
     i, j = np.ogrid[: x.shape[0], : x.shape[1]]
-    return np.where(COMPARE[op](steps[0] * i + steps[1] * j, np.asarray(bound)), x, y)
+    return np.where(compare(op, steps[0] * i + steps[1] * j, np.asarray(bound)), x, y)
 
 
 def positions(i: int, j: int, rows: int, cols: int, start: int) -> Array:
@@ -60,8 +47,7 @@ def positions(i: int, j: int, rows: int, cols: int, start: int) -> Array:
 
 def reduce(name: str, x: Array, axis: int) -> Array:
     """A reduction, accumulated in f32 and rounded to x's dtype."""
-    f, _ = REDUCE[name]
-    return np.asarray(f(x.astype(np.float32), axis=axis)).astype(x.dtype)
+    return np.asarray(REDUCE[name].meaning(np, x.astype(np.float32), axis)).astype(x.dtype)
 
 
 def matmul(a: Array, b: Array) -> Array:

@@ -13,6 +13,7 @@ from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.kernel import Span, Tensor
 from tile_eg.ir.printed import Printed
 from tile_eg.ir.types import DType, Level
+from tile_eg.ops import elementwise
 
 AIC, AIV = "AIC", "AIV"
 
@@ -74,11 +75,11 @@ PIPES = {
     "fixpipe": (AIC, "FIX"), "gm_to_ub": (AIV, "MTE2"), "ub_to_gm": (AIV, "MTE3"),
     "ub_to_l1": (AIV, "MTE3"), "l1_to_ub": (AIC, "MTE1"),
 }  # fmt: skip
-UNARY = ("exp", "ln", "abs", "sqrt", "rsqrt", "relu", "reciprocal", "copy")
-BINARY = ("add", "sub", "mul", "div", "max", "min")
-SCALAR = ("adds", "muls", "maxs", "mins")
-REDUCE = ("max", "sum", "min")
-COMPARE = ("lt", "le", "gt", "ge", "eq", "ne")
+UNARY = (*(op.name for op in elementwise.UNARY.values() if op.native), "copy")
+BINARY = tuple(elementwise.BINARY)
+SCALAR = tuple(f"{op.name}s" for op in elementwise.BINARY.values() if op.with_scalar)
+REDUCE = tuple(elementwise.REDUCE)
+COMPARE = tuple(elementwise.COMPARE)
 VECTOR = (
     *(f"v{u}" for u in UNARY),
     *(f"v{b}" for b in BINARY),

@@ -18,6 +18,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.reference_values import run_values
+from tile_eg.ops.elementwise import REDUCE
 
 __all__ = ["run_kernel", "run_values"]
 
@@ -174,7 +175,7 @@ class Block:
                 return self.value(e.x if evaluate(e.condition, env) else e.y, env)
             case kn.Choose():
                 a, b = self.value(e.a, env), self.value(e.b, env)
-                holds = ar.COMPARE[e.op](*(t.data.astype(_common(a, b)).astype(np.float32) for t in (a, b)))
+                holds = ar.compare(e.op, *(t.data.astype(_common(a, b)).astype(np.float32) for t in (a, b)))
                 return self.chosen(holds, self.value(e.x, env), self.value(e.y, env), _both(a.valid, b.valid))
 
     def load(self, r: kn.Region, env: Env) -> Tile:
@@ -235,7 +236,7 @@ def _reduced(op: str, x: Tile, axis: int) -> Tile:
     axis = axis if x.data.ndim == 2 else 0
     if x.valid is None:
         return Tile(ar.reduce(op, x.data, axis))
-    neutral = np.asarray(ar.REDUCE[op][1], x.data.dtype)
+    neutral = np.asarray(REDUCE[op].neutral, x.data.dtype)
     return Tile(ar.reduce(op, np.where(x.valid, x.data, neutral), axis), np.asarray(np.any(x.valid, axis=axis)))
 
 

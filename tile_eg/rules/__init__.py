@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib import import_module
 from importlib.resources import files
 
+from tile_eg.ops.elementwise import UNARY
 from tile_eg.rules.sexpr import Form, parse, show
 
 LAWS = ("equal", "rounding", "approximate", "implements", "fact")
@@ -129,7 +130,14 @@ def theories() -> tuple[Theory, ...]:
     """All theories of the project, in their order."""
     sorts: dict[str, str] = {}
     found = sorted((f for f in files(__package__).iterdir() if f.name.endswith(".egg")), key=lambda f: f.name)
-    return tuple(read_theory(f.name.removesuffix(".egg"), f.read_text(), sorts) for f in found)
+    names = [f.name.removesuffix(".egg") for f in found]
+    return tuple(read_theory(n, f.read_text() + _declared(n), sorts) for n, f in zip(names, found, strict=True))
+
+
+def _declared(theory: str) -> str:
+    """The facts of a theory that are rows of the table of operations."""
+    native = (op.name for op in UNARY.values() if op.native and op.exact)
+    return "".join(f'(Native "{name}")' for name in native) if theory == "31_vector" else ""
 
 
 @lru_cache(maxsize=1)
