@@ -12,70 +12,9 @@ from tile_eg.egraph.unanswered import unanswered
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.types import DTYPES, DType, Level
 from tile_eg.ir.values import Term, Values
+from tile_eg.ops.physical import TERMS
 from tile_eg.rules import Rule, Theory
 
-PHYSICAL = [
-    "GmToL1",
-    "GmToL1Ahead",
-    "GmToL1Strips",
-    "GmToUB",
-    "WsToL1",
-    "WsToUB",
-    "FixToGM",
-    "FixToWS",
-    "FixToL1",
-    "FixToUB",
-    "UBToL1",
-    "L1ToUB",
-    "UBToGM",
-    "UBToWS",
-    "Mmad",
-    "MmadAcc",
-    "ZeroL0C",
-    "L0",
-    "VUn",
-    "VBin",
-    "VBinS",
-    "VBinR",
-    "VBinC",
-    "VCast",
-    "VRed",
-    "VRedBlock",
-    "VRedMul",
-    "VBrcb",
-    "VBrcbTwice",
-    "VDup",
-    "VDupIn",
-    "VAxpy",
-    "VMulAdd",
-    "VCho",
-    "VChoS",
-    "VChoI",
-    "VMask",
-    "VMaskI",
-    "VMaskOn",
-    "VAddI",
-    "VRamp",
-    "VCopy",
-    "Give",
-    "Keep",
-    "NextIn",
-    "NextCp",
-    "State",
-    "PNil",
-    "PCons",
-    "PTCons",
-    "Stages",
-    "Skew",
-    "PLoop",
-    "PProj",
-    "PArg",
-    "GM0",
-    "PTArg",
-    "PTProj",
-    "ONil",
-    "OCons",
-]
 WRITES = ["Store", "Accumulate"]
 GRID = ["Blocks", "Persistent", "Parts", "Added", "Strips"]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
@@ -291,7 +230,7 @@ class _Reader:
                 out[r.inputs[0]].add(self.egraph.value_to_string(r.inputs[1]))
         return out
 
-    def nodes(self, where: dict[Any, Where], ops: Iterable[str] = PHYSICAL) -> list[Node]:
+    def nodes(self, where: dict[Any, Where], ops: Iterable[str] = TERMS) -> list[Node]:
         made, versions = self._made_by(RECORDS), self.region_of_versions()
         out = []
         for op in ops:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from tile_eg.chips import Chip
-from tile_eg.emit.moves import MOVES, shared
+from tile_eg.emit.moves import moved, shared
 from tile_eg.emit.products import Products
 from tile_eg.emit.tasks import TaskLoop, counts
 from tile_eg.emit.units import by_windows, handovers
@@ -18,8 +18,7 @@ from tile_eg.ir.index import ONE, SUB, ZERO, Expr, both, const, less, substitute
 from tile_eg.ir.program import AIC, AIV, Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.tasks import renamed
 from tile_eg.ir.types import Level
-
-SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
+from tile_eg.ops.physical import TERMS, Cube, Move, Vector
 
 
 def plan(schedule: Schedule, chip: Chip) -> Program:
@@ -141,7 +140,10 @@ class Lowering:
         op = step.node.op
         if op == "ZeroL0C":
             return []
-        nodes = self.products.lower(step, around) if op in ("Mmad", "MmadAcc") else by_windows(self, step, _LOWER[op](self, step))
+        if isinstance(TERMS[op], Cube):
+            nodes = self.products.lower(step, around)
+        else:
+            nodes = by_windows(self, step, _instruction(self, step))
         trip = (
             {self.values.variables[around[-1].loop]: var(self.values.variables[around[-1].loop]) - step.lag}
             if around and step.lag
@@ -214,71 +216,56 @@ def _shift(node: Instr, trip: dict[str, Expr]) -> Instr:
     return replace(node, dst=operand(node.dst), srcs=tuple(map(operand, node.srcs)), scratch=scratch, **fields)  # type: ignore[arg-type]
 
 
-def _vector(
-    name: Callable[[Step], str], form: Callable[[Step], str], **fields: Callable[[Step], object]
-) -> Callable[[Lowering, Step], Instr]:
-    """An elementwise instruction: all sources in order, extents of the result."""
-
-    def lower(low: Lowering, step: Step) -> Instr:
-        rows, cols = low.valid(step)
-        more = {k: f(step) for k, f in fields.items()}
-        sources = tuple(low.tile(s) for s in step.srcs)
-        return Instr(name(step), low.tile(step.dst), sources, rows, cols, form=form(step), **more)  # type: ignore[arg-type]
-
-    return lower
+def _instruction(low: Lowering, step: Step) -> Instr:
+    """The one instruction of a step that is no product."""
+    term = TERMS[step.node.op]
+    if isinstance(term, Move):
+        return moved(low, step, term)
+    assert isinstance(term, Vector)
+    return _KINDS[term.kind](low, step, term)
 
 
-def _overwriting(name: str, **fields: Callable[[Step], object]) -> Callable[[Lowering, Step], Instr]:
-    """The last source is the destination itself."""
-
-    def lower(low: Lowering, step: Step) -> Instr:
-        made = _vector(lambda s: name, lambda s: s.node.payload[0], **fields)(low, step)
-        return replace(made, srcs=made.srcs[:-1])
-
-    return lower
-
-
-def _reduce(low: Lowering, step: Step) -> Instr:
-    axis, op = step.node.payload
-    return _reduction(low, step, f"v{'row' if axis == 1 else 'col'}{op}", "rows")
+def _elementwise(low: Lowering, step: Step, term: Vector) -> Instr:
+    """All sources in order, the extents of the result; a source that is overwritten is the destination itself."""
+    payload = step.node.payload
+    sources = tuple(map(low.tile, step.srcs))[: None if term.overwrites is None else term.overwrites]
+    fields = {name: of(payload) for name, of in term.fields.items()}
+    return Instr(
+        term.instruction(payload), low.tile(step.dst), sources, *low.valid(step), form=term.form(payload), **fields
+    )  # type: ignore[arg-type]
 
 
-def _reduction(low: Lowering, step: Step, name: str, form: str) -> Instr:
+def _reduction(low: Lowering, step: Step, term: Vector) -> Instr:
+    payload, sources = step.node.payload, tuple(map(low.tile, step.srcs))
     rows, cols = low.valid(step, cls=step.node.children[0])
     scratch = low.tile(step.scratch) if step.scratch is not None else None
-    return Instr(name, low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form=form, scratch=scratch)
+    return Instr(
+        term.instruction(payload), low.tile(step.dst), sources, rows, cols, form=term.form(payload), scratch=scratch
+    )
 
 
-def _sum_of_products(low: Lowering, step: Step) -> Instr:
-    made = _reduction(low, step, "vrowdot", "blocks")
-    return replace(made, srcs=tuple(map(low.tile, step.srcs)))
-
-
-def _choice(low: Lowering, step: Step) -> Instr:
-    """A comparison and a selection by its bits; with a constant or with an index expression, the second source is a number."""
-    op, *rest = step.node.payload
-    where, sources = low.schedule.graph.where, tuple(map(low.tile, step.srcs))
-    form = choice_form(where[step.node.children[0]], where[step.node.cls])
-    kind = {"VCho": "vchoose", "VMask": "vmask", "VMaskI": "vmask", "VMaskOn": "vmask"}.get(step.node.op, "vchooses")
+def _choice(low: Lowering, step: Step, term: Vector) -> Instr:
+    """A comparison and a selection by its bits; in place, only where it changes something."""
+    payload, where = step.node.payload, low.schedule.graph.where
     assert step.scratch is not None
-    made = Instr(f"{kind}_{op}", low.tile(step.dst), sources, *low.valid(step), form=form, scratch=low.tile(step.scratch))
-    number = rest[0] if rest else 0.0
-    made = replace(made, other=rest[1] if len(rest) > 1 else 0.0)
-    return replace(made, bound=number) if isinstance(number, Expr) else replace(made, scalar=number)
+    fields = {name: of(payload) for name, of in term.fields.items()}
+    form = choice_form(where[step.node.children[0]], where[step.node.cls])
+    made = Instr(
+        term.instruction(payload), low.tile(step.dst), tuple(map(low.tile, step.srcs)), *low.valid(step), form=form,
+        scratch=low.tile(step.scratch), **fields,
+    )  # fmt: skip
+    return made if term.overwrites is None else replace(made, when=needed(low.schedule.graph, step.node))
 
 
-def _mask_in_place(low: Lowering, step: Step) -> Instr:
-    return replace(_choice(low, step), when=needed(low.schedule.graph, step.node))
-
-
-def _ramp(low: Lowering, step: Step) -> Instr:
+def _ramp(low: Lowering, step: Step, term: Vector) -> Instr:
     """All of the buffer, its padding included: what reads whole rounds finds numbers there."""
     where, buffer = low.schedule.graph.where[step.node.cls], low.buffers[step.dst]  # type: ignore[index]
     i, j = where.tile.ramp or (0, 0)
     h, w = where.shape
     start = var(SUB) * (i * h if where.share == 0 else j * w if where.share == 1 else 0)
     cols = buffer.cols if buffer.rows == 1 else buffer.pitch
-    made = Instr("vramp", low.tile(step.dst), (), const(buffer.rows), const(cols), bound=start, steps=(i, j))
+    name = term.instruction(step.node.payload)
+    made = Instr(name, low.tile(step.dst), (), const(buffer.rows), const(cols), bound=start, steps=(i, j))
     return replace(made, when=_wanted(low, step))
 
 
@@ -290,47 +277,27 @@ def _wanted(low: Lowering, step: Step) -> Expr:
     return wanted.pop() if len(wanted) == 1 else ONE
 
 
-def _fill(low: Lowering, step: Step) -> Instr:
+def _fill(low: Lowering, step: Step, term: Vector) -> Instr:
     where, buffer = low.schedule.graph.where[step.node.cls], low.buffers[step.dst]  # type: ignore[index]
     rows, cols = buffer.rows, buffer.cols if buffer.rows == 1 else buffer.pitch
-    return Instr("vdup", low.tile(step.dst), (), const(rows), const(cols), scalar=where.tile.fill or 0.0)
+    name = term.instruction(step.node.payload)
+    return Instr(name, low.tile(step.dst), (), const(rows), const(cols), scalar=where.tile.fill or 0.0)
 
 
-def _brcb(low: Lowering, step: Step) -> Instr:
+def _spread(low: Lowering, step: Step, term: Vector) -> Instr:
     rows, _ = low.valid(step)
-    return Instr("vbrcb", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, const(low.buffers[step.dst].cols))  # type: ignore[index]
+    cols = const(low.buffers[step.dst].cols)  # type: ignore[index]
+    name, form = term.instruction(step.node.payload), term.form(step.node.payload)
+    return Instr(name, low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form=form)
 
 
-def _copy(low: Lowering, step: Step) -> Instr:
+def _copy(low: Lowering, step: Step, term: Vector) -> Instr:
     rows, cols = low.valid(step)
-    return Instr("vcopy", low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form=low.form(step.node.cls))
+    name, form = term.instruction(step.node.payload), low.form(step.node.cls)
+    return Instr(name, low.tile(step.dst), (low.tile(step.srcs[0]),), rows, cols, form=form)
 
 
-_LOWER: dict[str, Callable[[Lowering, Step], Instr]] = {
-    **MOVES,
-    "VUn": _vector(lambda s: f"v{s.node.payload[1]}", lambda s: s.node.payload[0]),
-    "VBin": _vector(lambda s: f"v{s.node.payload[1]}", lambda s: s.node.payload[0]),
-    "VBinS": _vector(lambda s: f"v{SCALAR[s.node.payload[1]]}", lambda s: s.node.payload[0], scalar=lambda s: s.node.payload[2]),
-    "VAddI": _vector(lambda s: "vadds", lambda s: s.node.payload[0], bound=lambda s: s.node.payload[1]),
-    "VBinR": _vector(lambda s: f"v{s.node.payload[1]}_rows", lambda s: s.node.payload[0], swap=lambda s: bool(s.node.payload[2])),
-    "VBinC": _vector(lambda s: f"v{s.node.payload[1]}_cols", lambda s: "rows", swap=lambda s: bool(s.node.payload[2])),
-    "VCast": _vector(lambda s: "vcast", lambda s: s.node.payload[0]),
-    "VAxpy": _overwriting("vaxpy", scalar=lambda s: s.node.payload[1]),
-    "VMulAdd": _overwriting("vmuladd"),
-    "VRed": _reduce,
-    "VRedBlock": lambda low, s: _reduction(low, s, f"vrow{s.node.payload[0]}", "blocks"),
-    "VRedMul": _sum_of_products,
-    "VCho": _choice,
-    "VChoS": _choice,
-    "VChoI": _choice,
-    "VMask": _choice,
-    "VMaskI": _choice,
-    "VMaskOn": _mask_in_place,
-    "VRamp": _ramp,
-    "VDup": _fill,
-    "VDupIn": _fill,
-    "VBrcb": _brcb,
-    "VBrcbTwice": lambda low, s: replace(_brcb(low, s), form="apart"),
-    "VCopy": _copy,
-    "NextCp": _copy,
-}
+_KINDS: dict[str, Callable[[Lowering, Step, Vector], Instr]] = {
+    "elementwise": _elementwise, "reduction": _reduction, "choice": _choice, "position": _ramp, "fill": _fill, "spread": _spread,
+    "copy": _copy,
+}  # fmt: skip

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
-from tile_eg.extract.selection import ALIAS, Selection
+from tile_eg.extract.selection import Selection
 from tile_eg.ir.index import Expr
 from tile_eg.ir.types import Level
+from tile_eg.ops.physical import ALIASES
 
 
 class Layout(NamedTuple):
@@ -85,7 +86,7 @@ class Accumulators:
         if n.op in ("PArg", "PProj"):
             return [(n, n.cls, n.payload[:2])] if n.payload[2][0] is Level.L0C else []
         place = self.graph.where.get(n.cls)
-        return [(n, n.cls, n.children[0])] if n.op in ALIAS and place and place.level is Level.L0C else []
+        return [(n, n.cls, n.children[0])] if n.op in ALIASES and place and place.level is Level.L0C else []
 
     def _groups(self) -> list[set[object]]:
         """What the links join; a loop's result only where something goes on with it, as its forms have a place each."""

@@ -12,8 +12,8 @@ from itertools import combinations
 from tile_eg.chips import Chip
 from tile_eg.extract.schedule import Schedule, Step
 from tile_eg.ir.types import Level
+from tile_eg.ops.physical import VECTOR
 
-PAIRS = ("VBin", "VBinR", "VBinC", "VAxpy")
 WORTH = 1024  # bytes of the largest operand from which a place is chosen for the group's sake
 
 
@@ -57,7 +57,7 @@ def banks_of(schedule: Schedule, chip: Chip, in_place: Iterable[tuple[int, int]]
 
 def _apart(step: Step) -> bool:
     """Whether an instruction reads its second operand out of either group, as each piece of the first one asks for."""
-    return step.node.op == "VBinR" and step.node.payload[0] == "apart"
+    return len(step.srcs) > 1 and "apart" in step.node.payload
 
 
 def _in_pieces(schedule: Schedule) -> set[int]:
@@ -70,7 +70,8 @@ def _read_together(schedule: Schedule) -> list[tuple[int, int]]:
     out: dict[tuple[int, int], None] = {}
     for step, _ in schedule.walk():
         read = sorted({s for s in step.srcs if isinstance(s, int) and schedule.storages[s].level is Level.UB})
-        if step.node.op in PAIRS and not _apart(step) and read and max(schedule.storages[s].slot_bytes for s in read) >= WORTH:
+        term = VECTOR.get(step.node.op)
+        if term and term.banks and not _apart(step) and read and max(schedule.storages[s].slot_bytes for s in read) >= WORTH:
             out |= dict.fromkeys(combinations(read, 2))
     return list(out)
 

@@ -10,13 +10,7 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
-
-DECISIONS = {
-    "Stages", "Skew", "L0", "State", "Keep", "NextCp", "VCopy", "VMulAdd", "VAxpy", "VMaskOn", "Mmad", "MmadAcc", "FixToGM",
-    "FixToWS",
-    "FixToL1", "UBToGM", "UBToWS", "WsToUB", "WsToL1", "GmToUB", "GmToL1", "GmToL1Ahead", "GmToL1Strips",
-    "FixToUB", "UBToL1", "L1ToUB",
-}  # fmt: skip
+from tile_eg.ops.physical import DECISIONS
 
 
 class Refused(Exception):

@@ -7,17 +7,18 @@ from dataclasses import replace
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
-from tile_eg.extract.model import STAGED, slot_bytes
+from tile_eg.extract.model import slot_bytes
 from tile_eg.extract.order import Dependences, order_regions
 from tile_eg.extract.pricing import Price, bit_elements
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId, walk
-from tile_eg.extract.selection import OVERWRITES, STORES, Selection, trips_ahead
+from tile_eg.extract.selection import Selection, trips_ahead
 from tile_eg.extract.skew import lags
 from tile_eg.ir.machine import block_steps, dot_elements
 from tile_eg.ir.types import Level
+from tile_eg.ops.physical import MOVES, OVERWRITES, STAGED, STORES, VECTOR
 
-BLOCKS = {"VBrcb": 32, "VBrcbTwice": 64}  # bytes of a row
-RINGED = (*STAGED, "FixToWS", "UBToWS")
+SPREAD = {name: term.row_bytes for name, term in VECTOR.items() if term.row_bytes}
+RINGED = STAGED | {name for name, move in MOVES.items() if move.target == "WS"}
 
 
 def step_price(chosen: Selection, prices: list[Price], node: Node) -> Price:
@@ -73,8 +74,8 @@ class Builder:
         ahead = trips_ahead(node)
         r, c = place.shape[0], place.shape[1] * ahead
         size = slot_bytes(place, ahead)
-        if node.op in BLOCKS:  # one repeat writes eight rows
-            r, size = -(-r // 8) * 8, -(-r // 8) * 8 * BLOCKS[node.op]
+        if node.op in SPREAD:  # one repeat writes eight rows
+            r, size = -(-r // 8) * 8, -(-r // 8) * 8 * SPREAD[node.op]
         new = Storage(sid, self._name(node), place.level, r, c, place.tile.dtype, place.share, slot_bytes=size)
         new.ahead, new.region = ahead, node.region
         new.span = self.graph.values.spans.get(place.tile.term) if place.tile.term else None
@@ -95,9 +96,9 @@ class Builder:
         span = self.graph.values.spans.get(term) if term else None
         if span and (span.file, span.line) in self.targets:
             return self.targets[span.file, span.line]
-        if node.op in BLOCKS:
+        if node.op in SPREAD:
             return f"{self._source_name(node)}_blocks"
-        return "constant" if node.op in ("VDup", "VDupIn") else self._source_name(node)
+        return "constant" if node.op in VECTOR and VECTOR[node.op].kind == "fill" else self._source_name(node)
 
     def _source_name(self, node: Node) -> str:
         """The name of the first value that a node reads, constants aside."""
@@ -156,7 +157,7 @@ class Builder:
         if node.op == "VRedMul":
             rows, cols = self.graph.where[node.children[0]].shape
             return self._room(node, 1, dot_elements(rows, cols))
-        if node.op in ("VCho", "VChoS", "VChoI", "VMask", "VMaskI", "VMaskOn"):
+        if node.op in VECTOR and VECTOR[node.op].kind == "choice":
             compared = self.graph.where[node.children[0]]
             return self._room(node, 1, bit_elements(compared, self.graph.where[node.cls]), "bits")
         if node.op != "VRed" or node.payload[0] != 1:

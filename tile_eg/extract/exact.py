@@ -11,12 +11,11 @@ from tile_eg.extract.makespan import makespan, skews
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
-from tile_eg.extract.selection import STORES, is_half
+from tile_eg.extract.selection import is_half
+from tile_eg.ops.physical import STORES, VECTOR
 
 Settled = Callable[[Graph, list[Node], int], Iterable[Node]]
 
-
-SPARING = {"VRedMul"}  # instructions that need less room than others that do the same in less time
 
 
 class Exact:
@@ -51,7 +50,7 @@ class Exact:
 
         Those may be more than were asked for.
         """
-        sparing = [n for n in graph.nodes if n.op in SPARING]
+        sparing = [n for n in graph.nodes if n.op in VECTOR and VECTOR[n.op].saves_room]
         for s in list(out.schedules) if sparing else ():
             if not set(sparing) & set(s.nodes):
                 model = self._model(graph, chip, pricer, cuts)

@@ -14,6 +14,7 @@ from tile_eg.extract.schedule import Schedule, Step, Storage, StorageId
 from tile_eg.ir.index import BLOCK, Expr, evaluate, variables
 from tile_eg.ir.tasks import tile_at
 from tile_eg.ir.types import Level
+from tile_eg.ops.physical import LOADS, MOVES
 
 COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored
 CLEARLY = 0.99  # times as long: an order that is tried beside the grid's own
@@ -155,7 +156,7 @@ class _Load:
     @staticmethod
     def of(graph: Graph, node: Node) -> _Load:
         tile = graph.where[node.cls].tile
-        path = "gm_to_ub" if node.op == "GmToUB" else "gm_to_l1_nd2nz"
+        path = "gm_to_ub" if MOVES[node.op].target == "UB" else "gm_to_l1_nd2nz"
         return _Load(node.payload[-4], tile.rows * tile.cols * tile.dtype.bytes * graph.total_trips(node.region), path)
 
     def start(self, tile: int) -> int:
@@ -170,7 +171,7 @@ class Traffic:
         graph = schedule.graph
         self.grid = tuple(e for e in graph.values.grid if e > 1) or (graph.values.blocks,)
         self.tiles, self.chip = prod(self.grid), chip
-        self.loads = [_Load.of(graph, n) for n in schedule.nodes if n.op in ("GmToL1", "GmToL1Ahead", "GmToL1Strips", "GmToUB")]
+        self.loads = [_Load.of(graph, n) for n in schedule.nodes if n.op in LOADS]
         self.known: dict[int, list[int]] = {}
 
     def cost(self, grid: Node) -> tuple[float, int]:

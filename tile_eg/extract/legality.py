@@ -13,7 +13,8 @@ from tile_eg.egraph import Node
 from tile_eg.extract.accumulators import check_accumulators
 from tile_eg.extract.base import Refused
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, StorageId
-from tile_eg.extract.selection import STORES, TOUCHES, Selection, is_half, tensor_of, touches_whole
+from tile_eg.extract.selection import Selection, is_half, tensor_of, touches_whole
+from tile_eg.ops.physical import STORES, TOUCHES
 
 TRIPS = 3  # enough for a first, a middle and a last trip
 Tag = Union[tuple[int, tuple[tuple[int, int], ...]], tuple[str, str], None]

@@ -9,11 +9,12 @@ from itertools import product
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.pricing import Price
+from tile_eg.ops.physical import AIC, AIV, CROSSING
 
 HOPS = 3  # handovers on the way through a trip: cube to vector, back, and to vector again
-THERE, BACK = ("FixToWS", "FixToUB", "L1ToUB"), ("UBToWS", "UBToL1")
+THERE, BACK = CROSSING[AIC], CROSSING[AIV]
 NEAR = 2  # half trips of skew: more of them hide nothing where the cores meet one way only
-MEETING = (*THERE, *BACK)  # where one kind of core fills what the other reads: the cube core, the vector cores
+MEETING = THERE | BACK  # where one kind of core fills what the other reads: the cube core, the vector cores
 REFILL = {2: 60, 3: 10}  # cycles a trip that a ring of this depth leaves uncovered: assumed, there is no published figure
 
 

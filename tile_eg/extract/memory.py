@@ -13,8 +13,8 @@ from tile_eg.extract.flags import fit_ids, shrink
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.program import AIV
 from tile_eg.ir.types import Level
+from tile_eg.ops.physical import VECTOR
 
-ELEMENTWISE = ("VUn", "VBin", "VBinS", "VAddI", "VBinR", "VBinC", "VCho", "VChoS", "VChoI", "VMask", "VMaskI")
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 ANY_BANK = Banks()
 DRAIN = 1.25  # cycles of V, for one of a store that it does not wait for: its start-up and its share of HBM
@@ -65,8 +65,9 @@ class _Line:
                 self.events[s].append((2 * self.time, False, step, path))
         if isinstance(step.dst, int):
             self.events[step.dst].append((2 * self.time + 1, True, step, path))
-            if step.node.op in ELEMENTWISE:
-                main = step.srcs[:1] if step.node.op in ("VBinR", "VBinC") else step.srcs
+            if step.node.op in VECTOR:
+                leading = VECTOR[step.node.op].in_place
+                main = step.srcs if leading < 0 else step.srcs[:leading]
                 self.reuse[step.dst] |= {s for s in main if isinstance(s, int)}
         if step.scratch is not None:
             self.events[step.scratch].append((2 * self.time, True, step, path))

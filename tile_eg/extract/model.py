@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
 from tile_eg.chips import Chip
@@ -12,12 +12,12 @@ from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.laws import laws
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, REFILL, THERE
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.selection import STORES, TOUCHES, is_half, tensor_of, touches_whole, trips_ahead
+from tile_eg.extract.selection import is_half, tensor_of, touches_whole, trips_ahead
 from tile_eg.ir.program import AIC
 from tile_eg.ir.types import Level
+from tile_eg.ops.physical import STAGED, STORES, TOUCHES
 
 HORIZON = 10**10
-STAGED = ("GmToL1", "GmToL1Ahead", "GmToL1Strips", "GmToUB", "WsToL1", "WsToUB", "FixToUB", "UBToL1", "L1ToUB")
 
 
 def slot_bytes(place: Where, ahead: int = 1) -> int:
@@ -250,7 +250,7 @@ class Model:
                 self.cp.add(time >= trips * turns).only_enforce_if(on, meets)
         return time
 
-    def _meets(self, loop: int, ways: tuple[str, ...] = MEETING) -> Any:
+    def _meets(self, loop: int, ways: Set[str] = MEETING) -> Any:
         """True where cube and vector cores meet in the loop (0: outside of all), in one of these ways."""
         meets = self.cp.new_bool_var(f"meets{loop}")
         for n in self.graph.nodes:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from tile_eg.egraph import Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.pricing import Price
-from tile_eg.extract.selection import OVERWRITES, STORES, Selection
+from tile_eg.extract.selection import Selection
+from tile_eg.ops.physical import OVERWRITES, STORES
 
 Edge = tuple[int, int]
 

@@ -11,12 +11,10 @@ from tile_eg.cost_models import SearchModel, node_cost
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.masks import share
 from tile_eg.extract.selection import trips_ahead
-from tile_eg.ir.program import AIC, AIV, PIPES
+from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.types import F32
+from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.timeline.instruction import Work
-
-PAIRS = ("VBin", "VBinR", "VBinC", "VAxpy")  # their operands are put into different bank groups (extract/banks.py)
-ONE_BY_ONE = ("VMask", "VMaskI", "VMaskOn")  # they read one operand after the other
 
 
 @dataclass(frozen=True)
@@ -93,8 +91,12 @@ class Pricer:
         return self.known[work]
 
     def works(self, node: Node) -> list[Work]:
-        maker = _WORKS.get(node.op)
-        return maker(self, node) if maker else []
+        term = TERMS[node.op]
+        if isinstance(term, Move):
+            return _moved(self, node, term)
+        if isinstance(term, Vector):
+            return [_KINDS.get(term.kind, _whole)(self, node, term)]
+        return _product(self, node) if node.op == "L0" else []
 
     def where(self, cls: int) -> Where:
         return self.graph.where[cls]
@@ -104,70 +106,58 @@ class Pricer:
         block = 32 // place.tile.dtype.bytes
         return ceil_div(place.shape[1], block) * block
 
-    def vector(self, op: str, node: Node, form: str, source: int | None = None) -> Work:
+    def vector(self, term: Vector, node: Node, form: str, source: int | None = None) -> Work:
+        """An instruction over all of its result; `source` is the class whose element type it reads, where that is another one."""
         here = self.where(node.cls)
         src = self.where(source).tile.dtype if source is not None else here.tile.dtype
         r, c = here.shape
-        meet = node.op not in (*PAIRS, *ONE_BY_ONE) or len(set(node.children)) < len(node.children)
+        meet = term.banks is False or len(set(node.children)) < len(node.children)
+        op = term.instruction(node.payload)
         return Work(op, r, c, dtype=here.tile.dtype, src_dtype=src, form=form, pitch=self.pitch(here), conflict=meet)
 
 
-def _gm_move(op: str) -> Callable[[Pricer, Node], list[Work]]:
-    def works(p: Pricer, n: Node) -> list[Work]:
-        here = p.where(n.cls)
-        r, c = here.shape
-        stride = n.payload[-3] * here.tile.dtype.bytes
-        return [
-            Work(op, r, c, dtype=here.tile.dtype, src_dtype=here.tile.dtype, stride_bytes=stride, cores=p.cores[PIPES[op][0]])
-        ]
-
-    return works
+def _moved(p: Pricer, n: Node, term: Move) -> list[Work]:
+    """A move: by the tile that arrives, or, out of L0C and UB, by the one that leaves."""
+    if term.source in ("GM", "WS"):
+        return [_in(p, n, term)]
+    if term.target == "UB" or term.source == "L1":
+        return [_across(p, n, term)]
+    return [_out(p, n, term)]
 
 
-def _ahead(p: Pricer, n: Node) -> list[Work]:
-    """A load that brings the tiles of several trips side by side."""
-    return [replace(w, cols=w.cols * trips_ahead(n)) for w in _gm_move("gm_to_l1")(p, n)]
+def _in(p: Pricer, n: Node, term: Move) -> Work:
+    """A load from a tensor, whose rows lie a stride apart, or from the workspace."""
+    here = p.where(n.cls)
+    r, c = here.shape
+    dtype, cols = here.tile.dtype, c * trips_ahead(n)
+    made = Work(term.instruction, r, cols, dtype=dtype, src_dtype=dtype, cores=p.cores[term.core])
+    if term.source == "WS":
+        return replace(made, other="WS")
+    return replace(made, stride_bytes=n.payload[-3] * dtype.bytes, form="strips" if term.strips else made.form)
 
 
-def _workspace_in(op: str) -> Callable[[Pricer, Node], list[Work]]:
-    def works(p: Pricer, n: Node) -> list[Work]:
-        here = p.where(n.cls)
-        r, c = here.shape
-        return [Work(op, r, c, dtype=here.tile.dtype, src_dtype=here.tile.dtype, other="WS", cores=p.cores[PIPES[op][0]])]
-
-    return works
-
-
-def _out(op: str, child: int, other: str) -> Callable[[Pricer, Node], list[Work]]:
+def _out(p: Pricer, n: Node, term: Move) -> Work:
     """A move out of L0C or UB: to a tensor (its dtype and stride), to the workspace or to L1 (the class's own dtype)."""
-
-    def works(p: Pricer, n: Node) -> list[Work]:
-        src = p.where(n.children[child])
-        stride, dtype = 0, src.tile.dtype
-        if other == "GM":
-            tensor, _, stride, *_ = n.payload[-1]
-            dtype = next(t.dtype for t in p.graph.values.in_gm if t.name == tensor)
-        else:
-            dtype = p.where(n.cls).tile.dtype
-        r, c = src.shape
-        return [
-            Work(op, r, c, dtype=dtype, src_dtype=src.tile.dtype, stride_bytes=stride * dtype.bytes, other=other,
-                 cores=p.cores[PIPES[op][0]])
-        ]  # fmt: skip
-
-    return works
+    src = p.where(n.children[term.operand])
+    stride = 0
+    if term.target == "GM":
+        tensor, _, stride, *_ = n.payload[-1]
+        dtype = next(t.dtype for t in p.graph.values.in_gm if t.name == tensor)
+    else:
+        dtype = p.where(n.cls).tile.dtype
+    r, c = src.shape
+    return Work(
+        term.instruction, r, c, dtype=dtype, src_dtype=src.tile.dtype, stride_bytes=stride * dtype.bytes, other=term.target,
+        cores=p.cores[term.core],
+    )  # fmt: skip
 
 
-def _across(op: str) -> Callable[[Pricer, Node], list[Work]]:
+def _across(p: Pricer, n: Node, term: Move) -> Work:
     """What the cube core writes into UB: half of the rows for each vector core, or all of them."""
-
-    def works(p: Pricer, n: Node) -> list[Work]:
-        here = p.where(n.cls)
-        form, dtype = "flat" if here.share is None else "dual", here.tile.dtype
-        other = "UB" if op == "fixpipe" else "L1"
-        return [Work(op, here.tile.rows, here.tile.cols, dtype=dtype, src_dtype=dtype, form=form, other=other)]
-
-    return works
+    here = p.where(n.cls)
+    form, dtype = "flat" if here.share is None else "dual", here.tile.dtype
+    other = "L1" if term.source == "L1" else "UB"
+    return Work(term.instruction, here.tile.rows, here.tile.cols, dtype=dtype, src_dtype=dtype, form=form, other=other)
 
 
 def _product(p: Pricer, n: Node) -> list[Work]:
@@ -191,76 +181,23 @@ def _parts(n: int, step: int) -> list[int]:
     return [min(step, n - i) for i in range(0, n, step)]
 
 
-def _reduce(p: Pricer, n: Node) -> list[Work]:
-    axis, op = n.payload
-    return _reduction(p, axis, op, n.children[0])
+def _whole(p: Pricer, n: Node, term: Vector) -> Work:
+    """An instruction over its result; a cast reads another element type."""
+    return p.vector(term, n, term.form(n.payload), n.children[0] if n.op == "VCast" else None)
 
 
-def _reduction(p: Pricer, axis: int, op: str, source: int) -> list[Work]:
-    src = p.where(source)
-    r, c = src.shape
-    return [
-        Work(f"v{'row' if axis == 1 else 'col'}{op}", r, c, dtype=src.tile.dtype, src_dtype=src.tile.dtype, pitch=p.pitch(src))
-    ]
+def _reduction(p: Pricer, n: Node, term: Vector) -> Work:
+    """An instruction over its operand."""
+    src = p.where(n.children[0])
+    (r, c), dtype = src.shape, src.tile.dtype
+    op, form = term.instruction(n.payload), term.form(n.payload)
+    meet = len(n.children) < 2 or n.children[0] == n.children[1]
+    return Work(op, r, c, dtype=dtype, src_dtype=dtype, form=form, pitch=p.pitch(src), conflict=meet)
 
 
-def _block_reduce(p: Pricer, n: Node) -> list[Work]:
-    return [replace(w, form="blocks") for w in _reduction(p, 1, n.payload[0], n.children[0])]
+def _choice(p: Pricer, n: Node, term: Vector) -> Work:
+    compared = n.children[0]
+    return p.vector(term, n, choice_form(p.where(compared), p.where(n.cls)), compared)
 
 
-def _sum_of_products(p: Pricer, n: Node) -> list[Work]:
-    r, c = p.where(n.children[0]).shape
-    return [Work("vrowdot", r, c, pitch=p.pitch(p.where(n.children[0])), conflict=n.children[0] == n.children[1])]
-
-
-def _choice(kind: str) -> Callable[[Pricer, Node], list[Work]]:
-    def works(p: Pricer, n: Node) -> list[Work]:
-        compared = n.children[0]
-        return [p.vector(f"v{kind}_{n.payload[0]}", n, choice_form(p.where(compared), p.where(n.cls)), compared)]
-
-    return works
-
-
-_SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
-_WORKS: dict[str, Callable[[Pricer, Node], list[Work]]] = {
-    "GmToL1": _gm_move("gm_to_l1"),
-    "GmToL1Ahead": _ahead,
-    "GmToL1Strips": lambda p, n: [replace(w, form="strips") for w in _gm_move("gm_to_l1")(p, n)],
-    "GmToUB": _gm_move("gm_to_ub"),
-    "WsToL1": _workspace_in("gm_to_l1"),
-    "WsToUB": _workspace_in("gm_to_ub"),
-    "FixToGM": _out("fixpipe", 1, "GM"),
-    "FixToWS": _out("fixpipe", 0, "WS"),
-    "FixToL1": _out("fixpipe", 0, "L1"),
-    "FixToUB": _across("fixpipe"),
-    "L1ToUB": _across("l1_to_ub"),
-    "UBToL1": _out("ub_to_l1", 0, "L1"),
-    "UBToGM": _out("ub_to_gm", 1, "GM"),
-    "UBToWS": _out("ub_to_gm", 0, "WS"),
-    "L0": _product,
-    "VUn": lambda p, n: [p.vector(f"v{n.payload[1]}", n, n.payload[0])],
-    "VBin": lambda p, n: [p.vector(f"v{n.payload[1]}", n, n.payload[0])],
-    "VBinS": lambda p, n: [p.vector(f"v{_SCALAR[n.payload[1]]}", n, n.payload[0])],
-    "VAddI": lambda p, n: [p.vector("vadds", n, n.payload[0])],
-    "VBinR": lambda p, n: [p.vector(f"v{n.payload[1]}_rows", n, n.payload[0])],
-    "VBinC": lambda p, n: [p.vector(f"v{n.payload[1]}_cols", n, "rows")],
-    "VCast": lambda p, n: [p.vector("vcast", n, n.payload[0], n.children[0])],
-    "VRed": _reduce,
-    "VRedBlock": _block_reduce,
-    "VRedMul": _sum_of_products,
-    "VBrcb": lambda p, n: [p.vector("vbrcb", n, "flat")],
-    "VBrcbTwice": lambda p, n: [p.vector("vbrcb", n, "apart")],
-    "VDup": lambda p, n: [p.vector("vdup", n, "flat")],
-    "VDupIn": lambda p, n: [p.vector("vdup", n, "flat")],
-    "VAxpy": lambda p, n: [p.vector("vaxpy", n, n.payload[0])],
-    "VMulAdd": lambda p, n: [p.vector("vmuladd", n, n.payload[0])],
-    "VCho": _choice("choose"),
-    "VChoS": _choice("chooses"),
-    "VChoI": _choice("chooses"),
-    "VMask": _choice("mask"),
-    "VMaskI": _choice("mask"),
-    "VMaskOn": _choice("mask"),
-    "VRamp": lambda p, n: [p.vector("vramp", n, "flat")],
-    "VCopy": lambda p, n: [p.vector("vcopy", n, "flat")],
-    "NextCp": lambda p, n: [p.vector("vcopy", n, "flat")],
-}
+_KINDS: dict[str, Callable[[Pricer, Node, Vector], Work]] = {"reduction": _reduction, "choice": _choice}

@@ -6,19 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from tile_eg.egraph import Graph, Node
-from tile_eg.ir.program import AIC, AIV
-
-ALIAS = {"Give", "Keep", "NextIn"}
-OVERWRITES = {"VAxpy": 1, "VMulAdd": 2, "VMaskOn": 1, "MmadAcc": 1}
-STORES = {"FixToGM", "UBToGM"}
-TOUCHES = {
-    "FixToGM": AIC, "GmToL1": AIC, "GmToL1Ahead": AIC, "GmToL1Strips": AIC, "UBToGM": AIV, "GmToUB": AIV
-}  # fmt: skip
-"""Which core touches a tensor in GM."""
-STRUCTURE = {
-    "State", "PNil", "PCons", "PTCons", "Stages", "Skew", "L0", "PLoop", "PProj", "PArg", "GM0", "PTArg", "PTProj", "ONil",
-    "OCons", "NextCp",
-}  # fmt: skip
+from tile_eg.ops.physical import AIV, ALIASES, MOVES, OVERWRITES, STORES, STRUCTURE, TOUCHES
 
 
 def tensor_of(node: Node) -> str:
@@ -28,7 +16,7 @@ def tensor_of(node: Node) -> str:
 
 def trips_ahead(node: Node) -> int:
     """How many trips' tiles a load brings at once, every so many trips."""
-    return node.payload[0] if node.op == "GmToL1Ahead" else 1
+    return node.payload[0] if node.op in MOVES and MOVES[node.op].several_trips else 1
 
 
 def is_half(graph: Graph, node: Node) -> bool:
@@ -57,20 +45,20 @@ class Selection:
         self.loops = {n.payload[0]: n for n in self.nodes if n.op == "PLoop"}
         self.stages = {n.payload[0]: n.payload[1] for n in self.nodes if n.op == "Stages"}
         self.skews = {n.payload[0]: n.payload[1] for n in self.nodes if n.op == "Skew"}
-        self.instructions = [n for n in self.nodes if n.op not in ALIAS and n.op not in STRUCTURE]
+        self.instructions = [n for n in self.nodes if n.op not in ALIASES and n.op not in STRUCTURE]
         self.readers = self._readers()
         self.cells = _Cells(self)
 
     def base(self, cls: int) -> int:
         """The class whose node made the value that `cls` stands for."""
-        while self.pick[cls].op in ALIAS:
+        while self.pick[cls].op in ALIASES:
             cls = self.pick[cls].children[0]
         return cls
 
     def chain(self, cls: int) -> list[Node]:
         """The nodes from `cls` down to the one that made its value."""
         out = [self.pick[cls]]
-        while out[-1].op in ALIAS:
+        while out[-1].op in ALIASES:
             out.append(self.pick[out[-1].children[0]])
         return out
 
@@ -142,7 +130,7 @@ class _Cells:
         self.up[self.find(a)] = self.find(b)
 
     def _join_node(self, chosen: Selection, n: Node) -> None:
-        if n.op in ALIAS:
+        if n.op in ALIASES:
             self.join(n.cls, n.children[0])
         elif n.op in OVERWRITES:
             self.join(n.cls, n.children[OVERWRITES[n.op]])

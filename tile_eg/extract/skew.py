@@ -6,7 +6,8 @@ Each core crossing on the way from a trip's start counts as many half trips as t
 
 from __future__ import annotations
 
-from tile_eg.extract.selection import OVERWRITES, STORES, Selection
+from tile_eg.extract.selection import Selection
+from tile_eg.ops.physical import OVERWRITES, STORES
 
 LIMIT = 12
 

@@ -14,8 +14,9 @@ from tile_eg.ir.kernel import Span, Tensor
 from tile_eg.ir.printed import Printed
 from tile_eg.ir.types import DType, Level
 from tile_eg.ops import elementwise
-
-AIC, AIV = "AIC", "AIV"
+from tile_eg.ops.physical import AIC as AIC
+from tile_eg.ops.physical import AIV as AIV
+from tile_eg.ops.physical import PIPES as PIPES
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,6 @@ class Gm:
 
 Operand = Union[Tile, Gm]
 
-PIPES = {
-    "gm_to_l1": (AIC, "MTE2"), "l1_to_l0a": (AIC, "MTE1"), "l1_to_l0b": (AIC, "MTE1"), "mmad": (AIC, "M"),
-    "fixpipe": (AIC, "FIX"), "gm_to_ub": (AIV, "MTE2"), "ub_to_gm": (AIV, "MTE3"),
-    "ub_to_l1": (AIV, "MTE3"), "l1_to_ub": (AIC, "MTE1"),
-}  # fmt: skip
 UNARY = (*(op.name for op in elementwise.UNARY.values() if op.native), "copy")
 BINARY = tuple(elementwise.BINARY)
 SCALAR = tuple(f"{op.name}s" for op in elementwise.BINARY.values() if op.with_scalar)

@@ -7,16 +7,13 @@ from dataclasses import dataclass
 
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.schedule import Schedule
+from tile_eg.ops.physical import MOVES, TERMS
 from tile_eg.report.schedule_tree import instruction, place_text
 from tile_eg.report.text import duration, table
 
 GRID = -1
 SHOWN = 8
 RESULTS = ("PProj", "PTProj")
-WORDS = {
-    "Keep": "resident", "NextIn": "made in place", "NextCp": "copied at the back edge", "VCopy": "a copy", "Give": "taken over",
-    "VDupIn": "filled",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -144,10 +141,12 @@ def option(node: Node, graph: Graph) -> str:
     if node.op in RESULTS:
         loop = node.payload[0]
         return f"loop {graph.values.variables[loop]} of {graph.trips[loop]}"
-    if node.op.startswith(("GmTo", "WsTo")) and any(m.op == "Keep" for m in graph.classes[node.cls]):
+    move = MOVES.get(node.op)
+    if move and move.source in ("GM", "WS") and any(m.op == "Keep" for m in graph.classes[node.cls]):
         return "reloaded"
-    share = next((p for p in node.payload if p in (0, 1)), None) if node.op in ("UBToGM", "UBToWS") else None
-    return WORDS.get(node.op) or instruction(node) + {None: "", 0: "/rows", 1: "/cols"}[share]
+    stored = move and move.instruction == "ub_to_gm"
+    share = next((p for p in node.payload if p in (0, 1)), None) if stored else None
+    return TERMS[node.op].word or instruction(node) + {None: "", 0: "/rows", 1: "/cols"}[share]
 
 
 def grid_option(grid: Node | None) -> str:
