@@ -11,6 +11,7 @@ from tile_eg.extract import LoopStep, Step
 from tile_eg.ir.index import ONE, ZERO, Expr, both, const, less, maximum, minimum, var
 from tile_eg.ir.program import Buffer, Instr, Loop, Node, Tile
 from tile_eg.ir.types import DType, Level
+from tile_eg.ops.physical import ALIASES
 
 if TYPE_CHECKING:
     from tile_eg.emit.lower import Lowering
@@ -148,7 +149,7 @@ class Products:
 
     def _is_zero(self, cls: int) -> Expr:
         chosen = self.pick[cls]
-        while chosen.op in ("Give", "Keep", "NextIn"):
+        while chosen.op in ALIASES:
             chosen = self.pick[chosen.children[0]]
         if chosen.op == "ZeroL0C":
             return ONE

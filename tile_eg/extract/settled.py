@@ -77,7 +77,8 @@ class _Settled:
     def _cell(self, n: Node) -> bool:
         """Whether a value may come into its cell like this: as in the schedule, else by a copy where there is one."""
         ways = self.graph.classes[n.cls]
-        if not any(w.op in ("Give", "NextIn", "NextCp") for w in ways):
+        taken = [w for w in ways if w.op in ("Give", "NextIn")]
+        if not taken and all(w.op != "NextCp" for w in ways):
             return True
-        copies = [w for w in ways if w.op not in ("Give", "NextIn")]
+        copies = [w for w in ways if w not in taken]
         return n.cls not in self.used and n in (copies or ways)

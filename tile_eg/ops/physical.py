@@ -95,7 +95,8 @@ class Vector(Term):
     `form` are those of the program, `fields` its other fields (scalar, bound, swap), all from the term's payload. `banks`: it
     reads its operands at the same time, so they are put into different bank groups of UB (None: one after the other). `in_place`
     counts the leading operands whose buffer the result may take (-1: any of them). `row_bytes` is a row of a spread vector.
-    `saves_room`: it needs less of UB than another way that takes the same time.
+    `saves_room`: it needs less of UB than another way that takes the same time. `says` is what operation its constructor names,
+    and at which argument.
     """
 
     kind: str = "elementwise"
@@ -106,6 +107,7 @@ class Vector(Term):
     in_place: int = 0
     row_bytes: int = 0
     saves_room: bool = False
+    says: tuple[str, int] | None = None
 
 
 def _load(name: str, instruction: str, source: str, **more: Any) -> Move:
@@ -132,8 +134,9 @@ def _choice(name: str, kind: str, number: str = "", **more: Any) -> Vector:
         fields["other"] = argument(2)
     banks = None if kind == "mask" else False
     return Vector(
-        name, kind="choice", instruction=lambda p: f"v{kind}_{p[0]}", fields=fields, banks=banks, **{"in_place": -1, **more}
-    )
+        name, kind="choice", instruction=lambda p: f"v{kind}_{p[0]}", fields=fields, banks=banks, says=("comparison", 0),
+        **{"in_place": -1, **more},
+    )  # fmt: skip
 
 
 def _named(prefix: str = "", suffix: str = "", at: int = 1) -> Of:
@@ -163,14 +166,14 @@ TERMS: dict[str, Term] = {
         Cube("MmadAcc", decision=True, overwrites=1),
         Cube("ZeroL0C"),
         Structure("L0", decision=True),
-        _elementwise("VUn", _named()),
-        _elementwise("VBin", _named(), banks=True),
-        _elementwise("VBinS", _named(suffix="s"), fields={"scalar": argument(2)}),
-        _elementwise("VBinR", _named(suffix="_rows"), 1, fields=_SWAP, banks=True),
-        _elementwise("VBinC", _named(suffix="_cols"), 1, form=always("rows"), fields=_SWAP, banks=True),
+        _elementwise("VUn", _named(), says=("unary", 1)),
+        _elementwise("VBin", _named(), banks=True, says=("binary", 1)),
+        _elementwise("VBinS", _named(suffix="s"), fields={"scalar": argument(2)}, says=("binary", 1)),
+        _elementwise("VBinR", _named(suffix="_rows"), 1, fields=_SWAP, banks=True, says=("binary", 1)),
+        _elementwise("VBinC", _named(suffix="_cols"), 1, form=always("rows"), fields=_SWAP, banks=True, says=("binary", 1)),
         _elementwise("VCast", always("vcast"), 0),
-        _reduction("VRed", lambda p: f"v{'row' if p[0] == 1 else 'col'}{p[1]}", "rows"),
-        _reduction("VRedBlock", _named("row", at=0), "blocks"),
+        _reduction("VRed", lambda p: f"v{'row' if p[0] == 1 else 'col'}{p[1]}", "rows", says=("reduction", 1)),
+        _reduction("VRedBlock", _named("row", at=0), "blocks", says=("reduction", 0)),
         _reduction("VRedMul", always("vrowdot"), "blocks", saves_room=True),
         Vector("VBrcb", kind="spread", instruction=always("vbrcb"), form=always("flat"), row_bytes=32),
         Vector("VBrcbTwice", kind="spread", instruction=always("vbrcb"), form=always("apart"), row_bytes=64),

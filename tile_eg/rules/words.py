@@ -8,15 +8,22 @@ from dataclasses import dataclass
 from tile_eg.errors import did_you_mean
 from tile_eg.ir.types import DTYPES
 from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
+from tile_eg.ops.physical import VECTOR
 from tile_eg.rules.sexpr import Form
 
+
+def _vector(operation: str) -> dict[str, int]:
+    """The vector instructions that name such an operation, and at which argument."""
+    return {name: term.says[1] for name, term in VECTOR.items() if term.says and term.says[0] == operation}
+
+
 _KINDS: tuple[tuple[str, Iterable[str], dict[str, int]], ...] = (
-    ("operation of one tile", UNARY, {"Un": 0, "SUn": 0, "VUn": 1}),
+    ("operation of one tile", UNARY, {"Un": 0, "SUn": 0} | _vector("unary")),
     ("operation of two tiles", BINARY,
-     {"Bin": 0, "BinR": 0, "BinC": 0, "BinS": 0, "SBin": 0, "VBin": 1, "VBinR": 1, "VBinC": 1, "VBinS": 1}),
-    ("reduction", REDUCE, {"Red": 1, "SRed": 0, "VRed": 1, "VRedBlock": 0}),
+     {"Bin": 0, "BinR": 0, "BinC": 0, "BinS": 0, "SBin": 0} | _vector("binary")),
+    ("reduction", REDUCE, {"Red": 1, "SRed": 0} | _vector("reduction")),
     ("comparison", COMPARE,
-     {"Cho": 0, "ChoS": 0, "ChoI": 0, "SCho": 0, "SChoI": 0, "VCho": 0, "VChoS": 0, "VChoI": 0, "VMask": 0, "VMaskI": 0}),
+     {"Cho": 0, "ChoS": 0, "ChoI": 0, "SCho": 0, "SChoI": 0} | _vector("comparison")),
     ("element type", DTYPES, {"Cast": 0, "SCast": 0, "K": 1, "Fill": 3}),
 )  # fmt: skip
 """What a text says, the texts that there are, and at which argument of which constructors it stands."""
