@@ -60,19 +60,21 @@ def _load(name: str) -> Chip:
     return _chip(_tables(name))
 
 
-def _tables(name: str) -> dict[str, Any]:
+@lru_cache(maxsize=32)
+def _tables(name: str) -> Mapping[str, Any]:
+    """A chip's tables over those of its base; shared by all who ask, so nobody changes them."""
     tables = tomllib.loads(files("tile_eg.chips").joinpath(f"{name}.toml").read_text("utf-8"))
     return _merge(_tables(tables.pop("base")), tables) if "base" in tables else tables
 
 
-def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> Mapping[str, Any]:
     out = dict(below)
     for key, value in above.items():
         out[key] = _merge(out[key], value) if isinstance(value, dict) and key in out else value
     return out
 
 
-def _chip(t: dict[str, Any]) -> Chip:
+def _chip(t: Mapping[str, Any]) -> Chip:
     hertz = t["clock_mhz"] * 1e6
     return Chip(
         **{

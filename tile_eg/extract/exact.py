@@ -12,6 +12,7 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
 from tile_eg.extract.selection import is_half
+from tile_eg.extract.solver import load_cp_model
 from tile_eg.ops.physical import STORES, VECTOR
 
 Settled = Callable[[Graph, list[Node], int], Iterable[Node]]
@@ -127,7 +128,7 @@ class Exact:
         model.minimise_time()
 
     def _solve(self, model: Model, out: Extraction) -> list[Node] | None:
-        from ortools.sat.python import cp_model
+        cp_model = load_cp_model()
 
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = self.workers

@@ -10,6 +10,7 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
 from tile_eg.extract.schedule import Storage
+from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.types import Level
 
 ROLE = {
@@ -38,7 +39,7 @@ def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> 
 
 def _without_bounds(graph: Graph, chip: Chip, pricer: Pricer) -> Overflow | None:
     """The overflow of the best schedule that ignores capacity."""
-    from ortools.sat.python import cp_model
+    cp_model = load_cp_model()
 
     model = Model(graph, chip, pricer, capacity=False)
     model.minimise_time()

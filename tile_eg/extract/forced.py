@@ -14,6 +14,7 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
 from tile_eg.extract.schedule import Schedule
+from tile_eg.extract.solver import load_cp_model
 
 TRIES = 8
 
@@ -72,7 +73,7 @@ class Forced:
         return self.models[capacity]
 
     def _solve(self, model: Model) -> list[Node] | None:
-        from ortools.sat.python import cp_model
+        cp_model = load_cp_model()
 
         solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1

@@ -13,6 +13,7 @@ from tile_eg.extract.laws import laws
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, REFILL, THERE
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole, trips_ahead
+from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.program import AIC
 from tile_eg.ir.types import Level
 from tile_eg.ops.physical import STAGED, STORES, TOUCHES
@@ -34,7 +35,7 @@ class Model:
     """A CP-SAT model of a graph. `chosen[n.index]` is true where node n is part of the schedule."""
 
     def __init__(self, graph: Graph, chip: Chip, pricer: Pricer, capacity: bool = True) -> None:
-        from ortools.sat.python import cp_model
+        cp_model = load_cp_model()
 
         self.graph, self.chip = graph, chip
         self.cp: Any = cp_model.CpModel()
