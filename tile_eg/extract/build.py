@@ -29,6 +29,11 @@ def step_price(chosen: Selection, prices: list[Price], node: Node) -> Price:
     return Price({"AIC.M": max(cut.cycles.values(), default=0)}, cut.works)
 
 
+def _fills(node: Node) -> bool:
+    """Whether a node only puts a constant into a buffer."""
+    return node.op == "ZeroL0C" or (node.op in VECTOR and VECTOR[node.op].kind == "fill")
+
+
 class Builder:
     """Builds the schedule of one choice. Refused where it has no order or a cell would need two shapes."""
 
@@ -42,6 +47,7 @@ class Builder:
         self.lag: dict[int, int] = defaultdict(int)
         self.storages: dict[int, Storage] = {}
         self.ids: dict[object, int] = {}
+        self.begun: set[int] = set()
         self.targets = self._targets()
 
     def build(self) -> Schedule:
@@ -80,6 +86,11 @@ class Builder:
         new.ahead, new.region = ahead, node.region
         new.span = self.graph.values.spans.get(place.tile.term) if place.tile.term else None
         old = self.storages.setdefault(sid, new)
+        if _fills(node):
+            self.begun |= {sid} if old is new else set()
+        elif sid in self.begun:  # one constant may begin several buffers, and has the name of one of them
+            old.name = new.name
+            self.begun.remove(sid)
         if (old.level, old.rows, old.cols, old.dtype, old.share) != (new.level, r, c, new.dtype, new.share):
             raise Refused("cell", f"one cell as {old.rows}x{old.cols} {old.dtype} and {r}x{c} {new.dtype}", self._cell_nodes(sid))
         return sid
@@ -98,7 +109,7 @@ class Builder:
             return self.targets[span.file, span.line]
         if node.op in SPREAD:
             return f"{self._source_name(node)}_blocks"
-        return "constant" if node.op in VECTOR and VECTOR[node.op].kind == "fill" else self._source_name(node)
+        return "constant" if node.op in VECTOR and _fills(node) else self._source_name(node)
 
     def _source_name(self, node: Node) -> str:
         """The name of the first value that a node reads, constants aside."""

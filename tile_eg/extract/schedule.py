@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Union
 
 from tile_eg.egraph import Graph, Node
@@ -123,6 +125,16 @@ class Schedule:
     def loops(self) -> bool:
         """Whether a block has loops."""
         return any(isinstance(item, LoopStep) for item in self.top)
+
+    @cached_property
+    def labels(self) -> dict[int, str]:
+        """A name for each storage that no other one in its memory has: its buffer's in the source, and a number behind it."""
+        counts: Counter[tuple[str, Level]] = Counter()
+        out = {}
+        for sid, s in self.storages.items():
+            counts[s.name, s.level] += 1
+            out[sid] = s.name + (str(n) if (n := counts[s.name, s.level]) > 1 else "")
+        return out
 
     def before_tiles(self, item: Item) -> bool:
         """Whether a launch block does this once, before the tiles that it goes through."""

@@ -102,10 +102,10 @@ def subject(schedule: Schedule, node: Node) -> str:
 
 
 def distinct_subject(schedule: Schedule, node: Node) -> str:
-    """What a choice is about, with its line where several choices of one name differ: `o in UB/rows, line 46`."""
+    """What a choice is about, with its line where there are several of one name: `o in UB/rows, line 46`."""
     graph, about = schedule.graph, subject(schedule, node)
-    alike = [(n, tuple(others)) for n, others in open_choices(schedule) if subject(schedule, n) == about]
-    if len({(option(n, graph), others) for n, others in alike}) < 2:
+    alike = [n for n, _ in open_choices(schedule) if subject(schedule, n) == about]
+    if len(alike) < 2:
         return about
     place = graph.where.get(node.cls)
     span = graph.values.spans.get(place.tile.term) if place and place.tile.term else None
@@ -113,7 +113,8 @@ def distinct_subject(schedule: Schedule, node: Node) -> str:
 
 
 def _state(graph: Graph, node: Node) -> str:
-    place = graph.where.get(node.children[0])
+    places = (graph.where.get(c) for c in reversed(node.children))  # what a trip leaves; what it begins with may be a constant
+    place = next((p for p in places if p), None)
     return value_name(graph, place) if place else f"state {node.payload[1]}"
 
 

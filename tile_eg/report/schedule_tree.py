@@ -130,7 +130,7 @@ def cuts(schedule: Schedule, node: Node) -> list[Node]:
 
 
 def _name(schedule: Schedule, storage: StorageId) -> str:
-    return storage if isinstance(storage, str) else schedule.storages[storage].name
+    return storage if isinstance(storage, str) else schedule.labels[storage]
 
 
 def lies(schedule: Schedule, storage: StorageId) -> str:
