@@ -37,7 +37,7 @@ def profile(values: Values, chip: Chip, held: tuple[Theory, ...], budget: Budget
     names = {r.name: r.ruleset for t in held for r in t.rules}
     commands = [alone(text, names) for t in held for text in t.text] + [f"(ruleset {NOTHING})"] + commands_of(values, chip)[1]
     for i in range(0, len(commands), CHUNK):
-        _run(egraph, "\n".join(commands[i : i + CHUNK]))
+        native.run(egraph, "\n".join(commands[i : i + CHUNK]))
     run = _Run(egraph, names)
     for phase in PHASES:
         run.phase(phase, budget or Budget())
@@ -87,9 +87,5 @@ class _Run:
 
     def _timed(self, ruleset: str) -> tuple[float, Any]:
         start = time.thread_time()
-        report = _run(self.egraph, f"(run-schedule (run {ruleset}))")[0].report
+        report = native.run(self.egraph, f"(run-schedule (run {ruleset}))")[0].report
         return time.thread_time() - start, report
-
-
-def _run(egraph: Any, commands: str) -> list:
-    return egraph.run_program(*egraph.parse_program(commands))

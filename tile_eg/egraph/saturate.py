@@ -75,10 +75,8 @@ _bases: dict[tuple[Theory, ...], Any] = {}
 
 def _run(egraph: Any, commands: str) -> list:
     try:
-        return egraph.run_program(*egraph.parse_program(commands))
-    except BaseException as e:  # egglog's errors can be Rust panics
-        if isinstance(e, KeyboardInterrupt):
-            raise
+        return native.run(egraph, commands)
+    except RuntimeError as e:
         raise RuntimeError(f"the e-graph refused {commands[:200]!r}: {e}") from e
 
 
