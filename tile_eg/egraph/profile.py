@@ -56,17 +56,16 @@ class _Run:
 
     def phase(self, name: str, budget: Budget) -> None:
         """The rounds of a phase, until no rule changes anything or its budget is reached."""
-        start, before = time.perf_counter(), self.rows
+        most = self.rows + budget.rows
         for _ in range(ONCE.get(name, budget.rounds)):
-            changed = [self._ruleset(r) for r in PHASES[name]]
-            spent = time.perf_counter() - start
-            if not any(changed) or spent > budget.seconds or self.rows - before > budget.rows:
+            changed = [self._ruleset(r, most) for r in PHASES[name]]
+            if not any(changed) or self.rows > most:
                 break
 
-    def _ruleset(self, ruleset: str) -> bool:
+    def _ruleset(self, ruleset: str, most: int) -> bool:
         changed = self._once(self.rulesets.get(ruleset, ()))
         again = changed and ruleset in SATURATED
-        while again:
+        while again and self.rows <= most:
             again = self._once(self.rulesets[ruleset])
         return changed
 
