@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import os
+import subprocess
 import sys
 import time
 from itertools import count
@@ -58,6 +60,60 @@ def test_a_kernel_becomes_the_same_however_long_it_takes(name: str, request: pyt
     assert next(ticks) > 10_000 and slow.seconds > 10_000
     assert (slow.source, slow.host, str(slow.program)) == (usual.source, usual.host, str(usual.program))
     assert [p.stopped_by for p in slow.phases] == [p.stopped_by for p in usual.phases]
+
+
+RUNAWAY = """
+#include <dlfcn.h>
+#include <time.h>
+#include <sys/time.h>
+static long looks;
+static int ahead(clockid_t id, timespec* t) {
+    static auto* real = reinterpret_cast<int (*)(clockid_t, timespec*)>(dlsym(RTLD_NEXT, "clock_gettime"));
+    int done = real(id, t);
+    t->tv_sec += 50 * __sync_add_and_fetch(&looks, 1);
+    return done;
+}
+extern "C" int clock_gettime(clockid_t id, timespec* t) noexcept { return ahead(id, t); }
+extern "C" time_t time(time_t* out) noexcept {
+    timespec t;
+    ahead(CLOCK_REALTIME, &t);
+    return out ? *out = t.tv_sec : t.tv_sec;
+}
+extern "C" int gettimeofday(timeval* out, void*) noexcept {
+    timespec t;
+    ahead(CLOCK_REALTIME, &t);
+    *out = {t.tv_sec, t.tv_nsec / 1000};
+    return 0;
+}
+"""
+"""The clocks of the C library, fifty seconds further at each look: for egglog and the solver, whose own no test can reach."""
+COMPILE = """
+import sys, time
+from pathlib import Path
+from tile_eg.compiler import lower
+from tile_eg.frontend.text import load_text
+
+print(time.time() - time.time() < -40)
+for file in sys.argv[1:]:
+    made = lower(load_text(Path(file).read_text(), file).instantiate({}))
+    print(made.source, made.host, made.program)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="another library is put before the C library's as Linux does it")
+def test_no_library_looks_at_a_clock_to_decide_either(tmp_path: Path) -> None:
+    (tmp_path / "clock.cpp").write_text(RUNAWAY)
+    subprocess.run(
+        ["g++", "-shared", "-fPIC", "-o", tmp_path / "clock.so", tmp_path / "clock.cpp", "-ldl"], check=True, capture_output=True
+    )
+    command = [sys.executable, "-c", COMPILE, *(str(EXAMPLES / f"{n}.tile") for n in ("gemm", "flash_attention"))]
+    usual, runaway = (
+        subprocess.run(command, env=os.environ | more, capture_output=True, text=True, check=True).stdout.split("\n", 1)
+        for more in ({}, {"LD_PRELOAD": str(tmp_path / "clock.so")})
+    )
+    assert (usual[0], runaway[0]) == ("False", "True")
+    assert runaway[1] == usual[1]
 
 
 def reads_a_clock(source: str) -> bool:
