@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN     := $(VENV)/bin
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test quick lint bench mutants validate targets rules golden readme clean
+.PHONY: demo test quick long lint bench mutants validate targets rules golden readme clean
 
 $(VENV)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -20,7 +20,10 @@ test: lint
 	$(PYTEST)
 
 quick: $(VENV)/.ready
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -m 'not slow and not long'
+
+long: $(VENV)/.ready
+	$(PYTEST) -m long
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

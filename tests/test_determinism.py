@@ -9,8 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.orders import differing
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 QUICK = ("softmax", "gemm_exp")
+SMALL = [str(seed) for seed in (3, 5, 7, 11, 14, 16, 19, 24, 26, 27, 28, 627)]
+"""Seeds of random kernels that compile in a tenth of a second, and one that once went wrong behind others."""
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -39,3 +43,15 @@ def test_an_example_does_not_depend_on_those_compiled_before_it(tmp_path: Path) 
     names = sorted(f.stem for f in EXAMPLES.glob("*.tile"))
     together = emitted(7, EXAMPLES, *names)
     assert together == "".join(emitted(40 + n, tmp_path, name) for n, name in enumerate(names))
+
+
+def test_small_kernels_become_the_same_in_any_order() -> None:
+    assert differing(SMALL, 4) == []
+
+
+@pytest.mark.long
+def test_a_hundred_kernels_become_the_same_in_any_order() -> None:
+    """More compilations in one process than the whole suite has."""
+    names = [*map(str, range(86)), "627", "755", "858", *sorted(f.stem for f in EXAMPLES.glob("*.tile"))]
+    assert len(names) >= 100
+    assert differing(names, 8) == []

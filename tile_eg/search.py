@@ -30,7 +30,7 @@ class Effort:
 EFFORTS = {
     "none": Effort(1, "greedy", sizes=1),
     "quick": Effort(3, "exact"),
-    "full": Effort(12, "exact", (("seconds", 10.0), ("total", 15.0), ("refusals", 200)), sizes=12),
+    "full": Effort(12, "exact", (("work", 10.0), ("total", 15.0), ("refusals", 200)), sizes=12),
 }
 
 

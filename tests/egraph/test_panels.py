@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,8 @@ kernel columns[M=64, N=64](X: f32[M, N]) -> Y: f32[M, N] {
 }
 """
 
+A_LOOP_CALLED_PANEL = re.sub(r"\bk\b", "panel", GEMM)
+
 
 def inputs(k):
     random = np.random.default_rng(3)
@@ -55,7 +59,9 @@ def inputs(k):
 
 
 @pytest.mark.parametrize("panels", [2, 4])
-@pytest.mark.parametrize("text", [GEMM, SOFTMAX, GATED, RELU_CAST, CHAIN, COLUMNS, FIBONACCI.replace("M=32", "M=64")])
+@pytest.mark.parametrize(
+    "text", [GEMM, SOFTMAX, GATED, RELU_CAST, CHAIN, COLUMNS, A_LOOP_CALLED_PANEL, FIBONACCI.replace("M=32", "M=64")]
+)
 def test_panels_have_the_meaning_of_the_whole(text, panels):
     k = kernel(text)
     parted = in_panels(to_values(k), panels)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.extract.kernels import CHIP, GATED, ONE_VALUE_TWO_TENSORS, TRICKY, graph_of, kernel
 from tile_eg.egraph import Budget, saturate
+from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.rules import Theory, read_theory, theories
 
@@ -47,6 +48,20 @@ def test_every_phase_ends_by_itself(name):
 def test_a_budget_that_is_reached_is_reported():
     graph = saturate(to_values(kernel(ONE_VALUE_TWO_TENSORS)), CHIP, Budget(rounds=3))
     assert any(p.stopped_by == "3 rounds" for p in graph.phases)
+
+
+ENDLESS = """
+(relation Counted (i64))
+(Counted 0)
+(rule ((Counted n)) ((Counted (+ n 1))) :ruleset facts :name "count-on" :law fact)
+"""
+
+
+def test_rules_without_an_end_are_stopped_by_the_rows_that_they_add():
+    held = with_rule(ENDLESS)
+    with pytest.raises(TileError, match="the phase 'facts' was stopped at 2000 new rows") as caught:
+        saturate(to_values(kernel(ONE_VALUE_TWO_TENSORS)), CHIP, Budget(rows=2000, matches=100), held)
+    assert "rule 'count-on' matched most often" in caught.value.help
 
 
 def test_matches_are_counted_by_rule():

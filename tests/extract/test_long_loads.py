@@ -13,7 +13,7 @@ from tile_eg.emit.lower import plan
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
-from tile_eg.ir.program import Instr, Loop
+from tile_eg.ir.program import Instr, Loop, walk
 from tile_eg.ir.types import Level
 
 GEMM = """
@@ -57,6 +57,13 @@ def test_its_loop_becomes_one_over_these_loads_and_one_over_the_trips():
     load, inner = outer.body
     assert isinstance(load, Instr) and load.op == "gm_to_l1"
     assert isinstance(inner, Loop) and outer.trips * inner.trips == next(x.trips for x in schedule.top if hasattr(x, "trips"))
+
+
+def test_its_loops_have_names_of_their_own():
+    inner = GEMM[GEMM.index("  for k in") : GEMM.index("  C[")]
+    schedule = best(GEMM.replace(inner, f"  for k_by4_in in serial(2) {{\n{inner}  }}\n"))
+    names = [n.var for n in walk(plan(schedule, CHIP).cube) if isinstance(n, Loop)]
+    assert "k_by4_in" in names and "k_by4_panel" in names and len(names) == len(set(names))
 
 
 def test_its_price_is_shared_by_the_trips():

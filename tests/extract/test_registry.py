@@ -61,7 +61,7 @@ def test_what_is_no_extractor_is_refused(name: str, words: str) -> None:
 
 
 def test_settings_reach_the_extractor() -> None:
-    assert make_extractor("exact", {"seconds": 1.5}).seconds == 1.5  # type: ignore[attr-defined]
+    assert make_extractor("exact", {"work": 1.5}).work == 1.5  # type: ignore[attr-defined]
 
 
 def test_greedy_takes_the_next_legal_choice_where_its_own_is_not() -> None:

@@ -79,7 +79,7 @@ class Using(Exact):
     name = "using"
 
     def __init__(self, rule: str) -> None:
-        super().__init__(seconds=5.0)
+        super().__init__(work=5.0)
         self.rule = rule
 
     def aim(self, model: Model) -> None:

@@ -24,7 +24,7 @@ from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import BLOCK, SUB, const
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.values import Values
-from tile_eg.rules import Theory, theories
+from tile_eg.rules import Theory, native, theories
 
 Row = tuple[Any, ...]
 HELD = {*VALUES, "P", "PT", "Outs"}
@@ -118,7 +118,7 @@ def nothing(_: Any) -> None:
 
 
 def _read(kernel: Kernel, egraph: Any, encoder: Encoder) -> World:
-    functions = egraph.freeze().functions
+    functions = native.functions(egraph)
     i64, string = egraph.value_to_i64, egraph.value_to_string
     index = {r.output: const(i64(r.inputs[0])) for r in functions["IC"].rows} if "IC" in functions else {}
     if "Ix" in functions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tile_eg.rules import Theory
+from tile_eg.rules import Theory, native
 
 VALUE_RULES = ("nest", "algebra", "tiling")
 ROUNDS = 3
@@ -20,21 +20,15 @@ def blame(new_egraph: Callable[[], Any], commands: Sequence[str], theories: Sequ
     names = [r.name for t in theories for r in t.rules if r.ruleset in VALUE_RULES]
     for theory in theories:
         for text in theory.text:
-            _run(egraph, alone(text, names))
+            native.run(egraph, alone(text, names))
     for command in commands:
-        _run(egraph, command)
+        native.run(egraph, command)
     for name in names * ROUNDS:
         try:
-            _run(egraph, f"(run-schedule (seq (run {ruleset_of(name)}) (saturate (run facts))))")
-        except BaseException as e:  # egglog's errors can be Rust panics
-            if isinstance(e, KeyboardInterrupt):
-                raise
+            native.run(egraph, f"(run-schedule (seq (run {ruleset_of(name)}) (saturate (run facts))))")
+        except RuntimeError:
             return name
     return None
-
-
-def _run(egraph: Any, command: str) -> None:
-    egraph.run_program(*egraph.parse_program(command))
 
 
 def ruleset_of(name: str) -> str:

@@ -119,7 +119,7 @@ class Encoder:
     def term(self, t: Term) -> str:
         if t not in self.names:
             body = getattr(self, f"_{t.op}")(t)
-            name = f"${t.op[0]}{len(self.names)}"
+            name = f"${len(self.names)}{t.op[0]}"  # ends in no digit: see rules/naming.py
             self.lines.append(f"(let {name} {body})")
             self.names[t] = name
             self._facts(t, name)

@@ -10,6 +10,7 @@ from typing import Any
 from tile_eg.egraph.encode import Encoder
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.types import DTYPES, DType
+from tile_eg.rules import native
 
 VALUES = ("V", "T", "S", "St", "Lp")
 Class = tuple[str, Any]
@@ -62,7 +63,7 @@ class Members:
 
 def read_members(egraph: Any, encoder: Encoder) -> Members:
     """All terms of values, versions, loops and scalar expressions in an e-graph."""
-    functions = egraph.freeze().functions
+    functions = native.functions(egraph)
     decode = _decoders(egraph, encoder, functions)
     classes: dict[Class, list[Member]] = defaultdict(list)
     for op in sorted(functions):

@@ -12,6 +12,7 @@ from typing import Any
 from tile_eg.egraph.deeper import reachable
 from tile_eg.egraph.rewritten import over_blocks
 from tile_eg.ir.index import BLOCK, Expr, const, maximum, minimum, var
+from tile_eg.ir.tasks import free_names
 from tile_eg.ir.values import VERSIONS, WRITES, Builder, Term, Values, first_version
 
 ROWS, COLS, NONE = "rows", "cols", "none"
@@ -81,7 +82,8 @@ class _Splitter:
         self.unknown: set[tuple[int, int]] = set()
         self.done: dict[tuple[Term, str], Term] = {}
         self.outputs = [t.args[0] for t in (first_version(o) for o in values.outputs)]
-        self.start = (panel or var(VARIABLE)) * self.height
+        self.variable = free_names((VARIABLE,), values.variables.values())[VARIABLE]
+        self.start = (panel or var(self.variable)) * self.height
 
     def rebuilt(self) -> tuple[Term, ...]:
         """The last versions of the outputs, of one panel."""
@@ -106,7 +108,7 @@ class _Splitter:
         loop = self.builder.make("loop", self.loop, self.panels, tuple(zip(given, after, strict=True)), 0)
         outputs = tuple(self.builder.make("tproj", loop, k) for k in range(len(after)))
         parents = {inner: around or self.loop for inner, around in v.parents.items()} | {self.loop: 0}
-        trips, variables = v.trips | {self.loop: self.panels}, v.variables | {self.loop: VARIABLE}
+        trips, variables = v.trips | {self.loop: self.panels}, v.variables | {self.loop: self.variable}
         return self._told(outputs=outputs, parents=parents, trips=trips, variables=variables)
 
     def _told(self, **changed: Any) -> Values:

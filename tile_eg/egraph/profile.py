@@ -37,7 +37,7 @@ def profile(values: Values, chip: Chip, held: tuple[Theory, ...], budget: Budget
     names = {r.name: r.ruleset for t in held for r in t.rules}
     commands = [alone(text, names) for t in held for text in t.text] + [f"(ruleset {NOTHING})"] + commands_of(values, chip)[1]
     for i in range(0, len(commands), CHUNK):
-        _run(egraph, "\n".join(commands[i : i + CHUNK]))
+        native.run(egraph, "\n".join(commands[i : i + CHUNK]))
     run = _Run(egraph, names)
     for phase in PHASES:
         run.phase(phase, budget or Budget())
@@ -56,17 +56,16 @@ class _Run:
 
     def phase(self, name: str, budget: Budget) -> None:
         """The rounds of a phase, until no rule changes anything or its budget is reached."""
-        start, before = time.perf_counter(), self.rows
+        most = self.rows + budget.rows
         for _ in range(ONCE.get(name, budget.rounds)):
-            changed = [self._ruleset(r) for r in PHASES[name]]
-            spent = time.perf_counter() - start
-            if not any(changed) or spent > budget.seconds or self.rows - before > budget.rows:
+            changed = [self._ruleset(r, most) for r in PHASES[name]]
+            if not any(changed) or self.rows > most:
                 break
 
-    def _ruleset(self, ruleset: str) -> bool:
+    def _ruleset(self, ruleset: str, most: int) -> bool:
         changed = self._once(self.rulesets.get(ruleset, ()))
         again = changed and ruleset in SATURATED
-        while again:
+        while again and self.rows <= most:
             again = self._once(self.rulesets[ruleset])
         return changed
 
@@ -87,9 +86,5 @@ class _Run:
 
     def _timed(self, ruleset: str) -> tuple[float, Any]:
         start = time.thread_time()
-        report = _run(self.egraph, f"(run-schedule (run {ruleset}))")[0].report
+        report = native.run(self.egraph, f"(run-schedule (run {ruleset}))")[0].report
         return time.thread_time() - start, report
-
-
-def _run(egraph: Any, commands: str) -> list:
-    return egraph.run_program(*egraph.parse_program(commands))

@@ -43,15 +43,16 @@ ONCE = {"algebra": 3}  # rounds of phases that would not end by themselves
 
 @dataclass(frozen=True)
 class Budget:
-    """Where a phase stops even if it is not saturated: rows that it adds to the e-graph, rounds, seconds.
+    """Where a phase stops even if it is not saturated: rows that it adds to the e-graph, and rounds. Never seconds: one input has
+    one text, on any machine.
 
-    The rows are counted after every `every` rounds.
+    The rows are counted after every `every` rounds, and whenever rules have matched `matches` times since.
     """
 
     rows: int = 60_000
     rounds: int = 60
-    seconds: float = 20.0
     every: int = 8
+    matches: int = 5_000
 
 
 @dataclass
@@ -75,10 +76,8 @@ _bases: dict[tuple[Theory, ...], Any] = {}
 
 def _run(egraph: Any, commands: str) -> list:
     try:
-        return egraph.run_program(*egraph.parse_program(commands))
-    except BaseException as e:  # egglog's errors can be Rust panics
-        if isinstance(e, KeyboardInterrupt):
-            raise
+        return native.run(egraph, commands)
+    except RuntimeError as e:
         raise RuntimeError(f"the e-graph refused {commands[:200]!r}: {e}") from e
 
 
@@ -113,32 +112,59 @@ def rows_of(egraph: Any) -> int:
 
 
 def _run_phase(egraph: Any, name: str, budget: Budget) -> Phase:
-    phase = Phase(name)
-    start, before = time.perf_counter(), rows_of(egraph)
-    schedule = " ".join(f"(saturate (run {r}))" if r in SATURATED else f"(run {r})" for r in PHASES[name])
-    rounds = ONCE.get(name, budget.rounds)
-    while phase.rounds < rounds:
-        report = _run(egraph, f"(run-schedule (seq {schedule}))")[0].report
-        phase.rounds += 1
-        for rule, n in report.num_matches_per_rule.items():
-            phase.matches[rule] = phase.matches.get(rule, 0) + n
-        for rule, t in report.search_and_apply_time_per_rule.items():
-            phase.rule_seconds[rule] = phase.rule_seconds.get(rule, 0.0) + t.total_seconds()
-        phase.seconds = time.perf_counter() - start
-        if not report.updated:
-            break
-        if phase.seconds > budget.seconds:
-            phase.stopped_by = f"{budget.seconds:g} s"
-            break
-        if phase.rounds % budget.every == 0 and rows_of(egraph) - before > budget.rows:
-            phase.stopped_by = f"{budget.rows} new rows"
-            break
-    else:
-        phase.stopped_by = "" if name in ONCE else f"{rounds} rounds"
+    start, run = time.perf_counter(), _Run(egraph, Phase(name), budget)
+    phase, rounds = run.phase, ONCE.get(name, budget.rounds)
+    while phase.rounds < rounds and run.round() and not run.full:
+        pass
+    if run.full:
+        phase.stopped_by = f"{budget.rows} new rows"
+    elif phase.rounds == rounds and run.changed and name not in ONCE:
+        phase.stopped_by = f"{rounds} rounds"
     phase.rows = rows_of(egraph)
-    phase.added = phase.rows - before
+    phase.added = phase.rows - run.before
     phase.seconds = time.perf_counter() - start
     return phase
+
+
+class _Run:
+    """The rounds of a phase. `full` says that it added more rows than it may, `changed` that its last round changed anything."""
+
+    def __init__(self, egraph: Any, phase: Phase, budget: Budget) -> None:
+        self.egraph, self.phase, self.budget = egraph, phase, budget
+        self.before, self.unseen = rows_of(egraph), 0
+        self.full = self.changed = False
+
+    def round(self) -> bool:
+        """Every ruleset of the phase once, or to its end; whether any of them changed anything."""
+        changed = [self._to_its_end(r) if r in SATURATED else self._once(r) for r in PHASES[self.phase.name] if not self.full]
+        self.phase.rounds += 1
+        self.changed = any(changed)
+        if self.changed and self.phase.rounds % self.budget.every == 0:
+            self._count()
+        return self.changed
+
+    def _to_its_end(self, ruleset: str) -> bool:
+        """egglog's own `saturate` knows no end but this one, and rules of a user's may have none."""
+        changed = again = self._once(ruleset)
+        while again and not self.full:
+            again = self._once(ruleset)
+        return changed
+
+    def _once(self, ruleset: str) -> bool:
+        report = _run(self.egraph, f"(run-schedule (run {ruleset}))")[0].report
+        matches, seconds = self.phase.matches, self.phase.rule_seconds
+        for rule, n in report.num_matches_per_rule.items():
+            matches[rule] = matches.get(rule, 0) + n
+            self.unseen += n
+        for rule, t in report.search_and_apply_time_per_rule.items():
+            seconds[rule] = seconds.get(rule, 0.0) + t.total_seconds()
+        if self.unseen > self.budget.matches:
+            self._count()
+        return bool(report.updated)
+
+    def _count(self) -> None:
+        self.unseen = 0
+        self.full = rows_of(self.egraph) - self.before > self.budget.rows
 
 
 class Watch:
@@ -255,13 +281,19 @@ def _explained(error: RuntimeError, commands: list[str], held: tuple[Theory, ...
     return RuntimeError(what if name else str(error))
 
 
+def _busiest(phase: Phase) -> str:
+    """The rule of a phase that has most to do with the rows that it added."""
+    name, times = max(phase.matches.items(), key=lambda m: m[1])
+    return f"rule '{name}' matched most often, {times} times"
+
+
 def _nothing(graph: Graph) -> TileError:
     """The error for a graph without a schedule: the first value without instructions, or the budget that was too small."""
     stopped = [p for p in graph.phases if p.stopped_by]
     notes = tuple((f"the phase '{p.name}' was stopped at {p.stopped_by}, before all rules had run", None) for p in stopped)
     if stopped:
-        fuel = any("rows" in p.stopped_by for p in stopped)
-        help = "let the phases add more rows: a larger --fuel, or none" if fuel else ""
+        fuel = [p for p in stopped if "rows" in p.stopped_by]
+        help = f"let the phases add more rows: a larger --fuel, or none; {_busiest(fuel[0])}" if fuel else ""
         return TileError("no instruction sequence was found that computes this kernel", help=help, notes=notes)
     stuck = list(dict.fromkeys(described(t, graph.values) for t in graph.unanswered))
     help = f"no rule gives instructions for {stuck[0]}" if stuck else "no rule answers the kernel's outputs"

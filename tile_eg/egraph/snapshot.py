@@ -13,7 +13,7 @@ from tile_eg.ir.index import Expr, const
 from tile_eg.ir.types import DTYPES, DType, Level
 from tile_eg.ir.values import Term, Values
 from tile_eg.ops.physical import TERMS
-from tile_eg.rules import Rule, Theory
+from tile_eg.rules import Rule, Theory, native
 
 WRITES = ["Store", "Accumulate"]
 GRID = ["Blocks", "Persistent", "Parts", "Added", "Strips"]
@@ -128,7 +128,7 @@ class _Reader:
 
     def __init__(self, egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule]) -> None:
         self.egraph, self.encoder, self.values, self.rules = egraph, encoder, values, rules
-        self.functions = egraph.freeze().functions
+        self.functions = native.functions(egraph)
         self.total = sum(len(f.rows) for f in self.functions.values())
         i64, string = egraph.value_to_i64, egraph.value_to_string
         self.share = {r.output: WHOLE for r in self.of("Whole")} | {r.output: i64(r.inputs[0]) for r in self.of("Split")}

@@ -16,7 +16,7 @@ from tile_eg.extract.pricing import choice_form
 from tile_eg.extract.schedule import Item, StorageId
 from tile_eg.ir.index import ONE, SUB, ZERO, Expr, both, const, less, substitute, var
 from tile_eg.ir.program import AIC, AIV, Buffer, Gm, Instr, Loop, Node, Operand, Program, Tile, When
-from tile_eg.ir.tasks import renamed
+from tile_eg.ir.tasks import free_names, renamed
 from tile_eg.ir.types import Level
 from tile_eg.ops.physical import TERMS, Cube, Move, Vector
 
@@ -101,10 +101,17 @@ class Lowering:
         if item.ahead == 1:
             until = self.trips(item) + item.skew if item.loop in self.values.counts else None
             return Loop(name, item.trips + item.skew, body, until=until)
-        panel, inside = var(f"{name}_panel"), var(f"{name}_in")
+        panel, inside = self._panels(item.loop)
         loads = renamed(tuple(n for n in body if self._brings_several(n)), {name: panel * item.ahead})
         rest = renamed(tuple(n for n in body if not self._brings_several(n)), {name: panel * item.ahead + inside})
         return Loop(str(panel), item.trips // item.ahead, (*loads, Loop(str(inside), item.ahead, rest)))
+
+    def _panels(self, loop: int) -> tuple[Expr, Expr]:
+        """Which load of several trips' tiles it is, and which of these trips."""
+        names = self.values.variables
+        wanted = f"{names[loop]}_panel", f"{names[loop]}_in"
+        free = free_names(wanted, names.values())
+        return var(free[wanted[0]]), var(free[wanted[1]])
 
     def _brings_several(self, node: Node) -> bool:
         return isinstance(node, Instr) and node.op == "gm_to_l1" and isinstance(node.dst, Tile) and node.dst.buffer in self.ahead
@@ -163,7 +170,7 @@ class Lowering:
     def tile(self, sid: StorageId) -> Tile:
         """The whole current slot of a storage; of one that holds several trips' tiles, where this trip's begins."""
         s = self.schedule.storages[sid]  # type: ignore[index]
-        at = var(f"{self.values.variables[s.region]}_in") * (s.cols // s.ahead) if s.ahead > 1 else ZERO
+        at = self._panels(s.region)[1] * (s.cols // s.ahead) if s.ahead > 1 else ZERO
         return Tile(self.names[sid], self._turn(s), col=at)  # type: ignore[index]
 
     def _turn(self, s: Storage) -> Expr:
@@ -175,7 +182,7 @@ class Lowering:
         if s.ring == 0:
             return self.turns(1, s.slots) % s.slots
         name, trips = self.values.variables[s.ring], self.values.trips[s.ring] // s.ahead
-        trip = var(f"{name}_panel") if s.ahead > 1 else var(name)
+        trip = self._panels(s.ring)[0] if s.ahead > 1 else var(name)
         alone = self.values.parents[s.ring] != 0 or s.ring in self.values.counts
         return (trip if alone else trip + self.turns(trips, s.slots)) % s.slots
 

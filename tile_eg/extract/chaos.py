@@ -15,7 +15,7 @@ class Random(Exact):
     as_found = True
 
     def __init__(self, seed: int = 0, refusals: int = 40) -> None:
-        super().__init__(seconds=5.0, refusals=refusals)
+        super().__init__(work=5.0, refusals=refusals)
         self.seed = seed
 
     def aim(self, model: Model) -> None:
@@ -30,7 +30,7 @@ class Worst(Exact):
     as_found = True
 
     def __init__(self, refusals: int = 40) -> None:
-        super().__init__(seconds=5.0, refusals=refusals)
+        super().__init__(work=5.0, refusals=refusals)
 
     def aim(self, model: Model) -> None:
         trips = [model.graph.total_trips(n.region) for n in model.graph.nodes]

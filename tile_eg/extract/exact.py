@@ -12,7 +12,7 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
 from tile_eg.extract.selection import is_half
-from tile_eg.extract.solver import load_cp_model
+from tile_eg.extract.solver import load_cp_model, solver
 from tile_eg.ops.physical import STORES, VECTOR
 
 Settled = Callable[[Graph, list[Node], int], Iterable[Node]]
@@ -20,16 +20,16 @@ Settled = Callable[[Graph, list[Node], int], Iterable[Node]]
 
 
 class Exact:
-    """CP-SAT to optimality, within `seconds` of its deterministic time a solve and `refusals` choices that turn out illegal.
+    """CP-SAT to optimality, within `work` a solve (`solver` says in which unit) and `refusals` choices that turn out illegal.
 
-    No further schedule is looked for once all solves together took `total` seconds of that time.
+    No further schedule is looked for once all solves together took `total` of that work.
     """
 
     name = "exact"
     as_found = False  # whether a choice keeps the skews with which it was found
 
-    def __init__(self, seconds: float = 10.0, refusals: int = 40, workers: int = 1, total: float = 30.0) -> None:
-        self.seconds, self.refusals, self.workers, self.total = seconds, refusals, workers, total
+    def __init__(self, work: float = 10.0, refusals: int = 40, total: float = 30.0) -> None:
+        self.work, self.refusals, self.total = work, refusals, total
         self.spent = 0.0
 
     def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction:
@@ -130,20 +130,16 @@ class Exact:
     def _solve(self, model: Model, out: Extraction) -> list[Node] | None:
         cp_model = load_cp_model()
 
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = self.workers
-        solver.parameters.linearization_level = 0  # these models are small: linear bounds and a second presolve cost more than
-        solver.parameters.max_presolve_iterations = 1  # they save, in every example
-        solver.parameters.max_deterministic_time = self.seconds  # the same answer on a busy machine
-        solver.parameters.max_time_in_seconds = 10 * self.seconds
-        solver.parameters.random_seed = 0
+        cp = solver(self.work)
+        cp.parameters.linearization_level = 0  # these models are small: linear bounds and a second presolve cost more than
+        cp.parameters.max_presolve_iterations = 1  # they save, in every example
         out.solves += 1
-        status = solver.solve(model.cp)
-        self.spent += solver.response_proto.deterministic_time
+        status = cp.solve(model.cp)
+        self.spent += cp.response_proto.deterministic_time
         if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             out.gave_up = status == cp_model.UNKNOWN
             return None
-        return [n for n in model.graph.nodes if solver.boolean_value(model.chosen[n.index])]
+        return [n for n in model.graph.nodes if cp.boolean_value(model.chosen[n.index])]
 
 
 def _loops_that_give(graph: Graph, cls: int) -> set[int]:

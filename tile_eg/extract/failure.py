@@ -10,7 +10,7 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
 from tile_eg.extract.schedule import Storage
-from tile_eg.extract.solver import load_cp_model
+from tile_eg.extract.solver import load_cp_model, solver
 from tile_eg.ir.types import Level
 
 ROLE = {
@@ -18,6 +18,7 @@ ROLE = {
     Level.UB: "what the vector cores work on",
     Level.L0C: "results of matrix products",
 }
+WORK = 5.0  # of a solve
 
 
 class TooLarge(TileError):
@@ -44,12 +45,10 @@ def _without_bounds(graph: Graph, chip: Chip, pricer: Pricer) -> Overflow | None
     model = Model(graph, chip, pricer, capacity=False)
     model.minimise_time()
     for _ in range(8):
-        solver = cp_model.CpSolver()
-        solver.parameters.max_time_in_seconds = 5
-        solver.parameters.num_workers = 1
-        if solver.solve(model.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        cp = solver(WORK)
+        if cp.solve(model.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return None
-        nodes = [n for n in graph.nodes if solver.boolean_value(model.chosen[n.index])]
+        nodes = [n for n in graph.nodes if cp.boolean_value(model.chosen[n.index])]
         try:
             realise(graph, nodes, model.prices, chip)
         except Refused as r:

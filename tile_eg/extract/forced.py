@@ -14,7 +14,7 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
 from tile_eg.extract.schedule import Schedule
-from tile_eg.extract.solver import load_cp_model
+from tile_eg.extract.solver import load_cp_model, solver
 
 TRIES = 8
 
@@ -31,8 +31,8 @@ class Answer:
 class Forced:
     """Answers questions about one graph; the constraint model is built once for all of them."""
 
-    def __init__(self, graph: Graph, chip: Chip, pricer: Pricer, seconds: float = 5.0) -> None:
-        self.graph, self.chip, self.pricer, self.seconds = graph, chip, pricer, seconds
+    def __init__(self, graph: Graph, chip: Chip, pricer: Pricer, work: float = 5.0) -> None:
+        self.graph, self.chip, self.pricer, self.work = graph, chip, pricer, work
         self.models: dict[bool, Model] = {}
 
     def one_of(self, members: Sequence[Node], held: Sequence[Node] = ()) -> Answer:
@@ -75,11 +75,7 @@ class Forced:
     def _solve(self, model: Model) -> list[Node] | None:
         cp_model = load_cp_model()
 
-        solver = cp_model.CpSolver()
-        solver.parameters.num_workers = 1
-        solver.parameters.max_deterministic_time = self.seconds
-        solver.parameters.max_time_in_seconds = 10 * self.seconds
-        solver.parameters.random_seed = 0
-        if solver.solve(model.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        cp = solver(self.work)
+        if cp.solve(model.cp) not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
             return None
-        return [n for n in self.graph.nodes if solver.boolean_value(model.chosen[n.index])]
+        return [n for n in self.graph.nodes if cp.boolean_value(model.chosen[n.index])]

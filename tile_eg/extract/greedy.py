@@ -18,7 +18,7 @@ class Greedy(Exact):
     name = "greedy"
 
     def __init__(self) -> None:
-        super().__init__(seconds=5.0)
+        super().__init__(work=5.0)
         self.start: list[Node] = []
 
     def extract(self, graph: Graph, chip: Chip, pricer: Pricer, k: int = 3) -> Extraction:

@@ -1,6 +1,6 @@
-"""OR-tools' CP-SAT without pandas: its Python layer imports it for series of variables, which no model here has.
+"""The constraint solver, set up so that what it finds depends on the model alone: not on the machine, nor on its load.
 
-The import takes four times as long with it as without.
+OR-tools' Python layer imports pandas, for series of variables, which no model here has; that takes most of its import.
 """
 
 from __future__ import annotations
@@ -10,13 +10,28 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ortools.sat.python.cp_model import CpSolver
 
 NAME = "ortools.sat.python.cp_model"
 
 
+def solver(work: float) -> CpSolver:
+    """A solver that stops after so much work, in CP-SAT's own unit (its `deterministic_time`: about what a second has time for).
+
+    No clock may end a search: on a busy machine it would find another schedule.
+    """
+    out = load_cp_model().CpSolver()
+    out.parameters.num_workers = 1
+    out.parameters.max_deterministic_time = work
+    out.parameters.random_seed = 0
+    return out
+
+
 @cache
-def load_cp_model() -> ModuleType:
+def load_cp_model() -> Any:
     """`ortools.sat.python.cp_model`; a copy of our own that knows no pandas, where it can be made."""
     try:
         return _without_pandas()

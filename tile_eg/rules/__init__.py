@@ -8,7 +8,8 @@ from importlib import import_module
 from importlib.resources import files
 
 from tile_eg.ops.elementwise import UNARY
-from tile_eg.rules.sexpr import Form, parse, show
+from tile_eg.rules.naming import confusable
+from tile_eg.rules.sexpr import Form, heads, parse, show
 
 LAWS = ("equal", "rounding", "approximate", "implements", "fact")
 INEXACT = ("rounding", "approximate")
@@ -57,13 +58,6 @@ def _options(form: Form) -> tuple[list, dict[str, Form]]:
     return plain, options
 
 
-def _constructors(form: Form) -> set[str]:
-    if isinstance(form, str) or not form:
-        return set()
-    head = {form[0]} if isinstance(form[0], str) else set()
-    return head.union(*(_constructors(x) for x in form))
-
-
 def _as_rule(form: Form) -> tuple[Form, Form, dict[str, Form]]:
     """(conditions, actions, options) of a rewrite or a rule."""
     plain, options = _options(form)
@@ -103,9 +97,14 @@ def _maths(conditions: Form, actions: Form, ruleset: str) -> str:
 
 
 def read_theory(name: str, text: str, sorts: dict[str, str]) -> Theory:
-    """The theory in `text`; `sorts` (constructor -> its sort) grows by the constructors that the text declares."""
+    """The theory in `text`; `sorts` (constructor -> its sort) grows by the constructors that the text declares.
+
+    ValueError where egglog may take one name of a form for another (`naming`).
+    """
     out, rules = [], []
     for form in parse(text):
+        if pair := confusable(heads(form)):
+            raise ValueError(f"theory {name}: egglog may take {pair[0]} for {pair[1]}")
         if form[0] == "constructor":
             sorts[form[1]] = form[3]
         if form[0] not in ("rewrite", "rule"):
@@ -114,7 +113,7 @@ def read_theory(name: str, text: str, sorts: dict[str, str]) -> Theory:
         conditions, actions, options = _as_rule(form)
         rule_name, ruleset = str(options[":name"]).strip('"'), str(options.get(":ruleset", ""))
         law = str(options.get(":law", "fact"))
-        made, needed = (frozenset(_constructors(part)) for part in (actions, conditions))
+        made, needed = (frozenset(heads(part)) for part in (actions, conditions))
         rules.append(Rule(rule_name, name, law, ruleset, _maths(conditions, actions, ruleset), made, needed))
         body = show_form(("rule", conditions, _with_record(conditions, actions, rule_name, sorts)))
         out.append(f'{body[:-1]} :ruleset {ruleset} :name "{rule_name}")')

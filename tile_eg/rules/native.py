@@ -1,4 +1,8 @@
-"""egglog's native module alone: its Python package takes ten times as long to import, and we use none of it."""
+"""egglog's native module alone (its Python package takes ten times as long to import, and we use none of it), and the way to it.
+
+Whatever goes into an e-graph goes through `run`, and its tables come from `functions`: in between, names are as `naming` spells
+them.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,9 @@ import sys
 from importlib.machinery import PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from types import ModuleType
+from typing import Any
+
+from tile_eg.rules.naming import spelled, unspelled
 
 
 def load() -> ModuleType:
@@ -25,3 +32,18 @@ def _extension() -> str | None:
     package = PathFinder.find_spec("egglog")
     found = PathFinder.find_spec("bindings", package.submodule_search_locations) if package else None
     return found.origin if found else None
+
+
+def run(egraph: Any, commands: str) -> list:
+    """What egglog answers to commands. RuntimeError where it refuses them, a panic of its own included."""
+    try:
+        return egraph.run_program(*egraph.parse_program(spelled(commands)))
+    except BaseException as error:  # a Rust panic is no Exception
+        if isinstance(error, KeyboardInterrupt):
+            raise
+        raise RuntimeError(unspelled(str(error))) from error
+
+
+def functions(egraph: Any) -> dict[str, Any]:
+    """The tables of an e-graph by the names that the commands gave them."""
+    return {unspelled(name): table for name, table in egraph.freeze().functions.items()}

@@ -67,6 +67,14 @@ def parse_placed(text: str) -> Iterator[Placed]:
         raise SyntaxFault("this parenthesis is never closed", opened[0])
 
 
+def heads(form: Form) -> set[str]:
+    """The names that stand first in a form and in the forms inside it."""
+    if isinstance(form, str) or not form:
+        return set()
+    first = {form[0]} if isinstance(form[0], str) else set()
+    return first.union(*map(heads, form))
+
+
 def show(form: Form, bound: Mapping[str, Form]) -> str:
     """A form as maths: `(at v (UB s) r)` reads v @ UB.s, `(Bin "add" x y)` reads x + y."""
     if isinstance(form, str):

@@ -27,18 +27,8 @@ def loaded(held: Iterable[Theory]) -> Any:
     egraph = native.load().EGraph()
     for theory in held:
         for i in range(0, len(theory.text), CHUNK):
-            run(egraph, "\n".join(theory.text[i : i + CHUNK]))
+            native.run(egraph, "\n".join(theory.text[i : i + CHUNK]))
     return egraph
-
-
-def run(egraph: Any, commands: str) -> None:
-    """Runs egglog commands; a panic of egglog's is a RuntimeError, too."""
-    try:
-        egraph.run_program(*egraph.parse_program(commands))
-    except BaseException as error:
-        if isinstance(error, KeyboardInterrupt):
-            raise
-        raise RuntimeError(str(error)) from error
 
 
 def check_types(held: tuple[Theory, ...], forms: Iterable[tuple[Placed, str]]) -> Iterator[tuple[Placed, TypeFault]]:
@@ -46,7 +36,7 @@ def check_types(held: tuple[Theory, ...], forms: Iterable[tuple[Placed, str]]) -
     egraph = loaded(held)
     for placed, text in forms:
         try:
-            run(egraph, text)
+            native.run(egraph, text)
         except RuntimeError as error:
             yield placed, _fault(str(error))
             return

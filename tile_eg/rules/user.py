@@ -8,7 +8,8 @@ from pathlib import Path
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kernel import Span
 from tile_eg.rules import LAWS, Theory, read_theory, registry, signatures, theories
-from tile_eg.rules.sexpr import Form, Placed, SyntaxFault, parse_placed
+from tile_eg.rules.naming import confusable
+from tile_eg.rules.sexpr import Form, Placed, SyntaxFault, heads, parse_placed
 from tile_eg.rules.shapes import difference
 from tile_eg.rules.typecheck import check_types
 from tile_eg.rules.words import unknown_words
@@ -16,6 +17,7 @@ from tile_eg.rules.words import unknown_words
 RULESETS = ("nest", "algebra", "cube", "vec", "place", "loops", "facts")
 DECLARATIONS = ("relation", "function", "constructor", "rewrite", "rule", "set")
 VALUE_SORTS = ("V", "S", "T", "I")
+RESERVED = ("$", "@")
 _added: list[Theory] = []
 
 
@@ -120,8 +122,20 @@ class _Reader:
         if head == "constructor" and len(placed.form) > 3 and placed.form[3] not in VALUE_SORTS:
             what = f"a new constructor of sort {placed.form[3]}: an instruction needs a price and its text too"
             raise self.error(what, placed.start, placed.end, "a theory of your own builds on the constructors that there are")
+        if head in ("relation", "function", "constructor"):
+            self._check_name(placed)
+        if pair := confusable(heads(placed.form)):
+            what = f"egglog may take `{pair[0]}` for `{pair[1]}` where both are in one rule"
+            raise self.error(what, placed.start, placed.end, "leave one of them to a rule of its own")
         if head in ("rewrite", "rule"):
             self._check_rule(placed, taken, names)
+
+    def _check_name(self, placed: Placed) -> None:
+        name = str(placed.form[1]) if len(placed.form) > 1 else ""
+        if name[:1] in RESERVED:
+            what = f"a name that begins with `{name[0]}` is taken: `$` for a kernel's terms, `@` for what egglog makes"
+            start, end = _place_of(self.text, placed, name)
+            raise self.error(what, start, end, f"call it `{name[1:] or 'mine'}`")
 
     def _check_rule(self, placed: Placed, taken: Mapping[str, object], names: set[str]) -> None:
         options = _options(placed.form)
