@@ -280,8 +280,9 @@ def _contiguous(s: Scope, i: Instr, far: Operand, near: Tile) -> int | None:
 
 
 def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list[str]:
-    """Copies of up to 4095 rows each."""
+    """Copies of up to 4095 rows each; of one, where the rows lie too far apart in GM for the stride's field."""
     dtype = s.dtype(far).ascend
+    most = BURSTS if stride_of(s, far) * s.dtype(far).bytes <= FIELD32 else 1
 
     def one(at: Expr, rows: Expr) -> list[str]:
         gm, ub = s.at(far, at * stride_of(s, far)), s.at(near, at * s.buffer(near).pitch)
@@ -289,12 +290,13 @@ def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list
         pad = [f"AscendC::DataCopyPadExtParams<{dtype}>()"] if inward else []
         return call("DataCopyPad", *((ub, gm) if inward else (gm, ub)), params, *pad)
 
-    if s.high(i.rows) <= BURSTS:
+    if s.high(i.rows) <= most:
         return one(ZERO, i.rows)
-    r = s.fresh("row")
-    rows = ix.minimum(ix.const(BURSTS), i.rows - ix.var(r))
-    s.ranges[r] = (0, s.high(i.rows) - 1)
-    head = f"for (int32_t {r} = 0; {r} < {s.cpp(i.rows)}; {r} += {BURSTS})"
+    r = s.counter("row", i.rows)
+    if most == 1:
+        return counted(r, s.cpp(i.rows), one(ix.var(r), ONE))
+    rows = ix.minimum(ix.const(most), i.rows - ix.var(r))
+    head = f"for (int32_t {r} = 0; {r} < {s.cpp(i.rows)}; {r} += {most})"
     return [head + " {", *("    " + t for t in one(ix.var(r), rows)), "}"]
 
 

@@ -23,6 +23,8 @@ __all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorErro
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 MOST_PRINTED = 1 << 20
+OUT_OF_MEMORY = 4
+"""The exit code of a run that needs more memory than it may use (include/runtime/shadow.cpp)."""
 CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
 
 
@@ -72,7 +74,7 @@ def simulate(
     allow, chosen by the seed to be unfavourable (-n: the nth instruction waits as long as it may, everything else runs at once).
     `mutations` are changes of the kernel while it runs (include/runtime/mutation.h).
 
-    Raises TileError for a wrong call or without a C++ compiler, SimulatorError when the text does not compile, or when the run
+    Raises TileError for a wrong call, without a C++ compiler and where the run needs more memory than it may use, SimulatorError when the text does not compile, or when the run
     crashes or exceeds its limits. What is wrong with the kernel itself comes back as findings.
     """
     names = parameters_of(source, kernel)
@@ -125,8 +127,13 @@ def execute(command: Sequence[str], limits: Limits, image: Image | None = None) 
             process.kill()
             raise
         printed = _beginning(said)
+    if process.returncode == OUT_OF_MEMORY:
+        raise TileError(
+            f"the run touches more memory than the {limits.bytes} bytes ({limits.bytes / 2**30:.3g} GiB) that it may use",
+            help="smaller sizes, or more memory: --memory GIB, or run(..., memory=BYTES)",
+        )
     if process.returncode < 0 or (process.returncode and not output):
-        raise SimulatorError(_failure(process.returncode, printed, limits))
+        raise SimulatorError(_failure(process.returncode, printed))
     return output, printed, process.returncode
 
 
@@ -137,9 +144,7 @@ def _beginning(file: IO[bytes]) -> str:
     return file.read(MOST_PRINTED).decode(errors="replace") + more
 
 
-def _failure(code: int, errors: str, limits: Limits) -> str:
-    if code == 4:
-        return f"the kernel needs more than {limits.bytes} bytes of memory to be simulated ({limits.bytes / 2**30:.3g} GiB)"
+def _failure(code: int, errors: str) -> str:
     if code == -signal.SIGXFSZ:
         return "the kernel prints, or its main writes, more than 1 GiB"
     if code < 0:
