@@ -137,7 +137,7 @@ class Parser:
         if word == "(":
             return self.closed(")")[0]
         found = self.atom(word)
-        while word[:1].isalpha() and self.peek() in ("(", "[", "."):
+        while (word[:1].isalpha() or word[:1] == "_") and self.peek() in ("(", "[", "."):
             found = self.suffix(word)
         return found
 

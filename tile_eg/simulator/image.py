@@ -1,14 +1,14 @@
 """The file in which tensors go to the simulator and come back: as long as GM, and on the disk or in memory only where it is not zero.
 
-The simulator maps it, so a page of a tensor costs memory when the kernel touches it. Outputs come back as arrays that lie in it.
+The simulator maps it, so a page of a tensor costs memory when the kernel touches it.
 """
 
 from __future__ import annotations
 
-import mmap
+import errno
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -45,10 +45,25 @@ class Image:
 
     def get(self, number: int, like: np.ndarray) -> np.ndarray:
         """The array of a tensor, of the shape and element type of another one."""
-        if not like.nbytes:
-            return np.empty_like(like)
-        held = mmap.mmap(self.fd, like.nbytes, offset=self.begins[number])
-        return np.frombuffer(held, dtype=like.dtype).reshape(like.shape)
+        array = np.zeros(like.shape, like.dtype)
+        flat, begin = memoryview(array.reshape(-1).view(np.uint8)), self.begins[number]
+        for first, last in self._held(begin, begin + len(flat)):
+            _read(self.fd, flat[first - begin : last - begin], first)
+        return array
+
+    def _held(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """The stretches between two places that are no holes; all of it where the system cannot tell."""
+        while begin < end:
+            try:
+                begin = os.lseek(self.fd, begin, os.SEEK_DATA)
+                last = min(end, os.lseek(self.fd, begin, os.SEEK_HOLE))
+            except OSError as error:
+                if error.errno == errno.ENXIO:  # there is nothing behind
+                    return
+                last = end
+            if begin < end:
+                yield begin, last
+            begin = last
 
 
 def _nameless_file() -> int:
@@ -58,6 +73,12 @@ def _nameless_file() -> int:
     fd, name = tempfile.mkstemp()
     os.unlink(name)
     return fd
+
+
+def _read(fd: int, room: memoryview, at: int) -> None:
+    while room:
+        done = os.preadv(fd, [room[:PIECE]], at)
+        room, at = room[done:], at + done
 
 
 def _write(fd: int, data: memoryview, at: int) -> None:
