@@ -267,8 +267,10 @@ def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
 
 
 def _written(program: Program, chip: Chip) -> Planned:
-    """The program with its text. PlanError where an instruction has none, or does not fit its fields, and where the chip has no room
-    for its workspace."""
+    """The program with its text.
+
+    PlanError where an instruction has none, or does not fit its fields, and where the chip has no room for its workspace.
+    """
     _check_workspace(program, chip)
     planned = Planned(program, chip)
     try:
@@ -283,8 +285,6 @@ def _written(program: Program, chip: Chip) -> Planned:
 def _check_workspace(program: Program, chip: Chip) -> None:
     from tile_eg.emit.host import workspace_bytes
 
-    tensors = sum(t.dtype.bytes * prod(t.shape) for t in program.tensors)
-    if tensors + workspace_bytes(program) > chip.hbm_bytes:
-        raise PlanError(
-            f"tensors of {tensors} bytes and a workspace of {workspace_bytes(program)} do not fit the {chip.hbm_bytes} bytes of HBM"
-        )
+    tensors, workspace = sum(t.dtype.bytes * prod(t.shape) for t in program.tensors), workspace_bytes(program)
+    if tensors + workspace > chip.hbm_bytes:
+        raise PlanError(f"tensors of {tensors} bytes and a workspace of {workspace} do not fit the {chip.hbm_bytes} bytes of HBM")

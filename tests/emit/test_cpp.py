@@ -11,7 +11,7 @@ from tile_eg.emit.cpp import Cpp, Part
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 
-I, J = ix.var("i"), ix.var("j")
+X, Y = ix.var("i"), ix.var("j")
 BIG = 2**31
 NAMES = {"i": (0, 9999), "j": (0, 70000), "k": (0, 3), "n": (0, 5 * 10**9)}
 
@@ -19,15 +19,15 @@ NAMES = {"i": (0, 9999), "j": (0, 70000), "k": (0, 3), "n": (0, 5 * 10**9)}
 @pytest.mark.parametrize(
     ("expression", "text"),
     [
-        (I * 65536, "i * 65536"),
-        (I * 2**20, "static_cast<int64_t>(i) * 1048576"),
-        (I * 2**40, "i * 1099511627776"),
-        (I % 7 * 2**30, "static_cast<int64_t>(i % 7) * 1073741824"),
-        (I * 2**17 + J * 2**14, "static_cast<int64_t>(i) * 131072 + j * 16384"),
+        (X * 65536, "i * 65536"),
+        (X * 2**20, "static_cast<int64_t>(i) * 1048576"),
+        (X * 2**40, "i * 1099511627776"),
+        (X % 7 * 2**30, "static_cast<int64_t>(i % 7) * 1073741824"),
+        (X * 2**17 + Y * 2**14, "static_cast<int64_t>(i) * 131072 + j * 16384"),
         (ix.const(BIG), "2147483648"),
-        (I * 3 + BIG, "static_cast<int64_t>(i) * 3 + 2147483648"),
-        (ix.minimum(I * 2**20, 5), "Min(static_cast<int64_t>(static_cast<int64_t>(i) * 1048576), static_cast<int64_t>(5))"),
-        (BIG - 1 - I, "2147483647 - i"),
+        (X * 3 + BIG, "static_cast<int64_t>(i) * 3 + 2147483648"),
+        (ix.minimum(X * 2**20, 5), "Min(static_cast<int64_t>(static_cast<int64_t>(i) * 1048576), static_cast<int64_t>(5))"),
+        (BIG - 1 - X, "2147483647 - i"),
     ],
 )
 def test_what_may_leave_32_bits_is_computed_in_64(expression: Expr, text: str) -> None:
@@ -35,16 +35,16 @@ def test_what_may_leave_32_bits_is_computed_in_64(expression: Expr, text: str) -
 
 
 def test_a_sum_of_parts_that_fit_one_by_one_is_computed_in_64() -> None:
-    assert Cpp(NAMES).summed([I * 2**17, J * 2**14]) == "static_cast<int64_t>(i) * 131072 + j * 16384"
+    assert Cpp(NAMES).summed([X * 2**17, Y * 2**14]) == "static_cast<int64_t>(i) * 131072 + j * 16384"
     picked = Part("(i == 0 ? 0 : 2000000000)", (0, 2 * 10**9))
-    assert Cpp(NAMES).summed([picked, J * 2**14]) == "static_cast<int64_t>((i == 0 ? 0 : 2000000000)) + j * 16384"
+    assert Cpp(NAMES).summed([picked, Y * 2**14]) == "static_cast<int64_t>((i == 0 ? 0 : 2000000000)) + j * 16384"
 
 
 def test_a_constant_is_declared_as_wide_as_its_values() -> None:
     cpp = Cpp(NAMES)
-    assert cpp.declared("x", I * 2**20, (0, 10**10)) == "const int64_t x = static_cast<int64_t>(i) * 1048576;"
-    assert cpp.declared("x", I * 2**20 // 2**10, (0, 10**7)) == "const int32_t x = i * 1024;"
-    narrow = cpp.declared("x", ix.minimum(I * 2**20, 64), (0, 64))
+    assert cpp.declared("x", X * 2**20, (0, 10**10)) == "const int64_t x = static_cast<int64_t>(i) * 1048576;"
+    assert cpp.declared("x", X * 2**20 // 2**10, (0, 10**7)) == "const int32_t x = i * 1024;"
+    narrow = cpp.declared("x", ix.minimum(X * 2**20, 64), (0, 64))
     assert narrow.startswith("const int32_t x = static_cast<int32_t>(Min(")
 
 

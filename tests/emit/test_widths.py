@@ -15,14 +15,14 @@ from tile_eg.search import search_options
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SQUARE = {"M": 65536, "N": 65536}
-ATTENTION = {"B": 80, "H": 64, "S": 8192}
+ATTENTION = {"B": 10240, "H": 64, "S": 64}
 SIZES: dict[str, Mapping[str, int]] = {
     "gemm": SQUARE, "vector_add": {"M": 65536, "N": 49152}, "softmax": {"M": 5242880}, "gemm_transposed": SQUARE,
     "gemm_int8": SQUARE, "gemm_exp": SQUARE, "matmul_add": SQUARE, "online_softmax": {"M": 1310720}, "rms_norm": {"M": 2621440},
     "layer_norm": {"M": 2621440}, "gelu_mul": {"M": 2621440}, "flash_attention": ATTENTION, "flash_attention_rows": ATTENTION,
     "flash_attention_causal": ATTENTION,
 }  # fmt: skip
-QUICK = ("gemm", "vector_add", "softmax")
+QUICK = ("gemm", "vector_add", "softmax", "flash_attention")
 KERNEL = """extern "C" __global__ __aicore__ void k(GM_ADDR A, GM_ADDR workspace)
 {{
     const int32_t block = static_cast<int32_t>(AscendC::GetBlockIdx());

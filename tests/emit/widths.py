@@ -1,7 +1,7 @@
 """Reads emitted Ascend C as C++ does, and finds whole numbers that may leave the type in which they are computed.
 
-Every expression is evaluated in intervals, with the types that the text gives it: variables as they are declared, literals by their
-size, operators by the wider operand. What is no whole number is passed over; what stands in its brackets is not.
+Every expression is evaluated in intervals, with the types that the text gives it: variables as they are declared, literals by
+their size, operators by the wider operand. What is no whole number is passed over; what stands in its brackets is not.
 """
 
 from __future__ import annotations

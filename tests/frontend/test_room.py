@@ -29,7 +29,7 @@ def refusal(chip: str = "910B2", **sizes: int) -> str:
 def test_a_tensor_larger_than_the_memory_is_refused_at_its_line() -> None:
     said = refusal(M=2**20, N=2**20)
     assert "`A` needs 4398046511104 bytes (4 TiB), and the HBM of 910B2 has 68719476736 bytes (64 GiB)" in said
-    assert "1 | kernel add" in said and "^" in said and "no chip that is known" in said
+    assert "1 | kernel add" in said and "^" in said and "no known chip has as much" in said
 
 
 def test_tensors_that_are_too_large_together_are_refused() -> None:
@@ -53,6 +53,6 @@ def test_compiling_refuses_them_too() -> None:
         lower(load_text(ADD).instantiate({"M": 2**20, "N": 2**20}))
 
 
-@pytest.mark.parametrize(("count", "text"), [(0, "0 bytes"), (1023, "1023 bytes"), (1536, "1536 bytes (1.5 KiB)"), (2**40, "1099511627776 bytes (1 TiB)")])
-def test_bytes_read_well(count: int, text: str) -> None:
-    assert sized(count) == text
+@pytest.mark.parametrize("text", ["0 bytes", "1023 bytes", "1536 bytes (1.5 KiB)", "1099511627776 bytes (1 TiB)"])
+def test_bytes_read_well(text: str) -> None:
+    assert sized(int(text.split()[0])) == text

@@ -1,4 +1,7 @@
-"""Tensors of more than 2^31 elements: GM is sparse, so a kernel that touches little of them runs, and what it writes lies where it should."""
+"""Tensors of more than 2^31 elements.
+
+GM is sparse, so a kernel that touches little of them runs; what it writes lies where it should.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,7 @@ def test_a_block_that_the_launch_has_not_is_refused() -> None:
 
 
 def test_memory_counts_what_is_touched() -> None:
-    """Ten gigabytes of tensors; 512 rows of 256 bytes are touched, each in a piece or two of 8 KiB, with 8.5 bytes of notes for each."""
+    """Ten gigabytes of tensors, of which 512 rows of 256 bytes are touched: some 600 pieces of 8 KiB, 9.5 bytes for each."""
     assert run(corners().source, limits=Limits(bytes=96 << 20))[TILES[15]].all()
     with pytest.raises(TileError, match="more memory than the 1048576 bytes"):
         run(corners().source, limits=Limits(bytes=1 << 20))

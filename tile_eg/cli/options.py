@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 MEMORY = 8.0
 Memory = Annotated[
-    float, typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 9.5 bytes for each that is touched.")
+    float,
+    typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 9.5 bytes for each byte it touches."),
 ]
 
 

@@ -21,7 +21,7 @@ _CASTS = {True: "static_cast<int64_t>(", False: "static_cast<int32_t>("}
 
 def fits(values: Interval) -> bool:
     """Whether int32_t holds all of an interval."""
-    return -INT32 <= values[0] and values[1] <= INT32
+    return values[0] >= -INT32 and values[1] <= INT32
 
 
 def integer(values: Interval) -> str:

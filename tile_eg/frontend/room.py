@@ -40,4 +40,4 @@ def sized(count: int) -> str:
 def _help(needed: int, chip: Chip) -> str:
     larger = (load_chip(name) for name in known_chips(None))
     room = [c.name for c in larger if c.hbm_bytes >= needed]
-    return f"smaller sizes, or a chip with more: {', '.join(room)}" if room else "smaller sizes: no chip that is known has as much"
+    return f"smaller sizes, or a chip with more: {', '.join(room)}" if room else "smaller sizes: no known chip has as much"

@@ -1,4 +1,4 @@
-"""The file in which tensors go to the simulator and come back: as long as GM, and on the disk or in memory only where it is not zero.
+"""The file in which tensors go to the simulator and come back: as long as GM, with room taken only where it is not zero.
 
 The simulator maps it, so a page of a tensor costs memory when the kernel touches it.
 """
@@ -41,12 +41,12 @@ class Image:
         for at in range(0, flat.size, PIECE):
             piece = flat[at : at + PIECE]
             if piece.any():
-                _write(self.fd, memoryview(piece), self.begins[number] + at)
+                _write(self.fd, piece.data, self.begins[number] + at)
 
     def get(self, number: int, like: np.ndarray) -> np.ndarray:
         """The array of a tensor, of the shape and element type of another one."""
         array = np.zeros(like.shape, like.dtype)
-        flat, begin = memoryview(array.reshape(-1).view(np.uint8)), self.begins[number]
+        flat, begin = array.reshape(-1).view(np.uint8).data, self.begins[number]
         for first, last in self._held(begin, begin + len(flat)):
             _read(self.fd, flat[first - begin : last - begin], first)
         return array
