@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MEMORY = 8.0
 Memory = Annotated[
     float,
-    typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 9.5 bytes for each byte it touches."),
+    typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 9.5 times what it touches."),
 ]
 
 

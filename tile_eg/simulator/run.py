@@ -74,9 +74,9 @@ def simulate(
     allow, chosen by the seed to be unfavourable (-n: the nth instruction waits as long as it may, everything else runs at once).
     `mutations` are changes of the kernel while it runs (include/runtime/mutation.h).
 
-    Raises TileError for a wrong call, without a C++ compiler, and where the run needs more memory than it may use; SimulatorError
-    when the text does not compile, or when the run crashes or exceeds its time. What is wrong with the kernel itself comes back as
-    findings.
+    Raises TileError for a wrong call, without a C++ compiler, and where the run needs more memory than it may use;
+    SimulatorError when the text does not compile, or when the run crashes or exceeds its time. What is wrong with the kernel
+    itself comes back as findings.
     """
     names = parameters_of(source, kernel)
     _check_call(kernel, names, arguments, kernel_type, launch, (*outputs, *inout))
