@@ -46,7 +46,8 @@ class InternalError(Exception):
 
 @contextmanager
 def stage(name: str, source: str = "", timings: dict[str, float] | None = None) -> Iterator[None]:
-    """Runs one part of the way: a user's error learns its source text, anything else unforeseen becomes an InternalError.
+    """Runs one part of the way: a user's error learns its source text, anything unforeseen but a lack of memory becomes an
+    InternalError.
 
     egglog's panics are no Exceptions, so everything but an interrupt is caught. The seconds are added to `timings[name]`.
     """
@@ -58,6 +59,8 @@ def stage(name: str, source: str = "", timings: dict[str, float] | None = None) 
         raise
     except (InternalError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
+    except MemoryError as error:
+        raise TileError(f"this machine has not enough memory to {name}: {error}", help="smaller sizes would do") from None
     except BaseException as error:
         raise InternalError(name, f"{type(error).__name__}: {error}") from error
     finally:

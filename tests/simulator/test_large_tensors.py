@@ -6,10 +6,12 @@ GM is sparse, so a kernel that touches little of them runs; what it writes lies 
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.simulator.asc import MAIN, ran
 from tests.simulator.kernels import kernel
 from tile_eg.compiler import Lowered, lower
 from tile_eg.errors import TileError
@@ -87,3 +89,11 @@ def test_an_output_of_which_nothing_was_written_is_nan_in_every_piece() -> None:
     like = np.zeros(3 * 8192, np.float32)
     done = simulate(kernel("A", "AIV_ONLY", ""), "k", [like], kernel_type="AIV_ONLY", launch=1, outputs=[0])
     assert np.isnan(done.outputs[0]).all()
+
+
+def test_a_main_allocates_more_than_there_is_and_touches_little(tmp_path: Path) -> None:
+    source = MAIN.replace("&xDevice, sizeof host", "&xDevice, size_t(24) << 30")
+    source = source.replace("aclrtMemcpy(xDevice,", "float* const far = xDevice + (size_t(5) << 30);\n    aclrtMemcpy(far,")
+    source = source.replace("        xDevice, zDevice);", "        far, zDevice);")
+    done = ran(tmp_path, source, limits=Limits(bytes=64 << 20))
+    assert done.ok and done.printed == "last 254\n"

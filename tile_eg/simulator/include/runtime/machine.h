@@ -67,7 +67,7 @@ struct Event {
 };
 
 // Address space that is none of what a run may use (Settings::memory): what is touched of GM is counted apart (Memory::pay). `flags` are
-// those of mmap. Throws std::bad_alloc.
+// those of mmap. Throws std::runtime_error.
 uint8_t* reserve(int64_t bytes, int flags, int file = -1, int64_t offset = 0);
 void release(uint8_t* at, int64_t bytes);
 void limit_memory();  // for everything that is not reserved, from now on

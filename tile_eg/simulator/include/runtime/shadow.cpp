@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <new>
+#include <stdexcept>
 
 #include "schedule.h"
 
@@ -53,7 +53,8 @@ uint8_t* reserve(int64_t bytes, int flags, int file, int64_t offset)
     reserved += bytes;
     if (limited) limit_memory();
     void* const at = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, file, off_t(offset));
-    if (at == MAP_FAILED) throw std::bad_alloc();
+    if (at == MAP_FAILED)
+        throw std::runtime_error(text("this system gives no address space of %lld bytes (see ulimit -v)", (long long)bytes));
     return static_cast<uint8_t*>(at);
 }
 

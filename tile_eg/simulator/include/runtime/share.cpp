@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 
 #include "schedule.h"
 
@@ -56,7 +57,7 @@ public:
     {
         try {
             data_ = reserve(room(), MAP_SHARED | MAP_ANONYMOUS);
-        } catch (const std::bad_alloc&) {
+        } catch (const std::runtime_error&) {
             return;
         }
         counts_ = std::tmpfile(), printed_ = std::tmpfile();
