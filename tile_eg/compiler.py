@@ -7,7 +7,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.chips import DEFAULT_CHIP, Chip
+from tile_eg.chips import DEFAULT_CHIP, Chip, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.grids import with_best_grid
 from tile_eg.ir.arrays import check_arguments
@@ -76,6 +76,7 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
     with stage("load", kernel.source, timings):
         from tile_eg.cost_models import rank_model
         from tile_eg.frontend.check import check
+        from tile_eg.frontend.room import check_room
         from tile_eg.frontend.ssa import to_values
 
         target = compiled_for(chip)
@@ -85,6 +86,7 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
         with stage(name, kernel.source, timings):
             return do(*arguments)
 
+    step("check", check_room, kernel, target.name, _memories())
     step("check", check, kernel)
     values = step("values", to_values, kernel)
     graph, extraction = _search(values, target, options, step, form)
@@ -101,7 +103,7 @@ def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> 
     from tile_eg.frontend.ssa import to_values
     from tile_eg.sizing.choose import Stages, choose
 
-    check_kernel(kernel)
+    check_kernel(kernel, chip)
     time = lambda made: made.candidates[0].microseconds  # noqa: E731
     may_part = PARTS[options.effort] != 0 and "split-depth" in registry(options.theories)
     part = (lambda made: with_parts(made, rank)) if may_part else None
@@ -177,12 +179,21 @@ def _saturated(values: Values, chip: Chip, options: SearchOptions) -> Graph:
         raise
 
 
-def check_kernel(kernel: Kernel) -> None:
-    """TileError unless names, types, shapes and bounds fit, every read follows a write, and every loop is a fold."""
+def _memories() -> dict[str, int]:
+    """The bytes of HBM of every chip."""
+    chips = (load_chip(name) for name in known_chips(None))
+    return {c.name: c.hbm_bytes for c in chips}
+
+
+def check_kernel(kernel: Kernel, chip: str = DEFAULT_CHIP) -> None:
+    """TileError unless names, types, shapes and bounds fit, every read follows a write, and every loop is a fold; and unless the
+    tensors fit the chip's HBM."""
     from tile_eg.frontend.check import check
+    from tile_eg.frontend.room import check_room
     from tile_eg.frontend.ssa import to_values
 
     with stage("check", kernel.source):
+        check_room(kernel, compiled_for(chip).name, _memories())
         check(kernel)
         to_values(kernel)
 

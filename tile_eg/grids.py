@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
 from tile_eg.errors import TileError
+from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.lowered import Candidate, Dropped, Lowered, fastest_first, plan_each, ranked
 from tile_eg.planned import Planned, stage
 
@@ -40,8 +41,22 @@ def with_best_grid(made: Lowered, rank: str) -> Lowered:
         candidates = tuple(c for c in candidates if _allowed(c.schedule))
         if not candidates:
             raise TileError("no rule says which launch block takes which tile", help="the rule 'block-a-tile' is left out")
+        candidates = _launched(candidates)
     program, seconds = candidates[0].planned.program, made.seconds + perf_counter() - start
     return replace(made, program=program, candidates=candidates, dropped=made.dropped + dropped, timings=timings, seconds=seconds)
+
+
+def _launched(candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """Those that one launch can start."""
+    from tile_eg.emit.host import launch_blocks
+
+    blocks = [launch_blocks(c.planned.program) for c in candidates]
+    if min(blocks) > MAX_BLOCKS:
+        raise TileError(
+            f"a launch has at most {MAX_BLOCKS} blocks, and this kernel would have {min(blocks)}: one for each tile of its grid",
+            help="larger tiles, or a search that tries blocks which go through several tiles (--effort quick)",
+        )
+    return tuple(c for c, n in zip(candidates, blocks, strict=True) if n <= MAX_BLOCKS)
 
 
 def _over_tiles(

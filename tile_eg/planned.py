@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 COLLECTED_AFTER = 20_000
 """Objects that are made before Python's collector runs while a kernel is compiled; usually 700."""
 COMPILED = ("dav-2201", "dav-3510")
+MEMORY = 8 << 30
+"""Bytes that a run in the simulator may use where nothing else is said."""
 
 
 class InternalError(Exception):
@@ -43,7 +46,8 @@ class InternalError(Exception):
 
 @contextmanager
 def stage(name: str, source: str = "", timings: dict[str, float] | None = None) -> Iterator[None]:
-    """Runs one part of the way: a user's error learns its source text, anything else unforeseen becomes an InternalError.
+    """Runs one part of the way: a user's error learns its source text, anything unforeseen but a lack of memory becomes an
+    InternalError.
 
     egglog's panics are no Exceptions, so everything but an interrupt is caught. The seconds are added to `timings[name]`.
     """
@@ -55,6 +59,8 @@ def stage(name: str, source: str = "", timings: dict[str, float] | None = None) 
         raise
     except (InternalError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
+    except MemoryError as error:
+        raise TileError(f"this machine has not enough memory to {name}: {error}", help="smaller sizes would do") from None
     except BaseException as error:
         raise InternalError(name, f"{type(error).__name__}: {error}") from error
     finally:
@@ -153,26 +159,28 @@ class Planned:
         """Where every buffer lies, and how full each memory is."""
         return MemoryMap(self.program, self.chip)
 
-    def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True, order: int | None = None) -> Run:
+    def run(
+        self, arrays: Mapping[str, np.ndarray], *, strict: bool = True, order: int | None = None, memory: int = MEMORY
+    ) -> Run:
         """The emitted text, run in the simulator on an array for every input, by tensor name; and for outputs that are added to.
 
         TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
         unless `strict` is off: then the findings are in the result. `order` is a seed: instructions then take effect in an
-        unfavourable order among those that the flags allow, not in that of the program.
+        unfavourable order among those that the flags allow, not in that of the program. `memory` is how many bytes the simulator
+        may use (TileError where it needs more): 9.5 for each byte of tensors and workspace that is touched.
         """
         check_arguments(self.program.tensors, arrays, self.program.added_to)
         with stage("simulate"):
-            run = _simulated(self, arrays, order)
+            run = _simulated(self, arrays, order, memory)
         if strict:
             run.raise_findings()
         return run
 
 
-def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None) -> Run:
-
+def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, memory: int) -> Run:
     from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
-    from tile_eg.simulator.run import simulate
+    from tile_eg.simulator.run import Limits, simulate
 
     p = planned.program
     written = [i for i, t in enumerate(p.tensors) if t.output]
@@ -189,6 +197,7 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),
         cores=planned.chip.cube_cores,
+        limits=Limits(bytes=memory),
     )
     return Run({p.tensors[i].name: a for i, a in zip(written, done.outputs, strict=True)}, done.findings, done.counts)
 
@@ -261,7 +270,11 @@ def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
 
 
 def _written(program: Program, chip: Chip) -> Planned:
-    """The program with its text. PlanError where an instruction has none, or does not fit its fields."""
+    """The program with its text.
+
+    PlanError where an instruction has none, or does not fit its fields, and where the chip has no room for its workspace.
+    """
+    _check_workspace(program, chip)
     planned = Planned(program, chip)
     try:
         _ = planned.source
@@ -270,3 +283,11 @@ def _written(program: Program, chip: Chip) -> Planned:
             raise fault.__cause__ from None
         raise
     return planned
+
+
+def _check_workspace(program: Program, chip: Chip) -> None:
+    from tile_eg.emit.host import workspace_bytes
+
+    tensors, workspace = sum(t.dtype.bytes * prod(t.shape) for t in program.tensors), workspace_bytes(program)
+    if tensors + workspace > chip.hbm_bytes:
+        raise PlanError(f"tensors of {tensors} bytes and a workspace of {workspace} do not fit the {chip.hbm_bytes} bytes of HBM")

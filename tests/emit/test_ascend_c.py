@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.cpp import Cpp
 from tile_eg.emit.host import host_text, launch_blocks, workspace_bytes
 from tile_eg.emit.sync import synchronise
-from tile_eg.emit.text_index import Cpp, EmitError
+from tile_eg.emit.text_index import EmitError
 from tile_eg.ir import index as ix
 from tile_eg.ir.program import Program
 from tile_eg.ir.program_text import parse_program
@@ -115,4 +116,4 @@ EXPRESSIONS = {
 
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_an_index_expression_reads_like_c(text: str) -> None:
-    assert Cpp()(EXPRESSIONS[text]) == text
+    assert Cpp({"i": (0, 99), "j": (0, 99)})(EXPRESSIONS[text]) == text

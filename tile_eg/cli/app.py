@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, sources
 from tile_eg.cli.audit import audit
 from tile_eg.cli.console import complain, show
@@ -90,11 +91,11 @@ def _any(
 
 
 @app.command()
-def check(file: File, sizes: Set = None) -> None:
-    """Parses a kernel and checks its names, types and shapes."""
+def check(file: File, chip: OnChip = None, sizes: Set = None) -> None:
+    """Parses a kernel and checks its names, types and shapes, and that its tensors fit the chip."""
     held = sources.read(file, options.sizes(sizes or []))
     if isinstance(held, Kernel):
-        check_kernel(held)
+        check_kernel(held, chip or DEFAULT_CHIP)
     show(f"{file}: good ({_described(held)})")
 
 
@@ -136,6 +137,7 @@ def run_file(
     save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep inputs and outputs there, as .npy files.")] = None,
     order: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="Let pipes run in an unfavourable order.")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the predicted timeline, which Perfetto opens.")] = None,
+    memory: options.Memory = options.MEMORY,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schedule: Schedule = None,
     *,
@@ -153,7 +155,7 @@ def run_file(
     text = held.source if isinstance(held, Kernel) else ""
     with in_source(text):
         inputs = options.arrays(held.tensors, given or [], seed)
-        done = planned.run(inputs, strict=False, order=order)
+        done = planned.run(inputs, strict=False, order=order, memory=options.memory_bytes(memory))
     if save:
         options.save_arrays(save, inputs | done.outputs)
     if trace:

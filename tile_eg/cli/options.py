@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_argument, numpy_dtype, signature
@@ -14,6 +16,17 @@ from tile_eg.ir.open_kernel import AUTO
 
 if TYPE_CHECKING:
     import numpy as np
+
+MEMORY = 8.0
+Memory = Annotated[
+    float,
+    typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 9.5 times what it touches."),
+]
+
+
+def memory_bytes(gib: float) -> int:
+    """The bytes of `--memory`."""
+    return int(gib * 2**30)
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:

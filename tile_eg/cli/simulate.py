@@ -39,6 +39,7 @@ def simulate_file(
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the timeline as a Chrome trace.")] = None,
     time: Annotated[bool, typer.Option(help="Say how long it would take (needs memory for every instruction).")] = True,
     seconds: Annotated[float, typer.Option(min=0.1, metavar="NUMBER", help="How long it may run.")] = 60,
+    memory: options.Memory = options.MEMORY,
     auto_sync: Annotated[bool, typer.Option(help="The compiler orders V and S of vector cores (--cce-auto-sync).")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
@@ -53,7 +54,7 @@ def simulate_file(
     from tile_eg.simulator.spec import read_spec
 
     text = AscFile(file, sources.read_text(file, ASCEND_C))
-    how = replace(_options(chip, seconds, time or trace is not None), defines=_defines(define or []), auto_sync=auto_sync)
+    how = replace(_options(chip, seconds, memory, time or trace is not None), defines=_defines(define or []), auto_sync=auto_sync)
     spec = read_spec(args) if args else None
     if spec is None and not text.has_main:
         raise TileError(f"'{file}' has no main: --args says what to launch it with", help="docs/simulator.md shows a spec")
@@ -105,14 +106,14 @@ def _chip(name: str | None) -> Chip:
     return load_chip(name) if name else load_chip()
 
 
-def _options(chip: str | None, seconds: float, trace: bool) -> Options:
+def _options(chip: str | None, seconds: float, memory: float, trace: bool) -> Options:
     from tile_eg.ir.types import Level
     from tile_eg.simulator.program import Options
     from tile_eg.simulator.run import CAPACITIES, Limits
 
     tables = _chip(chip)
     sizes = {name: tables.memories[Level(name)].bytes for name in CAPACITIES}
-    limits = Limits(seconds=seconds)
+    limits = Limits(seconds, options.memory_bytes(memory))
     return Options(cores=tables.cube_cores, capacities=sizes, limits=limits, trace=trace, architecture=tables.npu_arch)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from tile_eg.chips import load_chip
+from tile_eg.emit.cpp import integer
 from tile_eg.emit.host import shared_at
 from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.emit.text_cube import CUBE_AND_COPIES, ON_3510
@@ -54,6 +55,10 @@ HEAD = """\
 __aicore__ inline int32_t Min(int32_t a, int32_t b) {{ return a < b ? a : b; }}
 __aicore__ inline int32_t Max(int32_t a, int32_t b) {{ return a > b ? a : b; }}
 """
+IN_64 = """\
+__aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
+__aicore__ inline int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
+"""
 
 
 def kernel_text(program: Program) -> str:
@@ -71,6 +76,8 @@ def kernel_text(program: Program) -> str:
     title = f"Kernel {p.name} for {p.chip}, written by tile_eg."
     signature = f'extern "C" __global__ __aicore__ void {kernel_symbol(p)}({arguments})'
     head = HEAD.format(title=title)
+    if any(f"{word}(static_cast<int64_t>" in line for word in ("Min", "Max") for line in body):
+        head += IN_64
     if any(f"{UB}>" in line for line in body):
         head += f"\n{UB_ROWS}\n"
     return head + "\n".join(["", signature, "{", *_indented(body), "}"]) + "\n"
@@ -86,7 +93,7 @@ def _core(p: Program, core: str) -> list[str]:
     if any(isinstance(n, Instr) and n.unit != ZERO for n in walk(p.core(core))):
         head.append("AscendC::SetMMRowMajor();  // blocks come in the order in which the fixpipe takes them")
     hoisted = _hoisted(s)
-    lets = [f"const int32_t {s.cpp(ix.var(let.name))} = {s.cpp(let.value)};" for let in _lets(s)]
+    lets = [_named(s, let) for let in _lets(s)]
     return [*head, *lets, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
 
 
@@ -209,10 +216,10 @@ def _hoisted(s: Scope) -> dict[Path, list[str]]:
                 continue
             where = max((path for var, path in loops.items() if var in ix.variables(e)), default=())
             if e not in s.cpp.named:
-                value = s.cpp(e)
-                s.cpp.named[e] = s.fresh(wish)
-                s.values[e] = value
-            line = f"const int32_t {s.cpp.named[e]} = {s.values[e]};"
+                name = s.fresh(wish)
+                s.values[e] = s.cpp.declared(name, e, s.bounds(e))
+                s.cpp.named[e] = name
+            line = s.values[e]
             if line not in out.setdefault(where, []):
                 out[where].append(line)
     return out
@@ -238,7 +245,7 @@ def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list
             out += _tasks(s, n, [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)])
         elif isinstance(n, Loop):
             body = [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)]
-            out += counted(s.cpp(ix.var(n.var)), str(n.trips) if n.until is None else s.cpp(n.until), body)
+            out += _counted(s, n, str(n.trips) if n.until is None else s.cpp(n.until), body)
         elif isinstance(n, When):
             out += block(f"if ({s.cpp(n.condition)})", _nodes(s, n.body, here, hoisted))
         else:
@@ -251,9 +258,18 @@ def _tasks(s: Scope, n: Tasks, body: list[str]) -> list[str]:
     limit, head = str(n.trips), []
     if n.until.value is None:
         limit = s.fresh("tasks")
-        head = [f"const int32_t {limit} = {s.cpp(n.until)};"]
-    lets = [f"const int32_t {s.cpp(ix.var(let.name))} = {s.cpp(let.value)};" for let in n.lets]
-    return [*head, *counted(s.cpp(ix.var(n.var)), limit, [*lets, *body])]
+        head = [s.cpp.declared(limit, n.until, (0, n.trips))]
+    return [*head, *_counted(s, n, limit, [*(_named(s, let) for let in n.lets), *body])]
+
+
+def _named(s: Scope, let: Let) -> str:
+    name = ix.var(let.name)
+    return s.cpp.declared(s.cpp(name), let.value, s.bounds(name))
+
+
+def _counted(s: Scope, n: Loop, count: str, body: list[str]) -> list[str]:
+    """The loop; its variable goes up to the count itself."""
+    return counted(s.cpp(ix.var(n.var)), count, body, integer((0, n.trips)))
 
 
 def node_lines(s: Scope, n: Node) -> list[str]:

@@ -56,7 +56,7 @@ def gm_to_l1(s: Scope, i: Instr) -> list[str]:
     if stride <= FIELD16:
         params = _nd2nz(s, i, i.rows, stride, rows16)
         return call("DataCopy", s.fractal(dst, 0, 0), s.at(src), params)
-    r = s.fresh("row")
+    r = s.counter("row", i.rows)
     params = _nd2nz(s, i, ONE, 1, rows16)
     return counted(r, s.cpp(i.rows), call("DataCopy", s.fractal(dst, ix.var(r), 0), s.at(src, ix.var(r) * stride), params))
 
@@ -107,7 +107,7 @@ def _load(s: Scope, i: Instr, g: _Grid, transpose: bool) -> list[str]:
     )
     if g.outer.value == 1:
         return step(ZERO)
-    f = s.fresh("f")
+    f = s.counter("f", g.outer)
     return counted(f, s.cpp(g.outer), step(ix.var(f)))
 
 
@@ -143,7 +143,7 @@ def _load_squares(s: Scope, i: Instr, down: Expr, across: Expr) -> list[str]:
     )
     if down.value == 1:
         return step(ZERO)
-    f = s.fresh("f")
+    f = s.counter("f", down)
     return counted(f, s.cpp(down), step(ix.var(f)))
 
 
@@ -206,8 +206,7 @@ def fixpipe(s: Scope, i: Instr, write: Writer | None = None) -> list[str]:
     one = write or (lambda s, i, row: _fixpipe(s, i))
     if not step or s.high(i.rows) <= step:
         return one(s, i, ZERO)
-    r = s.fresh("row")
-    s.ranges[r] = (0, s.high(i.rows) - 1)
+    r = s.counter("row", i.rows)
     at = ix.var(r)
     moved = replace(src, row=src.row + at)
     below = i.dst if isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.UB else _below(s, i.dst, at)
@@ -281,8 +280,9 @@ def _contiguous(s: Scope, i: Instr, far: Operand, near: Tile) -> int | None:
 
 
 def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list[str]:
-    """Copies of up to 4095 rows each."""
+    """Copies of up to 4095 rows each; of one, where the rows lie too far apart in GM for the stride's field."""
     dtype = s.dtype(far).ascend
+    most = BURSTS if stride_of(s, far) * s.dtype(far).bytes <= FIELD32 else 1
 
     def one(at: Expr, rows: Expr) -> list[str]:
         gm, ub = s.at(far, at * stride_of(s, far)), s.at(near, at * s.buffer(near).pitch)
@@ -290,12 +290,13 @@ def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list
         pad = [f"AscendC::DataCopyPadExtParams<{dtype}>()"] if inward else []
         return call("DataCopyPad", *((ub, gm) if inward else (gm, ub)), params, *pad)
 
-    if s.high(i.rows) <= BURSTS:
+    if s.high(i.rows) <= most:
         return one(ZERO, i.rows)
-    r = s.fresh("row")
-    rows = ix.minimum(ix.const(BURSTS), i.rows - ix.var(r))
-    s.ranges[r] = (0, s.high(i.rows) - 1)
-    head = f"for (int32_t {r} = 0; {r} < {s.cpp(i.rows)}; {r} += {BURSTS})"
+    r = s.counter("row", i.rows)
+    if most == 1:
+        return counted(r, s.cpp(i.rows), one(ix.var(r), ONE))
+    rows = ix.minimum(ix.const(most), i.rows - ix.var(r))
+    head = f"for (int32_t {r} = 0; {r} < {s.cpp(i.rows)}; {r} += {most})"
     return [head + " {", *("    " + t for t in one(ix.var(r), rows)), "}"]
 
 

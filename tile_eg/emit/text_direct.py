@@ -127,9 +127,8 @@ def ub_to_l1(s: Scope, i: Instr) -> list[str]:
     c0 = s.c0(b)
     if b.pitch % c0 and i.rows != ONE:
         raise EmitError(f"{i.op}: rows of {src.buffer} do not start at 32-byte multiples", i.span)
-    f = s.fresh("column")
+    f = s.counter("column", ceil_div(i.cols, c0))
     at = ix.var(f) * c0
-    s.ranges[f] = (0, max(0, s.high(ceil_div(i.cols, c0)) - 1))
     size = 0 if i.rows == ONE else b.pitch // c0 - 1
     params = f"AscendC::DataCopyParams({s.field(i, 'blockCount', i.rows, BLOCKS)}, 1, {size}, 0)"
     to, start = s.slot(dst, (dst.row + at // c0 * padded_rows(s.buffer(dst))) * c0), s.at(src, at)
@@ -147,11 +146,11 @@ def l1_to_ub(s: Scope, i: Instr) -> list[str]:
 
 
 def _rows_of_core(s: Scope, i: Instr, src: Tile, dst: Tile, k: int, c0: int) -> list[str]:
-    half, pitch, f = s.buffer(dst).rows, s.buffer(dst).pitch, s.fresh("column")
-    rows, columns, at = ix.minimum(i.rows - k * half, half), ceil_div(i.cols, c0), ix.var(f) * c0
+    half, pitch, columns = s.buffer(dst).rows, s.buffer(dst).pitch, ceil_div(i.cols, c0)
+    rows, f = ix.minimum(i.rows - k * half, half), s.counter("column", columns)
     if s.high(rows) <= 0:
         return []
-    s.ranges[f] = (0, max(0, s.high(columns) - 1))
+    at = ix.var(f) * c0
     gap = pitch // c0 - 1 if half > 1 else 0
     params = f"AscendC::DataCopyParams({s.field(i, 'blockCount', rows, BLOCKS)}, 1, 0, {gap})"
     copy = call(f"DataCopyL1ToUB<{s.dtype(src).ascend}, {k}>", s.slot(dst, at), s.fractal(src, k * half, at), params)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 
 from tile_eg.chips import load_chip
+from tile_eg.emit.cpp import Cpp, Part
 from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
 from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
@@ -32,61 +33,6 @@ def round_up(e: Expr, n: int) -> Expr:
     return ceil_div(e, n) * n
 
 
-_BINDS = {"and": 0, "lt": 10, "add": 20, "div": 30, "mod": 31, "mul": 32}
-
-
-@dataclass
-class Cpp:
-    """Prints expressions as C++; those in `named` (hoisted sizes) by their name."""
-
-    named: dict[Expr, str] = field(default_factory=dict)
-
-    def __call__(self, e: Expr | int, outer: int = 0) -> str:
-        e = ix.wrap(e)
-        if e in self.named:
-            return self.named[e]
-        if e.op == "const":
-            return str(e.args[0])
-        if e.op == "var":
-            return e.args[0]
-        if e.op in ("min", "max"):
-            return f"{e.op.capitalize()}({self(e.args[0])}, {self(e.args[1])})"
-        text = self._add(e) if e.op == "add" else self._pair(e)
-        return f"({text})" if _BINDS[e.op] < outer else text
-
-    def _add(self, e: Expr) -> str:
-        known = self._known_part(e)
-        if known:
-            return known
-        out = ""
-        for a in sorted(e.args, key=lambda a: _coefficient(a) < 0):
-            c = _coefficient(a)
-            term = self(a if c >= 0 else _negated(a), 30 if c < 0 else 20)
-            out += (" - " if c < 0 else " + ") + term
-        return out[3:] if out.startswith(" + ") else "-" + out[3:]
-
-    def _known_part(self, e: Expr) -> str:
-        """`named + rest` where a hoisted sum is a part of this one."""
-        for n, name in self.named.items():
-            rest = e - n
-            if n.op == "add" and rest.op == "const":
-                return name + (f" + {rest.value}" if rest.value >= 0 else f" - {-rest.value}")  # type: ignore[operator]
-        return ""
-
-    def _pair(self, e: Expr) -> str:
-        sign = {"mul": "*", "div": "/", "mod": "%", "lt": "<", "and": "&&"}[e.op]
-        binds = _BINDS[e.op]
-        return f"{self(e.args[0], binds)} {sign} {self(e.args[1], 33 if binds >= 30 else binds + 1)}"
-
-
-def _coefficient(e: Expr) -> int:
-    return e.args[0] if e.op == "const" else e.args[1].args[0] if e.op == "mul" and e.args[1].op == "const" else 1
-
-
-def _negated(e: Expr) -> Expr:
-    return e * -1
-
-
 def loops_of(nodes: Iterable[Node]) -> dict[str, Interval]:
     """Every loop variable and every other name below with the interval it runs over."""
     out: dict[str, Interval] = {}
@@ -106,12 +52,12 @@ def loops_of(nodes: Iterable[Node]) -> dict[str, Interval]:
 class Scope:
     """What the text of one core may refer to: C++ names, ranges of variables, the buffers of the program.
 
-    `values` is how the hoisted sizes (named in `cpp`) are computed.
+    `values` declares the hoisted sizes (named in `cpp`).
     """
 
     program: Program
     core: str
-    cpp: Cpp = field(default_factory=Cpp)
+    cpp: Cpp = field(init=False)
     names: dict[str, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     ranges: dict[str, Interval] = field(default_factory=dict)
@@ -123,6 +69,7 @@ class Scope:
         loops, arguments = loops_of(p.core(self.core)), argument_names(p)
         loops |= {let.name: (0, let.most) for let in p.lets}
         self.ranges = {**loops, BLOCK: (0, max(0, p.blocks - 1)), SUB: (0, 1)}
+        self.cpp = Cpp(self.ranges)
         variables = spelled(loops, {*RESERVED, *arguments.values()})
         self.cpp.named |= {ix.var(name): word for name, word in variables.items()}
         self.taken = {*RESERVED, *arguments.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
@@ -139,6 +86,12 @@ class Scope:
         numbered = (f"{wishes[-1]}{n}" for n in count(2))
         name = next(n for n in chain(wishes, numbered) if n not in self.taken)
         self.taken.add(name)
+        return name
+
+    def counter(self, wish: str, count: Expr | int) -> str:
+        """A fresh name for a variable that counts up to below `count`."""
+        name = self.fresh(wish)
+        self.ranges[name] = (0, max(0, self.high(ix.wrap(count)) - 1))
         return name
 
     def bounds(self, e: Expr) -> Interval:
@@ -195,11 +148,11 @@ class Scope:
         b = self.buffer(t)
         return self._indexed(self.names[b.name], self._slot(b, t.slot), ix.wrap(offset))
 
-    def _indexed(self, name: str, *offsets: Expr | str) -> str:
-        parts = [o if isinstance(o, str) else self.cpp(o) for o in offsets if o != ZERO]
-        return f"{name}[{' + '.join(parts)}]" if parts else name
+    def _indexed(self, name: str, *offsets: Expr | Part) -> str:
+        parts = [o for o in offsets if o != ZERO]
+        return f"{name}[{self.cpp.summed(parts)}]" if parts else name
 
-    def _slot(self, b: Buffer, slot: Expr) -> Expr | str:
+    def _slot(self, b: Buffer, slot: Expr) -> Expr | Part:
         """Where a slot starts, in elements from the buffer's first address."""
         starts = [(a - min(b.addresses)) // b.dtype.bytes for a in b.addresses] or [0]
         if len(starts) == 1 or slot.value is not None:
@@ -209,7 +162,7 @@ class Scope:
             return slot * steps.pop() + starts[0]
         s = self.cpp(slot)
         picks = "".join(f"{s} == {n} ? {x} : " for n, x in enumerate(starts[:-1]))
-        return f"({picks}{starts[-1]})"
+        return Part(f"({picks}{starts[-1]})", (min(starts), max(starts)))
 
 
 def padded_rows(b: Buffer) -> int:
@@ -232,9 +185,9 @@ def block(head: str, body: list[str]) -> list[str]:
     return [head + " {", *("    " + line if line else "" for line in body), "}"]
 
 
-def counted(var: str, count: str, body: list[str]) -> list[str]:
+def counted(var: str, count: str, body: list[str], kind: str = "int32_t") -> list[str]:
     """for var in 0 .. count."""
-    return block(f"for (int32_t {var} = 0; {var} < {count}; ++{var})", body)
+    return block(f"for ({kind} {var} = 0; {var} < {count}; ++{var})", body)
 
 
 def scalar_operand(s: Scope, i: Instr, dtype: DType) -> str:

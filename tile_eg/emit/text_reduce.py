@@ -91,7 +91,7 @@ def _row_calls(s: Scope, j: Job, columns: tuple[Expr, ...], mask: str) -> list[s
 
     if not far:
         return in_parts(s, j, one)
-    r = s.fresh("row")
+    r = s.counter("row", j.rows)
     return counted(r, s.cpp(j.rows), one(ix.var(r), ONE))
 
 

@@ -152,6 +152,7 @@ def by_chunks(s: Scope, cols: Expr, lanes: int, first: Expr, one: Callable[[Expr
         if full > 2:
             c = s.fresh("col")
             end = start + full * lanes
+            s.ranges[c] = (start, end - lanes)
             body = one(ix.var(c), ix.const(lanes))
             out = block(f"for (int32_t {c} = {start}; {c} < {end}; {c} += {lanes})", body)
         else:
@@ -167,8 +168,7 @@ def by_chunks(s: Scope, cols: Expr, lanes: int, first: Expr, one: Callable[[Expr
 
 def _along(s: Scope, j: Job) -> list[str]:
     """Calls walk down the rows, repeats walk along the columns: plain counts unless an operand is broadcast along them."""
-    r = s.fresh("row")
-    s.ranges[r] = (0, s.high(j.rows) - 1)
+    r = s.counter("row", j.rows)
     if all(v.chunk for v in j.views):
         return counted(r, s.cpp(j.rows), j.flat([s.at(v.tile, ix.var(r) * v.row) for v in j.views], s.cpp(j.cols)))
     strides = [str(v.block_stride) for v in j.views] + [str(v.chunk_blocks) for v in j.views]

@@ -77,6 +77,10 @@ def cores(kernel_type: str) -> tuple[int, int]:
     return _CORES[kernel_type]
 
 
+MAX_BLOCKS = 65535
+"""Blocks of a launch (clause 24)."""
+
+
 def has_cross_flags(kernel_type: str) -> bool:
     """Whether flags between cores work: the hardware's scheduler of them is off in AIC_ONLY and AIV_ONLY kernels."""
     return kernel_type.startswith("MIX")

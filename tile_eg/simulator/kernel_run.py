@@ -11,6 +11,7 @@ from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kernel import Span
 from tile_eg.simulator.asc_file import AscFile
 from tile_eg.simulator.findings import Simulation
+from tile_eg.simulator.image import Image
 from tile_eg.simulator.launches import KernelText
 from tile_eg.simulator.program import Options
 from tile_eg.simulator.run import execute, parse
@@ -55,18 +56,24 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
         f"cores={options.cores}",
         f"arch={options.architecture}",
     ]
-    command += [*(["auto_sync"] if options.auto_sync and spec.auto_sync else []), "--", *map(_region, tensors)]
-    arrays = [a.array if a.array is not None else np.empty(0, np.uint8) for a in tensors]
-    inputs = b"".join(x.tobytes() for x, a in zip(arrays, tensors, strict=True) if a.given)
-    outputs = [i for i, a in enumerate(tensors) if a.output]
-    output, printed, _ = execute(command, inputs, options.limits)
-    return replace(parse(output, printed, arrays, outputs, outputs), files=file.included)
+    command += ["auto_sync"] if options.auto_sync and spec.auto_sync else []
+    with Image([_size(a) for a in tensors]) as image:
+        for i, argument in enumerate(tensors):
+            if argument.given and argument.array is not None:
+                image.put(i, np.ascontiguousarray(argument.array))
+        regions = (_region(a, begin) for a, begin in zip(tensors, image.begins, strict=True))
+        output, printed, _ = execute([*command, f"image={image.fd}", "--", *regions], options.limits, image)
+        arrays = [image.get(i, a.array) for i, a in enumerate(tensors) if a.output and a.array is not None]
+    return replace(parse(output, printed, arrays), files=file.included)
 
 
-def _region(argument: Argument) -> str:
+def _size(argument: Argument) -> int:
+    return argument.bytes if argument.array is None else argument.array.nbytes
+
+
+def _region(argument: Argument, begin: int) -> str:
     role = "scratch" if argument.array is None else ("inout" if argument.given else "out") if argument.output else "in"
-    size = argument.bytes if argument.array is None else argument.array.nbytes
-    return f"{argument.name.replace(':', ' ')}:{size}:{role}"
+    return f"{argument.name.replace(':', ' ')}:{begin}:{_size(argument)}:{role}"
 
 
 def chosen(file: AscFile, spec: Spec) -> KernelText:

@@ -45,6 +45,6 @@ def run_program(file: AscFile, options: Options) -> Simulation:
         f"arch={options.architecture}",
     ]
     command += [*(["auto_sync"] if options.auto_sync else []), "--", *options.arguments]
-    output, printed, code = execute(command, b"", options.limits)
+    output, printed, code = execute(command, options.limits)
     done = parse(output, printed)
     return replace(done, returned=done.returned or code, files=file.included)

@@ -264,7 +264,25 @@ void let_others_go_first()
     machine.core->behind = false;
 }
 
-bool blocks_to_come() { return begun < machine.settings.launch; }
+namespace
+{
+
+int64_t to_run() { return machine.settings.only.empty() ? machine.settings.launch : int64_t(machine.settings.only.size()); }
+
+uint32_t next_block()
+{
+    if (!machine.settings.only.empty()) return machine.settings.only[size_t(begun++)];
+    return schedule.block(uint32_t(begun++), machine.settings.launch);
+}
+
+bool share(const Kernel& kernel)
+{
+    return machine.settings.only.empty() && share_blocks(begun, [&](uint32_t block) { return run_alone(block, kernel); });
+}
+
+}  // namespace
+
+bool blocks_to_come() { return begun < to_run(); }
 
 void needs_all_blocks(int line)
 {
@@ -283,10 +301,10 @@ bool run_blocks(const Kernel& kernel)
     for (nudges = 0, begun = 0; !alive.empty() || (blocks_to_come() && !stopped);) {
         if (advance())
             nudges = 0;
-        else if (alive.empty() && share_blocks(begun, [&](uint32_t block) { return run_alone(block, kernel); }))
+        else if (alive.empty() && share(kernel))
             begun = machine.settings.launch;
         else if (blocks_to_come() && !stopped)
-            start(schedule.block(uint32_t(begun++), machine.settings.launch), kernel);
+            start(next_block(), kernel);
         else if (!nudge())
             stop();
     }

@@ -55,8 +55,7 @@ void* device_malloc(size_t bytes, const char* name)
     for (const Region& region : machine.regions) begin = std::max(begin, (region.end + 511) / 512 * 512 + gap);
     if (begin + int64_t(bytes) + gap > machine.gm.bytes()) return nullptr;
     machine.regions.push_back({last_name(name), begin, begin + int64_t(bytes), false, false});
-    machine.gm.poison(begin, begin + int64_t(bytes), true);
-    std::memset(machine.gm.at(begin), 0, bytes);  // nothing has written it, and it is zero, as fresh memory of a device mostly is
+    machine.gm.renew(begin, begin + int64_t(bytes));  // nothing has written it, and it is zero, as fresh memory of a device mostly is
     return machine.gm.at(begin);
 }
 

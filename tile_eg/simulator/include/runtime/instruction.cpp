@@ -322,20 +322,20 @@ void Instruction::record()
     event_.item = schedule.next();
     machine.events.push_back(event_);
     for (const Span& span : reads_) {
+        span.memory->touch(span.begin, span.end);
         auto& slot = span.memory->reader[span.memory->slot(event_.core, event_.pipe)];
         uint32_t *const first = slot.get() + span.begin / granule, *const last = slot.get() + (span.end + granule - 1) / granule;
         if (event_.pipe == Pipe::S && span.memory->space() == Space::GM)
             std::replace(first, last, 0u, id);  // it has finished already: a copy that reads the same may not have
         else
             std::fill(first, last, id);
-        span.memory->touch(span.end);
     }
     for (const Span& span : writes_) {
+        span.memory->touch(span.begin, span.end);
         machine.gm_writes += span.memory->space() == Space::GM;
         const int64_t first = span.begin / granule, last = (span.end + granule - 1) / granule;
         std::fill(span.memory->writer.get() + first, span.memory->writer.get() + last, id);
         for (auto& slot : span.memory->reader) std::fill(slot.get() + first, slot.get() + last, 0);
-        span.memory->touch(span.end);
     }
     for (const Span& span : rewrites_) span.memory->rewritten[span.begin / line_bytes * line_bytes] = rewritten_by_;
 }

@@ -67,14 +67,6 @@ const char* core_name(int core)
     return machine.vector_cores() == 1 ? "AIV" : core == AIV0 ? "AIV0" : "AIV1";
 }
 
-template <class T>
-void Lazy<T>::check() const
-{
-    if (!data_) throw std::bad_alloc();
-}
-template class Lazy<uint8_t>;
-template class Lazy<uint32_t>;
-
 bool is_aic() { return machine.core->index == AIC; }
 bool is_aiv() { return machine.core->index != AIC; }
 int64_t block_count() { return machine.settings.launch; }

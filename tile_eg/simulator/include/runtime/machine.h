@@ -66,31 +66,47 @@ struct Event {
     bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
 };
 
-// A zeroed array whose untouched pages cost nothing.
+// Address space that is none of what a run may use (Settings::memory): what is touched of GM is counted apart (Memory::pay). `flags` are
+// those of mmap. Throws std::runtime_error.
+uint8_t* reserve(int64_t bytes, int flags, int file = -1, int64_t offset = 0);
+void release(uint8_t* at, int64_t bytes);
+void limit_memory();  // for everything that is not reserved, from now on
+
+// Address space of so many bytes, zeroed or with what a file holds (as it is now: nothing is written to it); a page costs memory from
+// its first touch on.
+class Reserved
+{
+public:
+    Reserved() = default;
+    explicit Reserved(int64_t bytes, int file = -1);
+    Reserved(Reserved&& other) noexcept { swap(other); }
+    Reserved& operator=(Reserved&& other) noexcept { return swap(other), *this; }
+    ~Reserved();
+    uint8_t* get() const { return at_; }
+
+private:
+    void swap(Reserved& other) { std::swap(at_, other.at_), std::swap(bytes_, other.bytes_); }
+    uint8_t* at_ = nullptr;
+    int64_t bytes_ = 0;
+};
+
+// An array in reserved memory.
 template <class T>
 class Lazy
 {
 public:
-    void resize(int64_t count)
-    {
-        data_.reset(static_cast<T*>(std::calloc(size_t(count) + 1, sizeof(T))));
-        check();
-    }
-    T& operator[](int64_t i) { return data_.get()[i]; }
-    T* get() { return data_.get(); }
+    void resize(int64_t count, int file = -1) { data_ = Reserved((count + 1) * int64_t(sizeof(T)), file); }
+    T& operator[](int64_t i) { return get()[i]; }
+    T* get() { return reinterpret_cast<T*>(data_.get()); }
 
 private:
-    struct Free {
-        void operator()(T* p) const { std::free(p); }
-    };
-    void check() const;
-    std::unique_ptr<T, Free> data_;
+    Reserved data_;
 };
 
 class Memory
 {
 public:
-    void open(Space space, int64_t bytes);
+    void open(Space space, int64_t bytes, int file = -1);  // a file: what the memory holds at first
     void forget();  // everything poisoned and free of history again (a new block)
     void forget_order();  // free of history, and holding what it held (a new launch)
     uint8_t* at(int64_t address) { return data_.get() + address; }
@@ -98,18 +114,26 @@ public:
     Space space() const { return space_; }
     bool poisoned(int64_t begin, int64_t end);
     void poison(int64_t begin, int64_t end, bool value);
-    void touch(int64_t end) { touched_ = end > touched_ ? end : touched_; }
+    void touch(int64_t begin, int64_t end);
+    void renew(int64_t begin, int64_t end);  // of GM: zero and unwritten, as it is given out
+    bool awake(int64_t chunk) { return awake_[chunk] != 0; }
     int slot(int core, Pipe pipe) const;
 
     static constexpr int slots = 3;
+    static constexpr int64_t chunk = 8192;  // bytes of GM that come to life together: whole pages of data and of each shadow
     Lazy<uint32_t> writer, reader[slots];
     Lazy<uint32_t> met;  // the write that came last, where instructions are delayed
     std::map<int64_t, uint32_t> rewritten;  // by line of a data cache that was written back whole: the event that changed it
 
 private:
     Space space_ = Space::UB;
-    int64_t bytes_ = 0, touched_ = 0;
-    Lazy<uint8_t> data_, poison_;
+    void wake(int64_t chunk);
+    void pay(int64_t bytes);
+    template <class Visit>
+    void each_awake(int64_t begin, int64_t end, Visit visit);
+
+    int64_t bytes_ = 0, touched_ = 0, paid_ = 0;
+    Lazy<uint8_t> data_, poison_, awake_;
 };
 
 struct Region {  // one tensor in GM
@@ -254,6 +278,8 @@ struct Settings {
     bool auto_sync = false;  // the compiler orders what meets on V and S of a vector core
     int64_t cores = 24;      // that the chip has: AICs
     int64_t capacity[spaces] = {};
+    int64_t memory = int64_t(8) << 30;  // bytes that the run may touch
+    std::vector<uint32_t> only;         // the blocks that run, where not all do
 };
 
 struct Stop {};  // thrown to end the run after an error that nothing sensible can follow

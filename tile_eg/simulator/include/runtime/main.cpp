@@ -1,17 +1,20 @@
 // The process that runs one kernel, or one file with a main of its own (host.h): arguments and inputs come in, findings, counts
 // and outputs go out (simulator/run.py, simulator/program.py). What the kernel or the file prints goes to stderr.
-//   argv: the library, kernel type (HOST: it has a main; what follows `--` are its arguments), launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
-//         (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
-//         in order.
-//   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
+//   argv: the library, kernel type (HOST: it has a main; what follows `--` are its arguments), launch, trace (0/1), memory limit in bytes,
+//         then `name=bytes` for each level (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `only=1,5` for the
+//         blocks to run, `image=` the descriptor of the file that holds the tensors, `--`, and
+//         `name:begin:bytes:in|out|inout|scratch` for each of them: where it begins in the file, and in GM.
+//   stdout: the length of the report (8 bytes), and the report (JSON). Outputs go into the file.
 #include <cxxabi.h>
 #include <dlfcn.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -29,10 +32,12 @@ namespace
 
 FILE* report_file = nullptr;
 bool host = false;
-int64_t gm_bytes = int64_t(512) << 20;  // of a file with a main; address space, used as far as it is touched
+int image = -1;  // the file that holds the tensors (simulator/image.py), where there are some
+int64_t gm_bytes = int64_t(64) << 30;  // of a file with a main; address space, used as far as it is touched
 
 constexpr int64_t most_file_bytes = int64_t(1) << 30;  // that a file with a main, or what it prints, may write
-constexpr int64_t gap = 4096;  // bytes between two tensors, so that an overrun is not another tensor
+constexpr uint8_t unwritten_byte = 0xff;
+constexpr int64_t gap = 4096;  // bytes behind the last tensor
 
 std::string quoted(const std::string& s)
 {
@@ -90,32 +95,27 @@ std::string report_json()
            ",\"returned\":" + std::to_string(returned) + "}";
 }
 
-bool read_all(void* into, int64_t bytes) { return std::fread(into, 1, size_t(bytes), stdin) == size_t(bytes); }
-
 void open_regions(int argc, char** argv, int first)
 {
-    int64_t end = gap;
+    int64_t last = 0;
     for (int i = first; i < argc; ++i) {
-        const std::string item = argv[i];
-        const size_t a = item.find(':'), b = item.rfind(':');
-        const int64_t bytes = std::atoll(item.substr(a + 1, b - a - 1).c_str());
-        const std::string role = item.substr(b + 1);
-        machine.regions.push_back(
-            {item.substr(0, a), end, end + bytes, role == "out" || role == "inout", role == "in" || role == "inout"});
-        end = (end + bytes + 511) / 512 * 512 + gap;
+        std::string parts[4], item = argv[i];
+        for (int part = 3; part; --part) {
+            const size_t at = item.rfind(':');
+            parts[part] = item.substr(at + 1), item.resize(at);
+        }
+        const std::string& role = parts[3];
+        const int64_t begin = std::atoll(parts[1].c_str()), end = begin + std::atoll(parts[2].c_str());
+        machine.regions.push_back({item, begin, end, role == "out" || role == "inout", role == "in" || role == "inout"});
+        last = std::max(last, end);
     }
-    machine.gm.open(Space::GM, end);
+    machine.gm.open(Space::GM, last + gap, image);
 }
 
-bool fill_regions()
+void configure_only(const char* list)
 {
-    for (const Region& region : machine.regions) {
-        if (!region.input)
-            machine.gm.poison(region.begin, region.end, true);
-        else if (!read_all(machine.gm.at(region.begin), region.end - region.begin))
-            return false;
-    }
-    return true;
+    for (const char* at = list; at && *at; at = std::strchr(at, ','), at += at != nullptr)
+        machine.settings.only.push_back(uint32_t(std::atoll(at)));
 }
 
 bool configure_host(const char* option)
@@ -127,6 +127,8 @@ bool configure_host(const char* option)
     }
     if (!std::strcmp(option, "auto_sync")) return machine.settings.auto_sync = true;
     if (std::sscanf(option, "cores=%ld", &machine.settings.cores) == 1) return true;
+    if (std::sscanf(option, "image=%d", &image) == 1) return true;
+    if (!std::strncmp(option, "only=", 5)) return configure_only(option + 5), true;
     return std::sscanf(option, "gm=%ld", &gm_bytes) == 1;
 }
 
@@ -142,10 +144,11 @@ void tell_crash(int)
     if (write(2, message, size_t(length)) < 0) return;
 }
 
-void limit_damage(int64_t memory)
+void limit_damage()
 {
-    const rlimit bytes{rlim_t(memory), rlim_t(memory)}, files{rlim_t(most_file_bytes), rlim_t(most_file_bytes)};
-    setrlimit(RLIMIT_AS, &bytes), setrlimit(RLIMIT_FSIZE, &files);
+    limit_memory();
+    const rlimit files{rlim_t(most_file_bytes), rlim_t(most_file_bytes)};
+    setrlimit(RLIMIT_FSIZE, &files);
     struct sigaction told{};
     told.sa_handler = tell_crash, told.sa_flags = SA_RESETHAND;
     for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) sigaction(signal, &told, nullptr);
@@ -160,7 +163,7 @@ int configure(int argc, char** argv)
         if (!std::strcmp(argv[2], types[i])) machine.settings.type = KernelType(i);
     machine.settings.launch = std::atoll(argv[3]);
     machine.settings.trace = std::atoi(argv[4]) != 0;
-    limit_damage(std::atoll(argv[5]));
+    machine.settings.memory = std::atoll(argv[5]);
     int i = 6;
     for (; i < argc && std::strcmp(argv[i], "--"); ++i) {
         if (schedule.configure(argv[i]) || add_mutation(argv[i]) || configure_host(argv[i])) continue;
@@ -172,6 +175,23 @@ int configure(int argc, char** argv)
     return i + 1;
 }
 
+// A tensor as it is now, into its place in the file; NaN where nothing has written.
+void write_output(const Region& region)
+{
+    const int64_t bytes = region.end - region.begin;
+    if (!bytes) return;
+    uint8_t* const file = reserve(bytes, MAP_SHARED, image, region.begin) - region.begin;
+    for (int64_t begin = region.begin, end = 0; begin < region.end; begin = end) {
+        end = std::min(region.end, (begin / Memory::chunk + 1) * Memory::chunk);
+        const bool awake = machine.gm.awake(begin / Memory::chunk), in_part = machine.gm.poisoned(begin, end);
+        if (awake) std::memcpy(file + begin, machine.gm.at(begin), size_t(end - begin));
+        const int64_t step = awake ? granule : end - begin;
+        for (int64_t i = begin; in_part && i < end; i += step)
+            if (machine.gm.poisoned(i, i + 1)) std::memset(file + i, unwritten_byte, size_t(std::min(step, end - i)));
+    }
+    release(file + region.begin, bytes);
+}
+
 int write_report()
 {
     const std::string report = report_json();
@@ -179,7 +199,7 @@ int write_report()
     std::fwrite(&length, sizeof length, 1, report_file);
     std::fwrite(report.data(), 1, report.size(), report_file);
     for (const Region& region : machine.regions)
-        if (region.output) std::fwrite(machine.gm.at(region.begin), 1, size_t(region.end - region.begin), report_file);
+        if (region.output) write_output(region);
     return std::fflush(report_file) ? 3 : 0;
 }
 
@@ -215,6 +235,7 @@ void run_kernel(void* kernel)
 int run_program(void* main, int argc, char** argv)
 {
     machine.gm.open(Space::GM, gm_bytes);
+    limit_damage();
     std::atexit([] { write_report(); });  // also where the program ends by exit()
     try {
         returned = reinterpret_cast<int (*)(int, char**)>(main)(argc, argv);
@@ -232,7 +253,7 @@ int run(int argc, char** argv)
     const int first = configure(argc, argv);
     if (host) return run_program(symbol, argc - first + 1, argv + first - 1);
     open_regions(argc, argv, first);
-    if (!fill_regions()) return 3;
+    limit_damage();
     run_kernel(symbol);
     return write_report();
 }

@@ -1,6 +1,16 @@
 // A memory and its shadow: for each granule who wrote it last, who read it last on each pipe, and whether it holds anything.
+//
+// GM is as large as the tensors say, and costs what is touched: a chunk of it comes to life with the first access, and only then
+// knows that nothing has written it.
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 #include "schedule.h"
 
@@ -11,26 +21,136 @@ namespace
 
 constexpr uint8_t poison_byte = 0xff;  // NaN in every float format
 
+// Whether the byte is one of a tensor that nothing has written when the kernel begins.
+bool unwritten_at(int64_t address)
+{
+    return std::any_of(machine.regions.begin(), machine.regions.end(), [&](const Region& region) {
+        return !region.input && address >= region.begin && address < region.end;
+    });
+}
+
 }  // namespace
 
-void Memory::open(Space space, int64_t bytes)
+namespace
+{
+
+int64_t reserved = 0;
+bool limited = false;
+
+// The limit of this process, not the most that it could be raised to.
+void limit_to(rlim_t bytes)
+{
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit)) return;
+    limit.rlim_cur = std::min(bytes, limit.rlim_max);
+    setrlimit(RLIMIT_AS, &limit);
+}
+
+}  // namespace
+
+uint8_t* reserve(int64_t bytes, int flags, int file, int64_t offset)
+{
+    reserved += bytes;
+    if (limited) limit_memory();
+    void* const at = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, file, off_t(offset));
+    if (at == MAP_FAILED)
+        throw std::runtime_error(text("this system gives no address space of %lld bytes (see ulimit -v)", (long long)bytes));
+    return static_cast<uint8_t*>(at);
+}
+
+void release(uint8_t* at, int64_t bytes)
+{
+    munmap(at, size_t(bytes));
+    reserved -= bytes;
+    if (limited) limit_memory();
+}
+
+void limit_memory()
+{
+    limited = true;
+    limit_to(rlim_t(machine.settings.memory + reserved));
+}
+
+Reserved::Reserved(int64_t bytes, int file) : bytes_(bytes)
+{
+    at_ = reserve(bytes, MAP_PRIVATE | (file < 0 ? MAP_ANONYMOUS : 0), file);
+}
+
+Reserved::~Reserved()
+{
+    if (at_) release(at_, bytes_);
+}
+
+void Memory::open(Space space, int64_t bytes, int file)
 {
     space_ = space;
     bytes_ = bytes;
     const int64_t count = bytes / granule + 1;
-    data_.resize(bytes);
+    data_.resize(bytes, file);
     poison_.resize(count);
     writer.resize(count);
     for (auto& slot : reader) slot.resize(count);
     if (schedule.on()) met.resize(count);
+    if (space == Space::GM) awake_.resize(bytes / chunk + 1);
+}
+
+void Memory::touch(int64_t begin, int64_t end)
+{
+    touched_ = std::max(touched_, end);
+    if (space_ != Space::GM) return;
+    for (int64_t i = begin / chunk; i * chunk < end; ++i)
+        if (!awake_[i]) wake(i);
+}
+
+// What the chunk holds is left alone: a host may have put it there by its address.
+void Memory::wake(int64_t i)
+{
+    awake_[i] = 1;
+    pay(chunk + chunk / granule * int64_t(sizeof(uint8_t) + sizeof(uint32_t) * (1 + slots + schedule.on())));
+    const int64_t begin = i * chunk, end = std::min(begin + chunk, bytes_);
+    for (const Region& region : machine.regions) {
+        const int64_t from = std::max(begin, region.begin), to = std::min(end, region.end);
+        if (from < to && !region.input) std::memset(poison_.get() + from / granule, 1, size_t((to + granule - 1) / granule - from / granule));
+    }
+}
+
+// The process ends: nothing that a kernel does can go on without memory, and no part of its blocks may be reported as the whole.
+void Memory::pay(int64_t bytes)
+{
+    paid_ += bytes;
+    if (paid_ <= machine.settings.memory) return;
+    std::fflush(stdout);
+    _exit(4);
+}
+
+template <class Visit>
+void Memory::each_awake(int64_t begin, int64_t end, Visit visit)
+{
+    for (int64_t i = begin / chunk; i * chunk < end; ++i)
+        if (awake_[i]) visit(std::max(begin, i * chunk), std::min(end, (i + 1) * chunk));
+}
+
+void Memory::renew(int64_t begin, int64_t end)
+{
+    each_awake(begin, end, [&](int64_t from, int64_t to) {
+        poison(from, to, true);
+        std::memset(data_.get() + from, 0, size_t(to - from));
+    });
 }
 
 void Memory::forget_order()
 {
-    const int64_t count = touched_ / granule + 1;
-    std::memset(writer.get(), 0, size_t(count) * sizeof(uint32_t));
-    for (auto& slot : reader) std::memset(slot.get(), 0, size_t(count) * sizeof(uint32_t));
-    if (schedule.on()) std::memset(met.get(), 0, size_t(count) * sizeof(uint32_t));
+    const auto forget = [&](int64_t begin, int64_t end) {
+        const int64_t first = begin / granule;
+        const size_t bytes = size_t((end + granule - 1) / granule - first) * sizeof(uint32_t);
+        std::memset(writer.get() + first, 0, bytes);
+        for (auto& slot : reader) std::memset(slot.get() + first, 0, bytes);
+        if (schedule.on()) std::memset(met.get() + first, 0, bytes);
+    };
+    if (space_ == Space::GM)
+        each_awake(0, touched_, forget);
+    else
+        forget(0, touched_);
     rewritten.clear();
 }
 
@@ -43,12 +163,21 @@ void Memory::forget()
 
 bool Memory::poisoned(int64_t begin, int64_t end)
 {
-    return std::memchr(poison_.get() + begin / granule, 1, size_t((end + granule - 1) / granule - begin / granule)) != nullptr;
+    const auto marked = [&](int64_t from, int64_t to) {
+        return std::memchr(poison_.get() + from / granule, 1, size_t((to + granule - 1) / granule - from / granule)) != nullptr;
+    };
+    if (space_ != Space::GM) return marked(begin, end);
+    for (int64_t from = begin, to = 0; from < end; from = to) {
+        to = std::min(end, (from / chunk + 1) * chunk);
+        if (awake_[from / chunk] ? marked(from, to) : unwritten_at(from)) return true;
+    }
+    return false;
 }
 
 void Memory::poison(int64_t begin, int64_t end, bool value)
 {
     if (end <= begin) return;
+    if (space_ == Space::GM) touch(begin, end);
     if (value) std::memset(data_.get() + begin, poison_byte, size_t(end - begin));
     std::memset(poison_.get() + begin / granule, value, size_t((end + granule - 1) / granule - begin / granule));
 }

@@ -17,6 +17,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <stdexcept>
 
 #include "schedule.h"
 
@@ -47,26 +48,39 @@ int64_t gm_in_use()
     return (end + granule - 1) / granule * granule;
 }
 
-// What one process hands back: a byte for each granule of GM, the bytes themselves, and files with counts and with what was printed.
+// What one process hands back: the bytes of GM, a byte for each granule and for each chunk of it, and files with counts and with what
+// was printed.
 class Part
 {
 public:
     explicit Part(int64_t bytes) : bytes_(bytes)
     {
-        void* at = mmap(nullptr, size_t(bytes + bytes / granule), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (at == MAP_FAILED) return;
-        data_ = static_cast<uint8_t*>(at);
+        try {
+            data_ = reserve(room(), MAP_SHARED | MAP_ANONYMOUS);
+        } catch (const std::runtime_error&) {
+            return;
+        }
         counts_ = std::tmpfile(), printed_ = std::tmpfile();
     }
     Part(const Part&) = delete;
     ~Part()
     {
-        if (data_) munmap(data_, size_t(bytes_ + bytes_ / granule));
+        if (data_) release(data_, room());
         for (FILE* file : {counts_, printed_})
             if (file) std::fclose(file);
     }
     bool good() const { return data_ && counts_ && printed_; }
     uint8_t* touched() { return data_ + bytes_; }
+    uint8_t* chunks() { return touched() + bytes_ / granule; }
+    int64_t granules() const { return bytes_ / granule; }
+    // The granules of the chunks that the process has touched: visit(first, last).
+    template <class Visit>
+    void each_chunk(Visit visit)
+    {
+        constexpr int64_t size = Memory::chunk / granule;
+        for (int64_t i = 0; i * size < granules(); ++i)
+            if (chunks()[i]) visit(i * size, std::min(granules(), (i + 1) * size));
+    }
     void print_here() const { dup2(fileno(printed_), 1), dup2(fileno(printed_), 2); }
     void fill(uint32_t first_event);
     void take_data();
@@ -74,6 +88,7 @@ public:
     void take_printed();
 
 private:
+    int64_t room() const { return bytes_ + bytes_ / granule + bytes_ / Memory::chunk + 1; }
     void write_counts(char kind, const std::map<std::string, int64_t>& counts) const
     {
         for (const auto& [name, count] : counts) std::fprintf(counts_, "%c %lld %s\n", kind, (long long)count, name.c_str());
@@ -87,28 +102,32 @@ private:
 void Part::fill(uint32_t first_event)
 {
     Memory& gm = machine.gm;
-    for (int64_t i = 0; i < bytes_ / granule; ++i) {
-        uint8_t how = gm.writer[i] >= first_event ? was_written : 0;
-        for (auto& slot : gm.reader)
-            if (slot[i] >= first_event) how |= was_read;
-        if (!how) continue;
-        touched()[i] = how;
-        if (how & was_written) std::memcpy(data_ + i * granule, gm.at(i * granule), granule);
-    }
+    for (int64_t i = 0; i * Memory::chunk < bytes_; ++i) chunks()[i] = gm.awake(i);
+    each_chunk([&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; ++i) {
+            uint8_t how = gm.writer[i] >= first_event ? was_written : 0;
+            for (auto& slot : gm.reader)
+                if (slot[i] >= first_event) how |= was_read;
+            if (!how) continue;
+            touched()[i] = how;
+            if (how & was_written) std::memcpy(data_ + i * granule, gm.at(i * granule), granule);
+        }
+    });
     write_counts('i', machine.instructions), write_counts('b', machine.bytes);
     std::fflush(counts_);
 }
 
 void Part::take_data()
 {
-    const int64_t count = bytes_ / granule;
-    for (int64_t first = 0, last = 0; first < count; first = last) {
-        const bool written = touched()[first] & was_written;
-        for (last = first; last < count && bool(touched()[last] & was_written) == written;) ++last;
-        if (!written) continue;
-        std::memcpy(machine.gm.at(first * granule), data_ + first * granule, size_t((last - first) * granule));
-        machine.gm.poison(first * granule, last * granule, false);
-    }
+    each_chunk([&](int64_t begin, int64_t end) {
+        for (int64_t first = begin, last = 0; first < end; first = last) {
+            const bool written = touched()[first] & was_written;
+            for (last = first; last < end && bool(touched()[last] & was_written) == written;) ++last;
+            if (!written) continue;
+            machine.gm.poison(first * granule, last * granule, false);
+            std::memcpy(machine.gm.at(first * granule), data_ + first * granule, size_t((last - first) * granule));
+        }
+    });
 }
 
 void Part::take_counts()
@@ -158,16 +177,20 @@ bool all_ended_well(const std::vector<pid_t>& processes)
     return good;
 }
 
-bool meet(std::vector<std::unique_ptr<Part>>& parts, int64_t granules)
+bool meet(std::vector<std::unique_ptr<Part>>& parts)
 {
-    std::vector<uint8_t> all(static_cast<size_t>(granules));
+    Lazy<uint8_t> all;
+    all.resize(parts[0]->granules());
+    bool met = false;
     for (auto& part : parts)
-        for (int64_t i = 0; i < granules; ++i) {
-            const uint8_t mine = part->touched()[i], others = all[size_t(i)];
-            if ((mine | others) & was_written && mine && others) return true;
-            all[size_t(i)] = mine | others;
-        }
-    return false;
+        part->each_chunk([&](int64_t first, int64_t last) {
+            for (int64_t i = first; i < last; ++i) {
+                const uint8_t mine = part->touched()[i], others = all[i];
+                met = met || ((mine | others) & was_written && mine && others);
+                all[i] = mine | others;
+            }
+        });
+    return met;
 }
 
 bool is_worth_it(int64_t begun, int64_t left)
@@ -200,7 +223,7 @@ bool share_blocks(int64_t begun, const BlockRun& run)
         if (process > 0) processes.push_back(process);
     }
     const bool good = all_ended_well(processes) && int64_t(processes.size()) == count;
-    if (!good || meet(parts, bytes / granule)) return false;
+    if (!good || meet(parts)) return false;
     for (auto& part : parts) part->take_data(), part->take_counts(), part->take_printed();
     return true;
 }

@@ -1,0 +1,41 @@
+"""Whether the tensors of a kernel fit the memory of a chip, its HBM."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Kernel, Tensor
+
+
+def bytes_of(tensor: Tensor) -> int:
+    return prod(tensor.shape) * tensor.dtype.bytes
+
+
+def check_room(kernel: Kernel, chip: str, memories: Mapping[str, int]) -> None:
+    """Raises TileError where the tensors together need more bytes than the chip's HBM has; `memories` has those of all chips."""
+    sizes = {t.name: bytes_of(t) for t in kernel.tensors}
+    needed = sum(sizes.values())
+    if needed <= memories[chip]:
+        return
+    largest = max(kernel.tensors, key=bytes_of)
+    if sizes[largest.name] > memories[chip]:
+        what = f"`{largest.name}` needs {sized(sizes[largest.name])}"
+    else:
+        what = f"the tensors need {sized(needed)}, of them `{largest.name}` {sized(sizes[largest.name])}"
+    error = TileError(f"{what}, and the HBM of {chip} has {sized(memories[chip])}", largest.span, help=_help(needed, memories))
+    error.source = kernel.source
+    raise error
+
+
+def sized(count: int) -> str:
+    """Bytes as a person reads them: 8589934592 bytes (8 GiB)."""
+    units: Sequence[str] = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+    power = min((count.bit_length() - 1) // 10, len(units)) if count else 0
+    return f"{count} bytes" + (f" ({count / 1024**power:.4g} {units[power - 1]})" if power else "")
+
+
+def _help(needed: int, memories: Mapping[str, int]) -> str:
+    room = [name for name, held in memories.items() if held >= needed]
+    return f"smaller sizes, or a chip with more: {', '.join(room)}" if room else "smaller sizes: no known chip has as much"
