@@ -183,7 +183,7 @@ void Instruction::bounds_in_gm(const Operand& at, int64_t begin, int64_t end) co
 bool Instruction::guards(const Event& earlier) const
 {
     if (earlier.guarded && event_.guarded) return true;
-    return earlier.pipe != event_.pipe && earlier.unit_flag == 3 && event_.unit_flag;
+    return earlier.pipe != event_.pipe && earlier.unit_flag && event_.unit_flag;  // or one waits for ever (unit_flags.cpp)
 }
 
 // What the compiler orders on a vector core when it may (--cce-auto-sync): V with V, and the scalar unit with every pipe.
@@ -291,6 +291,7 @@ void Instruction::check()
 
 void Instruction::check_order()
 {
+    check_unit_flags();
     for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW"), check_live(span), check_dirty(span);
     for (const Span& span : writes_) check_write(span), check_rewritten(span);
     for (const Span& span : rewrites_) check_row(span.memory->writer.get(), span, "WAW"), check_rewritten(span);

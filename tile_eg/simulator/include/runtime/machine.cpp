@@ -20,6 +20,7 @@ void Core::reset()
             for (Flag& flag : to) flag = Flag{};
     for (CrossFlag& flag : cross) flag = CrossFlag{};
     for (int64_t& bytes : allocated) bytes = 0;
+    units.assign(size_t(memory[int(Space::L0C)].bytes() / unit_bytes), UnitFlag{});
     waits = nullptr, finished = false, behind = false;
     cache.clear(), let_go.clear(), others = nullptr, read.clear(), settled = 0, poll = Poll{};
     static_cast<Control&>(*this) = Control{};

@@ -131,6 +131,18 @@ struct CrossFlag {
     std::map<uint32_t, std::deque<Known>> from;
 };
 
+// The unit flag of a block of L0C, and the instruction that met it last (unit_flags.cpp).
+constexpr int64_t unit_bytes = 512;
+struct UnitFlag {
+    enum Bit : uint8_t { clear, set, either };
+    Bit bit = clear;
+    Pipe pipe = Pipe::S;  // M or FIX; S: none yet
+    uint8_t value = 0;
+    int line = 0;
+    uint32_t epoch = 0;
+    const char* name = "";
+};
+
 // Why a core stands still. `what` tells it where nothing will ever end it; a poll looks again now and then.
 struct Wait {
     std::function<bool()> over;
@@ -172,6 +184,7 @@ struct Core : Control {
     std::array<Clock, pipes> clock{};
     std::array<uint32_t, pipes> issued{}, last{};  // of all, and of the last instruction
     Flag flags[pipes][pipes][event_ids];
+    std::vector<UnitFlag> units;
     CrossFlag cross[cross_ids + single_ids];
     Memory memory[spaces];
     std::map<int64_t, CacheLine> cache;  // by address in GM
@@ -304,6 +317,7 @@ void forget_cross_flags();
 void uses_flags_of_sync_all(int line);
 void join_cross_flags(Core& core);            // sets that came before the core's block began
 void check_meetings();                        // what is left over when a launch ends
+void check_unit_flags_left();                 // when a kernel ends
 void poll(int line);                          // the scalar unit reads GM: where it does nothing else, it waits for a write
 void poll_by_copy(int line, int64_t src, int64_t dst);  // the same of a small copy out of GM
 bool ready(const Core& core, int64_t id);     // whether a flag between cores has been set by all who must
@@ -335,7 +349,7 @@ public:
     void writes(const Operand& at, int64_t offset, int64_t bytes);
     void align(const Operand& at, int64_t to, const char* what) const;
     void needs(const Operand& at, Space space, const char* what) const;
-    void unit_flag(int64_t flag) { event_.unit_flag = uint8_t(flag); }
+    void unit_flag(int64_t value);
     void guarded(bool value) { event_.guarded = value; }
     void atomic(bool value) { event_.atomic = value; }
     void sized(int64_t a, int64_t b, int64_t c, int64_t d) { sizes_ = {a, b, c, d}; }  // for the trace
@@ -364,6 +378,10 @@ private:
     bool compiler_orders(const Event& earlier) const;
     void yield_if_it_polls();
     void check_order();
+    void check_unit_flags();
+    void check_units(int64_t begin, int64_t end, bool accumulates);
+    UnitFlag::Bit bit_after(UnitFlag::Bit before) const;
+    void tell_unit_flag(int64_t unit, const UnitFlag& before, const std::string& fault);
     void take_effect();
     bool check_row(uint32_t* row, const Span& span, const char* kind);
     void check_write(const Span& span);
