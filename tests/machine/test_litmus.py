@@ -86,13 +86,15 @@ CUBE_CASES = {
     "L0C off 1024 bytes": "operands(16); Mmad(acc[16], left, right, MmadParams(16, 16, 16, 0, false, true));",
     "16385 rows": "DataCopy(p, h, Nd2NzParams(1, 16385, 16, 0, 16, 16, 1, 0));",
     "pitch beyond 16 bits": "DataCopy(p, h, Nd2NzParams(1, 2, 16, 0, 65536, 16, 1, 0));",
-    "unit flags: 2, then 3, and a Fixpipe with 3": "operands(64); flagged(2, true); flagged(2, false); flagged(3, false); leave(3);",
+    "unit flags: 2, then 3, and a Fixpipe with 3":
+        "operands(64); flagged(2, true); flagged(2, false); flagged(3, false); leave(3);",
     "unit flags: tiles one after the other":
         "operands(64); for (int i = 0; i < 3; ++i) { flagged(2, true); flagged(3, false); leave(3); }",
     "unit flags: two results":
         "operands(64); flagged(2, true); flagged(2, true, 1); flagged(3, false); flagged(3, false, 1); leave(3, 1); leave(3);",
     "unit flags: two Fixpipes of one result": "operands(64); flagged(3, true); leave(2); leave(3);",
-    "unit flags: a result in parts": "operands(64); flagged(3, true); leave(3, 0, 64, 0, 32); leave(3, 0, 64, 32, 32); flagged(3, true); leave(3);",
+    "unit flags: a result in parts":
+        "operands(64); flagged(3, true); leave(3, 0, 64, 0, 32); leave(3, 0, 64, 32, 32); flagged(3, true); leave(3);",
     "unit flags: rows within a fractal": "operands(64); flagged(3, true); leave(3, 0, 50); flagged(3, true); leave(3);",
     "unit flags: taken back": "operands(64); flagged(3, true); SetFixPipeConfig(acc, true);",
     "unit flags misused: every Mmad with 3": "operands(64); flagged(3, true); flagged(3, false); leave(3);",
