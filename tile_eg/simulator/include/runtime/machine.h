@@ -66,6 +66,11 @@ struct Event {
     bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
 };
 
+// Bytes that an instruction has overwritten, and the tensor through which they had been written.
+struct Overwritten {
+    Place tensor, bytes;
+};
+
 // A zeroed array whose untouched pages cost nothing.
 template <class T>
 class Lazy
@@ -122,7 +127,7 @@ struct Flag {
     bool set = false;
     Clock payload{};
     int set_line = 0, wait_line = 0;
-    uint32_t wait_epoch = 0;
+    uint32_t set_after = 0, wait_epoch = 0;  // instructions of the setting pipe before the set; the wait among those of its own
 };
 
 // A flag between cores as one core has it: the sets that it has not waited for, by who set it (key_of), and their mode.
@@ -183,6 +188,7 @@ struct Core : Control {
     int index = 0;
     std::array<Clock, pipes> clock{};
     std::array<uint32_t, pipes> issued{}, last{};  // of all, and of the last instruction
+    std::array<Clock, pipes> at_last{};            // what was known when that one started
     Flag flags[pipes][pipes][event_ids];
     std::vector<UnitFlag> units;
     CrossFlag cross[cross_ids + single_ids];
@@ -267,6 +273,8 @@ struct Settings {
     bool auto_sync = false;  // the compiler orders what meets on V and S of a vector core
     int64_t cores = 24;      // that the chip has: AICs
     int64_t capacity[spaces] = {};
+    // What a kernel may reserve: of the Fixpipe buffer, with the parts that no instruction here reaches.
+    int64_t reservable(Space space) const { return space == Space::FB ? (direct_paths() ? 16384 : 7168) : capacity[int(space)]; }
 };
 
 struct Stop {};  // thrown to end the run after an error that nothing sensible can follow
@@ -279,6 +287,7 @@ struct Machine {
     Core* core = nullptr;  // the one that runs now
     uint32_t block = 0;
     std::vector<Event> events{Event{}};
+    std::map<uint32_t, std::vector<Overwritten>> overwritten;  // by event (live.cpp)
     int64_t gm_writes = 0;
     std::map<uint32_t, Known> releases;      // what a scalar write to GM tells the core that reads it, by event
     std::map<int64_t, Core*> dirty_lines;    // by address in GM: whose data cache holds what GM has not
@@ -387,6 +396,9 @@ private:
     void check_write(const Span& span);
     void check_poison(const Span& span);
     void check_live(const Span& span) const;
+    void note_overwritten(uint32_t id, const Span& span);
+    void note_overwritten(uint32_t id, uint32_t before, const Place& bytes);
+    void tell_overwritten(const Span& span, const Event& later) const;
     void check_dirty(const Span& span) const;
     void check_rewritten(const Span& span);
     void record();
