@@ -77,7 +77,7 @@ def test_seven_kilobytes_of_the_fixpipe_buffer_may_be_reserved(size: int, kinds:
 
 
 TABLE = """TBuf<TPosition::A1> l1; pipe.InitBuffer(l1, 4096); auto p = l1.Get<uint64_t>(), fb = other.Get<uint64_t>();
-DataCopy(p, reinterpret_cast<const GlobalTensor<uint64_t>&>(gmX), 512); SetFlag<HardEvent::MTE2_FIX>(0); WaitFlag<HardEvent::MTE2_FIX>(0);
+DataCopy(p, reinterpret_cast<const GlobalTensor<uint64_t>&>(gmX), 512); ORDER(MTE2_FIX);
 DataCopy(fb{0}, p, DataCopyParams(1, 16, 0, 0));"""
 
 
