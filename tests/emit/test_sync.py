@@ -317,3 +317,28 @@ def test_twice_as_many_slots_as_ids_can_be_ordered(slots: int, many: int, ahead:
     made = rings([slots] * min(many, 12 // slots), ahead)
     assert races(made) == []
     assert ids_of(made) <= 6
+
+
+STEPPED = """buffer x: UB f32 16 x 128 nd, pitch 128, slots 1 at 4096
+buffer t: UB f32 1 x 512 nd, pitch 512, slots 1 at 16384
+buffer r: UB f32 1 x 16 nd, pitch 16, slots 1 at 0
+"""
+REDUCED = "vrowsum r <- x : 16 x 128 form rows scratch t"
+
+
+def test_a_barrier_within_an_instruction_orders_what_comes_before_it_and_its_last_step() -> None:
+    """r lies where a does, and is written behind a barrier of the reduction's own."""
+    assert shown(synchronise(vector(f"vexp b <- a : 8 x 8 {REDUCED}", STEPPED))) == ["vexp", "vrowsum"]
+
+
+def test_and_its_first_step_and_what_comes_behind_it() -> None:
+    assert shown(synchronise(vector(f"{REDUCED} vdup x : 16 x 128", STEPPED))) == ["vrowsum", "vdup"]
+
+
+def test_and_what_stands_on_both_sides_of_it() -> None:
+    assert shown(synchronise(vector(f"vexp b <- c : 8 x 8 {REDUCED} vexp c <- b : 8 x 8", STEPPED))) == ["vexp", "vrowsum", "vexp"]
+
+
+def test_its_first_step_needs_one_as_ever() -> None:
+    assert shown(synchronise(vector(f"vdup x : 16 x 128 {REDUCED}", STEPPED))) == ["vdup", "barrier V", "vrowsum"]
+    assert shown(synchronise(vector(f"{REDUCED} vexp b <- r : 1 x 8", STEPPED))) == ["vrowsum", "barrier V", "vexp"]

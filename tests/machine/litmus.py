@@ -70,6 +70,15 @@ CUBE = """
     auto out = [&](int n) {
         Fixpipe<float, float, CFG_ROW_MAJOR>(y, acc, FixpipeParamsV220(n, n, n, n, false, QuantMode_t::NoQuant, 0, 1, 0, 0, 0));
     };
+    // a product of 64 x 64 x 64 with a unit flag, into result `at` of L0C, and how it leaves to a place of its own in y
+    int leaves = 0;
+    auto flagged = [&](int unit, bool init, int at = 0) {
+        Mmad(acc[at * 4096], left, right, MmadParams(64, 64, 64, unit, false, init));
+    };
+    auto leave = [&](int unit, int at = 0, int rows = 64, int col = 0, int cols = 64) {
+        const FixpipeParamsV220 params(cols, rows, 64, 64, false, QuantMode_t::NoQuant, 0, 1, 0, 0, unit);
+        Fixpipe<float, float, CFG_ROW_MAJOR>(y[leaves++ * 4096], acc[at * 4096 + col * 64], params);
+    };
     auto row = [&] {
         const FixpipeParamsV220 params(32, 1, 16, 32, false, QuantMode_t::NoQuant, 0, 1, 0, 0, 0);
         Fixpipe<float, float, CFG_ROW_MAJOR>(y, acc, params);

@@ -86,6 +86,31 @@ CUBE_CASES = {
     "L0C off 1024 bytes": "operands(16); Mmad(acc[16], left, right, MmadParams(16, 16, 16, 0, false, true));",
     "16385 rows": "DataCopy(p, h, Nd2NzParams(1, 16385, 16, 0, 16, 16, 1, 0));",
     "pitch beyond 16 bits": "DataCopy(p, h, Nd2NzParams(1, 2, 16, 0, 65536, 16, 1, 0));",
+    "unit flags: 2, then 3, and a Fixpipe with 3":
+        "operands(64); flagged(2, true); flagged(2, false); flagged(3, false); leave(3);",
+    "unit flags: tiles one after the other":
+        "operands(64); for (int i = 0; i < 3; ++i) { flagged(2, true); flagged(3, false); leave(3); }",
+    "unit flags: two results":
+        "operands(64); flagged(2, true); flagged(2, true, 1); flagged(3, false); flagged(3, false, 1); leave(3, 1); leave(3);",
+    "unit flags: two Fixpipes of one result": "operands(64); flagged(3, true); leave(2); leave(3);",
+    "unit flags: a result in parts":
+        "operands(64); flagged(3, true); leave(3, 0, 64, 0, 32); leave(3, 0, 64, 32, 32); flagged(3, true); leave(3);",
+    "unit flags: rows within a fractal": "operands(64); flagged(3, true); leave(3, 0, 50); flagged(3, true); leave(3);",
+    "unit flags: taken back": "operands(64); flagged(3, true); SetFixPipeConfig(acc, true);",
+    "unit flags misused: every Mmad with 3": "operands(64); flagged(3, true); flagged(3, false); leave(3);",
+    "unit flags misused: a Fixpipe with 3 after Mmads without": "operands(64); flagged(0, true); ORDER(M, FIX); leave(3);",
+    "unit flags misused: a Fixpipe without after an Mmad with 3": "operands(64); flagged(3, true); ORDER(M, FIX); leave(0);",
+    "unit flags misused: a product without, then one with": "operands(64); flagged(0, true); flagged(3, false); leave(3);",
+    "unit flags misused: a product with, then one without":
+        "operands(64); flagged(3, true); flagged(0, false); ORDER(M, FIX); leave(3);",
+    "unit flags misused: the last Mmad with 2": "operands(64); flagged(2, true); flagged(2, false); leave(3);",
+    "unit flags misused: the Fixpipe with 2": "operands(64); flagged(3, true); leave(2); flagged(3, true); leave(3);",
+    "unit flags misused: two Fixpipes with 3": "operands(64); flagged(3, true); leave(3); leave(3);",
+    "unit flags misused: part of a result": "operands(64); flagged(3, true); leave(3, 0, 64, 0, 32); flagged(3, true); leave(3);",
+    "unit flags misused: rows beyond a fractal": "operands(64); flagged(3, true); leave(3, 0, 40); flagged(3, true); leave(3);",
+    "unit flags misused: the other result": "operands(64); flagged(3, true); flagged(2, true, 1); leave(3, 1);",
+    "unit flags misused: no Fixpipe": "operands(64); flagged(3, true);",
+    "unit flags: 1": "operands(64); flagged(1, true);",
     "4096 columns": "Mmad(acc, left, right, MmadParams(16, 4096, 16, 0, false, true));",
     "vector instruction": "LocalTensor<float> u(TPosition::VECCALC, 0, 64); Duplicate(u, 1.0f, 64);",
 }  # fmt: skip
@@ -156,6 +181,23 @@ def test_small_accumulating_products_need_a_barrier() -> None:
 @pytest.mark.parametrize("case", ["small accumulation, barrier", "large accumulation, no barrier"])
 def test_large_accumulating_products_are_guarded(case: str) -> None:
     check(CUBE, case)
+
+
+# ---- unit flags (clause 28) -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", [name for name in CUBE_CASES if name.startswith("unit flags: ") and name != "unit flags: 1"])
+def test_unit_flags_hand_a_result_over_and_back(case: str) -> None:
+    check(CUBE, case)
+
+
+@pytest.mark.parametrize("case", [name for name in CUBE_CASES if name.startswith("unit flags misused: ")])
+def test_a_unit_flag_that_nobody_gives_or_takes_is_found(case: str) -> None:
+    check(CUBE, case, "unit_flag")
+
+
+def test_unit_flag_1_is_reserved() -> None:
+    check(CUBE, "unit flags: 1", "field")
 
 
 # ---- flags inside a core (clauses 6-8) --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import product
@@ -20,11 +20,14 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.emit.test_units import planned
 from tile_eg.compiler import lower
+from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.host import launch_blocks
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.program import Buffer, Program
+from tile_eg.ir.index import ZERO
+from tile_eg.ir.program import Buffer, Instr, Program, walk
 from tile_eg.ir.types import Level
 from tile_eg.simulator.run import Limits, Simulation, SimulatorError, TraceRow, simulate
 
@@ -39,6 +42,8 @@ SIZES: dict[str, dict[str, int]] = {
     "flash_attention": {"H": 1, "S": 128, "D": 32, "BM": 64, "BN": 32},
     "flash_attention_rows": {"H": 1, "S": 128, "D": 32, "BM": 64, "BN": 32},
 }
+PERSISTENT = "gemm_persistent"
+"""The GEMM of `tests.emit.test_units`, with two cores that go through tiles: it has unit flags."""
 EVERYWHERE = "*:0:0"  # in any memory, at any address
 SEEDS = range(24)
 
@@ -107,8 +112,21 @@ def bits(array: np.ndarray) -> np.ndarray:
 
 @cache
 def subject(name: str) -> Subject:
+    if name == PERSISTENT:
+        program = planned(K=256).program
+        return Subject(name, kernel_text(program), program)
+    return _lowered(name, SIZES[name])
+
+
+@cache
+def example(name: str) -> Subject:
+    """An example at its own size."""
+    return _lowered(name, {})
+
+
+def _lowered(name: str, sizes: Mapping[str, int]) -> Subject:
     file = EXAMPLES / f"{name}.tile"
-    lowered = lower(load_text(file.read_text(), file.name).instantiate(SIZES[name]))
+    lowered = lower(load_text(file.read_text(), file.name).instantiate(dict(sizes)))
     return Subject(name, str(lowered.source), lowered.program)
 
 
@@ -234,9 +252,19 @@ def statement(kernel: Subject, line: int) -> str:
     return text
 
 
+def with_another_unit_flag(kernel: Subject) -> Iterator[Mutant]:
+    """An instruction that keeps its blocks hands them over, or the other way round, or has no unit flag."""
+    if all(n.unit == ZERO for n in walk(kernel.program.cube) if isinstance(n, Instr)):
+        return
+    lines = sorted({row.line for row in kernel.right.trace if row.name in ("Mmad", "Fixpipe")})
+    for line, (said, instead) in product(lines, ((2, 3), (3, 2), (2, 0), (3, 0))):
+        yield Mutant("unit flag changed", f"{line}: {said} to {instead}", (f"unit:{line}:{said}:{instead}",))
+
+
 KINDS: tuple[Callable[[Subject], Iterator[Mutant]], ...] = (
     without_one_flag, without_a_pair, without_a_barrier, with_swapped_ids, with_an_early_set, with_a_smaller_ring,
     with_a_shifted_operand, with_an_operand_shifted_by_a_fractal, with_a_shifted_buffer,
+    with_another_unit_flag,
 )  # fmt: skip
 
 
@@ -262,6 +290,14 @@ def fate(kernel: Subject, mutant: Mutant) -> str:
     if not kernel.same(done):
         return NUMBERS
     return HARMLESS if is_harmless(kernel, mutant.entries) else MISSED
+
+
+def found_at_once(kernel: Subject, mutant: Mutant) -> bool:
+    """Whether a mutant has a finding in the plain run."""
+    try:
+        return not kernel.run(mutant.entries).ok
+    except SimulatorError:
+        return True
 
 
 def is_harmless(kernel: Subject, entries: tuple[str, ...]) -> bool:
@@ -304,7 +340,7 @@ def report(fates: Fates) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    chosen = sys.argv[1:] or list(SIZES)
+    chosen = sys.argv[1:] or [*SIZES, PERSISTENT]
     results: Fates = {}
     for name in chosen:
         results[name] = census(subject(name))

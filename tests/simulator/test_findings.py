@@ -165,6 +165,7 @@ BIG = (
     "ORDER(MTE1_M);\n"
 )
 FIXPIPE = "Fixpipe(gmY, c, FixpipeParamsV220(16, 16, 16, 16, false));"
+LEAVES = "Fixpipe(gmY, c, FixpipeParamsV220(16, 16, 16, 16, false, QuantMode_t::NoQuant, 0, 1, 0, 0, 3));"
 
 CUBE_CASES = {
     "small products accumulate without a barrier": Case(
@@ -191,7 +192,34 @@ CUBE_CASES = {
         TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 2, false, true)); /*2*/\n"
         "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, false)); /*1*/",
         TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 2, false, true));\nPipeBarrier<PIPE_M>();\n"
-        "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, false));",
+        "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, false));\n" + LEAVES,
+    ),
+    "every product hands its result over": Case(
+        "unit_flag",
+        BIG + "Mmad(c, l, r, MmadParams(64, 64, 16, 3, false, true)); /*2*/\n"
+        "Mmad(c, l, r, MmadParams(64, 64, 16, 3, false, false)); /*1*/",
+        BIG + "Mmad(c, l, r, MmadParams(64, 64, 16, 2, false, true));\n"
+        "Mmad(c, l, r, MmadParams(64, 64, 16, 3, false, false));\n" + LEAVES.replace("(16, 16, 16, 16", "(64, 64, 64, 64"),
+    ),
+    "the last product keeps its result": Case(
+        "unit_flag",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 2, false, true)); /*2*/\n" + LEAVES + " /*1*/",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, true));\n" + LEAVES,
+    ),
+    "a result waits for a product without unit flags": Case(
+        "unit_flag",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, true)); /*2*/\nORDER(M_FIX);\n" + LEAVES + " /*1*/",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 0, false, true));\nORDER(M_FIX);\n" + FIXPIPE,
+    ),
+    "a result leaves without the unit flags of its product": Case(
+        "unit_flag",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, true)); /*2*/\nORDER(M_FIX);\n" + FIXPIPE + " /*1*/",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, true));\nORDER(M_FIX);\n" + LEAVES,
+    ),
+    "nobody takes what a product hands over": Case(
+        "unit_flag",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, true)); /*1*/",
+        TO_L0 + "Mmad(c, l, r, MmadParams(16, 16, 16, 3, false, true));\nSetFixPipeConfig(c, true);",
     ),
     "the column blocks of a matrix overlap in L1": Case(
         "overlap",
@@ -302,6 +330,12 @@ def test_a_race_names_the_flag_that_would_order_it() -> None:
 
 def test_a_race_on_one_pipe_names_the_barrier() -> None:
     assert "PipeBarrier<PIPE_V>" in race("a dependent vector instruction has no barrier before it").message
+
+
+def test_a_unit_flag_that_is_waited_for_for_ever_says_what_to_change() -> None:
+    last = run("AIC_ONLY", "the last product keeps its result", repaired=False).findings[0]
+    assert f"Mmad at line {last.other_line} (unitFlag = 2), the last to write it, keeps it" in last.message
+    assert "give the last Mmad of a result unitFlag = 3" in last.message
 
 
 def test_a_race_names_the_bytes() -> None:

@@ -7,18 +7,25 @@ from collections import Counter
 import pytest
 
 from tests.simulator.mutants import (
+    EXAMPLES,
     FINDING,
     HARMLESS,
     KINDS,
     MISSED,
     NONE,
     NUMBERS,
+    PERSISTENT,
     SIZES,
     Mutant,
     census,
+    example,
     fate,
+    found_at_once,
     mutants_of,
     subject,
+    with_another_unit_flag,
+    without_a_barrier,
+    without_one_flag,
 )
 
 SAMPLE = 24
@@ -42,10 +49,34 @@ def test_a_wrong_kernel_is_caught(name: str) -> None:
     assert not missed
 
 
-@pytest.mark.parametrize("name", ["gemm", "flash_attention"])
+@pytest.mark.parametrize("name", ["gemm", "flash_attention", PERSISTENT])
 def test_every_kind_of_mutant_is_there(name: str) -> None:
     kernel = subject(name)
-    assert all(any(True for _ in kind(kernel)) for kind in KINDS)
+    missing = {kind for kind in KINDS if not any(True for _ in kind(kernel))}
+    assert missing <= ({without_a_barrier} if name == PERSISTENT else {with_another_unit_flag})
+
+
+def test_every_unit_flag_that_is_not_as_it_was_emitted_is_found() -> None:
+    kernel = subject(PERSISTENT)
+    assert kernel.right.ok
+    fates = {mutant.where: fate(kernel, mutant) for mutant in with_another_unit_flag(kernel)}
+    assert Counter(fates.values()) == {FINDING: 6, NONE: 2}  # of Mmad 2 and 3, of Fixpipe 3
+
+
+BARRIERS = "flash_attention", "flash_attention_causal", "online_softmax"
+
+
+@pytest.mark.parametrize("name", BARRIERS)
+def test_every_barrier_of_an_example_at_its_own_size_is_needed(name: str) -> None:
+    kernel = example(name)
+    assert [m.where for m in without_a_barrier(kernel) if not found_at_once(kernel, m)] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [file.stem for file in sorted(EXAMPLES.glob("*.tile"))])
+def test_every_flag_of_an_example_at_its_own_size_is_needed(name: str) -> None:
+    kernel = example(name)
+    assert [m.where for m in without_one_flag(kernel) if not found_at_once(kernel, m)] == []
 
 
 def test_a_change_that_applies_to_nothing_is_no_mutant() -> None:

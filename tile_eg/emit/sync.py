@@ -179,7 +179,8 @@ def _same_order(plan: _Plan) -> Order:
 def _ops(plan: _Plan, core: str) -> list[Op]:
     """The core's trace with every flag of every candidate in it."""
     stream, sites = plan.streams[core], _site_ops(plan, core)
-    runs = [Op("run", core, i.pipe, instance=_number((core, n))) for n, i in enumerate(stream.trace.instances)]
+    instances = stream.trace.instances
+    runs = [Op("run", core, i.pipe, instance=_number((core, n)), stepped=i.stepped) for n, i in enumerate(instances)]
     out: list[Op] = []
     for site, (kind, _, env, n) in zip(stream.places, stream.trace.steps, strict=True):
         if kind == "run":

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tile_eg.emit.steps import parted, steps
 from tile_eg.emit.sync_order import Op, Order, Verdict
 from tile_eg.emit.sync_trace import Access, Counts, Env, Layout, SyncError
 from tile_eg.ir import index as ix
@@ -90,7 +91,7 @@ class _Unrolled:
         pipe = (core, i.pipe)
         self.counts[pipe] = self.counts.get(pipe, 0) + 1
         self.runs.append(_Run(core, i, env, self.counts[pipe], tuple(self.layout.accesses(i, env)), self.guards > 0))
-        return Op("run", core, i.pipe, instance=len(self.runs) - 1)
+        return Op("run", core, i.pipe, instance=len(self.runs) - 1, stepped=steps(i, self.layout.buffers) is not None)
 
     def flag(self, n: Node, core: str, env: Env) -> Op:
         match n:
@@ -148,6 +149,8 @@ def _conflict(u: _Unrolled, other: int, b: Access, me: int, a: Access) -> bool:
     if not (a.write or b.write) or not a.window.overlaps(b.window):  # type: ignore[arg-type]
         return False
     pair = u.runs[other].instr, u.runs[me].instr
+    if pair[0].pipe == pair[1].pipe and parted(b.steps, a.steps):
+        return False
     return not pair[0].hands_over(pair[1]) and not all(i.op == "mmad" and not needs_barrier("M", *_least(u, i)) for i in pair)
 
 

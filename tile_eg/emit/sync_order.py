@@ -21,7 +21,7 @@ class Op(NamedTuple):
     """One step of a core: kind is run, set, wait, barrier, cross_set, cross_wait, or enter or leave a guard that may not hold.
 
     `pipe` is where it acts (set: the producer's, wait: the consumer's), `flag` which flag it means, `owner` who put it there, so
-    that it can be left out; None: always there. `instance` is what runs.
+    that it can be left out; None: always there. `instance` is what runs; `stepped`, with a barrier between steps of its own.
     """
 
     kind: str
@@ -30,6 +30,7 @@ class Op(NamedTuple):
     flag: tuple = ()
     owner: tuple | None = None
     instance: int = -1
+    stepped: bool = False
 
 
 @dataclass
@@ -140,6 +141,8 @@ class _Replay:
                     if clock >> BITS * at & MOST < least:
                         self.verdict.early = op.instance
                         return
+                if op.stepped:
+                    know[pipe] = self.now(pipe) - one[pipe]
             elif kind == "set":
                 self.set(pipe, op)
                 if self.faultless and self.verdict.faults:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from tile_eg.emit.steps import Steps, parted, steps
 from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
@@ -73,18 +74,19 @@ class GmWindow(NamedTuple):
 
 
 class Access(NamedTuple):
-    """One storage cell that an instruction touches."""
+    """One storage cell that an instruction touches, and in which of its steps (`Steps.of`)."""
 
     cell: tuple
     write: bool
     window: Window | GmWindow
     buffer: str = ""
     whole: bool = False
+    steps: str = ""
 
 
 @dataclass
 class Instance:
-    """One execution of an instruction. `number` counts within its pipe, from 1."""
+    """One execution of an instruction. `number` counts within its pipe, from 1; `stepped`: a barrier stands within (`Steps`)."""
 
     path: Path
     instr: Instr
@@ -92,6 +94,7 @@ class Instance:
     number: int
     env: Env
     accesses: tuple[Access, ...] = ()
+    stepped: bool = False
 
 
 class Dependence(NamedTuple):
@@ -138,7 +141,7 @@ class Layout:
     program: Program
     counts: Counts = field(default_factory=dict)
     _read: dict[int, tuple[Expr, frozenset[str], Value]] = field(default_factory=dict)
-    _operands: dict[int, tuple[Instr, list[tuple[bool, Operand]]]] = field(default_factory=dict)
+    _operands: dict[int, tuple[Instr, list[tuple[bool, Operand, str]]]] = field(default_factory=dict)
     _touched: dict[tuple, list[Access]] = field(default_factory=dict)
     _all: dict[str, Window] = field(default_factory=dict)
 
@@ -242,27 +245,28 @@ class Layout:
         return GmWindow(far, base, g.stride, rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
 
     def accesses(self, i: Instr, env: Env) -> Iterator[Access]:
-        for write, o in self.operands(i):
+        for write, o, within in self.operands(i):
             if isinstance(o, Tile):
-                yield from self._tile_accesses(o.buffer, write, self.interval(o.slot, env), self.window(i, o, env))
+                yield from self._tile_accesses(o.buffer, write, self.interval(o.slot, env), self.window(i, o, env), within)
             elif o.tensor in self.written:
                 yield Access(("GM", o.tensor), write, self.gm_window(i, o, env))
 
-    def operands(self, i: Instr) -> list[tuple[bool, Operand]]:
-        """What an instruction reads and writes; looked up by identity."""
+    def operands(self, i: Instr) -> list[tuple[bool, Operand, str]]:
+        """What an instruction reads and writes, with its steps; looked up by identity."""
         if id(i) not in self._operands:
-            self._operands[id(i)] = i, [*((False, o) for o in i.reads()), *((True, o) for o in i.writes())]
+            of = (steps(i, self.buffers) or Steps()).of
+            self._operands[id(i)] = i, [*((False, o, of(o)) for o in i.reads()), *((True, o, of(o)) for o in i.writes())]
         return self._operands[id(i)][1]
 
-    def _tile_accesses(self, buffer: str, write: bool, slots: Interval, window: Window | None) -> list[Access]:
+    def _tile_accesses(self, buffer: str, write: bool, slots: Interval, window: Window | None, of: str) -> list[Access]:
         """The cells of a window of slots; the same ones come round again and again."""
-        key = buffer, write, slots, window
+        key = buffer, write, slots, window, of
         if key not in self._touched:
             b, (low, high) = self.buffers[buffer], slots
             w = window or self._all.setdefault(buffer, Window(buffer, 0, b.rows, 0, b.pitch))
             whole = w.r0 == 0 and w.c0 == 0 and w.r1 >= b.rows and w.c1 >= b.cols and low == high
             cells = (c for s in range(max(0, low), min(high, b.slots - 1) + 1) for c in self.cells[buffer, s])
-            self._touched[key] = [Access(cell, write, w, buffer, whole) for cell in cells]
+            self._touched[key] = [Access(cell, write, w, buffer, whole, of) for cell in cells]
         return self._touched[key]
 
 
@@ -352,13 +356,12 @@ class _Walker:
     def instr(self, n: Instr, path: Path, env: Env) -> None:
         self.counts[n.pipe] = self.counts.get(n.pipe, 0) + 1
         me = len(self.trace.instances)
-        instance = Instance(path, n, n.pipe, self.counts[n.pipe], env, tuple(self.layout.accesses(n, env)))
+        accesses, stepped = tuple(self.layout.accesses(n, env)), steps(n, self.layout.buffers) is not None
+        instance = Instance(path, n, n.pipe, self.counts[n.pipe], env, accesses, stepped)
         self.trace.instances.append(instance)
         self.trace.steps.append(("run", path, env, me))
-        found: set[Dependence] = set()
-        for a in instance.accesses:
-            found |= self.conflicts(me, a)
-        for a in instance.accesses:
+        found = {d for a in accesses for d in self.conflicts(me, a)}
+        for a in accesses:
             self.remember(me, a)
         self.trace.dependences += sorted(found, key=lambda d: (d.before, d.buffers))
 
@@ -368,7 +371,8 @@ class _Walker:
             if other == me or not (a.write or b.write):
                 continue
             meet = a.window is b.window or a.window.overlaps(b.window)
-            if meet and not instr.hands_over(self.trace.instances[other].instr):
+            within = self.one_pipe(me, other) and parted(b.steps, a.steps)
+            if meet and not within and not instr.hands_over(self.trace.instances[other].instr):
                 out.add(Dependence(other, me, (b.buffer, a.buffer)))
         return out
 

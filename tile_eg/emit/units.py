@@ -1,7 +1,7 @@
 """Unit flags: a product's blocks of L0C go to the fixpipe, and come back to the next tile's, each as soon as it can.
 
 Where a core goes through tiles and L0C holds one result, the last step of a tile and the first one of the next run along with the
-fixpipe between them. The hardware orders the two pipes; no other flag does (UnitFlag on the pages of Mmad and Fixpipe).
+fixpipe between them. The hardware orders the two pipes; no other flag does (docs/machine.md, clause 28).
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ class AscFile:
 
     @property
     def has_main(self) -> bool:
-        return has_main(self.source)
+        """Whether the file, or one that it includes, has a main."""
+        return any(has_main(text) for text in (self.source, *self.included.values()))
 
     def compile(self, launcher: str, defines: Mapping[str, str]) -> tuple[Path, Path]:
         """The simulator's executable and a library of the file; `launcher` is C++ that follows the file's text.

@@ -198,12 +198,15 @@ inline void SetFixpipeNz2ndFlag(Field ndNum, Field srcNdStride, Field dstNdStrid
     fix.src_matrix_stride = 1024 * checked(srcNdStride, 0, 512, "srcNdStride", line);
     fix.dst_matrix_stride = checked(dstNdStride, 0, 65535, "dstNdStride", line);
 }
+// `isUnitFlag` takes every unit flag of L0C back; a tensor in L0C stands for nothing but that.
 template <class T, bool setRelu = false>
-void SetFixPipeConfig(const LocalTensor<T>& preData, bool = false, Line line = Line(__builtin_LINE()))
+void SetFixPipeConfig(const LocalTensor<T>& preData, bool isUnitFlag = false, Line line = Line(__builtin_LINE()))
 {
-    static_assert(!setRelu && std::is_same_v<T, uint64_t>, "SetFixPipeConfig takes a table of scales of uint64_t");
-    if (preData.operand().space != tile_sim::Space::FB)
-        tile_sim::misuse("wrong_memory", line, "SetFixPipeConfig takes a table in the Fixpipe buffer (C2PIPE2GM)");
+    static_assert(!setRelu, "SetFixPipeConfig takes a table of scales, and none of a ReLU");
+    if (isUnitFlag) tile_sim::reset_unit_flags();
+    if (isUnitFlag && preData.operand().space == tile_sim::Space::L0C) return;
+    if (preData.operand().space != tile_sim::Space::FB || !std::is_same_v<T, uint64_t>)
+        tile_sim::misuse("wrong_memory", line, "SetFixPipeConfig takes a table of uint64_t in the Fixpipe buffer (C2PIPE2GM)");
     tile_sim::fixpipe_register().scales = preData.operand(), tile_sim::fixpipe_register().scales_given = true;
 }
 template <class T>

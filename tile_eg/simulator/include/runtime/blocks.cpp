@@ -99,6 +99,7 @@ void check_leftovers()
     for (Core& core : machine.cores) {
         if (!core.present) continue;
         machine.core = &core;
+        check_unit_flags_left();
         for (int src = 0; src < pipes; ++src)
             for (int dst = 0; dst < pipes; ++dst)
                 for (int id = 0; id < 8; ++id)

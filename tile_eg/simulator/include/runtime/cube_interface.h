@@ -75,6 +75,7 @@ ImageRegister& image_register();
 FixpipeRegister& fixpipe_register();
 void mmad(Operand dst, Operand a, Operand b, MmadShape shape, int line);
 void mmad_sparse(Operand dst, Operand a, Operand b, MmadShape shape, int line);
+void reset_unit_flags();  // all of L0C is the products' again
 void fixpipe(const char* name, Operand dst, Operand src, FixpipeShape shape, int line);
 
 }  // namespace tile_sim

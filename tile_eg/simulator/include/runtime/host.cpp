@@ -93,7 +93,7 @@ void launch(const char* kernel, KernelType type, int64_t blocks, int line, const
     if (blocks < 1) misuse("launch", line, "%s is launched with %lld blocks", kernel, (long long)blocks);
     machine.settings.type = type, machine.settings.launch = blocks;
     machine.gm.forget_order();
-    machine.events.resize(1);
+    machine.events.resize(1), machine.overwritten.clear();
     trace_mark("S", kernel, line, "launch", {int64_t(type), blocks, 0, 0});
     const bool ended = run_blocks(call);
     machine.core = nullptr;

@@ -41,7 +41,9 @@ Instruction::Instruction(const char* name, Pipe pipe, int line)
     reads_.clear(), writes_.clear(), rewrites_.clear();
     event_.name = name, event_.line = line, event_.pipe = pipe;
     event_.core = uint8_t(core.index), event_.block = machine.block;
-    if (!schedule.executing()) event_.epoch = core.last[int(pipe)] = ++core.issued[int(pipe)];
+    if (schedule.executing()) return;
+    event_.epoch = core.last[int(pipe)] = ++core.issued[int(pipe)];
+    core.at_last[int(pipe)] = core.clock[int(pipe)];
 }
 
 void Instruction::needs(const Operand& at, Space space, const char* what) const
@@ -136,6 +138,7 @@ void Instruction::add(std::vector<Span>& spans, const Operand& at, int64_t offse
 void Instruction::bounds(const Operand& at, int64_t begin, int64_t end) const
 {
     const int64_t bytes = machine.memory(at).bytes();
+    if (!bytes) misuse("wrong_core", line(), "%s touches %s, which %s has not", event_.name, name_of(at.space), core_name(event_.core));
     if (begin >= 0 && end <= std::min(at.end, bytes)) return;
     machine.report("out_of_bounds", name_of(event_.pipe), line(), 0,
                    text("%s touches bytes [%lld, %lld) of %s; its tensor ends at byte %lld, the memory at %lld", event_.name,
@@ -183,7 +186,7 @@ void Instruction::bounds_in_gm(const Operand& at, int64_t begin, int64_t end) co
 bool Instruction::guards(const Event& earlier) const
 {
     if (earlier.guarded && event_.guarded) return true;
-    return earlier.pipe != event_.pipe && earlier.unit_flag == 3 && event_.unit_flag;
+    return earlier.pipe != event_.pipe && earlier.unit_flag && event_.unit_flag;  // or one waits for ever (unit_flags.cpp)
 }
 
 // What the compiler orders on a vector core when it may (--cce-auto-sync): V with V, and the scalar unit with every pipe.
@@ -291,6 +294,7 @@ void Instruction::check()
 
 void Instruction::check_order()
 {
+    check_unit_flags();
     for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW"), check_live(span), check_dirty(span);
     for (const Span& span : writes_) check_write(span), check_rewritten(span);
     for (const Span& span : rewrites_) check_row(span.memory->writer.get(), span, "WAW"), check_rewritten(span);
@@ -334,6 +338,7 @@ void Instruction::record()
         span.memory->touch(span.begin, span.end);
         machine.gm_writes += span.memory->space() == Space::GM;
         const int64_t first = span.begin / granule, last = (span.end + granule - 1) / granule;
+        note_overwritten(id, span);
         std::fill(span.memory->writer.get() + first, span.memory->writer.get() + last, id);
         for (auto& slot : span.memory->reader) std::fill(slot.get() + first, slot.get() + last, 0);
     }

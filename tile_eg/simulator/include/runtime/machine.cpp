@@ -14,12 +14,14 @@ Machine machine;
 void Core::reset()
 {
     for (Clock& c : clock) c.fill(0);
+    for (Clock& c : at_last) c.fill(0);
     issued.fill(0), last.fill(0);
     for (auto& from : flags)
         for (auto& to : from)
             for (Flag& flag : to) flag = Flag{};
     for (CrossFlag& flag : cross) flag = CrossFlag{};
     for (int64_t& bytes : allocated) bytes = 0;
+    units.assign(size_t(memory[int(Space::L0C)].bytes() / unit_bytes), UnitFlag{});
     waits = nullptr, finished = false, behind = false;
     cache.clear(), let_go.clear(), others = nullptr, read.clear(), settled = 0, poll = Poll{};
     static_cast<Control&>(*this) = Control{};
@@ -97,8 +99,8 @@ void set_pad_value(uint64_t bits)
 int64_t allocate(Space space, int64_t bytes, int line)
 {
     Core& core = *machine.core;
-    if (space == Space::GM || !core.has(space)) misuse("wrong_core", line, "%s has no %s", core_name(core.index), name_of(space));
-    const int64_t start = core.allocated[int(space)], most = machine.settings.capacity[int(space)];
+    if (space == Space::GM) misuse("wrong_memory", line, "no buffer of a TPipe lies in GM");
+    const int64_t start = core.allocated[int(space)], most = machine.settings.reservable(space);
     core.allocated[int(space)] = (start + bytes + 31) / 32 * 32;
     if (core.allocated[int(space)] > most)
         misuse("capacity", line, "%s holds %lld bytes, and %lld are asked for", name_of(space), (long long)most,
@@ -131,7 +133,7 @@ uint8_t* gm_pointer(int64_t address) { return machine.gm.at(address); }
 uint64_t peek(Operand at, int64_t index, int line)
 {
     const int64_t size = size_of(at.type), begin = at.address + index * size;
-    if (begin < 0 || begin + size > at.end)
+    if (begin < 0 || begin + size > at.end || begin + size > machine.memory(at.space).bytes())
         misuse("out_of_bounds", line, "element %lld lies outside of the tensor", (long long)index);
     uint64_t bits = 0;
     std::memcpy(&bits, machine.memory(at.space).at(begin), size_t(size));

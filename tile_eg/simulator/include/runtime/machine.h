@@ -66,6 +66,11 @@ struct Event {
     bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
 };
 
+// Bytes that an instruction has overwritten, and the tensor through which they had been written.
+struct Overwritten {
+    Place tensor, bytes;
+};
+
 // Address space that is none of what a run may use (Settings::memory): what is touched of GM is counted apart (Memory::pay). `flags` are
 // those of mmap. Throws std::runtime_error.
 uint8_t* reserve(int64_t bytes, int flags, int file = -1, int64_t offset = 0);
@@ -146,13 +151,25 @@ struct Flag {
     bool set = false;
     Clock payload{};
     int set_line = 0, wait_line = 0;
-    uint32_t wait_epoch = 0;
+    uint32_t set_after = 0, wait_epoch = 0;  // instructions of the setting pipe before the set; the wait among those of its own
 };
 
 // A flag between cores as one core has it: the sets that it has not waited for, by who set it (key_of), and their mode.
 struct CrossFlag {
     int mode = 2, line = 0;
     std::map<uint32_t, std::deque<Known>> from;
+};
+
+// The unit flag of a block of L0C, and the instruction that met it last (unit_flags.cpp).
+constexpr int64_t unit_bytes = 512;
+struct UnitFlag {
+    enum Bit : uint8_t { clear, set, either };
+    Bit bit = clear;
+    Pipe pipe = Pipe::S;  // M or FIX; S: none yet
+    uint8_t value = 0;
+    int line = 0;
+    uint32_t epoch = 0;
+    const char* name = "";
 };
 
 // Why a core stands still. `what` tells it where nothing will ever end it; a poll looks again now and then.
@@ -195,7 +212,9 @@ struct Core : Control {
     int index = 0;
     std::array<Clock, pipes> clock{};
     std::array<uint32_t, pipes> issued{}, last{};  // of all, and of the last instruction
+    std::array<Clock, pipes> at_last{};            // what was known when that one started
     Flag flags[pipes][pipes][event_ids];
+    std::vector<UnitFlag> units;
     CrossFlag cross[cross_ids + single_ids];
     Memory memory[spaces];
     std::map<int64_t, CacheLine> cache;  // by address in GM
@@ -280,6 +299,8 @@ struct Settings {
     int64_t capacity[spaces] = {};
     int64_t memory = int64_t(8) << 30;  // bytes that the run may touch
     std::vector<uint32_t> only;         // the blocks that run, where not all do
+    // What a kernel may reserve: of the Fixpipe buffer, with the parts that no instruction here reaches.
+    int64_t reservable(Space space) const { return space == Space::FB ? (direct_paths() ? 16384 : 7168) : capacity[int(space)]; }
 };
 
 struct Stop {};  // thrown to end the run after an error that nothing sensible can follow
@@ -292,6 +313,7 @@ struct Machine {
     Core* core = nullptr;  // the one that runs now
     uint32_t block = 0;
     std::vector<Event> events{Event{}};
+    std::map<uint32_t, std::vector<Overwritten>> overwritten;  // by event (live.cpp)
     int64_t gm_writes = 0;
     std::map<uint32_t, Known> releases;      // what a scalar write to GM tells the core that reads it, by event
     std::map<int64_t, Core*> dirty_lines;    // by address in GM: whose data cache holds what GM has not
@@ -330,6 +352,7 @@ void forget_cross_flags();
 void uses_flags_of_sync_all(int line);
 void join_cross_flags(Core& core);            // sets that came before the core's block began
 void check_meetings();                        // what is left over when a launch ends
+void check_unit_flags_left();                 // when a kernel ends
 void poll(int line);                          // the scalar unit reads GM: where it does nothing else, it waits for a write
 void poll_by_copy(int line, int64_t src, int64_t dst);  // the same of a small copy out of GM
 bool ready(const Core& core, int64_t id);     // whether a flag between cores has been set by all who must
@@ -361,7 +384,7 @@ public:
     void writes(const Operand& at, int64_t offset, int64_t bytes);
     void align(const Operand& at, int64_t to, const char* what) const;
     void needs(const Operand& at, Space space, const char* what) const;
-    void unit_flag(int64_t flag) { event_.unit_flag = uint8_t(flag); }
+    void unit_flag(int64_t value);
     void guarded(bool value) { event_.guarded = value; }
     void atomic(bool value) { event_.atomic = value; }
     void sized(int64_t a, int64_t b, int64_t c, int64_t d) { sizes_ = {a, b, c, d}; }  // for the trace
@@ -390,11 +413,18 @@ private:
     bool compiler_orders(const Event& earlier) const;
     void yield_if_it_polls();
     void check_order();
+    void check_unit_flags();
+    void check_units(int64_t begin, int64_t end, bool accumulates);
+    UnitFlag::Bit bit_after(UnitFlag::Bit before) const;
+    void tell_unit_flag(int64_t unit, const UnitFlag& before, const std::string& fault);
     void take_effect();
     bool check_row(uint32_t* row, const Span& span, const char* kind);
     void check_write(const Span& span);
     void check_poison(const Span& span);
     void check_live(const Span& span) const;
+    void note_overwritten(uint32_t id, const Span& span);
+    void note_overwritten(uint32_t id, uint32_t before, const Place& bytes);
+    void tell_overwritten(const Span& span, const Event& later) const;
     void check_dirty(const Span& span) const;
     void check_rewritten(const Span& span);
     void record();

@@ -15,7 +15,7 @@ namespace
 struct Entry {
     std::string kind;
     int line = 0;
-    int64_t a = 0, b = 0;  // swapped ids
+    int64_t a = 0, b = 0;  // ids or unit flags
     int operand = -1;
     std::string space;
     int64_t begin = 0, end = 0, bytes = 0;
@@ -66,10 +66,11 @@ bool add_mutation(const char* argument)
     const auto part = fields(argument + sizeof prefix - 1);
     Entry entry;
     entry.kind = part[0];
-    const size_t wanted = entry.kind == "shift" ? 7 : entry.kind == "swap" ? 4 : 2;
+    const bool pair = entry.kind == "swap" || entry.kind == "unit";
+    const size_t wanted = entry.kind == "shift" ? 7 : pair ? 4 : 2;
     if (part.size() != wanted) throw std::invalid_argument("no mutation: " + std::string(argument));
     entry.line = std::stoi(part[1]);
-    if (entry.kind == "swap") entry.a = std::stoll(part[2]), entry.b = std::stoll(part[3]);
+    if (pair) entry.a = std::stoll(part[2]), entry.b = std::stoll(part[3]);
     if (entry.kind == "shift")
         entry.operand = std::stoi(part[2]), entry.space = part[3], entry.begin = std::stoll(part[4]),
         entry.end = std::stoll(part[5]), entry.bytes = std::stoll(part[6]);
@@ -85,6 +86,13 @@ int64_t mutated_id(int line, int64_t id)
 {
     const Entry* entry = entries.empty() ? nullptr : find("swap", line);
     return !entry ? id : id == entry->a ? entry->b : id == entry->b ? entry->a : id;
+}
+
+int64_t mutated_unit_flag(int line, int64_t value)
+{
+    for (const Entry& entry : entries)
+        if (entry.kind == "unit" && entry.line == line && entry.a == value) return ++applied, entry.b;
+    return value;
 }
 
 bool mutates_operands() { return !entries.empty(); }
