@@ -110,9 +110,7 @@ class _Timer:
 
     def _prices(self, chip: Chip, *, in_step: bool = True) -> RanPrices:
         cube, vector = self.part.cores
-        return RanPrices(
-            chip, {AIC: max(1, cube * self.at_once), AIV: max(1, vector * self.at_once)}, self.traffic, in_step=in_step
-        )
+        return RanPrices(chip, {AIC: cube, AIV: vector}, self.traffic, in_step=in_step)
 
     def launch(self, start: float) -> RanLaunch:
         """The launch, which begins `start` microseconds after the first one."""

@@ -124,7 +124,8 @@ def _add_instruction(core: Core, row: Row, size: int, prices: RanPrices, made: d
     node = Instr(row.name, Tile(""), (), a, b, c, span=Lines("", row.line, 1, row.line, 2))
     made[id(node)] = row
     if row.name == SYNC_ALL:
-        append(core, node, _meeting(core, 1 if row.sizes[0] else SYNC_ALL_HANDOVERS))
+        alone = bool(row.sizes[0])
+        append(core, node, _meeting(core, 1 if alone else SYNC_ALL_HANDOVERS, alone=alone))
     elif row.pipe == SCALAR_PIPE or row.path == SCALAR:
         append(core, node, _scalar(core))
     else:
@@ -143,14 +144,25 @@ def _scalar(core: Core) -> Step:
     return step
 
 
-def _meeting(core: Core, handovers: int = 1) -> Step:
-    """All cores of all blocks come together: so many latencies after the last. `meetings` says when this core has come."""
+def _meeting(core: Core, handovers: int = 1, *, alone: bool = True) -> Step:
+    """All cores of all blocks come together, or all of one kind (`alone`): so many latencies after the last one of this block.
+
+    Other blocks are waited for in `launches`, to which `meetings` says when those of this block had come.
+    """
     latency, pipes = handovers * core.chip.sync.cross_latency, list(core.pipes.values())
+    number = -1
 
     def step() -> bool:
+        nonlocal number
         if any(p.waiting for p in pipes):
             return False
-        core.clock = max(core.clock, *(p.done for p in pipes))
+        if number < 0:
+            number = len(core.arrived[alone])
+            core.arrived[alone].append(max(core.clock, *(p.done for p in pipes)))
+        came = [c.arrived[alone] for c in core.peers.values() if c.kind == core.kind or not alone]
+        if any(len(times) <= number for times in came):
+            return False
+        core.clock = max(times[number] for times in came)
         core.meetings.append(core.clock)
         core.clock += latency
         return True

@@ -1,6 +1,6 @@
 """What of a text's reads and writes crosses HBM, as it ran: L2 with its room, byte by byte, in the order of the cores.
 
-All blocks of a wave go in step: the first copy of each from GM, then the second one of each. L2 keeps what was touched last, up to
+All blocks of a wave go in step: the first copy of each from GM, then the second one of each. What was touched last is kept, up to
 `Chip.l2_reach`. A byte that is read comes from HBM where L2 does not have it. A byte that is written goes to HBM once, when L2
 drops it or when the launch ends; but what the launch itself read back since then was handed from core to core, and stays in L2.
 """
@@ -55,12 +55,13 @@ class Traffic:
     """What one launch moves: the share of each place's reads that comes from HBM, and HBM's bytes (read, written) by phase.
 
     A phase lies between two meetings of all cores. `sharing` says how many of the cores that start together read one place at the
-    same turn, where they are several.
+    same turn, where they are several, `working` how many of the blocks side by side copy at a time, on average, by phase.
     """
 
     missed: Mapping[Where, float]
     hbm: Sequence[tuple[float, float]]
     sharing: Mapping[Read, int]
+    working: Sequence[float]
 
     def miss(self, row: Row, at: Turns) -> float:
         """The share of a row's bytes that comes from HBM."""
@@ -156,25 +157,35 @@ def _box(row: Row) -> tuple[int, int, int, int]:
     return (row.offset, 1, n * length, n * length) if n == 1 or stride == length else (row.offset, n, length, stride)
 
 
-def _in_step(rows: Sequence[Row], at_once: int) -> tuple[list[tuple[int, Row]], dict[Read, int]]:
-    """The copies of a launch, with their phases, in the order in which the cores come to them; and `Traffic.sharing`.
+class _Order:
+    """The copies of a launch, with their phases, in the order in which the cores come to them; and what `Traffic` says of them.
 
     Within a block the order is that of the trace, in which no read stands before the write that it waits for.
     """
-    cores: defaultdict[tuple[int, str], Turns] = defaultdict(Turns)
-    turns: defaultdict[tuple[int, int], int] = defaultdict(int)
-    found: list[tuple[tuple[int, int, int, int], Row]] = []
-    readers: defaultdict[Read, set[tuple[int, str]]] = defaultdict(set)
-    for row in rows:
-        at = cores[row.block, row.core]
-        if in_gm(row) and row.bytes > 0:
-            found.append(((row.block // at_once, at.phase, turns[row.block, at.phase], row.block), row))
-            turns[row.block, at.phase] += 1
-            if row.path.startswith("GM->") and row.block < at_once:
-                readers[_read_of(row, at)].add((row.block, row.core))
-        at.after(row)
-    found.sort(key=lambda item: item[0])
-    return [(key[1], row) for key, row in found], {read: len(them) for read, them in readers.items() if len(them) > 1}
+
+    def __init__(self, rows: Sequence[Row], at_once: int) -> None:
+        cores: defaultdict[tuple[int, str], Turns] = defaultdict(Turns)
+        turns: defaultdict[tuple[int, int], int] = defaultdict(int)
+        readers: defaultdict[Read, set[tuple[int, str]]] = defaultdict(set)
+        found: list[tuple[tuple[int, int, int, int], Row]] = []
+        for row in rows:
+            at = cores[row.block, row.core]
+            if in_gm(row) and row.bytes > 0:
+                found.append(((row.block // at_once, at.phase, turns[row.block, at.phase], row.block), row))
+                turns[row.block, at.phase] += 1
+                if row.path.startswith("GM->") and row.block < at_once:
+                    readers[_read_of(row, at)].add((row.block, row.core))
+            at.after(row)
+        found.sort(key=lambda item: item[0])
+        self.copies = [(key[1], row) for key, row in found]
+        self.sharing = {read: len(them) for read, them in readers.items() if len(them) > 1}
+        self.working = [_mean(turns, at_once, phase) for phase in range(1 + max((at.phase for at in cores.values()), default=0))]
+
+
+def _mean(turns: Mapping[tuple[int, int], int], at_once: int, phase: int) -> float:
+    """How many of the blocks of a first wave copy at a time."""
+    found = [n for (block, now), n in turns.items() if now == phase and block < at_once]
+    return sum(found) / max(found, default=1)
 
 
 class L2:
@@ -190,11 +201,11 @@ class L2:
 
     def launch(self, rows: Sequence[Row], at_once: int) -> Traffic:
         """The rows of one launch, of which so many blocks run side by side."""
-        ordered, sharing = _in_step(rows, at_once)
-        moved: list[list[float]] = [[0.0, 0.0] for _ in range(1 + max((phase for phase, _ in ordered), default=0))]
+        order = _Order(rows, at_once)
+        moved: list[list[float]] = [[0.0, 0.0] for _ in order.working]
         read: defaultdict[Where, float] = defaultdict(float)
         missed: defaultdict[Where, float] = defaultdict(float)
-        for phase, row in ordered:
+        for phase, row in order.copies:
             if row.path.endswith("->GM"):
                 self._write(row, phase, moved)
                 continue
@@ -205,7 +216,7 @@ class L2:
             missed[place] += new
         self._end(moved)
         shares = {place: min(1.0, missed[place] / n) for place, n in read.items()}
-        return Traffic(shares, [(r, w) for r, w in moved], sharing)
+        return Traffic(shares, [(r, w) for r, w in moved], order.sharing, order.working)
 
     def _read(self, row: Row, moved: list[list[float]]) -> float:
         """The bytes of it that come from HBM."""

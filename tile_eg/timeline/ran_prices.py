@@ -43,8 +43,8 @@ OTHER = "other"
 
 
 class RanPrices:
-    """Prices the rows of a launch. `cores` of each kind share the memory system, `traffic` says what they move. Blocks that begin
-    together (`in_step`) wait for each other where they read the same lines.
+    """Prices the rows of a launch. `cores` are those of each kind in a block, `traffic` says what all of them move. Blocks that
+    begin together (`in_step`) wait for each other where they read the same lines.
 
     `unknown` says which instructions have no entry in the chip's tables, and what they were counted as: name -> (class, lines).
     """
@@ -89,7 +89,8 @@ class RanPrices:
         reads = row.path.startswith("GM->")
         return Work(
             _MOVES[row.path], a, max(1, b // dtype.bytes), dtype=dtype, src_dtype=dtype, stride_bytes=c, align_bytes=row.offset,
-            other="GM", cores=self.cores[kind], miss=self.traffic.miss(row, at) if reads else 0.0,
+            other="GM", cores=max(1.0, self.cores[kind] * self.traffic.working[at.phase]),
+            miss=self.traffic.miss(row, at) if reads else 0.0,
             sharing=self.traffic.readers(row, at) if reads and self.in_step else 1,
         )  # fmt: skip
 
