@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from tile_eg.timeline.ran import Row
 
 SYNC_ALL = "SyncAll"
-MOST_GRAINS = 1 << 24  # of one tensor: larger ones are followed in coarser grains
+MOST_GRAINS = 1 << 28  # of one tensor: larger ones are followed in coarser grains; memory is taken where a copy touches it
+STRETCH = 1 << 22  # grains that are looked at together
 Where = tuple[str, int, int]  # tensor, line of the text, phase
 Read = tuple[int, int, bool, str, int]  # phase, turn, whether a cube core reads, tensor, offset
 
@@ -252,10 +253,18 @@ class L2:
     def _end(self, moved: list[list[float]]) -> None:
         """Writes back what nobody read, and forgets what was only read."""
         for t in self.tensors.values():
-            if t.dirty is None or t.alone is None or t.phase is None:
-                t.last[:] = 0
-                continue
-            for phase, times in _counts(t.phase[t.dirty & (t.alone | (t.last < self.held.oldest))]):
-                moved[phase][1] += times * t.grain
-            t.last[~t.dirty] = 0
-            t.dirty[:] = False
+            for begin in range(0, t.last.size, STRETCH):
+                self._end_stretch(t, slice(begin, begin + STRETCH), moved)
+
+    def _end_stretch(self, t: _Tensor, at: slice, moved: list[list[float]]) -> None:
+        last = t.last[at]
+        if not last.any():
+            return
+        if t.dirty is None or t.alone is None or t.phase is None:
+            last[:] = 0
+            return
+        dirty = t.dirty[at]
+        for phase, times in _counts(t.phase[at][dirty & (t.alone[at] | (last < self.held.oldest))]):
+            moved[phase][1] += times * t.grain
+        last[~dirty] = 0
+        dirty[:] = False
