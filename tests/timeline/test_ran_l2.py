@@ -192,7 +192,7 @@ COPIES = st.tuples(
 )  # fmt: skip
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.lists(COPIES, min_size=1, max_size=12), st.sampled_from((1, 48)), st.booleans())
 def test_no_launch_is_quicker_than_hbm_moves_its_bytes(kinds: list[Kind], blocks: int, apart: bool) -> None:
     """Each block's copies in a part of each tensor that is its own (or all read one part, and write their own)."""

@@ -44,6 +44,11 @@ class Access:
         """How often it is done in all trips of these loops, on average."""
         return prod(self.means.get(v.var, v.trips) for v in loops)
 
+    @property
+    def runs(self) -> float:
+        """How often the launch does it."""
+        return self.blocks * self.times(self.loops)
+
     def varies(self, loop: Loop) -> bool:
         return loop.var in self.names
 
@@ -103,7 +108,7 @@ def _once(loads: list[Access], tensors: dict[str, int]) -> dict[int, float]:
     """All of it fits into L2: every byte comes from HBM once."""
     read, new = dict.fromkeys(tensors, 0.0), dict.fromkeys(tensors, 0.0)
     for a in loads:
-        read[a.window.tensor] += a.blocks * a.bytes * a.times(a.loops)
+        read[a.window.tensor] += a.bytes * a.runs
         new[a.window.tensor] += (a.blocks if BLOCK in a.names else 1) * a.bytes * a.times(v for v in a.loops if a.varies(v))
     return {id(a.instr): min(1.0, min(new[name], tensors[name]) / max(1, read[name])) for a in loads if (name := a.window.tensor)}
 
@@ -131,7 +136,7 @@ def read_share(found: Sequence[Access], missed: dict[int, float], handed: Collec
     for a in found:
         if a.window.tensor in handed:
             continue
-        moved[a.reads] += a.blocks * a.bytes * a.times(a.loops) * (missed.get(id(a.instr), 1.0) if a.reads else 1.0)
+        moved[a.reads] += a.bytes * a.runs * (missed.get(id(a.instr), 1.0) if a.reads else 1.0)
     return moved[True] / sum(moved.values()) if moved[False] else 1.0
 
 
