@@ -237,3 +237,13 @@ def test_one_launch_after_another_starts_anew(tmp_path: Path) -> None:
     twice = MAIN.replace("    aclrtSynchronizeStream(stream);", "    doubled<float, length><<<2, 0, stream>>>(zDevice, xDevice);")
     done = ran(tmp_path, twice.replace("zDevice, sizeof host, ACL_MEMCPY_DEVICE", "xDevice, sizeof host, ACL_MEMCPY_DEVICE"))
     assert done.ok and done.printed == "last 508\n"
+
+
+def test_what_one_statement_allocates_in_a_loop_is_several_tensors(tmp_path: Path) -> None:
+    source = MAIN.replace("    aclrtMalloc((void**)&zDevice, sizeof host, ACL_MEM_MALLOC_HUGE_FIRST);\n", "").replace(
+        "    aclrtMalloc((void**)&xDevice, sizeof host, ACL_MEM_MALLOC_HUGE_FIRST);\n",
+        "    float** device[2] = {&xDevice, &zDevice};\n"
+        "    for (int i = 0; i < 2; ++i) aclrtMalloc((void**)device[i], sizeof host, ACL_MEM_MALLOC_HUGE_FIRST);\n",
+    )
+    touched = {(row.path, row.tensor) for row in ran(tmp_path, source, trace=True).trace if row.tensor}
+    assert touched == {("GM->UB", "device[i]"), ("UB->GM", "device[i] (2)")}

@@ -108,11 +108,28 @@ def test_reads_alone_have_all_of_hbm() -> None:
     assert with_reads(CHIP, 1.0) is CHIP
 
 
-def test_hbm_brings_what_all_blocks_ask_for_where_some_have_a_tile_less() -> None:
-    def turns(tiles: int) -> Program:
-        load = Instr("gm_to_ub", Tile("a"), (Gm("x", var("tile") * PAGE, 64),), *TILE)
-        loop = tasks((load,), 24, [Let("tile", var("task") * 24 + var(BLOCK), tiles - 1)], {"task": "task", "tile": "tile"})
-        return replace(vector_program(loop, blocks=24), tensors=(Tensor("x", F32, (64 * PAGE,), False),))
+def turns(tiles: int, page: Expr) -> Program:
+    """24 blocks go through the tiles, and load a page for each."""
+    load = Instr("gm_to_ub", Tile("a"), (Gm("x", page * PAGE, 64),), *TILE)
+    loop = tasks((load,), 24, [Let("tile", var("task") * 24 + var(BLOCK), tiles - 1)], {"task": "task", "tile": "tile"})
+    return replace(vector_program(loop, blocks=24), tensors=(Tensor("x", F32, (64 * PAGE,), False),))
 
-    ragged, full = (run(turns(n), CHIP).hbm_cycles for n in (32, 48))
-    assert ragged == pytest.approx(full * 32 / 48)
+
+def pages_of_hbm(p: Program) -> float:
+    return run(p, CHIP).hbm_cycles / CHIP.clock_mhz / 1e6 * CHIP.shared.hbm_read / (PAGE * 4)
+
+
+def test_hbm_brings_what_all_blocks_ask_for_where_some_have_a_tile_less() -> None:
+    assert pages_of_hbm(turns(32, var("tile"))) == pytest.approx(32)
+    assert pages_of_hbm(turns(48, var("tile"))) == pytest.approx(48)
+
+
+def test_what_a_block_reads_again_for_its_next_tile_comes_from_hbm_once_however_many_tiles_it_has() -> None:
+    assert pages_of_hbm(turns(32, var(BLOCK))) == pytest.approx(24)
+    assert pages_of_hbm(turns(48, var(BLOCK))) == pytest.approx(24)
+
+
+def test_blocks_that_a_guard_leaves_out_read_nothing() -> None:
+    some = program(("j", 8), at=J, pages=8, blocks=4, guard=less(BLOCK_PAGE, 2))
+    assert missed(some, l2_pages=8) == pytest.approx(0.5)
+    assert pages_of_hbm(some) == pytest.approx(8)

@@ -48,6 +48,15 @@ def test_what_all_blocks_share_is_read_out_of_l2():
     assert run(near, CHIP).busy["AIV", "MTE2"] < run(replace(far, shared=shared), CHIP).busy["AIV", "MTE2"]
 
 
+def test_what_is_handed_over_in_l2_does_not_go_to_hbm():
+    written = replace(store(), dst=Gm("s", const(0), 64))
+    read = replace(load(), srcs=(Gm("s", const(0), 64),))
+    near = replace(mixed(written, SyncAll(), read), shared=(Tensor("s", F32, (1 << 16,), True),))
+    assert run(near, CHIP).hbm_cycles == 0
+    far = replace(near, shared=(Tensor("s", F32, (1 << 26,), True),))
+    assert run(far, CHIP).hbm_cycles > 0
+
+
 def test_spans_of_the_second_phase_come_after_the_meeting():
     spans = run(mixed(*WORK, SyncAll(), *WORK), CHIP, exact=True).spans
     ends, starts = [s.complete for s in spans[: len(spans) // 2]], [s.start for s in spans[len(spans) // 2 :]]

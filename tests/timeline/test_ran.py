@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 
 from tile_eg.chips import load_chip
 from tile_eg.compiler import Lowered, lower
-from tile_eg.emit.host import launch_blocks
+from tile_eg.emit.host import launch_blocks, workspace_bytes
 from tile_eg.emit.names import kernel_symbol
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.arrays import numpy_dtype
@@ -25,27 +24,43 @@ EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tile"))
 CHIP = load_chip()
 
 
-@cache
-def lowered(example: Path) -> Lowered:
-    return lower(load_text(example.read_text(), example.name).instantiate())
+SIZES = [
+    ("gemm", {"M": 128, "N": 256, "K": 4096}),  # sums in parts: all cores meet, a third of them has nothing to do before
+    ("gemm", {"M": 640, "N": 1280, "K": 128}),  # more tiles than cores
+    ("softmax", {"M": 800, "N": 512}),
+    ("vector_add", {"M": 1024, "N": 1024}),
+]
 
 
-def timed_as_it_ran(low: Lowered) -> float:
+def timed_as_it_ran(low: Lowered) -> RanLaunch:
     p = low.program
     arrays = {t.name: np.ones(t.shape, numpy_dtype(t.dtype)) for t in p.tensors}
     written = [i for i, t in enumerate(p.tensors) if t.output]
     done = simulate(
         low.source, kernel_symbol(p), list(arrays.values()), kernel_type=p.kernel_type, launch=launch_blocks(p),
-        workspace=p.workspace, outputs=written, trace=True,
+        workspace=-(-workspace_bytes(p) // launch_blocks(p)), outputs=written, trace=True,
     )  # fmt: skip
-    return timed_launches(done.trace, low.chip)[0].timeline.block_cycles
+    assert done.ok
+    return timed_launches(done.trace, low.chip)[0]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
 def test_text_and_program_take_the_same_time(example: Path) -> None:
-    low = lowered(example)
-    assert timed_as_it_ran(low) == pytest.approx(run(low.program, low.chip, exact=True).block_cycles, rel=0.02)
+    low = lower(load_text(example.read_text(), example.name).instantiate())
+    text, program = timed_as_it_ran(low).timeline, run(low.program, low.chip, exact=True)
+    assert text.cycles == pytest.approx(program.cycles, rel=0.02)
+    assert text.microseconds == pytest.approx(program.microseconds, rel=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "sizes"), SIZES, ids=lambda v: v if isinstance(v, str) else "x".join(map(str, v.values())))
+def test_a_text_that_fills_the_chip_moves_the_bytes_of_its_program_and_is_not_quicker(name: str, sizes: dict[str, int]) -> None:
+    source = EXAMPLES[0].with_name(f"{name}.tile")
+    low = lower(load_text(source.read_text(), source.name).instantiate(sizes))
+    text, program = timed_as_it_ran(low).timeline, run(low.program, low.chip, exact=True)
+    assert text.hbm_cycles == pytest.approx(program.hbm_cycles, rel=0.02)
+    assert text.microseconds >= 0.98 * program.microseconds
 
 
 # ---- rows of a trace --------------------------------------------------------------------------------------------------------

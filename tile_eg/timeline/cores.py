@@ -132,7 +132,8 @@ class Place:
 class Core:
     """The cube core, or a vector core, of one block. `kind` is AIC or AIV, `name` says which of the two vector cores it is.
 
-    `arrivals` are the times at which its counters are raised and the pipe that raised them, by (sender, id). `code` are its
+    `arrivals` are the times at which its counters are raised and the pipe that raised them, by (sender, id); `arrived` those at
+    which it came to a meeting (True: of its kind alone), `meetings` those at which all cores of its block had. `code` are its
     steps, `nodes` what they stand for, `env` the values of the loop variables now; `settle` simplifies an index expression.
     """
 
@@ -151,6 +152,7 @@ class Core:
         self.partners: list[Core] = []
         self.peers: dict[str, Core] = {}
         self.uses: list[Use] = []
+        self.arrived: defaultdict[bool, list[float]] = defaultdict(list)
         self.meetings: list[float] = []
         self.jumped = False
         self.settle: Callable[[Expr], Expr] = unsettled

@@ -9,7 +9,7 @@ the mean of all: a core that is done takes the next block. All together they can
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -20,7 +20,7 @@ from tile_eg.timeline.block import Block, run_block
 from tile_eg.timeline.cores import Handover, Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.meetings import joined, phases
-from tile_eg.timeline.reuse import accesses, misses, read_share, sharing, still_in_l2, with_reads
+from tile_eg.timeline.reuse import accesses, handed_over, misses, read_share, sharing, with_reads
 from tile_eg.timeline.works import Pricer, blocks_at_once, started
 
 __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]
@@ -78,13 +78,14 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
 def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:
     at_once = blocks_at_once(program, chip)
     found = accesses(program)
-    missed = misses(program, found, chip.l2_reach, at_once) | dict.fromkeys(still_in_l2(program, found, chip.l2_reach), 0.0)
-    chip = with_reads(chip, read_share(found, missed))
+    handed = handed_over(program, chip.l2_reach)
+    missed = misses(program, found, chip.l2_reach, at_once) | {id(a.instr): 0.0 for a in found if a.window.tensor in handed}
+    chip = with_reads(chip, read_share(found, missed, handed))
     work, in_step = loads(program, at_once), sharing(found, min(program.blocks, at_once))
     block = _slowest_block(program, Pricer(program, chip, work.mean, missed, in_step), work, exact, record)
     waves, rest = wave_count(program, chip), program.blocks % at_once
     share = _shares(program, at_once) if waves == 1 else dict.fromkeys((AIC, AIV), work.share)
-    total, hbm = block.cycles, _hbm_cycles(program, chip, block, share)
+    total, hbm = block.cycles, _hbm_cycles(program, chip, block, share, handed)
     if waves > 1:
         alone = max(in_step.values(), default=1) <= 1
         later = block if alone else _slowest_block(program, Pricer(program, chip, work.mean, missed), work, exact)
@@ -131,10 +132,10 @@ def _shares(program: Program, at_once: int) -> dict[str, float]:
     return {core: loads(p, at_once).mean / min(p.blocks, at_once) for core, p in alone.items()}
 
 
-def _hbm_cycles(program: Program, chip: Chip, block: Block, share: Mapping[str, float]) -> float:
-    """Cycles that HBM needs: for what loads did not find in L2, and for each written byte once."""
+def _hbm_cycles(program: Program, chip: Chip, block: Block, share: Mapping[str, float], handed: Collection[str]) -> float:
+    """Cycles that HBM needs: for what loads did not find in L2, and for each written byte once that does not stay there."""
     sizes = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
-    moved = {key: n * program.blocks * share[key[0]] for key, n in block.tensors.items()}
+    moved = {key: n * program.blocks * share[key[0]] for key, n in block.tensors.items() if key[1] not in handed}
     total = sum(min(n, sizes[tensor]) if written else n for (_, tensor, written), n in moved.items())
     rate = chip.shared.hbm_mixed if any(written for *_, written in moved) else chip.shared.hbm_read
     return total / rate * chip.clock_mhz * 1e6

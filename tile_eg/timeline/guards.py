@@ -54,14 +54,20 @@ def counted_loops(program: Program) -> list[Loop]:
 
 
 def mean_trips(program: Program) -> dict[str, float]:
-    """How often the loops run, by their variables, whose trips blocks and tiles decide: the mean over all of these."""
+    """How often the loops run, by their variables, whose trips blocks and tiles decide: the mean over all of these.
+
+    So it is for the loop over tiles, of which some blocks have one more than others.
+    """
     counted, out = {id(n) for n in counted_loops(program)}, dict[str, float]()
-    for top in (n for nodes in _streams(program) for n in nodes) if counted else ():
+    for top in (n for nodes in _streams(program) for n in nodes):
         env: dict[str, Any] = {BLOCK: np.arange(program.blocks), SUB: 0}
         runs: Any = 1
         if isinstance(top, Tasks):
+            out[top.var] = float(np.broadcast_to(values(top.until, env), program.blocks).mean())
             env[top.var] = np.arange(top.trips).reshape(-1, 1)
             runs = env[top.var] < values(top.until, env)
+        if not counted:
+            continue
         for loop in walk((top,)):
             if isinstance(loop, Loop) and loop.until is not None and id(loop) in counted:
                 trips = np.broadcast_to(values(loop.until, env) * runs, np.broadcast_shapes(np.shape(env[BLOCK]), np.shape(runs)))

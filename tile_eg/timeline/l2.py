@@ -114,7 +114,7 @@ class L2:
         for a in self.found:
             if a.reads:
                 name = a.window.tensor
-                read[name] = read.get(name, 0) + self.blocks * a.bytes * a.times(a.loops)
+                read[name] = read.get(name, 0) + a.bytes * a.runs
                 if at_once[id(a.instr)] > 1 or not all(a.varies(v) for v in a.loops if v.trips > 1):
                     again.add(name)
         return again | {name for name, n in read.items() if n > ONE_PASS * self.tensors[name]}

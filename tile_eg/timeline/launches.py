@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heapreplace
-from types import MappingProxyType
+from math import gcd
 
 from tile_eg.chips import Chip
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.timeline.block import Block, run_cores, summed
 from tile_eg.timeline.cores import Core, Record
 from tile_eg.timeline.engine import HBM_BOUND, Timeline, bound_of
-from tile_eg.timeline.ran import SYNC_ALL, Reads, Row, add_rows, sharing
+from tile_eg.timeline.ran import Row, add_rows
+from tile_eg.timeline.ran_l2 import L2, SYNC_ALL
 from tile_eg.timeline.ran_prices import RanPrices
-from tile_eg.timeline.reuse import with_reads
 
 LAUNCH = "launch"
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
@@ -67,9 +67,9 @@ def timed_launches(
 
     StreamError where a core's rows cannot run to their end.
     """
-    reads, out, start = Reads(), [], 0.0
+    l2, out, start = L2(rows, chip.l2_reach), [], 0.0
     for part in _parts(rows, kernel, kernel_type):
-        timer = _Timer(part, chip, reads, auto_sync)
+        timer = _Timer(part, chip, l2, auto_sync)
         out.append(timer.launch(start))
         start += out[-1].timeline.microseconds
     return out
@@ -96,24 +96,21 @@ def _type_of(rows: Sequence[Row]) -> str:
 class _Timer:
     """Times the blocks of one launch."""
 
-    def __init__(self, part: _Part, chip: Chip, reads: Reads, auto_sync: bool) -> None:
-        self.part, self.auto_sync = part, auto_sync
-        self.missed, read, written = reads.of(part.rows)
-        self.hbm = (read, written)
-        self.chip = with_reads(chip, read / (read + written) if written and read else 1.0)
+    def __init__(self, part: _Part, chip: Chip, l2: L2, auto_sync: bool) -> None:
+        self.part, self.chip, self.auto_sync = part, chip, auto_sync
         cube, vector = part.cores
         self.at_once = min(
             part.blocks, chip.cube_cores // cube if cube else part.blocks, chip.vector_cores // vector if vector else part.blocks
         )
-        self.same = sharing(part.rows, self.at_once)
-        self.first, self.later = self._prices(self.chip, self.same), self._prices(self.chip)
+        self.traffic = l2.launch(part.rows, max(1, self.at_once))
+        self.first, self.later = self._prices(chip), self._prices(chip, in_step=False)
         self.blocks: dict[int, list[Row]] = {}
         for row in part.rows:
             self.blocks.setdefault(row.block, []).append(row)
 
-    def _prices(self, chip: Chip, same: Mapping[tuple[str, int], int] = MappingProxyType({})) -> RanPrices:
+    def _prices(self, chip: Chip, *, in_step: bool = True) -> RanPrices:
         cube, vector = self.part.cores
-        return RanPrices(chip, {AIC: max(1, cube * self.at_once), AIV: max(1, vector * self.at_once)}, self.missed, same)
+        return RanPrices(chip, {AIC: cube, AIV: vector}, self.traffic, in_step=in_step)
 
     def launch(self, start: float) -> RanLaunch:
         """The launch, which begins `start` microseconds after the first one."""
@@ -126,7 +123,8 @@ class _Timer:
         block, _ = self._run(slowest, prices, record, rows)
         length = {block: times[n][0].cycles + _waits(times, n) for n, like in kinds.items() for block in like}
         lengths = [length[block] for block in sorted(length)]
-        timeline = self._timeline(block, _waves(lengths, self.at_once), lengths)
+        total = _waves(lengths, self.at_once) + self._waits_for_hbm(times)
+        timeline = self._timeline(block, total, lengths)
         found = self.first.unknown | self.later.unknown
         unknown = {name: (what, sorted(lines)) for name, (what, lines) in found.items()}
         ends = self._range(slowest, timeline)
@@ -135,8 +133,11 @@ class _Timer:
     def _kinds(self) -> dict[int, list[int]]:
         """The first block of each kind, and all that ran the same. Those of the first wave run in step: kinds of their own."""
         found: dict[tuple, list[int]] = {}
+        line = self.chip.rows.line
         for number, rows in sorted(self.blocks.items()):
-            key = tuple((r.core, r.pipe, r.name, r.line, r.bytes, r.path, r.tensor, tuple(r.sizes)) for r in rows)
+            key = tuple(
+                (r.core, r.pipe, r.name, r.line, r.bytes, r.path, r.tensor, gcd(r.offset, line), tuple(r.sizes)) for r in rows
+            )
             found.setdefault((key, number < self.at_once), []).append(number)
         return {like[0]: like for like in found.values()}
 
@@ -155,10 +156,25 @@ class _Timer:
         run_cores(cores)
         return summed(cores, {core.name: 1 for core in cores}, record), {core.name: core.meetings for core in cores}
 
+    def _hbm(self) -> list[float]:
+        """Cycles that HBM needs in each phase."""
+        shared, clock = self.chip.shared, self.chip.clock_mhz * 1e6
+        return [(r + w) / (shared.hbm_mixed if w else shared.hbm_read) * clock for r, w in self.traffic.hbm]
+
+    def _waits_for_hbm(self, times: Mapping[int, tuple[Block, dict[str, list[float]]]]) -> float:
+        """Cycles by which all cores come late to their meetings because HBM brings less than they ask for."""
+        need = self._hbm()
+        if len(need) == 1 or self.part.blocks > self.at_once:
+            return 0.0
+        took = [0.0] * len(need)
+        for block, meetings in times.values():
+            for mine in meetings.values():
+                stages = _stages([*mine, block.cycles])
+                took = [max(a, b) for a, b in zip(took, stages, strict=False)] + took[len(stages) :]
+        return sum(max(0.0, n - t) for n, t in zip(need, took, strict=True))
+
     def _timeline(self, block: Block, total: float, lengths: Sequence[float]) -> Timeline:
-        chip, part = self.chip, self.part
-        rate = chip.shared.hbm_mixed if self.hbm[1] else chip.shared.hbm_read
-        hbm = sum(self.hbm) / rate * chip.clock_mhz * 1e6
+        chip, part, hbm = self.chip, self.part, sum(self._hbm())
         launch = chip.launch_us(self.at_once, part.type.startswith("MIX"))
         moved: dict[str, float] = {}
         for row in part.rows:
@@ -181,7 +197,7 @@ class _Timer:
         out = []
         for latency in (sync.cross_latency_low, sync.cross_latency_high):
             chip = replace(self.chip, sync=replace(sync, cross_latency=latency))
-            block, _ = self._run(slowest, self._prices(chip, self.same if slowest < self.at_once else {}))
+            block, _ = self._run(slowest, self._prices(chip, in_step=slowest < self.at_once))
             out.append(timeline.microseconds + timeline.waves * chip.microseconds(block.cycles - timeline.block_cycles))
         return out[0], out[1]
 

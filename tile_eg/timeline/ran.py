@@ -6,7 +6,7 @@ times a Program.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 from tile_eg.ir.index import ONE, const
@@ -15,13 +15,13 @@ from tile_eg.ir.machine import SCALAR_PIPE, SYNC_ALL_HANDOVERS
 from tile_eg.ir.program import AIC, CrossSet, CrossWait, Instr, Node, PipeBarrier, SetFlag, Tile, WaitFlag
 from tile_eg.timeline.cores import Core, Step
 from tile_eg.timeline.flags import cross_set_step, cross_wait_step, sync_step
+from tile_eg.timeline.ran_l2 import SYNC_ALL, Turns
 from tile_eg.timeline.ran_prices import RanPrices
 from tile_eg.timeline.steps import append, instruction
 
-SYNC_ALL, SCALAR = "SyncAll", "scalar"
+SCALAR = "scalar"
 BETWEEN_BLOCKS = ("IBSet", "IBWait", "WaitPreBlock", "NotifyNextBlock", "GroupBarrier::Arrive", "GroupBarrier::Wait")
 OWN = const(-1)  # an event that no text has
-LAST_WRITES = 64  # of a tensor, among which a read looks for its own bytes
 
 
 class Row(Protocol):
@@ -58,7 +58,7 @@ def add_rows(core: Core, rows: Sequence[Row], prices: RanPrices, *, auto_sync: b
     V and the scalar unit with V where they meet in UB (`--cce-auto-sync`).
     """
     made: dict[int, Row] = {}
-    guard = _Guard(core, auto_sync)
+    guard, turns = _Guard(core, auto_sync), Turns()
     at = 0
     while at < len(rows):
         row, count = rows[at], 1
@@ -67,7 +67,7 @@ def add_rows(core: Core, rows: Sequence[Row], prices: RanPrices, *, auto_sync: b
                 count += 1
         guard.before(row)
         if row.path or row.name == SYNC_ALL:
-            _add_instruction(core, row, sum(r.bytes for r in rows[at : at + count]), prices, made)
+            _add_instruction(core, row, sum(r.bytes for r in rows[at : at + count]), prices, made, turns)
         elif row.name.startswith("CrossCore"):
             _add_cross(core, row)
         elif row.name.split(" ")[0] in BETWEEN_BLOCKS:
@@ -76,6 +76,7 @@ def add_rows(core: Core, rows: Sequence[Row], prices: RanPrices, *, auto_sync: b
         else:
             node = _node(row)
             append(core, node, sync_step(core, node))
+        turns.after(row)
         at += count
     return made
 
@@ -118,16 +119,17 @@ def _handover(core: Core) -> Step:
     return step
 
 
-def _add_instruction(core: Core, row: Row, size: int, prices: RanPrices, made: dict[int, Row]) -> None:
+def _add_instruction(core: Core, row: Row, size: int, prices: RanPrices, made: dict[int, Row], turns: Turns) -> None:
     a, b, c = (const(max(1, n)) for n in row.sizes[:3]) if row.path == "macs" else (ONE, const(max(1, size)), ONE)
     node = Instr(row.name, Tile(""), (), a, b, c, span=Lines("", row.line, 1, row.line, 2))
     made[id(node)] = row
     if row.name == SYNC_ALL:
-        append(core, node, _meeting(core, 1 if row.sizes[0] else SYNC_ALL_HANDOVERS))
+        alone = bool(row.sizes[0])
+        append(core, node, _meeting(core, 1 if alone else SYNC_ALL_HANDOVERS, alone=alone))
     elif row.pipe == SCALAR_PIPE or row.path == SCALAR:
         append(core, node, _scalar(core))
     else:
-        prices.learn(node, core, row, size)
+        prices.learn(node, core, row, size, turns)
         append(core, node, instruction(core, node, prices, row.pipe))
 
 
@@ -142,14 +144,25 @@ def _scalar(core: Core) -> Step:
     return step
 
 
-def _meeting(core: Core, handovers: int = 1) -> Step:
-    """All cores of all blocks come together: so many latencies after the last. `meetings` says when this core has come."""
+def _meeting(core: Core, handovers: int = 1, *, alone: bool = True) -> Step:
+    """All cores of all blocks come together, or all of one kind (`alone`): so many latencies after the last one of this block.
+
+    Other blocks are waited for in `launches`, to which `meetings` says when those of this block had come.
+    """
     latency, pipes = handovers * core.chip.sync.cross_latency, list(core.pipes.values())
+    number = -1
 
     def step() -> bool:
+        nonlocal number
         if any(p.waiting for p in pipes):
             return False
-        core.clock = max(core.clock, *(p.done for p in pipes))
+        if number < 0:
+            number = len(core.arrived[alone])
+            core.arrived[alone].append(max(core.clock, *(p.done for p in pipes)))
+        came = [c.arrived[alone] for c in core.peers.values() if c.kind == core.kind or not alone]
+        if any(len(times) <= number for times in came):
+            return False
+        core.clock = max(times[number] for times in came)
         core.meetings.append(core.clock)
         core.clock += latency
         return True
@@ -197,56 +210,3 @@ def _orders(row: Row, source: str, target: str) -> bool:
 
 def _meet(a: tuple[str, int, int, int], b: tuple[str, int, int, int]) -> bool:
     return a[0] == b[0] and bool(a[3] or b[3]) and a[1] < b[2] and b[1] < a[2]
-
-
-# ---- what of the reads comes from HBM ---------------------------------------------------------------------------------------
-
-
-class Reads:
-    """What launches in a row read and write of GM: a byte comes from HBM when it is first read, and nothing wrote it before."""
-
-    def __init__(self) -> None:
-        self.written: dict[str, list[tuple[int, int]]] = {}
-
-    def of(self, rows: Sequence[Row]) -> tuple[dict[str, float], float, float]:
-        """Of one launch: the share of what is read of each tensor that comes from HBM, and HBM's bytes read and written."""
-        read: dict[str, int] = {}
-        seen: dict[tuple[str, int], int] = {}
-        put: dict[tuple[str, int], int] = {}
-        for row in rows:
-            key = row.tensor, row.offset
-            if row.path.startswith("GM->"):
-                read[row.tensor] = read.get(row.tensor, 0) + row.bytes
-                if not self._in_l2(row):
-                    seen[key] = max(row.bytes, seen.get(key, 0))
-            elif row.path.endswith("->GM"):
-                put[key] = max(row.bytes, put.get(key, 0))
-                self.written.setdefault(row.tensor, []).append((row.offset, row.offset + _extent(row)))
-        new = _by_tensor(seen)
-        missed = {name: min(1.0, new.get(name, 0) / n) for name, n in read.items() if n}
-        kept = _by_tensor({key: n for key, n in put.items() if key[0] not in read})
-        return missed, float(sum(new.values())), float(sum(kept.values()))
-
-    def _in_l2(self, row: Row) -> bool:
-        return any(begin <= row.offset < end for begin, end in self.written.get(row.tensor, ())[-LAST_WRITES:])
-
-
-def sharing(rows: Sequence[Row], at_once: int) -> dict[tuple[str, int], int]:
-    """How many of the cores that start together read from one place, by tensor and offset."""
-    cores: dict[tuple[str, int], set[tuple[int, str]]] = {}
-    for row in rows:
-        if row.path.startswith("GM->") and row.block < at_once:
-            cores.setdefault((row.tensor, row.offset), set()).add((row.block, row.core))
-    return {place: len(found) for place, found in cores.items() if len(found) > 1}
-
-
-def _extent(row: Row) -> int:
-    rows, length, stride, _ = row.sizes
-    return max(row.bytes, (rows - 1) * stride + length)
-
-
-def _by_tensor(found: Mapping[tuple[str, int], int]) -> dict[str, int]:
-    out: dict[str, int] = {}
-    for (tensor, _), n in found.items():
-        out[tensor] = out.get(tensor, 0) + n
-    return out

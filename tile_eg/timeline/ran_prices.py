@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
@@ -13,6 +12,8 @@ from tile_eg.ir.program import Instr
 from tile_eg.ir.types import F16, F32, I8, DType
 from tile_eg.timeline.cores import Core, StreamError
 from tile_eg.timeline.instruction import Work, cycles, moved_bytes, repeat_cycles
+from tile_eg.timeline.ran_l2 import Traffic, Turns
+from tile_eg.timeline.reuse import with_reads
 from tile_eg.timeline.works import Price
 
 if TYPE_CHECKING:
@@ -42,20 +43,15 @@ OTHER = "other"
 
 
 class RanPrices:
-    """Prices the rows of a launch. `cores` of each kind share the memory system; `missed` is the part of reads that misses L2, by
-    tensor; `sharing` is how many cores read from a place (tensor and offset) at the same time, where they are several.
+    """Prices the rows of a launch. `cores` are those of each kind in a block, `traffic` says what all of them move. Blocks that
+    begin together (`in_step`) wait for each other where they read the same lines.
 
     `unknown` says which instructions have no entry in the chip's tables, and what they were counted as: name -> (class, lines).
     """
 
-    def __init__(
-        self,
-        chip: Chip,
-        cores: Mapping[str, float],
-        missed: Mapping[str, float],
-        sharing: Mapping[tuple[str, int], int] = MappingProxyType({}),
-    ) -> None:
-        self.chip, self.cores, self.missed, self.sharing = chip, cores, missed, sharing
+    def __init__(self, chip: Chip, cores: Mapping[str, float], traffic: Traffic, *, in_step: bool) -> None:
+        self.chip, self.cores, self.traffic, self.in_step = chip, cores, traffic, in_step
+        self.chips = [with_reads(chip, read / (read + written) if read and written else 1.0) for read, written in traffic.hbm]
         self.known: dict[int, Price] = {}
         self.kept: list[Instr] = []
         self.unknown: dict[str, tuple[str, set[int]]] = {}
@@ -63,33 +59,39 @@ class RanPrices:
     def price(self, instr: Instr, rows: int, cols: int, depth: int) -> Price:
         return self.known[id(instr)]
 
-    def learn(self, instr: Instr, core: Core, row: Row, size: int) -> None:
-        """Prices a row, `size` bytes together with those that are one move with it. StreamError where its core lacks the pipe."""
+    def learn(self, instr: Instr, core: Core, row: Row, size: int, at: Turns) -> None:
+        """Prices a row, `size` bytes together with those that are one move with it; `at` is where its core has come to.
+
+        StreamError where its core lacks the pipe.
+        """
         if row.pipe not in core.pipes:
             raise StreamError(f"line {row.line}: {core.name} has no pipe {row.pipe} for {row.name}")
         self.kept.append(instr)
         if row.path == "macs":
-            price = self._worked(self._product(row), row)
+            price = self._worked(self.chip, self._product(row), row)
         elif row.path in _MOVES:
-            price = self._worked(self._copy(row, core.kind), row)
+            price = self._worked(self.chips[at.phase], self._copy(row, core.kind, at), row)
         else:
             price = self._vector(row) if row.pipe == "V" else self._inner(row, size)
         self.known[id(instr)] = price
 
-    def _worked(self, work: Work, row: Row) -> Price:
-        busy = cycles(self.chip, work)
-        fill, writes = cycles(self.chip, work, cold=True) - busy, row.path.endswith("->GM")
+    @staticmethod
+    def _worked(chip: Chip, work: Work, row: Row) -> Price:
+        busy = cycles(chip, work)
+        fill, writes = cycles(chip, work, cold=True) - busy, row.path.endswith("->GM")
         return Price(busy, fill, _path(row), moved_bytes(work), work.miss, row.tensor, writes)
 
-    def _copy(self, row: Row, kind: str) -> Work:
+    def _copy(self, row: Row, kind: str, at: Turns) -> Work:
         a, b, c, element = row.sizes
         if not element:
             a, b, element = 1, row.bytes, 1
         dtype = _DTYPES.get(element, F32)
-        miss = self.missed.get(row.tensor, 0.0) if row.path.startswith("GM->") else 0.0
+        reads = row.path.startswith("GM->")
         return Work(
-            _MOVES[row.path], a, max(1, b // dtype.bytes), dtype=dtype, src_dtype=dtype, stride_bytes=c, other="GM",
-            cores=self.cores[kind], miss=miss, sharing=self.sharing.get((row.tensor, row.offset), 1),
+            _MOVES[row.path], a, max(1, b // dtype.bytes), dtype=dtype, src_dtype=dtype, stride_bytes=c, align_bytes=row.offset,
+            other="GM", cores=max(1.0, self.cores[kind] * self.traffic.working[at.phase]),
+            miss=self.traffic.miss(row, at) if reads else 0.0,
+            sharing=self.traffic.readers(row, at) if reads and self.in_step else 1,
         )  # fmt: skip
 
     def _product(self, row: Row) -> Work:

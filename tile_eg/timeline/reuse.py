@@ -5,14 +5,17 @@ What fits into L2 as a whole comes from HBM once; otherwise `timeline.l2` follow
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
+import numpy as np
+
 from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, less, var, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, When
+from tile_eg.timeline.arrays import values
 from tile_eg.timeline.expressions import compiled
 from tile_eg.timeline.guards import mean_trips
 
@@ -23,8 +26,8 @@ EVEN = 0.5  # of HBM is there for reads however much is written: assumed, all pu
 class Access:
     """An instruction that touches a GM tensor: the loops (outermost first) and guards around it, its bytes in one trip of all.
 
-    `halves` is how many vector cores of a block run it, `means` how often loops run, by their variables, that do not always run
-    as often.
+    `blocks` is how many of the launch's run it and `halves` how many vector cores of a block, `means` how often loops run, by
+    their variables, that do not always run as often.
     """
 
     instr: Instr
@@ -33,12 +36,18 @@ class Access:
     guards: tuple[Expr, ...]
     bytes: int
     reads: bool
+    blocks: int
     halves: int
     means: Mapping[str, float] = field(default_factory=dict)
 
     def times(self, loops: Iterable[Loop]) -> float:
         """How often it is done in all trips of these loops, on average."""
         return prod(self.means.get(v.var, v.trips) for v in loops)
+
+    @property
+    def runs(self) -> float:
+        """How often the launch does it."""
+        return self.blocks * self.times(self.loops)
 
     def varies(self, loop: Loop) -> bool:
         return loop.var in self.names
@@ -53,7 +62,14 @@ def accesses(program: Program) -> list[Access]:
     sizes = {t.name: t.dtype.bytes for t in program.in_gm}
     halves, means = 2 if program.halves else 1, mean_trips(program)
     found = (*_walk(program.cube, (), (), sizes, 1), *_walk(program.vector, (), (), sizes, halves))
-    return [replace(a, means=means) for a in found] if means else list(found)
+    return [replace(a, means=means, blocks=_running(a.guards, program.blocks)) for a in found]
+
+
+def _running(guards: Sequence[Expr], blocks: int) -> int:
+    """In how many blocks the guards hold that ask for nothing but the block."""
+    asked = [g for g in guards if variables(g) == {BLOCK}]
+    env = {BLOCK: np.arange(blocks)}
+    return int(np.count_nonzero(np.logical_and.reduce([values(g, env) != 0 for g in asked]))) if asked else blocks
 
 
 def _walk(
@@ -70,7 +86,7 @@ def _walk(
                 if isinstance(window, Gm):
                     size = at_start(node.rows) * at_start(node.cols) * sizes[window.tensor]
                     size *= halves if SUB in variables(window.offset) else 1
-                    yield Access(node, window, loops, (*guards, node.when), size, reads, halves)
+                    yield Access(node, window, loops, (*guards, node.when), size, reads, 0, halves)
 
 
 def at_start(e: Expr) -> int:
@@ -82,25 +98,25 @@ def misses(program: Program, found: list[Access], l2_bytes: int, at_once: int) -
     tensors = {t.name: t.dtype.bytes * prod(t.shape) for t in program.in_gm}
     loads = [a for a in found if a.reads]
     if sum(tensors[name] for name in {a.window.tensor for a in found}) <= l2_bytes:
-        return _once(loads, tensors, program.blocks)
+        return _once(loads, tensors)
     from tile_eg.timeline.l2 import L2
 
     return L2(program, found, tensors, l2_bytes, min(program.blocks, at_once)).shares()
 
 
-def _once(loads: list[Access], tensors: dict[str, int], blocks: int) -> dict[int, float]:
+def _once(loads: list[Access], tensors: dict[str, int]) -> dict[int, float]:
     """All of it fits into L2: every byte comes from HBM once."""
     read, new = dict.fromkeys(tensors, 0.0), dict.fromkeys(tensors, 0.0)
     for a in loads:
-        read[a.window.tensor] += blocks * a.bytes * a.times(a.loops)
-        new[a.window.tensor] += (blocks if BLOCK in a.names else 1) * a.bytes * a.times(v for v in a.loops if a.varies(v))
+        read[a.window.tensor] += a.bytes * a.runs
+        new[a.window.tensor] += (a.blocks if BLOCK in a.names else 1) * a.bytes * a.times(v for v in a.loops if a.varies(v))
     return {id(a.instr): min(1.0, min(new[name], tensors[name]) / max(1, read[name])) for a in loads if (name := a.window.tensor)}
 
 
-def still_in_l2(program: Program, found: Sequence[Access], l2_bytes: int) -> set[int]:
-    """The loads, by `id` of the Instr, of what the launch itself wrote before all cores met, where L2 holds it."""
+def handed_over(program: Program, l2_bytes: int) -> frozenset[str]:
+    """The tensors that the blocks share, where L2 holds them from the writes to the reads: none of it crosses HBM."""
     shared = {t.name: t.dtype.bytes * prod(t.shape) for t in program.shared}
-    return {id(a.instr) for a in found if a.reads and a.window.tensor in shared} if sum(shared.values()) <= l2_bytes else set()
+    return frozenset(shared) if sum(shared.values()) <= l2_bytes else frozenset()
 
 
 def sharing(found: Sequence[Access], side_by_side: int) -> dict[int, float]:
@@ -114,11 +130,13 @@ def sharing(found: Sequence[Access], side_by_side: int) -> dict[int, float]:
     return out
 
 
-def read_share(found: Sequence[Access], missed: dict[int, float]) -> float:
-    """Which part of what HBM moves is read; 1 where nothing is written."""
+def read_share(found: Sequence[Access], missed: dict[int, float], handed: Collection[str] = ()) -> float:
+    """Which part of what HBM moves is read; 1 where nothing is written but what stays in L2 (`handed`)."""
     moved = {True: 0.0, False: 0.0}
     for a in found:
-        moved[a.reads] += a.bytes * a.times(a.loops) * (missed.get(id(a.instr), 1.0) if a.reads else 1.0)
+        if a.window.tensor in handed:
+            continue
+        moved[a.reads] += a.bytes * a.runs * (missed.get(id(a.instr), 1.0) if a.reads else 1.0)
     return moved[True] / sum(moved.values()) if moved[False] else 1.0
 
 

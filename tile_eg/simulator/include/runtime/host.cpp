@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstring>
+#include <map>
 
 #include "machine.h"
 
@@ -35,6 +36,14 @@ void written(void* pointer, size_t bytes)
     machine.gm.poison(begin, begin + int64_t(bytes), false);
 }
 
+// A name of its own for each allocation: what one statement allocates in a loop is several tensors, "x", "x (2)", "x (3)".
+std::string own_name(const std::string& name)
+{
+    static std::map<std::string, int> allocated;
+    const int times = ++allocated[name];
+    return times > 1 ? text("%s (%d)", name.c_str(), times) : name;
+}
+
 // The name in `(void**)&name` or `(void**)(&name)`.
 std::string last_name(const char* expression)
 {
@@ -54,7 +63,7 @@ void* device_malloc(size_t bytes, const char* name)
     int64_t begin = gap;
     for (const Region& region : machine.regions) begin = std::max(begin, (region.end + 511) / 512 * 512 + gap);
     if (begin + int64_t(bytes) + gap > machine.gm.bytes()) return nullptr;
-    machine.regions.push_back({last_name(name), begin, begin + int64_t(bytes), false, false});
+    machine.regions.push_back({own_name(last_name(name)), begin, begin + int64_t(bytes), false, false});
     machine.gm.renew(begin, begin + int64_t(bytes));  // nothing has written it, and it is zero, as fresh memory of a device mostly is
     return machine.gm.at(begin);
 }
