@@ -8,7 +8,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP, Chip
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, rendered
 from tile_eg.grids import with_best_grid
 from tile_eg.ir.arrays import check_arguments
 from tile_eg.ir.kernel import Kernel, added_to
@@ -76,6 +76,7 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
     with stage("load", kernel.source, timings):
         from tile_eg.cost_models import rank_model
         from tile_eg.frontend.check import check
+        from tile_eg.frontend.notes import notes
         from tile_eg.frontend.ssa import to_values
 
         target = compiled_for(chip)
@@ -93,7 +94,8 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
     candidates = step("rank", ranked, planned, model)
     program = candidates[0].planned.program
     seconds = perf_counter() - start
-    return Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings, seconds, options)
+    search = extraction, candidates, dropped, graph.phases, timings, seconds, options
+    return Lowered(program, target, kernel, *search, told=notes(kernel))
 
 
 def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> Lowered:
@@ -177,14 +179,19 @@ def _saturated(values: Values, chip: Chip, options: SearchOptions) -> Graph:
         raise
 
 
-def check_kernel(kernel: Kernel) -> None:
-    """TileError unless names, types, shapes and bounds fit, every read follows a write, and every loop is a fold."""
+def check_kernel(kernel: Kernel) -> list[str]:
+    """TileError unless names, types, shapes and bounds fit, every read follows a write, and every loop is a fold.
+
+    Gives the notes on the kernel: what is right, and may not be what its author had in mind.
+    """
     from tile_eg.frontend.check import check
+    from tile_eg.frontend.notes import notes
     from tile_eg.frontend.ssa import to_values
 
     with stage("check", kernel.source):
         check(kernel)
         to_values(kernel)
+        return [rendered(n, kernel.source) for n in notes(kernel)]
 
 
 def meaning(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError, in_source
+from tile_eg.errors import TileError, TileWarning, in_source
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.open_kernel import AUTO, open_kernel
@@ -70,6 +71,8 @@ class Cache:
         found = self.entries.get((kernel, chip, search)) if self.enabled else None
         if found is None:
             found = lower(kernel, chip, search=search)
+            for note in found.notes:
+                warnings.warn(note, TileWarning, stacklevel=2)
             if self.enabled:
                 self.entries[kernel, chip, search] = found
         return found

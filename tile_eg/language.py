@@ -198,7 +198,7 @@ def Pipelined(
     group: Any = None,
     cross_interval: int = 1,
 ) -> Any:
-    """A loop whose iterations may overlap; `num_stages` is a wish (0: none). The other parameters change nothing here."""
+    """A loop whose iterations may overlap: what it loads has `num_stages` buffers (1: nothing overlaps; 0: as many as are best)."""
 
 
 @word

@@ -94,7 +94,8 @@ def check(file: File, sizes: Set = None) -> None:
     """Parses a kernel and checks its names, types and shapes."""
     held = sources.read(file, options.sizes(sizes or []))
     if isinstance(held, Kernel):
-        check_kernel(held)
+        for note in check_kernel(held):
+            complain(note)
     show(f"{file}: good ({_described(held)})")
 
 

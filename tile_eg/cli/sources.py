@@ -86,6 +86,8 @@ def compile_held(
     for phase in lowered.phases:
         if phase.stopped_by:
             complain(f"note: the phase '{phase.name}' stopped at {phase.stopped_by}; the best of what was found is used")
+    for note in lowered.notes:
+        complain(note)
     return lowered
 
 

@@ -28,7 +28,7 @@ from tile_eg.frontend.python_values import (
     value_buffer,
     with_rank,
 )
-from tile_eg.frontend.trips import trips
+from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -116,7 +116,7 @@ def counted(
 
 @handles("Pipelined")
 def _pipelined(b: Builder, span: Span, start: Any, stop: Any, num_stages: Any, *_: Any, **__: Any) -> Loop:
-    return counted(b, span, start, stop, 1, "pipelined", known(num_stages, "num_stages", span))
+    return counted(b, span, start, stop, 1, "pipelined", depth(known(num_stages, "num_stages", span), span))
 
 
 @handles("Parallel")
