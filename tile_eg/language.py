@@ -198,7 +198,7 @@ def Pipelined(
     group: Any = None,
     cross_interval: int = 1,
 ) -> Any:
-    """A loop whose iterations may overlap: what it loads has `num_stages` buffers (1: nothing overlaps; 0: as many as are best)."""
+    """A loop whose trips may overlap: what it loads has `num_stages` buffers; 1: nothing overlaps, 0: as many as are best."""
 
 
 @word
