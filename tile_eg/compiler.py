@@ -8,10 +8,10 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP, Chip
-from tile_eg.errors import TileError, rendered
+from tile_eg.errors import TileError
 from tile_eg.grids import with_best_grid
 from tile_eg.ir.arrays import check_arguments
-from tile_eg.ir.kernel import Kernel, added_to
+from tile_eg.ir.kernel import Kernel, Note, added_to
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.types import Level
 from tile_eg.lowered import Candidate, Lowered, extracted, plan_all, ranked
@@ -179,7 +179,7 @@ def _saturated(values: Values, chip: Chip, options: SearchOptions) -> Graph:
         raise
 
 
-def check_kernel(kernel: Kernel) -> list[str]:
+def check_kernel(kernel: Kernel) -> tuple[Note, ...]:
     """TileError unless names, types, shapes and bounds fit, every read follows a write, and every loop is a fold.
 
     Gives the notes on the kernel: what is right, and may not be what its author had in mind.
@@ -191,7 +191,7 @@ def check_kernel(kernel: Kernel) -> list[str]:
     with stage("check", kernel.source):
         check(kernel)
         to_values(kernel)
-        return [rendered(n, kernel.source) for n in notes(kernel)]
+        return notes(kernel)
 
 
 def meaning(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError, TileWarning, in_source
+from tile_eg.errors import TileError, TileWarning, in_source, rendered
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.open_kernel import AUTO, open_kernel
@@ -71,11 +71,17 @@ class Cache:
         found = self.entries.get((kernel, chip, search)) if self.enabled else None
         if found is None:
             found = lower(kernel, chip, search=search)
-            for note in found.notes:
-                warnings.warn(note, TileWarning, stacklevel=2)
+            _warn(found)
             if self.enabled:
                 self.entries[kernel, chip, search] = found
         return found
+
+
+def _warn(lowered: Lowered) -> None:
+    """Tells the notes on a kernel as warnings at their lines."""
+    for note in lowered.notes:
+        file, line = (note.span.file, note.span.line) if note.span else (lowered.kernel.file or "tile_eg", 1)
+        warnings.warn_explicit(rendered(note, lowered.kernel.source), TileWarning, file, line)
 
 
 cache = Cache()

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
-from tile_eg.errors import PlanError, TileError, rendered
+from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel, Note
 from tile_eg.planned import InternalError, Planned, plan_schedule
@@ -57,11 +57,11 @@ class Lowered(Planned):
     told: tuple[Note, ...] = ()
 
     @property
-    def notes(self) -> list[str]:
+    def notes(self) -> tuple[Note, ...]:
         """What its author should know: where the kernel may not do what he had in mind, and what could not be kept."""
         chosen = self.candidates[0].schedule
         fewer = [n for s in (chosen, chosen.second) if s is not None for n in missing_slots(s)]
-        return [rendered(n, self.kernel.source) for n in (*self.told, *fewer)]
+        return (*self.told, *fewer)
 
     def __repr__(self) -> str:
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
