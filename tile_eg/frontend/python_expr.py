@@ -16,6 +16,7 @@ from tile_eg import language
 from tile_eg.errors import TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python_build import Builder
+from tile_eg.frontend.python_refused import refuse
 from tile_eg.frontend.python_tile_words import HANDLERS
 from tile_eg.frontend.python_values import (
     TILE_NODES,
@@ -355,6 +356,7 @@ def call_word(b: Builder, word: language.Word, args: list[Any], kwargs: dict[str
         bound = word.signature.bind(*args, **kwargs)
     except TypeError as e:
         raise b.error(f"T.{word.name}: {e}", node, f"T.{word.name}{word.signature}") from e
+    refuse(word.name, bound.arguments, b.span(node))
     if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
         return word.number(*args, **kwargs)
     bound.apply_defaults()

@@ -12,6 +12,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
 from tile_eg.frontend.python_build import Builder
+from tile_eg.frontend.python_refused import check_attributes
 from tile_eg.frontend.python_values import (
     Buffer,
     Launch,
@@ -32,8 +33,9 @@ from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Region, Select, Span, TileExpr, Unary
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Note, Number, Region, Select, Span, TileExpr, Unary
 
+SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
@@ -66,19 +68,24 @@ def sizes(value: Any, what: str, span: Span | None) -> tuple[int, ...]:
 
 
 @handles("Kernel")
-def _kernel(b: Builder, span: Span, *extents: Any, **_: Any) -> Launch:
+def _kernel(b: Builder, span: Span, *extents: Any, threads: Any, is_npu: Any, **_: Any) -> Launch:
+    if threads is not None:
+        sizes(threads, "the number of threads", span)
+    if not isinstance(is_npu, bool):
+        raise TileError(f"is_npu is True or False, not {describe(is_npu)}", span)
     return Launch(sizes(extents, "a grid size", span))
 
 
 @handles("func_attr")
-def _nothing(b: Builder, span: Span, *_: Any) -> None:
-    return None
+def _attributes(b: Builder, span: Span, attrs: Any) -> None:
+    check_attributes(attrs, span)
 
 
 @handles("use_swizzle")
 def _swizzle(b: Builder, span: Span, panel_size: Any, *window: Any, **_: Any) -> None:
     if window or isinstance(panel_size, Expr):
         raise TileError("T.use_swizzle of an index is Expert level, not supported yet", span, help="the order of blocks is found")
+    b.notes.append(Note("the order of blocks is found: T.use_swizzle changes nothing", span))
 
 
 @handles("symbolic")
@@ -88,7 +95,9 @@ def _symbolic(b: Builder, span: Span, name: str, dtype: Any) -> None:
 
 @handles("alloc_shared", "alloc_fragment")
 def _alloc(b: Builder, span: Span, shape: Any, dtype: Any, scope: str) -> NewBuffer:
-    kind = "fragment" if "fragment" in scope else "shared"
+    kind = SCOPES.get(scope) if isinstance(scope, str) else None
+    if kind is None:
+        raise TileError(f"a buffer has no scope {scope!r} here", span, help="leave it out: where a buffer lies is found")
     return NewBuffer(kind, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
 
 
@@ -254,7 +263,8 @@ def whole_count(count: Any, to: Region, span: Span | None) -> None:
 def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
     if round_mode not in ("rint", "none"):
         raise TileError(f"the rounding mode {round_mode!r} is not supported yet", span, help="'rint' is")
-    _tile_cast(b, span, dst, src, "CAST_RINT", None)
+    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    b.assign(to, value, span)
 
 
 # Products
