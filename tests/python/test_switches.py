@@ -200,7 +200,7 @@ def test_no_argument_of_these_words_goes_unheard(word: str) -> None:
         ("T.func_attr({'global_symbol': 'main'})", "the attribute 'global_symbol' has no meaning here"),
         ("T.func_attr(3)", "T.func_attr takes a dictionary"),
         ("a = T.alloc_shared((16, 16), 'float32', 'wmma.accumulator')", "a buffer has no scope 'wmma.accumulator' here"),
-        ("a = T.alloc_shared((16, 16), 'float32', scope=3)", "a buffer has no scope 3 here"),
+        ("a = T.alloc_shared((16, 16), 'float32', scope=3)", "a buffer has no scope int 3 here"),
         ("T.vcast(A, A, size=[3, 3, 3])", "an extent of [3, 3, 3] does not fit A"),
     ],
 )

@@ -175,5 +175,17 @@ HANDLERS["max"] = partial(_extreme, "max")
 HANDLERS["min"] = partial(_extreme, "min")
 
 
-HANDLERS["ceildiv"] = lambda b, span, x, y: index.div(index.wrap(x) + (index.wrap(y) - 1), index.wrap(y))
-HANDLERS["floordiv"] = lambda b, span, x, y: index.div(index.wrap(x), index.wrap(y))
+def _divided(word: str, up: bool, b: Builder, span: Span, x: Any, y: Any) -> index.Expr:
+    """x // y of indices, rounded up or down."""
+    for v in (x, y):
+        if not is_index(v):
+            what = "an element of a buffer, which is known only at run time" if isinstance(v, Window) else describe(v)
+            raise TileError(f"T.{word} takes whole numbers, not {what}", span, help="of values, write x / y")
+    if isinstance(y, int) and y <= 0:
+        raise TileError(f"T.{word} divides by a number above 0, not by {y}", span)
+    by = index.wrap(y)
+    return index.div(index.wrap(x) + (by - 1), by) if up else index.div(index.wrap(x), by)
+
+
+HANDLERS["ceildiv"] = partial(_divided, "ceildiv", True)
+HANDLERS["floordiv"] = partial(_divided, "floordiv", False)

@@ -60,6 +60,10 @@ def known(value: Any, what: str, span: Span | None) -> int:
     return value
 
 
+def _quoted(name: Any) -> str:
+    return repr(name) if isinstance(name, str) else describe(name)
+
+
 def sizes(value: Any, what: str, span: Span | None) -> tuple[int, ...]:
     found = tuple(known(v, what, span) for v in (value if isinstance(value, (list, tuple)) else (value,)))
     if any(n <= 0 for n in found):
@@ -89,15 +93,16 @@ def _swizzle(b: Builder, span: Span, panel_size: Any, *window: Any, **_: Any) ->
 
 
 @handles("symbolic")
-def _symbolic(b: Builder, span: Span, name: str, dtype: Any) -> None:
-    raise TileError(f"{name}: sizes known only at run time are not supported yet", span)
+def _symbolic(b: Builder, span: Span, name: Any, dtype: Any) -> None:
+    what = name if isinstance(name, str) else "T.symbolic"
+    raise TileError(f"{what}: sizes known only at run time are not supported yet", span)
 
 
 @handles("alloc_shared", "alloc_fragment")
 def _alloc(b: Builder, span: Span, shape: Any, dtype: Any, scope: str) -> NewBuffer:
     kind = SCOPES.get(scope) if isinstance(scope, str) else None
     if kind is None:
-        raise TileError(f"a buffer has no scope {scope!r} here", span, help="leave it out: where a buffer lies is found")
+        raise TileError(f"a buffer has no scope {_quoted(scope)} here", span, help="leave it out: where a buffer lies is found")
     return NewBuffer(kind, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
 
 
@@ -248,7 +253,7 @@ def _cast(b: Builder, span: Span, x: Any, dtype: Any) -> TileExpr:
 @handles("tile.cast")
 def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
     if mode not in ("CAST_NONE", "CAST_RINT"):
-        raise TileError(f"the rounding mode {mode} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
+        raise TileError(f"the rounding mode {mode if isinstance(mode, str) else describe(mode)} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
     to, value = copied(src, dst, None, span)
     whole_count(count, to, span)
     b.assign(to, value, span)
@@ -262,7 +267,7 @@ def whole_count(count: Any, to: Region, span: Span | None) -> None:
 @handles("vcast")
 def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
     if round_mode not in ("rint", "none"):
-        raise TileError(f"the rounding mode {round_mode!r} is not supported yet", span, help="'rint' is")
+        raise TileError(f"the rounding mode {_quoted(round_mode)} is not supported yet", span, help="'rint' is")
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
     b.assign(to, value, span)
 
