@@ -43,7 +43,8 @@ ROOMS: dict[str, set[str]] = {
     "explore": GROUND | {
         "phases", "frontend", "rules", "search", "compiler", "egraph", "timeline", "cost_models", "extract", "report",
     },
-    "jit": GROUND | {"arrays", "language", "frontend", "search", "compiler"},
+    "switches": GROUND,
+    "jit": GROUND | {"arrays", "language", "frontend", "search", "switches", "compiler"},
 }  # fmt: skip
 """For each room, what else it may import. `cli` and the package's own front door see everything."""
 OPEN = {"cli", "__init__", "__main__"}

@@ -24,6 +24,8 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     """An array or a CPU tensor as a NumPy array over the same memory. TileError for anything else; `name` says what it is."""
     import numpy as np
 
+    if isinstance(value, np.ma.MaskedArray):
+        raise TileError(f"argument {name} is a masked array, and a kernel reads what is masked too", help="fill it: a.filled(0)")
     if isinstance(value, np.ndarray):
         return value
     if not is_torch(value):
@@ -32,6 +34,11 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     if value.device.type != "cpu":
         raise TileError(f"argument {name} is on {value.device}, and the simulator takes CPU tensors", help="call .cpu() on it")
     torch = sys.modules["torch"]
+    if value.requires_grad and torch.is_grad_enabled():
+        message = f"argument {name} requires a gradient, and a kernel has none: what comes out would not depend on it"
+        raise TileError(message, help=f"pass {name}.detach(), or call the kernel under torch.no_grad()")
+    if value.layout is not torch.strided:
+        raise TileError(f"argument {name} is {value.layout}, and a kernel takes dense tensors", help="call .to_dense() on it")
     if value.dtype == torch.bfloat16:
         return value.detach().view(torch.int16).numpy().view(numpy_dtype(BF16))
     return value.detach().numpy()

@@ -11,7 +11,7 @@ from tile_eg.chips import DEFAULT_CHIP, Chip, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.grids import with_best_grid
 from tile_eg.ir.arrays import check_arguments
-from tile_eg.ir.kernel import Kernel, added_to
+from tile_eg.ir.kernel import Kernel, Note, added_to
 from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.types import Level
 from tile_eg.lowered import Candidate, Lowered, extracted, plan_all, ranked
@@ -76,6 +76,7 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
     with stage("load", kernel.source, timings):
         from tile_eg.cost_models import rank_model
         from tile_eg.frontend.check import check
+        from tile_eg.frontend.notes import notes
         from tile_eg.frontend.room import check_room
         from tile_eg.frontend.ssa import to_values
 
@@ -95,7 +96,8 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
     candidates = step("rank", ranked, planned, model)
     program = candidates[0].planned.program
     seconds = perf_counter() - start
-    return Lowered(program, target, kernel, extraction, candidates, dropped, graph.phases, timings, seconds, options)
+    search = extraction, candidates, dropped, graph.phases, timings, seconds, options
+    return Lowered(program, target, kernel, *search, told=notes(kernel))
 
 
 def _sized(kernel: OpenKernel, chip: str, rank: str, options: SearchOptions) -> Lowered:
@@ -185,10 +187,14 @@ def _memories() -> dict[str, int]:
     return {c.name: c.hbm_bytes for c in chips}
 
 
-def check_kernel(kernel: Kernel, chip: str = DEFAULT_CHIP) -> None:
+def check_kernel(kernel: Kernel, chip: str = DEFAULT_CHIP) -> tuple[Note, ...]:
     """TileError unless names, types, shapes and bounds fit, every read follows a write, and every loop is a fold; and unless the
-    tensors fit the chip's HBM."""
+    tensors fit the chip's HBM.
+
+    Gives the notes on the kernel: what is right, and may not be what its author had in mind.
+    """
     from tile_eg.frontend.check import check
+    from tile_eg.frontend.notes import notes
     from tile_eg.frontend.room import check_room
     from tile_eg.frontend.ssa import to_values
 
@@ -196,6 +202,7 @@ def check_kernel(kernel: Kernel, chip: str = DEFAULT_CHIP) -> None:
         check_room(kernel, compiled_for(chip).name, _memories())
         check(kernel)
         to_values(kernel)
+        return notes(kernel)
 
 
 def meaning(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

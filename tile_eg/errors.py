@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from tile_eg.ir.kernel import Span
+from tile_eg.ir.kernel import Note, Span
 
 
 class TileError(Exception):
@@ -39,6 +39,15 @@ class TileError(Exception):
         return self.texts.get(span.file, self.source) if span else ""
 
 
+class TileWarning(UserWarning):
+    """What an author should know of a kernel that compiles; Python shows it as a warning."""
+
+
+def rendered(note: Note, source: str) -> str:
+    """A note with its line of the source."""
+    return "\n".join([f"note: {note.text}", *_place(note.span, source)])
+
+
 class PlanError(Exception):
     """A schedule that cannot be planned or written: flag ids run out, a field of an instruction is too narrow. Another may do.
 
@@ -47,7 +56,7 @@ class PlanError(Exception):
 
     def __init__(self, message: str, span: Span | None = None) -> None:
         super().__init__(message + (f" ({span.file}:{span.line})" if span else ""))
-        self.span = span
+        self.message, self.span = message, span
 
 
 @contextmanager

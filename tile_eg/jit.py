@@ -9,21 +9,22 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError, in_source
+from tile_eg.errors import TileError, TileWarning, in_source, rendered
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.open_kernel import AUTO, open_kernel
 from tile_eg.language import PrimFunc
-from tile_eg.search import SearchOptions, search_options
+from tile_eg.search import SearchOptions, check_names, search_options
+from tile_eg.switches import check_others, check_passes, chosen_chip
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,24 +34,6 @@ if TYPE_CHECKING:
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-class PassConfigKey(StrEnum):
-    """TileLang's pass switches. What they switch on is always on here: they are accepted and change nothing."""
-
-    TL_ASCEND_AUTO_SYNC = "tl.ascend_auto_sync"
-    TL_ASCEND_AUTO_CV_COMBINE = "tl.ascend_auto_cv_combine"
-    TL_ASCEND_AUTO_CV_SYNC = "tl.ascend_auto_cross_core_sync"
-    TL_ASCEND_MEMORY_PLANNING = "tl.ascend_memory_planning"
-    TL_SIMPLIFY = "tl.Simplify"
-    TL_DYNAMIC_ALIGNMENT = "tl.dynamic_alignment"
-    TL_DISABLE_DYNAMIC_TAIL_SPLIT = "tl.disable_dynamic_tail_split"
-    TL_DISABLE_WARP_SPECIALIZED = "tl.disable_warp_specialized"
-    TL_CONFIG_INDEX_BITWIDTH = "tl.config_index_bitwidth"
-    TL_DISABLE_TMA_LOWER = "tl.disable_tma_lower"
-    TL_DISABLE_SAFE_MEMORY_ACCESS = "tl.disable_safe_memory_legalize"
-    TL_DEBUG_MERGE_SHARED_MEMORY_ALLOCATIONS = "tl.debug_merge_shared_memory_allocations"
-    TIR_MERGE_STATIC_SMEM = "tir.merge_static_smem"
 
 
 @dataclass
@@ -70,9 +53,17 @@ class Cache:
         found = self.entries.get((kernel, chip, search)) if self.enabled else None
         if found is None:
             found = lower(kernel, chip, search=search)
+            _warn(found)
             if self.enabled:
                 self.entries[kernel, chip, search] = found
         return found
+
+
+def _warn(lowered: Lowered) -> None:
+    """Tells the notes on a kernel as warnings at their lines."""
+    for note in lowered.notes:
+        file, line = (note.span.file, note.span.line) if note.span else (lowered.kernel.file or "tile_eg", 1)
+        warnings.warn_explicit(rendered(note, lowered.kernel.source), TileWarning, file, line)
 
 
 cache = Cache()
@@ -228,6 +219,7 @@ def load(path: str | Path, chip: str = DEFAULT_CHIP, **search: Any) -> TileKerne
     except (OSError, UnicodeDecodeError) as e:
         why = getattr(e, "strerror", None) or "it is not UTF-8 text"
         raise TileError(f"cannot read {path}: {why}") from e
+    check_names(search)
     search_options(**search)
     return TileKernel(load_text(text, str(path)), chip, search)
 
@@ -297,26 +289,33 @@ def jit(
     out_idx: int | Sequence[int] | None = None,
     workspace_idx: int | Sequence[int] | None = None,
     target: Any = None,
+    platform: Any = None,
     pass_configs: Mapping[Any, Any] | None = None,
-    chip: str = DEFAULT_CHIP,
+    chip: str | None = None,
     effort: str = "quick",
     exact_math: bool = False,
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
-    **ignored: Any,
+    **others: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
 
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
-    negative ones count from the end. `chip` is where it runs. `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or
-    texts), `without` (names of rules) and `cost_model` (a name, or "module:Class") are options of the search. `target`,
-    `pass_configs` and further options of TileLang's are accepted and change nothing: everything that they switch on is on.
+    negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
+    `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or texts), `without` (names of rules) and `cost_model` (a
+    name, or "module:Class") are options of the search. `pass_configs` and further options of TileLang's are taken where they ask
+    for what is so here (`tile_eg.switches`), and refused otherwise.
+
+    TileError for an option that is unknown or refused.
     """
+    check_passes(pass_configs)
+    check_others(others, KNOWN)
     search: dict[str, Any] = {"effort": effort, "exact_math": exact_math, "rules": tuple(rules), "without": tuple(without)}
     search["cost_model"] = cost_model
     search_options(**search)  # what is wrong with them is told here, not at the first call
-    options = Options(_positions(out_idx), _positions(workspace_idx), chip, search)
+    target_chip = chosen_chip(chip, target, platform)
+    options = Options(_positions(out_idx, "out_idx"), _positions(workspace_idx, "workspace_idx"), target_chip, search)
     if function is None:
         return lambda f: _jitted(f, options)
     return _jitted(function, options)
@@ -332,9 +331,15 @@ def _jitted(function: Any, options: Options) -> CompiledKernel | Factory:
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")
 
 
-def _positions(value: int | Sequence[int] | None) -> tuple[int, ...]:
+KNOWN = tuple(inspect.signature(jit).parameters)[1:-1]
+"""The options of `jit` by name."""
+
+
+def _positions(value: int | Sequence[int] | None, what: str) -> tuple[int, ...]:
     if value is None:
         return ()
+    if not isinstance(value, int | Sequence) or isinstance(value, str):
+        raise TileError(f"{what} is a position, or a list of them, not {value!r}")
     return (value,) if isinstance(value, int) else tuple(value)
 
 

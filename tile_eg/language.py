@@ -146,7 +146,10 @@ def macro(function: FunctionType) -> Macro:
 
 @word
 def Kernel(*extents: int, threads: Any = None, is_npu: bool = False, pipeline: Any = None, prelude: Any = None) -> Any:
-    """The launch: `with T.Kernel(n, is_npu=True) as (cid, _)` or `with T.Kernel(x, y) as (bx, by)`; x varies fastest.
+    """The launch: `with T.Kernel(n, is_npu=True) as (cid, vid)` or `with T.Kernel(x, y) as (bx, by)`; x varies fastest.
+
+    With a second name for one extent, also `_`, the body runs on both vector cores of a block, with vid 0 and with vid 1: what
+    comes out the same is done once, what they add atomically is added twice. With one name the body runs once.
 
     `threads` and `pipeline` say how other hardware runs it and mean nothing here.
     """
@@ -199,7 +202,7 @@ def Pipelined(
     group: Any = None,
     cross_interval: int = 1,
 ) -> Any:
-    """A loop whose iterations may overlap; `num_stages` is a wish (0: none). The other parameters change nothing here."""
+    """A loop whose trips may overlap: what it loads has `num_stages` buffers; 1: nothing overlaps, 0: as many as are best."""
 
 
 @word

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import signature
-from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.kernel import Kernel, Note
 from tile_eg.planned import InternalError, Planned, plan_schedule
-from tile_eg.report.decisions import summary
+from tile_eg.report.decisions import missing_slots, summary
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
 from tile_eg.report.text import Text
@@ -42,7 +42,7 @@ class Lowered(Planned):
     """A kernel all the way down. `timings` are seconds by stage, `seconds` those of all; `candidates` were ranked, best first.
 
     `dropped` holds the schedules that the search offered and that could not be planned, with the reason. `trials` are the block
-    sizes that were tried where the author left them open, best first.
+    sizes that were tried where the author left them open, best first. `told` are the notes on the kernel as it is written.
     """
 
     kernel: Kernel
@@ -54,6 +54,14 @@ class Lowered(Planned):
     seconds: float
     search: SearchOptions
     trials: tuple[Trial, ...] = ()
+    told: tuple[Note, ...] = ()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What its author should know: where the kernel may not do what he had in mind, and what could not be kept."""
+        chosen = self.candidates[0].schedule
+        fewer = [n for s in (chosen, chosen.second) if s is not None for n in missing_slots(s)]
+        return (*self.told, *fewer)
 
     def __repr__(self) -> str:
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
@@ -99,7 +107,8 @@ def plan_all(schedules: Sequence[Schedule], chip: Chip, given: bool = False) -> 
     """The schedules with their plans, and those that cannot be planned or written with the reason; an error where none can.
 
     A schedule may need more flag ids or wider fields than there are: then the next one is as good as the search knows, and behind
-    the last one come those that need the fewest flags. A choice that was `given` stands for itself: TileError where it fails.
+    the last one come those that need the fewest flags; and then those with fewer slots than their author asked for. A choice that
+    was `given` stands for itself: TileError where it fails.
     """
     from tile_eg.extract.simple import simple_schedules
 
@@ -110,9 +119,26 @@ def plan_all(schedules: Sequence[Schedule], chip: Chip, given: bool = False) -> 
     if not planned:
         planned, others = plan_each(simple_schedules(schedules[0].graph, chip), chip)
         dropped += others
+    if not planned and schedules[0].graph.values.stages:
+        planned, others = plan_each([replace(s, yielding=True) for s in schedules], chip)
+        dropped += others
     if not planned:
-        raise dropped[0][1]
+        raise _cannot_be_planned(dropped)
     return planned, dropped
+
+
+def _cannot_be_planned(dropped: Dropped) -> TileError:
+    """The error where every schedule was refused: why the best one was, at its line, and the depths that the author gave."""
+    schedule, why = dropped[0]
+    if isinstance(why, TileError):
+        return why
+    what, span = (why.message, why.span) if isinstance(why, PlanError) else (str(why), None)
+    given = schedule.graph.values.stages
+    names = ", ".join(f"{schedule.graph.values.variables[loop]} (stages={n})" for loop, n in sorted(given.items()))
+    help = "write smaller sizes: this limit of the machine is reached by every schedule that was found"
+    if given:
+        help = f"give fewer stages, or none: the search then finds what goes. The kernel gives them to loop {names}"
+    return TileError(f"no schedule of this kernel can be carried out: {what}", span, help=help)
 
 
 def plan_each(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:

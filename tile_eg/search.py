@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,8 +106,9 @@ def search_options(
 
     TileError for an unknown effort or rule, for a theory with a fault, and for numbers below 1.
     """
-    if effort not in EFFORTS:
-        raise TileError(f"unknown effort '{effort}'", help=did_you_mean(effort, EFFORTS))
+    _check_kinds(exact_math=exact_math, fuel=fuel, k=k)
+    if not isinstance(effort, str) or effort not in EFFORTS:
+        raise TileError(f"unknown effort '{effort}'", help=did_you_mean(str(effort), EFFORTS))
     for name, number in (("fuel", fuel), ("k", k)):
         if number is not None and number < 1:
             raise TileError(f"{name} is at least 1, not {number}")
@@ -119,6 +121,22 @@ def search_options(
         if known[rule].ruleset == "facts":
             raise TileError(f"'{rule}' is a fact that other rules rest on; it cannot be left out", help="tile-eg rules lists all")
     return SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor, cost_model)
+
+
+def check_names(given: Iterable[str]) -> None:
+    """TileError for a name that is no option of the search."""
+    known = inspect.signature(search_options).parameters
+    for name in given:
+        if name not in known:
+            raise TileError(f"the search has no option {name!r}", help=did_you_mean(name, known))
+
+
+def _check_kinds(exact_math: object, **numbers: object) -> None:
+    if not isinstance(exact_math, bool):
+        raise TileError(f"exact_math is True or False, not {exact_math!r}")
+    for name, number in numbers.items():
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+            raise TileError(f"{name} is a whole number, not {number!r}")
 
 
 def nearest_rule(name: str, known: Iterable[str]) -> str:

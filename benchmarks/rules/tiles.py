@@ -50,6 +50,18 @@ kernel maxima[M=64, N=128](X: f32[M, N]) -> C: f32[M] {
   C[0] = m
 }
 """,
+    "loads with three slots": """
+kernel threefold[M=32, N=256](X: f32[M, N]) -> C: f32[M, 64] {
+  grid bx = 1
+  shared x: f32[M, 64]
+  fragment s: f32[M, 64] = 0
+  for j in pipelined(4, stages=3) {
+    x = X[0, j*64]
+    s = s + exp(x)
+  }
+  C[0, 0] = s
+}
+""",
     "stores in a loop": """
 kernel stores[M=64, N=512](X: f32[M, N]) -> C: f32[M, N] {
   grid bx = 1

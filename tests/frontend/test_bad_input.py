@@ -117,7 +117,7 @@ FAULTS = [
         "c += a @ b", "c += a @ b for y in serial(k + 2) { c += a @ b }",
         "the range of a loop has to be known when the block starts, `k + 2` is not", "k + 2", "`k` is not",
     ),
-    ("pipelined(ceildiv(K, BK))", "pipelined(4, stages=9)", "at most 8 stages are supported, not 9", "9", ""),
+    ("pipelined(ceildiv(K, BK))", "pipelined(4, stages=9)", "a loop has up to 8 stages, not 9", "9", ""),
     ("pipelined(ceildiv(K, BK))", "serial(4, stages=2)", "`serial` has no argument called `stages`", "stages=2", ""),
     (
         "(ceildiv(M, BM), ceildiv(N, BN))", "ceildiv(M, BM)",

@@ -8,14 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tile_eg.compiler import check_kernel
-from tile_eg.egraph.deeper import reachable
 from tile_eg.errors import TileError
 from tile_eg.frontend.printer import print_kernel
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import For, Kernel
 from tile_eg.ir.reference import run_kernel, run_values
-from tile_eg.ir.values import Values
+from tile_eg.ir.values import Values, reachable
 
 SUMS = """
 kernel sums[M=128, N=512, BM=32, BN=64](X: f32[M, N]) -> Y: f32[M] {{

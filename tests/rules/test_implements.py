@@ -50,6 +50,7 @@ KERNELS = {
     "copied_late": ["next-in-place"],
     "swap": ["next-copy", "result", "state-read", "state-tile", "state-end", "state-place", "state-in-ub"],
     "copy": ["tensor-given"],
+    "loads with three slots": ["ring-depth-given"],
     "stores in a loop": ["tensor-state", "tensor-result", "state-tensor", "ring-depth", "no-skew"],
     "sums beside exponentials": ["skew", "far-skew", "state-in-l0c"],
     "product of bytes": ["v-add-whole"],

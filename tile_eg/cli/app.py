@@ -22,7 +22,7 @@ from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
 from tile_eg.compiler import InternalError, Lowered, Planned, check_kernel, meaning, stage
-from tile_eg.errors import TileError, in_source
+from tile_eg.errors import TileError, in_source, rendered
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
@@ -95,7 +95,8 @@ def check(file: File, chip: OnChip = None, sizes: Set = None) -> None:
     """Parses a kernel and checks its names, types and shapes, and that its tensors fit the chip."""
     held = sources.read(file, options.sizes(sizes or []))
     if isinstance(held, Kernel):
-        check_kernel(held, chip or DEFAULT_CHIP)
+        for note in check_kernel(held, chip or DEFAULT_CHIP):
+            complain(rendered(note, held.source))
     show(f"{file}: good ({_described(held)})")
 
 

@@ -14,10 +14,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from tile_eg.egraph.deeper import reachable
 from tile_eg.ir.index import ZERO, Expr, const, minimum, var
 from tile_eg.ir.types import BF16, F16, DType
-from tile_eg.ir.values import Builder, Term, Values, first_version
+from tile_eg.ir.values import Builder, Term, Values, first_version, reachable
 
 FOLDS = {"sum": "add", "max": "max", "min": "min"}
 NARROWEST = 64  # columns of a tile

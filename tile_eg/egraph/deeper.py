@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tile_eg.ir.index import ONE, Expr, const, minimum, terms_of, var, variables
-from tile_eg.ir.values import VERSIONS, Term, Values
+from tile_eg.ir.values import VERSIONS, Term, Values, reachable
 
 FACTORS = (2, 4, 8)
 LONGER = (2, 3, 4, 8)  # trips whose tiles one load may bring
@@ -87,7 +87,7 @@ def with_deeper_loops(values: Values) -> tuple[Values, list[Tiling]]:
 def _tilings(values: Values) -> Iterator[Tiling]:
     new = max(values.parents, default=0) + 1
     taken = set(values.variables.values())
-    for loop, depth in sorted(loops_of_products(values).items()):
+    for loop, depth in _free_to_change(values):
         before, variable = values.trips[loop], values.variables[loop]
         for factor in sorted({*(f for f in FACTORS if f < before), before}):
             if factor * depth > DEEPEST:
@@ -100,7 +100,7 @@ def _tilings(values: Values) -> Iterator[Tiling]:
 
 def longer_loads(values: Values, tilings: Sequence[Tiling]) -> Iterator[tuple[Tiling, Tiling | None]]:
     """Loops of products that may load several trips' tiles at once, each with what made it of the source's (None: it is that)."""
-    for loop, depth in sorted(loops_of_products(values).items()):
+    for loop, depth in _free_to_change(values):
         name = values.variables[loop]
         yield from ((t, None) for t in _longer(Tiling(loop, loop, 1, values.trips[loop], name, name), depth))
         for form in tilings:
@@ -113,6 +113,11 @@ def _longer(form: Tiling, depth: int) -> Iterator[Tiling]:
     for n in LONGER:
         if form.trips % n == 0 and form.trips >= n * MANY and LEAST_ROW <= n * form.factor * depth <= DEEPEST:
             yield replace(form, loop=form.deep, factor=n, before=form.trips, variable=form.new_variable)
+
+
+def _free_to_change(values: Values) -> list[tuple[int, int]]:
+    """Loops of products and their depths. Slots that an author gave hold one trip's tiles as he wrote it: that loop stays."""
+    return [(loop, depth) for loop, depth in sorted(loops_of_products(values).items()) if loop not in values.stages]
 
 
 def loops_of_products(values: Values) -> dict[int, int]:
@@ -141,16 +146,3 @@ def _depth_added(loop: int, k: int, init: Term, after: Term) -> int | None:
 def loads_in(values: Values, variable: str) -> list[Term]:
     """The loads whose place varies with a loop's variable."""
     return [t for t in reachable(values) if t.op == "load" and variable in variables(t.args[1])]
-
-
-def reachable(values: Values) -> list[Term]:
-    """Every term that the outputs are made of."""
-    seen: dict[Term, None] = {}
-    stack: list[Term] = list(values.outputs)
-    while stack:
-        t = stack.pop()
-        if t not in seen:
-            seen[t] = None
-            states = [x for pair in t.args[2] for x in pair] if t.op == "loop" else t.args
-            stack += [x for x in states if isinstance(x, Term)]
-    return list(seen)

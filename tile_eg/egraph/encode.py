@@ -33,6 +33,7 @@ class Encoder:
         """The commands, in an order in which each may be run alone."""
         for loop, around in self.values.parents.items():
             self.lines.append(f"(set (parent {loop}) {around})")
+            self._depth(loop)
         for tiling in self.tilings:
             self._tiling(tiling)
         for longer, form in longer_loads(self.values, self.tilings):
@@ -49,6 +50,13 @@ class Encoder:
             outs = f"(OCons (gm {name}) {outs})"
         self.lines.append(f"(let $root {outs})")
         return self.lines
+
+    def _depth(self, loop: int) -> None:
+        """Whether the author said how many slots the rings of a loop have; one slot leaves no room for trips to overlap."""
+        given = self.values.stages.get(loop, 0)
+        self.lines.append(f"(DepthGiven {loop} {given})" if given else f"(DepthFree {loop})")
+        if given != 1:
+            self.lines.append(f"(MayOverlap {loop})")
 
     def _sharing(self) -> None:
         """Whether both vector cores may work, and which tensors are stored to and loaded from."""

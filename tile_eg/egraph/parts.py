@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tile_eg.egraph.deeper import loops_of_products, reachable
+from tile_eg.egraph.deeper import loops_of_products
 from tile_eg.egraph.panels import in_blocks
 from tile_eg.egraph.rewritten import Rewriter
 from tile_eg.ir.index import BLOCK, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.tasks import free_names
-from tile_eg.ir.values import Builder, Term, Values
+from tile_eg.ir.values import Builder, Term, Values, reachable
 
 COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
 """How many parts the rules offer (`PartOpt`)."""
@@ -44,6 +44,12 @@ def divisible(values: Values) -> int | None:
     """The trips of the one loop of products that may be done in parts; None where there is no such loop."""
     loop = _loop(values)
     return loop.args[1] if loop else None
+
+
+def least_trips(values: Values) -> int:
+    """The trips that a part has at least: as many as the author gave slots to what the loop loads, so that it fills them."""
+    loop = _loop(values)
+    return max(1, values.stages.get(loop.args[0], 1)) if loop else 1
 
 
 def in_parts(values: Values, count: int, cores: int) -> Parts:

@@ -14,7 +14,7 @@ from tile_eg.egraph.blame import blame
 from tile_eg.egraph.deeper import with_deeper_loops
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.members import Members, read_members
-from tile_eg.egraph.parts import addable, divisible
+from tile_eg.egraph.parts import addable, divisible, least_trips
 from tile_eg.egraph.snapshot import Graph, snapshot
 from tile_eg.egraph.strips import copyable
 from tile_eg.egraph.unanswered import described
@@ -217,7 +217,7 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
     commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
     if not values.shared and values.blocks < 2 * chip.cube_cores and (trips := divisible(values)):
-        commands.append(f"(Divisible {trips})")
+        commands.append(f"(Divisible {trips} {least_trips(values)})")
         commands += ["(Addable)"] if addable(values) else []
     if chip.architecture == COPIED_ON and not values.shared and values.blocks >= TURNS * chip.cube_cores:
         commands += [f'(Copyable "{tensor}")' for tensor in copyable(values)]

@@ -76,10 +76,17 @@ def _setting(otherwise: Otherwise, loop: str | None, what: str, value: str) -> l
             offered = [n for n in graph.nodes if n.op == op and n.payload[0] == number]
             members = [n for n in offered if n.payload[1] == int(value)]
             title = f"{what} {value} of loop {name}"
-            out.append(_verdict(otherwise, title, members, _offered(offered, graph)))
+            none = _given(number, graph) if op == "Stages" else ""
+            out.append(_verdict(otherwise, title, members, none or _offered(offered, graph)))
     if not out:
         raise TileError(f"the kernel has no loop whose {what} is decided")
     return out
+
+
+def _given(loop: int, graph: Graph) -> str:
+    """That the author decided the depth of a loop's rings, where he did."""
+    given = graph.values.stages.get(loop)
+    return f"not offered: the loop is written with stages={given}; without it the search is free" if given else ""
 
 
 def _steps(otherwise: Otherwise, m: str, n: str, k: str) -> list[Verdict]:

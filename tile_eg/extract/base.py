@@ -16,7 +16,7 @@ from tile_eg.ops.physical import DECISIONS
 class Refused(Exception):
     """A choice that no order or storage makes legal: `cut` is what must not recur.
 
-    `kind` is cycle, order, clobber, cell, meeting or capacity.
+    `kind` is cycle, order, clobber, cell, stages, meeting or capacity.
     """
 
     def __init__(self, kind: str, what: str, cut: Iterable[Node] = (), overflow: Overflow | None = None) -> None:

@@ -15,7 +15,7 @@ from tile_eg.extract.selection import Selection, trips_ahead
 from tile_eg.extract.skew import lags
 from tile_eg.ir.machine import block_steps, dot_elements
 from tile_eg.ir.types import Level
-from tile_eg.ops.physical import MOVES, OVERWRITES, STAGED, STORES, VECTOR
+from tile_eg.ops.physical import LOADS, MOVES, OVERWRITES, STAGED, STORES, VECTOR
 
 SPREAD = {name: term.row_bytes for name, term in VECTOR.items() if term.row_bytes}
 RINGED = STAGED | {name for name, move in MOVES.items() if move.target == "WS"}
@@ -57,7 +57,20 @@ class Builder:
             self.orders[loop].sort(key=lambda x: self.lag[x])
         top = self._body(0)
         rings(top, self.storages)
+        self._keep_given(top)
         return Schedule(self.graph, self.chosen.nodes, top, self.storages)
+
+    def _keep_given(self, top: list[Item]) -> None:
+        """What a loop loads has exactly the slots that its author gave, and keeps them. Refused where that cannot be."""
+        for step, around in walk(top):
+            if not around or not around[-1].given or step.node.op not in LOADS or not isinstance(step.dst, int):
+                continue
+            storage, loop = self.storages[step.dst], around[-1]
+            if storage.slots != loop.stages:
+                name = self.graph.values.variables[loop.loop]
+                what = f"{storage.name} needs {storage.slots} slots in loop {name}, and the source says stages={loop.stages}"
+                raise Refused("stages", what, self._cell_nodes(step.dst))
+            storage.given = loop.stages
 
     def _pipe(self, cls: int) -> str:
         if pipe := self.price[cls].pipe:
@@ -137,7 +150,8 @@ class Builder:
         body += self._back_edge(loop)
         halves = self.chosen.skews.get(loop, 0) if last else 0
         stages = self.chosen.stages.get(loop, 1)
-        return LoopStep(loop, self.graph.trips[loop], stages, body, last, self._ahead(loop, last), halves)
+        given = loop in self.graph.values.stages
+        return LoopStep(loop, self.graph.trips[loop], stages, body, last, self._ahead(loop, last), halves, given)
 
     def _ahead(self, loop: int, skew: int) -> int:
         """How many trips' tiles the loads of a loop bring that bring several: all of them as many, and none in a skewed loop."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph
 from tile_eg.errors import TileError
@@ -32,10 +34,22 @@ def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> 
     first = _without_bounds(graph, chip, pricer)
     overflows = [first] if first else [r.overflow for _, r in found.refused if r.overflow]
     if overflows:
-        return _too_large(overflows[0], chip)
+        error = _too_large(overflows[0], chip)
+        given = tuple(_given_depths(graph))
+        error.notes += given
+        error.help += ", or give fewer stages" if given else ""
+        return error
     reasons = sorted({str(r) for _, r in found.refused})
     why = "; ".join(reasons[:3]) or "this is a limit of the rules; please report it"
-    return TileError("no legal schedule was found", help=why)
+    return TileError("no legal schedule was found", help=why, notes=tuple(_given_depths(graph)))
+
+
+def _given_depths(graph: Graph) -> Iterator[tuple[str, None]]:
+    """That the author's own depths are part of what does not fit."""
+    for loop, stages in sorted(graph.values.stages.items()):
+        if stages > 1:
+            name = graph.values.variables[loop]
+            yield f"loop {name} is written with stages={stages}: each tile that it loads has {stages} slots", None
 
 
 def _without_bounds(graph: Graph, chip: Chip, pricer: Pricer) -> Overflow | None:

@@ -20,11 +20,17 @@ def fit_ids(schedule: Schedule) -> None:
 
 
 def shallower(schedule: Schedule) -> bool:
-    """Takes one copy of UB from a persistent kernel, else one slot from the deepest ring that can miss it; False without any."""
+    """Takes one copy of UB from a persistent kernel, else one slot from the deepest ring that can miss it; False without any.
+
+    A slot that its author asked for is taken last, and only where the schedule is yielding.
+    """
     if schedule.copies > 1:
         schedule.copies -= 1
         return True
     ring = _deepest(schedule, schedule.storages.values())
+    if ring is None and schedule.yielding:
+        given = [s for s in schedule.storages.values() if s.given and s.slots > s.least]
+        ring = max(given, key=lambda s: (s.slots, s.slot_bytes, -s.id), default=None)
     if ring:
         shrink(schedule, ring)
     return ring is not None
@@ -37,7 +43,7 @@ def _ids(group: list[Storage]) -> int:
 
 
 def _deepest(schedule: Schedule, group: Iterable[Storage]) -> Storage | None:
-    able = [s for s in group if s.slots > s.least]
+    able = [s for s in group if s.spare > 0]
     late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
     return max(able, key=lambda s: (s.ring == 0, s.slots, s.id in late, s.slot_bytes, -s.id), default=None)
 

@@ -53,7 +53,7 @@ def with_grids(schedule: Schedule, grid: Node, chip: Chip) -> list[Schedule]:
     base = _copy(schedule, grid)
     if not base.persistent:
         return [base]
-    alone = all(s.slots == 1 for s in base.storages.values() if s.level is Level.UB)
+    alone = all(s.slots == 1 and not s.given for s in base.storages.values() if s.level is Level.UB)
     turns = _roomiest(base, chip, COPIES) if alone else base
     found = [turns] if turns.copies > 1 else []
     return [_with_rings(s, chip) for s in (*found, _roomiest(base, chip, 1))]
@@ -140,7 +140,7 @@ def _crossing(schedule: Schedule) -> list[Storage]:
             pipes[s].add(step.pipe)
             outside |= set() if around else {s}
     turning = {i for i, s in schedule.storages.items() if s.level is Level.UB and schedule.copies > 1} | schedule.once
-    alone = [s for s in schedule.storages.values() if s.slots == 1 and s.id not in turning]
+    alone = [s for s in schedule.storages.values() if s.slots == 1 and not s.given and s.id not in turning]
     found = [s for s in alone if len(pipes[s.id]) > 1 and s.id in outside]
     return sorted(found, key=lambda s: (s.slot_bytes, s.id))
 

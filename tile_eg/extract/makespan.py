@@ -18,6 +18,11 @@ MEETING = THERE | BACK  # where one kind of core fills what the other reads: the
 REFILL = {2: 60, 3: 10}  # cycles a trip that a ring of this depth leaves uncovered: assumed, there is no published figure
 
 
+def refill(stages: int) -> int:
+    """Cycles a trip that rings of `stages` slots, two or more, leave uncovered: those of three hide what can be hidden."""
+    return REFILL[min(stages, max(REFILL))]
+
+
 def loop_time(
     trips: int, stages: int, skew: int, pipes: dict[str, int], inner: int, crossing: bool, returning: bool, hop: int,
     fills: int = 1,
@@ -38,8 +43,8 @@ def loop_time(
     if crossing:
         way = total + HOPS * hop
         around = -(-trips * (total + inner + 2 * hop) // (skew + 1)) if returning else 0
-        return max(trips * (slowest + inner + REFILL[stages]), around) + fills * (way - slowest + (skew - 1) * hop)
-    return trips * (slowest + inner + REFILL[stages]) + total - slowest
+        return max(trips * (slowest + inner + refill(stages)), around) + fills * (way - slowest + (skew - 1) * hop)
+    return trips * (slowest + inner + refill(stages)) + total - slowest
 
 
 def makespan(graph: Graph, chip: Chip, nodes: Iterable[Node], prices: list[Price]) -> int:

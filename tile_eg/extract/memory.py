@@ -278,7 +278,7 @@ def _spare(schedule: Schedule, level: Level, late: set[StorageId], gently: bool)
     able = [
         s
         for s in schedule.storages.values()
-        if s.level is level and s.slots > s.least and not (gently and s.id not in late and s.slots <= 2)
+        if s.level is level and s.spare > 0 and not (gently and s.id not in late and s.slots <= 2)
     ]
     return max(able, key=lambda s: (s.id in late, s.slot_bytes, s.slots, -s.id)) if able else None
 

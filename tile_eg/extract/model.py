@@ -10,13 +10,13 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.laws import laws
-from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, REFILL, THERE
+from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE, refill
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole, trips_ahead
 from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.program import AIC
 from tile_eg.ir.types import Level
-from tile_eg.ops.physical import STAGED, STORES, TOUCHES
+from tile_eg.ops.physical import LOADS, STAGED, STORES, TOUCHES
 
 HORIZON = 10**10
 
@@ -182,10 +182,17 @@ class Model:
                 if around:
                     self.cp.add(sum(around) <= limit)
                 for stages, _, on in options:
-                    rings = [min(stages, 2) * x for x in staged[loop, level]] if stages > 1 else []
+                    rings = self._rings(loop, level, stages, staged) if stages > 1 else []
                     if rings:
                         self.cp.add(sum(around) + sum(rings) <= limit).only_enforce_if(on)
             self._third_slots(loop, options)
+
+    def _rings(self, loop: int, level: Level, stages: int, staged: dict[tuple[int, Level], list]) -> list:
+        """Bytes of what is brought in each trip: in as many slots as the author gave; else two, since the others can go."""
+        if loop not in self.graph.values.stages:
+            return [2 * x for x in staged[loop, level]]
+        nodes = [n for n in self.graph.nodes if n.op in LOADS and n.region == loop and self.graph.where[n.cls].level is level]
+        return [stages * slot_bytes(self.graph.where[n.cls]) * self.chosen[n.index] for n in nodes]
 
     def _third_slots(self, loop: int, options: list[tuple[int, int, Any]]) -> None:
         """A load that brings several trips' tiles holds its pipe for long: the rings beside it have three slots, not fewer."""
@@ -242,10 +249,10 @@ class Model:
                 self.cp.add(time >= trips * (total + inner + 2 * hop)).only_enforce_if(on, meets)
                 continue
             once = total - overall + ((HOPS + skew - 1) * hop if skew else 0)
-            self.cp.add(time >= trips * (overall + inner + REFILL[stages]) + once).only_enforce_if(on)
+            self.cp.add(time >= trips * (overall + inner + refill(stages)) + once).only_enforce_if(on)
             if skew and not self.graph.parents[loop]:
                 late = self._meets(0, BACK)
-                self.cp.add(time >= trips * (overall + inner + REFILL[stages]) + 2 * once).only_enforce_if(on, late)
+                self.cp.add(time >= trips * (overall + inner + refill(stages)) + 2 * once).only_enforce_if(on, late)
             if not skew:
                 turns = slowest["AIC"] + slowest["AIV"] + inner + 2 * hop
                 self.cp.add(time >= trips * turns).only_enforce_if(on, meets)

@@ -20,7 +20,7 @@ class Storage:
     """A piece of one memory, `slots` times for a ring over loop `ring`; `least` slots are needed for correctness.
 
     `rows` and `cols` are what one core holds; `share` as in `egraph.Where`. A slot holds the tiles of `ahead` trips of loop
-    `region`, side by side.
+    `region`, side by side. The author asked for `given` slots (0: for none).
     """
 
     id: int
@@ -37,6 +37,12 @@ class Storage:
     span: Span | None = None
     ahead: int = 1
     region: int = 0
+    given: int = 0
+
+    @property
+    def spare(self) -> int:
+        """The slots that it could do without, beyond those that its author asked for."""
+        return self.slots - max(self.least, self.given)
 
     @property
     def bytes(self) -> int:
@@ -68,7 +74,7 @@ class LoopStep:
     """A loop: its body in order of issue; `skew` trips more run, with the first and last ones guarded by each step's lag.
 
     Loads of its body may bring the tiles of `ahead` trips, before the first of these. Each crossing between cores adds `halves`
-    half trips to a lag.
+    half trips to a lag. Where `stages` was `given` by the author, what the body loads has that many slots, no more and no less.
     """
 
     loop: int
@@ -78,6 +84,7 @@ class LoopStep:
     skew: int = 0
     ahead: int = 1
     halves: int = 0
+    given: bool = False
 
 
 Item = Union[Step, LoopStep]
@@ -93,6 +100,7 @@ class Schedule:
     `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place of what tiles read.
     A product in `parts` has a `second` phase, which begins when all cores have met; `grid` is then that of its parts. Of `tiles`
     (the first in their order, and how many) alone is done what a phase of a launch does that shares the tiles with another one.
+    Where no schedule has flags enough, one that is `yielding` gives up slots that its author asked for.
     """
 
     graph: Graph
@@ -110,6 +118,7 @@ class Schedule:
     parts: Node | None = None
     second: Schedule | None = None
     tiles: tuple[int, int] | None = None
+    yielding: bool = False
 
     @property
     def on_cores(self) -> Node | None:

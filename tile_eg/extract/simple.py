@@ -19,7 +19,8 @@ class Simple(Exact):
     def aim(self, model: Model) -> None:
         super().aim(model)
         for n in model.graph.nodes:
-            if (n.op == "Stages" and n.payload[1] > 1) or (n.op == "Skew" and n.payload[1]):
+            given = n.payload[0] in model.graph.values.stages if n.op == "Stages" else False
+            if (n.op == "Stages" and n.payload[1] > 1 and not given) or (n.op == "Skew" and n.payload[1]):
                 model.cp.add(model.chosen[n.index] == 0)
 
 

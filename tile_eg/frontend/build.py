@@ -11,7 +11,7 @@ from tile_eg.frontend.conditions import guarded
 from tile_eg.frontend.expressions import Expressions
 from tile_eg.frontend.scope import Scope
 from tile_eg.frontend.syntax import Node, span_of
-from tile_eg.frontend.trips import trips
+from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import OpenWindow, close, known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -19,7 +19,6 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.types import DTYPES, DType, dtype_of
 
 AUGMENTED = {"+=": "add", "-=": "sub", "*=": "mul", "/=": "div"}
-MAX_STAGES = 8
 
 
 def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Kernel:
@@ -171,10 +170,7 @@ class Builder:
         name, value = node.children
         if name != "stages" or kind != "pipelined":
             raise TileError(f"`{kind}` has no argument called `{name}`", self.span(node), help="pipelined(n, stages=2)")
-        n = self.expressions.size(value, "stages")
-        if n > MAX_STAGES:
-            raise TileError(f"at most {MAX_STAGES} stages are supported, not {n}", self.span(value))
-        return n
+        return depth(self.expressions.size(value, "stages"), self.span(value))
 
     def _parallel(self, node: Node) -> Iterator[kn.Stmt]:
         names, extents = self.names(node.children[0]), self.extents(node.children[1])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from tile_eg.errors import TileError, did_you_mean, in_source
 from tile_eg.frontend.blocks import refuse_meeting
 from tile_eg.frontend.definite import Definite
@@ -22,10 +24,27 @@ def check(kernel: kn.Kernel) -> None:
         checker.block(kernel.body, ranges, ix.ONE)
         checker.check_outputs()
         checker.check_sums()
-        inputs = {t.name for t in kernel.tensors if not t.output}
         for target, around in checker.stores:
             refuse_meeting(kernel, target, around)
-        Definite({n: a for n, a in checker.arrays.items() if n not in inputs}).run(kernel.body, frozenset(), ranges)
+        check_reads(kernel)
+
+
+def check_reads(kernel: kn.Kernel, **known: int) -> None:
+    """Raises TileError where a buffer or an output may be read before it was written, in blocks with these `known` indices."""
+    ranges = {name: (known.get(name, 0), known.get(name, extent - 1)) for name, extent in kernel.grid}
+    filled: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors if t.output}
+    filled |= {s.name: s for s in _statements(kernel.body) if isinstance(s, kn.Alloc)}
+    Definite(filled).run(kernel.body, frozenset(), ranges)
+
+
+def _statements(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Stmt]:
+    for s in body:
+        yield s
+        match s:
+            case kn.For() | kn.Parallel():
+                yield from _statements(s.body)
+            case kn.If():
+                yield from _statements((*s.then, *s.otherwise))
 
 
 Ranges = dict[str, ix.Interval]

@@ -17,6 +17,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 
 Shapes = Mapping[str, tuple[int, ...]]
+Decide = Callable[[Expr, kn.Span | None, Mapping[str, int]], bool]
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,17 @@ def _plain_variables(r: kn.Region) -> frozenset[str]:
     return frozenset().union(*plain)
 
 
-def steps(s: kn.For | kn.Parallel, decide: Callable[[Expr, kn.Span | None], bool]) -> list[Step]:
-    """The assignments of a nest in program order; `decide` answers conditions, which may not vary inside."""
+def steps(s: kn.For | kn.Parallel, decide: Decide) -> list[Step]:
+    """The assignments of a nest in program order; `decide` answers conditions, which may not vary inside.
+
+    It is given the condition, its place, and the extents of the nest's variables around it.
+    """
     out: list[Step] = []
     _collect((s,), {}, 0, decide, out)
     return out
 
 
-def _collect(body: tuple[kn.Stmt, ...], extents: dict[str, int], depth: int, decide: Callable, out: list[Step]) -> None:
+def _collect(body: tuple[kn.Stmt, ...], extents: dict[str, int], depth: int, decide: Decide, out: list[Step]) -> None:
     for s in body:
         match s:
             case kn.Assign():
@@ -63,7 +67,7 @@ def _collect(body: tuple[kn.Stmt, ...], extents: dict[str, int], depth: int, dec
                 inner = extents | dict(zip(s.vars, s.extents, strict=True))
                 _collect(s.body, inner, depth + 1, decide, out)
             case kn.If():
-                _collect(s.then if decide(s.condition, s.span) else s.otherwise, extents, depth, decide, out)
+                _collect(s.then if decide(s.condition, s.span, extents) else s.otherwise, extents, depth, decide, out)
 
 
 def temporaries(nest: list[Step], shapes: Shapes, after: Names) -> Names:

@@ -15,10 +15,9 @@ from tile_eg.frontend.python_source import FunctionSource, read_function
 from tile_eg.frontend.python_statements import Reader
 from tile_eg.frontend.python_values import Buffer, Launch, as_dtype, describe
 from tile_eg.frontend.python_words import sizes
+from tile_eg.frontend.vector_cores import alike, apart
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Kernel, Tensor
-
-HALVES = 2
 
 
 def kernel_of(function: language.PrimFunc) -> Kernel:
@@ -51,10 +50,11 @@ def _kernel(r: Reader, found: FunctionSource) -> Kernel:
             r.half_used,
             help="write the whole tile and name the half `_`; the halves share the rows by themselves",
         )
-    if r.half_used is not None and r.half is not None:
-        grid = (*grid, (index.text(r.half), HALVES))
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
-    return Kernel(found.node.name, outputs, grid, tuple(r.statements), found.source.text, found.source.file)
+    made = Kernel(found.node.name, outputs, grid, tuple(r.statements), found.source.text, found.source.file, tuple(r.notes))
+    if r.half is None:
+        return made
+    return alike(made) if r.half_used is None else apart(made, index.text(r.half))
 
 
 def _tensor(r: Reader, arg: ast.arg) -> Tensor:
@@ -96,19 +96,19 @@ def _grid(r: Reader, node: ast.With) -> tuple[tuple[str, int], ...]:
     unique = [r.unique("cid" if n == "_" else n) for n in names]
     r.local.update({n: index.var(u) for n, u in zip(names, unique, strict=True)})
     if half is not None:
-        r.half = r.local[half] = index.var(r.unique(half))
+        r.half = r.local[half] = index.var(r.unique("vid" if half == "_" else half))
     r.grid = {name: (0, n - 1) for name, n in zip(unique, launch.extents, strict=True)}
     return tuple(zip(unique, launch.extents, strict=True))
 
 
 def _grid_names(r: Reader, target: ast.expr | None, count: int) -> tuple[list[str], str | None]:
-    """The names of the grid's dimensions, and a second name for one extent unless it is `_`."""
+    """The names of the grid's dimensions, and a second name for one extent: that of the vector core."""
     if target is None:
         return ["_"] * count, None
     targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
     names = [t.id for t in targets if isinstance(t, ast.Name)]
     if len(names) == 2 and count == 1:
-        return names[:1], names[1] if names[1] != "_" else None
+        return names[:1], names[1]
     if len(names) != count or len(names) != len(targets):
         raise r.error(f"this grid has {count} dimension{'s' * (count > 1)}, got {ast.unparse(target)}", target)
     return names, None

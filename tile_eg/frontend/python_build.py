@@ -11,10 +11,11 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.columns import spread
 from tile_eg.frontend.python_source import Source
 from tile_eg.frontend.python_values import Buffer, NewBuffer, nodes, reads
 from tile_eg.ir.index import Expr, Interval
-from tile_eg.ir.kernel import Alloc, Assign, MatMul, Region, Span, Stmt, TileExpr
+from tile_eg.ir.kernel import Alloc, Assign, MatMul, Note, Region, Span, Stmt, TileExpr
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class Builder(ABC):
         self.half: Expr | None = None
         self.half_used: Span | None = None
         self.has_product = False
+        self.notes: list[Note] = []
+        self.columns: set[str] = set()
 
     def span(self, node: ast.AST) -> Span:
         return self.source.span(node)
@@ -66,7 +69,7 @@ class Builder(ABC):
         self.has_product |= any(isinstance(n, MatMul) for n in nodes(value))
         if self.in_parallel and any(e is not None for e in target.extents):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
-        self.statements.append(Assign(target, value, span, atomic))
+        self.statements.append(Assign(target, spread(value, len(target.shape), self.columns), span, atomic))
         self.writes.append(target.name)
         self._forget({target.name})
 
@@ -94,6 +97,7 @@ class Builder(ABC):
         shape = new.shape[:1] if new.column else new.shape
         buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, new.column)
         self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span))
+        self.columns |= {buffer.name} if new.column else set()
         self.local[name] = buffer
 
     def bind(self, name: str, value: Any, span: Span | None) -> None:

@@ -16,6 +16,7 @@ from tile_eg import language
 from tile_eg.errors import TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python_build import Builder
+from tile_eg.frontend.python_refused import refuse
 from tile_eg.frontend.python_tile_words import HANDLERS
 from tile_eg.frontend.python_values import (
     TILE_NODES,
@@ -30,6 +31,7 @@ from tile_eg.frontend.python_values import (
     describe,
     is_index,
     is_tile,
+    plainly,
     value_buffer,
 )
 from tile_eg.frontend.python_words import counted
@@ -63,7 +65,7 @@ def evaluate(b: Builder, node: ast.expr) -> Any:
         e.span = e.span or b.span(node)
         raise
     except Exception as e:
-        raise b.error(f"{type(e).__name__}: {e}", node) from e
+        raise b.error(f"this cannot be computed: {plainly(e)}", node) from e
 
 
 def _name(b: Builder, node: ast.Name) -> Any:
@@ -157,8 +159,12 @@ def _unary(b: Builder, node: ast.UnaryOp) -> Any:
         if not isinstance(node.op, ast.USub):
             raise b.error("tiles have -x; other signs are not supported", node)
         return Unary("neg", as_tile(x, b.span(node)), b.span(node))
+    if isinstance(x, Expr):
+        if not isinstance(node.op, ast.USub | ast.UAdd):
+            raise b.error("indices have +, -, *, // and % with integers", node)
+        return 0 - x if isinstance(node.op, ast.USub) else x
     if isinstance(node.op, ast.USub):
-        return 0 - x if isinstance(x, Expr) else -x
+        return -x
     return +x if isinstance(node.op, ast.UAdd) else ~x
 
 
@@ -328,6 +334,8 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
         return b.inline(function, args, kwargs, node)
     if isinstance(function, language.ElementType) and len(args) == 1:
         return _cast(b, function, args[0], node)
+    if function is range and kwargs:
+        raise b.error("range takes no keyword arguments", node)
     if function is range:
         return counted(b, b.span(node), *args, **kwargs)
     if function is max or function is min:
@@ -355,9 +363,12 @@ def call_word(b: Builder, word: language.Word, args: list[Any], kwargs: dict[str
         bound = word.signature.bind(*args, **kwargs)
     except TypeError as e:
         raise b.error(f"T.{word.name}: {e}", node, f"T.{word.name}{word.signature}") from e
+    refuse(word.name, bound.arguments, b.span(node))
     if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
         return word.number(*args, **kwargs)
     bound.apply_defaults()
+    if word.name not in HANDLERS:
+        raise b.error(f"T.{word.name} takes values known when the kernel is compiled", node)
     value = HANDLERS[word.name](b, b.span(node), *bound.args, **bound.kwargs)
     return replace(value, column=_is_column(value.shape, node)) if isinstance(value, NewBuffer) else value
 

@@ -13,7 +13,7 @@ from tile_eg.frontend.conditions import guarded, is_condition, of_elements
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_expr import arithmetic, evaluate
 from tile_eg.frontend.python_source import read_function
-from tile_eg.frontend.python_values import Buffer, Loop, Window, as_region, as_tile, describe, is_tile, start_point
+from tile_eg.frontend.python_values import Buffer, Loop, Window, as_region, as_tile, describe, is_tile, plainly, start_point
 from tile_eg.frontend.python_words import counted
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
@@ -41,7 +41,12 @@ class Reader(Builder):
             rule = RULES.get(type(node))
             if rule is None:
                 raise self.error(f"{type(node).__name__.lower()} statements are not supported in a kernel", node)
-            rule(self, node)
+            try:
+                rule(self, node)
+            except (TileError, Return):
+                raise
+            except Exception as e:
+                raise self.error(f"this cannot be done: {plainly(e)}", node) from e
 
     def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Writes out a function's body with its parameters bound; gives what it returns."""

@@ -14,6 +14,7 @@ from tile_eg.frontend.python_values import (
     Window,
     as_region,
     as_tile,
+    describe,
     is_index,
     region,
     value_buffer,
@@ -23,7 +24,7 @@ from tile_eg.frontend.python_values import (
 from tile_eg.frontend.python_words import HANDLERS, copied, handles, known, whole_count
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
-from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, Span, TileExpr, Unary
+from tile_eg.ir.kernel import Binary, Broadcast, Note, Number, Reduce, Region, Span, TileExpr, Unary
 
 __all__ = ["HANDLERS", "apply"]
 
@@ -60,12 +61,17 @@ for _op in ("max", "min", "sum"):
 @handles("tile.broadcast")
 def _broadcast(b: Builder, span: Span, dst: Any, src: Any, axis: Any) -> None:
     to = as_region(dst, span)
-    value = _row_or_column(src, to, axis, span) if isinstance(src, (Buffer, Window)) else as_tile(src, span)
+    if axis not in (None, 0, 1):
+        raise TileError(f"axis is 0 (the vector is a row) or 1 (it is a column), not {describe(axis)}", span)
+    value = _row_or_column(b, src, to, axis, span) if isinstance(src, (Buffer, Window)) else as_tile(src, span)
     b.assign(to, value, span)
 
 
-def _row_or_column(src: Buffer | Window, to: Region, axis: int | None, span: Span) -> TileExpr:
-    """`src` spread over a tile: a vector as long as a row is a row, unless it is written as a column or `axis` says so."""
+def _row_or_column(b: Builder, src: Buffer | Window, to: Region, axis: int | None, span: Span) -> TileExpr:
+    """`src` spread over a tile: a vector as long as a row is a row, unless it is written as a column or `axis` says so.
+
+    Where it is as long as a column too, as TileLang takes it for a row, a note says so.
+    """
     r = region(src) if isinstance(src, Window) else whole(src, span)
     if r.shape in ((), to.shape):
         return r
@@ -74,7 +80,15 @@ def _row_or_column(src: Buffer | Window, to: Region, axis: int | None, span: Spa
         r = Region(r.name, r.starts, tuple(None if e == 1 else e for e in r.extents) if r.shape != (1, 1) else r.extents, r.span)
     if axis is None:
         axis = 1 if value_buffer(src).column or r.shape[0] != to.shape[-1] else 0
+        if axis == 0 and to.shape == 2 * r.shape and not _one_row(src):
+            text = f"`{r.name}` is as long as a row of `{to.name}` and as a column: it is taken for a row; axis=1: for a column"
+            b.notes.append(Note(text, span))
     return Broadcast(r, axis, span)
+
+
+def _one_row(src: Buffer | Window) -> bool:
+    """Whether a vector is written as a row of a tile."""
+    return len(value_buffer(src).written) == 2 and value_buffer(src).written[0] == 1
 
 
 @handles("vbrc")
@@ -161,5 +175,17 @@ HANDLERS["max"] = partial(_extreme, "max")
 HANDLERS["min"] = partial(_extreme, "min")
 
 
-HANDLERS["ceildiv"] = lambda b, span, x, y: index.div(index.wrap(x) + (index.wrap(y) - 1), index.wrap(y))
-HANDLERS["floordiv"] = lambda b, span, x, y: index.div(index.wrap(x), index.wrap(y))
+def _divided(word: str, up: bool, b: Builder, span: Span, x: Any, y: Any) -> index.Expr:
+    """x // y of indices, rounded up or down."""
+    for v in (x, y):
+        if not is_index(v):
+            what = "an element of a buffer, which is known only at run time" if isinstance(v, Window) else describe(v)
+            raise TileError(f"T.{word} takes whole numbers, not {what}", span, help="of values, write x / y")
+    if isinstance(y, int) and y <= 0:
+        raise TileError(f"T.{word} divides by a number above 0, not by {y}", span)
+    by = index.wrap(y)
+    return index.div(index.wrap(x) + (by - 1), by) if up else index.div(index.wrap(x), by)
+
+
+HANDLERS["ceildiv"] = partial(_divided, "ceildiv", True)
+HANDLERS["floordiv"] = partial(_divided, "floordiv", False)

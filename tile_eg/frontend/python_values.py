@@ -195,10 +195,10 @@ def with_rank(r: Region, rank: int) -> Region:
 def as_dtype(value: Any, span: Span | None) -> DType:
     if isinstance(value, DType):
         return value
-    found = dtype_of(str(value))
+    found = None if isinstance(value, (Buffer, Window, *TILE_NODES)) else dtype_of(str(value))
     if found is None:
         help = "there are float16, bfloat16 and float32; int8 for operands of products, and int32 for their sums"
-        raise TileError(f"unknown dtype {str(value)!r}", span, help=help)
+        raise TileError(f"unknown dtype {repr(str(value)) if isinstance(value, (str, int, float)) else describe(value)}", span, help=help)
     return found
 
 
@@ -223,15 +223,34 @@ def reads(value: Any) -> set[str]:
     return set()
 
 
+WORDS = {
+    "Expr": "an index", "Compared": "a condition", "Logic": "a condition", "Transposed": "a transposed tile", "Loop": "a loop",
+    "Launch": "a launch", "Slice": "a slice", "Word": "a word of the language", "Macro": "a macro", "PrimFunc": "a kernel",
+    "TensorType": "a type of tensors", "ElementType": "a dtype", "NewBuffer": "a buffer", "NoneType": "nothing (None)",
+    "module": "a module", "function": "a function", "builtin_function_or_method": "a function", "ellipsis": "...",
+    **{t.__name__: "an expression" for t in TILE_NODES}, "Buffer": "a buffer", "Window": "a part of a buffer",
+}  # fmt: skip
+"""Classes of values in a user's words."""
+
+
 def describe(value: Any) -> str:
     """A value in a user's words."""
-    if isinstance(value, NewBuffer):
-        return "a buffer"
     if isinstance(value, (Buffer, Window)):
         return "a tensor" if value_buffer(value).scope == "tensor" else "a buffer"
-    if isinstance(value, Expr):
-        return "an index"
-    return "an expression" if isinstance(value, TILE_NODES) else f"{type(value).__name__} {value!r}"
+    kind = type(value).__name__
+    if kind in WORDS:
+        return WORDS[kind]
+    if isinstance(value, (list, tuple, dict, set)):
+        return f"a {kind}"
+    return f"{kind} {value!r}" if isinstance(value, (bool, int, float, complex, str, bytes)) else f"a value of type {kind}"
+
+
+def plainly(error: Exception) -> str:
+    """What Python says of a fault, with a user's words for the values of a kernel."""
+    said = str(error) or type(error).__name__
+    for kind, word in WORDS.items():
+        said = said.replace(f"'{kind}' object", word).replace(f"'{kind}'", word).replace(f'"{kind}"', word)
+    return said
 
 
 def value_buffer(value: Buffer | Window) -> Buffer:

@@ -12,6 +12,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
 from tile_eg.frontend.python_build import Builder
+from tile_eg.frontend.python_refused import check_attributes
 from tile_eg.frontend.python_values import (
     Buffer,
     Launch,
@@ -28,12 +29,13 @@ from tile_eg.frontend.python_values import (
     value_buffer,
     with_rank,
 )
-from tile_eg.frontend.trips import trips
+from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Region, Select, Span, TileExpr, Unary
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Note, Number, Region, Select, Span, TileExpr, Unary
 
+SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
 
 
@@ -58,6 +60,10 @@ def known(value: Any, what: str, span: Span | None) -> int:
     return value
 
 
+def _quoted(name: Any) -> str:
+    return repr(name) if isinstance(name, str) else describe(name)
+
+
 def sizes(value: Any, what: str, span: Span | None) -> tuple[int, ...]:
     found = tuple(known(v, what, span) for v in (value if isinstance(value, (list, tuple)) else (value,)))
     if any(n <= 0 for n in found):
@@ -66,29 +72,37 @@ def sizes(value: Any, what: str, span: Span | None) -> tuple[int, ...]:
 
 
 @handles("Kernel")
-def _kernel(b: Builder, span: Span, *extents: Any, **_: Any) -> Launch:
+def _kernel(b: Builder, span: Span, *extents: Any, threads: Any, is_npu: Any, **_: Any) -> Launch:
+    if threads is not None:
+        sizes(threads, "the number of threads", span)
+    if not isinstance(is_npu, bool):
+        raise TileError(f"is_npu is True or False, not {describe(is_npu)}", span)
     return Launch(sizes(extents, "a grid size", span))
 
 
 @handles("func_attr")
-def _nothing(b: Builder, span: Span, *_: Any) -> None:
-    return None
+def _attributes(b: Builder, span: Span, attrs: Any) -> None:
+    check_attributes(attrs, span)
 
 
 @handles("use_swizzle")
 def _swizzle(b: Builder, span: Span, panel_size: Any, *window: Any, **_: Any) -> None:
     if window or isinstance(panel_size, Expr):
         raise TileError("T.use_swizzle of an index is Expert level, not supported yet", span, help="the order of blocks is found")
+    b.notes.append(Note("the order of blocks is found: T.use_swizzle changes nothing", span))
 
 
 @handles("symbolic")
-def _symbolic(b: Builder, span: Span, name: str, dtype: Any) -> None:
-    raise TileError(f"{name}: sizes known only at run time are not supported yet", span)
+def _symbolic(b: Builder, span: Span, name: Any, dtype: Any) -> None:
+    what = name if isinstance(name, str) else "T.symbolic"
+    raise TileError(f"{what}: sizes known only at run time are not supported yet", span)
 
 
 @handles("alloc_shared", "alloc_fragment")
 def _alloc(b: Builder, span: Span, shape: Any, dtype: Any, scope: str) -> NewBuffer:
-    kind = "fragment" if "fragment" in scope else "shared"
+    kind = SCOPES.get(scope) if isinstance(scope, str) else None
+    if kind is None:
+        raise TileError(f"a buffer has no scope {_quoted(scope)} here", span, help="leave it out: where a buffer lies is found")
     return NewBuffer(kind, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
 
 
@@ -116,7 +130,7 @@ def counted(
 
 @handles("Pipelined")
 def _pipelined(b: Builder, span: Span, start: Any, stop: Any, num_stages: Any, *_: Any, **__: Any) -> Loop:
-    return counted(b, span, start, stop, 1, "pipelined", known(num_stages, "num_stages", span))
+    return counted(b, span, start, stop, 1, "pipelined", depth(known(num_stages, "num_stages", span), span))
 
 
 @handles("Parallel")
@@ -239,7 +253,7 @@ def _cast(b: Builder, span: Span, x: Any, dtype: Any) -> TileExpr:
 @handles("tile.cast")
 def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
     if mode not in ("CAST_NONE", "CAST_RINT"):
-        raise TileError(f"the rounding mode {mode} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
+        raise TileError(f"the rounding mode {mode if isinstance(mode, str) else describe(mode)} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
     to, value = copied(src, dst, None, span)
     whole_count(count, to, span)
     b.assign(to, value, span)
@@ -253,8 +267,9 @@ def whole_count(count: Any, to: Region, span: Span | None) -> None:
 @handles("vcast")
 def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
     if round_mode not in ("rint", "none"):
-        raise TileError(f"the rounding mode {round_mode!r} is not supported yet", span, help="'rint' is")
-    _tile_cast(b, span, dst, src, "CAST_RINT", None)
+        raise TileError(f"the rounding mode {_quoted(round_mode)} is not supported yet", span, help="'rint' is")
+    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    b.assign(to, value, span)
 
 
 # Products

@@ -105,9 +105,17 @@ class Converter:
     def index(self, e: Expr) -> Expr:
         return ix.substitute(e, self.indices)
 
-    def decide(self, condition: Expr, span: kn.Span | None) -> bool:
-        """The truth of a condition on the trips that are being built."""
-        truth = decided(self.index(condition), self.tiles.ranges | self.facts)
+    def decide(self, condition: Expr, span: kn.Span | None, extents: Mapping[str, int] = MappingProxyType({})) -> bool:
+        """The truth of a condition on the trips that are being built, at all elements of a loop over `extents`."""
+        elements = {v: (0, n - 1) for v, n in extents.items()}
+        truth = decided(self.index(condition), self.tiles.ranges | self.facts | elements)
+        inside = sorted(ix.variables(condition) & extents.keys())
+        if truth is None and inside:
+            raise TileError(
+                f"`{index_text(condition)}` is true for some `{inside[0]}` of this loop and not for others", span,
+                help="a loop over rows or elements does the same for each; choose the value: "
+                + hint("x[i] = select(i > 0, y[i], z[i])", "x[i] = T.if_then_else(i > 0, y[i], z[i])", span),
+            )  # fmt: skip
         if truth is None:
             raise TileError(
                 f"`{index_text(condition)}` is neither always true nor true on the first trip alone: not supported yet", span,

@@ -11,6 +11,14 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Span
 
 Count = Expr | None
+MAX_STAGES = 8  # of rings: each slot takes a flag id, and there are eight
+
+
+def depth(stages: int, span: Span | None) -> int:
+    """How many slots the author of a loop asks for; 0: as many as the search finds best. TileError beyond what there can be."""
+    if not 0 <= stages <= MAX_STAGES:
+        raise TileError(f"a loop has up to {MAX_STAGES} stages, not {stages}", span, help="leave it away: the best is found")
+    return stages
 
 
 def trips(start: Expr, end: Expr, step: int, grid: Ranges, span: Span | None) -> tuple[int, Count]:

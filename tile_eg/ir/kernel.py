@@ -186,8 +186,9 @@ class Assign:
 
 @dataclass(frozen=True)
 class For:
-    """for var in start .. start+extent. kind: serial or pipelined. `stages` is the author's wish (0: none).
+    """for var in start .. start+extent. kind: serial or pipelined.
 
+    What a pipelined loop loads in each trip has `stages` slots; 0: as many as the search finds best.
     Where the block decides how many trips there are, `count` says how many, over the grid's variables: 0 .. extent of them.
     """
 
@@ -223,8 +224,19 @@ Stmt = Union[Alloc, Assign, For, Parallel, If]
 
 
 @dataclass(frozen=True)
+class Note:
+    """What an author should know of a kernel that is right, and the place that it is about."""
+
+    text: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
 class Kernel:
-    """`grid` names the block dimensions and their extents; the first one varies fastest. `source` is the text, for messages."""
+    """`grid` names the block dimensions and their extents; the first one varies fastest. `source` is the text, for messages.
+
+    `notes` are what the frontend has to say about it.
+    """
 
     name: str
     tensors: tuple[Tensor, ...]
@@ -232,6 +244,7 @@ class Kernel:
     body: tuple[Stmt, ...]
     source: str = field(default="", compare=False, repr=False)
     file: str = field(default="", compare=False, repr=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False, repr=False)
 
 
 def added_to(kernel: Kernel) -> frozenset[str]:

@@ -8,6 +8,7 @@ by identity.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from tile_eg.ir.index import BLOCK, Expr, evaluate
@@ -50,7 +51,7 @@ class Term:
       targ     loop id (int), k (int)
       tproj    loop term, k (int)
     folds
-      loop     id (int), trips (int), states: tuple of (init, next), stages (int, the author's wish)
+      loop     id (int), trips (int), states: tuple of (init, next), stages (int, slots of its rings as the author asked; 0: free)
     """
 
     op: str
@@ -108,6 +109,12 @@ class Values:
         """The tensors that are loaded or stored."""
         return (*self.tensors, *self.shared)
 
+    @cached_property
+    def stages(self) -> dict[int, int]:
+        """How many slots the author gave to what a loop loads, by loop, where he did; no more than the loop has trips."""
+        loops = (t for t in reachable(self) if t.op == "loop" and t.args[3])
+        return {t.args[0]: min(t.args[3], t.args[1]) for t in loops}
+
     def trips_of(self, loop: int, block: int) -> int:
         """The trips of a loop in one block."""
         return evaluate(self.counts[loop], {BLOCK: block}) if loop in self.counts else self.trips[loop]
@@ -132,3 +139,16 @@ def accumulates(t: Term) -> bool:
     if t.op == "tproj":
         return any(map(accumulates, t.args[0].args[2][t.args[1]]))
     return t.op == "accumulate" or (t.op == "store" and accumulates(t.args[0]))
+
+
+def reachable(values: Values) -> list[Term]:
+    """Every term that the outputs are made of."""
+    seen: dict[Term, None] = {}
+    stack: list[Term] = list(values.outputs)
+    while stack:
+        t = stack.pop()
+        if t not in seen:
+            seen[t] = None
+            states = [x for pair in t.args[2] for x in pair] if t.op == "loop" else t.args
+            stack += [x for x in states if isinstance(x, Term)]
+    return list(seen)

@@ -222,6 +222,7 @@ STORES = frozenset(n for n, m in MOVES.items() if m.target == "GM")
 TOUCHES = {n: m.core for n, m in MOVES.items() if "GM" in (m.source, m.target)}
 """Which core touches a tensor in GM."""
 LOADS = frozenset(TOUCHES.keys() - STORES)
+"""What brings a tile of a tensor: into the buffers that an author loads. Those in which cores meet are the compiler's own."""
 STAGED = frozenset(n for n, m in MOVES.items() if m.staged)
 CROSSING = {core: frozenset(n for n, m in MOVES.items() if m.crosses and m.core == core) for core in (AIC, AIV)}
 """By the core that fills, what the other kind of core reads."""

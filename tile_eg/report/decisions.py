@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.schedule import Schedule
+from tile_eg.ir.kernel import Note
 from tile_eg.ops.physical import MOVES, TERMS
 from tile_eg.report.schedule_tree import instruction, place_text
 from tile_eg.report.text import duration, table
@@ -60,10 +61,26 @@ def choices(schedule: Schedule) -> Iterator[tuple[int, str, str, list[str]]]:
     """Each open choice: its class (or `GRID`), what it is about, what was chosen, and what else there was."""
     for node, others in open_choices(schedule):
         yield node.cls, distinct_subject(schedule, node), option(node, schedule.graph), others
+    for node in given_depths(schedule):
+        yield node.cls, subject(schedule, node), f"{option(node, schedule.graph)}, as written", []
     grids = schedule.graph.grids
     if len(grids) > 1:
         chosen = grid_option(schedule.on_cores)
         yield GRID, "grid", chosen, [o for o in dict.fromkeys(map(grid_option, grids)) if o != chosen]
+
+
+def given_depths(schedule: Schedule) -> list[Node]:
+    """The depths of rings that the author gave: nothing else is offered there."""
+    given = schedule.graph.values.stages
+    return [n for n in schedule.nodes if n.op == "Stages" and n.payload[0] in given]
+
+
+def missing_slots(schedule: Schedule) -> Iterator[Note]:
+    """The slots that an author asked for and that were given up for want of flags."""
+    for s in schedule.storages.values():
+        if s.slots < s.given:
+            have = f"{s.slots} slot{'s' * (s.slots > 1)} of {s.slot_bytes:,} bytes"
+            yield Note(f"`{s.name}` has {have}, not the {s.given} that `stages` asks for: flag ids run out", s.span)
 
 
 def summary(schedule: Schedule) -> str:

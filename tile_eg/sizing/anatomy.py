@@ -6,9 +6,8 @@ from collections import defaultdict
 from functools import cached_property
 from math import prod
 
-from tile_eg.egraph.deeper import reachable
 from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, variables
-from tile_eg.ir.values import Term, Values
+from tile_eg.ir.values import Term, Values, reachable
 
 SCALAR = (
     "elem", "elem_row", "elem_col", "number", "s_index", "s_unary", "s_binary", "s_reduce", "s_cast", "s_choose", "s_choose_at",

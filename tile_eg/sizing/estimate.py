@@ -277,7 +277,11 @@ class _Estimator:
 
     def _l1(self, factor: dict[int, int]) -> int:
         operands = {x for t in self.a.terms if t.op == "matmul" for x in t.args[:2]}
-        return sum(_bytes(x) * (2 if self.a.region(x) else 1) * factor.get(self.a.region(x), 1) for x in operands)
+        return sum(_bytes(x) * (self._slots(x) if self.a.region(x) else 1) * factor.get(self.a.region(x), 1) for x in operands)
+
+    def _slots(self, t: Term) -> int:
+        """How many slots hold what is loaded: two, or as many as the author of its loop gave."""
+        return self.values.stages.get(self.a.region(t), 2)
 
     def _l0c(self) -> int:
         """Sums of products lie there through their loop, single products for a while."""
@@ -288,7 +292,7 @@ class _Estimator:
     def _ub(self, twice: bool = False) -> int:
         """The most that the vector cores' values take at a time, in the order in which they are made, beside the rings.
 
-        Rings of two hold what is loaded in a loop, with `twice` all that varies with the block and is loaded or stored.
+        Rings hold what is loaded in a loop, with `twice` all that varies with the block and is loaded or stored.
         """
         order = [t for t in reversed(self.a.terms) if self._in_ub(t)]
         at = {t: i for i, t in enumerate(order)}
@@ -299,7 +303,7 @@ class _Estimator:
         for i, t in enumerate(order):
             size, done = -(-_packed(t) // self.shares), ends.pop(i, 0)
             if t in stored or (t.op == "load" and (self.a.region(t) or (twice and BLOCK in variables(t.args[1])))):
-                rings, size = rings + 2 * size, 0
+                rings, size = rings + (2 if t in stored else self._slots(t)) * size, 0
             live += size - (done if t.op in IN_PLACE else 0)
             peak = max(peak, live)
             live -= 0 if t.op in IN_PLACE else done

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from tile_eg.chips import Chip
 from tile_eg.egraph.columns import NARROWEST, in_columns, sums_in_columns
-from tile_eg.egraph.deeper import reachable
 from tile_eg.egraph.panels import in_panels
-from tile_eg.ir.values import Values
+from tile_eg.ir.values import Values, reachable
 from tile_eg.sizing.estimate import estimate
 
 FASTER = 0.9

@@ -1,0 +1,177 @@
+"""`with T.Kernel(n, is_npu=True) as (cid, vid)`: the body runs on both vector cores of a block, as TileLang-Ascend runs it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tests.python.written import prim_func
+from tile_eg.compiler import check_kernel, meaning
+from tile_eg.errors import TileError, TileWarning
+from tile_eg.ir.kernel import For, Kernel
+from tile_eg.jit import CompiledKernel
+
+X = np.random.default_rng(0).uniform(-1, 1, (64, 64)).astype(np.float32)
+
+
+@T.prim_func
+def ones(C: T.Tensor((32,), "float32")):
+    with T.Kernel(4, is_npu=True) as (cid, vid):
+        s = T.alloc_shared((32,), "float32")
+        T.tile.fill(s, 1.0)
+        T.tile.atomic_add(C[0], s)
+
+
+@T.prim_func
+def ones_of_one_core(C: T.Tensor((32,), "float32")):
+    with T.Kernel(4, threads=1, is_npu=True) as _:
+        s = T.alloc_shared((32,), "float32")
+        T.tile.fill(s, 1.0)
+        T.tile.atomic_add(C[0], s)
+
+
+@T.prim_func
+def products(A: T.Tensor((16, 16), "float16"), B: T.Tensor((16, 16), "float16"), C: T.Tensor((16, 16), "float32")):
+    with T.Kernel(4, is_npu=True) as (cid, vid):
+        a = T.alloc_shared((16, 16), "float16")
+        b = T.alloc_shared((16, 16), "float16")
+        c = T.alloc_fragment((16, 16), "float32")
+        T.copy(A[0, 0], a)
+        T.copy(B[0, 0], b)
+        T.gemm_v0(a, b, c, init=True)
+        T.tile.atomic_add(C[0, 0], c)
+
+
+@T.prim_func
+def products_by_vectors(A: T.Tensor((16, 16), "float16"), B: T.Tensor((16, 16), "float16"), C: T.Tensor((16, 16), "float32")):
+    with T.Kernel(4, is_npu=True) as (cid, vid):
+        a = T.alloc_shared((16, 16), "float16")
+        b = T.alloc_shared((16, 16), "float16")
+        c = T.alloc_fragment((16, 16), "float32")
+        u = T.alloc_shared((16, 16), "float32")
+        T.copy(A[0, 0], a)
+        T.copy(B[0, 0], b)
+        T.gemm_v0(a, b, c, init=True)
+        T.copy(c, u)
+        T.tile.atomic_add(C[0, 0], u)
+
+
+@T.prim_func
+def sums_of_halves(x_: T.Tensor((64, 64), "float32"), S: T.Tensor((64,), "float32")):
+    with T.Kernel(2, is_npu=True) as (cid, vid):
+        x = T.alloc_shared((16, 64), "float32")
+        s = T.alloc_shared((64,), "float32")
+        T.copy(x_[cid * 32 + vid * 16, 0], x)
+        T.reduce_sum(x, s, dim=0)
+        T.tile.atomic_add(S[0], s)
+
+
+@T.prim_func
+def both_store_the_same(x_: T.Tensor((64, 64), "float32"), Y: T.Tensor((64, 64), "float32"), Z: T.Tensor((2, 64), "float32")):
+    with T.Kernel(2, is_npu=True) as (cid, vid):
+        x = T.alloc_shared((16, 64), "float32")
+        z = T.alloc_shared((64,), "float32")
+        T.copy(x_[cid * 32 + vid * 16, 0], x)
+        T.tile.exp(x, x)
+        T.copy(x, Y[cid * 32 + vid * 16, 0])
+        T.copy(x_[cid, 0], z)
+        T.copy(z, Z[cid, 0])
+
+
+@T.prim_func
+def one_core_stores(x_: T.Tensor((64, 64), "float32"), Z: T.Tensor((2, 64), "float32")):
+    with T.Kernel(2, is_npu=True) as (cid, vid):
+        z = T.alloc_shared((64,), "float32")
+        if vid == 0:
+            T.copy(x_[cid, 0], z)
+            T.copy(z, Z[cid, 0])
+
+
+def added(kernel: CompiledKernel, shape: tuple[int, ...], *inputs: np.ndarray) -> np.ndarray:
+    out = np.zeros(shape, np.float32)
+    kernel(*inputs, out)
+    return out
+
+
+@pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+def test_both_cores_add_where_the_number_of_the_core_is_not_used() -> None:
+    assert np.array_equal(added(tile_eg.jit(ones), (32,)), np.full(32, 8.0))
+
+
+def test_a_note_says_that_it_is_added_twice() -> None:
+    (note,) = check_kernel(tile_eg.jit(ones).kernel)
+    assert note.text == "both vector cores of a block do this, so that `C` gets it twice"
+    with pytest.warns(TileWarning, match="gets it twice"):
+        tile_eg.jit(ones, effort="none").compile()
+
+
+def test_with_one_name_the_body_runs_once() -> None:
+    assert np.array_equal(added(tile_eg.jit(ones_of_one_core), (32,)), np.full(32, 4.0))
+
+
+def test_what_the_cube_core_adds_is_added_once() -> None:
+    one = np.ones((16, 16), np.float16)
+    assert np.array_equal(added(tile_eg.jit(products), (16, 16), one, one), np.full((16, 16), 64.0))
+
+
+def test_a_product_that_the_vector_cores_add_is_added_twice() -> None:
+    one = np.ones((16, 16), np.float16)
+    meant = meaning(tile_eg.jit(products_by_vectors).kernel, {"A": one, "B": one})["C"]
+    assert np.array_equal(meant, np.full((16, 16), 128.0))
+
+
+def test_halves_are_added_once_each() -> None:
+    kernel = tile_eg.jit(sums_of_halves)
+    assert kernel.kernel.grid == (("cid", 2), ("vid", 2))
+    np.testing.assert_allclose(added(kernel, (64,), X), X.sum(axis=0), rtol=1e-4, atol=1e-5)
+
+
+def test_two_stores_of_equal_values_to_one_place_are_no_finding() -> None:
+    y, z = tile_eg.jit(both_store_the_same, out_idx=[1, 2])(X)
+    np.testing.assert_allclose(y, np.exp(X), rtol=1e-5)
+    assert np.array_equal(z, X[:2])
+
+
+def test_a_branch_may_ask_which_core_this_is() -> None:
+    assert np.array_equal(tile_eg.jit(one_core_stores, out_idx=[1])(X), X[:2])
+
+
+def body(statements: str) -> Kernel:
+    """A kernel of two blocks with these statements; x is a buffer of a row, X and Z tensors."""
+    text = f"""
+@T.prim_func
+def f(X: T.Tensor((64, 64), "float32"), Z: T.Tensor((64, 64), "float32")):
+    with T.Kernel(2, is_npu=True) as (cid, vid):
+        x = T.alloc_shared((64,), "float32")
+        y = T.alloc_shared((64,), "float32")
+        {statements}
+"""
+    return tile_eg.jit(prim_func(text)).kernel
+
+
+FIRST = "T.copy(X[cid, 0], x)\n        if vid == 0:\n            T.copy(x, y)\n        "
+SAME = "T.fill(y, 1.0); T.copy(y, Z[32 + cid, 0]); "
+
+
+@pytest.mark.parametrize(
+    ("statements", "message"),
+    [
+        (SAME + "T.copy(X[vid, 0], x); T.copy(x, Z[cid, 0])", "both vector cores write the same elements of `Z`"),
+        (SAME + "T.copy(X[cid * 2 + vid, 0], x); T.copy(x, Z[vid, 0])", "two blocks write the same elements of `Z`"),
+        (SAME + FIRST + "T.copy(y, Z[cid, 0])", "values differ"),
+        (FIRST + "T.copy(y, Z[cid * 2 + vid, 0])", "`y` is read before it is written"),
+    ],
+    ids=["one place", "meeting windows", "a branch before it", "from the other core"],
+)
+def test_cores_do_not_meet_with_different_values(statements: str, message: str) -> None:
+    with pytest.raises(TileError, match=message):
+        check_kernel(body(statements))
+
+
+def test_the_cores_take_turns_only_where_they_have_to() -> None:
+    parted = body("T.copy(X[cid * 2 + vid, 0], x); T.copy(x, Z[cid * 2 + vid, 0])")
+    both = body(SAME + "T.copy(X[cid * 2 + vid, 0], x); T.copy(x, Z[cid * 2 + vid, 0])")
+    assert parted.grid == (("cid", 2), ("vid", 2)) and not any(isinstance(s, For) for s in parted.body)
+    assert both.grid == (("cid", 2),) and [s.var for s in both.body if isinstance(s, For)] == ["vid"]

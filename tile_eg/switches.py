@@ -1,0 +1,122 @@
+"""TileLang's switches at `jit`: what each may say here. One that asks for something else is refused, with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Any
+
+from tile_eg.chips import DEFAULT_CHIP, known_chips, load_chip
+from tile_eg.errors import TileError, did_you_mean
+
+
+class PassConfigKey(StrEnum):
+    """TileLang's pass switches. What those of Ascend switch on is always on here: True is taken, False is refused."""
+
+    TL_ASCEND_AUTO_SYNC = "tl.ascend_auto_sync"
+    TL_ASCEND_AUTO_CV_COMBINE = "tl.ascend_auto_cv_combine"
+    TL_ASCEND_AUTO_CV_SYNC = "tl.ascend_auto_cross_core_sync"
+    TL_ASCEND_MEMORY_PLANNING = "tl.ascend_memory_planning"
+    TL_SIMPLIFY = "tl.Simplify"
+    TL_DYNAMIC_ALIGNMENT = "tl.dynamic_alignment"
+    TL_DISABLE_DYNAMIC_TAIL_SPLIT = "tl.disable_dynamic_tail_split"
+    TL_DISABLE_WARP_SPECIALIZED = "tl.disable_warp_specialized"
+    TL_CONFIG_INDEX_BITWIDTH = "tl.config_index_bitwidth"
+    TL_DISABLE_TMA_LOWER = "tl.disable_tma_lower"
+    TL_DISABLE_SAFE_MEMORY_ACCESS = "tl.disable_safe_memory_legalize"
+    TL_DEBUG_MERGE_SHARED_MEMORY_ALLOCATIONS = "tl.debug_merge_shared_memory_allocations"
+    TIR_MERGE_STATIC_SMEM = "tir.merge_static_smem"
+
+
+_BY_HAND = "a kernel cannot set flags, places and scopes by hand: they are always found"
+_NO_SIZES = "sizes are known when a kernel is compiled: there is no tail of unknown length"
+_PASSES: dict[str, tuple[tuple[Any, ...], str]] = {
+    PassConfigKey.TL_ASCEND_AUTO_SYNC: ((True,), _BY_HAND),
+    PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE: ((True,), _BY_HAND),
+    PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: ((True,), _BY_HAND),
+    PassConfigKey.TL_ASCEND_MEMORY_PLANNING: ((True,), _BY_HAND),
+    PassConfigKey.TL_SIMPLIFY: ((True,), "index expressions are always simplified"),
+    PassConfigKey.TL_DYNAMIC_ALIGNMENT: ((16,), _NO_SIZES),
+    PassConfigKey.TL_DISABLE_DYNAMIC_TAIL_SPLIT: ((True, False), _NO_SIZES),
+    PassConfigKey.TL_DISABLE_WARP_SPECIALIZED: ((True, False), "an NPU has no warps"),
+    PassConfigKey.TL_CONFIG_INDEX_BITWIDTH: ((64,), "offsets are as wide as their bounds ask for"),
+    PassConfigKey.TL_DISABLE_TMA_LOWER: ((True, False), "an NPU has no TMA"),
+    PassConfigKey.TL_DISABLE_SAFE_MEMORY_ACCESS: ((False,), "windows always end where their tensor ends"),
+    PassConfigKey.TL_DEBUG_MERGE_SHARED_MEMORY_ALLOCATIONS: ((False,), "tile-eg explain shows where each buffer lies"),
+    PassConfigKey.TIR_MERGE_STATIC_SMEM: ((True,), "buffers always share memory as their lifetimes allow"),
+}
+"""What each switch may be, and why it can be nothing else."""
+
+TARGETS = ("auto", "ascendc", "ascend", "npu", "npuir")
+"""Targets of TileLang that mean an Ascend NPU, of the kind that `chip` says; npuir is a dialect, whose words are taken too."""
+PLATFORMS = {"A2": ("910B2", "dav-2201"), "A3": ("910C", "dav-2201"), "A5": ("950", "dav-3510")}
+"""TileLang's names of platforms: the chip that each stands for, and its architecture."""
+_BACKENDS = ("cython", "ctypes", "dlpack", "auto")
+_OTHERS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "target_host": ((None,), "the host's part is C++ for CANN: tile-eg emit --host"),
+    "execution_backend": ((None, *_BACKENDS), "a kernel takes NumPy arrays and torch tensors, whichever of these is named"),
+    "verbose": ((None, False), "tile-eg explain shows what was decided"),
+    "debug_root_path": ((None,), "tile-eg emit FILE -o OUT keeps the text; so does str(kernel.compile().source)"),
+    "compile_flags": ((None,), "the text is compiled for the NPU by CANN, and here by the simulator"),
+}
+"""Further options of TileLang's `jit`: what each may be, and what does its work here."""
+
+
+def chosen_chip(chip: str | None, target: Any, platform: Any) -> str:
+    """The chip that `chip`, `target` and `platform` agree on. TileError where one is unknown, or they do not agree."""
+    wanted = {"chip": chip, "target": _of_target(target), "platform": _of_platform(platform)}
+    named = {what: name for what, name in wanted.items() if name is not None}
+    found = next(iter(named.values()), DEFAULT_CHIP)
+    for what, name in named.items():
+        agrees = load_chip(name).name == load_chip(found).name
+        if what == "platform":
+            agrees = load_chip(found).architecture == load_chip(name).architecture
+        if not agrees:
+            given = {"chip": chip, "target": target, "platform": platform}
+            first = next(iter(named))
+            message = f"{first}={given[first]!r} and {what}={given[what]!r} name different machines"
+            raise TileError(message, help="give one of them")
+    return load_chip(found).name if target is not None or platform is not None else found
+
+
+def _of_target(target: Any) -> str | None:
+    """The chip that a target names; None where it names Ascend NPUs in general."""
+    if target is None or (isinstance(target, str) and target in TARGETS):
+        return None
+    if isinstance(target, str) and target.removeprefix("Ascend") in known_chips(None):
+        return target.removeprefix("Ascend")
+    kinds = f"{', '.join(TARGETS)}, or a chip: {', '.join(known_chips(None))}"
+    raise TileError(f"target={target!r} is nothing that kernels are compiled for", help=f"there are {kinds}")
+
+
+def _of_platform(platform: Any) -> str | None:
+    if platform in (None, "auto"):
+        return None
+    if not isinstance(platform, str) or platform not in PLATFORMS:
+        raise TileError(f"platform={platform!r} is unknown", help="there are auto, " + ", ".join(PLATFORMS))
+    return PLATFORMS[platform][0]
+
+
+def check_passes(configs: Mapping[Any, Any] | None) -> None:
+    """TileError for a pass switch that is unknown, or that asks for what is not there."""
+    if configs is not None and not isinstance(configs, Mapping):
+        raise TileError(f"pass_configs is a dictionary of switches, not {type(configs).__name__}")
+    for key, value in (configs or {}).items():
+        name = str(key.value) if hasattr(key, "value") else str(key)
+        if name not in _PASSES:
+            raise TileError(f"pass_configs: there is no switch {name!r}", help=did_you_mean(name, map(str, _PASSES)))
+        _check(f"pass_configs: {name}", value, *_PASSES[name])
+
+
+def check_others(given: Mapping[str, Any], known: Iterable[str]) -> None:
+    """TileError for an option of `jit` that is unknown (`known` are its own), or that asks for what is not there."""
+    for name, value in given.items():
+        if name not in _OTHERS:
+            raise TileError(f"jit has no option {name!r}", help=did_you_mean(name, (*known, *_OTHERS)))
+        _check(f"jit: {name}", value, *_OTHERS[name])
+
+
+def _check(what: str, value: Any, allowed: tuple[Any, ...], why: str) -> None:
+    if not any(type(value) is type(a) and value == a for a in allowed):
+        instead = " or ".join(map(repr, allowed))
+        raise TileError(f"{what} is {instead} here, not {value!r}: {why}", help="leave it out")
