@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tile_eg.cli.options import random_arrays
 from tile_eg.compiler import lower, meaning
 from tile_eg.frontend.text import load_text
+from tile_eg.inputs import draw
 from tile_eg.report.compare import compare, relative_error, tolerance
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -99,7 +99,7 @@ def test_every_example_has_its_shapes_and_its_numpy_meaning() -> None:
 @pytest.mark.parametrize(("name", "sizes"), CASES)
 def test_the_emitted_kernel_computes_what_was_meant(name: str, sizes: dict[str, int]) -> None:
     kernel = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate(sizes)
-    inputs = random_arrays({t.name: t for t in kernel.tensors if not t.output}, seed=1)
+    inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
     got = lower(kernel).run(inputs).outputs
     assert [c for c in compare(kernel, got, meaning(kernel, inputs)) if not c.good] == []
     exact = NUMPY[name]({n: a.astype(np.float64) for n, a in inputs.items()})
