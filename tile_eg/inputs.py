@@ -23,7 +23,7 @@ USUAL = ("uniform", "wide")
 """The sets that a run draws unless it is told which."""
 GIVEN = "given"
 """The name of a set of which the user has given every array."""
-TOPS = (256.0, 16.0, 4.0, 1.0)
+TOPS = (256.0, 16.0, 4.0, 2.0, 1.0)
 """Largest magnitudes of `wide`, tried in turn: exp overflows float at 88 and half at 11. Of products the second is the first."""
 OCTAVES = 4  # of magnitudes in a row of `wide`
 ROWS = ("large", "negative", "large", "small", "large", "equal", "large", "zero")
