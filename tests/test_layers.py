@@ -26,7 +26,7 @@ ROOMS: dict[str, set[str]] = {
     "simulator": GROUND,
     "cost_models": GROUND | {"timeline"},
     "extract": GROUND | {"cost_models", "timeline", "egraph"},
-    "emit": GROUND | {"cost_models", "timeline", "extract", "egraph"},
+    "emit": GROUND | {"inputs", "cost_models", "timeline", "extract", "egraph"},
     "sizing": GROUND | {"timeline", "egraph"},
     "report": GROUND | {"sizing", "cost_models", "timeline", "extract", "egraph", "rules", "simulator"},
     "laboratory": GROUND | {

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
@@ -72,12 +72,12 @@ def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays) -> Drawn:
     """The set, `wide` at the first magnitude that the kernel's outputs bear."""
     inputs = [t for t in kernel.tensors if not t.output]
     tries = _tops(kernel) if name == "wide" else TOPS[-1:]
-    drawn = (Drawn(name, arrays, run_kernel(kernel, arrays)) for top in tries for arrays in [draw(inputs, name, seed, top) | given])
-    return _borne(drawn, len(tries))
+    arrays = (draw(inputs, name, seed, top) | given for top in tries)
+    return _borne((Drawn(name, a, run_kernel(kernel, a)) for a in arrays), len(tries))
 
 
 def _borne(tries: Iterator[Drawn], count: int) -> Drawn:
-    """The first whose outputs are far from overflowing; else the first with no more of it than the last, which is the smallest."""
+    """The first whose outputs are far from overflowing; else the first with no more that are than the last, the smallest."""
     seen = []
     for drawn in tries:
         seen.append((_overflows(drawn), drawn))
@@ -112,7 +112,8 @@ def _assigns(body: Sequence[Stmt]) -> Iterator[Assign]:
 
 
 def _has_product(node: Any) -> bool:
-    return isinstance(node, MatMul) or any(_has_product(getattr(node, part)) for part in ("value", "x", "y", "a", "b") if hasattr(node, part))
+    parts = (getattr(node, part, None) for part in ("value", "x", "y", "a", "b"))
+    return isinstance(node, MatMul) or any(map(_has_product, filter(is_dataclass, parts)))
 
 
 def _array(rng: np.random.Generator, t: Tensor, name: str, top: float) -> np.ndarray:

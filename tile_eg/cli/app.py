@@ -20,7 +20,7 @@ from tile_eg.cli.models import compare_models
 from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
-from tile_eg.compiler import InternalError, Lowered, check_kernel, stage
+from tile_eg.compiler import InternalError, Lowered, Planned, check_kernel, stage
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
@@ -115,14 +115,22 @@ def emit(
     """Writes the Ascend C that a kernel becomes."""
     if program + host + spec > 1:
         raise TileError("--program, --host and --spec: one of them at a time")
-    planned = sources.compiled(file, options.sizes(sizes or []), chip, search, schedule)
-    text = str(planned.program) if program else planned.host if host else planned.spec if spec else planned.source
+    held = sources.read(file, options.sizes(sizes or []))
+    planned = sources.compile_held(held, chip, search, schedule)
+    text = str(planned.program) if program else planned.host if host else _spec(planned, held) if spec else planned.source
     if out is None:
         show(text.rstrip("\n"), "" if program or spec else "cpp")
         return
     with options.writing(out):
         out.write_text(text, encoding="utf-8")
     show(f"wrote {out} ({len(text.splitlines())} lines)")
+
+
+def _spec(planned: Planned, held: Kernel | Program) -> str:
+    """The launch, with the kernel's meaning where there is one; a schedule that was taken by its number does not hold it."""
+    from tile_eg.frontend.meaning_text import meaning_text
+
+    return planned.spec if isinstance(planned, Lowered) or isinstance(held, Program) else planned.spec_with(meaning_text(held))
 
 
 @app.command("run")

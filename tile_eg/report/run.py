@@ -40,7 +40,11 @@ class RunReport:
     @property
     def ours_good(self) -> bool:
         """Whether the text does what the kernel means, be that good or not."""
-        return not self.findings and all(c.good for compared in (self.comparisons or {}).values() for c in compared)
+        return not self.findings and all(c.good for _, c in self._compared())
+
+    def _compared(self) -> list[tuple[str, Comparison]]:
+        """Every comparison with the name of its inputs."""
+        return [(name, c) for name, compared in (self.comparisons or {}).items() for c in compared]
 
     def __str__(self) -> str:
         findings = [finding_text(f, self.ascend_c, self.source) for f in self.findings]
@@ -68,8 +72,7 @@ class RunReport:
     def _errors(self) -> str:
         if self.comparisons is None:
             return ""
-        compared = [(name, c) for name, comparisons in self.comparisons.items() for c in comparisons]
-        rows = [(c.name, name, f"{c.error:.2e}", f"{c.tolerance:.2e}", _place(c), _word(c.good)) for name, c in compared]
+        rows = [(c.name, name, f"{c.error:.2e}", f"{c.tolerance:.2e}", _place(c), _word(c.good)) for name, c in self._compared()]
         return table(rows, ("output", "inputs", "largest error", "allowed", "at", ""), right=(2, 3))
 
     def data(self) -> dict[str, Any]:
@@ -79,7 +82,7 @@ class RunReport:
             "chip": self.program.chip,
             "kernel_type": self.program.kernel_type,
             "good": self.good,
-            "outputs": None if self.comparisons is None else [_comparison(n, c) for n, cs in self.comparisons.items() for c in cs],
+            "outputs": None if self.comparisons is None else [_comparison(name, c) for name, c in self._compared()],
             "unwritten": list(self.unwritten),
             "findings": [str(f) for f in self.findings],
             "cost": self.cost.data(),
