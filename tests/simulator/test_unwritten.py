@@ -73,7 +73,8 @@ def test_what_the_kernel_writes_and_its_text_does_not_is_told_apart_from_what_ne
     mask[16:] = True
     ran = Run({"C": np.zeros((64, 8), np.float32)}, [Finding("unwritten", "384 of 512", 7)], Counts(), {"C": mask})
     meant = ran.as_meant(half, {"A": np.ones((64, 8), np.float32)})
-    assert [(f.line, f.message) for f in meant.findings] == [(7, "128 of 512 elements of C are never written, the first is C[16, 0]")]
+    told = "128 of 512 elements of C are never written, the first is C[16, 0]"
+    assert [(f.line, f.message) for f in meant.findings] == [(7, told)]
     np.testing.assert_array_equal(np.argwhere(meant.unwritten["C"])[[0, -1]], [[32, 0], [63, 7]])
 
 
