@@ -77,10 +77,11 @@ def _warm(file: Path) -> float:
 
 @cache
 def _prepared(file: Path):
-    from tile_eg.cli import options, sources
+    from tile_eg.cli import sources
+    from tile_eg.inputs import draw
 
     planned = sources.compiled(file, SIMULATED[file], None)
-    return planned, options.arrays(planned.program.tensors, [], seed=0)
+    return planned, draw([t for t in planned.program.tensors if not t.output], "uniform", 0)
 
 
 def _simulate(file: Path) -> float:

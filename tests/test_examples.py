@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tile_eg.cli.options import random_arrays
-from tile_eg.compiler import lower, meaning
+from tile_eg.compiler import lower
 from tile_eg.frontend.text import load_text
+from tile_eg.inputs import USUAL, drawn_sets
 from tile_eg.report.compare import compare, relative_error, tolerance
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -99,9 +99,11 @@ def test_every_example_has_its_shapes_and_its_numpy_meaning() -> None:
 @pytest.mark.parametrize(("name", "sizes"), CASES)
 def test_the_emitted_kernel_computes_what_was_meant(name: str, sizes: dict[str, int]) -> None:
     kernel = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate(sizes)
-    inputs = random_arrays({t.name: t for t in kernel.tensors if not t.output}, seed=1)
-    got = lower(kernel).run(inputs).outputs
-    assert [c for c in compare(kernel, got, meaning(kernel, inputs)) if not c.good] == []
-    exact = NUMPY[name]({n: a.astype(np.float64) for n, a in inputs.items()})
+    sets = drawn_sets(kernel, USUAL, seed=1)
+    compiled = lower(kernel)
+    outputs = [compiled.run(drawn.arrays).outputs for drawn in sets]
+    for drawn, got in zip(sets, outputs, strict=True):
+        assert [(drawn.name, c) for c in compare(kernel, got, drawn.meant or {}) if not c.good] == []
+    exact = NUMPY[name]({n: a.astype(np.float64) for n, a in sets[0].arrays.items()})
     for output in (t for t in kernel.tensors if t.output):
-        assert relative_error(got[output.name], exact[output.name]).max() <= 4 * tolerance(kernel, output)
+        assert relative_error(outputs[0][output.name], exact[output.name]).max() <= 4 * tolerance(kernel, output)

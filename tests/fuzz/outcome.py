@@ -8,10 +8,10 @@ from time import perf_counter
 
 import numpy as np
 
-from tile_eg.cli.options import random_arrays
 from tile_eg.compiler import InternalError, lower, meaning
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
+from tile_eg.inputs import draw
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.types import F32, DType
 
@@ -46,7 +46,7 @@ def outcome(text: str) -> Outcome:
     except InternalError as e:
         return Outcome("internal error", str(e), perf_counter() - start)
     seconds = perf_counter() - start
-    arrays = random_arrays({t.name: t for t in kernel.tensors if not t.output}, seed=1)
+    arrays = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
     want = meaning(kernel, arrays)
     noise = blur(kernel, arrays, want)
     if noise is None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from types import MappingProxyType
 
 import numpy as np
 
@@ -38,16 +39,26 @@ class Tile:
         return Tile(self.data[place], None if self.valid is None else self.valid[place])
 
 
-def run_kernel(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def run_kernel(
+    kernel: kn.Kernel, inputs: Mapping[str, Array], written: Mapping[str, Array] = MappingProxyType({})
+) -> dict[str, Array]:
     """The outputs for these inputs, arrays of the tensors' shapes and dtypes. Elements of an output that the kernel does not
-    write are NaN (zero where it adds), or what `inputs` gives for that output."""
+    write are NaN (zero where it adds), or what `inputs` gives for that output. Those that it writes are marked in the masks
+    `written`, by tensor name."""
     added = kn.added_to(kernel)
     arrays = {t.name: _initial(t, inputs, t.name in added) for t in kernel.tensors}
     shapes = {t.name: t for t in kernel.tensors}
     with np.errstate(all="ignore"):
         for block in _blocks(kernel.grid):
-            Block(arrays, shapes).run(kernel.body, block)
+            Block(arrays, shapes, written).run(kernel.body, block)
     return {t.name: arrays[t.name] for t in kernel.tensors if t.output}
+
+
+def written_elements(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """For each output a mask of the elements that the kernel writes."""
+    masks = {t.name: np.zeros(t.shape, bool) for t in kernel.tensors if t.output}
+    run_kernel(kernel, inputs, masks)
+    return masks
 
 
 def _initial(t: kn.Tensor, inputs: Mapping[str, Array], added: bool) -> Array:
@@ -67,8 +78,8 @@ def _blocks(grid: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
 class Block:
     """Runs the statements of one block. `elements` tells that the indices are arrays over an element loop."""
 
-    def __init__(self, tensors: dict[str, Array], declared: Mapping[str, kn.Tensor]) -> None:
-        self.tensors, self.declared = tensors, declared
+    def __init__(self, tensors: dict[str, Array], declared: Mapping[str, kn.Tensor], written: Mapping[str, Array]) -> None:
+        self.tensors, self.declared, self.written = tensors, declared, written
         self.buffers: dict[str, Tile] = {}
         self.elements = False
 
@@ -130,6 +141,8 @@ class Block:
         points = np.broadcast_arrays(*places, mask)[:-1]
         at = tuple(p[mask] for p in points)
         array[at] = ar.binary("add", array[at], data[mask]) if s.atomic else data[mask]
+        if s.target.name in self.written:
+            self.written[s.target.name][at] = True
 
     def tensor_places(self, r: kn.Region, array: Array, env: Env) -> tuple[list[Array], Array]:
         """The index of every element of a region in each dimension, and which of them lie inside the tensor."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,8 @@ from tile_eg.simulator.findings import Counts, Finding
 class RunReport:
     """`ascend_c` and `source` are the texts that findings point into.
 
-    `comparisons` is None where there was no meaning to compare with: a program that was written by hand.
+    `comparisons` are those of each set of inputs, by its name; None where there was no meaning to compare with: a program that
+    was written by hand. `unwritten` tells what the kernel itself leaves unwritten of its outputs.
     """
 
     program: Program
@@ -27,18 +28,28 @@ class RunReport:
     memory: MemoryMap
     findings: Sequence[Finding]
     counts: Counts
-    comparisons: Sequence[Comparison] | None
+    comparisons: Mapping[str, Sequence[Comparison]] | None
     ascend_c: str
     source: str = ""
+    unwritten: Sequence[str] = ()
 
     @property
     def good(self) -> bool:
-        return not self.findings and all(c.good for c in self.comparisons or ())
+        return self.ours_good and not self.unwritten
+
+    @property
+    def ours_good(self) -> bool:
+        """Whether the text does what the kernel means, be that good or not."""
+        return not self.findings and all(c.good for _, c in self._compared())
+
+    def _compared(self) -> list[tuple[str, Comparison]]:
+        """Every comparison with the name of its inputs."""
+        return [(name, c) for name, compared in (self.comparisons or {}).items() for c in compared]
 
     def __str__(self) -> str:
         findings = [finding_text(f, self.ascend_c, self.source) for f in self.findings]
         cost = [self.cost.headline(), self.cost.pipes(), self._moved()]
-        return "\n\n".join(filter(None, [self._head(), *findings, self._errors(), *cost, str(self.memory)]))
+        return "\n\n".join(filter(None, [self._head(), *self.unwritten, *findings, self._errors(), *cost, str(self.memory)]))
 
     def _moved(self) -> str:
         """What the simulator counted on each path, of all blocks."""
@@ -54,13 +65,15 @@ class RunReport:
             return f"BAD, {len(self.findings)} finding{'s' * (len(self.findings) != 1)}"
         if self.comparisons is None:
             return "good, but compared with nothing (a program has no other meaning than its own)"
-        return "good" if self.good else "BAD, the numbers differ from the kernel's meaning"
+        if not self.ours_good:
+            return "BAD, the numbers differ from the kernel's meaning"
+        return "BAD, the kernel does not write all of its outputs" if self.unwritten else "good"
 
     def _errors(self) -> str:
         if self.comparisons is None:
             return ""
-        rows = [(c.name, f"{c.error:.2e}", f"{c.tolerance:.2e}", _place(c), _word(c.good)) for c in self.comparisons]
-        return table(rows, ("output", "largest error", "allowed", "at", ""), right=(1, 2))
+        rows = [(c.name, name, f"{c.error:.2e}", f"{c.tolerance:.2e}", _place(c), _word(c.good)) for name, c in self._compared()]
+        return table(rows, ("output", "inputs", "largest error", "allowed", "at", ""), right=(2, 3))
 
     def data(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
@@ -69,7 +82,8 @@ class RunReport:
             "chip": self.program.chip,
             "kernel_type": self.program.kernel_type,
             "good": self.good,
-            "outputs": None if self.comparisons is None else [_comparison(c) for c in self.comparisons],
+            "outputs": None if self.comparisons is None else [_comparison(name, c) for name, c in self._compared()],
+            "unwritten": list(self.unwritten),
             "findings": [str(f) for f in self.findings],
             "cost": self.cost.data(),
             "moved_bytes": {path: n for path, n in self.counts.bytes.items() if "->" in path},
@@ -86,5 +100,5 @@ def _place(c: Comparison) -> str:
     return f"{c.name}[{', '.join(map(str, c.where))}]" if c.error else "-"
 
 
-def _comparison(c: Comparison) -> dict[str, Any]:
-    return {"name": c.name, "error": c.error, "tolerance": c.tolerance, "where": list(c.where), "good": c.good}
+def _comparison(inputs: str, c: Comparison) -> dict[str, Any]:
+    return {"name": c.name, "inputs": inputs, "error": c.error, "tolerance": c.tolerance, "where": list(c.where), "good": c.good}

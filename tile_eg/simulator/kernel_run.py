@@ -16,6 +16,7 @@ from tile_eg.simulator.launches import KernelText
 from tile_eg.simulator.program import Options
 from tile_eg.simulator.run import execute, parse
 from tile_eg.simulator.spec import Argument, Spec
+from tile_eg.simulator.unwritten import blamed
 
 LAUNCHER = """
 namespace {{
@@ -63,8 +64,9 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
                 image.put(i, np.ascontiguousarray(argument.array))
         regions = (_region(a, begin) for a, begin in zip(tensors, image.begins, strict=True))
         output, printed, _ = execute([*command, f"image={image.fd}", "--", *regions], options.limits, image)
-        arrays = [image.get(i, a.array) for i, a in enumerate(tensors) if a.output and a.array is not None]
-    return replace(parse(output, printed, arrays), files=file.included)
+        arrays = {i: image.get(i, a.array) for i, a in enumerate(tensors) if a.output and a.array is not None}
+    done = blamed(parse(output, printed, arrays), [tensors[i].name for i in arrays], kernel.line)
+    return replace(done, files=file.included)
 
 
 def _size(argument: Argument) -> int:

@@ -25,6 +25,7 @@ KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1
 MOST_PRINTED = 1 << 20
 OUT_OF_MEMORY = 4
 """The exit code of a run that needs more memory than it may use (include/runtime/shadow.cpp)."""
+NO_OUTPUTS: Mapping[int, np.ndarray] = MappingProxyType({})
 CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
 
 
@@ -76,7 +77,8 @@ def simulate(
 
     Raises TileError for a wrong call, without a C++ compiler, and where the run needs more memory than it may use;
     SimulatorError when the text does not compile, or when the run crashes or exceeds its time. What is wrong with the kernel
-    itself comes back as findings.
+    itself comes back as findings; which elements of outputs it left unwritten as `unwritten`, where all blocks ran: whether it
+    should have written them is the caller's to say (`unwritten.py`).
     """
     names = parameters_of(source, kernel)
     _check_call(kernel, names, arguments, kernel_type, launch, (*outputs, *inout))
@@ -96,7 +98,7 @@ def simulate(
                 image.put(i, array)
         tensors = (":".join(map(str, t)) for t in zip(names, image.begins, sizes, (*roles, "scratch"), strict=True))
         output, printed, _ = execute([*command, f"image={image.fd}", "--", *tensors], limits, image)
-        return parse(output, printed, [image.get(i, arrays[i]) for i in outputs])
+        return parse(output, printed, {i: image.get(i, arrays[i]) for i in outputs})
 
 
 def _check_call(
@@ -155,16 +157,26 @@ def _failure(code: int, errors: str) -> str:
     return f"the simulator failed (exit code {code}) {errors.strip()}".rstrip()
 
 
-def parse(output: bytes, printed: str, outputs: Sequence[np.ndarray] = ()) -> Simulation:
-    """The results in the report that the executable wrote; `outputs` are those asked for."""
+def parse(output: bytes, printed: str, outputs: Mapping[int, np.ndarray] = NO_OUTPUTS) -> Simulation:
+    """The results in the report that the executable wrote; `outputs` are those asked for, by their places among the tensors."""
     length = int.from_bytes(output[:8], "little")
     report = json.loads(output[8 : 8 + length])
+    left = {int(number): stretches for number, stretches in report["unwritten"].items()}
     return Simulation(
-        outputs=tuple(outputs),
+        outputs=tuple(outputs.values()),
         findings=tuple(Finding(**f) for f in report["findings"]),
         counts=Counts(report["instructions"], report["bytes"]),
         trace=tuple(TraceRow(*row) for row in report["trace"]),
         delays=Delays(*report["schedule"]),
         printed=printed,
         returned=report["returned"],
+        unwritten=tuple(unwritten_mask(left[i], like) if i in left else None for i, like in outputs.items()),
     )
+
+
+def unwritten_mask(stretches: Sequence[tuple[int, int]], like: np.ndarray) -> np.ndarray:
+    """A mask of an array's shape from stretches of its bytes: an element is meant where any of its bytes is."""
+    mask = np.zeros(like.size, bool)
+    for begin, end in stretches:
+        mask[begin // like.itemsize : -(-end // like.itemsize)] = True
+    return mask.reshape(like.shape)

@@ -118,10 +118,12 @@ public:
     int64_t bytes() const { return bytes_; }
     Space space() const { return space_; }
     bool poisoned(int64_t begin, int64_t end);
+    std::vector<std::pair<int64_t, int64_t>> unwritten(int64_t begin, int64_t end);  // the stretches that nothing has written
     void poison(int64_t begin, int64_t end, bool value);
     void touch(int64_t begin, int64_t end);
     void renew(int64_t begin, int64_t end);  // of GM: zero and unwritten, as it is given out
     bool awake(int64_t chunk) { return awake_[chunk] != 0; }
+    void carry_unwritten(int64_t to, int64_t from, int64_t bytes);  // what holds nothing there holds nothing here
     int slot(int core, Pipe pipe) const;
 
     static constexpr int slots = 3;

@@ -4,7 +4,7 @@
 //         then `name=bytes` for each level (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `only=1,5` for the
 //         blocks to run, `image=` the descriptor of the file that holds the tensors, `--`, and
 //         `name:begin:bytes:in|out|inout|scratch` for each of them: where it begins in the file, and in GM.
-//   stdout: the length of the report (8 bytes), and the report (JSON). Outputs go into the file.
+//   stdout: the length of the report (8 bytes), and the report (JSON): with the stretches of outputs that nothing has written. Outputs go into the file.
 #include <cxxabi.h>
 #include <dlfcn.h>
 #ifdef __linux__
@@ -83,6 +83,28 @@ std::string row_json(const TraceRow& r)
 }
 
 int returned = 0;  // by the main of a file
+bool ended = true;  // every block came to its end
+
+// An output that starts unwritten, and of which some bytes still are when the kernel has ended.
+bool left_unwritten(const Region& region)
+{
+    return ended && machine.settings.only.empty() && region.output && !region.input && machine.gm.poisoned(region.begin, region.end);
+}
+
+// By the tensor's number: the bytes between which nothing has written it.
+std::string unwritten_json()
+{
+    std::string out;
+    for (size_t i = 0; i < machine.regions.size(); ++i) {
+        const Region& region = machine.regions[i];
+        if (!left_unwritten(region)) continue;
+        const auto stretch = [&](const std::pair<int64_t, int64_t>& s) {
+            return text("[%lld,%lld]", (long long)(s.first - region.begin), (long long)(s.second - region.begin));
+        };
+        out += (out.empty() ? "\"" : ",\"") + std::to_string(i) + "\":[" + joined(machine.gm.unwritten(region.begin, region.end), stretch) + "]";
+    }
+    return out;
+}
 
 std::string report_json()
 {
@@ -92,7 +114,7 @@ std::string report_json()
            joined(machine.rows, row_json) + "],\"schedule\":" +
            text("[%lld,\"%016llx\",%lld]", (long long)schedule.instructions(), (unsigned long long)schedule.fingerprint(),
                 (long long)mutations_applied()) +
-           ",\"returned\":" + std::to_string(returned) + "}";
+           ",\"returned\":" + std::to_string(returned) + ",\"unwritten\":{" + unwritten_json() + "}}";
 }
 
 void open_regions(int argc, char** argv, int first)
@@ -229,7 +251,7 @@ void run_kernel(void* kernel)
 {
     std::vector<uint8_t*> arguments;
     for (const Region& region : machine.regions) arguments.push_back(machine.gm.at(region.begin));
-    run_blocks([&] { reinterpret_cast<void (*)(uint8_t**)>(kernel)(arguments.data()); });
+    ended = run_blocks([&] { reinterpret_cast<void (*)(uint8_t**)>(kernel)(arguments.data()); });
 }
 
 int run_program(void* main, int argc, char** argv)

@@ -182,6 +182,32 @@ void Memory::poison(int64_t begin, int64_t end, bool value)
     std::memset(poison_.get() + begin / granule, value, size_t((end + granule - 1) / granule - begin / granule));
 }
 
+std::vector<std::pair<int64_t, int64_t>> Memory::unwritten(int64_t begin, int64_t end)
+{
+    std::vector<std::pair<int64_t, int64_t>> found;
+    const auto add = [&](int64_t from, int64_t to) {
+        if (!found.empty() && found.back().second == from)
+            found.back().second = to;
+        else
+            found.push_back({from, to});
+    };
+    for (int64_t from = begin, to = 0; from < end; from = to) {
+        to = std::min(end, (from / chunk + 1) * chunk);
+        if (!poisoned(from, to)) continue;
+        const int64_t step = space_ == Space::GM && !awake_[from / chunk] ? to - from : granule;
+        for (int64_t at = from; at < to; at += step)
+            if (poisoned(at, at + 1)) add(at, std::min(to, at + step));
+    }
+    return found;
+}
+
+void Memory::carry_unwritten(int64_t to, int64_t from, int64_t bytes)
+{
+    touch(to, to + bytes), touch(from, from + bytes);
+    if (to % granule == from % granule)
+        std::memmove(poison_.get() + to / granule, poison_.get() + from / granule, size_t((bytes + granule - 1) / granule));
+}
+
 int Memory::slot(int core, Pipe pipe) const
 {
     if (space_ == Space::GM) return core;
