@@ -168,6 +168,14 @@ def test_a_fault_of_type_shows_the_name_as_it_was_written() -> None:
     assert "Un2" in error.message and "Un2_" not in str(error)
 
 
+def test_operations_of_egglogs_keep_their_names_and_go_wrong() -> None:
+    one = "(bigrat (bigint 1) (bigint 1))"
+    there = f"(relation Q (BigRat)) (Q {one}) (relation R (i64 BigRat)) (ruleset r)"
+    mover = '(rule ((Q x)) ((Q (log x))) :ruleset r :name "m")'
+    both = '(rule ((Q x)) ((R (log2 8) (log x))) :ruleset r :name "n") (run r 1) (check (R 3 y))'
+    assert not holds(native.run, there, mover, both)
+
+
 def test_two_operations_of_egglogs_that_it_could_confuse_are_refused_with_their_line() -> None:
     text = '\n(rule ((= x (log a)) (= y (log2 a))) ((union x x)) :ruleset algebra :name "n" :law equal)'
     with pytest.raises(TileError, match="egglog may take `log` for `log2`") as caught:
