@@ -20,7 +20,7 @@ from tile_eg.cli.models import compare_models
 from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
-from tile_eg.compiler import InternalError, Lowered, Planned, check_kernel, meaning, stage
+from tile_eg.compiler import InternalError, Lowered, Planned, check_kernel, expected, stage
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
@@ -159,7 +159,7 @@ def run_file(
     if trace:
         with options.writing(trace):
             trace.write_text(json.dumps(planned.trace()), encoding="utf-8")
-    comparisons = compare(held, done.outputs, meaning(held, inputs)) if isinstance(held, Kernel) else None
+    comparisons = compare(done.outputs, expected(held, inputs)) if isinstance(held, Kernel) else None
     views = planned.program, planned.cost, planned.memory
     report = RunReport(*views, done.findings, done.counts, comparisons, planned.source, text)
     show(json.dumps(report.data(), indent=2) if as_json else str(report))
@@ -177,7 +177,7 @@ def _good(kernel: Kernel, planned: Planned, inputs: dict[str, Any], order: int |
     from tile_eg.report.compare import compare
 
     done = planned.run(inputs, strict=False, order=order)
-    return not done.findings and all(c.good for c in compare(kernel, done.outputs, meaning(kernel, inputs)))
+    return not done.findings and all(c.good for c in compare(done.outputs, expected(kernel, inputs)))
 
 
 app.command("simulate")(simulate_file)

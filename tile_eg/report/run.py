@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any
 
 from tile_eg.ir.program import Program
@@ -59,8 +60,9 @@ class RunReport:
     def _errors(self) -> str:
         if self.comparisons is None:
             return ""
-        rows = [(c.name, f"{c.error:.2e}", f"{c.tolerance:.2e}", _place(c), _word(c.good)) for c in self.comparisons]
-        return table(rows, ("output", "largest error", "allowed", "at", ""), right=(1, 2))
+        heads = ("output", "largest error", "allowed there", "of the value", "at", "verdict")
+        rows = [(c.name, *_numbers(c), _place(c), _word(c)) for c in self.comparisons]
+        return "\n".join([table(rows, heads, right=(1, 2, 3)), *(note for c in self.comparisons for note in _notes(c))])
 
     def data(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
@@ -78,13 +80,34 @@ class RunReport:
         }
 
 
-def _word(good: bool) -> str:
-    return "good" if good else "BAD"
+def _word(c: Comparison) -> str:
+    return "good" if c.good else f"BAD, {c.wrong} of {c.size} elements"
+
+
+def _numbers(c: Comparison) -> tuple[str, str, str]:
+    """The error, what is allowed and the value that should be there; an error that is no number is said by what came out."""
+    if not c.error:
+        return "0", "-", "-"
+    return f"{c.error:.2e}" if isfinite(c.error) else f"is {c.got:g}", f"{c.allowed:.2e}", f"{c.want:.3g}"
 
 
 def _place(c: Comparison) -> str:
-    return f"{c.name}[{', '.join(map(str, c.where))}]" if c.error else "-"
+    return f"{c.name}[{', '.join(map(str, c.where))}]" if c.error else "everywhere"
+
+
+def _notes(c: Comparison) -> Iterator[str]:
+    """What the table does not say: elements that have no number to compare."""
+    if c.nan:
+        yield f"{c.name}: {_elements(c.nan, c.size)} NaN, and should be"
+    if c.unbounded:
+        yield f"{c.name}: {_elements(c.unbounded, c.size)} not compared: roundings decide over their values altogether"
+
+
+def _elements(n: int, size: int) -> str:
+    return f"{n} of {size} elements {'is' if n == 1 else 'are'}"
 
 
 def _comparison(c: Comparison) -> dict[str, Any]:
-    return {"name": c.name, "error": c.error, "tolerance": c.tolerance, "where": list(c.where), "good": c.good}
+    """JSON has no infinity and no NaN: they are null."""
+    numbers = {k: v if isfinite(v) else None for k, v in asdict(c).items() if isinstance(v, float)}
+    return {**asdict(c), **numbers, "where": list(c.where), "good": c.good}
