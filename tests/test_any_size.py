@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tile_eg.chips import known_chips
-from tile_eg.cli.options import random_arrays
 from tile_eg.compiler import expected, lower
 from tile_eg.frontend.text import load_text
+from tile_eg.inputs import draw
 from tile_eg.report.compare import compare
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -42,7 +42,7 @@ SIZES = {
 def test_every_schedule_kept_computes_the_meaning(name: str, data: st.DataObject) -> None:
     sizes = {n: data.draw(s, n) for n, s in SIZES[name].items()}
     kernel = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate(sizes)
-    inputs = random_arrays({t.name: t for t in kernel.tensors if not t.output}, seed=0)
+    inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
     want = expected(kernel, inputs)
     for candidate in lower(kernel, data.draw(st.sampled_from(known_chips()), "chip")).candidates:
         got = candidate.planned.run(inputs).outputs

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tile_eg.cli.options import random_arrays
 from tile_eg.compiler import expected, lower
 from tile_eg.frontend.text import load_text
+from tile_eg.inputs import draw
 from tile_eg.report.compare import compare
 
 CHOICES = """kernel choices[M=64, N=128, BM=32](X: f32[M, N], Z: f16[M, N], V: bf16[M]) -> (Y: f32[M, N], W: f16[M, N]) {
@@ -40,6 +40,6 @@ CASES = [
 @pytest.mark.parametrize(("text", "sizes"), CASES, ids=lambda c: str(c)[:14])
 def test_a_kernel_with_choices_computes_what_it_means(text: str, sizes: dict[str, int]) -> None:
     kernel = load_text(text).instantiate(sizes)
-    inputs = random_arrays({t.name: t for t in kernel.tensors if not t.output}, seed=1)
+    inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
     got = lower(kernel).run(inputs).outputs
     assert [c for c in compare(got, expected(kernel, inputs)) if not c.good] == []

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tile_eg.cli.options import random_arrays
 from tile_eg.compiler import expected, lower
 from tile_eg.frontend.text import load_text
+from tile_eg.inputs import draw
 from tile_eg.report.compare import absolute_error, compare
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -101,7 +101,7 @@ def test_every_example_has_its_shapes_and_its_numpy_meaning() -> None:
 @pytest.mark.parametrize(("name", "sizes"), CASES)
 def test_the_emitted_kernel_computes_what_was_meant(name: str, sizes: dict[str, int]) -> None:
     kernel = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate(sizes)
-    inputs = random_arrays({t.name: t for t in kernel.tensors if not t.output}, seed=1)
+    inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
     got = lower(kernel).run(inputs).outputs
     want = expected(kernel, inputs)
     assert [c for c in compare(got, want) if not c.good] == []

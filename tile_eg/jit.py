@@ -20,7 +20,7 @@ from tile_eg.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import check_argument
-from tile_eg.ir.kernel import Kernel, added_to
+from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, open_kernel
 from tile_eg.language import PrimFunc
 from tile_eg.search import SearchOptions, search_options
@@ -28,7 +28,7 @@ from tile_eg.search import SearchOptions, search_options
 if TYPE_CHECKING:
     import numpy as np
 
-    from tile_eg.compiler import Lowered
+    from tile_eg.compiler import Lowered, Run
     from tile_eg.frontend.text import Template
 
 
@@ -132,6 +132,8 @@ class CompiledKernel:
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""
+        import numpy as np
+
         arrays = {name: to_numpy(v, name) for name, v in values.items()}
         for t in self.kernel.tensors:
             if t.name in arrays:
@@ -140,29 +142,27 @@ class CompiledKernel:
         for t in updated:
             if not arrays[t.name].flags.writeable:
                 raise TileError(f"argument {t.name} is read-only, and {self.kernel.name} writes it", t.span)
-        lowered = self.compile()
-        results = run_lowered(lowered, arrays)
+        run = run_lowered(self.compile(), arrays)
         for t in updated:
-            mask = _written(lowered.kernel, t.name)
-            arrays[t.name][mask] = results[t.name][mask]
-        outputs = [results[self.kernel.tensors[i].name] for i in self.out_idx]
+            np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
+        outputs = [self._whole(self.kernel.tensors[i], run) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())))
 
+    def _whole(self, t: Tensor, run: Run) -> np.ndarray:
+        """A tensor that is given back. TileError where the kernel does not write all of it: the rest would be nobody's numbers."""
+        if t.name in run.unwritten:
+            raise TileError(run.unwritten_text(t.name), t.span, help=f"store to all of {t.name}, or declare it no larger")
+        return run[t.name]
 
-def _written(kernel: Kernel, name: str) -> np.ndarray:
-    from tile_eg.frontend.coverage import written
 
-    return written(kernel, name)
-
-
-def run_lowered(lowered: Lowered, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The outputs of a run in the simulator by tensor name; what it finds wrong in the emitted text is an InternalError."""
+def run_lowered(lowered: Lowered, arrays: Mapping[str, np.ndarray]) -> Run:
+    """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
     given = added_to(lowered.kernel)
     tensors = [t for t in lowered.kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
-    return lowered.run(inputs).outputs
+    return lowered.run(inputs)
 
 
 def _output(i: int, kernel: Kernel, what: str) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
-from tile_eg.planned import InternalError, Planned, plan_schedule
+from tile_eg.planned import InternalError, Planned, Run, plan_schedule, stage
 from tile_eg.report.decisions import summary
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
@@ -19,6 +19,8 @@ from tile_eg.report.text import Text
 from tile_eg.search import SearchOptions
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tile_eg.cost_models import RankModel
     from tile_eg.egraph import Graph, Phase
     from tile_eg.extract.base import Extraction
@@ -58,6 +60,21 @@ class Lowered(Planned):
     def __repr__(self) -> str:
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
         return f"<{title} for {self.chip.name}, predicted {self.candidates[0].microseconds:.3g} us>"
+
+    def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True, order: int | None = None) -> Run:
+        """As `Planned.run`; elements that the kernel itself never writes are in `unwritten` of the result, and no finding."""
+        run = super().run(arrays, strict=False, order=order).as_meant(self.kernel, arrays)
+        if strict:
+            run.raise_findings()
+        return run
+
+    @cached_property
+    def spec(self) -> Text:
+        """How `tile-eg simulate` launches the kernel's text, with the kernel's meaning, so that it can compare."""
+        from tile_eg.emit.spec_text import spec_text
+
+        with stage("write the spec"):
+            return Text(spec_text(self.program, self.kernel))
 
     @cached_property
     def source(self) -> Text:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype
-from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import Program
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
@@ -78,14 +78,45 @@ def rare_collections() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Run:
-    """What one run of the emitted text in the simulator gave: outputs by tensor name, findings, and counts of what was done."""
+    """What one run of the emitted text in the simulator gave: outputs by tensor name, findings, and counts of what was done.
+
+    `unwritten` are masks of what it left of outputs that start unwritten, by tensor name; each has a finding too.
+    """
 
     outputs: dict[str, np.ndarray]
     findings: Sequence[Finding]
     counts: Counts
+    unwritten: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.outputs[name]
+
+    def unwritten_text(self, name: str) -> str:
+        """How many elements of this output were left unwritten, and which is the first."""
+        from tile_eg.simulator.unwritten import unwritten_text
+
+        return unwritten_text(name, self.unwritten[name])
+
+    def as_meant(self, kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> Run:
+        """The run of this kernel's text, without a finding for what the kernel itself does not write, by its own meaning.
+
+        Of `unwritten` that is what stays, and the outputs hold there what the meaning has there.
+        """
+        from tile_eg.ir.arithmetic import nothing
+        from tile_eg.ir.reference import written_elements
+        from tile_eg.simulator.unwritten import unwritten_findings
+
+        if not self.unwritten:
+            return self
+        with stage("reference", kernel.source):
+            meant = written_elements(kernel, arrays)
+        left = {name: mask & ~meant[name] for name, mask in self.unwritten.items()}
+        for name, mask in left.items():
+            self.outputs[name][mask] = nothing(self.outputs[name].dtype)
+        line = next(f.line for f in self.findings if f.kind == "unwritten")
+        ours = unwritten_findings({name: mask & meant[name] for name, mask in self.unwritten.items()}, line)
+        others = [f for f in self.findings if f.kind != "unwritten"]
+        return replace(self, findings=(*others, *ours), unwritten={name: mask for name, mask in left.items() if mask.any()})
 
     def raise_findings(self) -> None:
         """InternalError if the simulator found a race, a deadlock or a broken limit: the text that we emitted is wrong."""
@@ -169,10 +200,11 @@ class Planned:
 
 
 def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None) -> Run:
-
     from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
+    from tile_eg.simulator.build import line_of
     from tile_eg.simulator.run import simulate
+    from tile_eg.simulator.unwritten import unwritten_findings
 
     p = planned.program
     written = [i for i, t in enumerate(p.tensors) if t.output]
@@ -190,7 +222,10 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
         architecture=int(planned.chip.architecture.removeprefix("dav-")),
         cores=planned.chip.cube_cores,
     )
-    return Run({p.tensors[i].name: a for i, a in zip(written, done.outputs, strict=True)}, done.findings, done.counts)
+    names = [p.tensors[i].name for i in written]
+    left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
+    findings = (*done.findings, *unwritten_findings(left, line_of(planned.source, kernel_symbol(p))))
+    return Run(dict(zip(names, done.outputs, strict=True)), findings, done.counts, left)
 
 
 def _begun(t: Tensor, arrays: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -8,10 +8,10 @@ from time import perf_counter
 
 import numpy as np
 
-from tile_eg.cli.options import random_arrays
 from tile_eg.compiler import InternalError, expected, lower
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
+from tile_eg.inputs import draw
 from tile_eg.ir.reference_bounds import Expected
 from tile_eg.report.compare import Comparison, compare
 
@@ -48,7 +48,7 @@ def outcome(text: str) -> Outcome:
     except InternalError as e:
         return Outcome("internal error", str(e), perf_counter() - start)
     seconds = perf_counter() - start
-    arrays = random_arrays({t.name: t for t in kernel.tensors if not t.output}, seed=1)
+    arrays = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
     want = expected(kernel, arrays)
     try:
         run = lowered.run(arrays, strict=False)

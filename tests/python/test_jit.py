@@ -14,7 +14,8 @@ import tile_eg
 import tile_eg.language as T
 from tile_eg.arrays import by_name
 from tile_eg.errors import TileError
-from tile_eg.frontend.coverage import written
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.reference import written_elements
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -31,6 +32,10 @@ def shift(X: T.Tensor((40, 64), "float32"), Y: T.Tensor((40, 64), "float32"), Z:
         T.copy(y, Y[b * 16, 0])
         T.tile.mul(y, x, 2.0)
         T.copy(y, Z[b * 16, 0])
+
+
+def written(kernel: Kernel, name: str) -> np.ndarray:
+    return written_elements(kernel, {t.name: np.zeros(t.shape, np.float32) for t in kernel.tensors if not t.output})[name]
 
 
 @T.prim_func
@@ -124,6 +129,24 @@ def test_a_position_that_is_none_is_refused(out_idx: list) -> None:
 def test_an_output_that_is_never_written_is_refused() -> None:
     with pytest.raises(TileError, match="X is in out_idx, and shift never writes it"):
         tile_eg.jit(out_idx=[0])(shift)
+
+
+def test_an_output_that_is_written_in_part_is_not_given_back(x: np.ndarray) -> None:
+    with pytest.raises(TileError, match=r"1024 of 2048 elements of Y are never written, the first is Y\[16, 0\]"):
+        tile_eg.jit(out_idx=[1])(upper_half)(x[:32])
+
+
+def test_what_lies_beyond_the_end_of_an_input_is_left_as_it_was_in_an_output(x: np.ndarray) -> None:
+    @T.prim_func
+    def copied(X: T.Tensor((20, 64), "float32"), Y: T.Tensor((32, 64), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_shared((32, 64), "float32")
+            T.copy(X[0, 0], a)
+            T.copy(a, Y[0, 0])
+
+    y = np.full((32, 64), 7, np.float32)
+    tile_eg.jit(copied)(x[:20], y)
+    np.testing.assert_array_equal(y, np.concatenate([x[:20], np.full((12, 64), 7, np.float32)]))
 
 
 def test_a_function_that_gives_no_kernel_is_refused() -> None:

@@ -56,26 +56,15 @@ def shapes(given: Sequence[str]) -> dict[str, tuple[int, ...]]:
     return out
 
 
-def arrays(tensors: Sequence[Tensor], given: Sequence[str], seed: int) -> dict[str, np.ndarray]:
-    """An array for every input: the file that `--input NAME=FILE` names, or random numbers that follow from the seed."""
+def given_arrays(tensors: Sequence[Tensor], given: Sequence[str]) -> dict[str, np.ndarray]:
+    """The arrays of the files that `--input NAME=FILE` names."""
     inputs = {t.name: t for t in tensors if not t.output}
     files = pairs("--input", given)
     for name in files:
         if name not in inputs:
             known = "its inputs: " + signature(inputs.values())
             raise TileError(f"--input {name}: the kernel has no such input", help=known)
-    drawn = random_arrays(inputs, seed)
-    return {name: read_array(Path(files[name]), t) if name in files else drawn[name] for name, t in inputs.items()}
-
-
-def random_arrays(inputs: Mapping[str, Tensor], seed: int) -> dict[str, np.ndarray]:
-    """Uniform in [-1, 1) for floats, so that products and exponentials stay in range; -8 to 8 for integers."""
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    whole = lambda t: rng.integers(-8, 9, t.shape)  # noqa: E731
-    draw = lambda t: whole(t) if t.dtype.name[0] == "i" else rng.uniform(-1, 1, t.shape)  # noqa: E731
-    return {name: draw(t).astype(numpy_dtype(t.dtype)) for name, t in inputs.items()}
+    return {name: read_array(Path(file), inputs[name]) for name, file in files.items()}
 
 
 def read_array(path: Path, tensor: Tensor) -> np.ndarray:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
+from types import MappingProxyType
 
 import numpy as np
 
@@ -45,14 +46,24 @@ class Tile:
         return Tile(self.data.T, None if self.valid is None else self.valid.T, spread=spread)
 
 
-def run_kernel(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def run_kernel(
+    kernel: kn.Kernel, inputs: Mapping[str, Array], written: Mapping[str, Array] = MappingProxyType({})
+) -> dict[str, Array]:
     """The outputs for these inputs, arrays of the tensors' shapes and dtypes. Elements of an output that the kernel does not
-    write are NaN (zero where it adds), or what `inputs` gives for that output."""
+    write are NaN (zero where it adds), or what `inputs` gives for that output. Those that it writes are marked in the masks
+    `written`, by tensor name."""
     arrays = initial(kernel, inputs)
     with np.errstate(all="ignore"):
         for point in blocks(kernel.grid):
-            Block(arrays).run(kernel.body, point)
+            Block(arrays, written).run(kernel.body, point)
     return {t.name: arrays[t.name] for t in kernel.tensors if t.output}
+
+
+def written_elements(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """For each output a mask of the elements that the kernel writes."""
+    masks = {t.name: np.zeros(t.shape, bool) for t in kernel.tensors if t.output}
+    run_kernel(kernel, inputs, masks)
+    return masks
 
 
 def initial(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -78,8 +89,8 @@ def blocks(grid: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
 class Block:
     """Runs the statements of one block. `elements` tells that the indices are arrays over an element loop."""
 
-    def __init__(self, tensors: dict[str, Array]) -> None:
-        self.tensors = tensors
+    def __init__(self, tensors: dict[str, Array], written: Mapping[str, Array] = MappingProxyType({})) -> None:
+        self.tensors, self.written = tensors, written
         self.buffers: dict[str, Tile] = {}
         self.elements = False
 
@@ -150,6 +161,8 @@ class Block:
         """Stores the elements of a value that a mask of its shape selects, `at` these places of a tensor's array."""
         data = np.broadcast_to(ar.cast(value.data, array.dtype), mask.shape)[mask]
         array[at] = ar.binary("add", array[at], data) if s.atomic else data
+        if s.target.name in self.written:
+            self.written[s.target.name][at] = True
 
     def tensor_places(self, r: kn.Region, array: Array, env: Env) -> tuple[list[Array], Array]:
         """The index of every element of a region in each dimension, and which of them lie inside the tensor."""

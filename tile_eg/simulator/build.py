@@ -154,6 +154,12 @@ def parameters_of(source: str, kernel: str) -> list[str]:
     return [re.findall(r"\w+", parameter)[-1] for parameter in parameters]
 
 
+def line_of(source: str, kernel: str) -> int:
+    """The line of the text, from 1, where the kernel's name and parameters stand."""
+    found = re.search(rf"\b{re.escape(kernel)}\s*\(", source)
+    return source.count("\n", 0, found.start()) + 1 if found else 0
+
+
 def _launcher(kernel: str, arguments: int) -> str:
     """The file that includes the kernel's text, unchanged, and lets the simulator call it."""
     passed = ", ".join(f"arguments[{i}]" for i in range(arguments))

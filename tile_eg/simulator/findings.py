@@ -20,7 +20,7 @@ class Finding:
     """One thing that is wrong with a kernel, at a line of its Ascend C.
 
     `kind` is one of race, block_race, uninitialised, deadlock, double_set, leftover_flag, flag_id, cross_flag, out_of_bounds,
-    misaligned, capacity, field, overlap, cache, wrong_memory, wrong_core, kernel_type, queue, assert, launch, unsupported.
+    misaligned, capacity, field, overlap, cache, wrong_memory, wrong_core, kernel_type, queue, assert, launch, unwritten, unsupported.
     `other_line` is the other instruction of a race or of a doubled flag (0: none). `file` and `other_file` are the files of the
     lines, as they are included; empty for the kernel's own.
     """
@@ -91,7 +91,8 @@ class Simulation:
     """The outputs in the order in which they were asked for, the findings (at most 20), the counts, and the trace if wanted.
 
     `printed` is what the kernel, or a file with a main, printed; `returned` what that main returned. `files` are the texts that
-    the kernel's file includes: name -> text.
+    the kernel's file includes: name -> text. `unwritten` has a mask for each output of which elements were still unwritten when
+    all blocks had ended, None for the others.
     """
 
     outputs: Sequence[np.ndarray]
@@ -102,6 +103,7 @@ class Simulation:
     printed: str = ""
     returned: int = 0
     files: Mapping[str, str] = field(default_factory=dict)
+    unwritten: Sequence[np.ndarray | None] = ()
 
     @property
     def ok(self) -> bool:

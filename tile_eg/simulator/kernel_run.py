@@ -15,6 +15,7 @@ from tile_eg.simulator.launches import KernelText
 from tile_eg.simulator.program import Options
 from tile_eg.simulator.run import execute, parse
 from tile_eg.simulator.spec import Argument, Spec
+from tile_eg.simulator.unwritten import blamed
 
 LAUNCHER = """
 namespace {{
@@ -60,7 +61,8 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
     inputs = b"".join(x.tobytes() for x, a in zip(arrays, tensors, strict=True) if a.given)
     outputs = [i for i, a in enumerate(tensors) if a.output]
     output, printed, _ = execute(command, inputs, options.limits)
-    return replace(parse(output, printed, arrays, outputs, outputs), files=file.included)
+    done = blamed(parse(output, printed, arrays, outputs, outputs), [tensors[i].name for i in outputs], kernel.line)
+    return replace(done, files=file.included)
 
 
 def _region(argument: Argument) -> str:

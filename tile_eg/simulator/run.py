@@ -22,6 +22,7 @@ __all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorErro
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 MOST_PRINTED = 1 << 20
+GRAIN = 2  # bytes that share an entry of the shadow (include/runtime/machine.h, granule)
 CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
 
 
@@ -64,7 +65,8 @@ def simulate(
     `mutations` are changes of the kernel while it runs (include/runtime/mutation.h).
 
     Raises TileError for a wrong call or without a C++ compiler, SimulatorError when the text does not compile, or when the run
-    crashes or exceeds its limits. What is wrong with the kernel itself comes back as findings.
+    crashes or exceeds its limits. What is wrong with the kernel itself comes back as findings; which elements of outputs it
+    left unwritten as `unwritten`: whether it should have written them is the caller's to say (`unwritten.py`).
     """
     names = parameters_of(source, kernel)
     _check_call(kernel, names, arguments, kernel_type, launch, (*outputs, *inout))
@@ -148,6 +150,11 @@ def parse(
         data = output[position : position + like.nbytes]
         found[index] = np.frombuffer(bytearray(data), dtype=like.dtype).reshape(like.shape)
         position += like.nbytes
+    left: dict[int, np.ndarray] = {}
+    for index in report["unwritten"]:
+        like = arrays[index]
+        left[index] = _elements(np.frombuffer(output, np.uint8, -(-like.nbytes // GRAIN), position), like)
+        position += -(-like.nbytes // GRAIN)
     return Simulation(
         outputs=tuple(found[i] for i in outputs),
         findings=tuple(Finding(**f) for f in report["findings"]),
@@ -156,4 +163,11 @@ def parse(
         delays=Delays(*report["schedule"]),
         printed=printed,
         returned=report["returned"],
+        unwritten=tuple(left.get(i) for i in outputs),
     )
+
+
+def _elements(grains: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """A mask of an array's shape from one of its bytes, two at a time: an element is meant where any of its bytes is."""
+    each = np.repeat(grains.astype(bool), GRAIN)[: like.nbytes]
+    return each.reshape(-1, like.itemsize).any(axis=1).reshape(like.shape)

@@ -60,13 +60,15 @@ inline aclError aclrtMallocHost(void** pointer, size_t bytes)
 }
 inline aclError aclrtFreeHost(void* pointer) { return std::free(pointer), ACL_SUCCESS; }
 
-inline aclError aclrtMemcpy(void* dst, size_t room, const void* src, size_t bytes, aclrtMemcpyKind)
+inline aclError aclrtMemcpy(void* dst, size_t room, const void* src, size_t bytes, aclrtMemcpyKind, int line = __builtin_LINE(),
+                            const char* file = __builtin_FILE())
 {
-    return tile_sim::copy(dst, room, src, bytes) ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
+    return tile_sim::copy(dst, room, src, bytes, tile_sim::placed(line, file)) ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
 }
-inline aclError aclrtMemcpyAsync(void* dst, size_t room, const void* src, size_t bytes, aclrtMemcpyKind kind, aclrtStream)
+inline aclError aclrtMemcpyAsync(void* dst, size_t room, const void* src, size_t bytes, aclrtMemcpyKind kind, aclrtStream,
+                                 int line = __builtin_LINE(), const char* file = __builtin_FILE())
 {
-    return aclrtMemcpy(dst, room, src, bytes, kind);
+    return aclrtMemcpy(dst, room, src, bytes, kind, line, file);
 }
 inline aclError aclrtMemset(void* dst, size_t room, int32_t value, size_t bytes)
 {

@@ -35,6 +35,31 @@ void written(void* pointer, size_t bytes)
     machine.gm.poison(begin, begin + int64_t(bytes), false);
 }
 
+// What the host takes from the device is a result: bytes of it that nothing has written are none.
+void check_results(const void* pointer, size_t bytes, int line)
+{
+    const Region* region = region_of(pointer);
+    if (!region) return;
+    const int64_t begin = static_cast<const uint8_t*>(pointer) - machine.gm.at(0);
+    const uint8_t* const first = machine.gm.unwritten(begin);
+    const int64_t count = (int64_t(bytes) + granule - 1) / granule;
+    const int64_t left = std::count(first, first + count, uint8_t(1));
+    if (!left) return;
+    const int64_t at = std::find(first, first + count, uint8_t(1)) - first;
+    machine.report("unwritten", "", line, 0,
+                   text("the host copies %lld bytes of %s, and nothing has written %lld of them, the first of these byte %lld of %s",
+                        (long long)bytes, region->name.c_str(), (long long)std::min(left * granule, int64_t(bytes)),
+                        (long long)(begin - region->begin + at * granule), region->name.c_str()));
+}
+
+// A copy on the device carries what it copies, unwritten bytes too.
+void carry_unwritten(void* dst, const void* src, size_t bytes)
+{
+    if (!region_of(dst) || !region_of(src)) return;
+    const int64_t to = static_cast<uint8_t*>(dst) - machine.gm.at(0), from = static_cast<const uint8_t*>(src) - machine.gm.at(0);
+    machine.gm.carry_unwritten(to, from, int64_t(bytes));
+}
+
 // The name in `(void**)&name` or `(void**)(&name)`.
 std::string last_name(const char* expression)
 {
@@ -70,11 +95,13 @@ bool device_free(void* pointer)
     return pointer == nullptr;
 }
 
-bool copy(void* dst, size_t room, const void* src, size_t bytes)
+bool copy(void* dst, size_t room, const void* src, size_t bytes, int line)
 {
     if (bytes > room || !fits(dst, bytes) || !fits(src, bytes)) return false;
+    if (!region_of(dst)) check_results(src, bytes, line);
     std::memmove(dst, src, bytes);
     written(dst, bytes);
+    carry_unwritten(dst, src, bytes);
     return true;
 }
 

@@ -9,7 +9,7 @@ namespace tile_sim
 
 void* device_malloc(size_t bytes, const char* name);  // nullptr: there is no room
 bool device_free(void* pointer);
-bool copy(void* dst, size_t room, const void* src, size_t bytes);
+bool copy(void* dst, size_t room, const void* src, size_t bytes, int line);  // `line` of the host's file
 bool fill(void* dst, size_t room, int value, size_t bytes);
 int64_t cube_cores();
 int64_t capacity(Space space);

@@ -97,7 +97,9 @@ public:
     int64_t bytes() const { return bytes_; }
     Space space() const { return space_; }
     bool poisoned(int64_t begin, int64_t end);
+    const uint8_t* unwritten(int64_t begin) { return poison_.get() + begin / granule; }  // by granule: 1, nothing has written it
     void poison(int64_t begin, int64_t end, bool value);
+    void carry_unwritten(int64_t to, int64_t from, int64_t bytes);  // what holds nothing there holds nothing here
     void touch(int64_t end) { touched_ = end > touched_ ? end : touched_; }
     int slot(int core, Pipe pipe) const;
 

@@ -3,7 +3,8 @@
 //   argv: the library, kernel type (HOST: it has a main; what follows `--` are its arguments), launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
 //         (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
 //         in order.
-//   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
+//   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order, and for each of those that
+//         the report calls `unwritten` a byte for every two of its own: 1 where nothing has written them.
 #include <cxxabi.h>
 #include <dlfcn.h>
 #ifdef __linux__
@@ -78,6 +79,21 @@ std::string row_json(const TraceRow& r)
 }
 
 int returned = 0;  // by the main of a file
+bool ended = true;  // every block came to its end
+
+// An output that starts unwritten, and of which some bytes still are when the kernel has ended.
+bool left_unwritten(const Region& region)
+{
+    return ended && region.output && !region.input && machine.gm.poisoned(region.begin, region.end);
+}
+
+std::string unwritten_json()
+{
+    std::string numbers;
+    for (size_t i = 0; i < machine.regions.size(); ++i)
+        if (left_unwritten(machine.regions[i])) numbers += (numbers.empty() ? "" : ",") + std::to_string(i);
+    return numbers;
+}
 
 std::string report_json()
 {
@@ -87,7 +103,7 @@ std::string report_json()
            joined(machine.rows, row_json) + "],\"schedule\":" +
            text("[%lld,\"%016llx\",%lld]", (long long)schedule.instructions(), (unsigned long long)schedule.fingerprint(),
                 (long long)mutations_applied()) +
-           ",\"returned\":" + std::to_string(returned) + "}";
+           ",\"returned\":" + std::to_string(returned) + ",\"unwritten\":[" + unwritten_json() + "]}";
 }
 
 bool read_all(void* into, int64_t bytes) { return std::fread(into, 1, size_t(bytes), stdin) == size_t(bytes); }
@@ -180,6 +196,9 @@ int write_report()
     std::fwrite(report.data(), 1, report.size(), report_file);
     for (const Region& region : machine.regions)
         if (region.output) std::fwrite(machine.gm.at(region.begin), 1, size_t(region.end - region.begin), report_file);
+    for (const Region& region : machine.regions)
+        if (left_unwritten(region))
+            std::fwrite(machine.gm.unwritten(region.begin), 1, size_t((region.end - region.begin + granule - 1) / granule), report_file);
     return std::fflush(report_file) ? 3 : 0;
 }
 
@@ -209,7 +228,7 @@ void run_kernel(void* kernel)
 {
     std::vector<uint8_t*> arguments;
     for (const Region& region : machine.regions) arguments.push_back(machine.gm.at(region.begin));
-    run_blocks([&] { reinterpret_cast<void (*)(uint8_t**)>(kernel)(arguments.data()); });
+    ended = run_blocks([&] { reinterpret_cast<void (*)(uint8_t**)>(kernel)(arguments.data()); });
 }
 
 int run_program(void* main, int argc, char** argv)

@@ -53,6 +53,12 @@ void Memory::poison(int64_t begin, int64_t end, bool value)
     std::memset(poison_.get() + begin / granule, value, size_t((end + granule - 1) / granule - begin / granule));
 }
 
+void Memory::carry_unwritten(int64_t to, int64_t from, int64_t bytes)
+{
+    if (to % granule == from % granule)
+        std::memmove(poison_.get() + to / granule, poison_.get() + from / granule, size_t((bytes + granule - 1) / granule));
+}
+
 int Memory::slot(int core, Pipe pipe) const
 {
     if (space_ == Space::GM) return core;

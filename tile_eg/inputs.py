@@ -1,0 +1,181 @@
+"""Inputs that are drawn for a kernel, in sets by name, and what the kernel means on them.
+
+`uniform` is what most numbers look like. `wide` is what they may look like too: large and small rows, ties, zeros, subnormals.
+`nan` is `uniform` with NaN and infinities in some rows. A set follows from the kernel and a seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.kernel import Assign, For, If, Kernel, MatMul, Parallel, Stmt, Tensor
+from tile_eg.ir.reference import run_kernel
+
+if TYPE_CHECKING:
+    import numpy as np
+
+SETS = ("uniform", "wide", "nan")
+USUAL = ("uniform", "wide")
+"""The sets that a run draws unless it is told which."""
+GIVEN = "given"
+"""The name of a set of which the user has given every array."""
+TOPS = (256.0, 16.0, 4.0, 1.0)
+"""Largest magnitudes of `wide`, tried in turn: exp overflows float at 88 and half at 11. Of products the second is the first."""
+OCTAVES = 4  # of magnitudes in a row of `wide`
+ROWS = ("large", "negative", "large", "small", "large", "equal", "large", "zero")
+"""What rows of `wide` hold, in equal shares. Rows below zero find a maximum that starts at 0; equal ones are all ties."""
+
+Arrays = dict[str, "np.ndarray"]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """One set of inputs by tensor name, and the outputs that the kernel means; None of a program, which has no other meaning."""
+
+    name: str
+    arrays: Arrays
+    meant: Arrays | None
+
+
+def set_names(text: str) -> tuple[str, ...]:
+    """The sets in "uniform,wide", each once. TileError names the ones that there are."""
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    for name in names:
+        if name not in SETS:
+            raise TileError(f"there are no inputs called '{name}'", help=did_you_mean(name, SETS))
+    if not names:
+        raise TileError("no inputs are named", help=f"one or more of {', '.join(SETS)}, for example: {','.join(USUAL)}")
+    return names
+
+
+def drawn_sets(kernel: Kernel, names: Sequence[str], seed: int, given: Mapping[str, np.ndarray] | None = None) -> list[Drawn]:
+    """A set for each name; arrays that are `given` are in all of them. Where nothing is left to draw there is one set."""
+    kept = dict(given or {})
+    if all(t.output or t.name in kept for t in kernel.tensors):
+        return [Drawn(GIVEN if kept else names[0], kept, run_kernel(kernel, kept))]
+    return [_drawn(kernel, name, seed, kept) for name in names]
+
+
+def draw(tensors: Sequence[Tensor], name: str, seed: int, top: float = TOPS[-1]) -> Arrays:
+    """An array for each tensor; `top` is the largest magnitude of floats in `wide`."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed if name == "uniform" else [seed, SETS.index(name)])
+    return {t.name: _array(rng, t, name, top) for t in tensors}
+
+
+def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays) -> Drawn:
+    """The set, `wide` at the first magnitude that the kernel's outputs bear."""
+    inputs = [t for t in kernel.tensors if not t.output]
+    tries = _tops(kernel) if name == "wide" else TOPS[-1:]
+    drawn = (Drawn(name, arrays, run_kernel(kernel, arrays)) for top in tries for arrays in [draw(inputs, name, seed, top) | given])
+    return _borne(drawn, len(tries))
+
+
+def _borne(tries: Iterator[Drawn], count: int) -> Drawn:
+    """The first whose outputs are far from overflowing; else the first with no more of it than the last, which is the smallest."""
+    seen = []
+    for drawn in tries:
+        seen.append((_overflows(drawn), drawn))
+        if seen[-1][0] == 0 or count == 1:
+            return drawn
+    return next(drawn for overflows, drawn in seen if overflows <= seen[-1][0])
+
+
+def _overflows(drawn: Drawn) -> int:
+    """How many elements of the outputs are infinite, no numbers, or so near to the end of their type that rounding decides."""
+    import ml_dtypes
+    import numpy as np
+
+    floats = [a for a in (drawn.meant or {}).values() if a.dtype.kind != "i"]
+    ends = (float(ml_dtypes.finfo(a.dtype).max) / 2 for a in floats)
+    return sum(int(np.sum(~(np.abs(a.astype(np.float64)) <= end))) for a, end in zip(floats, ends, strict=True))
+
+
+def _tops(kernel: Kernel) -> tuple[float, ...]:
+    return TOPS[1:] if any(_has_product(s) for s in _assigns(kernel.body)) else TOPS
+
+
+def _assigns(body: Sequence[Stmt]) -> Iterator[Assign]:
+    for s in body:
+        match s:
+            case Assign():
+                yield s
+            case For() | Parallel():
+                yield from _assigns(s.body)
+            case If():
+                yield from _assigns((*s.then, *s.otherwise))
+
+
+def _has_product(node: Any) -> bool:
+    return isinstance(node, MatMul) or any(_has_product(getattr(node, part)) for part in ("value", "x", "y", "a", "b") if hasattr(node, part))
+
+
+def _array(rng: np.random.Generator, t: Tensor, name: str, top: float) -> np.ndarray:
+    dtype = numpy_dtype(t.dtype)
+    if dtype.kind == "i":
+        return _whole(rng, t, name).astype(dtype)
+    if name == "wide":
+        return _wide(rng, t, top).astype(dtype)
+    plain = rng.uniform(-1, 1, t.shape)
+    return (_with_specials(rng, plain) if name == "nan" else plain).astype(dtype)
+
+
+def _whole(rng: np.random.Generator, t: Tensor, name: str) -> np.ndarray:
+    """-8 to 8; `wide` has all bytes, and of longer numbers those that float holds exactly."""
+    if name != "wide":
+        return rng.integers(-8, 9, t.shape)
+    end = 1 << min(8 * t.dtype.bytes - 1, 23)
+    x = rng.integers(-end, end, t.shape)
+    return _some(rng, _some(rng, x, 1 / 16, -end), 1 / 16, 0)
+
+
+def _wide(rng: np.random.Generator, t: Tensor, top: float) -> np.ndarray:
+    """Rows (along the last dimension) of different kinds; among their elements ties, zeros and subnormals."""
+    import ml_dtypes
+    import numpy as np
+
+    shape = (int(np.prod(t.shape[:-1])), t.shape[-1])
+    x = top * 2 ** -rng.uniform(0, OCTAVES, shape) * rng.choice([-1, 1], shape)
+    repeated = rng.random(shape) < 1 / 8
+    repeated[:, 0] = False
+    x = np.where(repeated, np.roll(x, 1, axis=1), x)
+    x = _some(rng, x, 1 / 32, 0)
+    x = _some(rng, x, 1 / 64, float(ml_dtypes.finfo(numpy_dtype(t.dtype)).smallest_normal) * rng.uniform(-1, 1, shape))
+    return _in_rows(rng, x, top).reshape(t.shape)
+
+
+def _in_rows(rng: np.random.Generator, x: np.ndarray, top: float) -> np.ndarray:
+    """The rows as `ROWS` says, in any order; a tensor of one row keeps it, else all of it might be zero."""
+    import numpy as np
+
+    if len(x) == 1:
+        return x
+    kinds = np.array(ROWS)[rng.permutation(len(x)) % len(ROWS)][:, None]
+    below = -top * rng.uniform(0.5, 1, x.shape)
+    equal = np.broadcast_to(2.0 ** -rng.integers(2, 6, (len(x), 1)), x.shape)
+    choices = {"negative": below, "small": x / 256, "equal": equal, "zero": np.zeros_like(x)}
+    return np.select([kinds == kind for kind in choices], list(choices.values()), x)
+
+
+def _with_specials(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
+    """One element in every eighth row is NaN, one in every eighth infinite, and in another one minus infinite."""
+    import numpy as np
+
+    out = x.reshape(-1, x.shape[-1]).copy()
+    order = rng.permutation(len(out))
+    for first, special in enumerate((np.nan, np.inf, -np.inf)):
+        rows = order[first::8]
+        out[rows, rng.integers(0, out.shape[1], len(rows))] = special
+    return out.reshape(x.shape)
+
+
+def _some(rng: np.random.Generator, x: np.ndarray, share: float, value: Any) -> np.ndarray:
+    """x with the value at some places."""
+    import numpy as np
+
+    return np.where(rng.random(x.shape) < share, value, x)
