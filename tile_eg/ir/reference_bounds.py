@@ -125,7 +125,8 @@ class BoundedBlock(Block):
         a, b = (t.data.astype(common(x, y)) for t in (x, y))
         found = rd.binary(op, a, b, spread(x), spread(y), result.data)
         if op == "mul" and self.scales.cut and x.number != y.number:
-            found[0] += np.abs(result.data.astype(np.float64)) * _cut(float(x.data if x.number else y.data))
+            lost = _cut(float(x.data if x.number else y.data))
+            found[0] += rd.times(np.abs(result.data.astype(np.float64)), np.full(result.data.shape, lost))
         return replace(result, spread=found)
 
     def chosen(self, holds: Array, x: Tile, y: Tile, valid: Array | None = None) -> Tile:

@@ -100,25 +100,38 @@ def binary(op: str, x: Array, y: Array, sx: Array, sy: Array, result: Array) -> 
     if op in ("max", "min"):
         return _extreme(op, a, b, sx, sy)
     wide = ar.BINARY[op](a, b)
+    out = _arithmetic(op, np.abs(wide), np.abs(a), np.abs(b), sx, sy)
+    out = np.where(_without_doubt(op, a, b, total(sx), total(sy)), 0.0, np.where(np.isnan(out), np.inf, out))
+    return rounded(op, wide, result, out)
+
+
+def _arithmetic(op: str, wide: Array, a: Array, b: Array, sx: Array, sy: Array) -> Array:
+    """What the operands' errors do to a sum, a product or a quotient, by magnitudes."""
     if op in ("add", "sub"):
-        return rounded(op, wide, result, sx + sy)
+        return sx + sy
     if op == "mul":
-        out = times(np.abs(a), sy) + times(np.abs(b), sx)
+        out = times(a, sy) + times(b, sx)
         out[0] += times(total(sx), total(sy))
-        return rounded(op, wide, result, out)
-    return rounded(op, wide, result, _quotient(wide, b, sx, sy))
+        return out
+    room = b - total(sy)
+    shared, own = (sx + times(wide, sy)) / np.where(room > 0, room, 1.0)
+    return np.stack([np.where(room > 0, shared, np.inf), own])  # else zero is among what the divisor may be, so both signs are
+
+
+def _without_doubt(op: str, a: Array, b: Array, tx: Array, ty: Array) -> Array:
+    """Where an operand is NaN or infinite, and so is the result (or 0, of a division), whatever else roundings do."""
+    known = np.isfinite(tx) & np.isfinite(ty)
+    none, x_infinite, y_infinite = np.isnan(a) | np.isnan(b), np.isinf(a), np.isinf(b)
+    if op in ("mul", "div"):
+        x_infinite &= np.abs(b) > ty
+    if op == "mul":
+        y_infinite &= np.abs(a) > tx
+    return known & (none | x_infinite | y_infinite)
 
 
 def times(x: Array, spread: Array) -> Array:
     """A product in which nothing times an infinity is nothing."""
     return np.where((spread == 0) | (x == 0), 0.0, x * spread)
-
-
-def _quotient(wide: Array, b: Array, sx: Array, sy: Array) -> Array:
-    room = np.abs(b) - total(sy)
-    out = (sx + times(np.abs(wide), sy)) / np.where(room > 0, room, 1.0)
-    shared = np.where(np.isinf(b) & np.isfinite(total(sx)), 0.0, out[0])
-    return np.stack([np.where(room > 0, shared, np.inf), out[1]])  # else zero is among what the divisor may be, so both signs are
 
 
 def _extreme(op: str, a: Array, b: Array, sx: Array, sy: Array) -> Array:
