@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
 
-from tile_eg.compiler import InternalError, expected, lower
+from tile_eg.compiler import InternalError, Lowered, expected, lower
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
-from tile_eg.inputs import draw
+from tile_eg.inputs import USUAL, drawn_sets
 from tile_eg.ir.reference_bounds import Expected
 from tile_eg.report.compare import Comparison, compare
 
@@ -23,13 +24,13 @@ LIMITS = (
 )
 """What a legal kernel may be refused for, with a place and a way out."""
 LOOSE, SMALL = 0.2, 0.05
-"""A bound says little that is larger than this part of what an output's values usually are, or of `SMALL` where those are smaller."""
+"""A bound says little that is larger than this part of an output's usual values, or of `SMALL` where those are smaller."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """kind: good, limit (a TileError that is true), blurred (as good, but the bounds of most elements of an output say little), or
-    a fault."""
+    """kind: good, limit (a TileError that is true), blurred (good, but most elements of an output might be almost anything), or a
+    fault."""
 
     kind: str
     what: str = ""
@@ -37,7 +38,7 @@ class Outcome:
 
 
 def outcome(text: str) -> Outcome:
-    """Compiles a kernel, runs it in the simulator and compares it with its sequential meaning."""
+    """Compiles a kernel, runs it in the simulator and compares it with its sequential meaning, on every set of inputs."""
     start = perf_counter()
     try:
         kernel = load_text(text, "fuzz.tile").instantiate()
@@ -48,18 +49,23 @@ def outcome(text: str) -> Outcome:
     except InternalError as e:
         return Outcome("internal error", str(e), perf_counter() - start)
     seconds = perf_counter() - start
-    arrays = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
-    want = expected(kernel, arrays)
+    kinds = [_on_inputs(lowered, d.arrays) for d in drawn_sets(kernel, USUAL, seed=1)]
+    return replace(next((o for o in kinds if o.kind not in ("good", "blurred")), kinds[0]), seconds=seconds)
+
+
+def _on_inputs(lowered: Lowered, arrays: Mapping[str, np.ndarray]) -> Outcome:
+    """What becomes of one set of inputs."""
+    want = expected(lowered.kernel, arrays)
     try:
-        run = lowered.run(arrays, strict=False)
+        run = lowered.run(arrays, strict=False).as_meant(lowered.kernel, arrays)
     except InternalError as e:
-        return Outcome("simulator", str(e), seconds)
+        return Outcome("simulator", str(e))
     if run.findings:
-        return Outcome("finding", "\n".join(map(str, run.findings)), seconds)
+        return Outcome("finding", "\n".join(map(str, run.findings)))
     wrong = [c for c in compare(run.outputs, want) if not c.good]
     if wrong:
-        return Outcome("wrong numbers", "; ".join(map(_said, wrong)), seconds)
-    return Outcome("blurred" if any(map(blurred, want.values())) else "good", "", seconds)
+        return Outcome("wrong numbers", "; ".join(map(_said, wrong)))
+    return Outcome("blurred" if any(map(blurred, want.values())) else "good")
 
 
 def _said(c: Comparison) -> str:
