@@ -149,7 +149,7 @@ class CompiledKernel:
         return give_back(outputs, any(map(is_torch, values.values())))
 
     def _whole(self, t: Tensor, run: Run) -> np.ndarray:
-        """A tensor that is given back. TileError where the kernel does not write all of it: the rest would be nobody's numbers."""
+        """A tensor that is given back. TileError where the kernel does not write all of it: the rest would be no result."""
         if t.name in run.unwritten:
             raise TileError(run.unwritten_text(t.name), t.span, help=f"store to all of {t.name}, or declare it no larger")
         return run[t.name]

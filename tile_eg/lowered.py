@@ -11,7 +11,7 @@ from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
-from tile_eg.planned import InternalError, Planned, Run, plan_schedule, stage
+from tile_eg.planned import InternalError, Planned, Run, plan_schedule
 from tile_eg.report.decisions import summary
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
@@ -71,10 +71,9 @@ class Lowered(Planned):
     @cached_property
     def spec(self) -> Text:
         """How `tile-eg simulate` launches the kernel's text, with the kernel's meaning, so that it can compare."""
-        from tile_eg.emit.spec_text import spec_text
+        from tile_eg.frontend.meaning_text import meaning_text
 
-        with stage("write the spec"):
-            return Text(spec_text(self.program, self.kernel))
+        return self.spec_with(meaning_text(self.kernel))
 
     @cached_property
     def source(self) -> Text:

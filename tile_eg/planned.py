@@ -113,7 +113,7 @@ class Run:
         left = {name: mask & ~meant[name] for name, mask in self.unwritten.items()}
         for name, mask in left.items():
             self.outputs[name][mask] = nothing(self.outputs[name].dtype)
-        line = next(f.line for f in self.findings if f.kind == "unwritten")
+        line = next((f.line for f in self.findings if f.kind == "unwritten"), 0)
         ours = unwritten_findings({name: mask & meant[name] for name, mask in self.unwritten.items()}, line)
         others = [f for f in self.findings if f.kind != "unwritten"]
         return replace(self, findings=(*others, *ours), unwritten={name: mask for name, mask in left.items() if mask.any()})
@@ -150,10 +150,14 @@ class Planned:
     @cached_property
     def spec(self) -> Text:
         """How `tile-eg simulate` launches the kernel's text: blocks, arguments, workspace, as TOML."""
+        return self.spec_with("")
+
+    def spec_with(self, meaning: str) -> Text:
+        """The spec with this `.tile` text as the kernel's meaning, with which outputs are then compared."""
         from tile_eg.emit.spec_text import spec_text
 
         with stage("write the spec"):
-            return Text(spec_text(self.program))
+            return Text(spec_text(self.program, meaning))
 
     @cached_property
     def timeline(self) -> Timeline:

@@ -48,7 +48,10 @@ SIZES: dict[str, dict[str, int]] = {
     "flash_attention_causal": ATTENTION,
     "flash_attention_rows": ATTENTION,
 }
-VECTOR = r"Add|Adds|Sub|Mul|Muls|MulAddDst|Axpy|Div|Exp|Ln|Sqrt|Max|Maxs|Min|Mins|Relu|Abs|Cast|Duplicate|Select|(?:Block|Whole)Reduce\w+"
+VECTOR = (
+    "Add|Adds|Sub|Mul|Muls|MulAddDst|Axpy|Div|Exp|Ln|Sqrt|Max|Maxs|Min|Mins|Relu|Abs|Cast|Duplicate|Select|"
+    r"(?:Block|Whole)Reduce\w+"
+)
 STATEMENT = re.compile(rf"^(?P<indent> +)AscendC::(?P<name>{VECTOR}|Mmad)\((?P<args>.*?)\);", re.M | re.S)
 CHANGED = "changed"  # the tensor with the number of the mutant that is to run
 

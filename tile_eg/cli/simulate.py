@@ -13,6 +13,7 @@ import typer
 from tile_eg.chips.loader import load_chip
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import show
+from tile_eg.cli.spec_runs import simulated, spec_runs
 from tile_eg.errors import TileError
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def simulate_file(
         Path | None, typer.Option(metavar="SPEC", help="The arguments (TOML); a file with a main needs none.")
     ] = None,
     chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
+    inputs: Annotated[str | None, typer.Option(metavar="SET,...", help="What is drawn, in place of the spec's inputs.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, metavar="NUMBER", help="From which it follows.")] = None,
     define: Define = None,
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the timeline as a Chrome trace.")] = None,
     time: Annotated[bool, typer.Option(help="Say how long it would take (needs memory for every instruction).")] = True,
@@ -49,7 +52,6 @@ def simulate_file(
     """
     from tile_eg.report.simulated import SimulatedReport
     from tile_eg.simulator.asc_file import AscFile
-    from tile_eg.simulator.kernel_run import compare
     from tile_eg.simulator.spec import read_spec
 
     text = AscFile(file, sources.read_text(file, ASCEND_C))
@@ -57,9 +59,14 @@ def simulate_file(
     spec = read_spec(args) if args else None
     if spec is None and not text.has_main:
         raise TileError(f"'{file}' has no main: --args says what to launch it with", help="docs/simulator.md shows a spec")
-    done = _run(text, spec, how)
+    if spec and args:
+        runs = spec_runs(spec, args, inputs, seed)
+        done, compared = simulated(runs, lambda spec, first: _run(text, spec, how if first else replace(how, trace=False)))
+    elif inputs is not None or seed is not None:
+        raise TileError("--inputs and --seed draw for a spec (--args); a file with a main makes its own inputs")
+    else:
+        done, compared = _run(text, None, how), {}
     launches, untimed = _timed(text, spec, how, done, chip)
-    compared = compare(spec, done) if spec else []
     report = SimulatedReport(str(file), text.source, done, _names(spec), compared, launches, untimed)
     if spec:
         _save(spec, done.outputs)

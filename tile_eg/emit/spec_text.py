@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from tile_eg.emit.host import launch_blocks, workspace_bytes
 from tile_eg.emit.names import kernel_symbol
+from tile_eg.inputs import USUAL
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Program
 
 
-def spec_text(p: Program) -> str:
-    """Blocks, kernel type and arguments; inputs are random numbers, which `file = "x.npy"` replaces."""
+def spec_text(p: Program, meaning: str = "") -> str:
+    """Blocks, kernel type, arguments, and what the kernel means: `.tile` text, from which inputs and expected outputs follow.
+
+    Without a meaning inputs are random numbers, and nothing is expected of outputs.
+    """
     head = f'''\
 # Launches kernel {p.name} as it was written for {p.chip}: tile-eg simulate KERNEL.asc --args THIS
 kernel = "{kernel_symbol(p)}"
@@ -17,15 +21,25 @@ type = "{p.kernel_type}"
 blocks = {launch_blocks(p)}
 auto_sync = false  # the text holds every flag that it needs
 '''
-    tensors = (_tensor(t, seed, t.name in p.added_to) for seed, t in enumerate(p.tensors))
-    return "\n".join([head, *tensors, f'[[arguments]]\nname = "workspace"\nbytes = {workspace_bytes(p)}\n'])
+    tensors = (_tensor(t, seed, t.name in p.added_to, bool(meaning)) for seed, t in enumerate(p.tensors))
+    workspace = f'[[arguments]]\nname = "workspace"\nbytes = {workspace_bytes(p)}\n'
+    return "\n".join([head + _meaning(meaning), *tensors, workspace])
 
 
-def _tensor(t: Tensor, seed: int, added_to: bool) -> str:
+def _meaning(text: str) -> str:
+    if not text:
+        return '# no meaning: outputs are compared with nothing, but where one has expect = "C.npy"\n'
+    sets = ", ".join(f'"{name}"' for name in USUAL)
+    return f"inputs = [{sets}]  # drawn for tensors without a file, a run for each\nseed = 0\nmeaning = '''\n{text}'''\n"
+
+
+def _tensor(t: Tensor, seed: int, added_to: bool, drawn: bool) -> str:
     shape = ", ".join(map(str, t.shape))
     lines = ["[[arguments]]", f'name = "{t.name}"', f"shape = [{shape}]", f'dtype = "{t.dtype}"']
     if t.output:
         lines += ["output = true", *(['generator = "zeros"  # blocks add to it'] if added_to else [])]
+    elif drawn:
+        lines += [f'# drawn, or: file = "{t.name}.npy"']
     else:
         lines += [f'generator = "uniform"  # or: file = "{t.name}.npy"', f"seed = {seed}"]
     return "\n".join(lines) + "\n"

@@ -1,6 +1,6 @@
 """How closely a kernel's numbers are determined by its source: the roundings that may go either way, in numbers.
 
-A half step (u) is the largest relative error of one rounding to nearest: 2**-24 for f32, 2**-11 for f16, 2**-8 for bf16. A schedule
+A half step is the largest relative error of one rounding to nearest: 2**-24 for f32, 2**-11 for f16, 2**-8 for bf16. A schedule
 may compute an operation by another sequence than the source names (`a / b` as `a * (1 / b)`), whose results are some half steps
 apart: `HALF_STEPS`. `tests/rules/test_laws.py` holds the rules to the same numbers.
 """
@@ -23,9 +23,9 @@ FUNCTION_HALF_STEPS = 8
 place). The simulator's are the nearest number."""
 
 CONFIDENCE = 4.0
-"""n independent errors that are e at most each add up to less than CONFIDENCE * sqrt(n) * e: 6.9 standard deviations of errors that
-are uniform within their bounds (Hoeffding's inequality; N. Higham and T. Mary, A New Approach to Probabilistic Rounding Error
-Analysis, SIAM J. Sci. Comput. 41, 2019)."""
+"""n independent errors of at most e each add up to less than CONFIDENCE * sqrt(n) * e, or to n * e if that is less. Of errors
+that are uniform within their bounds these are 6.9 standard deviations; of any others the odds are 1500 to 1 (Hoeffding's inequality;
+N. Higham and T. Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019)."""
 SIDES = 2
 """The reference and the kernel may each be as far from the exact result as the roundings allow, and on opposite sides."""
 

@@ -1,7 +1,7 @@
-"""The sequential meaning with bounds: for every element of an output, how far roundings may take another right computation from it.
+"""The sequential meaning with bounds: for every element of an output, how far roundings may take another right result from it.
 
-Beside its data each tile carries a spread (`rounding`), each operation says what becomes of it. The bounds follow the roundings that
-the source asks for: an output in f32 beside a buffer in bf16 that it does not depend on has the bounds of f32.
+Beside its data each tile carries a spread (`rounding`), and each operation says what becomes of it. The bounds follow the
+roundings that the source asks for: an output in f32 beside a buffer in bf16 that it does not depend on has the bounds of f32.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def _factors(x: object) -> Iterator[float]:
 
 
 class BoundedBlock(Block):
-    """Runs one block with spreads. `spreads` are those of the outputs; inputs have none. `sizes` are the sums of the magnitudes of
-    what has been added atomically."""
+    """Runs one block with spreads. `spreads` are those of the outputs; inputs have none. `sizes` are the sums of the magnitudes
+    that have been added atomically."""
 
     def __init__(self, tensors: dict[str, Array], spreads: dict[str, Array], sizes: dict[str, Array], scales: Scales) -> None:
         super().__init__(tensors)
@@ -153,9 +153,10 @@ class BoundedBlock(Block):
         """What a 16-bit operand loses where it becomes subnormal when it is scaled."""
         if x.dtype.itemsize != 2 or self.scales.least == 1.0:
             return 0.0
-        info = ac.SMALLEST_HALF_STEP[x.dtype.name]
-        size = np.abs(x.astype(np.float64))
-        lost = np.where((size > 0) & (size * self.scales.least < info / ac.HALF_STEP[x.dtype.name]), info / self.scales.least, 0.0)
+        least = ac.SMALLEST_HALF_STEP[x.dtype.name]
+        scaled = np.abs(x.astype(np.float64)) * self.scales.least
+        subnormal = (scaled > 0) & (scaled < least / ac.HALF_STEP[x.dtype.name])
+        lost = np.where(subnormal, least / self.scales.least, 0.0)
         return np.stack([lost, np.zeros_like(lost)])
 
 

@@ -1,10 +1,10 @@
 """Running error analysis: how far the result of an operation may lie from what was computed, from how far its operands may.
 
-A *spread* goes with an array of shape s: an array of shape (2, *s) of absolute bounds. `spread[0]` is what elements may have in
-common (all off to the same side), `spread[1]` what is each element's own, as the roundings of different numbers are; together they
-bound |other computation - this one|. Only sums of many elements tell the two apart: own errors partly cancel (`CONFIDENCE`).
-Infinite: the roundings decide over the number altogether. Bounds are of first order where derivatives are not evaluated at both
-ends. Source: N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed. 2002, sections 3.1 and 3.3 (running error analysis).
+A *spread* goes with an array of shape s: an array of shape (2, *s) of bounds on |exact result - this one|, whose sum counts.
+`spread[0]` is what elements may have in common (all off to the same side), `spread[1]` what is each element's own, as the
+roundings of different numbers are. Only sums of many elements tell the two apart: own errors partly cancel (`CONFIDENCE`). An
+infinite spread: roundings alone decide over the number. Source: N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.
+2002, sections 3.1 and 3.3 (running error analysis).
 """
 
 from __future__ import annotations

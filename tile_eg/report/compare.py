@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,10 +17,10 @@ if TYPE_CHECKING:
 class Comparison:
     """One output against what it should be.
 
-    `error`, `allowed`, `got` and `want` are of the element `where` the error is largest for what is allowed there: absolute numbers, in
-    the output's own unit; an error is infinite where only one of `got` and `want` is a number, or they are different infinities.
-    Of the output's `size` elements `wrong` have a larger error than is allowed, `nan` are NaN in both, `unbounded` are not compared:
-    roundings that the kernel itself asks for decide over them altogether (1 / (a - b) of close numbers).
+    `error`, `allowed`, `got` and `want` are of the element `where` the error is largest for what is allowed there: absolute
+    numbers, in the output's own unit; an error is infinite where only one of `got` and `want` is a number, or they are different
+    infinities. Of the output's `size` elements `wrong` have a larger error than is allowed, `nan` are NaN in both, `unbounded`
+    are not compared: roundings that the kernel itself asks for decide over their values (1 / (a - b) of close numbers).
     """
 
     name: str
@@ -37,6 +38,28 @@ class Comparison:
     def good(self) -> bool:
         return not self.wrong
 
+    @property
+    def notes(self) -> list[str]:
+        """What the largest error does not say: elements that have no number to compare."""
+        said = (self.nan, "NaN, and should be"), (self.unbounded, "not compared: roundings alone decide over their values")
+        return [f"{self._elements(n)} {words}" for n, words in said if n]
+
+    def _elements(self, n: int) -> str:
+        return f"{n} of {self.size} elements {'is' if n == 1 else 'are'}"
+
+    @property
+    def words(self) -> str:
+        """The comparison in a line."""
+        place = f"{self.name}[{', '.join(map(str, self.where))}]"
+        what = f"off by {self.error:.3g}" if isfinite(self.error) else f"{self.got:g}"
+        worst = f"{place} is {what}, where {self.want:.6g} is meant and {self.allowed:.3g} allowed" if self.error else "no error"
+        return "; ".join([worst, *([f"{self.wrong} of {self.size} elements wrong"] if self.wrong else []), *self.notes])
+
+    def data(self) -> dict[str, Any]:
+        """Plain values for JSON, which has neither infinity nor NaN: they are null."""
+        numbers = {k: v if isfinite(v) else None for k, v in asdict(self).items() if isinstance(v, float)}
+        return {**asdict(self), **numbers, "where": list(self.where), "good": self.good}
+
 
 def compare(got: Mapping[str, np.ndarray], want: Mapping[str, Expected]) -> list[Comparison]:
     """Every output against what it should be; arrays by tensor name, in the tensors' shapes."""
@@ -51,9 +74,10 @@ def _compare(name: str, array: np.ndarray, expected: Expected) -> Comparison:
     error = np.where(bounded, absolute_error(got, want), 0.0)
     excess = _excess(error, expected.allowed)
     worst = np.unravel_index(int(np.argmax(excess)), excess.shape) if excess.size else ()
-    there = (float(x[worst]) if excess.size else 0.0 for x in (error, expected.allowed, got, want))
-    counts = (int(np.sum(x)) for x in (excess > 1, np.isnan(got) & np.isnan(want), ~bounded))
-    return Comparison(name, *there, tuple(int(i) for i in worst), excess.size, *counts)
+    off, allowed, is_, meant = (float(x[worst]) if excess.size else 0.0 for x in (error, expected.allowed, got, want))
+    wrong, nan, unbounded = (int(np.sum(x)) for x in (excess > 1, np.isnan(got) & np.isnan(want), ~bounded))
+    where = tuple(int(i) for i in worst)
+    return Comparison(name, off, allowed, is_, meant, where, excess.size, wrong, nan, unbounded)
 
 
 def absolute_error(got: np.ndarray, want: np.ndarray) -> np.ndarray:

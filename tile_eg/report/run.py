@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -20,7 +20,8 @@ from tile_eg.simulator.findings import Counts, Finding
 class RunReport:
     """`ascend_c` and `source` are the texts that findings point into.
 
-    `comparisons` is None where there was no meaning to compare with: a program that was written by hand.
+    `comparisons` are those of each set of inputs, by its name; None where there was no meaning to compare with: a program that
+    was written by hand. `unwritten` tells what the kernel itself leaves unwritten of its outputs.
     """
 
     program: Program
@@ -28,18 +29,28 @@ class RunReport:
     memory: MemoryMap
     findings: Sequence[Finding]
     counts: Counts
-    comparisons: Sequence[Comparison] | None
+    comparisons: Mapping[str, Sequence[Comparison]] | None
     ascend_c: str
     source: str = ""
+    unwritten: Sequence[str] = ()
 
     @property
     def good(self) -> bool:
-        return not self.findings and all(c.good for c in self.comparisons or ())
+        return self.ours_good and not self.unwritten
+
+    @property
+    def ours_good(self) -> bool:
+        """Whether the text does what the kernel means, be that good or not."""
+        return not self.findings and all(c.good for _, c in self._compared())
+
+    def _compared(self) -> list[tuple[str, Comparison]]:
+        """Every comparison with the name of its inputs."""
+        return [(name, c) for name, compared in (self.comparisons or {}).items() for c in compared]
 
     def __str__(self) -> str:
         findings = [finding_text(f, self.ascend_c, self.source) for f in self.findings]
         cost = [self.cost.headline(), self.cost.pipes(), self._moved()]
-        return "\n\n".join(filter(None, [self._head(), *findings, self._errors(), *cost, str(self.memory)]))
+        return "\n\n".join(filter(None, [self._head(), *self.unwritten, *findings, self._errors(), *cost, str(self.memory)]))
 
     def _moved(self) -> str:
         """What the simulator counted on each path, of all blocks."""
@@ -55,14 +66,17 @@ class RunReport:
             return f"BAD, {len(self.findings)} finding{'s' * (len(self.findings) != 1)}"
         if self.comparisons is None:
             return "good, but compared with nothing (a program has no other meaning than its own)"
-        return "good" if self.good else "BAD, the numbers differ from the kernel's meaning"
+        if not self.ours_good:
+            return "BAD, the numbers differ from the kernel's meaning"
+        return "BAD, the kernel does not write all of its outputs" if self.unwritten else "good"
 
     def _errors(self) -> str:
         if self.comparisons is None:
             return ""
-        heads = ("output", "largest error", "allowed there", "of the value", "at", "verdict")
-        rows = [(c.name, *_numbers(c), _place(c), _word(c)) for c in self.comparisons]
-        return "\n".join([table(rows, heads, right=(1, 2, 3)), *(note for c in self.comparisons for note in _notes(c))])
+        heads = ("output", "inputs", "largest error", "allowed there", "of the value", "at", "verdict")
+        rows = [(c.name, name, *_numbers(c), _place(c), _word(c)) for name, c in self._compared()]
+        notes = [f"{c.name}, {name} inputs: {note}" for name, c in self._compared() for note in c.notes]
+        return "\n".join([table(rows, heads, right=(2, 3, 4)), *notes])
 
     def data(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
@@ -71,7 +85,8 @@ class RunReport:
             "chip": self.program.chip,
             "kernel_type": self.program.kernel_type,
             "good": self.good,
-            "outputs": None if self.comparisons is None else [_comparison(c) for c in self.comparisons],
+            "outputs": None if self.comparisons is None else [{"inputs": name, **c.data()} for name, c in self._compared()],
+            "unwritten": list(self.unwritten),
             "findings": [str(f) for f in self.findings],
             "cost": self.cost.data(),
             "moved_bytes": {path: n for path, n in self.counts.bytes.items() if "->" in path},
@@ -81,7 +96,9 @@ class RunReport:
 
 
 def _word(c: Comparison) -> str:
-    return "good" if c.good else f"BAD, {c.wrong} of {c.size} elements"
+    if c.wrong:
+        return f"BAD, {c.wrong} of {c.size} elements"
+    return "not compared" if c.size and c.unbounded == c.size else "good"
 
 
 def _numbers(c: Comparison) -> tuple[str, str, str]:
@@ -93,21 +110,3 @@ def _numbers(c: Comparison) -> tuple[str, str, str]:
 
 def _place(c: Comparison) -> str:
     return f"{c.name}[{', '.join(map(str, c.where))}]" if c.error else "everywhere"
-
-
-def _notes(c: Comparison) -> Iterator[str]:
-    """What the table does not say: elements that have no number to compare."""
-    if c.nan:
-        yield f"{c.name}: {_elements(c.nan, c.size)} NaN, and should be"
-    if c.unbounded:
-        yield f"{c.name}: {_elements(c.unbounded, c.size)} not compared: roundings decide over their values altogether"
-
-
-def _elements(n: int, size: int) -> str:
-    return f"{n} of {size} elements {'is' if n == 1 else 'are'}"
-
-
-def _comparison(c: Comparison) -> dict[str, Any]:
-    """JSON has no infinity and no NaN: they are null."""
-    numbers = {k: v if isfinite(v) else None for k, v in asdict(c).items() if isinstance(v, float)}
-    return {**asdict(c), **numbers, "where": list(c.where), "good": c.good}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,15 +15,27 @@ from tile_eg.ir.kernel import Span
 from tile_eg.report.cost import Cost
 from tile_eg.report.text import indent
 from tile_eg.simulator.findings import Finding, Simulation
-from tile_eg.simulator.kernel_run import Comparison
 from tile_eg.timeline.launches import RanLaunch
 from tile_eg.timeline.trace import launches_trace
 
 
+class Compared(Protocol):
+    """An output against what it should be."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def good(self) -> bool: ...
+    @property
+    def words(self) -> str: ...
+    def data(self) -> dict[str, Any]: ...
+
+
 @dataclass(frozen=True)
 class SimulatedReport:
-    """The views of one run of a file, as text and as plain data for JSON.
+    """The views of the runs of a file, as text and as plain data for JSON.
 
+    `comparisons` are those of each set of inputs, by its name, which is empty where there is one run on what the spec gives.
     `launches` say when everything happened; where that is not known, `untimed` says why.
     """
 
@@ -31,16 +43,26 @@ class SimulatedReport:
     source: str
     done: Simulation
     names: Sequence[str]
-    comparisons: Sequence[Comparison]
+    comparisons: Mapping[str, Sequence[Compared]]
     launches: Sequence[RanLaunch] = ()
     untimed: str = ""
 
     @property
     def good(self) -> bool:
-        return self.done.ok and not self.done.returned and all(c.good for c in self.comparisons)
+        return self.done.ok and not self.done.returned and all(c.good for _, c in self._comparisons())
+
+    @property
+    def not_compared(self) -> list[str]:
+        """The outputs of which nothing says what they should be."""
+        compared = {c.name for _, c in self._comparisons()}
+        return [name for name in self.names if name not in compared]
+
+    def _comparisons(self) -> list[tuple[str, Compared]]:
+        return [(inputs, c) for inputs, compared in self.comparisons.items() for c in compared]
 
     def __str__(self) -> str:
-        parts = [self.done.printed.rstrip(), *map(self._output, self.names, self.done.outputs), *map(_compared, self.comparisons)]
+        parts = [self.done.printed.rstrip(), *map(self._output, self.names, self.done.outputs)]
+        parts += [_compared(inputs, c) for inputs, c in self._comparisons()]
         parts += [self._finding(f) for f in self.done.findings]
         parts += [_table("instructions", self.done.counts.instructions, ""), _table("moved", self.done.counts.bytes, " B")]
         parts += [_launch_text(launch) for launch in self.launches]
@@ -48,7 +70,8 @@ class SimulatedReport:
         if self.done.returned:
             parts.append(f"main returned {self.done.returned}")
         found = len(self.done.findings)
-        parts.append(f"{self.file}: {'good' if self.good else 'BAD'}, {found} finding{'s' * (found != 1)}")
+        nothing = f"; compared with nothing: {', '.join(self.not_compared)}" if self.not_compared else ""
+        parts.append(f"{self.file}: {'good' if self.good else 'BAD'}, {found} finding{'s' * (found != 1)}{nothing}")
         return "\n".join(p for p in parts if p)
 
     def _output(self, name: str, array: np.ndarray) -> str:
@@ -86,7 +109,8 @@ class SimulatedReport:
         return {
             "good": self.good,
             "outputs": outputs,
-            "comparisons": [{**asdict(c), "good": c.good} for c in self.comparisons],
+            "comparisons": [{"inputs": inputs, **c.data()} for inputs, c in self._comparisons()],
+            "not_compared": self.not_compared,
             "findings": [asdict(f) for f in self.done.findings],
             "instructions": self.done.counts.instructions,
             "bytes": self.done.counts.bytes,
@@ -157,9 +181,8 @@ def _summary(array: np.ndarray) -> str:
     return text + (f", {n['not_finite']} not finite" if n["not_finite"] else "")
 
 
-def _compared(comparison: Comparison) -> str:
-    verdict = "good" if comparison.good else "BAD"
-    return f"{comparison.name}: {verdict}, error {comparison.error:.3g} (tolerance {comparison.tolerance:g})"
+def _compared(inputs: str, c: Compared) -> str:
+    return f"{c.name}{f', {inputs} inputs' if inputs else ''}: {'good' if c.good else 'BAD'}, {c.words}"
 
 
 def _table(title: str, counts: dict[str, int], unit: str) -> str:

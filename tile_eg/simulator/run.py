@@ -170,4 +170,4 @@ def parse(
 def _elements(grains: np.ndarray, like: np.ndarray) -> np.ndarray:
     """A mask of an array's shape from one of its bytes, two at a time: an element is meant where any of its bytes is."""
     each = np.repeat(grains.astype(bool), GRAIN)[: like.nbytes]
-    return each.reshape(-1, like.itemsize).any(axis=1).reshape(like.shape)
+    return np.asarray(each.reshape(-1, like.itemsize).any(axis=1)).reshape(like.shape)

@@ -3,6 +3,9 @@
 kernel = "add"            # where the file has several; with template arguments, if it is a template: "add<float, 64>"
 blocks = 8                # as the host counts them
 type = "AIV_ONLY"         # where the file does not say it
+meaning = "kernel ..."    # a kernel as `.tile` text: its inputs are drawn where they have no file, its outputs are compared
+inputs = ["uniform"]      # what is drawn: a run for each of uniform, wide, nan (default: uniform and wide)
+seed = 0                  # from which it follows
 [defines]                 # macros
 [[arguments]]             # in the kernel's order; one of:
 shape = [8, 2048]         #   a tensor: with `file` (.npy), or `generator`: uniform (`low`, `high`), normal, zeros, arange; `seed`
@@ -17,7 +20,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,7 @@ from tile_eg.simulator.launches import TYPES
 
 DTYPES = ("f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
 GENERATORS = ("uniform", "normal", "zeros", "arange")
-TOP = ("kernel", "blocks", "type", "defines", "arguments", "auto_sync")
+TOP = ("kernel", "blocks", "type", "defines", "arguments", "auto_sync", "meaning", "inputs", "seed")
 KEYS = ("name", "shape", "dtype", "file", "generator", "seed", "low", "high", "output", "expect", "tolerance", "save", "value",
         "fields", "bytes")  # fmt: skip
 _KINDS = {
@@ -42,11 +45,15 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Argument:
-    """A tensor (`array`), a workspace (`bytes`), or a scalar or structure (`text`, as C++ writes it)."""
+    """A tensor (`array`), a workspace (`bytes`), or a scalar or structure (`text`, as C++ writes it).
+
+    A tensor that is `drawn` has an array of zeros until it gets another one.
+    """
 
     name: str
     array: np.ndarray | None = None
     given: bool = False
+    drawn: bool = False
     output: bool = False
     expect: np.ndarray | None = None
     tolerance: float = 1e-3
@@ -57,7 +64,10 @@ class Argument:
 
 @dataclass(frozen=True)
 class Spec:
-    """How to launch one kernel of a file. `kernel` and `type` are empty where the spec leaves them to the file."""
+    """How to launch one kernel of a file. `kernel` and `type` are empty where the spec leaves them to the file.
+
+    `meaning` is `.tile` text or empty; `inputs` are names of drawn sets, as they are written.
+    """
 
     arguments: tuple[Argument, ...]
     kernel: str = ""
@@ -65,6 +75,14 @@ class Spec:
     blocks: int = 1
     auto_sync: bool = True
     defines: Mapping[str, str] = field(default_factory=dict)
+    meaning: str = ""
+    inputs: tuple[str, ...] = ()
+    seed: int = 0
+
+    def with_arrays(self, arrays: Mapping[str, np.ndarray]) -> Spec:
+        """The spec with these arrays, by name, for the tensors that are drawn."""
+        filled = (replace(a, array=arrays[a.name], given=True) if a.drawn else a for a in self.arguments)
+        return replace(self, arguments=tuple(filled))
 
 
 def read_spec(path: Path) -> Spec:
@@ -99,9 +117,28 @@ def _spec(data: Mapping[str, Any], path: Path) -> Spec:
         raise TileError(f"'{path}': `blocks` is a whole number of at least 1, and {blocks!r} is given")
     if type_ and type_ not in TYPES:
         raise TileError(f"'{path}': unknown kernel type {type_!r}", help=f"one of {', '.join(TYPES)}")
-    arguments = tuple(_argument(a, i, path) for i, a in enumerate(given))
+    meaning = _text(data, "meaning", f"'{path}'")
+    arguments = tuple(_argument(a, i, path, bool(meaning)) for i, a in enumerate(given))
     defines = {k: str(v) for k, v in data.get("defines", {}).items()}
-    return Spec(arguments, str(data.get("kernel", "")), type_, blocks, bool(data.get("auto_sync", True)), defines)
+    drawn = meaning, _sets(data, f"'{path}'"), _size(data.get("seed", 0), "seed", f"'{path}'")
+    return Spec(arguments, str(data.get("kernel", "")), type_, blocks, bool(data.get("auto_sync", True)), defines, *drawn)
+
+
+def _text(data: Mapping[str, Any], key: str, where: str) -> str:
+    if not isinstance(data.get(key, ""), str):
+        raise TileError(f"{where}: `{key}` is text, and {data[key]!r} is given")
+    return str(data.get(key, ""))
+
+
+def _sets(data: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    names = data.get("inputs", [])
+    if not isinstance(names, list) or not all(isinstance(n, str) for n in names):
+        example = 'for example: inputs = ["uniform", "wide"]'
+        raise TileError(f"{where}: `inputs` is a list of names, and {names!r} is given", help=example)
+    if names and "meaning" not in data:
+        one = 'generator = "uniform" draws one tensor'
+        raise TileError(f"{where}: `inputs` are drawn for the kernel of a `meaning`, and there is none", help=one)
+    return tuple(names)
 
 
 def _known(table: Mapping[str, Any], keys: tuple[str, ...], where: str) -> None:
@@ -114,7 +151,7 @@ def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _argument(data: Mapping[str, Any], index: int, path: Path) -> Argument:
+def _argument(data: Mapping[str, Any], index: int, path: Path, drawn: bool) -> Argument:
     name = str(data.get("name", f"argument {index + 1}"))
     where = f"'{path}', {name}"
     _known(data, KEYS, where)
@@ -127,7 +164,7 @@ def _argument(data: Mapping[str, Any], index: int, path: Path) -> Argument:
         return Argument(name, text=_structure(data["fields"], where))
     if "bytes" in data:
         return Argument(name, bytes=_size(data["bytes"], "bytes", where))
-    return _tensor(data, name, where, path.parent)
+    return _tensor(data, name, where, path.parent, drawn)
 
 
 def _size(value: object, key: str, where: str) -> int:
@@ -152,7 +189,7 @@ def _structure(fields: object, where: str) -> str:
     return "{" + ", ".join(f".{k} = {_literal(v, where)}" for k, v in fields.items()) + "}"
 
 
-def _tensor(data: Mapping[str, Any], name: str, where: str, folder: Path) -> Argument:
+def _tensor(data: Mapping[str, Any], name: str, where: str, folder: Path, drawn: bool) -> Argument:
     output = bool(data.get("output", False))
     if "file" in data:
         array = load(folder / str(data["file"]), where)
@@ -162,11 +199,12 @@ def _tensor(data: Mapping[str, Any], name: str, where: str, folder: Path) -> Arg
     expect = load(folder / str(data["expect"]), where) if "expect" in data else None
     save = folder / str(data["save"]) if "save" in data else None
     given = "file" in data or "generator" in data
-    if not output and not given:
+    drawn = drawn and not output and not given
+    if not output and not given and not drawn:
         raise TileError(f"{where}: an input needs `file` or `generator`", help="an output has `output = true`")
     if expect is not None and expect.shape != array.shape:
         raise TileError(f"{where}: `expect` has the shape {list(expect.shape)}, and the tensor {list(array.shape)}")
-    return Argument(name, array, given, output, expect, float(data.get("tolerance", 1e-3)), save)
+    return Argument(name, array, given, drawn, output, expect, float(data.get("tolerance", 1e-3)), save)
 
 
 def load(path: Path, where: str) -> np.ndarray:

@@ -11,7 +11,7 @@ from tile_eg.simulator.findings import Finding, Simulation
 
 
 def blamed(done: Simulation, names: Sequence[str], line: int) -> Simulation:
-    """The run with a finding, at the kernel's line, for each output that it leaves unwritten in part; `names` are the outputs'."""
+    """The run with a finding, at the kernel's line, for each output that it does not write whole; `names` are the outputs'."""
     masks = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
     return replace(done, findings=(*done.findings, *unwritten_findings(masks, line)))
 

@@ -1,0 +1,89 @@
+"""The runs of a kernel, one for each set of inputs, and what they say together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tile_eg.cli import options
+from tile_eg.compiler import Planned, Run, stage
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.program import Program
+
+if TYPE_CHECKING:
+    from tile_eg.inputs import Drawn
+    from tile_eg.report.compare import Comparison
+    from tile_eg.report.run import RunReport
+
+
+def drawn(held: Kernel | Program, names: str | None, seed: int, given: Sequence[str]) -> list[Drawn]:
+    """The sets of inputs that are named ("uniform,wide"), with the arrays of `--input` in each.
+
+    A program has one where none is named: it compares with nothing, and does the same whatever the numbers are.
+    """
+    from tile_eg.inputs import USUAL, Drawn, draw, drawn_sets, set_names
+
+    arrays = options.given_arrays(held.tensors, given)
+    wanted = set_names(names) if names is not None else USUAL
+    if isinstance(held, Kernel):
+        with stage("reference", held.source):
+            return drawn_sets(held, wanted, seed, arrays)
+    inputs = [t for t in held.tensors if not t.output]
+    return [Drawn(name, draw(inputs, name, seed) | arrays, None) for name in (wanted if names is not None else wanted[:1])]
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What a planned kernel did on each of its sets of inputs."""
+
+    planned: Planned
+    held: Kernel | Program
+    sets: Sequence[Drawn]
+    runs: Sequence[Run]
+
+    @property
+    def comparisons(self) -> dict[str, Sequence[Comparison]] | None:
+        """By set; None of a program."""
+        from tile_eg.report.compare import compare
+
+        if not isinstance(self.held, Kernel):
+            return None
+        return {d.name: compare(run.outputs, d.meant or {}) for d, run in zip(self.sets, self.runs, strict=True)}
+
+    def report(self) -> RunReport:
+        from tile_eg.report.run import RunReport
+
+        findings = {(f.kind, f.line, f.other_line, f.message): f for run in self.runs for f in run.findings}
+        views = self.planned.program, self.planned.cost, self.planned.memory
+        source = self.held.source if isinstance(self.held, Kernel) else ""
+        texts = self.planned.source, source, [str(e) for e in self._unwritten(source)]
+        return RunReport(*views, list(findings.values()), self.runs[0].counts, self.comparisons, *texts)
+
+    def _unwritten(self, source: str) -> list[TileError]:
+        """A mistake for each output that the kernel, by its own meaning, does not write to its end."""
+        outputs = [t for t in self.held.tensors if isinstance(self.held, Kernel) and t.name in self.runs[0].unwritten]
+        return [_left_out(t, self.runs[0], source) for t in outputs]
+
+    def save(self, folder: Path) -> None:
+        """The arrays of the first set in the folder, those of every other one in a folder of its name below."""
+        for n, (d, run) in enumerate(zip(self.sets, self.runs, strict=True)):
+            options.save_arrays(folder / d.name if n else folder, d.arrays | run.outputs)
+
+
+def run_on(planned: Planned, held: Kernel | Program, sets: Sequence[Drawn], order: int | None) -> Runs:
+    """The emitted text in the simulator, once for each set; `order` as `Planned.run` takes it."""
+    return Runs(planned, held, sets, [_run(planned, held, d, order) for d in sets])
+
+
+def _run(planned: Planned, held: Kernel | Program, inputs: Drawn, order: int | None) -> Run:
+    run = planned.run(inputs.arrays, strict=False, order=order)
+    return run.as_meant(held, inputs.arrays) if isinstance(held, Kernel) else run
+
+
+def _left_out(t: Tensor, run: Run, source: str) -> TileError:
+    error = TileError(run.unwritten_text(t.name), t.span, help=f"store to all of {t.name}, or declare it no larger")
+    error.source = source
+    return error
