@@ -24,8 +24,8 @@ place). The simulator's are the nearest number."""
 
 CONFIDENCE = 4.0
 """n independent errors of at most e each add up to less than CONFIDENCE * sqrt(n) * e, or to n * e if that is less. Of errors
-that are uniform within their bounds these are 6.9 standard deviations; of any others the odds are 1500 to 1 (Hoeffding's inequality;
-N. Higham and T. Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019)."""
+that are uniform within their bounds these are 6.9 standard deviations; of any others the odds are 1500 to 1 (Hoeffding's
+inequality; N. Higham and T. Mary, A New Approach to Probabilistic Rounding Error Analysis, SIAM J. Sci. Comput. 41, 2019)."""
 SIDES = 2
 """The reference and the kernel may each be as far from the exact result as the roundings allow, and on opposite sides."""
 

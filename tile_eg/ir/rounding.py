@@ -3,8 +3,8 @@
 A *spread* goes with an array of shape s: an array of shape (2, *s) of bounds on |exact result - this one|, whose sum counts.
 `spread[0]` is what elements may have in common (all off to the same side), `spread[1]` what is each element's own, as the
 roundings of different numbers are. Only sums of many elements tell the two apart: own errors partly cancel (`CONFIDENCE`). An
-infinite spread: roundings alone decide over the number. Source: N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed.
-2002, sections 3.1 and 3.3 (running error analysis).
+infinite spread: roundings alone decide over the number. Source: N. Higham, Accuracy and Stability of Numerical Algorithms, 2nd
+ed. 2002, sections 3.1 and 3.3 (running error analysis).
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def unary(op: str, x: Array, spread: Array, result: Array) -> Array:
         return _extreme("max", middle, np.zeros_like(middle), spread, np.zeros_like(spread))
     f = ar.UNARY[op]
     wide = f(middle)
-    if not radius.any():
-        return rounded(op, wide, result, spread)
-    reach = np.maximum(_apart(f(middle + radius), wide), _apart(f(middle - radius), wide))
-    if op == "reciprocal":
-        reach = np.where((np.abs(middle) <= radius) | (middle == 0), np.inf, reach)
+    reach = radius
+    if radius.any():
+        reach = np.maximum(_apart(f(middle + radius), wide), _apart(f(middle - radius), wide))
+    if op in ("reciprocal", "rsqrt"):  # of zero: a zero of either sign
+        reach = np.where(np.abs(middle) <= radius, np.inf, reach)
     return rounded(op, wide, result, _divided(reach, spread, radius))
 
 
