@@ -67,7 +67,7 @@ def draw(tensors: Sequence[Tensor], name: str, seed: int, top: float = TOPS[-1])
     import numpy as np
 
     rng = np.random.default_rng(seed if name == "uniform" else [seed, SETS.index(name)])
-    return {t.name: _array(rng, t, name, top) for t in tensors}
+    return {t.name: _array(rng, t, n, name, top) for n, t in enumerate(tensors)}
 
 
 def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays) -> Drawn:
@@ -120,14 +120,14 @@ def _has_product(node: Any) -> bool:
     return isinstance(node, MatMul) or any(map(_has_product, filter(is_dataclass, parts)))
 
 
-def _array(rng: np.random.Generator, t: Tensor, name: str, top: float) -> np.ndarray:
+def _array(rng: np.random.Generator, t: Tensor, number: int, name: str, top: float) -> np.ndarray:
     dtype = numpy_dtype(t.dtype)
     if dtype.kind == "i":
         return _whole(rng, t, name).astype(dtype)
     if name == "wide":
         return _wide(rng, t, top).astype(dtype)
     plain = rng.uniform(-1, 1, t.shape)
-    return (_with_specials(rng, plain) if name == "nan" else plain).astype(dtype)
+    return (_with_specials(rng, plain, number) if name == "nan" else plain).astype(dtype)
 
 
 def _whole(rng: np.random.Generator, t: Tensor, name: str) -> np.ndarray:
@@ -167,16 +167,22 @@ def _in_rows(rng: np.random.Generator, x: np.ndarray, top: float) -> np.ndarray:
     return np.select([kinds == kind for kind in choices], list(choices.values()), x)
 
 
-def _with_specials(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
-    """One element in every eighth row is NaN, one in every eighth infinite, and in another one minus infinite."""
+def _with_specials(rng: np.random.Generator, x: np.ndarray, number: int) -> np.ndarray:
+    """In one matrix of x, a row in eight has a NaN, one an infinity, and one minus infinity; the others have none.
+
+    Tensors of different `number` have them in different matrices, where there are several: what one poisons leaves some of
+    what the others do.
+    """
     import numpy as np
 
-    out = x.reshape(-1, x.shape[-1]).copy()
-    order = rng.permutation(len(out))
+    out = x.copy()
+    matrices = out.reshape(-1, *x.shape[-2:]) if x.ndim > 1 else out.reshape(1, 1, -1)
+    rows = matrices[number % len(matrices)]
+    order = rng.permutation(len(rows))
     for first, special in enumerate((np.nan, np.inf, -np.inf)):
-        rows = order[first::8]
-        out[rows, rng.integers(0, out.shape[1], len(rows))] = special
-    return out.reshape(x.shape)
+        chosen = order[first::8]
+        rows[chosen, rng.integers(0, rows.shape[1], len(chosen))] = special
+    return out
 
 
 def _some(rng: np.random.Generator, x: np.ndarray, share: float, value: Any) -> np.ndarray:

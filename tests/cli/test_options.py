@@ -11,7 +11,7 @@ import pytest
 from tile_eg.cli import options
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.types import BF16, F16, F32, I8
+from tile_eg.ir.types import BF16, F16, F32
 
 A, B, C = Tensor("A", F16, (4, 2), False), Tensor("B", BF16, (3,), False), Tensor("C", F32, (4,), True)
 
@@ -37,26 +37,10 @@ def test_a_size_that_is_none_is_refused(text: str, words: str) -> None:
         options.sizes([text])
 
 
-def test_random_arrays_follow_from_the_seed() -> None:
-    first, again, other = (options.arrays([A, B, C], [], seed)["A"] for seed in (7, 7, 8))
-    assert (first == again).all()
-    assert (first != other).any()
-
-
-def test_inputs_alone_are_drawn_in_their_shapes_and_types() -> None:
-    drawn = options.arrays([A, B, C, Tensor("D", I8, (5,), False)], [], 0)
-    assert {n: (a.shape, a.dtype.name) for n, a in drawn.items()} == {
-        "A": ((4, 2), "float16"),
-        "B": ((3,), "bfloat16"),
-        "D": ((5,), "int8"),
-    }
-
-
-def test_a_file_replaces_one_input_and_leaves_the_others_as_they_were(tmp_path: Path) -> None:
+def test_a_file_is_the_array_of_its_input(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.ones((4, 2), np.float16))
-    drawn, mixed = options.arrays([A, B], [], 0), options.arrays([A, B], [f"A={tmp_path / 'a.npy'}"], 0)
-    assert (mixed["A"] == 1).all()
-    assert (mixed["B"] == drawn["B"]).all()
+    given = options.given_arrays([A, B], [f"A={tmp_path / 'a.npy'}"])
+    assert list(given) == ["A"] and (given["A"] == 1).all()
 
 
 def test_bf16_arrays_survive_a_file(tmp_path: Path) -> None:
@@ -90,23 +74,23 @@ def write(path: Path, content: bytes | np.ndarray | dict) -> None:
 def test_an_input_file_that_does_not_fit_is_refused(tmp_path: Path, content: bytes | np.ndarray | dict, words: str) -> None:
     write(tmp_path / "a.npy", content)
     with pytest.raises(TileError, match=f"(?s){words}"):
-        options.arrays([A], [f"A={tmp_path / 'a.npy'}"], 0)
+        options.given_arrays([A], [f"A={tmp_path / 'a.npy'}"])
 
 
 def test_an_input_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TileError, match="there is no file '.*gone.npy'"):
-        options.arrays([A], [f"A={tmp_path / 'gone.npy'}"], 0)
+        options.given_arrays([A], [f"A={tmp_path / 'gone.npy'}"])
 
 
 def test_a_folder_is_no_input(tmp_path: Path) -> None:
     with pytest.raises(TileError, match="cannot read"):
-        options.arrays([A], [f"A={tmp_path}"], 0)
+        options.given_arrays([A], [f"A={tmp_path}"])
 
 
 @pytest.mark.parametrize("name", ["X", "C"])
 def test_an_input_that_the_kernel_does_not_have_is_refused_with_those_it_has(name: str) -> None:
     with pytest.raises(TileError, match="(?s)no such input.*A: f16\\[4, 2\\], B: bf16\\[3\\]"):
-        options.arrays([A, B, C], [f"{name}=a.npy"], 0)
+        options.given_arrays([A, B, C], [f"{name}=a.npy"])
 
 
 def test_a_place_that_cannot_be_written_is_the_users_to_mend(tmp_path: Path) -> None:

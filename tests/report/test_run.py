@@ -22,10 +22,11 @@ RIGHT, WRONG = Comparison("C", 1e-4, 1e-3, (2, 3)), Comparison("C", 0.5, 1e-3, (
 RACE = Finding("race", "two writes", 1)
 
 
-def report(findings: list[Finding], comparisons: list[Comparison] | None) -> RunReport:
+def report(findings: list[Finding], comparisons: list[Comparison] | None, unwritten: tuple[str, ...] = ()) -> RunReport:
     memory = MemoryMap(PROGRAM, load_chip("910B2"))
     counts = Counts({"Add": 3}, {"GM->UB": 4096})
-    return RunReport(PROGRAM, Cost(TIMELINE), memory, findings, counts, comparisons, "Add(c, a, b);\n")
+    compared = None if comparisons is None else {"uniform": comparisons}
+    return RunReport(PROGRAM, Cost(TIMELINE), memory, findings, counts, compared, "Add(c, a, b);\n", unwritten=unwritten)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,14 @@ def test_the_verdict(findings: list[Finding], comparisons: list[Comparison] | No
 
 
 def test_the_largest_error_is_shown_with_its_place() -> None:
-    assert "C 5.00e-01 1.00e-03 C[2, 3] BAD" in " ".join(str(report([], [WRONG])).split())
+    assert "C uniform 5.00e-01 1.00e-03 C[2, 3] BAD" in " ".join(str(report([], [WRONG])).split())
+
+
+def test_a_kernel_that_leaves_elements_unwritten_is_bad_and_the_text_is_not() -> None:
+    shown = report([], [RIGHT], ("error: C[3] is never written",))
+    assert (shown.good, shown.ours_good) == (False, True)
+    assert "BAD, the kernel does not write all of its outputs\n\nerror: C[3] is never written" in str(shown)
+    assert shown.data()["unwritten"] == ["error: C[3] is never written"]
 
 
 def test_a_finding_is_shown_with_its_statement() -> None:
@@ -59,7 +67,9 @@ def test_bytes_are_those_that_the_simulator_counted() -> None:
 def test_plain_values_say_the_same() -> None:
     data = report([RACE], [RIGHT]).data()
     assert (data["good"], data["moved_bytes"], data["instructions"]) == (False, {"GM->UB": 4096}, {"Add": 3})
-    assert data["outputs"] == [{"name": "C", "error": 1e-4, "tolerance": 1e-3, "where": [2, 3], "good": True}]
+    assert data["outputs"] == [
+        {"name": "C", "inputs": "uniform", "error": 1e-4, "tolerance": 1e-3, "where": [2, 3], "good": True}
+    ]
 
 
 def test_the_predicted_time_says_what_it_consists_of() -> None:
