@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tile_eg.compiler import expected, lower
+from tile_eg.compiler import lower
 from tile_eg.frontend.text import load_text
-from tile_eg.inputs import draw
+from tile_eg.inputs import USUAL, drawn_sets
 from tile_eg.report.compare import absolute_error, compare
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -101,10 +101,12 @@ def test_every_example_has_its_shapes_and_its_numpy_meaning() -> None:
 @pytest.mark.parametrize(("name", "sizes"), CASES)
 def test_the_emitted_kernel_computes_what_was_meant(name: str, sizes: dict[str, int]) -> None:
     kernel = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate(sizes)
-    inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
-    got = lower(kernel).run(inputs).outputs
-    want = expected(kernel, inputs)
-    assert [c for c in compare(got, want) if not c.good] == []
-    exact = NUMPY[name]({n: a.astype(np.float64) for n, a in inputs.items()})
-    for output, e in want.items():
-        assert (absolute_error(got[output].astype(np.float64), exact[output]) <= 2 * e.allowed + ROUNDED_TWICE).all()
+    sets = drawn_sets(kernel, USUAL, seed=1)
+    compiled = lower(kernel)
+    outputs = [compiled.run(drawn.arrays).outputs for drawn in sets]
+    for drawn, got in zip(sets, outputs, strict=True):
+        assert [(drawn.name, c) for c in compare(got, drawn.meant or {}) if not c.good] == []
+    exact = NUMPY[name]({n: a.astype(np.float64) for n, a in sets[0].arrays.items()})
+    for output, want in (sets[0].meant or {}).items():
+        far = absolute_error(outputs[0][output].astype(np.float64), exact[output])
+        assert (far <= 2 * want.allowed + ROUNDED_TWICE).all()

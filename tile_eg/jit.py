@@ -92,7 +92,8 @@ class CompiledKernel:
     """A kernel whose sizes are known.
 
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
-    tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place.
+    tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
+    the kernel writes them; one that is given back and not written whole is a TileError.
     Arrays are NumPy's or torch's on the CPU, with exactly the declared shapes and dtypes; else TileError.
     """
 

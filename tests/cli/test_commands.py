@@ -68,7 +68,7 @@ def test_run_compares_with_the_meaning_and_predicts_the_time(capsys: Captured) -
 def test_run_prints_one_json_object_on_demand(capsys: Captured) -> None:
     data = json.loads(printed(capsys, "run", ADD, "--json", *SMALL))
     assert (data["kernel"], data["chip"], data["good"], data["findings"]) == ("vector_add", "910B2", True, [])
-    assert [o["name"] for o in data["outputs"]] == ["C"]
+    assert [(o["name"], o["inputs"]) for o in data["outputs"]] == [("C", "uniform"), ("C", "wide")]
     assert data["cost"]["microseconds"] > data["cost"]["launch_microseconds"] > 0
     assert data["moved_bytes"] == {"GM->UB": 2 * 40 * 72 * 4, "UB->GM": 40 * 72 * 4}
 
@@ -110,6 +110,37 @@ def test_run_draws_other_inputs_from_another_seed(tmp_path: Path, capsys: Captur
     for seed in "12":
         printed(capsys, "run", ADD, *SMALL, "--seed", seed, "--save", tmp_path / seed)
     assert (np.load(tmp_path / "1" / "A.npy") != np.load(tmp_path / "2" / "A.npy")).any()
+
+
+def test_run_takes_the_sets_of_inputs_that_are_named(tmp_path: Path, capsys: Captured) -> None:
+    data = json.loads(printed(capsys, "run", ADD, "--json", *SMALL, "--inputs", "nan,wide", "--save", tmp_path))
+    assert [(o["inputs"], o["good"]) for o in data["outputs"]] == [("nan", True), ("wide", True)]
+    assert np.isnan(np.load(tmp_path / "A.npy")).any()
+    wide = {n: np.load(tmp_path / "wide" / f"{n}.npy") for n in "ABC"}
+    assert np.abs(wide["A"]).max() > 100
+    np.testing.assert_array_equal(wide["C"], wide["A"] + wide["B"])
+
+
+def test_inputs_that_are_none_are_refused_before_anything_runs(capsys: Captured) -> None:
+    assert run(["run", ADD, *SMALL, "--inputs", "normal"]) == 1
+    assert "there are no inputs called 'normal'" in capsys.readouterr().err
+
+
+def test_a_kernel_that_does_not_write_all_of_its_output_is_its_authors_mistake(tmp_path: Path, capsys: Captured) -> None:
+    text = "kernel half(A: f32[64, 64]) -> C: f32[64, 64] {\n  shared a: f32[32, 64]\n  a = A[0, 0]\n  C[0, 0] = a\n}\n"
+    (tmp_path / "half.tile").write_text(text)
+    out = printed(capsys, "run", tmp_path / "half.tile", code=1)
+    assert "BAD, the kernel does not write all of its outputs" in out
+    assert "error: 2048 of 4096 elements of C are never written, the first is C[32, 0]" in out
+    assert "half.tile:1:32" in out
+
+
+def test_a_program_that_leaves_what_it_should_write_is_bad(tmp_path: Path, capsys: Captured) -> None:
+    text = printed(capsys, "emit", ADD, "--program", *SMALL)
+    stores = [line for line in text.splitlines() if "ub_to_gm" in line]
+    assert stores
+    (tmp_path / "add.program").write_text("\n".join(line for line in text.splitlines() if line not in stores))
+    assert "C is never written" in printed(capsys, "run", tmp_path / "add.program", code=2)
 
 
 @pytest.mark.parametrize("command", ["emit", "run"])

@@ -10,7 +10,9 @@ import pytest
 from tests.simulator.asc import MAIN, QUEUES, SPEC, launched, ran
 from tests.simulator.kernels import kernel
 from tile_eg.cli.app import run
-from tile_eg.simulator.findings import Simulation
+from tile_eg.compiler import Run
+from tile_eg.frontend.text import load_text
+from tile_eg.simulator.findings import Counts, Finding, Simulation
 from tile_eg.simulator.run import simulate
 from tile_eg.simulator.unwritten import unwritten_text
 
@@ -63,6 +65,17 @@ def test_elements_of_every_size_are_told_apart(dtype: type, count: int) -> None:
 
 def test_an_output_that_is_written_whole_has_no_mask(tmp_path: Path) -> None:
     assert launched(tmp_path).unwritten == (None,)
+
+
+def test_what_the_kernel_writes_and_its_text_does_not_is_told_apart_from_what_neither_does() -> None:
+    half = load_text("kernel half(A: f32[64, 8]) -> C: f32[64, 8] { shared a: f32[32, 8] a = A[0, 0] C[0, 0] = a }").instantiate()
+    mask = np.zeros((64, 8), bool)
+    mask[16:] = True
+    ran = Run({"C": np.zeros((64, 8), np.float32)}, [Finding("unwritten", "384 of 512", 7)], Counts(), {"C": mask})
+    meant = ran.as_meant(half, {"A": np.ones((64, 8), np.float32)})
+    told = "128 of 512 elements of C are never written, the first is C[16, 0]"
+    assert [(f.line, f.message) for f in meant.findings] == [(7, told)]
+    np.testing.assert_array_equal(np.argwhere(meant.unwritten["C"])[[0, -1]], [[32, 0], [63, 7]])
 
 
 # a file with a main: what the host takes from the device is an output

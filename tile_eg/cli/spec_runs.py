@@ -11,10 +11,10 @@ from tile_eg.compiler import check_kernel, stage
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import numpy_dtype, signature
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.report.simulated import Compared
 
 if TYPE_CHECKING:
     from tile_eg.ir.reference_bounds import Expected
+    from tile_eg.report.simulated import Compared
     from tile_eg.simulator.findings import Simulation
     from tile_eg.simulator.spec import Argument, Spec
 
