@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tile_eg.compiler import lower, meaning
+from tile_eg.compiler import expected, lower
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import draw
 from tile_eg.report.compare import compare
@@ -42,4 +42,4 @@ def test_a_kernel_with_choices_computes_what_it_means(text: str, sizes: dict[str
     kernel = load_text(text).instantiate(sizes)
     inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=1)
     got = lower(kernel).run(inputs).outputs
-    assert [c for c in compare(kernel, got, meaning(kernel, inputs)) if not c.good] == []
+    assert [c for c in compare(got, expected(kernel, inputs)) if not c.good] == []

@@ -15,7 +15,7 @@ import pytest
 from tile_eg.compiler import lower
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import USUAL, drawn_sets
-from tile_eg.report.compare import compare, relative_error, tolerance
+from tile_eg.report.compare import absolute_error, compare
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 Arrays = Mapping[str, np.ndarray]
@@ -84,6 +84,8 @@ SHAPES: dict[str, tuple[tuple[str, ...], list[tuple[int, ...]]]] = {
     "flash_attention_causal": (("B", "H", "S", "D"), [*ATTENTION[2:], (1, 1, 257, 64)]),
     "flash_attention_rows": (("B", "H", "S", "D"), ATTENTION[:3]),
 }
+ROUNDED_TWICE = 1e-7
+"""The formulas above take constants as they are written; a kernel has them in f32."""
 CASES = [
     pytest.param(name, dict(zip(names, sizes, strict=True)), id=f"{name}-{'x'.join(map(str, sizes))}")
     for name, (names, shapes) in SHAPES.items()
@@ -103,7 +105,8 @@ def test_the_emitted_kernel_computes_what_was_meant(name: str, sizes: dict[str, 
     compiled = lower(kernel)
     outputs = [compiled.run(drawn.arrays).outputs for drawn in sets]
     for drawn, got in zip(sets, outputs, strict=True):
-        assert [(drawn.name, c) for c in compare(kernel, got, drawn.meant or {}) if not c.good] == []
+        assert [(drawn.name, c) for c in compare(got, drawn.meant or {}) if not c.good] == []
     exact = NUMPY[name]({n: a.astype(np.float64) for n, a in sets[0].arrays.items()})
-    for output in (t for t in kernel.tensors if t.output):
-        assert relative_error(outputs[0][output.name], exact[output.name]).max() <= 4 * tolerance(kernel, output)
+    for output, want in (sets[0].meant or {}).items():
+        far = absolute_error(outputs[0][output].astype(np.float64), exact[output])
+        assert (far <= 2 * want.allowed + ROUNDED_TWICE).all()

@@ -81,7 +81,7 @@ def test_a_given_array_is_in_every_set_and_the_others_stay_as_they_were() -> Non
     for a, b in zip(plain, mixed, strict=True):
         assert (b.arrays["A"] == 1).all()
         np.testing.assert_array_equal(a.arrays["B"], b.arrays["B"])
-        np.testing.assert_array_equal(b.meant["C"], mine + b.arrays["B"])  # type: ignore[index]
+        np.testing.assert_array_equal(b.meant["C"].value, mine + b.arrays["B"])  # type: ignore[index]
 
 
 def test_nothing_is_drawn_where_all_is_given() -> None:
@@ -95,13 +95,13 @@ def largest(drawn: Drawn) -> float:
 
 def test_wide_inputs_shrink_until_nothing_overflows() -> None:
     (wide,) = drawn_sets(EXP, ["wide"], 0)
-    assert np.isfinite(wide.meant["C"]).all()  # type: ignore[index]
+    assert np.isfinite(wide.meant["C"].value).all()  # type: ignore[index]
     assert 1 < largest(wide) < largest(drawn_sets(ADD, ["wide"], 0)[0])
 
 
 def test_what_no_shrinking_removes_does_not_shrink_them() -> None:
     (wide,) = drawn_sets(INVERSE, ["wide"], 0)
-    assert np.isinf(wide.meant["C"]).any()  # type: ignore[index]
+    assert np.isinf(wide.meant["C"].value).any()  # type: ignore[index]
     assert largest(wide) > 100
 
 
@@ -129,7 +129,7 @@ WRONG = {
 
 def verdicts(right: Kernel, wrong: Lowered) -> dict[str, bool]:
     return {
-        d.name: all(c.good for c in compare(right, wrong.run(d.arrays).outputs, d.meant or {}))
+        d.name: all(c.good for c in compare(wrong.run(d.arrays).outputs, d.meant or {}))
         for d in drawn_sets(right, USUAL, 0)
     }  # fmt: skip
 
@@ -147,4 +147,4 @@ def test_wide_inputs_find_what_uniform_ones_do_not(name: str, part: str, other: 
 def test_every_example_takes_nan_and_infinities_as_it_is_meant_to(name: str) -> None:
     k = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate()
     (special,) = drawn_sets(k, ["nan"], 1)
-    assert [c for c in compare(k, lower(k).run(special.arrays).outputs, special.meant or {}) if not c.good] == []
+    assert [c for c in compare(lower(k).run(special.arrays).outputs, special.meant or {}) if not c.good] == []

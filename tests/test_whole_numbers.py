@@ -9,7 +9,7 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tile_eg.compiler import Lowered, lower, meaning
+from tile_eg.compiler import Lowered, expected, lower, meaning
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Tensor
 from tile_eg.report.compare import compare
@@ -62,7 +62,7 @@ def check(low: Lowered, order: int | None = None) -> None:
         for t in low.kernel.tensors
         if not t.output
     }
-    found = compare(low.kernel, low.run(given, order=order).outputs, meaning(low.kernel, given))
+    found = compare(low.run(given, order=order).outputs, expected(low.kernel, given))
     assert all(c.good for c in found), found
 
 

@@ -25,12 +25,13 @@ if TYPE_CHECKING:
 
     from tile_eg.egraph import Graph
     from tile_eg.extract.base import Extraction
+    from tile_eg.ir.reference_bounds import Expected
     from tile_eg.ir.values import Values
 
 
 __all__ = [
-    "Candidate", "InternalError", "Lowered", "Planned", "Run", "check_kernel", "lower", "meaning", "plan", "plan_schedule",
-    "stage",
+    "Candidate", "InternalError", "Lowered", "Planned", "Run", "check_kernel", "expected", "lower", "meaning", "plan",
+    "plan_schedule", "stage",
 ]  # fmt: skip
 
 
@@ -212,3 +213,12 @@ def meaning(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.nd
     check_arguments(kernel.tensors, arrays, added_to(kernel))
     with stage("reference", kernel.source):
         return run_kernel(kernel, arrays)
+
+
+def expected(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, Expected]:
+    """`meaning`, and how far each element may be from it: what `tile_eg.report.compare.compare` compares a run with."""
+    from tile_eg.ir.reference_bounds import run_with_bounds
+
+    check_arguments(kernel.tensors, arrays, added_to(kernel))
+    with stage("reference", kernel.source):
+        return run_with_bounds(kernel, arrays)

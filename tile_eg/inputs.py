@@ -14,6 +14,7 @@ from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Assign, For, If, Kernel, MatMul, Parallel, Stmt, Tensor
 from tile_eg.ir.reference import run_kernel
+from tile_eg.ir.reference_bounds import Expected, run_with_bounds
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,11 +35,12 @@ Arrays = dict[str, "np.ndarray"]
 
 @dataclass(frozen=True)
 class Drawn:
-    """One set of inputs by tensor name, and the outputs that the kernel means; None of a program, which has no other meaning."""
+    """One set of inputs by tensor name, and the outputs that the kernel means, with the bounds of their roundings; None of a
+    program, which has no other meaning."""
 
     name: str
     arrays: Arrays
-    meant: Arrays | None
+    meant: Mapping[str, Expected] | None
 
 
 def set_names(text: str) -> tuple[str, ...]:
@@ -56,7 +58,7 @@ def drawn_sets(kernel: Kernel, names: Sequence[str], seed: int, given: Mapping[s
     """A set for each name; arrays that are `given` are in all of them. Where nothing is left to draw there is one set."""
     kept = dict(given or {})
     if all(t.output or t.name in kept for t in kernel.tensors):
-        return [Drawn(GIVEN if kept else names[0], kept, run_kernel(kernel, kept))]
+        return [Drawn(GIVEN if kept else names[0], kept, run_with_bounds(kernel, kept))]
     return [_drawn(kernel, name, seed, kept) for name in names]
 
 
@@ -72,26 +74,28 @@ def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays) -> Drawn:
     """The set, `wide` at the first magnitude that the kernel's outputs bear."""
     inputs = [t for t in kernel.tensors if not t.output]
     tries = _tops(kernel) if name == "wide" else TOPS[-1:]
-    arrays = (draw(inputs, name, seed, top) | given for top in tries)
-    return _borne((Drawn(name, a, run_kernel(kernel, a)) for a in arrays), len(tries))
+    arrays = _borne(kernel, (draw(inputs, name, seed, top) | given for top in tries), len(tries))
+    return Drawn(name, arrays, run_with_bounds(kernel, arrays))
 
 
-def _borne(tries: Iterator[Drawn], count: int) -> Drawn:
+def _borne(kernel: Kernel, tries: Iterator[Arrays], count: int) -> Arrays:
     """The first whose outputs are far from overflowing; else the first with no more that are than the last, the smallest."""
     seen = []
-    for drawn in tries:
-        seen.append((_overflows(drawn), drawn))
-        if seen[-1][0] == 0 or count == 1:
-            return drawn
-    return next(drawn for overflows, drawn in seen if overflows <= seen[-1][0])
+    for arrays in tries:
+        if count == 1:
+            return arrays
+        seen.append((_overflows(run_kernel(kernel, arrays)), arrays))
+        if seen[-1][0] == 0:
+            return arrays
+    return next(arrays for overflows, arrays in seen if overflows <= seen[-1][0])
 
 
-def _overflows(drawn: Drawn) -> int:
+def _overflows(outputs: Arrays) -> int:
     """How many elements of the outputs are infinite, no numbers, or so near to the end of their type that rounding decides."""
     import ml_dtypes
     import numpy as np
 
-    floats = [a for a in (drawn.meant or {}).values() if a.dtype.kind != "i"]
+    floats = [a for a in outputs.values() if a.dtype.kind != "i"]
     ends = (float(ml_dtypes.finfo(a.dtype).max) / 2 for a in floats)
     return sum(int(np.sum(~(np.abs(a.astype(np.float64)) <= end))) for a, end in zip(floats, ends, strict=True))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import inf, nan
+
 import pytest
 
 from tile_eg.chips import load_chip
@@ -18,7 +21,7 @@ TIMELINE = Timeline(
     "k", "910B2", "AIV_ONLY", 50, 2, 1800.0, 11.0, 10.0, 1800.0, 900.0, 0.0, {("AIV", "V"): 450.0, ("AIV", "MTE3"): 0.0},
     {"GM->UB": 4096.0}, "AIV.V", (), False,
 )  # fmt: skip
-RIGHT, WRONG = Comparison("C", 1e-4, 1e-3, (2, 3)), Comparison("C", 0.5, 1e-3, (2, 3))
+RIGHT, WRONG = Comparison("C", 1e-4, 1e-3, 0.2501, 0.25, (2, 3), 64), Comparison("C", 0.5, 1e-3, 0.75, 0.25, (2, 3), 64, wrong=7)
 RACE = Finding("race", "two writes", 1)
 
 
@@ -46,7 +49,23 @@ def test_the_verdict(findings: list[Finding], comparisons: list[Comparison] | No
 
 
 def test_the_largest_error_is_shown_with_its_place() -> None:
-    assert "C uniform 5.00e-01 1.00e-03 C[2, 3] BAD" in " ".join(str(report([], [WRONG])).split())
+    assert "C uniform 5.00e-01 1.00e-03 0.25 C[2, 3] BAD, 7 of 64 elements" in " ".join(str(report([], [WRONG])).split())
+
+
+def test_a_result_that_is_no_number_is_shown_as_what_it_is() -> None:
+    wrong = replace(WRONG, error=inf, got=nan, wrong=1)
+    assert "C uniform is nan 1.00e-03 0.25 C[2, 3] BAD, 1 of 64 elements" in " ".join(str(report([], [wrong])).split())
+
+
+def test_elements_that_are_nan_as_they_should_be_are_said() -> None:
+    shown = report([], [replace(RIGHT, nan=3)])
+    assert shown.good
+    assert "C, uniform inputs: 3 of 64 elements are NaN, and should be" in str(shown)
+
+
+def test_an_output_without_any_bound_is_not_called_good() -> None:
+    shown = str(report([], [Comparison("C", 0.0, inf, 1.0, 1.0, (0, 0), 64, unbounded=64)]))
+    assert "C uniform 0 - - everywhere not compared" in " ".join(shown.split())
 
 
 def test_a_kernel_that_leaves_elements_unwritten_is_bad_and_the_text_is_not() -> None:
@@ -67,9 +86,9 @@ def test_bytes_are_those_that_the_simulator_counted() -> None:
 def test_plain_values_say_the_same() -> None:
     data = report([RACE], [RIGHT]).data()
     assert (data["good"], data["moved_bytes"], data["instructions"]) == (False, {"GM->UB": 4096}, {"Add": 3})
-    assert data["outputs"] == [
-        {"name": "C", "inputs": "uniform", "error": 1e-4, "tolerance": 1e-3, "where": [2, 3], "good": True}
-    ]
+    counts = {"size": 64, "wrong": 0, "nan": 0, "unbounded": 0}
+    numbers = {"error": 1e-4, "allowed": 1e-3, "got": 0.2501, "want": 0.25}
+    assert data["outputs"] == [{"name": "C", "inputs": "uniform", **numbers, "where": [2, 3], **counts, "good": True}]
 
 
 def test_the_predicted_time_says_what_it_consists_of() -> None:

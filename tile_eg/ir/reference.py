@@ -34,9 +34,17 @@ class Tile:
     data: Array
     valid: Array | None = None
     number: bool = False
+    spread: Array | None = None
+    """Of shape (2, *shape) in `reference_bounds`: see `rounding`."""
 
     def taken(self, place: tuple) -> Tile:
-        return Tile(self.data[place], None if self.valid is None else self.valid[place])
+        spread = None if self.spread is None else self.spread[(slice(None), *place)]
+        return Tile(self.data[place], None if self.valid is None else self.valid[place], spread=spread)
+
+    @property
+    def flipped(self) -> Tile:
+        spread = None if self.spread is None else self.spread.swapaxes(-1, -2)
+        return Tile(self.data.T, None if self.valid is None else self.valid.T, spread=spread)
 
 
 def run_kernel(
@@ -45,12 +53,10 @@ def run_kernel(
     """The outputs for these inputs, arrays of the tensors' shapes and dtypes. Elements of an output that the kernel does not
     write are NaN (zero where it adds), or what `inputs` gives for that output. Those that it writes are marked in the masks
     `written`, by tensor name."""
-    added = kn.added_to(kernel)
-    arrays = {t.name: _initial(t, inputs, t.name in added) for t in kernel.tensors}
-    shapes = {t.name: t for t in kernel.tensors}
+    arrays = initial(kernel, inputs)
     with np.errstate(all="ignore"):
-        for block in _blocks(kernel.grid):
-            Block(arrays, shapes, written).run(kernel.body, block)
+        for point in blocks(kernel.grid):
+            Block(arrays, written).run(kernel.body, point)
     return {t.name: arrays[t.name] for t in kernel.tensors if t.output}
 
 
@@ -61,6 +67,12 @@ def written_elements(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str
     return masks
 
 
+def initial(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """What every tensor holds when the kernel begins."""
+    added = kn.added_to(kernel)
+    return {t.name: _initial(t, inputs, t.name in added) for t in kernel.tensors}
+
+
 def _initial(t: kn.Tensor, inputs: Mapping[str, Array], added: bool) -> Array:
     dtype = numpy_dtype(t.dtype)
     if t.name in inputs or not t.output:
@@ -68,7 +80,7 @@ def _initial(t: kn.Tensor, inputs: Mapping[str, Array], added: bool) -> Array:
     return np.full(t.shape, 0 if added else ar.nothing(dtype), dtype)
 
 
-def _blocks(grid: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
+def blocks(grid: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
     """Every block's grid variables, the first one fastest."""
     names = [n for n, _ in grid]
     for point in product(*(range(e) for _, e in reversed(grid))):
@@ -78,8 +90,8 @@ def _blocks(grid: tuple[tuple[str, int], ...]) -> Iterator[dict[str, int]]:
 class Block:
     """Runs the statements of one block. `elements` tells that the indices are arrays over an element loop."""
 
-    def __init__(self, tensors: dict[str, Array], declared: Mapping[str, kn.Tensor], written: Mapping[str, Array]) -> None:
-        self.tensors, self.declared, self.written = tensors, declared, written
+    def __init__(self, tensors: dict[str, Array], written: Mapping[str, Array] = MappingProxyType({})) -> None:
+        self.tensors, self.written = tensors, written
         self.buffers: dict[str, Tile] = {}
         self.elements = False
 
@@ -90,8 +102,7 @@ class Block:
     def statement(self, s: kn.Stmt, env: Env) -> None:
         match s:
             case kn.Alloc():
-                dtype = numpy_dtype(s.dtype)
-                self.buffers[s.name] = Tile(np.full(s.shape, ar.nothing(dtype), dtype), np.zeros(s.shape, bool))
+                self.buffers[s.name] = self.allocated(s)
             case kn.Assign():
                 self.assign(s, env)
             case kn.For():
@@ -106,6 +117,10 @@ class Block:
             case kn.If():
                 self.run(s.then if evaluate(s.condition, env) else s.otherwise, env)
 
+    def allocated(self, s: kn.Alloc) -> Tile:
+        dtype = numpy_dtype(s.dtype)
+        return Tile(np.full(s.shape, ar.nothing(dtype), dtype), np.zeros(s.shape, bool))
+
     # assignments
 
     def assign(self, s: kn.Assign, env: Env) -> None:
@@ -116,10 +131,13 @@ class Block:
         buffer = self.buffers[s.target.name]
         value = self.value(s.value, env)
         place = self.place(s.target, env)
-        buffer.data[place] = ar.cast(value.data, buffer.data.dtype)
-        self.mark(s.target.name, buffer, place, value.valid)
+        self.write(buffer, place, value)
 
-    def mark(self, name: str, buffer: Tile, place: tuple, valid: Array | None) -> None:
+    def write(self, buffer: Tile, place: tuple, value: Tile) -> None:
+        buffer.data[place] = ar.cast(value.data, buffer.data.dtype)
+        self.mark(buffer, place, value.valid)
+
+    def mark(self, buffer: Tile, place: tuple, valid: Array | None) -> None:
         """Notes which elements of a buffer are valid after a write."""
         if valid is None and buffer.data[place].shape == buffer.data.shape and not self.elements:
             buffer.valid = None
@@ -137,10 +155,13 @@ class Block:
     def store(self, s: kn.Assign, array: Array, value: Tile, env: Env) -> None:
         places, inside = self.tensor_places(s.target, array, env)
         mask = inside if value.valid is None else inside & value.valid
-        data = np.broadcast_to(ar.cast(value.data, array.dtype), mask.shape)
         points = np.broadcast_arrays(*places, mask)[:-1]
-        at = tuple(p[mask] for p in points)
-        array[at] = ar.binary("add", array[at], data[mask]) if s.atomic else data[mask]
+        self.put(s, array, tuple(p[mask] for p in points), mask, value)
+
+    def put(self, s: kn.Assign, array: Array, at: tuple, mask: Array, value: Tile) -> None:
+        """Stores the elements of a value that a mask of its shape selects, `at` these places of a tensor's array."""
+        data = np.broadcast_to(ar.cast(value.data, array.dtype), mask.shape)[mask]
+        array[at] = ar.binary("add", array[at], data) if s.atomic else data
         if s.target.name in self.written:
             self.written[s.target.name][at] = True
 
@@ -169,51 +190,77 @@ class Block:
             case kn.Region():
                 return self.load(e, env) if e.name in self.tensors else self.buffers[e.name].taken(self.place(e, env))
             case kn.Unary():
-                x = self.value(e.x, env)
-                return Tile(ar.unary(e.op, x.data), x.valid, x.number)
+                return self.unary(e.op, self.value(e.x, env))
             case kn.Binary():
-                return self.binary(e, env)
+                return self.binary(e.op, self.value(e.x, env), self.value(e.y, env))
             case kn.Cast():
-                x = self.value(e.x, env)
-                return Tile(ar.cast(x.data, numpy_dtype(e.dtype)), x.valid)
+                return self.cast(self.value(e.x, env), numpy_dtype(e.dtype))
             case kn.Broadcast():
                 return self.value(e.x, env).taken((slice(None), None) if e.axis == 1 else (None, slice(None)))
             case kn.Reduce():
-                return _reduced(e.op, self.value(e.x, env), e.axis)
+                return self.reduced(e.op, self.value(e.x, env), e.axis)
             case kn.MatMul():
-                return _product(self.value(e.a, env), self.value(e.b, env), e)
+                a, b = self.value(e.a, env), self.value(e.b, env)
+                return self.product(*_meeting(a.flipped if e.transpose_a else a, b.flipped if e.transpose_b else b))
             case kn.Select() if self.elements:
                 return self.chosen(np.asarray(evaluate(e.condition, env)) != 0, self.value(e.x, env), self.value(e.y, env))
             case kn.Select():
                 return self.value(e.x if evaluate(e.condition, env) else e.y, env)
             case kn.Choose():
-                a, b = self.value(e.a, env), self.value(e.b, env)
-                holds = ar.compare(e.op, *(t.data.astype(_common(a, b)).astype(np.float32) for t in (a, b)))
-                return self.chosen(holds, self.value(e.x, env), self.value(e.y, env), _both(a.valid, b.valid))
+                return self.compared(e.op, *(self.value(x, env) for x in (e.a, e.b, e.x, e.y)))
 
     def load(self, r: kn.Region, env: Env) -> Tile:
         array = self.tensors[r.name]
-        places, inside = self.tensor_places(r, array, env)
-        clipped = [np.clip(p, 0, size - 1) for p, size in zip(places, array.shape, strict=True)]
-        data = np.broadcast_to(array[tuple(np.broadcast_arrays(*clipped))], inside.shape).copy()
+        at, inside = self.places_to_load(r, array, env)
+        data = np.broadcast_to(array[at], inside.shape).copy()
         if inside.all():
             return Tile(data)
         data[~inside] = ar.nothing(data.dtype)
         return Tile(data, inside)
 
+    def places_to_load(self, r: kn.Region, array: Array, env: Env) -> tuple[tuple, Array]:
+        """An index of as many elements as the region has, and which of them lie inside the tensor."""
+        places, inside = self.tensor_places(r, array, env)
+        clipped = [np.clip(p, 0, size - 1) for p, size in zip(places, array.shape, strict=True)]
+        return tuple(np.broadcast_arrays(*clipped)), inside
+
     def chosen(self, holds: Array, x: Tile, y: Tile, valid: Array | None = None) -> Tile:
         """x where it holds, else y; valid where both of them are."""
-        dtype = _common(x, y)
+        dtype = common(x, y)
         data = np.where(holds, x.data.astype(dtype), y.data.astype(dtype))
         valid = _both(valid, _both(x.valid, y.valid))
         return Tile(data, None if valid is None else np.broadcast_to(valid, data.shape), x.number and y.number)
 
-    def binary(self, e: kn.Binary, env: Env) -> Tile:
-        x, y = self.value(e.x, env), self.value(e.y, env)
+    def unary(self, op: str, x: Tile) -> Tile:
+        return Tile(ar.unary(op, x.data), x.valid, x.number)
+
+    def cast(self, x: Tile, dtype: np.dtype) -> Tile:
+        return Tile(ar.cast(x.data, dtype), x.valid)
+
+    def compared(self, op: str, a: Tile, b: Tile, x: Tile, y: Tile) -> Tile:
+        """x where `a op b`, else y."""
+        holds = ar.compare(op, *(t.data.astype(common(a, b)).astype(np.float32) for t in (a, b)))
+        return self.chosen(holds, x, y, _both(a.valid, b.valid))
+
+    def binary(self, op: str, x: Tile, y: Tile) -> Tile:
         valid = _both(x.valid, y.valid)
-        dtype = _common(x, y)
-        data = ar.binary(e.op, x.data.astype(dtype), y.data.astype(dtype))
+        dtype = common(x, y)
+        data = ar.binary(op, x.data.astype(dtype), y.data.astype(dtype))
         return Tile(data, None if valid is None else np.broadcast_to(valid, data.shape), x.number and y.number)
+
+    def reduced(self, op: str, x: Tile, axis: int) -> Tile:
+        """A reduction over valid elements; a row or column with none is not valid."""
+        axis = axis if x.data.ndim == 2 else 0
+        if x.valid is None:
+            return Tile(ar.reduce(op, x.data, axis))
+        return Tile(ar.reduce(op, filled(op, x), axis), np.asarray(np.any(x.valid, axis=axis)))
+
+    def product(self, a: Tile, b: Tile) -> Tile:
+        """A product of operands whose invalid elements are 0; a row and a column with none that are valid are not valid."""
+        data = ar.matmul(a.data, b.data)
+        if a.valid is None or b.valid is None:
+            return Tile(data)
+        return Tile(data, np.logical_and.outer(np.any(a.valid, axis=1), np.any(b.valid, axis=0)))
 
 
 def evaluate(e: ix.Expr, env: Env) -> int | Array:
@@ -232,7 +279,7 @@ def evaluate(e: ix.Expr, env: Env) -> int | Array:
     return f(a, b)
 
 
-def _common(x: Tile, y: Tile) -> np.dtype:
+def common(x: Tile, y: Tile) -> np.dtype:
     if x.number or y.number:
         return y.data.dtype if x.number else x.data.dtype
     return x.data.dtype if x.data.dtype == y.data.dtype else np.dtype(np.float32)
@@ -244,29 +291,21 @@ def _both(x: Array | None, y: Array | None) -> Array | None:
     return x & y
 
 
-def _reduced(op: str, x: Tile, axis: int) -> Tile:
-    """A reduction over valid elements; a row or column with none is not valid."""
-    axis = axis if x.data.ndim == 2 else 0
-    if x.valid is None:
-        return Tile(ar.reduce(op, x.data, axis))
-    neutral = np.asarray(REDUCE[op].neutral, x.data.dtype)
-    return Tile(ar.reduce(op, np.where(x.valid, x.data, neutral), axis), np.asarray(np.any(x.valid, axis=axis)))
+def filled(op: str, x: Tile) -> Array:
+    """A tile's data where what is not valid does not count in a reduction."""
+    return np.where(x.valid, x.data, np.asarray(REDUCE[op].neutral, x.data.dtype)) if x.valid is not None else x.data
 
 
-def _product(a: Tile, b: Tile, e: kn.MatMul) -> Tile:
-    """A product over the inner indices that are valid on both sides."""
-    a = _flipped(a) if e.transpose_a else a
-    b = _flipped(b) if e.transpose_b else b
+def _meeting(a: Tile, b: Tile) -> tuple[Tile, Tile]:
+    """The operands of a product, 0 at inner indices that are not valid on both sides."""
     if a.valid is None and b.valid is None:
-        return Tile(ar.matmul(a.data, b.data))
+        return a, b
     va = np.ones(a.data.shape, bool) if a.valid is None else a.valid
     vb = np.ones(b.data.shape, bool) if b.valid is None else b.valid
     inner = np.logical_and(np.any(va, axis=0), np.any(vb, axis=1))
-    va, vb = va & inner, vb & inner[:, None]
-    zero = np.asarray(0, a.data.dtype)
-    data = ar.matmul(np.where(va, a.data, zero), np.where(vb, b.data, zero))
-    return Tile(data, np.logical_and.outer(np.any(va, axis=1), np.any(vb, axis=0)))
+    return _zeroed(a, va & inner), _zeroed(b, vb & inner[:, None])
 
 
-def _flipped(x: Tile) -> Tile:
-    return Tile(x.data.T, None if x.valid is None else x.valid.T)
+def _zeroed(x: Tile, valid: Array) -> Tile:
+    spread = None if x.spread is None else np.where(valid, x.spread, 0.0)
+    return Tile(np.where(valid, x.data, np.asarray(0, x.data.dtype)), valid, spread=spread)

@@ -1,88 +1,98 @@
-"""Are these numbers right? Arrays against the kernel's sequential meaning, as closely as its roundings allow."""
+"""Are these numbers right? Arrays against the kernel's sequential meaning, each element as closely as its roundings allow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor
-from tile_eg.ir.types import I8, I32, DType
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
 
-TOLERANCE = {"f16": 2.0**-9, "bf16": 2.0**-6, "f32": 2.0**-13, "i8": 0.0, "i32": 0.0}
-"""Largest relative error by the coarsest element type that a result was rounded to: two units in the last place of f16 and bf16.
-
-f32 has 2**-13, not two units: sums of a few thousand products may be taken in another order than the sequential meaning has
-it (n * 2**-24 in the worst case), and the machine's exp and ln are good to some units only.
-"""
+    from tile_eg.ir.reference_bounds import Expected
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The largest error of one output, in relative terms, and where it is; `tolerance` is what the roundings explain."""
+    """One output against what it should be.
+
+    `error`, `allowed`, `got` and `want` are of the element `where` the error is largest for what is allowed there: absolute
+    numbers, in the output's own unit; an error is infinite where only one of `got` and `want` is a number, or they are different
+    infinities. Of the output's `size` elements `wrong` have a larger error than is allowed, `nan` are NaN in both, `unbounded`
+    are not compared: roundings that the kernel itself asks for decide over their values (1 / (a - b) of close numbers).
+    """
 
     name: str
     error: float
-    tolerance: float
+    allowed: float
+    got: float
+    want: float
     where: tuple[int, ...]
+    size: int
+    wrong: int = 0
+    nan: int = 0
+    unbounded: int = 0
 
     @property
     def good(self) -> bool:
-        return self.error <= self.tolerance
+        return not self.wrong
+
+    @property
+    def notes(self) -> list[str]:
+        """What the largest error does not say: elements that have no number to compare."""
+        said = (self.nan, "NaN, and should be"), (self.unbounded, "not compared: roundings alone decide over their values")
+        return [f"{self._elements(n)} {words}" for n, words in said if n]
+
+    def _elements(self, n: int) -> str:
+        return f"{n} of {self.size} elements {'is' if n == 1 else 'are'}"
+
+    @property
+    def words(self) -> str:
+        """The comparison in a line."""
+        place = f"{self.name}[{', '.join(map(str, self.where))}]"
+        what = f"off by {self.error:.3g}" if isfinite(self.error) else f"{self.got:g}"
+        worst = f"{place} is {what}, where {self.want:.6g} is meant and {self.allowed:.3g} allowed" if self.error else "no error"
+        return "; ".join([worst, *([f"{self.wrong} of {self.size} elements wrong"] if self.wrong else []), *self.notes])
+
+    def data(self) -> dict[str, Any]:
+        """Plain values for JSON, which has neither infinity nor NaN: they are null."""
+        numbers = {k: v if isfinite(v) else None for k, v in asdict(self).items() if isinstance(v, float)}
+        return {**asdict(self), **numbers, "where": list(self.where), "good": self.good}
 
 
-def compare(kernel: Kernel, got: Mapping[str, np.ndarray], want: Mapping[str, np.ndarray]) -> list[Comparison]:
-    """Every output of the kernel against what it should be; arrays by tensor name, in the tensors' shapes."""
-    return [_compare(t, tolerance(kernel, t), got[t.name], want[t.name]) for t in kernel.tensors if t.output]
+def compare(got: Mapping[str, np.ndarray], want: Mapping[str, Expected]) -> list[Comparison]:
+    """Every output against what it should be; arrays by tensor name, in the tensors' shapes."""
+    return [_compare(name, got[name], expected) for name, expected in want.items()]
 
 
-def relative_error(got: np.ndarray, want: np.ndarray) -> np.ndarray:
-    """|got - want| over |want|, or over the median of the non-zero |want| where that is larger; inf where only one is a number.
-
-    The median keeps cancellation near zero from looking like an error, and, unlike a constant, it follows the data's scale.
-    Of whole numbers it is the difference itself.
-    """
+def _compare(name: str, array: np.ndarray, expected: Expected) -> Comparison:
     import numpy as np
 
-    a, b = got.astype(np.float64), want.astype(np.float64)
-    if want.dtype.kind == "i":
-        return np.abs(a - b)
-    size = np.abs(b[np.isfinite(b) & (b != 0)])
-    scale = np.maximum(np.abs(b), np.median(size) if size.size else 1.0)
-    with np.errstate(invalid="ignore"):
-        error = np.abs(a - b) / scale
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    return np.where(same, 0.0, np.where(np.isfinite(a) & np.isfinite(b), error, np.inf))
+    got, want = array.astype(np.float64), expected.value.astype(np.float64)
+    bounded = np.isfinite(expected.allowed)
+    error = np.where(bounded, absolute_error(got, want), 0.0)
+    excess = _excess(error, expected.allowed)
+    worst = np.unravel_index(int(np.argmax(excess)), excess.shape) if excess.size else ()
+    off, allowed, is_, meant = (float(x[worst]) if excess.size else 0.0 for x in (error, expected.allowed, got, want))
+    wrong, nan, unbounded = (int(np.sum(x)) for x in (excess > 1, np.isnan(got) & np.isnan(want), ~bounded))
+    where = tuple(int(i) for i in worst)
+    return Comparison(name, off, allowed, is_, meant, where, excess.size, wrong, nan, unbounded)
 
 
-def _compare(tensor: Tensor, limit: float, got: np.ndarray, want: np.ndarray) -> Comparison:
+def absolute_error(got: np.ndarray, want: np.ndarray) -> np.ndarray:
+    """|got - want|; 0 where both are NaN or the same infinity, infinite where else one of them is no finite number."""
     import numpy as np
 
-    error = relative_error(got, want)
-    worst = np.unravel_index(int(np.argmax(error)), error.shape) if error.size else ()
-    return Comparison(tensor.name, float(error[worst]) if error.size else 0.0, limit, tuple(int(i) for i in worst))
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    finite = np.isfinite(got) & np.isfinite(want)
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(same, 0.0, np.where(finite, np.abs(got - want), np.inf))
 
 
-def tolerance(kernel: Kernel, output: Tensor) -> float:
-    """The tolerance of the coarsest type among the output's and those of the buffers that hold computed values.
+def _excess(error: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """An error in units of what is allowed; more than 1 is wrong."""
+    import numpy as np
 
-    A byte that numbers were rounded to may be the next one: the fixpipe holds what it multiplies by with 10 bits of mantissa.
-    """
-    dtypes = {a.name: a.dtype for s in _statements(kernel.body) if isinstance(a := s, Alloc)}
-    computed = {a.target.name for s in _statements(kernel.body) if isinstance(a := s, Assign) and not isinstance(a.value, Region)}
-    if output.dtype in (I8, I32):
-        return float(output.dtype == I8 and output.name in computed)
-    rounded: list[DType] = [output.dtype, *(dtypes[name] for name in computed if name in dtypes)]
-    return max(TOLERANCE[d.name] for d in rounded)
-
-
-def _statements(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    for s in body:
-        yield s
-        if isinstance(s, For | Parallel):
-            yield from _statements(s.body)
-        elif isinstance(s, If):
-            yield from _statements(s.then + s.otherwise)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.where(error == 0, 0.0, error / allowed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from tile_eg.ir.program import Program
@@ -72,8 +73,10 @@ class RunReport:
     def _errors(self) -> str:
         if self.comparisons is None:
             return ""
-        rows = [(c.name, name, f"{c.error:.2e}", f"{c.tolerance:.2e}", _place(c), _word(c.good)) for name, c in self._compared()]
-        return table(rows, ("output", "inputs", "largest error", "allowed", "at", ""), right=(2, 3))
+        heads = ("output", "inputs", "largest error", "allowed there", "of the value", "at", "verdict")
+        rows = [(c.name, name, *_numbers(c), _place(c), _word(c)) for name, c in self._compared()]
+        notes = [f"{c.name}, {name} inputs: {note}" for name, c in self._compared() for note in c.notes]
+        return "\n".join([table(rows, heads, right=(2, 3, 4)), *notes])
 
     def data(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
@@ -82,7 +85,7 @@ class RunReport:
             "chip": self.program.chip,
             "kernel_type": self.program.kernel_type,
             "good": self.good,
-            "outputs": None if self.comparisons is None else [_comparison(name, c) for name, c in self._compared()],
+            "outputs": None if self.comparisons is None else [{"inputs": name, **c.data()} for name, c in self._compared()],
             "unwritten": list(self.unwritten),
             "findings": [str(f) for f in self.findings],
             "cost": self.cost.data(),
@@ -92,13 +95,18 @@ class RunReport:
         }
 
 
-def _word(good: bool) -> str:
-    return "good" if good else "BAD"
+def _word(c: Comparison) -> str:
+    if c.wrong:
+        return f"BAD, {c.wrong} of {c.size} elements"
+    return "not compared" if c.size and c.unbounded == c.size else "good"
+
+
+def _numbers(c: Comparison) -> tuple[str, str, str]:
+    """The error, what is allowed and the value that should be there; an error that is no number is said by what came out."""
+    if not c.error:
+        return "0", "-", "-"
+    return f"{c.error:.2e}" if isfinite(c.error) else f"is {c.got:g}", f"{c.allowed:.2e}", f"{c.want:.3g}"
 
 
 def _place(c: Comparison) -> str:
-    return f"{c.name}[{', '.join(map(str, c.where))}]" if c.error else "-"
-
-
-def _comparison(inputs: str, c: Comparison) -> dict[str, Any]:
-    return {"name": c.name, "inputs": inputs, "error": c.error, "tolerance": c.tolerance, "where": list(c.where), "good": c.good}
+    return f"{c.name}[{', '.join(map(str, c.where))}]" if c.error else "everywhere"

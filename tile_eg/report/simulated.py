@@ -20,16 +20,15 @@ from tile_eg.timeline.trace import launches_trace
 
 
 class Compared(Protocol):
-    """An output against what it should be: its largest error, and the one that is allowed."""
+    """An output against what it should be."""
 
     @property
     def name(self) -> str: ...
     @property
-    def error(self) -> float: ...
-    @property
-    def tolerance(self) -> float: ...
-    @property
     def good(self) -> bool: ...
+    @property
+    def words(self) -> str: ...
+    def data(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -110,7 +109,7 @@ class SimulatedReport:
         return {
             "good": self.good,
             "outputs": outputs,
-            "comparisons": [_comparison_data(inputs, c) for inputs, c in self._comparisons()],
+            "comparisons": [{"inputs": inputs, **c.data()} for inputs, c in self._comparisons()],
             "not_compared": self.not_compared,
             "findings": [asdict(f) for f in self.done.findings],
             "instructions": self.done.counts.instructions,
@@ -183,14 +182,7 @@ def _summary(array: np.ndarray) -> str:
 
 
 def _compared(inputs: str, c: Compared) -> str:
-    on = f", {inputs} inputs" if inputs else ""
-    where = getattr(c, "where", ())
-    at = f" at {c.name}[{', '.join(map(str, where))}]" if where and c.error else ""
-    return f"{c.name}{on}: {'good' if c.good else 'BAD'}, error {c.error:.3g}{at} (tolerance {c.tolerance:.3g})"
-
-
-def _comparison_data(inputs: str, c: Compared) -> dict[str, Any]:
-    return {"inputs": inputs, "name": c.name, "error": c.error, "tolerance": c.tolerance, "good": c.good}
+    return f"{c.name}{f', {inputs} inputs' if inputs else ''}: {'good' if c.good else 'BAD'}, {c.words}"
 
 
 def _table(title: str, counts: dict[str, int], unit: str) -> str:

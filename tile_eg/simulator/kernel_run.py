@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from math import isfinite
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +39,15 @@ class Comparison:
     @property
     def good(self) -> bool:
         return self.error <= self.tolerance
+
+    @property
+    def words(self) -> str:
+        """The comparison in a line."""
+        return f"largest error {self.error:.3g} of 1 + |expected|, tolerance {self.tolerance:.3g}"
+
+    def data(self) -> dict[str, Any]:
+        """Plain values for JSON, which has no infinity: null."""
+        return {**asdict(self), "error": self.error if isfinite(self.error) else None, "good": self.good}
 
 
 def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:

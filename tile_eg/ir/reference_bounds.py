@@ -1,0 +1,172 @@
+"""The sequential meaning with bounds: for every element of an output, how far roundings may take another right result from it.
+
+Beside its data each tile carries a spread (`rounding`), and each operation says what becomes of it. The bounds follow the
+roundings that the source asks for: an output in f32 beside a buffer in bf16 that it does not depend on has the bounds of f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import floor, frexp
+
+import numpy as np
+
+from tile_eg.ir import accuracy as ac
+from tile_eg.ir import kernel as kn
+from tile_eg.ir import rounding as rd
+from tile_eg.ir.reference import Array, Block, Env, Tile, blocks, common, filled, initial
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What an output should be, and how far each element may be from that: infinite where roundings decide over it altogether."""
+
+    value: Array
+    allowed: Array
+
+
+def run_with_bounds(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> dict[str, Expected]:
+    """The outputs for these inputs as `run_kernel` has them, with bounds of the same shapes."""
+    arrays = initial(kernel, inputs)
+    outputs = {t.name: t for t in kernel.tensors if t.output}
+    spreads = {name: np.zeros((2, *t.shape), np.float32) for name, t in outputs.items()}
+    sizes = {name: np.abs(arrays[name].astype(np.float32)) for name in kn.added_to(kernel)}
+    scales = Scales.of(kernel)
+    with np.errstate(all="ignore"):
+        for point in blocks(kernel.grid):
+            BoundedBlock(arrays, spreads, sizes, scales).run(kernel.body, point)
+        return {name: Expected(arrays[name], ac.SIDES * rd.total(spreads[name])) for name in outputs}
+
+
+@dataclass(frozen=True)
+class Scales:
+    """What the compiler may do with a factor. `least`: the least power of two by which an operand may be scaled instead of a
+    product (rule scale-before-loop). `cut`: the kernel has whole numbers, so factors may be cut to `SCALE_BITS`."""
+
+    least: float = 1.0
+    cut: bool = False
+
+    @staticmethod
+    def of(kernel: kn.Kernel) -> Scales:
+        numbers = [abs(f) for f in _factors(kernel.body) if f and frexp(abs(f))[0] == 0.5]
+        dtypes = [t.dtype for t in kernel.tensors] + [s.dtype for s in kernel.body if isinstance(s, kn.Alloc)]
+        return Scales(min([1.0, *numbers]), any(d.name[0] == "i" for d in dtypes))
+
+
+def _factors(x: object) -> Iterator[float]:
+    """The numbers by which something is multiplied."""
+    if isinstance(x, tuple):
+        for part in x:
+            yield from _factors(part)
+    elif isinstance(x, kn.Binary) and x.op == "mul":
+        yield from (n.value for n in (x.x, x.y) if isinstance(n, kn.Number))
+    if hasattr(x, "__dataclass_fields__") and not isinstance(x, kn.Span):
+        for name in x.__dataclass_fields__:
+            yield from _factors(getattr(x, name))
+
+
+class BoundedBlock(Block):
+    """Runs one block with spreads. `spreads` are those of the outputs; inputs have none. `sizes` are the sums of the magnitudes
+    that have been added atomically."""
+
+    def __init__(self, tensors: dict[str, Array], spreads: dict[str, Array], sizes: dict[str, Array], scales: Scales) -> None:
+        super().__init__(tensors)
+        self.spreads, self.sizes, self.scales = spreads, sizes, scales
+
+    # statements
+
+    def allocated(self, s: kn.Alloc) -> Tile:
+        return replace(super().allocated(s), spread=rd.exact(s.shape))
+
+    def write(self, buffer: Tile, place: tuple, value: Tile) -> None:
+        super().write(buffer, place, value)
+        assert buffer.spread is not None
+        result = buffer.data[place]
+        value = self.cast(value, buffer.data.dtype)
+        buffer.spread[(slice(None), *place)] = rd.repeated(spread(value), result.shape)
+
+    def put(self, s: kn.Assign, array: Array, at: tuple, mask: Array, value: Tile) -> None:
+        before = array[at]
+        super().put(s, array, at, mask, value)
+        value = self.cast(value, array.dtype)
+        spreads, new = self.spreads[s.target.name], rd.repeated(spread(value), mask.shape)[:, mask]
+        at = (slice(None), *at)
+        spreads[at] = self.added(s.target.name, at[1:], before, value, mask, new) if s.atomic else new
+
+    def added(self, name: str, at: tuple, before: Array, value: Tile, mask: Array, new: Array) -> Array:
+        """The spread of a sum to which other blocks add in any order: each addition rounds a part of it."""
+        sizes, data = self.sizes[name], np.broadcast_to(value.data, mask.shape)[mask]
+        sizes[at] += np.abs(data.astype(np.float32))
+        sums = sizes[at].astype(np.float64)
+        old = self.spreads[name][(slice(None), *at)]
+        return rd.rounded("add", sums, sums.astype(before.dtype), old + new)
+
+    def load(self, r: kn.Region, env: Env) -> Tile:
+        tile = super().load(r, env)
+        if r.name not in self.spreads:
+            return replace(tile, spread=rd.exact(tile.data.shape))
+        at, inside = self.places_to_load(r, self.tensors[r.name], env)
+        found = np.broadcast_to(self.spreads[r.name][(slice(None), *at)], (2, *inside.shape))
+        return replace(tile, spread=np.where(inside, found, 0.0))
+
+    # expressions
+
+    def unary(self, op: str, x: Tile) -> Tile:
+        result = super().unary(op, x)
+        return replace(result, spread=rd.unary(op, x.data, spread(x), result.data))
+
+    def cast(self, x: Tile, dtype: np.dtype) -> Tile:
+        result = super().cast(x, dtype)
+        return replace(result, spread=rd.cast(x.data, spread(x), result.data))
+
+    def binary(self, op: str, x: Tile, y: Tile) -> Tile:
+        result = super().binary(op, x, y)
+        a, b = (t.data.astype(common(x, y)) for t in (x, y))
+        found = rd.binary(op, a, b, spread(x), spread(y), result.data)
+        if op == "mul" and self.scales.cut and x.number != y.number:
+            lost = _cut(float(x.data if x.number else y.data))
+            found[0] += rd.times(np.abs(result.data.astype(np.float64)), np.full(result.data.shape, lost))
+        return replace(result, spread=found)
+
+    def chosen(self, holds: Array, x: Tile, y: Tile, valid: Array | None = None) -> Tile:
+        result = super().chosen(holds, x, y, valid)
+        sx, sy = (rd.repeated(spread(t), result.data.shape) for t in (x, y))
+        return replace(result, spread=np.where(holds, sx, sy))
+
+    def compared(self, op: str, a: Tile, b: Tile, x: Tile, y: Tile) -> Tile:
+        result = super().compared(op, a, b, x, y)
+        near = rd.close(a.data, b.data, spread(a), spread(b))
+        return replace(result, spread=rd.either(near, x.data, y.data, spread(x), spread(y), spread(result)))
+
+    def reduced(self, op: str, x: Tile, axis: int) -> Tile:
+        result = super().reduced(op, x, axis)
+        known = spread(x) if x.valid is None else np.where(x.valid, spread(x), 0.0)
+        return replace(result, spread=rd.reduce(op, filled(op, x), known, axis if x.data.ndim == 2 else 0, result.data))
+
+    def product(self, a: Tile, b: Tile) -> Tile:
+        result = super().product(a, b)
+        sa, sb = (spread(t) + self.underflow(t.data) for t in (a, b))
+        return replace(result, spread=rd.matmul(a.data, b.data, sa, sb, result.data))
+
+    def underflow(self, x: Array) -> Array | float:
+        """What a 16-bit operand loses where it becomes subnormal when it is scaled."""
+        if x.dtype.itemsize != 2 or self.scales.least == 1.0:
+            return 0.0
+        least = ac.SMALLEST_HALF_STEP[x.dtype.name]
+        scaled = np.abs(x.astype(np.float64)) * self.scales.least
+        subnormal = (scaled > 0) & (scaled < least / ac.HALF_STEP[x.dtype.name])
+        lost = np.where(subnormal, least / self.scales.least, 0.0)
+        return np.stack([lost, np.zeros_like(lost)])
+
+
+def spread(x: Tile) -> Array:
+    """A tile's spread; a number or a position has none."""
+    return rd.exact(x.data.shape) if x.spread is None else x.spread
+
+
+def _cut(factor: float) -> float:
+    """How much of itself a factor loses when it is cut to `SCALE_BITS` bits of mantissa."""
+    mantissa, _ = frexp(abs(factor))
+    kept = floor(mantissa * 2.0 ** (ac.SCALE_BITS + 1)) / 2.0 ** (ac.SCALE_BITS + 1)
+    return (mantissa - kept) / mantissa if mantissa else 0.0
