@@ -336,8 +336,8 @@ def test_and_its_first_step_and_what_comes_behind_it() -> None:
 
 
 def test_and_what_stands_on_both_sides_of_it() -> None:
-    steps = synchronise(vector(f"vexp b <- c : 8 x 8 {REDUCED} vexp c <- b : 8 x 8", STEPPED))
-    assert shown(steps) == ["vexp", "vrowsum", "vexp"]
+    p = synchronise(vector(f"vexp b <- c : 8 x 8 {REDUCED} vexp c <- b : 8 x 8", STEPPED))
+    assert shown(p) == ["vexp", "vrowsum", "vexp"]
 
 
 def test_its_first_step_needs_one_as_ever() -> None:

@@ -14,6 +14,12 @@ VECTOR_CASES = {
     "independent": "DataCopy(a, x, 64); ORDER(MTE2, V); Exp(b, a, 64); Muls(c, a, 2.0f, 64);",
     "dependent, no barrier": "DataCopy(a, x, 64); ORDER(MTE2, V); Exp(b, a, 64); Muls(c, b, 2.0f, 64);",
     "dependent, barrier": "DataCopy(a, x, 64); ORDER(MTE2, V); Exp(b, a, 64); PipeBarrier<PIPE_V>(); Muls(c, b, 2.0f, 64);",
+    "comparison register, no barrier": "Duplicate(a, 1.0f, 64); Duplicate(b, 2.0f, 64); PipeBarrier<PIPE_V>(); "
+        "Compare(a, b, CMPMODE::LT, 64, BinaryRepeatParams(1, 1, 1, 8, 8, 8)); "
+        "Select<float, SELMODE::VSEL_CMPMASK_SPR>(c, a, b, 1, BinaryRepeatParams(1, 1, 1, 8, 8, 8));",
+    "comparison register, barrier": "Duplicate(a, 1.0f, 64); Duplicate(b, 2.0f, 64); PipeBarrier<PIPE_V>(); "
+        "Compare(a, b, CMPMODE::LT, 64, BinaryRepeatParams(1, 1, 1, 8, 8, 8)); PipeBarrier<PIPE_V>(); "
+        "Select<float, SELMODE::VSEL_CMPMASK_SPR>(c, a, b, 1, BinaryRepeatParams(1, 1, 1, 8, 8, 8));",
     "overwrites a source, no barrier": "DataCopy(a, x, 64); ORDER(MTE2, V); Exp(b, a, 64); Duplicate(a, 1.0f, 64);",
     "overwrites a result, no barrier": "Duplicate(a, 1.0f, 64); Duplicate(a, 2.0f, 64);",
     "loads overlap, no barrier": "DataCopy(a, x, 64); DataCopy(a[32], x, 64);",
@@ -181,6 +187,13 @@ def test_small_accumulating_products_need_a_barrier() -> None:
 @pytest.mark.parametrize("case", ["small accumulation, barrier", "large accumulation, no barrier"])
 def test_large_accumulating_products_are_guarded(case: str) -> None:
     check(CUBE, case)
+
+
+@pytest.mark.parametrize(
+    ("case", "kinds"), [("comparison register, no barrier", ["race"]), ("comparison register, barrier", [])]
+)
+def test_the_register_of_comparisons_needs_a_barrier_too(case: str, kinds: list[str]) -> None:
+    check(VECTOR, case, *kinds)
 
 
 # ---- unit flags (clause 28) -------------------------------------------------------------------------------------------------

@@ -294,7 +294,7 @@ void Instruction::check()
 
 void Instruction::check_order()
 {
-    check_unit_flags();
+    check_unit_flags(), check_compare_mask();
     for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW"), check_live(span), check_dirty(span);
     for (const Span& span : writes_) check_write(span), check_rewritten(span);
     for (const Span& span : rewrites_) check_row(span.memory->writer.get(), span, "WAW"), check_rewritten(span);

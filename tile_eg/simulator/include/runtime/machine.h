@@ -14,12 +14,12 @@
 #include "blocks_interface.h"
 #include "cube_interface.h"
 #include "interface.h"
+#include "memory.h"
 
 namespace tile_sim
 {
 
 constexpr int pipes = int(Pipe::count), spaces = int(Space::count), most_cores = 3;
-constexpr int64_t granule = 2;  // bytes that share one shadow entry
 constexpr int cross_ids = 16, single_ids = 32;  // flags between cores; those of mode 4 come after the others
 constexpr int first_event = 8, event_ids = 16;  // a kernel's flags have the ids below, the events of queues those from there
 enum { AIC = 0, AIV0 = 1, AIV1 = 2 };
@@ -39,114 +39,6 @@ struct Known {
     uint32_t block = 0;
     Clock clock{};
     std::shared_ptr<const Foreign> others;
-};
-
-struct Place {
-    int64_t begin = 0, end = 0;
-    bool same(const Place& other) const { return begin == other.begin && end == other.end; }
-    bool meets_in_part(const Place& other) const
-    {
-        return (begin < other.begin && other.begin < end && end < other.end) ||
-               (other.begin < begin && begin < other.end && other.end < end);
-    }
-};
-
-// An instruction that was issued, as long as some byte remembers it.
-struct Event {
-    const char* name = "";
-    int line = 0;
-    uint32_t epoch = 0, block = 0;
-    uint8_t core = 0;
-    Pipe pipe = Pipe::S;
-    uint32_t item = 0;  // where it stands in the order of a run that delays instructions
-    uint8_t unit_flag = 0;
-    bool atomic = false;
-    bool signal = false;   // a scalar access to GM that cores may agree by: past the data cache, or right after it let go
-    Place written;         // the tensor that it writes, where it is on chip
-    bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
-};
-
-// Bytes that an instruction has overwritten, and the tensor through which they had been written.
-struct Overwritten {
-    Place tensor, bytes;
-};
-
-// Address space that is none of what a run may use (Settings::memory): what is touched of GM is counted apart (Memory::pay). `flags` are
-// those of mmap. Throws std::runtime_error.
-uint8_t* reserve(int64_t bytes, int flags, int file = -1, int64_t offset = 0);
-void release(uint8_t* at, int64_t bytes);
-void limit_memory();  // for everything that is not reserved, from now on
-
-// Address space of so many bytes, zeroed or with what a file holds (as it is now: nothing is written to it); a page costs memory from
-// its first touch on.
-class Reserved
-{
-public:
-    Reserved() = default;
-    explicit Reserved(int64_t bytes, int file = -1);
-    Reserved(Reserved&& other) noexcept { swap(other); }
-    Reserved& operator=(Reserved&& other) noexcept { return swap(other), *this; }
-    ~Reserved();
-    uint8_t* get() const { return at_; }
-
-private:
-    void swap(Reserved& other) { std::swap(at_, other.at_), std::swap(bytes_, other.bytes_); }
-    uint8_t* at_ = nullptr;
-    int64_t bytes_ = 0;
-};
-
-// An array in reserved memory.
-template <class T>
-class Lazy
-{
-public:
-    void resize(int64_t count, int file = -1) { data_ = Reserved((count + 1) * int64_t(sizeof(T)), file); }
-    T& operator[](int64_t i) { return get()[i]; }
-    T* get() { return reinterpret_cast<T*>(data_.get()); }
-
-private:
-    Reserved data_;
-};
-
-class Memory
-{
-public:
-    void open(Space space, int64_t bytes, int file = -1);  // a file: what the memory holds at first
-    void forget();  // everything poisoned and free of history again (a new block)
-    void forget_order();  // free of history, and holding what it held (a new launch)
-    uint8_t* at(int64_t address) { return data_.get() + address; }
-    int64_t bytes() const { return bytes_; }
-    Space space() const { return space_; }
-    bool poisoned(int64_t begin, int64_t end);
-    std::vector<std::pair<int64_t, int64_t>> unwritten(int64_t begin, int64_t end);  // the stretches that nothing has written
-    void poison(int64_t begin, int64_t end, bool value);
-    void touch(int64_t begin, int64_t end);
-    void renew(int64_t begin, int64_t end);  // of GM: zero and unwritten, as it is given out
-    bool awake(int64_t chunk) { return awake_[chunk] != 0; }
-    void carry_unwritten(int64_t to, int64_t from, int64_t bytes);  // what holds nothing there holds nothing here
-    int slot(int core, Pipe pipe) const;
-
-    static constexpr int slots = 3;
-    static constexpr int64_t chunk = 8192;  // bytes of GM that come to life together: whole pages of data and of each shadow
-    Lazy<uint32_t> writer, reader[slots];
-    Lazy<uint32_t> met;  // the write that came last, where instructions are delayed
-    std::map<int64_t, uint32_t> rewritten;  // by line of a data cache that was written back whole: the event that changed it
-
-private:
-    Space space_ = Space::UB;
-    void wake(int64_t chunk);
-    void pay(int64_t bytes);
-    template <class Visit>
-    void each_awake(int64_t begin, int64_t end, Visit visit);
-
-    int64_t bytes_ = 0, touched_ = 0, paid_ = 0;
-    Lazy<uint8_t> data_, poison_, awake_;
-};
-
-struct Region {  // one tensor in GM
-    std::string name;
-    int64_t begin, end;
-    bool output, input;
 };
 
 struct Flag {
@@ -231,6 +123,7 @@ struct Core : Control {
     bool mask_counts = false;  // the mask register holds a number of elements
     uint64_t mask[2] = {~uint64_t(0), ~uint64_t(0)};
     uint64_t compare_mask[2] = {0, 0};
+    uint32_t compared = 0;  // the event that has written it
     uint64_t extreme = 0, sum = 0;  // of the last reduction, and its type (i4: there was none)
     DType extreme_type = DType::i4, sum_type = DType::i4;
     uint16_t merged[4] = {0, 0, 0, 0};  // elements that the last merge took from each list
@@ -393,6 +286,8 @@ public:
     void counts(const char* path, int64_t bytes);
     void rewrites(const Operand& at, int64_t offset, int64_t bytes, uint32_t by);  // as they were, beside what `by` has changed
     void signals() { event_.signal = true; }
+    void reads_compare_mask() { reads_compare_mask_ = true; }
+    void wrote_compare_mask() const { machine.core->compared = uint32_t(machine.events.size()) - 1; }  // after its check
     void keeps_apart() const;  // reports a source and a destination that overlap
     void check();              // bounds, order, initialisation; afterwards all that it writes counts as initialised
 
@@ -423,6 +318,7 @@ private:
     bool check_row(uint32_t* row, const Span& span, const char* kind);
     void check_write(const Span& span);
     void check_poison(const Span& span);
+    void check_compare_mask() const;
     void check_live(const Span& span) const;
     void note_overwritten(uint32_t id, const Span& span);
     void note_overwritten(uint32_t id, uint32_t before, const Place& bytes);
@@ -439,6 +335,7 @@ private:
     std::array<int64_t, 4> sizes_{};
     static std::vector<Span> reads_, writes_, rewrites_;  // one instruction is on its way at a time
     uint32_t rewritten_by_ = 0;
+    bool reads_compare_mask_ = false;
 };
 
 }  // namespace tile_sim

@@ -81,4 +81,15 @@ Lanes counted(bool set, int64_t count, int64_t width, int line)
     return lanes;
 }
 
+// The vendor's samples put a barrier between what fills the register of comparisons and what reads it (docs/machine.md, clause 3).
+void Instruction::check_compare_mask() const
+{
+    const Event& earlier = machine.events[machine.core->compared];
+    if (!reads_compare_mask_ || !machine.core->compared || ordered(earlier, Space::UB)) return;
+    machine.report("race", name_of(event_.pipe), event_.line, earlier.line,
+                   text("RAW: %s (%s, V) reads the register of comparisons, and %s at line %d, which writes it, may not have finished; "
+                        "PipeBarrier<PIPE_V> between line %d and line %d would order them",
+                        event_.name, core_name(event_.core), earlier.name, earlier.line, earlier.line, event_.line));
+}
+
 }  // namespace tile_sim

@@ -122,6 +122,8 @@ void select(const VectorSide& dst, const Selector& selector, const VectorSide& a
         pick.needs(*selector.bits, Space::UB, "mask"), pick.align(*selector.bits, 32, "mask");
         pick.reads(*selector.bits, 0, last_bit / 8 + 1);
     }
+    else
+        pick.reads_compare_mask();
     pick.check();
     pick.counts("vector", elements * size);
     each([&](int64_t r, int64_t i, int64_t bit) {
@@ -153,7 +155,7 @@ void vector_compare_register(VectorSide a, VectorSide b, Comparison how, Lanes l
     for (const VectorSide* side : {&a, &b}) test.needs(side->at, Space::UB, "source"), test.align(side->at, 32, "source");
     for (int64_t i = 0; i < width; ++i)
         if (lane_active(lanes, 0, i, width)) test.reads(a.at, place(a, 0, i), size), test.reads(b.at, place(b, 0, i), size);
-    test.check();
+    test.check(), test.wrote_compare_mask();
     test.counts("vector", 256);
     uint8_t* bits = reinterpret_cast<uint8_t*>(machine.core->compare_mask);
     std::memset(bits, 0, 16);
@@ -166,7 +168,7 @@ void get_compare_mask(Operand dst, int line)
 {
     Instruction get("GetCmpMask", Pipe::V, line);
     get.needs(dst, Space::UB, "destination"), get.align(dst, 16, "destination");
-    get.writes(dst, 0, 16);
+    get.writes(dst, 0, 16), get.reads_compare_mask();
     get.check();
     get.counts("vector", 16);
     std::memcpy(get.data(dst), machine.core->compare_mask, 16);
@@ -177,7 +179,7 @@ void set_compare_mask(Operand src, int line)
     Instruction set("SetCmpMask", Pipe::V, line);
     set.needs(src, Space::UB, "source"), set.align(src, 16, "source");
     set.reads(src, 0, 16);
-    set.check();
+    set.check(), set.wrote_compare_mask();
     set.counts("vector", 16);
     std::memcpy(machine.core->compare_mask, set.data(src), 16);
 }

@@ -1,0 +1,123 @@
+// A memory with its shadow: who wrote and who read each of its bytes last (shadow.cpp).
+#pragma once
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "interface.h"
+
+namespace tile_sim
+{
+
+constexpr int64_t granule = 2;  // bytes that share one shadow entry
+
+struct Place {
+    int64_t begin = 0, end = 0;
+    bool same(const Place& other) const { return begin == other.begin && end == other.end; }
+    bool meets_in_part(const Place& other) const
+    {
+        return (begin < other.begin && other.begin < end && end < other.end) ||
+               (other.begin < begin && begin < other.end && other.end < end);
+    }
+};
+
+// An instruction that was issued, as long as some byte remembers it.
+struct Event {
+    const char* name = "";
+    int line = 0;
+    uint32_t epoch = 0, block = 0;
+    uint8_t core = 0;
+    Pipe pipe = Pipe::S;
+    uint32_t item = 0;  // where it stands in the order of a run that delays instructions
+    uint8_t unit_flag = 0;
+    bool atomic = false;
+    bool signal = false;   // a scalar access to GM that cores may agree by: past the data cache, or right after it let go
+    Place written;         // the tensor that it writes, where it is on chip
+    bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
+};
+
+// Bytes that an instruction has overwritten, and the tensor through which they had been written.
+struct Overwritten {
+    Place tensor, bytes;
+};
+
+// Address space that is none of what a run may use (Settings::memory): what is touched of GM is counted apart (Memory::pay). `flags` are
+// those of mmap. Throws std::runtime_error.
+uint8_t* reserve(int64_t bytes, int flags, int file = -1, int64_t offset = 0);
+void release(uint8_t* at, int64_t bytes);
+void limit_memory();  // for everything that is not reserved, from now on
+
+// Address space of so many bytes, zeroed or with what a file holds (as it is now: nothing is written to it); a page costs memory from
+// its first touch on.
+class Reserved
+{
+public:
+    Reserved() = default;
+    explicit Reserved(int64_t bytes, int file = -1);
+    Reserved(Reserved&& other) noexcept { swap(other); }
+    Reserved& operator=(Reserved&& other) noexcept { return swap(other), *this; }
+    ~Reserved();
+    uint8_t* get() const { return at_; }
+
+private:
+    void swap(Reserved& other) { std::swap(at_, other.at_), std::swap(bytes_, other.bytes_); }
+    uint8_t* at_ = nullptr;
+    int64_t bytes_ = 0;
+};
+
+// An array in reserved memory.
+template <class T>
+class Lazy
+{
+public:
+    void resize(int64_t count, int file = -1) { data_ = Reserved((count + 1) * int64_t(sizeof(T)), file); }
+    T& operator[](int64_t i) { return get()[i]; }
+    T* get() { return reinterpret_cast<T*>(data_.get()); }
+
+private:
+    Reserved data_;
+};
+
+class Memory
+{
+public:
+    void open(Space space, int64_t bytes, int file = -1);  // a file: what the memory holds at first
+    void forget();  // everything poisoned and free of history again (a new block)
+    void forget_order();  // free of history, and holding what it held (a new launch)
+    uint8_t* at(int64_t address) { return data_.get() + address; }
+    int64_t bytes() const { return bytes_; }
+    Space space() const { return space_; }
+    bool poisoned(int64_t begin, int64_t end);
+    std::vector<std::pair<int64_t, int64_t>> unwritten(int64_t begin, int64_t end);  // the stretches that nothing has written
+    void poison(int64_t begin, int64_t end, bool value);
+    void touch(int64_t begin, int64_t end);
+    void renew(int64_t begin, int64_t end);  // of GM: zero and unwritten, as it is given out
+    bool awake(int64_t chunk) { return awake_[chunk] != 0; }
+    void carry_unwritten(int64_t to, int64_t from, int64_t bytes);  // what holds nothing there holds nothing here
+    int slot(int core, Pipe pipe) const;
+
+    static constexpr int slots = 3;
+    static constexpr int64_t chunk = 8192;  // bytes of GM that come to life together: whole pages of data and of each shadow
+    Lazy<uint32_t> writer, reader[slots];
+    Lazy<uint32_t> met;  // the write that came last, where instructions are delayed
+    std::map<int64_t, uint32_t> rewritten;  // by line of a data cache that was written back whole: the event that changed it
+
+private:
+    Space space_ = Space::UB;
+    void wake(int64_t chunk);
+    void pay(int64_t bytes);
+    template <class Visit>
+    void each_awake(int64_t begin, int64_t end, Visit visit);
+
+    int64_t bytes_ = 0, touched_ = 0, paid_ = 0;
+    Lazy<uint8_t> data_, poison_, awake_;
+};
+
+struct Region {  // one tensor in GM
+    std::string name;
+    int64_t begin, end;
+    bool output, input;
+};
+
+}  // namespace tile_sim
