@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from tests.extract.kernels import CHIP
 from tile_eg.chips import Chip
 from tile_eg.compiler import Run, meaning, plan_schedule
 from tile_eg.cost_models import search_model
-from tile_eg.egraph import Node, saturate
+from tile_eg.egraph import Graph, Node, saturate
 from tile_eg.extract.base import Extractor
 from tile_eg.extract.grid import with_grid
 from tile_eg.extract.pricing import Pricer
@@ -29,12 +31,23 @@ def _drawn(random: np.random.Generator, t: Tensor) -> np.ndarray:
     return random.uniform(-1, 1, t.shape).astype(numpy_dtype(t.dtype))
 
 
+@lru_cache(maxsize=2)
+def _graph(k: Kernel, chip: Chip) -> Graph:
+    """Of a kernel that many extractors are tried on, one behind the other; all of them only read it."""
+    return saturate(to_values(k), chip)
+
+
+@lru_cache(maxsize=2)
+def _wanted(k: Kernel) -> dict[str, np.ndarray]:
+    return meaning(k, arrays_for(k))
+
+
 def check_numbers(k: Kernel, extractor: Extractor, order: tuple[int, int, int] | None = None, chip: Chip = CHIP) -> None:
     """Fails where the extractor finds nothing, the simulator minds something, or a number is off by more than 0.4 %.
 
     `order` is that of a persistent kernel: its blocks, the width of its bands and the dimension that they cut.
     """
-    graph = saturate(to_values(k), chip)
+    graph = _graph(k, chip)
     found = extractor.extract(graph, chip, Pricer(graph, chip, search_model("analytic", chip)), 1)
     assert found.schedules, [str(r) for _, r in found.refused]
     arrays = arrays_for(k)
@@ -43,7 +56,7 @@ def check_numbers(k: Kernel, extractor: Extractor, order: tuple[int, int, int] |
     for seed in (None, 1) if order else (None,):  # a seed: pipes in an unfavourable order
         run = planned.run(arrays, strict=False, order=seed)
         assert not run.findings, [str(f) for f in run.findings]
-        _compare(run, meaning(k, arrays))
+        _compare(run, _wanted(k))
 
 
 def _compare(run: Run, wanted: dict[str, np.ndarray]) -> None:
