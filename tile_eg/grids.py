@@ -53,7 +53,7 @@ def _launched(candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
     blocks = [launch_blocks(c.planned.program) for c in candidates]
     if min(blocks) > MAX_BLOCKS:
         raise TileError(
-            f"a launch has at most {MAX_BLOCKS} blocks, and this kernel would have {min(blocks)}: one for each tile of its grid",
+            f"a launch has at most {MAX_BLOCKS} blocks, and this kernel would have {min(blocks)}",
             help="larger tiles, or a search that tries blocks which go through several tiles (--effort quick)",
         )
     return tuple(c for c, n in zip(candidates, blocks, strict=True) if n <= MAX_BLOCKS)

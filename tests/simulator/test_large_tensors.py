@@ -97,3 +97,8 @@ def test_a_main_allocates_more_than_there_is_and_touches_little(tmp_path: Path) 
     source = source.replace("        xDevice, zDevice);", "        far, zDevice);")
     done = ran(tmp_path, source, limits=Limits(bytes=64 << 20))
     assert done.ok and done.printed == "last 254\n"
+
+
+def test_a_main_may_end_with_the_code_that_stands_for_too_little_memory(tmp_path: Path) -> None:
+    done = ran(tmp_path, "#include <cstdlib>\n" + MAIN.replace("    return host[1]", "    exit(4);\n    return host[1]"))
+    assert done.returned == 4

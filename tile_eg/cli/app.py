@@ -92,7 +92,7 @@ def _any(
 
 @app.command()
 def check(file: File, chip: OnChip = None, sizes: Set = None) -> None:
-    """Parses a kernel and checks its names, types and shapes, and that its tensors fit the chip."""
+    """Checks names, types, shapes, and room on the chip."""
     held = sources.read(file, options.sizes(sizes or []))
     if isinstance(held, Kernel):
         for note in check_kernel(held, chip or DEFAULT_CHIP):

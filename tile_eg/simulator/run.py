@@ -130,7 +130,7 @@ def execute(command: Sequence[str], limits: Limits, image: Image | None = None) 
             process.kill()
             raise
         printed = _beginning(said)
-    if process.returncode == OUT_OF_MEMORY:
+    if process.returncode == OUT_OF_MEMORY and not output:
         raise TileError(
             f"the run touches more memory than the {limits.bytes} bytes ({limits.bytes / 2**30:.3g} GiB) that it may use",
             help="smaller sizes, or more memory: --memory GIB, or run(..., memory=BYTES)",

@@ -1,0 +1,22 @@
+"""How much memory a kernel needs, on the chip and in the simulator, on the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tile_eg.cli.app import run
+
+
+def test_check_refuses_what_the_chip_cannot_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--set", "M=262144", "--set", "N=131072"]
+    assert run(["check", "examples/gemm.tile", *sizes]) == 1
+    said = capsys.readouterr().err
+    assert "of them `C` 68719476736 bytes (64 GiB), and the HBM of 910B2 has 68719476736 bytes (64 GiB)" in said and "^^^" in said
+    assert run(["check", "examples/gemm.tile", "--chip", "950", *sizes]) == 0
+
+
+def test_the_memory_of_a_run_is_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["run", "examples/vector_add.tile", "--memory", "0.005"]) == 1
+    said = capsys.readouterr().err
+    assert "more memory than the 5368709 bytes" in said and "--memory GIB" in said
+    assert run(["run", "examples/vector_add.tile", "--memory", "0.1"]) == 0
