@@ -30,7 +30,7 @@ class Effort:
 
 EFFORTS = {
     "none": Effort(1, "greedy", sizes=1),
-    "quick": Effort(3, "exact"),
+    "quick": Effort(4, "exact"),
     "full": Effort(12, "exact", (("work", 10.0), ("total", 15.0), ("refusals", 200)), sizes=12),
 }
 

@@ -79,8 +79,12 @@ class Exact:
                 model.forbid(settled(model.graph, legal[0], found))
 
     def _realised(self, model: Model, nodes: list[Node], out: Extraction, k: int, cuts: list[list[Node]]) -> list[list[Node]]:
-        """Adds the schedules of a choice, by its skews, and returns the legal choices; what is refused is forbidden."""
-        legal = []
+        """Adds the schedules of a choice, by its skews, and returns the legal choices; what is refused is forbidden.
+
+        A skew that moves nothing gives the schedule of a smaller one again, and adds none.
+        """
+        legal: list[list[Node]] = []
+        known: set[tuple[object, ...]] = set()
         for cost, choice in self._skewed(model, nodes):
             if len(out.schedules) == k:
                 break
@@ -93,9 +97,12 @@ class Exact:
                 if not any(n.op == "Skew" for n in cuts[-1]):
                     break
             else:
-                schedule.cost = cost
-                out.schedules.append(schedule)
                 legal.append(choice)
+                skewed = tuple((item.loop, item.skew, item.halves) for _, around in schedule.walk() for item in around)
+                if skewed not in known:
+                    known.add(skewed)
+                    schedule.cost = cost
+                    out.schedules.append(schedule)
         return legal
 
     def _skewed(self, model: Model, nodes: list[Node]) -> list[tuple[int, list[Node]]]:

@@ -249,7 +249,8 @@ class Model:
                 self.cp.add(time >= trips * (total + inner + 2 * hop)).only_enforce_if(on, meets)
                 continue
             once = total - overall + ((HOPS + skew - 1) * hop if skew else 0)
-            self.cp.add(time >= trips * (overall + inner + refill(stages)) + once).only_enforce_if(on)
+            filled = (on,) if skew else (on, meets.Not())
+            self.cp.add(time >= trips * (overall + inner + refill(stages)) + once).only_enforce_if(*filled)
             if skew and not self.graph.parents[loop]:
                 late = self._meets(0, BACK)
                 self.cp.add(time >= trips * (overall + inner + refill(stages)) + 2 * once).only_enforce_if(on, late)
@@ -261,9 +262,10 @@ class Model:
     def _meets(self, loop: int, ways: Set[str] = MEETING) -> Any:
         """True where cube and vector cores meet in the loop (0: outside of all), in one of these ways."""
         meets = self.cp.new_bool_var(f"meets{loop}")
-        for n in self.graph.nodes:
-            if n.op in ways and n.region == loop:
-                self.cp.add_implication(self.chosen[n.index], meets)
+        meeting = [self.chosen[n.index] for n in self.graph.nodes if n.op in ways and n.region == loop]
+        for on in meeting:
+            self.cp.add_implication(on, meets)
+        self.cp.add_bool_or([*meeting, meets.Not()])
         return meets
 
     def _max(self, terms: list) -> Any:
