@@ -103,8 +103,9 @@ class CompiledKernel:
         workspace_idx: Sequence[int] = (),
         chip: str = DEFAULT_CHIP,
         search: Mapping[str, Any] = NOTHING,
+        seconds: float = 60,
     ) -> None:
-        self.kernel, self.chip, self.search = kernel, chip, search
+        self.kernel, self.chip, self.search, self.seconds = kernel, chip, search, seconds
         with in_source(kernel.source):
             self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
@@ -141,7 +142,7 @@ class CompiledKernel:
             if not arrays[t.name].flags.writeable:
                 raise TileError(f"argument {t.name} is read-only, and {self.kernel.name} writes it", t.span)
         lowered = self.compile()
-        results = run_lowered(lowered, arrays)
+        results = run_lowered(lowered, arrays, self.seconds)
         for t in updated:
             mask = _written(lowered.kernel, t.name)
             arrays[t.name][mask] = results[t.name][mask]
@@ -155,14 +156,14 @@ def _written(kernel: Kernel, name: str) -> np.ndarray:
     return written(kernel, name)
 
 
-def run_lowered(lowered: Lowered, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def run_lowered(lowered: Lowered, arrays: Mapping[str, np.ndarray], seconds: float = 60) -> dict[str, np.ndarray]:
     """The outputs of a run in the simulator by tensor name; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
     given = added_to(lowered.kernel)
     tensors = [t for t in lowered.kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
-    return lowered.run(inputs).outputs
+    return lowered.run(inputs, seconds=seconds).outputs
 
 
 def _output(i: int, kernel: Kernel, what: str) -> int:
@@ -182,8 +183,10 @@ class TileKernel:
     the arrays say or the text defaults to: `gemm(a, b, BM=64)`. It gives the tensors after the `->`.
     """
 
-    def __init__(self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING) -> None:
-        self.template, self.chip, self.search = template, chip, search
+    def __init__(
+        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, seconds: float = 60
+    ) -> None:
+        self.template, self.chip, self.search, self.seconds = template, chip, search, seconds
 
     def __repr__(self) -> str:
         shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
@@ -194,7 +197,7 @@ class TileKernel:
         """The kernel with these sizes ("auto": the search finds it), and the text's defaults for the rest."""
         kernel = self.template.instantiate(sizes)
         outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
-        return CompiledKernel(kernel, outputs, (), self.chip, self.search)
+        return CompiledKernel(kernel, outputs, (), self.chip, self.search, self.seconds)
 
     def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
@@ -214,8 +217,10 @@ class TileKernel:
         return self.with_sizes(**{**inferred, **sizes})(**arrays)
 
 
-def load(path: str | Path, chip: str = DEFAULT_CHIP, **search: Any) -> TileKernel:
-    """The kernel of a `.tile` file. TileError where the file cannot be read or is not a kernel.
+def load(path: str | Path, chip: str = DEFAULT_CHIP, *, seconds: float = 60, **search: Any) -> TileKernel:
+    """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
+
+    `seconds` of processor time are what a call of the kernel may take in the simulator.
 
     `search` are options as `tile_eg.search.search_options` takes them: `effort="full"`, `exact_math=True`, `rules`, `without`.
     """
@@ -229,7 +234,7 @@ def load(path: str | Path, chip: str = DEFAULT_CHIP, **search: Any) -> TileKerne
         why = getattr(e, "strerror", None) or "it is not UTF-8 text"
         raise TileError(f"cannot read {path}: {why}") from e
     search_options(**search)
-    return TileKernel(load_text(text, str(path)), chip, search)
+    return TileKernel(load_text(text, str(path)), chip, search, seconds)
 
 
 @dataclass(frozen=True)
@@ -240,9 +245,10 @@ class Options:
     workspace_idx: tuple[int, ...] = ()
     chip: str = DEFAULT_CHIP
     search: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = 60
 
     def compiled(self, kernel: Kernel) -> CompiledKernel:
-        return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search)
+        return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.seconds)
 
 
 class Factory:
@@ -304,19 +310,21 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
+    seconds: float = 60,
     **ignored: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
 
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs. `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or
-    texts), `without` (names of rules) and `cost_model` (a name, or "module:Class") are options of the search. `target`,
+    texts), `without` (names of rules) and `cost_model` (a name, or "module:Class") are options of the search.
+    `seconds` of processor time are what a call may take in the simulator. `target`,
     `pass_configs` and further options of TileLang's are accepted and change nothing: everything that they switch on is on.
     """
     search: dict[str, Any] = {"effort": effort, "exact_math": exact_math, "rules": tuple(rules), "without": tuple(without)}
     search["cost_model"] = cost_model
     search_options(**search)  # what is wrong with them is told here, not at the first call
-    options = Options(_positions(out_idx), _positions(workspace_idx), chip, search)
+    options = Options(_positions(out_idx), _positions(workspace_idx), chip, search, seconds)
     if function is None:
         return lambda f: _jitted(f, options)
     return _jitted(function, options)

@@ -18,6 +18,7 @@ from tile_eg.ir.program import Program
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
+from tile_eg.simulator.findings import LimitError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,6 +56,8 @@ def stage(name: str, source: str = "", timings: dict[str, float] | None = None) 
         raise
     except (InternalError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
+    except LimitError as error:
+        raise TileError(str(error), help=error.help) from None
     except BaseException as error:
         raise InternalError(name, f"{type(error).__name__}: {error}") from error
     finally:
@@ -153,26 +156,36 @@ class Planned:
         """Where every buffer lies, and how full each memory is."""
         return MemoryMap(self.program, self.chip)
 
-    def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True, order: int | None = None) -> Run:
+    def run(
+        self,
+        arrays: Mapping[str, np.ndarray],
+        *,
+        strict: bool = True,
+        order: int | None = None,
+        seconds: float = 60,
+        confined: bool = True,
+    ) -> Run:
         """The emitted text, run in the simulator on an array for every input, by tensor name; and for outputs that are added to.
 
         TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
         unless `strict` is off: then the findings are in the result. `order` is a seed: instructions then take effect in an
-        unfavourable order among those that the flags allow, not in that of the program.
+        unfavourable order among those that the flags allow, not in that of the program. `seconds` of processor time are what the
+        run may take: TileError where it takes more. `confined` keeps its process from the network, from files and from starting
+        programs, where the machine's kernel can.
         """
         check_arguments(self.program.tensors, arrays, self.program.added_to)
         with stage("simulate"):
-            run = _simulated(self, arrays, order)
+            run = _simulated(self, arrays, order, seconds, confined)
         if strict:
             run.raise_findings()
         return run
 
 
-def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None) -> Run:
-
+def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, seconds: float, confined: bool) -> Run:
     from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
-    from tile_eg.simulator.run import simulate
+    from tile_eg.simulator.confinement import Confinement
+    from tile_eg.simulator.run import Limits, simulate
 
     p = planned.program
     written = [i for i, t in enumerate(p.tensors) if t.output]
@@ -189,6 +202,8 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),
         cores=planned.chip.cube_cores,
+        limits=Limits(seconds=seconds),
+        confinement=Confinement(confined),
     )
     return Run({p.tensors[i].name: a for i, a in zip(written, done.outputs, strict=True)}, done.findings, done.counts)
 

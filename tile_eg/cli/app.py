@@ -138,6 +138,8 @@ def run_file(
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the predicted timeline, which Perfetto opens.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schedule: Schedule = None,
+    seconds: options.Seconds = 60,
+    unconfined: options.Unconfined = False,
     *,
     search: SearchOptions,
 ) -> int:
@@ -153,7 +155,7 @@ def run_file(
     text = held.source if isinstance(held, Kernel) else ""
     with in_source(text):
         inputs = options.arrays(held.tensors, given or [], seed)
-        done = planned.run(inputs, strict=False, order=order)
+        done = planned.run(inputs, strict=False, order=order, seconds=seconds, confined=not unconfined)
     if save:
         options.save_arrays(save, inputs | done.outputs)
     if trace:
@@ -165,18 +167,19 @@ def run_file(
     show(json.dumps(report.data(), indent=2) if as_json else str(report))
     if report.good or not isinstance(held, Kernel):
         return GOOD if report.good else OUR_ERROR
-    fault = blamed(planned, search, lambda options: _good(held, sources.compile_held(held, chip, options), inputs, order))
+    good = lambda o: _good(held, sources.compile_held(held, chip, o), inputs, order, seconds)  # noqa: E731
+    fault = blamed(planned, search, good)
     if not fault:
         return OUR_ERROR
     complain(fault)
     return USER_ERROR
 
 
-def _good(kernel: Kernel, planned: Planned, inputs: dict[str, Any], order: int | None) -> bool:
+def _good(kernel: Kernel, planned: Planned, inputs: dict[str, Any], order: int | None, seconds: float) -> bool:
     """Whether a run breaks no rule of the machine and computes what the kernel means."""
     from tile_eg.report.compare import compare
 
-    done = planned.run(inputs, strict=False, order=order)
+    done = planned.run(inputs, strict=False, order=order, seconds=seconds)
     return not done.findings and all(c.good for c in compare(kernel, done.outputs, meaning(kernel, inputs)))
 
 

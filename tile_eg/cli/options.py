@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_argument, numpy_dtype, signature
@@ -14,6 +16,12 @@ from tile_eg.ir.open_kernel import AUTO
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+Seconds = Annotated[float, typer.Option(min=0.1, metavar="NUMBER", help="Processor time that the simulated run may take.")]
+Unconfined = Annotated[
+    bool, typer.Option("--unconfined", help="Let the simulated code do all that you may do: files, network, programs.")
+]
 
 
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:

@@ -78,6 +78,11 @@ def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequenc
     return runtime, library
 
 
+def runtime() -> Path:
+    """The simulator's executable, compiled unless the cache has it. TileError without a compiler."""
+    return _runtime(require_compiler())
+
+
 def build(source: str, kernel: str, architecture: int = 2201) -> tuple[Path, Path]:
     """The simulator's executable, and the library with `kernel` of the text `source`, compiled unless the cache has them.
 

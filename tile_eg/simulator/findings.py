@@ -15,6 +15,12 @@ class SimulatorError(Exception):
     """The run itself failed: the text does not compile, the process crashed, or it ran out of time or memory."""
 
 
+class LimitError(SimulatorError):
+    """The run needs more time than it was given: no fault of the text's, as far as is known."""
+
+    help = "give it longer: --seconds NUMBER on the command line, `seconds=` in Python; or run a smaller size"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing that is wrong with a kernel, at a line of its Ascend C.
@@ -91,7 +97,7 @@ class Simulation:
     """The outputs in the order in which they were asked for, the findings (at most 20), the counts, and the trace if wanted.
 
     `printed` is what the kernel, or a file with a main, printed; `returned` what that main returned. `files` are the texts that
-    the kernel's file includes: name -> text.
+    the kernel's file includes: name -> text. `unconfined` says why its process was not, or not wholly, confined.
     """
 
     outputs: Sequence[np.ndarray]
@@ -102,6 +108,7 @@ class Simulation:
     printed: str = ""
     returned: int = 0
     files: Mapping[str, str] = field(default_factory=dict)
+    unconfined: str = ""
 
     @property
     def ok(self) -> bool:

@@ -13,7 +13,7 @@ from tile_eg.simulator.asc_file import AscFile
 from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.launches import KernelText
 from tile_eg.simulator.program import Options
-from tile_eg.simulator.run import execute, parse
+from tile_eg.simulator.run import execute, parse, permissions
 from tile_eg.simulator.spec import Argument, Spec
 
 LAUNCHER = """
@@ -41,7 +41,7 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
     """Compiles the file and launches the kernel that the spec names; the outputs come in the order of the arguments.
 
     Raises TileError for a text that does not compile and for arguments that do not fit the kernel, SimulatorError where the run
-    crashes or exceeds its limits.
+    crashes, exceeds its limits, or tries what `options.confinement` does not allow.
     """
     kernel = chosen(file, spec)
     check_arguments(file, kernel, spec)
@@ -55,6 +55,7 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
         f"cores={options.cores}",
         f"arch={options.architecture}",
     ]
+    command += permissions(options.limits, options.confinement)
     command += [*(["auto_sync"] if options.auto_sync and spec.auto_sync else []), "--", *map(_region, tensors)]
     arrays = [a.array if a.array is not None else np.empty(0, np.uint8) for a in tensors]
     inputs = b"".join(x.tobytes() for x, a in zip(arrays, tensors, strict=True) if a.given)

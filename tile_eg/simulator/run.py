@@ -8,6 +8,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import IO
@@ -16,18 +17,23 @@ import numpy as np
 
 from tile_eg.errors import TileError
 from tile_eg.simulator.build import build, find_compiler, parameters_of
-from tile_eg.simulator.findings import Counts, Delays, Finding, Simulation, SimulatorError, TraceRow
+from tile_eg.simulator.confinement import Confinement, refused
+from tile_eg.simulator.findings import Counts, Delays, Finding, LimitError, Simulation, SimulatorError, TraceRow
 
 __all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorError", "TraceRow", "find_compiler", "simulate"]
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 MOST_PRINTED = 1 << 20
+PATIENCE = 10
 CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use: wall seconds, and bytes of address space (the shadows take about nine times the tensors)."""
+    """What a run may use: seconds of processor time, and bytes of address space (the shadows take about nine times the tensors).
+
+    A run that waits instead of computing is ended after `PATIENCE` times as many seconds.
+    """
 
     seconds: float = 60
     bytes: int = 8 << 30
@@ -44,6 +50,7 @@ def simulate(
     outputs: Sequence[int] = (),
     inout: Sequence[int] = (),
     limits: Limits = Limits(),  # noqa: B008
+    confinement: Confinement = Confinement(),  # noqa: B008
     capacities: Mapping[str, int] = CAPACITIES,
     trace: bool = False,
     order: int | None = None,
@@ -63,8 +70,9 @@ def simulate(
     allow, chosen by the seed to be unfavourable (-n: the nth instruction waits as long as it may, everything else runs at once).
     `mutations` are changes of the kernel while it runs (include/runtime/mutation.h).
 
-    Raises TileError for a wrong call or without a C++ compiler, SimulatorError when the text does not compile, or when the run
-    crashes or exceeds its limits. What is wrong with the kernel itself comes back as findings.
+    Raises TileError for a wrong call or without a C++ compiler, SimulatorError when the text does not compile or the run crashes,
+    LimitError when it exceeds its limits, Refused when it tries what its confinement does not allow. What is wrong with the kernel
+    itself comes back as findings.
     """
     names = parameters_of(source, kernel)
     _check_call(kernel, names, arguments, kernel_type, launch, (*outputs, *inout))
@@ -75,7 +83,8 @@ def simulate(
     command = [*map(str, build(source, kernel, architecture)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
     command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items())]
     command += [f"cores={cores}"] + ([] if architecture == 2201 else [f"arch={architecture}"])
-    command += [*([] if order is None else [f"order={order}"]), *(f"mutate={m}" for m in mutations), "--", *tensors]
+    command += [*([] if order is None else [f"order={order}"]), *(f"mutate={m}" for m in mutations)]
+    command += [*permissions(limits, confinement), "--", *tensors]
     inputs = b"".join(a.tobytes() for a, role in zip(arrays, roles, strict=True) if role != "out")
     returned = [i for i, role in enumerate(roles) if role != "in"]
     output, printed, _ = execute(command, inputs, limits)
@@ -96,24 +105,46 @@ def _check_call(
             raise TileError(f"output {index} is none of the {len(arguments)} arguments")
 
 
+def permissions(limits: Limits, confinement: Confinement) -> list[str]:
+    """What the simulator's executable is told of processor time and of confinement."""
+    return [f"seconds={limits.seconds!r}", *confinement.options()]
+
+
 def execute(command: Sequence[str], inputs: bytes, limits: Limits) -> tuple[bytes, str, int]:
     """Runs the simulator's executable: its report and outputs, what was printed (the first MiB), and the exit code of a main."""
     with tempfile.TemporaryFile() as said, subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, process_group=0
     ) as process:  # fmt: skip
         try:
-            output, _ = process.communicate(inputs, timeout=limits.seconds)
+            output, _ = process.communicate(inputs, timeout=PATIENCE * limits.seconds)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            raise SimulatorError(f"the kernel did not end within {limits.seconds:g} seconds") from None
+            _end(process)
+            raise LimitError(_waited(limits)) from None
         except BaseException:
-            process.kill()
+            _end(process)
             raise
         printed = _beginning(said)
-    if process.returncode < 0 or (process.returncode and not output):
+    if process.returncode == -signal.SIGSYS:
+        raise refused(printed)
+    if process.returncode in (-signal.SIGPROF, -signal.SIGXCPU):
+        raise LimitError(f"the kernel did not end within {limits.seconds:g} seconds of processor time")
+    if process.returncode < 0 or not output:
         raise SimulatorError(_failure(process.returncode, printed, limits))
     return output, printed, process.returncode
+
+
+def _waited(limits: Limits) -> str:
+    return (
+        f"the kernel did not end within {PATIENCE * limits.seconds:g} seconds, in which it used less than {limits.seconds:g} of "
+        "processor time: it waits for something, or the machine is too busy"
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends the process and those that it has started, workers for its blocks among them."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
 
 
 def _beginning(file: IO[bytes]) -> str:
@@ -132,6 +163,8 @@ def _failure(code: int, errors: str, limits: Limits) -> str:
         return f"the kernel crashed ({signal.Signals(-code).name}) {errors.strip()}".rstrip()
     if "is used and not defined" in errors:
         return errors.strip()
+    if not code:
+        return "the kernel ended the process (_exit?), and nothing is known of the run"
     return f"the simulator failed (exit code {code}) {errors.strip()}".rstrip()
 
 
@@ -156,4 +189,5 @@ def parse(
         delays=Delays(*report["schedule"]),
         printed=printed,
         returned=report["returned"],
+        unconfined=report["unconfined"],
     )

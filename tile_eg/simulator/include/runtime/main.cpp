@@ -1,8 +1,9 @@
 // The process that runs one kernel, or one file with a main of its own (host.h): arguments and inputs come in, findings, counts
 // and outputs go out (simulator/run.py, simulator/program.py). What the kernel or the file prints goes to stderr.
 //   argv: the library, kernel type (HOST: it has a main; what follows `--` are its arguments), launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
-//         (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
+//         (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `seconds=` of processor time, `unconfined`, `reads=` and `writes=` folders (confine.h), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
 //         in order.
+//   With `confinement` alone it prints why this machine cannot confine a run, or nothing.
 //   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -20,7 +21,9 @@
 #include <new>
 #include <stdexcept>
 
+#include "confine.h"
 #include "schedule.h"
+#include "time_limit.h"
 
 namespace tile_sim
 {
@@ -29,6 +32,8 @@ namespace
 
 FILE* report_file = nullptr;
 bool host = false;
+Grants grants;
+double seconds = 0;  // of processor time; 0: no limit
 int64_t gm_bytes = int64_t(512) << 20;  // of a file with a main; address space, used as far as it is touched
 
 constexpr int64_t most_file_bytes = int64_t(1) << 30;  // that a file with a main, or what it prints, may write
@@ -79,6 +84,8 @@ std::string row_json(const TraceRow& r)
 
 int returned = 0;  // by the main of a file
 
+std::string unconfined;  // why the run is not, or not wholly, confined
+
 std::string report_json()
 {
     const auto pair = [](const auto& p) { return quoted(p.first) + ":" + std::to_string(p.second); };
@@ -87,7 +94,7 @@ std::string report_json()
            joined(machine.rows, row_json) + "],\"schedule\":" +
            text("[%lld,\"%016llx\",%lld]", (long long)schedule.instructions(), (unsigned long long)schedule.fingerprint(),
                 (long long)mutations_applied()) +
-           ",\"returned\":" + std::to_string(returned) + "}";
+           ",\"returned\":" + std::to_string(returned) + ",\"unconfined\":" + quoted(unconfined) + "}";
 }
 
 bool read_all(void* into, int64_t bytes) { return std::fread(into, 1, size_t(bytes), stdin) == size_t(bytes); }
@@ -116,6 +123,14 @@ bool fill_regions()
             return false;
     }
     return true;
+}
+
+bool configure_limits(const char* option)
+{
+    if (!std::strcmp(option, "unconfined")) return !(grants.confined = false);
+    if (!std::strncmp(option, "reads=", 6)) return grants.reads.emplace_back(option + 6), true;
+    if (!std::strncmp(option, "writes=", 7)) return grants.writes.emplace_back(option + 7), true;
+    return std::sscanf(option, "seconds=%lf", &seconds) == 1;
 }
 
 bool configure_host(const char* option)
@@ -163,7 +178,7 @@ int configure(int argc, char** argv)
     limit_damage(std::atoll(argv[5]));
     int i = 6;
     for (; i < argc && std::strcmp(argv[i], "--"); ++i) {
-        if (schedule.configure(argv[i]) || add_mutation(argv[i]) || configure_host(argv[i])) continue;
+        if (schedule.configure(argv[i]) || add_mutation(argv[i]) || configure_host(argv[i]) || configure_limits(argv[i])) continue;
         for (int space = 1; space < spaces; ++space)
             if (!std::strncmp(argv[i], (std::string(name_of(Space(space))) + "=").c_str(),
                               std::strlen(name_of(Space(space))) + 1))
@@ -228,8 +243,11 @@ int run(int argc, char** argv)
     report_file = fdopen(dup(1), "wb");
     dup2(2, 1);
     host = !std::strcmp(argv[2], "HOST");
-    void* const symbol = load(argv[1], host ? "main" : "tile_sim_launch");
     const int first = configure(argc, argv);
+    limit_time(seconds);
+    unconfined = grants.confined ? cannot_confine() : "it was asked for";
+    confine(grants, argv[1]);  // before the library's global constructors run
+    void* const symbol = load(argv[1], host ? "main" : "tile_sim_launch");
     if (host) return run_program(symbol, argc - first + 1, argv + first - 1);
     open_regions(argc, argv, first);
     if (!fill_regions()) return 3;
@@ -257,6 +275,7 @@ int main(int argc, char** argv)
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // the time limit lives in the parent
 #endif
+    if (argc == 2 && !std::strcmp(argv[1], "confinement")) return std::puts(tile_sim::cannot_confine().c_str()) < 0;
     try {
         return tile_sim::run(argc, argv);
     } catch (const std::bad_alloc&) {
