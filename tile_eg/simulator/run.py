@@ -70,8 +70,8 @@ def simulate(
     allow, chosen by the seed to be unfavourable (-n: the nth instruction waits as long as it may, everything else runs at once).
     `mutations` are changes of the kernel while it runs (include/runtime/mutation.h).
 
-    Raises TileError for a wrong call or without a C++ compiler, SimulatorError when the text does not compile or the run crashes,
-    LimitError when it exceeds its limits, Refused when it tries what its confinement does not allow. What is wrong with the kernel
+    Raises TileError for a wrong call, or without a compiler, SimulatorError where the text does not compile or the run crashes:
+    LimitError where it exceeds its limits, Refused where it tries what it may not do. What is wrong with the kernel
     itself comes back as findings.
     """
     names = parameters_of(source, kernel)
