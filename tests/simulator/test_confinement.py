@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -15,9 +15,11 @@ from tests.simulator.asc import MAIN, QUEUES, SPEC, file_of, launched, ran
 from tests.simulator.kernels import kernel
 from tile_eg.cli.app import run
 from tile_eg.simulator import confinement
-from tile_eg.simulator.build import runtime
+from tile_eg.simulator.asc_file import AscFile
+from tile_eg.simulator.build import require_compiler, runtime
 from tile_eg.simulator.confinement import Confinement, Refused, cannot_confine, refused
 from tile_eg.simulator.findings import SimulatorError
+from tile_eg.simulator.program import Options, run_program
 from tile_eg.simulator.run import simulate
 
 HEADERS = "".join(
@@ -48,71 +50,79 @@ def in_main(code: str) -> str:
     return HEADERS + MAIN.replace("    aclInit(nullptr);", "    " + code)
 
 
-def in_constructor(code: str) -> str:
-    return f"{HEADERS}__attribute__((constructor)) static void before_main() {{ {code} }}\n{MAIN}"
-
-
 PROGRAM = "start another process"
 HOSTILE = {
-    "a shell": ('system("echo > {out}");', PROGRAM),
-    "a shell with a pipe": ('popen("echo > {out}", "r");', PROGRAM),
-    "a spawned program": ('char* a[] = {{(char*)"true", nullptr}}; pid_t p; posix_spawn(&p, "/bin/true", nullptr, nullptr, a, nullptr);', PROGRAM),
-    "a program in its own place": ('execl("/bin/sh", "sh", "-c", "echo > {out}", (char*)nullptr);', "start a program"),
-    "a fork": ("if (!fork()) for (;;) {{}}", PROGRAM),
-    "a file": ('FILE* f = fopen("{out}", "w"); if (f) fclose(f);', "write '{out}'"),
-    "a file that is there": ('open("{there}", O_WRONLY);', "write '{there}'"),
-    "a file that is cut off": ('open("{there}", O_RDONLY | O_TRUNC);', "write '{there}'"),
-    "a file cut off by name": ('truncate("{there}", 0);', "write '{there}'"),
-    "a file that is removed": ('unlink("{there}");', "write '{there}'"),
-    "a file that is moved": ('rename("{there}", "{out}");', "write '{there}'"),
-    "a folder": ('mkdir("{out}", 0777);', "write '{out}'"),
-    "the rights of a file": ('chmod("{there}", 0777);', "rights"),
-    "a link": ('symlink("{there}", "{out}");', "link"),
-    "a secret": ('fopen("{there}", "r");', "read '{there}'"),
+    "a shell": ("system(shell);", PROGRAM),
+    "a shell with a pipe": ('popen(shell, "r");', PROGRAM),
+    "a spawned program": ('char* a[1]{}; posix_spawn(&pid, "/bin/true", nullptr, nullptr, a, nullptr);', PROGRAM),
+    "a program in its own place": ('execl("/bin/sh", "sh", "-c", shell, (char*)nullptr);', "start a program"),
+    "a fork": ("if (!fork()) for (;;) {}", PROGRAM),
+    "a file": ('fopen(out, "w");', "write '{out}'"),
+    "a file that is there": ("open(there, O_WRONLY);", "write '{there}'"),
+    "a file that is cut off": ("open(there, O_RDONLY | O_TRUNC);", "write '{there}'"),
+    "a file cut off by name": ("truncate(there, 0);", "write '{there}'"),
+    "a file that is removed": ("unlink(there);", "write '{there}'"),
+    "a file that is moved": ("rename(there, out);", "write '{there}'"),
+    "a folder": ("mkdir(out, 0777);", "write '{out}'"),
+    "the rights of a file": ("chmod(there, 0777);", "rights"),
+    "a link": ("symlink(there, out);", "link"),
+    "a secret": ('fopen(there, "r");', "read '{there}'"),
     "a socket": ("socket(AF_INET, SOCK_STREAM, 0);", "use the network"),
     "the end of its parent": ("kill(getppid(), SIGKILL);", "signal"),
     "the end of all": ("kill(-1, SIGKILL);", "signal"),
     "the memory of its parent": ("ptrace(PTRACE_ATTACH, getppid(), nullptr, nullptr);", "look into another process"),
-    "its own limits": ("rlimit r{{1, 1}}; setrlimit(RLIMIT_CPU, &r);", "limits"),
+    "its own limits": ("rlimit r{1, 1}; setrlimit(RLIMIT_CPU, &r);", "limits"),
     "the signal that tells": ("signal(SIGSYS, SIG_IGN);", "limits"),
-    "signals blocked before": ('sigset_t s; sigfillset(&s); sigprocmask(SIG_BLOCK, &s, nullptr); system("echo > {out}");', PROGRAM),
+    "blocked signals before": ("sigset_t s; sigfillset(&s); sigprocmask(SIG_BLOCK, &s, nullptr); system(shell);", PROGRAM),
     "calls that go past the filter": ("syscall(425, 8, nullptr);", "system call number 425"),
-}  # fmt: skip
+}
 
 
-def hostile(what: str, folder: Path) -> tuple[str, str, Path]:
-    """The code, what is said of it, and the file that it would make."""
-    out, there = folder / "out", folder / "there"
+def all_hostile() -> str:
+    """A file that does one of them, as its environment says: in a constructor or in its main."""
+    cases = "\n".join(f"    case {i}: {{ {code} }} break;" for i, (code, _) in enumerate(HOSTILE.values()))
+    act = f"""static void act(const char* where)
+{{
+    if (strcmp(getenv("WHERE"), where)) return;
+    const char *out = getenv("OUT"), *there = getenv("THERE");
+    const std::string command = std::string("echo > ") + out;
+    const char* const shell = command.c_str();
+    pid_t pid;
+    switch (atoi(getenv("WHAT"))) {{
+{cases}
+    }}
+}}
+__attribute__((constructor)) static void before_main() {{ act("constructor"); }}
+"""
+    return f"#include <cstring>\n#include <string>\n{HEADERS}{act}" + MAIN.replace("    aclInit(nullptr);", '    act("main");')
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> AscFile:
+    return file_of(tmp_path_factory.mktemp("hostile"), all_hostile())
+
+
+@pytest.mark.parametrize("where", ["constructor", "main"])
+@pytest.mark.parametrize("what", HOSTILE)
+def test_hostile_code_is_refused_and_named(
+    what: str, where: str, file: AscFile, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, there = here.parent / "out", here.parent / "there"
     there.write_text("a secret")
     there.chmod(0o600)
-    code, said = HOSTILE[what]
-    names = {"out": out, "there": there}
-    return code.format(**names), said.format(**names), out
-
-
-@pytest.mark.parametrize("what", HOSTILE)
-def test_a_main_is_refused(what: str, here: Path) -> None:
-    code, said, out = hostile(what, here.parent)
+    given = {"WHERE": where, "WHAT": list(HOSTILE).index(what), "OUT": out, "THERE": there}
+    for name, value in given.items():
+        monkeypatch.setenv(name, str(value))
     with pytest.raises(Refused) as caught:
-        ran(here, in_main(code))
-    assert said in str(caught.value) and not out.exists()
-    assert (here.parent / "there").read_text() == "a secret" and (here.parent / "there").stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("what", HOSTILE)
-def test_a_global_constructor_is_refused(what: str, here: Path) -> None:
-    code, said, out = hostile(what, here.parent)
-    with pytest.raises(Refused) as caught:
-        ran(here, in_constructor(code))
-    assert said in str(caught.value) and not out.exists()
+        run_program(file, Options())
+    assert HOSTILE[what][1].format(out=out, there=there) in str(caught.value)
+    assert not out.exists() and there.read_text() == "a secret" and there.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_constructor_runs_confined_where_a_spec_launches_the_kernel(here: Path) -> None:
-    code, said, out = hostile("a shell", here.parent)
-    with pytest.raises(Refused, match=said):
-        launched(here, f"{HEADERS}__attribute__((constructor)) static void before() {{ {code} }}\n{QUEUES}")
-    assert not out.exists()
+    with pytest.raises(Refused, match=PROGRAM):
+        launched(here, f'{HEADERS}__attribute__((constructor)) static void before() {{ system("echo > ../out"); }}\n{QUEUES}')
+    assert not (here.parent / "out").exists()
 
 
 def test_a_kernel_writes_no_file_at_all(here: Path) -> None:
@@ -175,7 +185,7 @@ def test_folders_can_be_opened_to_it_and_the_error_says_how(here: Path, capsys: 
 
 
 def test_unconfined_it_does_all_that_the_user_may(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = file_of(here, in_constructor(f'if (system("echo > {here.parent}/out")) return;')).path
+    file = file_of(here, in_main('if (system("echo > ../out")) return 4;')).path
     assert run(["simulate", str(file), "--no-time", "--unconfined"]) == 0
     assert (here.parent / "out").exists() and "not confined" not in capsys.readouterr().err
 
@@ -192,16 +202,27 @@ def test_a_machine_that_cannot_confine_is_named_before_the_run(
     assert "note: the run is not confined: only Linux can confine it: nothing is refused\n" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("definition", ["__x86_64__", "__linux__"])
-def test_the_runtime_compiles_for_a_machine_that_cannot_confine(definition: str, tmp_path: Path) -> None:
-    compiler, source = str(os.environ.get("CXX") or "c++"), Path(confinement.__file__).parent / "include" / "runtime"
-    main = '#include "confine.h"\n#include <cstdio>\nint main() { tile_sim::confine({}, ""); std::puts(tile_sim::cannot_confine().c_str()); }'
-    (tmp_path / "main.cpp").write_text(main)
-    files = [source / f"{name}.cpp" for name in ("confine", "confine_files", "confine_calls", "refuse")]
-    flags = ["-std=c++17", f"-I{source}", f"-U{definition}", "-U__aarch64__"]
-    subprocess.run([compiler, *flags, *map(str, files), "main.cpp", "-o", "main"], cwd=tmp_path, check=True)
+SOURCES = [Path(confinement.__file__).parent / "include" / "runtime" / f"{name}.cpp"
+           for name in ("confine", "confine_files", "confine_calls", "refuse")]  # fmt: skip
+ASKED = """#include "confine.h"
+int main() { tile_sim::confine({}, ""); std::puts(tile_sim::cannot_confine().c_str()); }
+"""
+
+
+def test_the_runtime_says_so_where_it_cannot_confine(tmp_path: Path) -> None:
+    (tmp_path / "main.cpp").write_text(ASKED)
+    flags = ["-std=c++17", f"-I{SOURCES[0].parent}", "-U__linux__"]
+    subprocess.run([require_compiler(), *flags, *map(str, SOURCES), "main.cpp", "-o", "main"], cwd=tmp_path, check=True)
     said = subprocess.run([str(tmp_path / "main")], capture_output=True, text=True, check=True).stdout
-    assert said.endswith("nothing is refused\n")
+    assert said == "only Linux can confine it: nothing is refused\n"
+
+
+CROSS = shutil.which("aarch64-linux-gnu-g++")
+
+
+@pytest.mark.skipif(CROSS is None, reason="no cross compiler for aarch64 (aarch64-linux-gnu-g++)")
+def test_the_runtime_compiles_for_aarch64(tmp_path: Path) -> None:
+    subprocess.run([str(CROSS), "-std=c++17", "-Wall", "-Werror", "-c", *map(str, SOURCES)], cwd=tmp_path, check=True)
 
 
 def test_a_refusal_of_which_nothing_was_said_is_a_refusal() -> None:
