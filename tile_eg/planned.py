@@ -54,7 +54,10 @@ def stage(name: str, source: str = "", timings: dict[str, float] | None = None) 
     except TileError as error:
         error.source = error.source or source
         raise
-    except (InternalError, KeyboardInterrupt, SystemExit, GeneratorExit):
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(f"the step '{name}'")  # the innermost is the first
+        raise
+    except (InternalError, SystemExit, GeneratorExit):
         raise
     except LimitError as error:
         raise TileError(str(error), help=error.help) from None

@@ -20,6 +20,7 @@ from tile_eg.cli.models import compare_models
 from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
+from tile_eg.cli.waiting import lost, shown_progress
 from tile_eg.compiler import InternalError, Lowered, Planned, check_kernel, meaning, stage
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import signature
@@ -51,7 +52,8 @@ def run(arguments: Sequence[str]) -> int:
     except TileError as error:
         complain(str(error))
         return USER_ERROR
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        complain(lost(interrupt))
         return INTERRUPTED
     except InternalError as error:
         if os.environ.get("TILE_EG_DEBUG"):
@@ -65,7 +67,9 @@ def _invoke(arguments: list[str]) -> int:
         return typer.main.get_command(app).main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
     except UsageError as error:
         raise _unreadable(error) from None
-    except (typer.Abort, BrokenPipeError):
+    except typer.Abort as error:
+        raise error.__cause__ or KeyboardInterrupt from None
+    except BrokenPipeError:
         return INTERRUPTED
 
 
@@ -155,7 +159,8 @@ def run_file(
     text = held.source if isinstance(held, Kernel) else ""
     with in_source(text):
         inputs = options.arrays(held.tensors, given or [], seed)
-        done = planned.run(inputs, strict=False, order=order, seconds=seconds, confined=not unconfined)
+        with shown_progress():
+            done = planned.run(inputs, strict=False, order=order, seconds=seconds, confined=not unconfined)
     if save:
         options.save_arrays(save, inputs | done.outputs)
     if trace:

@@ -13,6 +13,7 @@ import typer
 from tile_eg.chips.loader import load_chip
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import complain, show
+from tile_eg.cli.waiting import shown_progress
 from tile_eg.errors import TileError
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def _run(text: AscFile, spec: Spec | None, how: Options) -> Simulation:
     if how.confinement.confined and (reason := cannot_confine(runtime())):
         complain(f"note: the run is not confined: {reason}")
     try:
-        return run_kernel(text, spec, how) if spec else run_program(text, how)
+        with shown_progress():
+            return run_kernel(text, spec, how) if spec else run_program(text, how)
     except SimulatorError as error:
         raise TileError(str(error), help=getattr(error, "help", "")) from None
 

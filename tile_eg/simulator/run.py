@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from tile_eg.errors import TileError
 from tile_eg.simulator.build import build, find_compiler, parameters_of
 from tile_eg.simulator.confinement import Confinement, refused
 from tile_eg.simulator.findings import Counts, Delays, Finding, LimitError, Simulation, SimulatorError, TraceRow
+from tile_eg.simulator.progress import EVERY, Meter
 
 __all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorError", "TraceRow", "find_compiler", "simulate"]
 
@@ -112,17 +114,17 @@ def permissions(limits: Limits, confinement: Confinement) -> list[str]:
 
 def execute(command: Sequence[str], inputs: bytes, limits: Limits) -> tuple[bytes, str, int]:
     """Runs the simulator's executable: its report and outputs, what was printed (the first MiB), and the exit code of a main."""
-    with tempfile.TemporaryFile() as said, subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, process_group=0
-    ) as process:  # fmt: skip
-        try:
-            output, _ = process.communicate(inputs, timeout=PATIENCE * limits.seconds)
-        except subprocess.TimeoutExpired:
-            _end(process)
-            raise LimitError(_waited(limits)) from None
-        except BaseException:
-            _end(process)
-            raise
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as told:
+        at = command.index("--")
+        command = [*command[:at], f"progress={told.fileno()}", *command[at:]]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, process_group=0, pass_fds=[told.fileno()]
+        ) as process:
+            try:
+                output = _communicate(process, inputs, limits, Meter(told))
+            except BaseException:
+                _end(process)
+                raise
         printed = _beginning(said)
     if process.returncode == -signal.SIGSYS:
         raise refused(printed)
@@ -131,6 +133,17 @@ def execute(command: Sequence[str], inputs: bytes, limits: Limits) -> tuple[byte
     if process.returncode < 0 or not output:
         raise SimulatorError(_failure(process.returncode, printed, limits))
     return output, printed, process.returncode
+
+
+def _communicate(process: subprocess.Popen[bytes], inputs: bytes, limits: Limits, meter: Meter) -> bytes:
+    """What the process writes; those who watch are told how far it is. LimitError where it waits for too long."""
+    end = time.monotonic() + PATIENCE * limits.seconds
+    while time.monotonic() < end:
+        try:
+            return process.communicate(inputs, timeout=min(EVERY, max(0.0, end - time.monotonic())))[0]
+        except subprocess.TimeoutExpired:
+            meter.tell()
+    raise LimitError(_waited(limits))
 
 
 def _waited(limits: Limits) -> str:

@@ -1,7 +1,7 @@
 // The process that runs one kernel, or one file with a main of its own (host.h): arguments and inputs come in, findings, counts
 // and outputs go out (simulator/run.py, simulator/program.py). What the kernel or the file prints goes to stderr.
 //   argv: the library, kernel type (HOST: it has a main; what follows `--` are its arguments), launch, trace (0/1), memory limit in bytes, then `name=bytes` for each level
-//         (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `seconds=` of processor time, `unconfined`, `reads=` and `writes=` folders (confine.h), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
+//         (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `seconds=` of processor time, `progress=` the number of a file (progress.h), `unconfined`, `reads=` and `writes=` folders (confine.h), `--`, and `name:bytes:in|out|inout|scratch` for each GM tensor.  stdin: the bytes of the inputs,
 //         in order.
 //   With `confinement` alone it prints why this machine cannot confine a run, or nothing.
 //   stdout: the length of the report (8 bytes), the report (JSON), the bytes of the outputs, in order.
@@ -22,6 +22,7 @@
 #include <stdexcept>
 
 #include "confine.h"
+#include "progress.h"
 #include "schedule.h"
 #include "time_limit.h"
 
@@ -130,6 +131,7 @@ bool configure_limits(const char* option)
     if (!std::strcmp(option, "unconfined")) return !(grants.confined = false);
     if (!std::strncmp(option, "reads=", 6)) return grants.reads.emplace_back(option + 6), true;
     if (!std::strncmp(option, "writes=", 7)) return grants.writes.emplace_back(option + 7), true;
+    if (!std::strncmp(option, "progress=", 9)) return tell_progress_to(std::atoi(option + 9)), true;
     return std::sscanf(option, "seconds=%lf", &seconds) == 1;
 }
 

@@ -19,6 +19,7 @@
 #include <cstring>
 
 #include "confine.h"
+#include "progress.h"
 #include "schedule.h"
 #include "time_limit.h"
 
@@ -209,7 +210,7 @@ bool share_blocks(int64_t begun, const BlockRun& run)
     begin_workers();
     for (int64_t i = 0; i < count; ++i) {
         const pid_t process = fork_worker();
-        if (process == 0) work(*parts[size_t(i)], begun + left * i / count, begun + left * (i + 1) / count, run);
+        if (process == 0) worker_begins(i), work(*parts[size_t(i)], begun + left * i / count, begun + left * (i + 1) / count, run);
         if (process > 0) processes.push_back(process);
     }
     const bool good = all_ended_well(processes) && int64_t(processes.size()) == count;
