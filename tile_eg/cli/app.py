@@ -38,7 +38,10 @@ app = typer.Typer(
     help="Compiles tile kernels to Ascend C, and runs what came out in a simulator.",
     epilog="Exit codes: 0 good, 1 a mistake in the input, 2 a fault of tile_eg. TILE_EG_DEBUG=1 shows where a fault happened.",
 )
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text, a .py module with one kernel, or a .program.")]
+File = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="A kernel: .tile text, a .program, or a .py module with one kernel, which is executed."),
+]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
 OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")]
 Schedule = Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="A schedule, as `alternatives` numbers them.")]
