@@ -69,6 +69,7 @@ def test_workers_and_their_parent_have_one_limit() -> None:
 
 def test_a_run_that_waits_instead_of_computing_ends_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "PATIENCE", 2)
+    monkeypatch.setattr(runs, "LEAST_PATIENCE", 0)
     waits = "#include <unistd.h>\n" + MAIN.replace("    aclInit(nullptr);", "    for (;;) pause();")
     with pytest.raises(LimitError, match="did not end within 1 seconds, in which it used less than 0.5 .*: it waits"):
         ran(tmp_path, waits, limits=Limits(seconds=0.5))

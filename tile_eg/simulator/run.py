@@ -26,7 +26,7 @@ __all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorErro
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 MOST_PRINTED = 1 << 20
-PATIENCE = 10
+PATIENCE, LEAST_PATIENCE = 10, 60
 CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
 
 
@@ -34,11 +34,15 @@ CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 
 class Limits:
     """What a run may use: seconds of processor time, and bytes of address space (the shadows take about nine times the tensors).
 
-    A run that waits instead of computing is ended after `PATIENCE` times as many seconds.
+    A run that waits instead of computing ends after `patience` seconds on the clock.
     """
 
     seconds: float = 60
     bytes: int = 8 << 30
+
+    @property
+    def patience(self) -> float:
+        return max(PATIENCE * self.seconds, LEAST_PATIENCE)
 
 
 def simulate(
@@ -137,7 +141,7 @@ def execute(command: Sequence[str], inputs: bytes, limits: Limits) -> tuple[byte
 
 def _communicate(process: subprocess.Popen[bytes], inputs: bytes, limits: Limits, meter: Meter) -> bytes:
     """What the process writes; those who watch are told how far it is. LimitError where it waits for too long."""
-    end = time.monotonic() + PATIENCE * limits.seconds
+    end = time.monotonic() + limits.patience
     while time.monotonic() < end:
         try:
             return process.communicate(inputs, timeout=min(EVERY, max(0.0, end - time.monotonic())))[0]
@@ -148,7 +152,7 @@ def _communicate(process: subprocess.Popen[bytes], inputs: bytes, limits: Limits
 
 def _waited(limits: Limits) -> str:
     return (
-        f"the kernel did not end within {PATIENCE * limits.seconds:g} seconds, in which it used less than {limits.seconds:g} of "
+        f"the kernel did not end within {limits.patience:g} seconds, in which it used less than {limits.seconds:g} of "
         "processor time: it waits for something, or the machine is too busy"
     )
 
@@ -186,7 +190,10 @@ def parse(
 ) -> Simulation:
     """The results in what the executable wrote: a report, then the arrays numbered `returned`; `outputs` are those asked for."""
     length = int.from_bytes(output[:8], "little")
-    report = json.loads(output[8 : 8 + length])
+    try:
+        report = json.loads(output[8 : 8 + length])
+    except ValueError:
+        raise SimulatorError("what the run reports cannot be read: the kernel wrote over it, or it ended too early") from None
     found: dict[int, np.ndarray] = {}
     position = 8 + length
     for index in returned:
