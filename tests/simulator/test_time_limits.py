@@ -38,11 +38,12 @@ A = np.zeros(64, np.float32)
 
 def launch(body: str, blocks: int = 1, seconds: float = 60) -> None:
     text, limits = kernel("A", "AIV_ONLY", body), Limits(seconds=seconds)
-    simulate(text, "k", [A], kernel_type="AIV_ONLY", launch=blocks, outputs=[0], limits=limits)
+    simulate(text, "k", [A], kernel_type="AIV_ONLY", launch=blocks, outputs=[0], inout=[0], limits=limits)
 
 
 def test_a_process_that_stood_still_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[Progress] = []
+    launch("")  # compiles it
     monkeypatch.setattr(runs, "EVERY", 0.2)
 
     class Stopped(subprocess.Popen[bytes]):  # for longer than its limit
@@ -82,12 +83,17 @@ def test_the_limit_holds_for_a_file_that_stops_the_clock(handled: str, tmp_path:
         ran(tmp_path, text, limits=Limits(seconds=0.5))
 
 
-def test_the_limit_is_an_argument_of_kernels_in_python(tmp_path: Path) -> None:
+def test_the_limit_is_an_argument_of_kernels_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(command: list[str], _: bytes, limits: Limits) -> None:
+        assert "seconds=7" in command
+        raise LimitError(f"late after {limits.seconds}")
+
     (tmp_path / "add.tile").write_text(ADD)
-    with pytest.raises(TileError, match="did not end within 0.0001 seconds of processor time") as error:
-        tile_eg.load(tmp_path / "add.tile", seconds=0.0001)(A)
-    assert "`seconds=` in Python" in error.value.help
     np.testing.assert_array_equal(tile_eg.load(tmp_path / "add.tile", seconds=30)(A), A + 1)
+    monkeypatch.setattr(runs, "execute", late)
+    with pytest.raises(TileError, match="late after 7") as error:
+        tile_eg.load(tmp_path / "add.tile", seconds=7)(A)
+    assert "`seconds=` in Python" in error.value.help
 
 
 def test_the_limit_is_an_option_of_simulate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,7 +130,7 @@ def test_a_terminal_shows_one_line_and_clears_it() -> None:
         line.tell("soon", 1.0)
         line.tell("a third", 3.0)
         line.tell("half", 4.0)
-    assert terminal.getvalue() == "\ra third\rhalf   \r       \r"
+    assert terminal.getvalue() == "\ra third\rhalf   \r    \r"
 
 
 def test_a_file_gets_a_line_each_minute() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tile_eg.cli import options, sources
 from tile_eg.cli.audit import audit
@@ -32,7 +33,22 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
 GOOD, USER_ERROR, OUR_ERROR, INTERRUPTED = 0, 1, 2, 130
 
+class Interrupted(Exception):
+    """Ctrl-C, with what it interrupted; typer would turn a KeyboardInterrupt into an exit code."""
+
+
+class Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            told = Interrupted()
+            told.__notes__ = getattr(interrupt, "__notes__", [])
+            raise told from None
+
+
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     rich_markup_mode=None,
     help="Compiles tile kernels to Ascend C, and runs what came out in a simulator.",
@@ -55,8 +71,7 @@ def run(arguments: Sequence[str]) -> int:
     except TileError as error:
         complain(str(error))
         return USER_ERROR
-    except KeyboardInterrupt as interrupt:
-        complain(lost(interrupt))
+    except KeyboardInterrupt:
         return INTERRUPTED
     except InternalError as error:
         if os.environ.get("TILE_EG_DEBUG"):
@@ -70,9 +85,10 @@ def _invoke(arguments: list[str]) -> int:
         return typer.main.get_command(app).main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
     except UsageError as error:
         raise _unreadable(error) from None
-    except typer.Abort as error:
-        raise error.__cause__ or KeyboardInterrupt from None
-    except BrokenPipeError:
+    except Interrupted as interrupted:
+        complain(lost(interrupted))
+        return INTERRUPTED
+    except (typer.Abort, BrokenPipeError):
         return INTERRUPTED
 
 

@@ -27,7 +27,7 @@ def shown_progress() -> Iterator[None]:
             raise
 
 
-def lost(interrupt: KeyboardInterrupt) -> str:
+def lost(interrupt: BaseException) -> str:
     """What Ctrl-C ended, and what of it is lost."""
     notes: list[str] = getattr(interrupt, "__notes__", [])
     where = next((n for n in notes if n.startswith("the simulation")), notes[0] if notes else "the command")

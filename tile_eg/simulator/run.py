@@ -142,10 +142,12 @@ def execute(command: Sequence[str], inputs: bytes, limits: Limits) -> tuple[byte
 def _communicate(process: subprocess.Popen[bytes], inputs: bytes, limits: Limits, meter: Meter) -> bytes:
     """What the process writes; those who watch are told how far it is. LimitError where it waits for too long."""
     end = time.monotonic() + limits.patience
+    left: bytes | None = inputs
     while time.monotonic() < end:
         try:
-            return process.communicate(inputs, timeout=min(EVERY, max(0.0, end - time.monotonic())))[0]
+            return process.communicate(left, timeout=min(EVERY, max(0.0, end - time.monotonic())))[0]
         except subprocess.TimeoutExpired:
+            left = None  # it goes on with what it was given
             meter.tell()
     raise LimitError(_waited(limits))
 
