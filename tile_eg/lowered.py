@@ -11,7 +11,7 @@ from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel, Note
-from tile_eg.planned import MEMORY, InternalError, Planned, Run, plan_schedule
+from tile_eg.planned import InternalError, Planned, Run, plan_schedule
 from tile_eg.report.decisions import missing_slots, summary
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
@@ -69,14 +69,9 @@ class Lowered(Planned):
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
         return f"<{title} for {self.chip.name}, predicted {self.candidates[0].microseconds:.3g} us>"
 
-    def run(
-        self, arrays: Mapping[str, np.ndarray], *, strict: bool = True, order: int | None = None, memory: int = MEMORY
-    ) -> Run:
-        """As `Planned.run`; elements that the kernel itself never writes are in `unwritten` of the result, and no finding."""
-        run = super().run(arrays, strict=False, order=order, memory=memory).as_meant(self.kernel, arrays)
-        if strict:
-            run.raise_findings()
-        return run
+    def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
+        """Elements that the kernel itself never writes are in `unwritten` of the run, and no finding."""
+        return run.as_meant(self.kernel, arrays)
 
     @cached_property
     def spec(self) -> Text:

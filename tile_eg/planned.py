@@ -19,6 +19,7 @@ from tile_eg.ir.program import Program
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
+from tile_eg.simulator.findings import LimitError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
 COLLECTED_AFTER = 20_000
 """Objects that are made before Python's collector runs while a kernel is compiled; usually 700."""
 COMPILED = ("dav-2201", "dav-3510")
-MEMORY = 8 << 30
-"""Bytes that a run in the simulator may use where nothing else is said."""
+MEMORY, SECONDS = 8 << 30, 60.0
+"""Bytes, and seconds of processor time, that a run in the simulator may use where nothing else is said."""
 
 
 class InternalError(Exception):
@@ -57,8 +58,13 @@ def stage(name: str, source: str = "", timings: dict[str, float] | None = None) 
     except TileError as error:
         error.source = error.source or source
         raise
-    except (InternalError, KeyboardInterrupt, SystemExit, GeneratorExit):
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(f"the step '{name}'")  # the innermost is the first
         raise
+    except (InternalError, SystemExit, GeneratorExit):
+        raise
+    except LimitError as error:
+        raise TileError(str(error), help=error.help) from None
     except MemoryError as error:
         raise TileError(f"this machine has not enough memory to {name}: {error}", help="smaller sizes would do") from None
     except BaseException as error:
@@ -195,27 +201,43 @@ class Planned:
         return MemoryMap(self.program, self.chip)
 
     def run(
-        self, arrays: Mapping[str, np.ndarray], *, strict: bool = True, order: int | None = None, memory: int = MEMORY
+        self,
+        arrays: Mapping[str, np.ndarray],
+        *,
+        strict: bool = True,
+        order: int | None = None,
+        memory: int = MEMORY,
+        seconds: float = SECONDS,
+        confined: bool = True,
     ) -> Run:
         """The emitted text, run in the simulator on an array for every input, by tensor name; and for outputs that are added to.
 
         TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
         unless `strict` is off: then the findings are in the result. `order` is a seed: instructions then take effect in an
         unfavourable order among those that the flags allow, not in that of the program. `memory` is how many bytes the simulator
-        may use (TileError where it needs more): 9.5 for each byte of tensors and workspace that is touched.
+        may use: 9.5 for each byte of tensors and workspace that is touched; `seconds` of processor time are what the run may
+        take (TileError where it needs more of either). `confined` keeps its process from the network, from files and from
+        starting programs, where the machine's kernel can.
         """
         check_arguments(self.program.tensors, arrays, self.program.added_to)
         with stage("simulate"):
-            run = _simulated(self, arrays, order, memory)
+            run = self.judged(_simulated(self, arrays, order, (seconds, memory), confined), arrays)
         if strict:
             run.raise_findings()
         return run
 
+    def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
+        """The run as the kernel's meaning has it: of a program alone that is not known."""
+        return run
 
-def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, memory: int) -> Run:
+
+def _simulated(
+    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: tuple[float, int], confined: bool
+) -> Run:
     from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
     from tile_eg.simulator.build import line_of
+    from tile_eg.simulator.confinement import Confinement
     from tile_eg.simulator.run import Limits, simulate
     from tile_eg.simulator.unwritten import unwritten_findings
 
@@ -234,7 +256,8 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),
         cores=planned.chip.cube_cores,
-        limits=Limits(bytes=memory),
+        limits=Limits(*limits),
+        confinement=Confinement(confined),
     )
     names = [p.tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}

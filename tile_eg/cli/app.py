@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, runs, sources
@@ -21,6 +22,7 @@ from tile_eg.cli.models import compare_models
 from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
+from tile_eg.cli.waiting import lost, shown_progress
 from tile_eg.compiler import InternalError, Lowered, Planned, check_kernel, stage
 from tile_eg.errors import TileError, in_source, rendered
 from tile_eg.ir.arrays import signature
@@ -32,13 +34,31 @@ UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
 GOOD, USER_ERROR, OUR_ERROR, INTERRUPTED = 0, 1, 2, 130
 
+class Interrupted(Exception):
+    """Ctrl-C, with what it interrupted; typer would turn a KeyboardInterrupt into an exit code."""
+
+
+class Commands(TyperGroup):
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as interrupt:
+            told = Interrupted()
+            told.__notes__ = getattr(interrupt, "__notes__", [])
+            raise told from None
+
+
 app = typer.Typer(
+    cls=Commands,
     add_completion=False,
     rich_markup_mode=None,
     help="Compiles tile kernels to Ascend C, and runs what came out in a simulator.",
     epilog="Exit codes: 0 good, 1 a mistake in the input, 2 a fault of tile_eg. TILE_EG_DEBUG=1 shows where a fault happened.",
 )
-File = Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text, a .py module with one kernel, or a .program.")]
+File = Annotated[
+    Path,
+    typer.Argument(metavar="FILE", help="A kernel: .tile text, a .program, or a .py module with one kernel, which is executed."),
+]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
 OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")]
 Schedule = Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="A schedule, as `alternatives` numbers them.")]
@@ -66,6 +86,9 @@ def _invoke(arguments: list[str]) -> int:
         return typer.main.get_command(app).main(arguments or ["--help"], "tile-eg", standalone_mode=False) or GOOD
     except UsageError as error:
         raise _unreadable(error) from None
+    except Interrupted as interrupted:
+        complain(lost(interrupted))
+        return INTERRUPTED
     except (typer.Abort, BrokenPipeError):
         return INTERRUPTED
 
@@ -152,6 +175,8 @@ def run_file(
     memory: options.Memory = options.MEMORY,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schedule: Schedule = None,
+    seconds: options.Seconds = 60,
+    unconfined: options.Unconfined = False,
     *,
     search: SearchOptions,
 ) -> int:
@@ -163,9 +188,11 @@ def run_file(
     """
     held = sources.read(file, options.sizes(sizes or []), options.shapes(given or []))
     planned = sources.compile_held(held, chip, search, schedule)
+    how = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
     with in_source(held.source if isinstance(held, Kernel) else ""):
         sets = runs.drawn(held, inputs, seed, given or [])
-        done = runs.run_on(planned, held, sets, order, options.memory_bytes(memory))
+        with shown_progress():
+            done = runs.run_on(planned, held, sets, how)
     if save:
         done.save(save)
     if trace:
@@ -180,7 +207,7 @@ def run_file(
 
     def good(without: SearchOptions) -> bool:
         again = sources.compile_held(held, chip, without)
-        return runs.run_on(again, held, sets, order, options.memory_bytes(memory)).report().ours_good
+        return runs.run_on(again, held, sets, how).report().ours_good
 
     fault = blamed(planned, search, good)
     if not fault:

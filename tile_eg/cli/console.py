@@ -26,6 +26,36 @@ def complain(text: str) -> None:
     _print_error(text, sys.stderr)
 
 
+class ProgressLine:
+    """Tells how far a long run is: on a terminal in one line that changes, after two seconds; elsewhere by a line each minute."""
+
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self.stream = stream or sys.stderr
+        self.terminal = self.stream.isatty()
+        self.next = 2.0 if self.terminal else 60.0
+        self.last = ""
+
+    def __enter__(self) -> ProgressLine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.last and self.terminal:
+            self.stream.write("\r" + " " * len(self.last) + "\r")
+            self.stream.flush()
+
+    def tell(self, text: str, seconds: float) -> None:
+        """`seconds` have passed since the run began."""
+        if seconds < self.next:
+            return
+        if self.terminal:
+            self.stream.write("\r" + text.ljust(len(self.last)))
+        else:
+            self.stream.write(text + "\n")
+            self.next = seconds + 60.0
+        self.last = text
+        self.stream.flush()
+
+
 def _print_error(text: str, stream: TextIO) -> None:
     if not stream.isatty():
         print(text, file=stream)

@@ -93,7 +93,9 @@ def export(
 
 def extract(
     graph: Annotated[Path, typer.Argument(metavar="GRAPH.json", help="A graph in the JSON of extraction-gym.")],
-    extractor: Annotated[str, typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst or module:Class.")] = "exact",
+    extractor: Annotated[
+        str, typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst or module:Class, which is executed.")
+    ] = "exact",
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="Write the choice to this file.")] = None,
 ) -> None:
     """Runs an extractor on a graph of any origin.

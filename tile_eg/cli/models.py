@@ -15,7 +15,10 @@ from tile_eg.ir.kernel import Kernel
 
 
 def compare_models(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Kernels: .tile text or .py modules with one kernel.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Kernels: .tile text, or .py modules with one kernel, which are executed."),
+    ],
     models: Annotated[str, typer.Option(metavar="NAMES", help="Separated by commas.")] = "roofline,analytic,timeline",
     chip: Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")] = None,
     sizes: Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of every kernel.")] = None,

@@ -29,6 +29,12 @@ def memory_bytes(gib: float) -> int:
     return int(gib * 2**30)
 
 
+Seconds = Annotated[float, typer.Option(min=0.1, metavar="NUMBER", help="Processor time that the simulated run may take.")]
+Unconfined = Annotated[
+    bool, typer.Option("--unconfined", help="Let the simulated code do all that you may do: files, network, programs.")
+]
+
+
 def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
     """NAME=VALUE arguments of a repeated option; the last one of a name wins."""
     out = {}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tile_eg.cli import options
 from tile_eg.compiler import Planned, Run, stage
@@ -73,13 +73,13 @@ class Runs:
             options.save_arrays(folder / d.name if n else folder, d.arrays | run.outputs)
 
 
-def run_on(planned: Planned, held: Kernel | Program, sets: Sequence[Drawn], order: int | None, memory: int) -> Runs:
-    """The emitted text in the simulator, once for each set; `order` and `memory` as `Planned.run` takes them."""
-    return Runs(planned, held, sets, [_run(planned, held, d, order, memory) for d in sets])
+def run_on(planned: Planned, held: Kernel | Program, sets: Sequence[Drawn], how: Mapping[str, Any]) -> Runs:
+    """The emitted text in the simulator, once for each set; `how` are arguments of `Planned.run`."""
+    return Runs(planned, held, sets, [_run(planned, held, d, how) for d in sets])
 
 
-def _run(planned: Planned, held: Kernel | Program, inputs: Drawn, order: int | None, memory: int) -> Run:
-    run = planned.run(inputs.arrays, strict=False, order=order, memory=memory)
+def _run(planned: Planned, held: Kernel | Program, inputs: Drawn, how: Mapping[str, Any]) -> Run:
+    run = planned.run(inputs.arrays, strict=False, **how)
     return run.as_meant(held, inputs.arrays) if isinstance(held, Kernel) else run
 
 

@@ -25,13 +25,18 @@ FLAGS: dict[str, tuple[Any, Any]] = {
     "without": (Annotated[list[str] | None, typer.Option(metavar="RULE", help="Leave a rule out. Repeatable.")], None),
     "fuel": (Annotated[int | None, typer.Option(metavar="ROWS", help="How many rows a phase of the rules may add.")], None),
     "extractor": (
-        Annotated[str | None, typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst or module:Class.")],
+        Annotated[
+            str | None,
+            typer.Option(metavar="NAME", help="exact, beam, greedy, random, worst or module:Class, which is executed."),
+        ],
         None,
     ),
     "cost_model": (
         Annotated[
             str | None,
-            typer.Option("--cost-model", metavar="NAME", help="Prices and ranks: a name, module:Class, name@FILE."),
+            typer.Option(
+                "--cost-model", metavar="NAME", help="Prices and ranks: a name, name@FILE, or module:Class, which is executed."
+            ),
         ],
         None,
     ),

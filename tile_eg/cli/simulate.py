@@ -12,8 +12,9 @@ import typer
 
 from tile_eg.chips.loader import load_chip
 from tile_eg.cli import options, sources
-from tile_eg.cli.console import show
+from tile_eg.cli.console import complain, show
 from tile_eg.cli.spec_runs import simulated, spec_runs
+from tile_eg.cli.waiting import shown_progress
 from tile_eg.errors import TileError
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from tile_eg.timeline.launches import RanLaunch
 
 ASCEND_C = (".asc", ".cpp", ".cce", ".h")
+Reads = Annotated[list[Path] | None, typer.Option(metavar="DIR", help="A folder that it may read. Repeatable.")]
+Writes = Annotated[list[Path] | None, typer.Option(metavar="DIR", help="A folder that it may write in. Repeatable.")]
 Define = Annotated[list[str] | None, typer.Option("-D", "--define", metavar="NAME=VALUE", help="A macro. Repeatable.")]
 
 
@@ -41,8 +44,11 @@ def simulate_file(
     define: Define = None,
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the timeline as a Chrome trace.")] = None,
     time: Annotated[bool, typer.Option(help="Say how long it would take (needs memory for every instruction).")] = True,
-    seconds: Annotated[float, typer.Option(min=0.1, metavar="NUMBER", help="How long it may run.")] = 60,
+    seconds: options.Seconds = 60,
     memory: options.Memory = options.MEMORY,
+    reads: Reads = None,
+    writes: Writes = None,
+    unconfined: options.Unconfined = False,
     auto_sync: Annotated[bool, typer.Option(help="The compiler orders V and S of vector cores (--cce-auto-sync).")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
@@ -50,13 +56,19 @@ def simulate_file(
 
     Races, deadlocks, misused flags and queues, memory outside of tensors: each with the line of the file. And how long each
     launch would take on the chip.
+
+    The file is native code, and runs confined where the machine's kernel can (Linux: Landlock and seccomp): no network, no new
+    programs, no reads but of the current folder and its own, no writes but in `./output`.
     """
     from tile_eg.report.simulated import SimulatedReport
     from tile_eg.simulator.asc_file import AscFile
+    from tile_eg.simulator.confinement import Confinement
     from tile_eg.simulator.spec import read_spec
 
     text = AscFile(file, sources.read_text(file, ASCEND_C))
+    confinement = Confinement(not unconfined, reads or (), writes or ())
     how = replace(_options(chip, seconds, memory, time or trace is not None), defines=_defines(define or []), auto_sync=auto_sync)
+    how = replace(how, confinement=confinement)
     spec = read_spec(args) if args else None
     if spec is None and not text.has_main:
         raise TileError(f"'{file}' has no main: --args says what to launch it with", help="docs/simulator.md shows a spec")
@@ -79,15 +91,20 @@ def simulate_file(
 
 
 def _run(text: AscFile, spec: Spec | None, how: Options) -> Simulation:
-    """The run; a file that crashes, loops for ever or eats memory is the user's error."""
+    """The run; a file that crashes, loops for ever, eats memory or is refused something is the user's error."""
+    from tile_eg.simulator.build import runtime
+    from tile_eg.simulator.confinement import cannot_confine
     from tile_eg.simulator.findings import SimulatorError
     from tile_eg.simulator.kernel_run import run_kernel
     from tile_eg.simulator.program import run_program
 
+    if how.confinement.confined and (reason := cannot_confine(runtime())):
+        complain(f"note: the run is not confined: {reason}")
     try:
-        return run_kernel(text, spec, how) if spec else run_program(text, how)
+        with shown_progress():
+            return run_kernel(text, spec, how) if spec else run_program(text, how)
     except SimulatorError as error:
-        raise TileError(str(error), help="--seconds gives it longer" if "seconds" in str(error) else "") from None
+        raise TileError(str(error), help=getattr(error, "help", "")) from None
 
 
 def _timed(text: AscFile, spec: Spec | None, how: Options, done: Simulation, chip: str | None) -> tuple[list[RanLaunch], str]:

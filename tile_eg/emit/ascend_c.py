@@ -309,6 +309,7 @@ def _instr(s: Scope, i: Instr) -> list[str]:
     s.taken = taken
     line = f"{PurePath(i.span.file).name}:{i.span.line}" if i.span else ""
     remark = "  ".join(part for part in (line, ", ".join(i.rules)) if part)
+    remark = "".join(c if c.isprintable() and c != "\\" else "?" for c in remark)  # one line, whatever a file is called
     if remark:
         at = next(k for k, line in enumerate(lines) if line.endswith(";"))
         lines[at] += f"  // {remark}"

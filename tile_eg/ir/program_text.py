@@ -140,7 +140,8 @@ def _instr(i: Instr) -> str:
     parts += [f"steps {i.steps[0]}, {i.steps[1]}"] if i.op == "vramp" else []
     parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
     parts += [f"by {', '.join(i.rules)}"] if i.rules else []
-    parts += [f" # {PurePath(i.span.file).name}:{i.span.line}"] if i.span else []
+    place = f"{PurePath(i.span.file).name}:{i.span.line}" if i.span else ""
+    parts += [" # " + "".join(c if c.isprintable() else "?" for c in place)] if place else []
     return " ".join(parts)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -10,18 +10,20 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
+from tile_eg.disk_cache import DiskCache
 from tile_eg.errors import TileError
 from tile_eg.simulator.findings import SimulatorError
 
 INCLUDE = Path(__file__).parent / "include"
 FOUND = ("c++", "g++", "clang++")
 CACHE_VARIABLE = "TILE_EG_CACHE"
+LIBRARY, RUNTIME = "kernel.so", "simulator"
+"""The files of the cache's entries."""
 RUNTIME_FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off")
 LINK_FLAGS = ("-rdynamic", "-pthread", *(("-ldl",) if sys.platform.startswith("linux") else ()))
 KERNEL_FLAGS = ("-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden")
@@ -64,18 +66,13 @@ def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequenc
     compiler = require_compiler()
     runtime = _runtime(compiler)
     parts = (part for item in sorted(texts.items()) for part in item)
-    library = cache_directory() / f"kernel-{_digest(_runtime_key(compiler), *flags, *key, *parts)}"
-    if not _used_now(library):
-        with tempfile.TemporaryDirectory(dir=library.parent, prefix="build-") as directory:
-            work = Path(directory)
-            for name, text in texts.items():
-                (work / name).parent.mkdir(parents=True, exist_ok=True)
-                (work / name).write_text(text, encoding="utf-8")
-            command = [compiler, *PROGRAM_FLAGS, f"-I{_headers(compiler)}", *flags, "launch.cpp", "-o", "kernel"]
-            _run(command, work)
-            os.replace(work / "kernel", library)
-        _forget_oldest(library.parent)
-    return runtime, library
+    name = f"kernel-{_digest(_runtime_key(compiler), *flags, *key, *parts)}"
+    return runtime, _library(name, lambda folder: _compile([compiler, *PROGRAM_FLAGS], flags, texts, folder))
+
+
+def runtime() -> Path:
+    """The simulator's executable, compiled unless the cache has it. TileError without a compiler."""
+    return _runtime(require_compiler())
 
 
 def build(source: str, kernel: str, architecture: int = 2201) -> tuple[Path, Path]:
@@ -87,42 +84,38 @@ def build(source: str, kernel: str, architecture: int = 2201) -> tuple[Path, Pat
     parameters = parameters_of(source, kernel)
     runtime = _runtime(compiler)
     flags = KERNEL_FLAGS if architecture == 2201 else (*KERNEL_FLAGS, f"-D__NPU_ARCH__={architecture}")
-    key = _digest(_runtime_key(compiler), " ".join(flags), kernel, source)
-    library = cache_directory() / f"kernel-{key}"
-    if not _used_now(library):
-        _compile_kernel(compiler, flags, source, kernel, len(parameters), library)
-        _forget_oldest(library.parent)
-    return runtime, library
+    name = f"kernel-{_digest(_runtime_key(compiler), ' '.join(flags), kernel, source)}"
+    texts = {"kernel.asc": source, "launch.cpp": _launcher(kernel, len(parameters))}
+    return runtime, _library(name, lambda folder: _compile([compiler, *flags], (), texts, folder))
 
 
-def _used_now(file: Path) -> bool:
-    """Marks a file of the cache as used; False when it is not there."""
-    try:
-        os.utime(file)
-    except OSError:
-        return False
-    return True
+def _cache() -> DiskCache:
+    return DiskCache(cache_directory(), CACHE_VARIABLE)
 
 
-def _forget_oldest(directory: Path, keep: int = 400, rest: float = 600) -> None:
-    """Bounds the cache: the kernels and the simulators that ran last, or within `rest` seconds, stay."""
-    for pattern, most in (("kernel-*", keep), ("simulator-*", 8), ("headers-*", 8)):
-        aged = sorted(((_age(file), file) for file in directory.glob(pattern)), key=lambda pair: pair[0])
-        for age, file in aged[most:]:
-            if age <= rest:
-                continue
-            if file.is_dir():
-                shutil.rmtree(file, ignore_errors=True)
-            else:
-                file.unlink(missing_ok=True)
+def _library(name: str, make: Callable[[Path], None]) -> Path:
+    """A kernel's library from the cache, made where it is not there; the cache keeps the kernels that ran last."""
+    cache = _cache()
+    if found := cache.find(name):
+        return found / LIBRARY
+    made = cache.entry(name, make)
+    for pattern, most in (("kernel-*", 400), ("simulator-*", 8), ("headers-*", 8)):
+        cache.forget_oldest(pattern, most)
+    return made / LIBRARY
 
 
-def _age(file: Path) -> float:
-    """Seconds since a file was used; 0 for one that another process has just removed."""
-    try:
-        return time.time() - file.stat().st_mtime
-    except FileNotFoundError:
-        return 0
+def _compile(command: Sequence[str], flags: Sequence[str], texts: Mapping[str, str], folder: Path) -> None:
+    """Makes the library of the texts in a folder; nothing else stays there. Our headers come before those that `flags` name."""
+    with tempfile.TemporaryDirectory(dir=folder.parent) as directory:
+        work = Path(directory)
+        _write_texts(texts, work)
+        _run([*command, f"-I{_headers(command[0])}", *flags, "launch.cpp", "-o", str(folder / LIBRARY)], work)
+
+
+def _write_texts(texts: Mapping[str, str], folder: Path) -> None:
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 def require_compiler() -> str:
@@ -167,59 +160,27 @@ def _launcher(kernel: str, arguments: int) -> str:
     return f'#include "kernel.asc"\nextern "C" {visible} void tile_sim_launch(uint8_t** arguments) {{ {kernel}({passed}); }}\n'
 
 
-def _compile_kernel(compiler: str, flags: Sequence[str], source: str, kernel: str, arguments: int, target: Path) -> None:
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
-        work = Path(directory)
-        (work / "kernel.asc").write_text(source)
-        (work / "launch.cpp").write_text(_launcher(kernel, arguments))
-        _run([compiler, *flags, f"-I{_headers(compiler)}", "launch.cpp", "-o", "kernel"], work)
-        os.replace(work / "kernel", target)
-
-
 def _runtime(compiler: str) -> Path:
-    """The executable that loads and runs kernels; other processes see it whole or not at all."""
-    target = cache_directory() / f"simulator-{_runtime_key(compiler)}"
-    if _used_now(target):
-        return target
-    headers = _headers(compiler)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
+    """The executable that loads and runs kernels."""
+    made = _cache().entry(f"simulator-{_runtime_key(compiler)}", lambda folder: _compile_runtime(compiler, folder / RUNTIME))
+    return made / RUNTIME
+
+
+def _compile_runtime(compiler: str, target: Path) -> None:
+    files = sorted((_headers(compiler) / "runtime").glob("*.cpp"))
+    with tempfile.TemporaryDirectory(dir=target.parent.parent) as directory, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         work = Path(directory)
-        files = sorted((headers / "runtime").glob("*.cpp"))
-        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-            try:
-                list(pool.map(lambda file: _run([compiler, *RUNTIME_FLAGS, "-c", str(file)], work), files))
-                _run([compiler, *(file.name for file in work.glob("*.o")), *LINK_FLAGS, "-o", "simulator"], work)
-            except CompileError as error:
-                raise _no_compiler(compiler, error.output) from None
-        os.replace(work / "simulator", target)
-    return target
+        try:
+            list(pool.map(lambda file: _run([compiler, *RUNTIME_FLAGS, "-c", str(file)], work), files))
+            _run([compiler, *(file.name for file in work.glob("*.o")), *LINK_FLAGS, "-o", str(target)], work)
+        except CompileError as error:
+            raise _no_compiler(compiler, error.output) from None
 
 
 def _headers(compiler: str) -> Path:
     """The headers and the runtime as they were when this process read them: a kernel is never compiled against other headers
     than the executable that loads it, whatever is installed in the meantime."""
-    target = cache_directory() / f"headers-{_runtime_key(compiler)}"
-    if _used_now(target):
-        return target
-    _make(target.parent)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix="build-") as directory:
-        work = Path(directory) / "headers"
-        for name, text in _texts().items():
-            (work / name).parent.mkdir(parents=True, exist_ok=True)
-            (work / name).write_text(text, encoding="utf-8")
-        with contextlib.suppress(OSError):  # another process was faster
-            os.rename(work, target)
-    return target
-
-
-def _make(directory: Path) -> None:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
-    except OSError as error:
-        help = f"name a directory that can be written in {CACHE_VARIABLE}"
-        raise TileError(f"compiled kernels cannot be kept in {directory}: {error.strerror}", help=help) from None
+    return _cache().entry(f"headers-{_runtime_key(compiler)}", lambda folder: _write_texts(_texts(), folder))
 
 
 @cache
@@ -240,9 +201,23 @@ def _digest(*parts: str) -> str:
 
 
 def _run(command: list[str], directory: Path) -> None:
-    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, check=False, env={**os.environ, "LC_ALL": "C"})
-    if done.returncode:
-        raise CompileError(f"the Ascend C text does not compile:\n{_first_errors(done.stderr)}", done.stderr)
+    environment = {**os.environ, "LC_ALL": "C", "TMPDIR": str(directory)}
+    done = subprocess.run(command, cwd=directory, capture_output=True, text=True, errors="replace", check=False, env=environment)
+    if not done.returncode:
+        return
+    for said, number in _NO_ROOM.items():
+        if said in done.stderr:
+            raise OSError(number, said)
+    raise CompileError(f"the Ascend C text does not compile:\n{_first_errors(done.stderr)}", done.stderr)
+
+
+_NO_ROOM = {
+    "No space left on device": errno.ENOSPC,
+    "Disk quota exceeded": errno.EDQUOT,
+    "File too large": errno.EFBIG,
+    "File size limit exceeded": errno.EFBIG,
+}
+"""What the compiler and its parts say where there is no room for what they write."""
 
 
 def _first_errors(output: str, most: int = 12) -> str:

@@ -15,6 +15,12 @@ class SimulatorError(Exception):
     """The run itself failed: the text does not compile, the process crashed, or it ran out of time or memory."""
 
 
+class LimitError(SimulatorError):
+    """The run needs more time than it was given: no fault of the text's, as far as is known."""
+
+    help = "give it longer: --seconds NUMBER on the command line, `seconds=` in Python; or run a smaller size"
+
+
 @dataclass(frozen=True)
 class Finding:
     """One thing that is wrong with a kernel, at a line of its Ascend C.
@@ -93,7 +99,7 @@ class Simulation:
 
     `printed` is what the kernel, or a file with a main, printed; `returned` what that main returned. `files` are the texts that
     the kernel's file includes: name -> text. `unwritten` has a mask for each output of which elements were still unwritten when
-    all blocks had ended, None for the others.
+    all blocks had ended, None for the others. `unconfined` says why its process was not, or not wholly, confined.
     """
 
     outputs: Sequence[np.ndarray]
@@ -105,6 +111,7 @@ class Simulation:
     returned: int = 0
     files: Mapping[str, str] = field(default_factory=dict)
     unwritten: Sequence[np.ndarray | None] = ()
+    unconfined: str = ""
 
     @property
     def ok(self) -> bool:

@@ -16,7 +16,7 @@ from tile_eg.simulator.findings import Simulation
 from tile_eg.simulator.image import Image
 from tile_eg.simulator.launches import KernelText
 from tile_eg.simulator.program import Options
-from tile_eg.simulator.run import execute, parse
+from tile_eg.simulator.run import execute, parse, permissions
 from tile_eg.simulator.spec import Argument, Spec
 from tile_eg.simulator.unwritten import blamed
 
@@ -54,7 +54,7 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
     """Compiles the file and launches the kernel that the spec names; the outputs come in the order of the arguments.
 
     Raises TileError for a text that does not compile and for arguments that do not fit the kernel, SimulatorError where the run
-    crashes or exceeds its limits.
+    crashes, exceeds its limits, or tries what `options.confinement` does not allow.
     """
     kernel = chosen(file, spec)
     check_arguments(file, kernel, spec)
@@ -69,6 +69,7 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
         f"arch={options.architecture}",
     ]
     command += ["auto_sync"] if options.auto_sync and spec.auto_sync else []
+    command += permissions(options.limits, options.confinement)
     with Image([_size(a) for a in tensors]) as image:
         for i, argument in enumerate(tensors):
             if argument.given and argument.array is not None:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tile_eg.simulator.asc_file import AscFile
+from tile_eg.simulator.confinement import Confinement
 from tile_eg.simulator.findings import Simulation
-from tile_eg.simulator.run import CAPACITIES, Limits, execute, parse
+from tile_eg.simulator.run import CAPACITIES, Limits, execute, parse, permissions
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Options:
     cores: int = 24
     capacities: Mapping[str, int] = field(default_factory=lambda: CAPACITIES)
     limits: Limits = Limits()
+    confinement: Confinement = Confinement()
     trace: bool = False
     architecture: int = 2201
 
@@ -33,9 +35,12 @@ class Options:
 
 
 def run_program(file: AscFile, options: Options) -> Simulation:
-    """Compiles and runs a file with a main, in the current folder. `returned` of the result is what main returned.
+    """Compiles and runs a file with a main, in the current folder: it reads there, and writes in `./output`.
 
-    Raises TileError for a text that does not compile, SimulatorError when it crashes or exceeds its limits.
+    `returned` of the result is what main returned.
+
+    Raises TileError for a text that does not compile, SimulatorError when it crashes, exceeds its limits, or tries what
+    `options.confinement` does not allow.
     """
     library = file.compile("", options.macros)
     command = [*map(str, library), "HOST", "1", str(int(options.trace)), str(options.limits.bytes)]
@@ -44,6 +49,7 @@ def run_program(file: AscFile, options: Options) -> Simulation:
         f"cores={options.cores}",
         f"arch={options.architecture}",
     ]
+    command += permissions(options.limits, options.confinement.of_program(file.path))
     command += [*(["auto_sync"] if options.auto_sync else []), "--", *options.arguments]
     output, printed, code = execute(command, options.limits)
     done = parse(output, printed)

@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import IO
@@ -16,8 +18,10 @@ import numpy as np
 
 from tile_eg.errors import TileError
 from tile_eg.simulator.build import build, find_compiler, parameters_of
-from tile_eg.simulator.findings import Counts, Delays, Finding, Simulation, SimulatorError, TraceRow
+from tile_eg.simulator.confinement import Confinement, refused
+from tile_eg.simulator.findings import Counts, Delays, Finding, LimitError, Simulation, SimulatorError, TraceRow
 from tile_eg.simulator.image import Image
+from tile_eg.simulator.progress import EVERY, Meter
 
 __all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorError", "TraceRow", "find_compiler", "simulate"]
 
@@ -26,12 +30,14 @@ MOST_PRINTED = 1 << 20
 OUT_OF_MEMORY = 4
 """The exit code of a run that needs more memory than it may use (include/runtime/shadow.cpp)."""
 NO_OUTPUTS: Mapping[int, np.ndarray] = MappingProxyType({})
+PATIENCE, LEAST_PATIENCE = 10, 60
 CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use: wall seconds, and bytes of memory.
+    """What a run may use: seconds of processor time, and bytes of memory. One that waits instead of computing ends after
+    `patience` seconds on the clock.
 
     Of tensors and workspace counts what is touched, in pieces of 8 KiB, with the simulator's notes on it: 9.5 bytes for each,
     11.5 where the order of instructions is varied. What a file's own main allocates may take as much again.
@@ -39,6 +45,10 @@ class Limits:
 
     seconds: float = 60
     bytes: int = 8 << 30
+
+    @property
+    def patience(self) -> float:
+        return max(PATIENCE * self.seconds, LEAST_PATIENCE)
 
 
 def simulate(
@@ -52,6 +62,7 @@ def simulate(
     outputs: Sequence[int] = (),
     inout: Sequence[int] = (),
     limits: Limits = Limits(),  # noqa: B008
+    confinement: Confinement = Confinement(),  # noqa: B008
     capacities: Mapping[str, int] = CAPACITIES,
     trace: bool = False,
     order: int | None = None,
@@ -76,9 +87,9 @@ def simulate(
     `mutations` are changes of the kernel while it runs (include/runtime/mutation.h).
 
     Raises TileError for a wrong call, without a C++ compiler, and where the run needs more memory than it may use;
-    SimulatorError when the text does not compile, or when the run crashes or exceeds its time. What is wrong with the kernel
-    itself comes back as findings; which elements of outputs it left unwritten as `unwritten`, where all blocks ran: whether it
-    should have written them is the caller's to say (`unwritten.py`).
+    SimulatorError when the text does not compile or the run crashes: LimitError where it exceeds its time, Refused where it
+    tries what it may not do. What is wrong with the kernel itself comes back as findings; which elements of outputs it left
+    unwritten as `unwritten`, where all blocks ran: whether it should have written them is the caller's to say (`unwritten.py`).
     """
     names = parameters_of(source, kernel)
     _check_call(kernel, names, arguments, kernel_type, launch, (*outputs, *inout))
@@ -92,6 +103,7 @@ def simulate(
     command += [f"cores={cores}"] + ([] if architecture == 2201 else [f"arch={architecture}"])
     command += [*([] if order is None else [f"order={order}"]), *(f"mutate={m}" for m in mutations)]
     command += [f"only={','.join(map(str, blocks))}"] if blocks else []
+    command += permissions(limits, confinement)
     with Image(sizes) as image:
         for i, (array, role) in enumerate(zip(arrays, roles, strict=True)):
             if role != "out":
@@ -115,29 +127,68 @@ def _check_call(
             raise TileError(f"output {index} is none of the {len(arguments)} arguments")
 
 
+def permissions(limits: Limits, confinement: Confinement) -> list[str]:
+    """What the simulator's executable is told of processor time and of confinement."""
+    return [f"seconds={limits.seconds!r}", *confinement.options()]
+
+
 def execute(command: Sequence[str], limits: Limits, image: Image | None = None) -> tuple[bytes, str, int]:
     """Runs the simulator's executable: its report, what was printed (the first MiB), and the exit code of a main."""
-    with tempfile.TemporaryFile() as said, subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, pass_fds=[image.fd] if image else []
-    ) as process:  # fmt: skip
-        try:
-            output, _ = process.communicate(timeout=limits.seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            raise SimulatorError(f"the kernel did not end within {limits.seconds:g} seconds") from None
-        except BaseException:
-            process.kill()
-            raise
+    with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as told:
+        at = command.index("--")
+        command = [*command[:at], f"progress={told.fileno()}", *command[at:]]
+        files = [told.fileno(), *([image.fd] if image else [])]
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, process_group=0, pass_fds=files
+        ) as process:
+            try:
+                output = _communicate(process, limits, Meter(told))
+            except BaseException:
+                _end(process)
+                raise
         printed = _beginning(said)
-    if process.returncode == OUT_OF_MEMORY and not output:
+    _check_end(process.returncode, output, printed, limits)
+    return output, printed, process.returncode
+
+
+def _check_end(code: int, output: bytes, printed: str, limits: Limits) -> None:
+    """Raises what a run that ended without a report ended for."""
+    if code == OUT_OF_MEMORY and not output:
         raise TileError(
             f"the run touches more memory than the {limits.bytes} bytes ({limits.bytes / 2**30:.3g} GiB) that it may use",
             help="smaller sizes, or more memory: --memory GIB, or run(..., memory=BYTES)",
         )
-    if process.returncode < 0 or (process.returncode and not output):
-        raise SimulatorError(_failure(process.returncode, printed))
-    return output, printed, process.returncode
+    if code == -signal.SIGSYS:
+        raise refused(printed)
+    if code in (-signal.SIGPROF, -signal.SIGXCPU):
+        raise LimitError(f"the kernel did not end within {limits.seconds:g} seconds of processor time")
+    if code < 0 or not output:
+        raise SimulatorError(_failure(code, printed))
+
+
+def _communicate(process: subprocess.Popen[bytes], limits: Limits, meter: Meter) -> bytes:
+    """What the process writes; those who watch are told how far it is. LimitError where it waits for too long."""
+    end = time.monotonic() + limits.patience
+    while time.monotonic() < end:
+        try:
+            return process.communicate(timeout=min(EVERY, max(0.0, end - time.monotonic())))[0]
+        except subprocess.TimeoutExpired:
+            meter.tell()
+    raise LimitError(_waited(limits))
+
+
+def _waited(limits: Limits) -> str:
+    return (
+        f"the kernel did not end within {limits.patience:g} seconds, in which it used less than {limits.seconds:g} of "
+        "processor time: it waits for something, or the machine is too busy"
+    )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends the process and those that it has started, workers for its blocks among them."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
 
 
 def _beginning(file: IO[bytes]) -> str:
@@ -154,13 +205,18 @@ def _failure(code: int, errors: str) -> str:
         return f"the kernel crashed ({signal.Signals(-code).name}) {errors.strip()}".rstrip()
     if "is used and not defined" in errors:
         return errors.strip()
+    if not code:
+        return "the kernel ended the process (_exit?), and nothing is known of the run"
     return f"the simulator failed (exit code {code}) {errors.strip()}".rstrip()
 
 
 def parse(output: bytes, printed: str, outputs: Mapping[int, np.ndarray] = NO_OUTPUTS) -> Simulation:
     """The results in the report that the executable wrote; `outputs` are those asked for, by their places among the tensors."""
     length = int.from_bytes(output[:8], "little")
-    report = json.loads(output[8 : 8 + length])
+    try:
+        report = json.loads(output[8 : 8 + length])
+    except ValueError:
+        raise SimulatorError("what the run reports cannot be read: the kernel wrote over it, or it ended too early") from None
     left = {int(number): stretches for number, stretches in report["unwritten"].items()}
     return Simulation(
         outputs=tuple(outputs.values()),
@@ -171,6 +227,7 @@ def parse(output: bytes, printed: str, outputs: Mapping[int, np.ndarray] = NO_OU
         printed=printed,
         returned=report["returned"],
         unwritten=tuple(unwritten_mask(left[i], like) if i in left else None for i, like in outputs.items()),
+        unconfined=report["unconfined"],
     )
 
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <thread>
 
+#include "progress.h"
 #include "schedule.h"
 #include "share.h"
 
@@ -175,6 +176,7 @@ bool advance()
         if (all_finished()) {
             end(*block);
             block = alive.erase(block), ran = true;
+            block_ended();
         } else {
             ++block;
         }
@@ -299,6 +301,7 @@ bool run_blocks(const Kernel& kernel)
 {
     forget_meetings(), forget_cross_flags(), machine.releases.clear();
     begin_sharing();
+    launch_begins(machine.settings.launch);
     for (nudges = 0, begun = 0; !alive.empty() || (blocks_to_come() && !stopped);) {
         if (advance())
             nudges = 0;

@@ -2,8 +2,10 @@
 // and outputs go out (simulator/run.py, simulator/program.py). What the kernel or the file prints goes to stderr.
 //   argv: the library, kernel type (HOST: it has a main; what follows `--` are its arguments), launch, trace (0/1), memory limit in bytes,
 //         then `name=bytes` for each level (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `only=1,5` for the
-//         blocks to run, `image=` the descriptor of the file that holds the tensors, `--`, and
+//         blocks to run, `seconds=` of processor time, `progress=` the number of a file (progress.h), `unconfined`, `reads=` and `writes=`
+//         folders (confine.h), `image=` the descriptor of the file that holds the tensors, `--`, and
 //         `name:begin:bytes:in|out|inout|scratch` for each of them: where it begins in the file, and in GM.
+//   With `confinement` alone it prints why this machine cannot confine a run, or nothing.
 //   stdout: the length of the report (8 bytes), and the report (JSON): with the stretches of outputs that nothing has written. Outputs go into the file.
 #include <cxxabi.h>
 #include <dlfcn.h>
@@ -23,7 +25,10 @@
 #include <new>
 #include <stdexcept>
 
+#include "confine.h"
+#include "progress.h"
 #include "schedule.h"
+#include "time_limit.h"
 
 namespace tile_sim
 {
@@ -34,6 +39,8 @@ FILE* report_file = nullptr;
 bool host = false;
 int image = -1;  // the file that holds the tensors (simulator/image.py), where there are some
 int64_t gm_bytes = int64_t(64) << 30;  // of a file with a main; address space, used as far as it is touched
+Grants grants;
+double seconds = 0;  // of processor time; 0: no limit
 
 constexpr int64_t most_file_bytes = int64_t(1) << 30;  // that a file with a main, or what it prints, may write
 constexpr uint8_t unwritten_byte = 0xff;
@@ -106,6 +113,8 @@ std::string unwritten_json()
     return out;
 }
 
+std::string unconfined;  // why the run is not, or not wholly, confined
+
 std::string report_json()
 {
     const auto pair = [](const auto& p) { return quoted(p.first) + ":" + std::to_string(p.second); };
@@ -114,7 +123,7 @@ std::string report_json()
            joined(machine.rows, row_json) + "],\"schedule\":" +
            text("[%lld,\"%016llx\",%lld]", (long long)schedule.instructions(), (unsigned long long)schedule.fingerprint(),
                 (long long)mutations_applied()) +
-           ",\"returned\":" + std::to_string(returned) + ",\"unwritten\":{" + unwritten_json() + "}}";
+           ",\"returned\":" + std::to_string(returned) + ",\"unwritten\":{" + unwritten_json() + "},\"unconfined\":" + quoted(unconfined) + "}";
 }
 
 void open_regions(int argc, char** argv, int first)
@@ -138,6 +147,15 @@ void configure_only(const char* list)
 {
     for (const char* at = list; at && *at; at = std::strchr(at, ','), at += at != nullptr)
         machine.settings.only.push_back(uint32_t(std::atoll(at)));
+}
+
+bool configure_limits(const char* option)
+{
+    if (!std::strcmp(option, "unconfined")) return !(grants.confined = false);
+    if (!std::strncmp(option, "reads=", 6)) return grants.reads.emplace_back(option + 6), true;
+    if (!std::strncmp(option, "writes=", 7)) return grants.writes.emplace_back(option + 7), true;
+    if (!std::strncmp(option, "progress=", 9)) return tell_progress_to(std::atoi(option + 9)), true;
+    return std::sscanf(option, "seconds=%lf", &seconds) == 1;
 }
 
 bool configure_host(const char* option)
@@ -188,7 +206,7 @@ int configure(int argc, char** argv)
     machine.settings.memory = std::atoll(argv[5]);
     int i = 6;
     for (; i < argc && std::strcmp(argv[i], "--"); ++i) {
-        if (schedule.configure(argv[i]) || add_mutation(argv[i]) || configure_host(argv[i])) continue;
+        if (schedule.configure(argv[i]) || add_mutation(argv[i]) || configure_host(argv[i]) || configure_limits(argv[i])) continue;
         for (int space = 1; space < spaces; ++space)
             if (!std::strncmp(argv[i], (std::string(name_of(Space(space))) + "=").c_str(),
                               std::strlen(name_of(Space(space))) + 1))
@@ -271,8 +289,11 @@ int run(int argc, char** argv)
     report_file = fdopen(dup(1), "wb");
     dup2(2, 1);
     host = !std::strcmp(argv[2], "HOST");
-    void* const symbol = load(argv[1], host ? "main" : "tile_sim_launch");
     const int first = configure(argc, argv);
+    limit_time(seconds);
+    unconfined = grants.confined ? cannot_confine() : "it was asked for";
+    confine(grants, argv[1]);  // before the library's global constructors run
+    void* const symbol = load(argv[1], host ? "main" : "tile_sim_launch");
     if (host) return run_program(symbol, argc - first + 1, argv + first - 1);
     open_regions(argc, argv, first);
     limit_damage();
@@ -300,6 +321,7 @@ int main(int argc, char** argv)
 #ifdef __linux__
     prctl(PR_SET_PDEATHSIG, SIGKILL);  // the time limit lives in the parent
 #endif
+    if (argc == 2 && !std::strcmp(argv[1], "confinement")) return std::puts(tile_sim::cannot_confine().c_str()) < 0;
     try {
         return tile_sim::run(argc, argv);
     } catch (const std::bad_alloc&) {

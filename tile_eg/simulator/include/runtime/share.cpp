@@ -19,7 +19,10 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "confine.h"
+#include "progress.h"
 #include "schedule.h"
+#include "time_limit.h"
 
 namespace tile_sim
 {
@@ -60,7 +63,7 @@ public:
         } catch (const std::runtime_error&) {
             return;
         }
-        counts_ = std::tmpfile(), printed_ = std::tmpfile();
+        counts_ = worker_file(), printed_ = worker_file();
     }
     Part(const Part&) = delete;
     ~Part()
@@ -157,6 +160,7 @@ bool only_plain_accesses(uint32_t first_event)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     worker = true;
+    limit_worker_time();
     part.print_here();
     machine.instructions.clear(), machine.bytes.clear();
     const uint32_t first_event = uint32_t(machine.events.size());
@@ -167,13 +171,22 @@ bool only_plain_accesses(uint32_t first_event)
     _exit(0);
 }
 
+// What ends a worker for good ends the run: it would end so without workers, or it was refused something.
+void ended_by(int signal)
+{
+    if (signal == SIGSYS) end_refused();
+    if (signal == SIGPROF || signal == SIGXCPU) end_late();
+}
+
 bool all_ended_well(const std::vector<pid_t>& processes)
 {
     bool good = true;
     for (pid_t process : processes) {
         int status = 0;
         good = waitpid(process, &status, 0) == process && WIFEXITED(status) && !WEXITSTATUS(status) && good;
+        ended_by(WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     }
+    count_worker_time();
     return good;
 }
 
@@ -217,9 +230,10 @@ bool share_blocks(int64_t begun, const BlockRun& run)
     if (!std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part->good(); })) return false;
     std::fflush(stdout);
     std::vector<pid_t> processes;
+    begin_workers();
     for (int64_t i = 0; i < count; ++i) {
-        const pid_t process = fork();
-        if (process == 0) work(*parts[size_t(i)], begun + left * i / count, begun + left * (i + 1) / count, run);
+        const pid_t process = fork_worker();
+        if (process == 0) worker_begins(i), work(*parts[size_t(i)], begun + left * i / count, begun + left * (i + 1) / count, run);
         if (process > 0) processes.push_back(process);
     }
     const bool good = all_ended_well(processes) && int64_t(processes.size()) == count;
