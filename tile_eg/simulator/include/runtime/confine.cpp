@@ -67,6 +67,14 @@ pid_t fork_worker()
 #endif
 }
 
+void limit_address_space(uint64_t bytes)
+{
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit)) return;
+    limit.rlim_cur = bytes < limit.rlim_max ? rlim_t(bytes) : limit.rlim_max;
+    syscall(__NR_prlimit64, 0, RLIMIT_AS, &limit, nullptr, 0, pass);
+}
+
 FILE* worker_file()
 {
     const int file = int(syscall(__NR_memfd_create, "worker", MFD_CLOEXEC, 0, 0, 0, pass));
@@ -76,6 +84,8 @@ FILE* worker_file()
 }  // namespace tile_sim
 
 #else
+
+#include <sys/resource.h>
 
 #include <cstdlib>
 
@@ -89,6 +99,14 @@ std::string cannot_confine()
 #else
     return "only Linux can confine it: nothing is refused";
 #endif
+}
+
+void limit_address_space(uint64_t bytes)
+{
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit)) return;
+    limit.rlim_cur = bytes < limit.rlim_max ? rlim_t(bytes) : limit.rlim_max;
+    setrlimit(RLIMIT_AS, &limit);
 }
 
 void confine(const Grants&, const char*) {}

@@ -20,6 +20,7 @@ std::string cannot_confine();  // why this machine cannot, or not wholly; empty 
 void confine(const Grants& grants, const char* library);
 pid_t fork_worker();           // fork(), which a confined process cannot call by itself
 FILE* worker_file();           // std::tmpfile(), likewise
+void limit_address_space(uint64_t bytes);  // of this process, as far as it may be raised, likewise
 
 // The parts. Files: Landlock; false where the machine has none. Calls: a seccomp filter; what it traps goes to `refuse.cpp`.
 int landlock_version();

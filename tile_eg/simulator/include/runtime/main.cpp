@@ -186,7 +186,6 @@ void tell_crash(int)
 
 void limit_damage()
 {
-    limit_memory();
     const rlimit files{rlim_t(most_file_bytes), rlim_t(most_file_bytes)};
     setrlimit(RLIMIT_FSIZE, &files);
     struct sigaction told{};
@@ -275,7 +274,7 @@ void run_kernel(void* kernel)
 int run_program(void* main, int argc, char** argv)
 {
     machine.gm.open(Space::GM, gm_bytes);
-    limit_damage();
+    limit_memory();
     std::atexit([] { write_report(); });  // also where the program ends by exit()
     try {
         returned = reinterpret_cast<int (*)(int, char**)>(main)(argc, argv);
@@ -291,12 +290,13 @@ int run(int argc, char** argv)
     host = !std::strcmp(argv[2], "HOST");
     const int first = configure(argc, argv);
     limit_time(seconds);
+    limit_damage();
     unconfined = grants.confined ? cannot_confine() : "it was asked for";
     confine(grants, argv[1]);  // before the library's global constructors run
     void* const symbol = load(argv[1], host ? "main" : "tile_sim_launch");
     if (host) return run_program(symbol, argc - first + 1, argv + first - 1);
     open_regions(argc, argv, first);
-    limit_damage();
+    limit_memory();
     run_kernel(symbol);
     return write_report();
 }

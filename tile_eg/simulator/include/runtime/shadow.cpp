@@ -3,7 +3,6 @@
 // GM is as large as the tensors say, and costs what is touched: a chunk of it comes to life with the first access, and only then
 // knows that nothing has written it.
 #include <sys/mman.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "confine.h"
 #include "schedule.h"
 
 namespace tile_sim
@@ -37,15 +37,6 @@ namespace
 int64_t reserved = 0;
 bool limited = false;
 
-// The limit of this process, not the most that it could be raised to.
-void limit_to(rlim_t bytes)
-{
-    rlimit limit{};
-    if (getrlimit(RLIMIT_AS, &limit)) return;
-    limit.rlim_cur = std::min(bytes, limit.rlim_max);
-    setrlimit(RLIMIT_AS, &limit);
-}
-
 }  // namespace
 
 uint8_t* reserve(int64_t bytes, int flags, int file, int64_t offset)
@@ -68,7 +59,7 @@ void release(uint8_t* at, int64_t bytes)
 void limit_memory()
 {
     limited = true;
-    limit_to(rlim_t(machine.settings.memory + reserved));
+    limit_address_space(uint64_t(machine.settings.memory + reserved));
 }
 
 Reserved::Reserved(int64_t bytes, int file) : bytes_(bytes)
