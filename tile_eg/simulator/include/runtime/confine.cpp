@@ -73,6 +73,8 @@ FILE* worker_file()
     return file < 0 ? std::tmpfile() : fdopen(file, "w+b");
 }
 
+int set_limit(int what, const rlimit& limit) { return int(syscall(__NR_prlimit64, 0, what, &limit, nullptr, 0, pass)); }
+
 }  // namespace tile_sim
 
 #else
@@ -94,6 +96,7 @@ std::string cannot_confine()
 void confine(const Grants&, const char*) {}
 pid_t fork_worker() { return fork(); }
 FILE* worker_file() { return std::tmpfile(); }
+int set_limit(int what, const rlimit& limit) { return setrlimit(what, &limit); }
 void end_refused() { std::abort(); }
 
 }  // namespace tile_sim

@@ -159,7 +159,7 @@ void add_processes(Filter& filter, const Block& allow, const Block& trap)
     filter.on(__NR_rt_sigprocmask, filter.with_pass());
     filter.on_argument(__NR_rt_sigaction, 0, {SIGSYS}, trap, allow);
     filter.on_argument(__NR_sched_setaffinity, 0, {0}, allow, trap);
-    filter.on_argument(__NR_prlimit64, 2, {0}, allow, trap);
+    filter.on_argument(__NR_prlimit64, 2, {0}, allow, filter.with_pass());
     filter.on_argument(__NR_prctl, 0, {PR_SET_NAME, PR_GET_NAME, PR_SET_VMA, PR_GET_DUMPABLE, PR_GET_SECCOMP, PR_GET_TID_ADDRESS}, allow,
                        joined({Filter::where_equal(PR_SET_PDEATHSIG, 3), Filter::low(1), Filter::where_equal(SIGKILL, 1), allow[0]}, trap));
 }
