@@ -6,6 +6,7 @@ import functools
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -200,6 +201,26 @@ def test_a_machine_that_cannot_confine_is_named_before_the_run(
     monkeypatch.setattr(confinement, "cannot_confine", lambda _: "only Linux can confine it: nothing is refused")
     assert run(["simulate", str(file_of(tmp_path, MAIN).path), "--no-time"]) == 0
     assert "note: the run is not confined: only Linux can confine it: nothing is refused\n" in capsys.readouterr().err
+
+
+WITHOUT_LANDLOCK = """
+import ctypes, os, struct, sys
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, 444), (0x06, 0, 0, 0x50000 | 38), (0x06, 0, 0, 0x7FFF0000)]  # call 444: ENOSYS
+filter = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(filter)))
+libc = ctypes.CDLL(None)
+assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, program, 0, 0)
+os.execv(sys.executable, [sys.executable, "-m", "tile_eg", *sys.argv[1:]])
+"""
+
+
+def test_without_landlock_files_are_not_confined_and_it_says_so(here: Path) -> None:
+    (here / "output").mkdir()
+    file = file_of(here, in_main('FILE* f = fopen("../out", "w"); if (!f) return 4; fclose(f); system("true");')).path
+    command = [sys.executable, "-c", WITHOUT_LANDLOCK, "simulate", str(file), "--no-time"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "note: the run is not confined: the kernel of this machine has no Landlock" in done.stderr
+    assert (here.parent / "out").exists() and f"refused: the code tried to {PROGRAM}" in done.stderr and done.returncode == 1
 
 
 SOURCES = [Path(confinement.__file__).parent / "include" / "runtime" / f"{name}.cpp"

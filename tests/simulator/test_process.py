@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -95,6 +97,46 @@ def test_headers_that_change_while_a_process_runs_do_not_reach_its_kernels(
     assert run("").ok
     monkeypatch.setattr(build, "INCLUDE", tmp_path)
     assert run(f"// a text that nobody has compiled: {tmp_path}").ok
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache with the simulator alone, as this process would find it at its start."""
+    made = build.runtime().parent
+    for entry in (made, made.with_name(made.name.replace("simulator", "headers"))):
+        shutil.copytree(entry, tmp_path / entry.name)
+    monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("file", ["kernel-*/kernel.so", "headers-*/kernel_operator.h"])
+@pytest.mark.parametrize("size", [0, 100])
+def test_a_file_of_the_cache_that_was_cut_off_is_made_again(file: str, size: int, own_cache: Path) -> None:
+    text = f"// {file} {size}"
+    assert run(text).ok
+    (cut,) = own_cache.glob(file)
+    whole = cut.read_bytes()
+    os.truncate(cut, size)
+    assert run(text if "kernel-" in file else text + " again").ok
+    assert cut.read_bytes() == whole
+
+
+@pytest.mark.slow
+def test_a_simulator_that_was_cut_off_is_made_again(own_cache: Path) -> None:
+    (cut,) = own_cache.glob("simulator-*/simulator")
+    os.truncate(cut, 4096)
+    assert run("").ok
+
+
+def test_a_compiler_without_room_is_told_as_that(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    full = "sh", "-c", "echo 'as: x.o: No space left on device' >&2; exit 1"
+    monkeypatch.setattr(build, "KERNEL_FLAGS", ())
+    compiled = build._run
+    monkeypatch.setattr(build, "_run", lambda _, folder: compiled(list(full), folder))
+    with pytest.raises(TileError, match="the disk is full") as error:
+        run("// not compiled yet")
+    assert build.CACHE_VARIABLE in error.value.help
+    assert not list(own_cache.glob("build-*")) and not list(own_cache.glob("kernel-*"))
 
 
 def test_a_cache_that_cannot_be_written_says_which_variable_to_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,19 +67,13 @@ pid_t fork_worker()
 #endif
 }
 
-void limit_address_space(uint64_t bytes)
-{
-    rlimit limit{};
-    if (getrlimit(RLIMIT_AS, &limit)) return;
-    limit.rlim_cur = bytes < limit.rlim_max ? rlim_t(bytes) : limit.rlim_max;
-    syscall(__NR_prlimit64, 0, RLIMIT_AS, &limit, nullptr, 0, pass);
-}
-
 FILE* worker_file()
 {
     const int file = int(syscall(__NR_memfd_create, "worker", MFD_CLOEXEC, 0, 0, 0, pass));
     return file < 0 ? std::tmpfile() : fdopen(file, "w+b");
 }
+
+int set_limit(int what, const rlimit& limit) { return int(syscall(__NR_prlimit64, 0, what, &limit, nullptr, 0, pass)); }
 
 }  // namespace tile_sim
 
@@ -101,17 +95,10 @@ std::string cannot_confine()
 #endif
 }
 
-void limit_address_space(uint64_t bytes)
-{
-    rlimit limit{};
-    if (getrlimit(RLIMIT_AS, &limit)) return;
-    limit.rlim_cur = bytes < limit.rlim_max ? rlim_t(bytes) : limit.rlim_max;
-    setrlimit(RLIMIT_AS, &limit);
-}
-
 void confine(const Grants&, const char*) {}
 pid_t fork_worker() { return fork(); }
 FILE* worker_file() { return std::tmpfile(); }
+int set_limit(int what, const rlimit& limit) { return setrlimit(what, &limit); }
 void end_refused() { std::abort(); }
 
 }  // namespace tile_sim

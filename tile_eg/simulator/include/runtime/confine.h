@@ -1,6 +1,7 @@
 // Confinement of native code that a stranger may have written: what its process may open, start and reach. The kernel of the machine
 // keeps it, from before the library is loaded (its global constructors run then) to the end of the process, threads and workers too.
 #pragma once
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <cstdint>
@@ -20,7 +21,7 @@ std::string cannot_confine();  // why this machine cannot, or not wholly; empty 
 void confine(const Grants& grants, const char* library);
 pid_t fork_worker();           // fork(), which a confined process cannot call by itself
 FILE* worker_file();           // std::tmpfile(), likewise
-void limit_address_space(uint64_t bytes);  // of this process, as far as it may be raised, likewise
+int set_limit(int what, const rlimit& limit);  // setrlimit(), likewise
 
 // The parts. Files: Landlock; false where the machine has none. Calls: a seccomp filter; what it traps goes to `refuse.cpp`.
 int landlock_version();

@@ -59,7 +59,10 @@ void release(uint8_t* at, int64_t bytes)
 void limit_memory()
 {
     limited = true;
-    limit_address_space(uint64_t(machine.settings.memory + reserved));
+    rlimit limit{};
+    if (getrlimit(RLIMIT_AS, &limit)) return;
+    limit.rlim_cur = std::min(rlim_t(machine.settings.memory + reserved), limit.rlim_max);  // the limit, not the most that it could be raised to
+    set_limit(RLIMIT_AS, limit);
 }
 
 Reserved::Reserved(int64_t bytes, int file) : bytes_(bytes)
