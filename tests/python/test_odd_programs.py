@@ -38,12 +38,12 @@ ATOMS = (
     "x y h v w u A B O c 0 1 16 -1 3.5 None True 'abc' [] (1,2) {} v[0] v[c] w[0,0] x[0,0] x[0,:] x[:,:] x[0:4,:] v[:,None] "
     "v[None,:] h.T A[c*16,0] B[0:16] u[0,:,:] T.float32 'float16' 'nonsense' c*16 c//2 c>0 x>0 math helper put T T.exp range(4) "
     "10**30 ... x.shape x.dtype x[0] x[1.5,0] x['a'] x[v] x[None] v[16] v[-1] x[::2,:] x[4:0,:] T.auto +c ~c"
-).split(" ")
+)
 WORDS = [
     *(f"T.{w}" for w in language.developer_words(language)), *(f"T.tile.{w}" for w in language.developer_words(language.tile)),
     "helper", "put", "max", "abs", "len", "range", "float", "math.exp",
 ]  # fmt: skip
-OPERATORS = ["+", "-", "*", "/", "//", "%", "@", "&", ">", "==", "and", "or", "in", "is"]
+OPERATORS = ["+", "-", "*", "/", "//", "%", "@", "&", ">", "==", "and", "or", "in"]
 PYTHONS = re.compile(r"^\w*(Error|Exception)\b|NoneType|\w+\(\w+=|'(Expr|Window|Buffer|Compared)'|<.* at 0x")
 
 
@@ -56,7 +56,7 @@ class Odd:
     def expression(self, depth: int = 0) -> str:
         r = self.draw.random()
         if depth > 1 or r < 0.6:
-            return self.draw.choice(ATOMS)
+            return self.draw.choice(ATOMS.split())
         if r < 0.8:
             return f"({self.expression(depth + 1)} {self.draw.choice(OPERATORS)} {self.expression(depth + 1)})"
         return self.call(depth + 1)
@@ -70,7 +70,7 @@ class Odd:
         if r < 0.5:
             return self.call()
         if r < 0.8:
-            return f"{self.draw.choice(ATOMS[:12])} {self.draw.choice(['=', '+=', '*='])} {self.expression()}"
+            return f"{self.draw.choice(ATOMS.split()[:12])} {self.draw.choice(['=', '+=', '*='])} {self.expression()}"
         loop = self.draw.choice(["T.serial", "range", "T.Parallel", "T.Pipelined"])
         return f"for i in {loop}({self.expression()}): {self.call()}"
 
