@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tile_eg.egraph import Graph
     from tile_eg.extract.base import Extraction
+    from tile_eg.frontend.text import Template
     from tile_eg.ir.reference_bounds import Expected
     from tile_eg.ir.values import Values
 
@@ -36,13 +37,15 @@ __all__ = [
 
 
 @rare_collections()
-def lower(kernel: Kernel, chip: str = DEFAULT_CHIP, *, search: SearchOptions | None = None) -> Lowered:
+def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: SearchOptions | None = None) -> Lowered:
     """Compiles a kernel for a chip. TileError is the user's to mend, with its place; InternalError is ours.
 
     The search, as its options say, keeps a few schedules; a rank model decides among them once they are planned. Block sizes
-    that are left open are found first: the few that look best go the whole way.
+    that are left open are found first: the few that look best go the whole way. A template has its own sizes, where it has all.
     """
     from tile_eg.cost_models import roles
+
+    kernel = _at_its_sizes(kernel)
 
     options = search or search_options()
     with stage("load", kernel.source):
@@ -188,7 +191,19 @@ def _memories() -> dict[str, int]:
     return {c.name: c.hbm_bytes for c in chips}
 
 
-def check_kernel(kernel: Kernel, chip: str = DEFAULT_CHIP) -> tuple[Note, ...]:
+def _at_its_sizes(kernel: Any) -> Kernel:
+    """A kernel as it is, a template with its own sizes. TileError for anything else, and where a size has no value."""
+    from tile_eg.frontend.text import Template
+
+    if isinstance(kernel, Template):
+        return kernel.instantiate({})
+    if not isinstance(kernel, Kernel):
+        help = "load_text(...).instantiate(sizes) gives one; what tile_eg.load and tile_eg.jit give is compiled by .compile()"
+        raise TileError(f"a kernel is compiled here, not a value of type {type(kernel).__name__}", help=help)
+    return kernel
+
+
+def check_kernel(kernel: Kernel | Template, chip: str = DEFAULT_CHIP) -> tuple[Note, ...]:
     """TileError unless names, types, shapes and bounds fit, every read follows a write, and every loop is a fold; and unless the
     tensors fit the chip's HBM.
 
@@ -199,6 +214,7 @@ def check_kernel(kernel: Kernel, chip: str = DEFAULT_CHIP) -> tuple[Note, ...]:
     from tile_eg.frontend.room import check_room
     from tile_eg.frontend.ssa import to_values
 
+    kernel = _at_its_sizes(kernel)
     with stage("check", kernel.source):
         check_room(kernel, compiled_for(chip).name, _memories())
         check(kernel)
@@ -206,10 +222,11 @@ def check_kernel(kernel: Kernel, chip: str = DEFAULT_CHIP) -> tuple[Note, ...]:
         return notes(kernel)
 
 
-def meaning(kernel: Kernel, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def meaning(kernel: Kernel | Template, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """What the kernel's outputs are by its own sequential meaning, computed in NumPy; arrays as in `Planned.run`."""
     from tile_eg.ir.reference import run_kernel
 
+    kernel = _at_its_sizes(kernel)
     check_arguments(kernel.tensors, arrays, added_to(kernel))
     with stage("reference", kernel.source):
         return run_kernel(kernel, arrays)

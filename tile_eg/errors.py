@@ -59,6 +59,10 @@ class PlanError(Exception):
         self.message, self.span = message, span
 
 
+class LimitError(PlanError):
+    """A schedule of a kernel whose sizes are beyond a limit of the machine."""
+
+
 @contextmanager
 def in_source(text: str) -> Iterator[None]:
     """Gives an error that leaves the block the text that its spans point into."""

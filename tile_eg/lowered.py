@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
-from tile_eg.errors import PlanError, TileError
+from tile_eg.errors import LimitError, PlanError, TileError
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel, Note
 from tile_eg.planned import InternalError, Planned, Run, plan_schedule
@@ -140,18 +140,18 @@ def plan_all(schedules: Sequence[Schedule], chip: Chip, given: bool = False) -> 
     return planned, dropped
 
 
-def _cannot_be_planned(dropped: Dropped) -> TileError:
-    """The error where every schedule was refused: why the best one was, at its line, and the depths that the author gave."""
+def _cannot_be_planned(dropped: Dropped) -> Exception:
+    """The error where every schedule was refused, as the best one was: a limit of the machine or the depths that the author gave
+    are his to mend, anything else is not."""
     schedule, why = dropped[0]
-    if isinstance(why, TileError):
-        return why
-    what, span = (why.message, why.span) if isinstance(why, PlanError) else (str(why), None)
     given = schedule.graph.values.stages
-    names = ", ".join(f"{schedule.graph.values.variables[loop]} (stages={n})" for loop, n in sorted(given.items()))
+    if not isinstance(why, PlanError) or not (given or isinstance(why, LimitError)):
+        return why
     help = "write smaller sizes: this limit of the machine is reached by every schedule that was found"
-    if given:
+    if not isinstance(why, LimitError):
+        names = ", ".join(f"{schedule.graph.values.variables[loop]} (stages={n})" for loop, n in sorted(given.items()))
         help = f"give fewer stages, or none: the search then finds what goes. The kernel gives them to loop {names}"
-    return TileError(f"no schedule of this kernel can be carried out: {what}", span, help=help)
+    return TileError(f"no schedule of this kernel can be carried out: {why.message}", why.span, help=help)
 
 
 def plan_each(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:

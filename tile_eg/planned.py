@@ -88,6 +88,12 @@ def rare_collections() -> Iterator[None]:
         gc.set_threshold(*usual)
 
 
+def _unwritable(error: PlanError) -> TileError:
+    """The error of a program, written or changed by hand, that has no text."""
+    help = "make it smaller: the instruction has no wider field"
+    return TileError(f"this program has no Ascend C: {error.message}", error.span, help=help)
+
+
 @dataclass(frozen=True)
 class Run:
     """What one run of the emitted text in the simulator gave: outputs by tensor name, findings, and counts of what was done.
@@ -148,8 +154,13 @@ class Planned:
         """The Ascend C of the kernel: one self-contained file."""
         from tile_eg.emit.ascend_c import kernel_text
 
-        with stage("write Ascend C"):
-            return Text(kernel_text(self.program))
+        try:
+            with stage("write Ascend C"):
+                return Text(kernel_text(self.program))
+        except InternalError as fault:
+            if isinstance(fault.__cause__, PlanError):
+                raise _unwritable(fault.__cause__) from fault.__cause__
+            raise
 
     @cached_property
     def host(self) -> Text:
@@ -341,9 +352,9 @@ def _written(program: Program, chip: Chip) -> Planned:
     planned = Planned(program, chip)
     try:
         _ = planned.source
-    except InternalError as fault:
-        if isinstance(fault.__cause__, PlanError):
-            raise fault.__cause__ from None
+    except TileError as error:
+        if isinstance(error.__cause__, PlanError):
+            raise error.__cause__ from None
         raise
     return planned
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.extract.kernels import graph_of
 from tile_eg.compiler import Lowered, check_kernel, lower, meaning
+from tile_eg.emit import sync
 from tile_eg.errors import TileError
 from tile_eg.explore import why_not
 from tile_eg.extract.flags import shallower
@@ -181,3 +182,13 @@ def test_sizes_that_are_found_leave_room_for_the_stages() -> None:
     template = load_text(GEMM.replace("STAGES", ", stages=4"), "k.tile")
     found = lower(template.instantiate({"K": 2048, "BK": "auto"}), search=search_options(effort="none"))
     assert slots(found.candidates[0].schedule) == {"a": {4}, "b": {4}}
+
+
+def test_where_no_flags_are_found_at_all_the_stages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def synchronise(*_: object) -> None:
+        raise sync.SyncError("flag ids run out")
+
+    monkeypatch.setattr(sync, "synchronise", synchronise)
+    with pytest.raises(TileError, match="no schedule of this kernel can be carried out: flag ids run out") as error:
+        lower(load_text(GEMM.replace("STAGES", ", stages=4"), "k.tile").instantiate())
+    assert "give fewer stages, or none" in error.value.help and "k (stages=4)" in error.value.help

@@ -178,7 +178,7 @@ def test_the_command_compares_with_what_the_spec_expects(tmp_path: Path, capsys:
     spec.write_text(SPEC.replace("output = true", 'output = true\nexpect = "want.npy"'))
     command = ["simulate", str(file_of(tmp_path, QUEUES).path), "--args", str(spec)]
     assert run(command) == 0
-    assert "z: good, error 0" in capsys.readouterr().out
+    assert "z: good, largest error 0 of 1 + |expected|" in capsys.readouterr().out
     np.save(tmp_path / "want.npy", np.zeros(2048, np.float32))
     assert run([*command, "--json"]) == 1
     assert '"good": false' in capsys.readouterr().out

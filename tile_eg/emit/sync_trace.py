@@ -313,9 +313,8 @@ def _kept(loop: Loop, skip: int) -> Iterator[int]:
     changes = (_changes(loop, {}) or (0, 0)) if skip else (0, 0)
     spare = loop.trips - skip - changes[0] - changes[1]
     head = changes[0] + spare // 2 if skip else loop.trips
-    for k in range(loop.trips):
-        if not skip or k < head or k >= head + skip:
-            yield k
+    yield from range(head)
+    yield from range(head + skip, loop.trips)
 
 
 class _Walker:

@@ -12,7 +12,7 @@ from itertools import chain, count
 from tile_eg.chips import load_chip
 from tile_eg.emit.cpp import Cpp, Part
 from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
-from tile_eg.errors import PlanError
+from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
@@ -23,6 +23,10 @@ LINE = 120
 
 class EmitError(PlanError):
     """An instruction that has no text: an error of ours."""
+
+
+class FieldError(EmitError, LimitError):
+    """An instruction with a number that its field cannot hold."""
 
 
 def ceil_div(e: Expr, n: int) -> Expr:
@@ -104,10 +108,10 @@ class Scope:
         return self.bounds(e)[0]
 
     def field(self, i: Instr, what: str, e: Expr | int, limit: int) -> str:
-        """An instruction field; EmitError where it may be larger than the field holds."""
+        """An instruction field; FieldError where it may be larger than the field holds."""
         e = ix.wrap(e)
         if self.high(e) > limit:
-            raise EmitError(f"{i.op}: {what} is up to {self.high(e)}, its field holds {limit}", i.span)
+            raise FieldError(f"{i.op}: {what} is up to {self.high(e)}, its field holds {limit}", i.span)
         return self.cpp(e)
 
     # Windows

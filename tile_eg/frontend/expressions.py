@@ -32,13 +32,29 @@ class Expressions:
     scope: Scope
     numbers: bool = False
     """Whether what is read now may be a number of elements, where an index divides and multiplies as numbers do."""
+    found: dict[tuple[int, bool], Any] | None = None
+    """What was read of an expression so far: operands are looked at twice, and without this theirs four times, and so on."""
 
     def span(self, node: Any) -> kn.Span:
         return span_of(node, self.scope.file)
 
     def value(self, node: Node) -> Any:
         """A Scalar or a TileExpr, in which windows may still be open."""
-        return getattr(self, "_" + node.data)(node)
+        if node.data == "new_axis":
+            raise TileError("None stands for a new axis of a vector, v[:, None], and nowhere else", self.span(node))
+        if self.found is not None:
+            return self._once(node, self.found)
+        self.found = {}
+        try:
+            return self._once(node, self.found)
+        finally:
+            self.found = None
+
+    def _once(self, node: Node, found: dict[tuple[int, bool], Any]) -> Any:
+        key = id(node), self.numbers
+        if key not in found:
+            found[key] = getattr(self, "_" + node.data)(node)
+        return found[key]
 
     def index(self, node: Node) -> Expr:
         """An expression that stands where an index does."""

@@ -198,7 +198,8 @@ def as_dtype(value: Any, span: Span | None) -> DType:
     found = None if isinstance(value, (Buffer, Window, *TILE_NODES)) else dtype_of(str(value))
     if found is None:
         help = "there are float16, bfloat16 and float32; int8 for operands of products, and int32 for their sums"
-        raise TileError(f"unknown dtype {repr(str(value)) if isinstance(value, (str, int, float)) else describe(value)}", span, help=help)
+        what = repr(str(value)) if isinstance(value, (str, int, float)) else describe(value)
+        raise TileError(f"unknown dtype {what}", span, help=help)
     return found
 
 

@@ -253,7 +253,8 @@ def _cast(b: Builder, span: Span, x: Any, dtype: Any) -> TileExpr:
 @handles("tile.cast")
 def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
     if mode not in ("CAST_NONE", "CAST_RINT"):
-        raise TileError(f"the rounding mode {mode if isinstance(mode, str) else describe(mode)} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
+        what = mode if isinstance(mode, str) else describe(mode)
+        raise TileError(f"the rounding mode {what} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
     to, value = copied(src, dst, None, span)
     whole_count(count, to, span)
     b.assign(to, value, span)

@@ -1,0 +1,131 @@
+"""Odd texts that once ended in a fault of tile_eg, or in no time: each gets an error in its author's words, or compiles."""
+
+from __future__ import annotations
+
+import pytest
+
+from tile_eg.compiler import InternalError, check_kernel, lower, meaning, plan
+from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
+from tile_eg.ir.program_text import parse_program
+from tile_eg.jit import load
+from tile_eg.search import search_options
+
+ROWS = """
+kernel rows[C=16](X: f32[C, 16], V: f32[C]) -> (Y: f32[C, 16], W: f32[C]) {
+  grid bx = 1
+  shared x: f32[C, 16], v: f32[C], y: f32[C, 16]
+  x = X[0, 0]
+  v = V[0]
+  y = x
+  STATEMENT
+  Y[0, 0] = y
+  W[0] = v
+}
+"""
+
+
+def refused(text: str) -> TileError:
+    with pytest.raises(TileError) as caught:
+        check_kernel(load_text(text, "k.tile").instantiate())
+    assert caught.value.span is not None
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "for i in serial(C) { if i > 0 { v[i] = v[i-1] } }",
+        "for i in serial(C) { if i > 0 { y[i, :] = x[i-1, :] } }",
+        "for i in serial(C) { for j in serial(16) { if j < i { y[i, j] = 0 } } }",
+        "for i in serial(C) { if i == 0 { v[i] = 1 } else { v[i] = 2 } }",
+    ],
+)
+def test_a_branch_that_differs_by_row_says_so(statement: str) -> None:
+    error = refused(ROWS.replace("STATEMENT", statement))
+    assert "of this loop and not for others" in error.message
+    assert "select(i > 0, y[i], z[i])" in error.help
+
+
+def test_the_way_out_that_is_offered_compiles() -> None:
+    text = ROWS.replace("STATEMENT", "for i in serial(C) { v[i] = select(i > 0, v[i], 1) }")
+    assert lower(load_text(text, "k.tile").instantiate(), search=search_options(effort="none"))
+
+
+def test_a_branch_that_is_the_same_for_all_rows_is_taken() -> None:
+    text = ROWS.replace("STATEMENT", "for i in serial(C) { if i < 99 { v[i] = v[i] + 1 } }")
+    check_kernel(load_text(text, "k.tile").instantiate())
+
+
+def test_a_new_axis_stands_behind_a_vector_only() -> None:
+    text = ROWS.replace("Y[0, 0]", "Y[0, None]").replace("STATEMENT", "")
+    assert "None stands for a new axis of a vector" in refused(text).message
+
+
+def test_a_deep_expression_is_read_in_one_pass() -> None:
+    """Each operand was read twice, and each of its operands twice again: thirty levels took hours."""
+    check_kernel(load_text(ROWS.replace("STATEMENT", "y = " + "(" * 60 + "x" + " + 1)" * 60), "k.tile").instantiate())
+
+
+def test_a_loop_of_many_trips_is_compiled_without_counting_them() -> None:
+    text = """
+kernel sums[M=2000000000](X: f32[M, 64]) -> Y: f32[64] {
+  grid bx = 1
+  shared x: f32[64]
+  fragment s: f32[64] = 0
+  for i in serial(M) {
+    x = X[i, 0]
+    s = s + x
+  }
+  Y[0] = s
+}
+"""
+    assert lower(load_text(text, "k.tile").instantiate(), search=search_options(effort="none"))
+
+
+WIDE = """
+kernel wide[N=8589934592](A: f16[128, N]) -> C: f16[128, N] {
+  grid bx = 2
+  shared a: f16[64, 64]
+  a = A[bx*64, 0]
+  C[bx*64, 0] = a + 1
+}
+"""
+
+
+def test_a_stride_beyond_its_field_is_the_kernels_limit_and_not_a_fault() -> None:
+    with pytest.raises(TileError, match="stride is up to .*, its field holds 4294967295") as error:
+        lower(load_text(WIDE, "k.tile").instantiate())
+    assert error.value.message.startswith("no schedule of this kernel can be carried out")
+    assert error.value.span is not None and error.value.help
+
+
+def test_a_program_with_such_a_stride_is_refused_too() -> None:
+    program = str(lower(load_text(WIDE, "k.tile").instantiate({"N": 512})).program)
+    held = plan(parse_program(program.replace(": 512}", ": 8589934592}"), "k.program"))
+    with pytest.raises(TileError, match="this program has no Ascend C: .* its field holds 4294967295"):
+        _ = held.source
+
+
+def test_a_template_is_compiled_at_its_own_sizes() -> None:
+    template = load_text(WIDE.replace("8589934592", "512"), "k.tile")
+    assert lower(template, search=search_options(effort="none")).kernel == template.instantiate({})
+    assert check_kernel(template) == ()
+
+
+def test_a_template_without_all_sizes_says_which() -> None:
+    with pytest.raises(TileError, match="the size `N` has no value"):
+        lower(load_text(WIDE.replace("=8589934592", ""), "k.tile"))
+
+
+@pytest.mark.parametrize("value", [3, None, "gemm.tile", load], ids=["int", "None", "str", "function"])
+def test_what_is_no_kernel_is_refused_by_name(value: object) -> None:
+    for take in (lower, check_kernel, lambda k: meaning(k, {})):
+        with pytest.raises(TileError, match="a kernel is compiled here, not a value of type"):
+            take(value)  # type: ignore[operator]
+
+
+def test_a_fault_of_ours_is_still_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tile_eg.frontend.check.check", lambda kernel: 1 // 0)
+    with pytest.raises(InternalError, match="ZeroDivisionError"):
+        check_kernel(load_text(WIDE, "k.tile").instantiate())
