@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.ir.printed import Printed
+from tile_eg.report.html import Bar, html_table, paragraphs
 from tile_eg.report.text import duration, share, size, table
 
 if TYPE_CHECKING:
@@ -31,6 +33,15 @@ class Cost(Printed):
 
     def __str__(self) -> str:
         return "\n".join([self.headline(), "", self.pipes(), "", self.paths()])
+
+    def _repr_html_(self) -> str:
+        """The line, and how much of a block's time each pipe is busy, as bars."""
+        t = self.timeline
+        parts = [(*key, busy, Bar(busy / (t.block_cycles or 1), share(busy, t.block_cycles))) for key, busy in self._busy()]
+        rows = [(core, pipe, f"{busy:.0f}", bar) for core, pipe, busy, bar in parts]
+        moved = [(path.replace("->", " -> "), size(round(count))) for path, count in t.bytes.items()]
+        pipes = html_table(rows, ("core", "pipe", "cycles busy", "of a block"), right=(2, 3))
+        return paragraphs(escape(self.headline()), pipes, html_table(moved, ("path", "bytes"), right=(1,)))
 
     def headline(self) -> str:
         """One line: the time, what it consists of, and what bounds it."""

@@ -8,6 +8,7 @@ from tile_eg.chips import Chip
 from tile_eg.ir.printed import Printed
 from tile_eg.ir.program import Buffer, Program
 from tile_eg.ir.types import Level
+from tile_eg.report.html import Cell, Strip, html_table
 from tile_eg.report.text import share, size, table
 
 LEVELS = (Level.L1, Level.L0A, Level.L0B, Level.L0C, Level.UB, Level.WS)
@@ -31,6 +32,18 @@ class MemoryMap(Printed):
         rows = [row for level in LEVELS for row in self._level(level)]
         return table(rows, ("level", "buffer", "tile", "bytes", "at"), right=[3])
 
+    def _repr_html_(self) -> str:
+        """Each buffer where it lies in its memory, drawn to scale."""
+        rows = [row for level in LEVELS for row in self._drawn(level)]
+        return html_table(rows, ("level", "buffer", "tile", "bytes", "from the first byte to the last"), right=[3])
+
+    def _drawn(self, level: Level) -> list[tuple[Cell, ...]]:
+        found, whole = self.buffers(level), self._usable(level) or self.used(level)
+        if not found:
+            return []
+        head: tuple[Cell, ...] = (str(level), "", "", size(self.used(level)), self._fill(level))
+        return [head, *(("", *_buffer(b)[:3], _strip(b, whole)) for b in found)]
+
     def data(self) -> dict[str, dict[str, int | None]]:
         """Bytes used by level, and what there is of it (the workspace: no limit)."""
         levels = [level for level in LEVELS if self.buffers(level)]
@@ -51,6 +64,11 @@ class MemoryMap(Printed):
         if capacity is None:
             return f"in GM, for each of {self.program.blocks} blocks"
         return f"{share(self.used(level), capacity)} of {size(capacity)}"
+
+
+def _strip(b: Buffer, whole: int) -> Strip:
+    pieces = tuple((a / whole, (a + b.slot_bytes) / whole) for a in b.addresses)
+    return Strip(pieces, f"{b.name}: {_buffer(b)[3]}")
 
 
 def _buffer(b: Buffer) -> tuple[str, str, str, str]:

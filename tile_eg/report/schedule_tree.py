@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import escape
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.egraph.strips import strides
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.printed import Printed
 from tile_eg.ir.types import Level
+from tile_eg.report.html import html_tree, paragraphs
 from tile_eg.report.text import Branch, tree
 from tile_eg.rules import registry, signatures
 
 
 def schedule_text(schedule: Schedule) -> str:
     """Every instruction in its order of issue: what it computes, where that lies, its cycles, and the rules that made it."""
-    text = tree(_phases(schedule), ("", "pipe", "result in", "cycles", "line", "made by"), right=(3, 4))
+    return "\n".join([tree(_phases(schedule), COLUMNS, right=(3, 4)), *_legend(schedule)])
+
+
+def _legend(schedule: Schedule) -> list[str]:
+    """What the places say of the two vector cores."""
     phases = [schedule] if schedule.second is None else [schedule, schedule.second]
     shares = {s.share for each in phases for s in each.storages.values()}
-    return "\n".join([text, *(f"{SHARED[s]}" for s in (0, 1) if s in shares)])
+    return [SHARED[s] for s in (0, 1) if s in shares]
 
 
 def _phases(schedule: Schedule) -> list[Branch]:
@@ -53,6 +59,7 @@ def _blocks(schedule: Schedule) -> str:
     return f"each of {tiles} blocks" if tiles > 1 else "one block"
 
 
+COLUMNS = ("", "pipe", "result in", "cycles", "line", "made by")
 SHARED = {0: "/rows: each of the two vector cores has half of the rows", 1: "/cols: each has half of the columns"}
 
 
@@ -64,6 +71,10 @@ class ScheduleView(Printed):
 
     def __str__(self) -> str:
         return schedule_text(self.schedule)
+
+    def _repr_html_(self) -> str:
+        """The tree as a table, with the cycles of each instruction as bars."""
+        return paragraphs(html_tree(_phases(self.schedule), COLUMNS, bars=3, right=(3, 4)), *map(escape, _legend(self.schedule)))
 
 
 def _branches(schedule: Schedule, items: Iterable[Item]) -> list[Branch]:
