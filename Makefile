@@ -6,14 +6,19 @@ PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
 .PHONY: demo test quick long lint bench mutants validate targets rules golden readme clean
 
-$(VENV)/.ready: pyproject.toml
+$(VENV)/.usable: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
 	@echo "setting up $(VENV) (once)"
 	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.usable
+	@echo "setting up what tests and checks need in $(VENV) (once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-demo: $(VENV)/.ready
+demo: $(VENV)/.usable
 	$(BIN)/tile-eg run examples/gemm.tile
 
 test: lint
