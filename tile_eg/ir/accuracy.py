@@ -2,7 +2,7 @@
 
 A half step is the largest relative error of one rounding to nearest: 2**-24 for f32, 2**-11 for f16, 2**-8 for bf16. A schedule
 may compute an operation by another sequence than the source names (`a / b` as `a * (1 / b)`), whose results are some half steps
-apart: `HALF_STEPS`. `tests/rules/test_laws.py` holds the rules to the same numbers.
+apart: `HALF_STEPS`. Rules refer to these numbers (`:within (of "div")`), and `tests/rules/test_laws.py` holds them to it.
 """
 
 from __future__ import annotations
