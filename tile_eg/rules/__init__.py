@@ -8,7 +8,7 @@ from importlib import import_module
 from importlib.resources import files
 
 from tile_eg.ops.elementwise import UNARY
-from tile_eg.rules.bound import Bound, bound_of
+from tile_eg.rules.bound import Bound, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
 from tile_eg.rules.sexpr import Form, heads, parse, show
 
@@ -124,11 +124,20 @@ def read_theory(name: str, text: str, sorts: dict[str, str]) -> Theory:
         rule_name, ruleset = str(options[":name"]).strip('"'), str(options.get(":ruleset", ""))
         law = str(options.get(":law", "fact"))
         made, needed = (frozenset(heads(part)) for part in (actions, conditions))
-        within = bound_of(options[":within"]) if ":within" in options else None
+        within = _bound(options, f"theory {name}, rule {rule_name}")
         rules.append(Rule(rule_name, name, law, ruleset, _maths(conditions, actions, ruleset), made, needed, within))
         body = show_form(("rule", conditions, _with_record(conditions, actions, rule_name, sorts)))
         out.append(f'{body[:-1]} :ruleset {ruleset} :name "{rule_name}")')
     return Theory(name, tuple(out), tuple(rules))
+
+
+def _bound(options: dict[str, Form], where: str) -> Bound | None:
+    if ":within" not in options:
+        return None
+    try:
+        return bound_of(options[":within"])
+    except BoundFault as fault:
+        raise BoundFault(f"{where}: {fault}", fault.help) from None
 
 
 def show_form(form: Form) -> str:
