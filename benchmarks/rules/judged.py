@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.rules.kernels import SHOWN_BY, kernels
 from benchmarks.rules.needed import Search, Witness
 from benchmarks.rules.page import PAGE, rows_of
-from tests.rules.covering import tests_of
+from tests.rules.covering import named_tests
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.rules import Rule, registry, selected
 from tile_eg.rules.sexpr import heads, parse_placed
@@ -63,15 +63,16 @@ def _verdicts(rule: Rule) -> Iterator[tuple[str, Verdict]]:
 def types(rule: Rule) -> Verdict:
     """Read as a rule of a user's own, beside all others."""
     file = f"{rule.theory}.egg"
+    text = (files("tile_eg.rules") / file).read_text()
     try:
-        checked_among(selected(without=frozenset({rule.name})), file, alone(rule.name, (files("tile_eg.rules") / file).read_text()))
+        checked_among(selected(without=frozenset({rule.name})), file, alone(rule.name, text))
     except TileError as error:
         return Verdict(False, str(error))
     return Verdict(True, "syntax, words, element types, and the shapes of both sides")
 
 
 def alone(name: str, text: str) -> str:
-    """A theory's text with only the rule of this name, in its place. One of ours that makes nothing equal may leave out its law."""
+    """A theory's text with only the rule of this name, in its place. A fact of ours may leave out its law."""
     (placed,) = (p for p in parse_placed(text) if f'"{name}"' in p.form and p.form[p.form.index(f'"{name}"') - 1] == ":name")
     before = "".join("\n" if c == "\n" else " " for c in text[: placed.start])
     rule = text[placed.start : placed.end]
@@ -81,7 +82,7 @@ def alone(name: str, text: str) -> str:
 
 def law(rule: Rule) -> Verdict:
     """The tests of its law, run."""
-    tests = tests_of(rule.name)
+    tests = named_tests(rule.name)
     if not tests:
         return Verdict(False, UNTESTED)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "", *tests]

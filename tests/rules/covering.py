@@ -33,7 +33,7 @@ ELSEWHERE = {
 """Rules that rewrite loops, or long products, and those of two phases."""
 
 
-def tests_of(rule: str) -> list[str]:
+def named_tests(rule: str) -> list[str]:
     """The tests of a rule's law; of a fact's, those of the first kernel in which it speaks. None where there is none."""
     return [*_of_values(rule), *_of_instructions(rule), *ELSEWHERE.get(rule, ()), *_of_facts(rule)]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.rules.covering import ELSEWHERE, tests_of
+from tests.rules.covering import ELSEWHERE, named_tests
 from tests.rules.test_facts import PLACED
 from tests.rules.test_implements import GRIDS, USES
 from tile_eg.rules import registry
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 def test_every_rule_has_a_law_that_is_tested() -> None:
     facts = {r.name for r in registry().values() if r.law == "fact"}  # test_facts.py asks that all of them speak
-    assert [r for r in registry() if r not in facts and not tests_of(r)] == []
+    assert [r for r in registry() if r not in facts and not named_tests(r)] == []
 
 
 def test_the_tests_named_here_are_there_and_about_these_rules() -> None:

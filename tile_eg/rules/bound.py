@@ -1,8 +1,8 @@
 """How far the two sides of a rule that rounds may be apart: `:within` beside its law.
 
 `:within (8 1)` are eight half steps of the element type relative to the value, and one relative to the number 1;
-`:within (of "tanh")` is as far as the ways to compute that operation are apart (`ir/accuracy.py`), `:within (of "sum")` as far as
-sums of the same numbers in different orders are.
+`:within (of "tanh")` is as far as the ways to compute that operation are apart (`ops/elementwise.py`), `:within (of "sum")` as
+far as sums of the same numbers in different orders are.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ _added: list[Theory] = []
 def add(rules: str | Path) -> Theory:
     """Adds a theory to every search of this process: the path of an .egg file, or rules as text.
 
-    TileError with the line for a fault of syntax or type, for a rule without a name or a law, for one whose name is taken, and
-    for one whose sides differ in shape.
+    TileError with the line for a fault of syntax or type, for a rule without a name, a law or the bound that its law needs,
+    for one whose name is taken, and for one whose sides differ in shape.
     """
     theory = read_theory_of(rules, added())
     _added.append(theory)
