@@ -5,6 +5,8 @@ Both sides are computed in numbers, with drawn shapes, element types and values.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
@@ -14,6 +16,7 @@ from tests.rules.instances import DIGITS, EXPONENT, Instance, laws, laws_of_valu
 from tile_eg.ir.accuracy import HALF_STEPS, HALF_STEPS_OF_ONE
 from tile_eg.rules import INEXACT, LAWS, registry, theories
 from tile_eg.rules.bound import Bound
+from tile_eg.rules.user import checked
 
 EXAMPLES = settings(
     max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink)
@@ -76,6 +79,22 @@ def test_both_sides_are_within_a_few_roundings(name: str) -> None:
         one, other = instance.sides()
         far = too_far(other, one, instance.dtype, *bound_of_rule(name).half_steps())
         assert not (far & (np.isfinite(one) | (name not in NUMBERS))).any(), (one, other)
+
+    check()
+
+
+def test_the_users_rule_that_the_page_shows_holds_within_its_bound() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
+    text = page.split("## Rules of your own\n\n```lisp\n")[1].split("```")[0]
+    (rule,), (law,) = checked("page.egg", text).rules, laws(text).values()
+    assert rule.within
+
+    @EXAMPLES
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        instance = Instance(data, law, tame=True)
+        one, other = instance.sides()
+        assert rule.within and not too_far(other, one, instance.dtype, *rule.within.half_steps()).any()
 
     check()
 
