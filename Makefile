@@ -51,7 +51,7 @@ rules: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.rules
 
 rule: $(VENV)/.ready
-	$(BIN)/python -m benchmarks.rules $(or $(NAME),$(error which one? make rule NAME=v-axpy))
+	$(BIN)/python -m benchmarks.rules "$(or $(NAME),$(error which one? make rule NAME=v-axpy))"
 
 clean:
 	rm -rf $(VENV) build *.egg-info

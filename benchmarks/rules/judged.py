@@ -16,7 +16,7 @@ from tests.rules.covering import named_tests
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.rules import Rule, registry, selected
 from tile_eg.rules.sexpr import heads, parse_placed
-from tile_eg.rules.user import checked_among
+from tile_eg.rules.user import checked_among, forms_of
 
 ROOT = Path(__file__).parents[2]
 UNTESTED = "no test of it: a kernel that is made to use it belongs into KERNELS of tests/rules/test_implements.py"
@@ -34,9 +34,9 @@ class Verdict:
 def judged(name: str) -> int:
     """Prints the verdicts on a rule. 0 where all are good, 1 where one is not, 2 where there is no such rule."""
     try:
-        rule = registry().get(name)
-    except ValueError as error:  # of a theory as a whole: a name that egglog may confuse, a bound that is none
-        print(f"types  bad: {error}")
+        rule = _known(name)
+    except (TileError, ValueError) as error:  # a theory cannot be read
+        print(f"types  BAD: {error}")
         return 1
     if rule is None:
         print(f"there is no rule '{name}'; {did_you_mean(name, registry())}")
@@ -48,6 +48,14 @@ def judged(name: str) -> int:
         print(f"{aspect:<7}{'good' if verdict.good else 'BAD'}: {verdict.found}", flush=True)
         good = good and verdict.good
     return 0 if good else 1
+
+
+def _known(name: str) -> Rule | None:
+    """The rule of this name, if all theories can be read."""
+    for file in files("tile_eg.rules").iterdir():
+        if file.name.endswith(".egg"):
+            forms_of(file.name, file.read_text())
+    return registry().get(name)
 
 
 def _verdicts(rule: Rule) -> Iterator[tuple[str, Verdict]]:

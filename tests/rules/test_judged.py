@@ -37,6 +37,15 @@ def test_a_name_that_no_rule_has_offers_the_nearest(capsys: pytest.CaptureFixtur
     assert "did you mean `v-axpy`" in capsys.readouterr().out
 
 
+def test_a_theory_that_cannot_be_read_is_shown_where(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "20_algebra.egg").write_text(f"; open\n{ALGEBRA.rstrip()[:-1]}")
+    monkeypatch.setattr(judged, "files", lambda package: tmp_path)
+    assert judged.judged("neg") == 1
+    assert "this parenthesis is never closed\n  --> 20_algebra.egg:69:1" in capsys.readouterr().out
+
+
 def test_types_of_rules_of_each_kind_are_good() -> None:
     assert [name for name in ("sigmoid", "v-axpy", "shape-red0", "panel-state", "split-depth") if not types_of(name).good] == []
 

@@ -65,11 +65,7 @@ def checked(file: str, text: str, beside: tuple[Theory, ...] = ()) -> Theory:
 
 def checked_among(held: tuple[Theory, ...], file: str, text: str) -> Theory:
     """The same, where these theories are all that there are."""
-    reader = _Reader(file, text)
-    try:
-        forms = list(parse_placed(text))
-    except SyntaxFault as fault:
-        raise reader.error(fault.what, fault.at, fault.at + 1) from None
+    reader, forms = _Reader(file, text), forms_of(file, text)
     taken = registry(held)
     names: set[str] = set()
     for placed in forms:
@@ -88,6 +84,14 @@ def checked_among(held: tuple[Theory, ...], file: str, text: str) -> Theory:
             name = _options(placed.form)[":name"].strip('"')
             raise reader.error(f"the two sides of rule '{name}' differ: {differs}", placed.start, placed.end)
     return theory
+
+
+def forms_of(file: str, text: str) -> list[Placed]:
+    """The forms of a theory with their places. TileError for a fault of syntax."""
+    try:
+        return list(parse_placed(text))
+    except SyntaxFault as fault:
+        raise _Reader(file, text).error(fault.what, fault.at, fault.at + 1) from None
 
 
 def _place_of(text: str, placed: Placed, where: str) -> tuple[int, int]:
