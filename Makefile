@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN     := $(VENV)/bin
 PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
 
-.PHONY: demo test quick long lint bench mutants validate targets rules golden readme clean
+.PHONY: demo test quick long lint bench mutants validate targets rules rule golden readme clean
 
 $(VENV)/.usable: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -54,6 +54,9 @@ targets: $(VENV)/.ready
 
 rules: $(VENV)/.ready
 	$(BIN)/python -m benchmarks.rules
+
+rule: $(VENV)/.ready
+	$(BIN)/python -m benchmarks.rules "$(or $(NAME),$(error which one? make rule NAME=v-axpy))"
 
 clean:
 	rm -rf $(VENV) build *.egg-info

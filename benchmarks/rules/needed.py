@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -84,13 +84,10 @@ class Search:
     def tried(self, rule: str, name: str) -> Witness:
         return tried(rule, name, self.kernels[name], self.with_all(name)[0])
 
-    def witnesses(self, known: Mapping[str, str]) -> Iterator[Witness]:
-        """A kernel for each rule: the `known` one where it still needs the rule, else the first of up to `TRIES` that could."""
-        for rule in choices():
-            first = (self.tried(rule, known[rule]),) if known.get(rule) in self.kernels else ()
-            found = next((w for w in first if w.needed), None) or self.first(rule)
-            if found:
-                yield found
+    def witness(self, rule: str, known: str | None = None) -> Witness | None:
+        """A kernel that needs a rule: the `known` one if it does, else the first of up to `TRIES` that could."""
+        first = self.tried(rule, known) if known in self.kernels else None
+        return first if first and first.needed else self.first(rule)
 
     def first(self, rule: str) -> Witness | None:
         """The first kernel that needs a rule, of those few in which it matched."""

@@ -14,9 +14,9 @@ REFUSED = "does not compile"
 INTRODUCTION = """# What each rule is good for
 
 Rules that are no facts, each with a kernel that gets slower without it or does not compile: microseconds that the timeline
-predicts on the 910B2, or on the 950 where the kernel's name says so. `make rules` writes this page in a minute or two; a rule for
-which no kernel is found ends it with an error. Slow tests compile every line again. The kernels are the examples, the corner
-cases of `tests/extract/kernels.py`, and those of `benchmarks/rules/texts.py`.
+predicts on the 910B2, or on the 950 where the kernel's name says so. `make rules` writes this page in about a minute; a rule for
+which no kernel is found ends it with an error, and `make rule NAME=v-axpy` judges one rule. Slow tests compile every line again.
+The kernels are the examples, the corner cases of `tests/extract/kernels.py`, and those of `benchmarks/rules/texts.py`.
 
 """
 

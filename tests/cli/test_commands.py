@@ -211,6 +211,11 @@ def test_rules_of_one_theory_can_be_asked_for(capsys: Captured) -> None:
     assert "mmad-accumulate" not in printed(capsys, "rules", "31_vector")
 
 
+def test_rules_that_round_are_listed_with_their_bounds(capsys: Captured) -> None:
+    bounds = [line.split("   within ")[1] for line in printed(capsys, "rules", "20_algebra").splitlines() if "   within " in line]
+    assert {"8 half steps and 4 of 1", "8 half steps", "1 half step"} <= set(bounds)
+
+
 def test_an_unknown_theory_is_refused_with_the_known_ones(capsys: Captured) -> None:
     assert run(["rules", "32_vectors"]) == 1
     assert "31_vector" in capsys.readouterr().err

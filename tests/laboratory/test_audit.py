@@ -18,7 +18,10 @@ SMALL = {
     "gemm": {"M": 40, "N": 70, "K": 100, "BM": 32, "BN": 64, "BK": 32}, "gemm_transposed": {"M": 40, "N": 70, "K": 100},
     "matmul_add": {"M": 40, "N": 70, "K": 100}, "softmax": {"M": 40, "N": 100},
 }  # fmt: skip
-WRONG = '(rewrite (Un "exp" (Bin "sub" x y)) (Bin "mul" (Un "exp" x) (Un "exp" y)) :ruleset algebra :name "lie" :law rounding)'
+WRONG = (
+    '(rewrite (Un "exp" (Bin "sub" x y)) (Bin "mul" (Un "exp" x) (Un "exp" y)) '
+    ':ruleset algebra :name "lie" :law rounding :within (8 0))'
+)
 
 
 def kernel(text: str, **sizes: int):

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.rules.instances import laws_of_values
+from tests.rules.covering import ELSEWHERE, named_tests
 from tests.rules.test_facts import PLACED
 from tests.rules.test_implements import GRIDS, USES
 from tile_eg.rules import registry
 
-TESTS = Path(__file__).parents[1]
-ELSEWHERE = {
-    "deeper-panels": "rules/test_tiling.py", "whole-panels": "rules/test_tiling.py", "product-in-two": "rules/test_tiling.py",
-    "product-in-two-tb": "rules/test_tiling.py", "split-depth": "test_split_depth.py", "split-depth-added": "test_split_depth.py",
-    "operand-in-strips": "test_operand_in_strips.py", "gm-l1-strips": "test_operand_in_strips.py",
-}  # fmt: skip
-"""Rules that rewrite loops, or long products, and those of two phases: the files with their laws."""
+ROOT = Path(__file__).parents[2]
 
 
 def test_every_rule_has_a_law_that_is_tested() -> None:
     facts = {r.name for r in registry().values() if r.law == "fact"}  # test_facts.py asks that all of them speak
-    covered = facts - PLACED | laws_of_values().keys() | {rule for rule, _, _ in USES} | set(GRIDS) | ELSEWHERE.keys() | PLACED
-    assert sorted(registry().keys() - covered) == []
+    assert [r for r in registry() if r not in facts and not named_tests(r)] == []
 
 
-def test_the_tests_named_here_are_about_these_rules() -> None:
-    assert [r for r, file in ELSEWHERE.items() if f'"{r}"' not in (TESTS / file).read_text()] == []
+def test_the_tests_named_here_are_there_and_about_these_rules() -> None:
+    for rule, tests in ELSEWHERE.items():
+        for file, name in (test.split("::") for test in tests):
+            text = (ROOT / file).read_text()
+            assert f"def {name}(" in text and f'"{rule}"' in text
 
 
 def test_no_test_is_about_a_rule_that_is_gone() -> None:

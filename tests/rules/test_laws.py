@@ -1,6 +1,11 @@
-"""Every equality of values holds by its law: both sides in numbers, with drawn shapes, element types and values."""
+"""Every equality of values holds by its law, within the bound that stands beside it.
+
+Both sides are computed in numbers, with drawn shapes, element types and values.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +15,8 @@ from hypothesis import strategies as st
 from tests.rules.instances import DIGITS, EXPONENT, Instance, laws, laws_of_values
 from tile_eg.ir.accuracy import HALF_STEPS, HALF_STEPS_OF_ONE
 from tile_eg.rules import INEXACT, LAWS, registry, theories
+from tile_eg.rules.bound import Bound
+from tile_eg.rules.user import checked
 
 EXAMPLES = settings(
     max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), phases=(Phase.generate, Phase.shrink)
@@ -17,13 +24,7 @@ EXAMPLES = settings(
 SEARCH = settings(EXAMPLES, max_examples=400, phases=(Phase.generate,))
 EQUALITIES = laws_of_values()
 EXACT = [n for n in EQUALITIES if registry()[n].law == "equal"]
-COMPUTES = {"div-const": "div", "div-rows": "div", "rsqrt": "rsqrt", "sigmoid": "sigmoid", "tanh": "tanh"}
-"""The operation that a rule computes otherwise than NumPy: what that may differ by is told for the comparison of runs, too."""
-ROUNDED = {
-    "tanh-f16": (1, 0), "scale-before-loop": (1, 0), "added-mask": (1, 0),
-    **{rule: (HALF_STEPS[op], HALF_STEPS_OF_ONE.get(op, 0)) for rule, op in COMPUTES.items()},
-}  # fmt: skip
-"""How far the sides of a rule may be apart: half steps of the element type relative to the value, and relative to one."""
+ROUNDED = [n for n in EQUALITIES if registry()[n].law in INEXACT]
 NUMBERS = ("added-mask", "scale-before-loop")
 """Rules that may make a number of what is none: the sum of two infinities, a product that became one before it was scaled."""
 NORMAL = {"scale-before-loop": ("a", "f")}
@@ -37,11 +38,17 @@ def disagree(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     return (a != b) & ~(np.isnan(a) & np.isnan(b))
 
 
-def too_far(one: np.ndarray, other: np.ndarray, dtype: str, relative: int, absolute: int) -> np.ndarray:
+def too_far(one: np.ndarray, other: np.ndarray, dtype: str, relative: float, absolute: float) -> np.ndarray:
     """Where numbers differ by more than half steps of their type; the largest numbers may have become infinite."""
     half, (low, high) = 2.0 ** -DIGITS[dtype], EXPONENT[dtype]
     a, b = (np.clip(x.astype(np.float64), -(2.0**high), 2.0**high) for x in (one, other))
     return disagree(a, b) & ~(np.abs(a - b) <= half * (relative * np.maximum(np.abs(b), 2.0**low) + absolute))
+
+
+def bound_of_rule(name: str) -> Bound:
+    bound = registry()[name].within
+    assert bound
+    return bound
 
 
 def stays_normal(instance: Instance, operand: str, factor: str) -> bool:
@@ -70,14 +77,48 @@ def test_both_sides_are_within_a_few_roundings(name: str) -> None:
         instance = Instance(data, EQUALITIES[name], tame=True)
         assume(name not in NORMAL or stays_normal(instance, *NORMAL[name]))
         one, other = instance.sides()
-        far = too_far(other, one, instance.dtype, *ROUNDED[name])
+        far = too_far(other, one, instance.dtype, *bound_of_rule(name).half_steps())
         assert not (far & (np.isfinite(one) | (name not in NUMBERS))).any(), (one, other)
 
     check()
 
 
-def test_every_rule_that_rounds_has_a_bound() -> None:
-    assert {n for n in EQUALITIES if registry()[n].law in INEXACT} == ROUNDED.keys()
+def test_the_users_rule_that_the_page_shows_holds_within_its_bound() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
+    text = page.split("## Rules of your own\n\n```lisp\n")[1].split("```")[0]
+    (rule,), (law,) = checked("page.egg", text).rules, laws(text).values()
+    assert rule.within
+
+    @EXAMPLES
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        instance = Instance(data, law, tame=True)
+        one, other = instance.sides()
+        assert rule.within and not too_far(other, one, instance.dtype, *rule.within.half_steps()).any()
+
+    check()
+
+
+def test_rules_of_values_that_round_have_a_bound_and_no_others() -> None:
+    assert {n for n, r in registry().items() if r.within} == {n for n, r in registry().items() if r.needs_bound}
+
+
+def test_a_bound_of_an_operation_is_what_its_results_are_compared_by() -> None:
+    assert bound_of_rule("tanh").half_steps() == (HALF_STEPS["tanh"], HALF_STEPS_OF_ONE["tanh"])
+
+
+def test_a_bound_that_is_too_narrow_is_seen() -> None:
+    narrow = Bound(1, 0)
+
+    @SEARCH
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        instance = Instance(data, EQUALITIES["sigmoid"], tame=True)
+        one, other = instance.sides()
+        assert not (too_far(other, one, instance.dtype, *narrow.half_steps()) & np.isfinite(one)).any()
+
+    with pytest.raises(AssertionError):
+        check()
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,33 @@ def test_a_rule_that_lacks_something_is_refused(was: str, instead: str, words: s
     assert words in str(refused(SWAP.replace(was, instead, 1)))
 
 
+ROUNDS = '(rewrite (Un "sigmoid" x) (Un "tanh" x) :ruleset algebra :name "lie" :law rounding :within (8 1))'
+
+
+def test_a_rule_that_rounds_says_how_far() -> None:
+    bounds = [checked("my.egg", ROUNDS.replace("(8 1)", b)).rules[0].within for b in ("(8 1)", '(of "tanh")')]
+    assert [b.half_steps() for b in bounds if b] == [(8, 1), (8, 4)]
+
+
+@pytest.mark.parametrize(
+    ("was", "instead", "words", "at"),
+    [
+        (" :within (8 1)", "", "has no :within", "(rewrite"),
+        (" (8 1)", " 8", "behind `:within` stands no bound", ":within"),
+        (" (8 1)", " (8)", "behind `:within` stands no bound", ":within"),
+        (" (8 1)", " (8 -1)", "behind `:within` stands no bound", ":within"),
+        (" (8 1)", " (0 0)", "has the law equal", ":within"),
+        (" (8 1)", ' (of "tanhh")', "did you mean `tanh`?", ":within"),
+        ("rounding", "equal", "of the law equal in the ruleset algebra has no bound", ":within"),
+        ("algebra", "vec", "in the ruleset vec has no bound", ":within"),
+    ],
+)
+def test_a_bound_that_is_missing_or_none_is_told(was: str, instead: str, words: str, at: str) -> None:
+    error = refused(ROUNDS.replace(was, instead, 1))
+    assert words in str(error)
+    assert error.span and error.source[error.span.column - 1 :].startswith(at)
+
+
 @pytest.mark.parametrize(
     ("side", "words"),
     [

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tile_eg.rules import Theory, native
+from tile_eg.rules import OF_VALUES, Theory, native
 
-VALUE_RULES = ("nest", "algebra", "tiling")
 ROUNDS = 3
 
 
@@ -17,7 +16,7 @@ def blame(new_egraph: Callable[[], Any], commands: Sequence[str], theories: Sequ
     The commands build the kernel's values; every value rule runs alone, and the facts are brought up to date behind it.
     """
     egraph = new_egraph()
-    names = [r.name for t in theories for r in t.rules if r.ruleset in VALUE_RULES]
+    names = [r.name for t in theories for r in t.rules if r.ruleset in OF_VALUES]
     for theory in theories:
         for text in theory.text:
             native.run(egraph, alone(text, names))

@@ -2,22 +2,26 @@
 
 A half step is the largest relative error of one rounding to nearest: 2**-24 for f32, 2**-11 for f16, 2**-8 for bf16. A schedule
 may compute an operation by another sequence than the source names (`a / b` as `a * (1 / b)`), whose results are some half steps
-apart: `HALF_STEPS`. `tests/rules/test_laws.py` holds the rules to the same numbers.
+apart: `apart` in the table of operations. Rules refer to these numbers (`:within (of "div")`), and `tests/rules/test_laws.py`
+holds them to it.
 """
 
 from __future__ import annotations
 
 from math import sqrt
 
+from tile_eg.ops.elementwise import BINARY, UNARY, Binary, Unary
+
 HALF_STEP = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 SMALLEST_HALF_STEP = {"float32": 2.0**-150, "float16": 2.0**-25, "bfloat16": 2.0**-134}
 """The largest error of one rounding to a subnormal number."""
 LARGEST = {"float32": (2 - 2.0**-23) * 2.0**127, "float16": 65504.0, "bfloat16": (2 - 2.0**-7) * 2.0**127}
 
-HALF_STEPS = {"div": 8, "reciprocal": 8, "rsqrt": 4, "sigmoid": 8, "tanh": 8}
+OPERATIONS: tuple[Unary | Binary, ...] = (*UNARY.values(), *BINARY.values())
+HALF_STEPS = {op.name: op.apart[0] for op in OPERATIONS if op.apart != (1, 0)}
 """Half steps of the result's type by which the ways to compute an operation differ; 1 for what is not named."""
-HALF_STEPS_OF_ONE = {"sigmoid": 1, "tanh": 4}
-"""And so many of the number 1, whatever the result: they are computed as 1 / (1 + e) and 1 - 2 / (1 + e)."""
+HALF_STEPS_OF_ONE = {op.name: op.apart[1] for op in OPERATIONS if op.apart[1]}
+"""And so many of the number 1, whatever the result."""
 FUNCTION_HALF_STEPS = 8
 """Half steps of f32 by which NumPy's exp and ln may be off beside their rounding (its documentation: below 4 units in the last
 place). The simulator's are the nearest number."""

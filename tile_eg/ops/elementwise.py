@@ -21,6 +21,8 @@ class Unary:
     `tile` and `python` are its names as a function in `.tile` text and in Python (T.exp, T.tile.exp, T.vexp). `native` is the
     Ascend C function of its vector instruction, empty where rules compute it from others; `exact` says that this is good to a few
     units in the last place, so that the rules may use it. `of_numbers`: also of a number known when the kernel is compiled.
+    `apart`: how far the ways to compute it may be apart, in half steps (`ir/accuracy.py`) of the result's type relative to the
+    result, and relative to the number 1.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Unary:
     native: str = ""
     exact: bool = True
     of_numbers: bool = False
+    apart: tuple[int, int] = (1, 0)
 
 
 @dataclass(frozen=True)
@@ -37,7 +40,7 @@ class Binary:
     """An operation of two tiles of one element type.
 
     `sign` is how both languages write it between its operands, else it is a function. `native` is its Ascend C function, and
-    `with_scalar` that of the form whose second operand is a number, empty where there is none.
+    `with_scalar` that of the form whose second operand is a number, empty where there is none. `apart`: as in `Unary`.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Binary:
     sign: str = ""
     native: str = ""
     with_scalar: str = ""
+    apart: tuple[int, int] = (1, 0)
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,12 @@ UNARY: dict[str, Unary] = {
         _own("exp", lambda m, x: m.exp(x), native="Exp", of_numbers=True),
         Unary("ln", lambda m, x: m.log(x), ("ln", "log"), ("log", "ln"), native="Ln", of_numbers=True),
         _own("sqrt", lambda m, x: m.sqrt(x), native="Sqrt", of_numbers=True),
-        _own("rsqrt", lambda m, x: 1 / m.sqrt(x), native="Rsqrt", exact=False, of_numbers=True),
-        _own("reciprocal", lambda m, x: 1 / x, native="Reciprocal", exact=False),
+        _own("rsqrt", lambda m, x: 1 / m.sqrt(x), native="Rsqrt", exact=False, of_numbers=True, apart=(4, 0)),
+        _own("reciprocal", lambda m, x: 1 / x, native="Reciprocal", exact=False, apart=(8, 0)),
         _own("abs", lambda m, x: abs(x), native="Abs", of_numbers=True),
         _own("relu", lambda m, x: m.maximum(x, 0), native="Relu"),
-        _own("sigmoid", lambda m, x: 1 / (1 + m.exp(-x))),
-        _own("tanh", lambda m, x: m.tanh(x), of_numbers=True),
+        _own("sigmoid", lambda m, x: 1 / (1 + m.exp(-x)), apart=(8, 1)),  # as 1 / (1 + e)
+        _own("tanh", lambda m, x: m.tanh(x), of_numbers=True, apart=(8, 4)),  # as 1 - 2 / (1 + e)
         Unary("neg", lambda m, x: -x),
     )
 }
@@ -91,7 +95,7 @@ BINARY: dict[str, Binary] = {
         Binary("add", lambda m, x, y: x + y, "+", "Add", "Adds"),
         Binary("sub", lambda m, x, y: x - y, "-", "Sub"),
         Binary("mul", lambda m, x, y: x * y, "*", "Mul", "Muls"),
-        Binary("div", lambda m, x, y: x / y, "/", "Div"),
+        Binary("div", lambda m, x, y: x / y, "/", "Div", apart=(8, 0)),
         Binary("max", lambda m, x, y: m.maximum(x, y), "", "Max", "Maxs"),
         Binary("min", lambda m, x, y: m.minimum(x, y), "", "Min", "Mins"),
     )

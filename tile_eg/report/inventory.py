@@ -9,11 +9,11 @@ from tile_eg.chips import DEFAULT_CHIP, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.types import Level
 from tile_eg.report.text import indent, size, table
-from tile_eg.rules import LAWS, Theory, theories
+from tile_eg.rules import LAWS, Rule, Theory, theories
 
 
 def rules_text(wanted: Sequence[str] = ()) -> str:
-    """The count of rules by theory and law; then every rule's name, law and line of maths, theory by theory.
+    """The count of rules by theory and law; then every rule's name, law, line of maths and bound, theory by theory.
 
     `wanted` names the theories to list; none lists all. TileError for a name that none has.
     """
@@ -37,8 +37,13 @@ def _by_law(theory: Theory) -> list[int]:
 
 
 def _theory(theory: Theory) -> str:
-    rows = [(rule.name, rule.law, rule.maths) for rule in theory.rules]
+    rows = [(rule.name, rule.law, _line(rule)) for rule in theory.rules]
     return f"{theory.name}\n{indent(table(rows))}" if rows else ""
+
+
+def _line(rule: Rule) -> str:
+    """Its line of maths, and how far its sides may be apart."""
+    return f"{rule.maths}   within {rule.within}" if rule.within else rule.maths
 
 
 def chips_text() -> str:

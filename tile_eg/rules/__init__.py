@@ -8,11 +8,14 @@ from importlib import import_module
 from importlib.resources import files
 
 from tile_eg.ops.elementwise import UNARY
+from tile_eg.rules.bound import Bound, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
 from tile_eg.rules.sexpr import Form, heads, parse, show
 
 LAWS = ("equal", "rounding", "approximate", "implements", "fact")
 INEXACT = ("rounding", "approximate")
+OF_VALUES = ("nest", "algebra", "tiling")
+"""The rulesets that join values: a rule of these that is inexact has a bound."""
 RECORDED = ("P", "PT", "Cfg", "PStt", "PSt", "PL", "V", "Lp")
 
 
@@ -20,7 +23,8 @@ RECORDED = ("P", "PT", "Cfg", "PStt", "PSt", "PL", "V", "Lp")
 class Rule:
     """One rule. `maths` is generated from the rule itself.
 
-    `makes` names the constructors that its actions build, `needs` those that its conditions look for.
+    `makes` names the constructors that its actions build, `needs` those that its conditions look for. `within` is how far its
+    sides may be apart, of a rule between values that is inexact.
     """
 
     name: str
@@ -30,6 +34,12 @@ class Rule:
     maths: str
     makes: frozenset[str]
     needs: frozenset[str]
+    within: Bound | None = None
+
+    @property
+    def needs_bound(self) -> bool:
+        """Whether it is a rule for which a bound has to be told."""
+        return self.law in INEXACT and self.ruleset in OF_VALUES
 
 
 @dataclass(frozen=True)
@@ -99,7 +109,7 @@ def _maths(conditions: Form, actions: Form, ruleset: str) -> str:
 def read_theory(name: str, text: str, sorts: dict[str, str]) -> Theory:
     """The theory in `text`; `sorts` (constructor -> its sort) grows by the constructors that the text declares.
 
-    ValueError where egglog may take one name of a form for another (`naming`).
+    ValueError where egglog may take one name of a form for another (`naming`), or where `:within` is followed by no bound.
     """
     out, rules = [], []
     for form in parse(text):
@@ -114,10 +124,20 @@ def read_theory(name: str, text: str, sorts: dict[str, str]) -> Theory:
         rule_name, ruleset = str(options[":name"]).strip('"'), str(options.get(":ruleset", ""))
         law = str(options.get(":law", "fact"))
         made, needed = (frozenset(heads(part)) for part in (actions, conditions))
-        rules.append(Rule(rule_name, name, law, ruleset, _maths(conditions, actions, ruleset), made, needed))
+        within = _bound(options, f"theory {name}, rule {rule_name}")
+        rules.append(Rule(rule_name, name, law, ruleset, _maths(conditions, actions, ruleset), made, needed, within))
         body = show_form(("rule", conditions, _with_record(conditions, actions, rule_name, sorts)))
         out.append(f'{body[:-1]} :ruleset {ruleset} :name "{rule_name}")')
     return Theory(name, tuple(out), tuple(rules))
+
+
+def _bound(options: dict[str, Form], where: str) -> Bound | None:
+    if ":within" not in options:
+        return None
+    try:
+        return bound_of(options[":within"])
+    except BoundFault as fault:
+        raise BoundFault(f"{where}: {fault}", fault.help) from None
 
 
 def show_form(form: Form) -> str:

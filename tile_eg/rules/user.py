@@ -7,14 +7,15 @@ from pathlib import Path
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kernel import Span
-from tile_eg.rules import LAWS, Theory, read_theory, registry, signatures, theories
+from tile_eg.rules import INEXACT, LAWS, OF_VALUES, Theory, read_theory, registry, signatures, theories
+from tile_eg.rules.bound import HELP, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
 from tile_eg.rules.sexpr import Form, Placed, SyntaxFault, heads, parse_placed
 from tile_eg.rules.shapes import difference
 from tile_eg.rules.typecheck import check_types
 from tile_eg.rules.words import unknown_words
 
-RULESETS = ("nest", "algebra", "cube", "vec", "place", "loops", "facts")
+RULESETS = ("nest", "algebra", "tiling", "cube", "vec", "place", "loops", "facts")
 DECLARATIONS = ("relation", "function", "constructor", "rewrite", "rule", "set")
 VALUE_SORTS = ("V", "S", "T", "I")
 RESERVED = ("$", "@")
@@ -24,8 +25,8 @@ _added: list[Theory] = []
 def add(rules: str | Path) -> Theory:
     """Adds a theory to every search of this process: the path of an .egg file, or rules as text.
 
-    TileError with the line for a fault of syntax or type, for a rule without a name or a law, for one whose name is taken, and
-    for one whose sides differ in shape.
+    TileError with the line for a fault of syntax or type, for a rule without a name, a law or the bound that its law needs,
+    for one whose name is taken, and for one whose sides differ in shape.
     """
     theory = read_theory_of(rules, added())
     _added.append(theory)
@@ -59,18 +60,19 @@ def read_theory_of(rules: str | Path, beside: tuple[Theory, ...] = ()) -> Theory
 
 def checked(file: str, text: str, beside: tuple[Theory, ...] = ()) -> Theory:
     """The theory in `text`. TileError, with its place in `file`, for whatever is wrong with it."""
-    reader = _Reader(file, text)
-    try:
-        forms = list(parse_placed(text))
-    except SyntaxFault as fault:
-        raise reader.error(fault.what, fault.at, fault.at + 1) from None
-    taken = registry((*theories(), *beside))
+    return checked_among((*theories(), *beside), file, text)
+
+
+def checked_among(held: tuple[Theory, ...], file: str, text: str) -> Theory:
+    """The same, where these theories are all that there are."""
+    reader, forms = _Reader(file, text), forms_of(file, text)
+    taken = registry(held)
     names: set[str] = set()
     for placed in forms:
         reader.check(placed, taken, names)
     theory = read_theory(Path(file).stem, text, {name: sort for name, (_, sort) in signatures().items()})
     theory = Theory(theory.name, theory.text, theory.rules, text)
-    for placed, refused in check_types((*theories(), *beside), zip(forms, theory.text, strict=True)):
+    for placed, refused in check_types(held, zip(forms, theory.text, strict=True)):
         start, end = _place_of(text, placed, refused.where)
         raise reader.error(refused.what, start, end)
     for placed in forms:
@@ -82,6 +84,14 @@ def checked(file: str, text: str, beside: tuple[Theory, ...] = ()) -> Theory:
             name = _options(placed.form)[":name"].strip('"')
             raise reader.error(f"the two sides of rule '{name}' differ: {differs}", placed.start, placed.end)
     return theory
+
+
+def forms_of(file: str, text: str) -> list[Placed]:
+    """The forms of a theory with their places. TileError for a fault of syntax."""
+    try:
+        return list(parse_placed(text))
+    except SyntaxFault as fault:
+        raise _Reader(file, text).error(fault.what, fault.at, fault.at + 1) from None
 
 
 def _place_of(text: str, placed: Placed, where: str) -> tuple[int, int]:
@@ -157,7 +167,26 @@ class _Reader:
             raise self.error(f"there is no ruleset `{options[':ruleset']}`", placed.start, placed.end, help)
         if name in taken or name in names:
             raise self.error(f"there is a rule called '{name}' already", placed.start, placed.end, "give it a name of its own")
+        self._check_bound(placed, options)
         names.add(name)
+
+    def _check_bound(self, placed: Placed, options: Mapping[str, str]) -> None:
+        """Rules between values that round say how far, in a way that can be read; no other rule does."""
+        what = f"a rule of the law {options[':law']} in the ruleset {options[':ruleset']}"
+        needed = options[":law"] in INEXACT and options[":ruleset"] in OF_VALUES
+        if ":within" not in placed.form:
+            if needed:
+                help = f"say how far its sides may be apart: {HELP}"
+                raise self.error(f"{what} has no :within", placed.start, placed.end, help)
+            return
+        start, end = _place_of(self.text, placed, ":within")
+        if not needed:
+            help = f"leave it out: bounds are of the laws {' and '.join(INEXACT)} in the rulesets {', '.join(OF_VALUES)}"
+            raise self.error(f"{what} has no bound", start, end, help)
+        try:
+            bound_of(placed.form[placed.form.index(":within") + 1])
+        except BoundFault as fault:
+            raise self.error(str(fault), start, end, fault.help) from None
 
 
 def _complete(form: tuple) -> bool:
