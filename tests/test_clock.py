@@ -30,7 +30,9 @@ REPORTED = {
     "laboratory/compare.py": "how long a cost model took",
     "phases.py": "how long each stage took",
     "planned.py": "how long each stage took",
-    "simulator/build.py": "when a file of the simulator's cache was used last",
+    "disk_cache.py": "when an entry was used last",
+    "simulator/progress.py": "how long a run takes still",
+    "simulator/run.py": "how long a run may wait without computing: then it is ended, by name",
 }
 """The modules that read a clock, and what it is told for."""
 LIMITS = ("max_time_in_seconds", "setitimer", "alarm", "interleave_search", "deadline")

@@ -54,7 +54,7 @@ def check_numbers(k: Kernel, extractor: Extractor, order: tuple[int, int, int] |
     best = with_grid(found.best, Node(0, "Persistent", -1, (), order, 0, ()), chip) if order else found.best
     planned = plan_schedule(best, chip)
     for seed in (None, 1) if order else (None,):  # a seed: pipes in an unfavourable order
-        run = planned.run(arrays, strict=False, order=seed)
+        run = planned.run(arrays, strict=False, order=seed).as_meant(k, arrays)
         assert not run.findings, [str(f) for f in run.findings]
         _compare(run, _wanted(k))
 

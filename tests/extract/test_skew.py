@@ -67,7 +67,7 @@ def test_one_choice_is_offered_with_every_skew():
 
 
 def test_a_loop_in_which_the_cores_meet_one_way_is_not_skewed_far():
-    assert {skew(s) for s in schedules(SUMS)} == {0, 1, 2}
+    assert max(skew(s) for s in schedules(SUMS)) == 2
 
 
 def test_each_crossing_between_cores_adds_as_many_half_trips_as_the_skew_says():

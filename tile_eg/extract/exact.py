@@ -11,6 +11,7 @@ from tile_eg.extract.makespan import makespan, skews
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
+from tile_eg.extract.schedule import Schedule
 from tile_eg.extract.selection import is_half
 from tile_eg.extract.solver import load_cp_model, solver
 from tile_eg.ops.physical import STORES, VECTOR
@@ -84,10 +85,8 @@ class Exact:
         A skew that moves nothing gives the schedule of a smaller one again, and adds none.
         """
         legal: list[list[Node]] = []
-        known: set[tuple[object, ...]] = set()
+        found: dict[object, tuple[int, int, Schedule]] = {}
         for cost, choice in self._skewed(model, nodes):
-            if len(out.schedules) == k:
-                break
             try:
                 schedule = realise(model.graph, choice, model.prices, model.chip)
             except Refused as r:
@@ -98,11 +97,12 @@ class Exact:
                     break
             else:
                 legal.append(choice)
-                skewed = tuple((item.loop, item.skew, item.halves) for _, around in schedule.walk() for item in around)
-                if skewed not in known:
-                    known.add(skewed)
-                    schedule.cost = cost
-                    out.schedules.append(schedule)
+                skew = sum(n.payload[1] for n in choice if n.op == "Skew")
+                moved = tuple((item.loop, item.skew, item.halves) for _, around in schedule.walk() for item in around)
+                found[moved] = min(found.get(moved, (skew, cost, schedule)), (skew, cost, schedule), key=lambda f: f[0])
+        for _, cost, schedule in sorted(found.values(), key=lambda f: f[1])[: k - len(out.schedules)]:
+            schedule.cost = cost
+            out.schedules.append(schedule)
         return legal
 
     def _skewed(self, model: Model, nodes: list[Node]) -> list[tuple[int, list[Node]]]:
