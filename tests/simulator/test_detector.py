@@ -165,14 +165,14 @@ def test_there_is_a_race_between_cores_just_where_orders_differ(streams: tuple[l
     check("MIX_AIC_1_2", *streams)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=500, deadline=None)
 @given(programs())
 def test_there_is_a_race_just_where_orders_differ_in_many_programs(rows: list[Row]) -> None:
     check("AIV_ONLY", rows)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=500, deadline=None)
 @given(mixed_programs())
 def test_there_is_a_race_between_cores_just_where_orders_differ_in_many_programs(streams: tuple[list[Row], list[Row]]) -> None:

@@ -93,8 +93,11 @@ def test_wrong_numbers_are_told_from_findings() -> None:
     assert {fate(kernel, m) for m in shifts} >= {FINDING, NUMBERS}
 
 
+LONG = ("flash_attention", "flash_attention_rows")  # minutes each
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SIZES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in SIZES])
 def test_no_mutant_of_an_example_gets_away(name: str) -> None:
     fates = Counter(census(subject(name)).values())
     could_change_a_result = fates[FINDING] + fates[NUMBERS] + fates[MISSED]
