@@ -9,8 +9,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import tile_eg
 from tile_eg import compiler, disk_cache, kernel_cache
 from tile_eg.cli import sources
 from tile_eg.cli.app import run
@@ -20,6 +22,24 @@ ADD = (Path(__file__).parents[1] / "examples" / "vector_add.tile").read_text(enc
 SMALL = ("--set", "M=40", "--set", "N=72")
 KINDS = ((), ("--host",), ("--spec",), ("--program",))
 Emit = Callable[..., str]
+EXP = """kernel k(X: f32[16, 64]) -> Y: f32[16, 64] {
+  grid bx = 1
+  shared x: f32[16, 64]
+  x = X[0, 0]
+  x = exp(x)
+  Y[0, 0] = x
+}
+"""
+SHORT = """kernel k(X: f32[16, 64]) -> Y: f32[16, 64] {
+  grid bx = 1
+  shared x: f32[16, 64]
+  for i in pipelined(1, stages=3) {
+    x = X[i, 0]
+    Y[i, 0] = x
+  }
+}
+"""
+LIE = '(rule ((= v (Un "exp" x))) ((union v (Un "relu" x))) :ruleset algebra :name "lie" :law equal)'
 
 
 @pytest.fixture
@@ -202,3 +222,50 @@ def test_what_is_in_the_cache_needs_no_solver_no_rules_and_no_grammar(emit: Emit
     )
     done = subprocess.run([sys.executable, "-c", code, "emit", str(file), *SMALL], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == (text, "")
+
+
+def test_what_is_told_of_a_kernel_is_told_again(emit: Emit, file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file.write_text(SHORT, encoding="utf-8")
+    told = [run(["emit", str(file)]) or capsys.readouterr().err for _ in range(2)]
+    assert told[0] == told[1] and "1 of its 3 stages" in told[0]
+
+
+def test_a_bad_run_from_the_cache_blames_the_same_rule(
+    file: Path, compilations: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(EXP, encoding="utf-8")
+    (file.parent / "mine.egg").write_text(LIE, encoding="utf-8")
+    told = []
+    for _ in range(2):
+        assert run(["run", str(file), "--rules", str(file.parent / "mine.egg")]) == 1
+        told.append(capsys.readouterr())
+    assert told[0] == told[1] and "these took part: 'lie'" in told[0].err
+
+
+@pytest.fixture
+def lowered_in_python(compilations: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The kernels that a call from Python compiles, by name."""
+    done: list[str] = []
+    lower = compiler.lower
+    monkeypatch.setattr(compiler, "lower", lambda kernel, *a, **o: done.append(kernel.name) or lower(kernel, *a, **o))
+    return done
+
+
+def test_a_call_in_another_process_does_not_compile(file: Path, lowered_in_python: list[str]) -> None:
+    x = np.ones((40, 72), np.float32)
+    for _ in range(2):
+        tile_eg.cache.clear_cache()  # as another process begins
+        add = tile_eg.load(file)
+        assert (add(x, x) == 2).all() and "vector_add" in add.get_kernel_source(M=40, N=72)
+    assert lowered_in_python == ["vector_add"]
+    assert add.compile(M=40, N=72).schedule and len(lowered_in_python) == 2
+
+
+def test_a_switched_off_cache_takes_nothing_from_the_disk(file: Path, lowered_in_python: list[str], tmp_path: Path) -> None:
+    tile_eg.disable_cache()
+    try:
+        for _ in range(2):
+            tile_eg.load(file).get_kernel_source(M=40, N=72)
+    finally:
+        tile_eg.enable_cache()
+    assert len(lowered_in_python) == 2 and entries(tmp_path) == []

@@ -39,7 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "lowered": GROUND | {"planned", "frontend", "sizing", "search", "cost_models", "extract", "egraph", "report"},
     "grids": GROUND | {"lowered", "planned", "cost_models", "timeline", "extract", "emit"},
     "phases": GROUND | {"grids", "lowered", "planned", "frontend", "cost_models", "timeline", "extract", "egraph", "emit"},
-    "kernel_cache": GROUND | {"disk_cache", "search", "planned", "cost_models", "extract", "report"},
+    "kernel_cache": GROUND | {"disk_cache", "search", "planned", "lowered", "cost_models", "extract", "report"},
     "compiler": GROUND | {"phases", "grids", "lowered", "planned", "sizing",
         "rules", "search", "frontend", "egraph", "timeline", "simulator", "cost_models", "extract", "emit", "report",
     },

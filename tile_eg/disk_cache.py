@@ -52,9 +52,14 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "tile_eg"
 
 
+def on() -> bool:
+    """Whether anything but the simulator's libraries is kept: not where `TILE_EG_NO_CACHE` is set."""
+    return os.environ.get(OFF_VARIABLE, "") in ("", "0")
+
+
 def recall(name: str) -> bytes | None:
     """What `remember` kept by this name; None where it is missing, damaged, cannot be read, or nothing is to be kept."""
-    if os.environ.get(OFF_VARIABLE):
+    if not on():
         return None
     try:
         return DiskCache(cache_directory(), CACHE_VARIABLE).read(name)
@@ -67,7 +72,7 @@ def remember(name: str, data: bytes, most: int) -> None:
 
     Of the entries whose names begin as this one does, up to its "-", the `most` that were used last stay.
     """
-    if os.environ.get(OFF_VARIABLE):
+    if not on():
         return
     with suppress(OSError, RuntimeError, TileError):
         cache = DiskCache(cache_directory(), CACHE_VARIABLE)

@@ -13,7 +13,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import cached_property
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import load_chip
-from tile_eg.disk_cache import CACHE_VARIABLE, DiskCache, cache_directory, recall, remember
+from tile_eg.disk_cache import CACHE_VARIABLE, DiskCache, cache_directory, on, recall, remember
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program_text import parse_program
@@ -32,6 +33,8 @@ from tile_eg.search import SearchOptions
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from tile_eg.lowered import Lowered
 
 KIND, MOST = "compiled", 2000
 """How the names of entries begin, and how many stay."""
@@ -66,7 +69,7 @@ class Restored(Planned):
         return run.as_meant(self.kernel, arrays)
 
 
-def restored(texts: Texts, kernel: Kernel) -> Planned | None:
+def restored(texts: Texts, kernel: Kernel) -> Restored | None:
     """The kernel's program as it was kept; None where it cannot be read."""
     try:
         program = parse_program(texts.program)
@@ -75,17 +78,9 @@ def restored(texts: Texts, kernel: Kernel) -> Planned | None:
         return None
 
 
-def texts_of(planned: Planned, told: Sequence[str]) -> Texts | None:
-    """What is kept of a compiled kernel; None where it has no such texts."""
-    try:
-        return Texts(planned.source, planned.host, planned.spec, str(planned.program), tuple(told))
-    except (TileError, InternalError):
-        return None
-
-
 def name_of(kernel: object, chip: str, search: SearchOptions) -> str | None:
     """The name of a kernel's entry; None where it has none. `kernel` is a Kernel, or plain values that it follows from."""
-    now = version()
+    now = version() if on() else None
     asked = _exact_options(search)
     if now is None or asked is None:
         return None
@@ -108,9 +103,12 @@ def find(name: str) -> Texts | None:
         return None
 
 
-def keep(name: str, texts: Texts) -> None:
-    """Keeps the texts where there is room for them, and where no file of tile_eg has changed since this process began."""
-    if version() is not None:
+def keep(name: str, made: Lowered) -> None:
+    """Keeps a kernel that has all texts, where there is room, and no file of tile_eg has changed since this process began."""
+    if version() is None or not on():
+        return
+    with suppress(TileError, InternalError):
+        texts = Texts(made.source, made.host, made.spec, str(made.program), made.messages)
         remember(name, json.dumps(asdict(texts)).encode(), MOST)
 
 

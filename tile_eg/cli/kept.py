@@ -62,9 +62,7 @@ class Wanted:
         """The kernel, compiled now and kept for later."""
         planned = sources.compile_held(self.held, self.chip, self.search, self.schedule)
         if self._name and isinstance(planned, Lowered) and self._text in (None, planned.kernel.source):
-            texts = kernel_cache.texts_of(planned, sources.told(planned))
-            if texts:
-                kernel_cache.keep(self._name, texts)
+            kernel_cache.keep(self._name, planned)
         return planned
 
     @cached_property

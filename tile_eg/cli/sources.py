@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli.console import complain
-from tile_eg.compiler import Lowered, Planned, lower, plan
-from tile_eg.errors import TileError, did_you_mean, rendered
+from tile_eg.compiler import Planned, lower, plan
+from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
@@ -83,16 +83,9 @@ def compile_held(
 
         return schedule_number(number, held, chip or DEFAULT_CHIP, search).candidate.planned
     lowered = lower(held, chip or DEFAULT_CHIP, search=search)
-    for note in told(lowered):
-        complain(note)
+    for message in lowered.messages:
+        complain(message)
     return lowered
-
-
-def told(lowered: Lowered) -> list[str]:
-    """What is told of a kernel when it is compiled."""
-    stopped = [(p.name, p.stopped_by) for p in lowered.phases if p.stopped_by]
-    phases = [f"note: the phase '{name}' stopped at {why}; the best of what was found is used" for name, why in stopped]
-    return [*phases, *(rendered(note, lowered.kernel.source) for note in lowered.notes)]
 
 
 def _from_tile(text: str, path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[int, ...]]) -> Kernel:
