@@ -44,9 +44,10 @@ LIE = '(rule ((= v (Un "exp" x))) ((union v (Un "relu" x))) :ruleset algebra :na
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """The cache is on, in a folder of this test's own; the list gets the name of each kernel that is compiled."""
+    """The cache is on, in a folder of this test's own, where the simulator's libraries stay in the user's; the list gets the
+    name of each kernel that is compiled."""
     monkeypatch.delenv("TILE_EG_NO_CACHE")
-    monkeypatch.setenv("TILE_EG_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(disk_cache, "cache_directory", lambda: tmp_path / "cache")
     done: list[str] = []
 
     def lower(kernel, *args, **options):  # noqa: ANN001, ANN202
@@ -174,7 +175,7 @@ def test_a_cache_that_cannot_be_written_changes_nothing(
     text = emit("--no-cache")
     (tmp_path / "file").write_text("")
     place = tmp_path / "file" / "cache" if folder == "file" else Path("/proc/none/cache")
-    monkeypatch.setenv("TILE_EG_CACHE", str(place))
+    monkeypatch.setattr(disk_cache, "cache_directory", lambda: place)
     assert emit() == text == emit()
 
 
@@ -214,13 +215,15 @@ def test_a_run_of_what_was_kept_prints_the_same(
     assert printed[0] == printed[1] and "good" in printed[0] and len(compilations) == 1
 
 
-def test_what_is_in_the_cache_needs_no_solver_no_rules_and_no_grammar(emit: Emit, file: Path) -> None:
+def test_what_is_in_the_cache_needs_no_solver_no_rules_and_no_grammar(emit: Emit, file: Path, tmp_path: Path) -> None:
     text = emit()
     code = (
         "import sys; from tile_eg.cli.app import run; run(sys.argv[1:]);"
         "heavy = {'egglog', 'egglog.bindings', 'ortools', 'lark', 'numpy'} & set(sys.modules); assert not heavy, heavy"
     )
-    done = subprocess.run([sys.executable, "-c", code, "emit", str(file), *SMALL], capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", code, "emit", str(file), *SMALL]
+    env = {**os.environ, "TILE_EG_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=env)
     assert (done.stdout, done.stderr) == (text, "")
 
 

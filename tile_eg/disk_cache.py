@@ -52,6 +52,10 @@ def cache_directory() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "tile_eg"
 
 
+def user_cache() -> DiskCache:
+    return DiskCache(cache_directory(), CACHE_VARIABLE)
+
+
 def on() -> bool:
     """Whether anything but the simulator's libraries is kept: not where `TILE_EG_NO_CACHE` is set."""
     return os.environ.get(OFF_VARIABLE, "") in ("", "0")
@@ -62,7 +66,7 @@ def recall(name: str) -> bytes | None:
     if not on():
         return None
     try:
-        return DiskCache(cache_directory(), CACHE_VARIABLE).read(name)
+        return user_cache().read(name)
     except (OSError, RuntimeError):  # the latter: this user has no home
         return None
 
@@ -75,7 +79,7 @@ def remember(name: str, data: bytes, most: int) -> None:
     if not on():
         return
     with suppress(OSError, RuntimeError, TileError):
-        cache = DiskCache(cache_directory(), CACHE_VARIABLE)
+        cache = user_cache()
         cache.write(name, data)
         cache.forget_oldest(f"{name.partition('-')[0]}-*", most)
 

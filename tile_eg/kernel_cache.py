@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import load_chip
-from tile_eg.disk_cache import CACHE_VARIABLE, DiskCache, cache_directory, on, recall, remember
+from tile_eg.disk_cache import on, recall, remember, user_cache
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program_text import parse_program
@@ -115,7 +115,7 @@ def keep(name: str, made: Lowered) -> None:
 def held() -> tuple[Path, int, int]:
     """The cache's folder, and how many kernels are kept in how many bytes."""
     entries = _entries()
-    return cache_directory(), len(entries), sum(f.stat().st_size for e in entries for f in e.iterdir())
+    return user_cache().folder, len(entries), sum(f.stat().st_size for e in entries for f in e.iterdir())
 
 
 def clear() -> int:
@@ -127,7 +127,7 @@ def clear() -> int:
 
 
 def _entries() -> list[Path]:
-    return sorted(DiskCache(cache_directory(), CACHE_VARIABLE).folder.glob(f"{KIND}-*"))
+    return sorted(user_cache().folder.glob(f"{KIND}-*"))
 
 
 def version() -> str | None:
