@@ -136,6 +136,15 @@ def test_a_version_is_told_by_every_file_of_ours_and_every_package(monkeypatch: 
             assert kernel_cache.version() not in (None, before)
 
 
+@pytest.mark.parametrize("fault", [OSError(), ImportError(), ValueError()])
+def test_files_that_cannot_be_read_are_no_version(fault: Exception, emit: Emit, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(_: str) -> None:
+        raise fault
+
+    monkeypatch.setattr(kernel_cache, "_package", failing)
+    assert kernel_cache.version() is None and "vector_add" in emit()
+
+
 def test_nothing_is_kept_by_a_process_whose_files_have_changed(
     emit: Emit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

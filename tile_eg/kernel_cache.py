@@ -133,19 +133,24 @@ def _entries() -> list[Path]:
 def version() -> str | None:
     """A digest of tile_eg's own files, by their sizes and times, and of the packages that it computes with.
 
-    None where one of its files has changed since this process began: what it runs is then not what stands there.
+    None where one of its files has changed since this process began (what it runs is then not what stands there), and where
+    they cannot be read.
     """
-    files = list(_own_files(str(Path(__file__).parent)))
+    try:
+        files = list(_own_files(str(Path(__file__).parent)))
+        packages = [part for name in PACKAGES for part in _package(name)]
+    except (OSError, ImportError, ValueError):  # the last: a module that was put into sys.modules by hand
+        return None
     if any(max(stat.st_mtime_ns, stat.st_ctime_ns) > _BEGAN for _, stat in files):
         return None
     times = sorted(f"{path} {s.st_size} {s.st_mtime_ns} {s.st_ctime_ns}" for path, s in files)
-    parts = (*times, *(part for name in PACKAGES for part in _package(name)), sys.version)
+    parts = (*times, *packages, sys.version)
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
 def _own_files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     for entry in os.scandir(folder):
-        if entry.is_dir():
+        if entry.is_dir() and entry.name != "__pycache__":
             yield from _own_files(entry.path)
         elif entry.name.endswith((".py", ".egg", ".toml", ".lark")):
             yield entry.path, entry.stat()
