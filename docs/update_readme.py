@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 from pathlib import Path
@@ -57,5 +58,6 @@ def _output(command: str) -> str:
 
 
 if __name__ == "__main__":
+    os.environ["TILE_EG_NO_CACHE"] = "1"  # pages show what is compiled now
     for page in PAGES:
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import settings
+
+os.environ["TILE_EG_NO_CACHE"] = "1"
+"""Tests look at what is compiled now; those of the cache of compiled kernels switch it on, in a folder of their own."""
 
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("explore")

@@ -20,7 +20,7 @@ ROOMS: dict[str, set[str]] = {
     "arrays": GROUND - {"chips"},
     "inputs": GROUND - {"chips"},
     "language": GROUND - {"chips"},
-    "frontend": GROUND - {"chips"} | {"language"},
+    "frontend": GROUND - {"chips"} | {"language", "disk_cache"},
     "rules": GROUND - {"chips"},
     "egraph": GROUND | {"rules"},
     "timeline": GROUND,
@@ -39,6 +39,7 @@ ROOMS: dict[str, set[str]] = {
     "lowered": GROUND | {"planned", "frontend", "sizing", "search", "cost_models", "extract", "egraph", "report"},
     "grids": GROUND | {"lowered", "planned", "cost_models", "timeline", "extract", "emit"},
     "phases": GROUND | {"grids", "lowered", "planned", "frontend", "cost_models", "timeline", "extract", "egraph", "emit"},
+    "kernel_cache": GROUND | {"disk_cache", "search", "planned", "lowered", "cost_models", "extract", "report"},
     "compiler": GROUND | {"phases", "grids", "lowered", "planned", "sizing",
         "rules", "search", "frontend", "egraph", "timeline", "simulator", "cost_models", "extract", "emit", "report",
     },
@@ -46,7 +47,7 @@ ROOMS: dict[str, set[str]] = {
         "phases", "frontend", "rules", "search", "compiler", "egraph", "timeline", "cost_models", "extract", "report",
     },
     "switches": GROUND,
-    "jit": GROUND | {"arrays", "language", "frontend", "search", "switches", "compiler"},
+    "jit": GROUND | {"arrays", "language", "frontend", "search", "switches", "compiler", "kernel_cache"},
 }  # fmt: skip
 """For each room, what else it may import. `cli` and the package's own front door see everything."""
 OPEN = {"cli", "__init__", "__main__"}

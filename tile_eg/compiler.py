@@ -81,7 +81,6 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
         from tile_eg.cost_models import rank_model
         from tile_eg.frontend.check import check
         from tile_eg.frontend.notes import notes
-        from tile_eg.frontend.room import check_room
         from tile_eg.frontend.ssa import to_values
 
         target = compiled_for(chip)
@@ -91,7 +90,7 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
         with stage(name, kernel.source, timings):
             return do(*arguments)
 
-    step("check", check_room, kernel, target.name, _memories())
+    step("check", _check_room, kernel, target)
     step("check", check, kernel)
     values = step("values", to_values, kernel)
     graph, extraction = _search(values, target, options, step, form)
@@ -185,10 +184,13 @@ def _saturated(values: Values, chip: Chip, options: SearchOptions) -> Graph:
         raise
 
 
-def _memories() -> dict[str, int]:
-    """The bytes of HBM of every chip."""
-    chips = (load_chip(name) for name in known_chips(None))
-    return {c.name: c.hbm_bytes for c in chips}
+def _check_room(kernel: Kernel, chip: Chip) -> None:
+    """TileError where the tensors do not fit the chip's HBM; only that reads the tables of the other chips."""
+    from tile_eg.frontend.room import bytes_of, check_room
+
+    if sum(map(bytes_of, kernel.tensors)) > chip.hbm_bytes:
+        chips = map(load_chip, known_chips(None))
+        check_room(kernel, chip.name, {c.name: c.hbm_bytes for c in chips})
 
 
 def _at_its_sizes(kernel: Any) -> Kernel:
@@ -211,12 +213,11 @@ def check_kernel(kernel: Kernel | Template, chip: str = DEFAULT_CHIP) -> tuple[N
     """
     from tile_eg.frontend.check import check
     from tile_eg.frontend.notes import notes
-    from tile_eg.frontend.room import check_room
     from tile_eg.frontend.ssa import to_values
 
     kernel = _at_its_sizes(kernel)
     with stage("check", kernel.source):
-        check_room(kernel, compiled_for(chip).name, _memories())
+        _check_room(kernel, compiled_for(chip))
         check(kernel)
         to_values(kernel)
         return notes(kernel)

@@ -10,6 +10,7 @@ import errno
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -26,6 +27,8 @@ except ImportError:  # no locks between processes: two of them may make the same
 else:
     _locks = _fcntl
 
+CACHE_VARIABLE, OFF_VARIABLE = "TILE_EG_CACHE", "TILE_EG_NO_CACHE"
+"""Variables of the environment: the folder of all that is kept; and whether nothing but the simulator's libraries is."""
 DATA = "data"
 """The file of an entry that is bytes."""
 _SUM = "checksum"
@@ -36,6 +39,49 @@ _NO_ROOM = {
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "the limit on the size of a file (ulimit -f) is too low",
 }
+
+
+def cache_directory() -> Path:
+    """Where everything is kept: `TILE_EG_CACHE`, or the user's cache directory of the platform."""
+    if given := os.environ.get(CACHE_VARIABLE):
+        return Path(given)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "tile_eg"
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "tile_eg" / "cache"
+    return Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "tile_eg"
+
+
+def user_cache() -> DiskCache:
+    return DiskCache(cache_directory(), CACHE_VARIABLE)
+
+
+def on() -> bool:
+    """Whether anything but the simulator's libraries is kept: not where `TILE_EG_NO_CACHE` is set."""
+    return os.environ.get(OFF_VARIABLE, "") in ("", "0")
+
+
+def recall(name: str) -> bytes | None:
+    """What `remember` kept by this name; None where it is missing, damaged, cannot be read, or nothing is to be kept."""
+    if not on():
+        return None
+    try:
+        return user_cache().read(name)
+    except (OSError, RuntimeError):  # the latter: this user has no home
+        return None
+
+
+def remember(name: str, data: bytes, most: int) -> None:
+    """Keeps these bytes where that can be done: one who can make them again misses nothing on a full disk, or a read-only one.
+
+    Of the entries whose names begin as this one does, up to its "-", the `most` that were used last stay.
+    """
+    if not on():
+        return
+    with suppress(OSError, RuntimeError, TileError):
+        cache = user_cache()
+        cache.write(name, data)
+        cache.forget_oldest(f"{name.partition('-')[0]}-*", most)
 
 
 def no_room(error: OSError, folder: Path, variable: str = "") -> TileError | None:

@@ -1,7 +1,7 @@
 """Kernels as Python callables: `@tile_eg.jit` on functions, `tile_eg.load` for `.tile` files.
 
 Calling a kernel runs the Ascend C that it became in the simulator. Lowered kernels are kept in `cache` while the process
-lives, by what the kernel means and the chip.
+lives, by what the kernel means and the chip; the texts that a call needs also on disk, for the next process.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from tile_eg.compiler import Lowered, Run
     from tile_eg.frontend.text import Template
+    from tile_eg.kernel_cache import Restored
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -42,9 +43,33 @@ class Cache:
 
     entries: dict[tuple[Kernel, str, SearchOptions], Lowered] = field(default_factory=dict)
     enabled: bool = True
+    restored: dict[tuple[Kernel, str, SearchOptions], Restored] = field(default_factory=dict)
 
     def clear_cache(self) -> None:
         self.entries.clear()
+        self.restored.clear()
+
+    def planned(self, kernel: Kernel, chip: str, search: SearchOptions) -> Lowered | Restored:
+        """The program and the text of a kernel: of this process, or of one before it (`kernel_cache`); else it is compiled.
+
+        A kernel that something is told of is compiled, which tells it.
+        """
+        from tile_eg import kernel_cache
+
+        asked = kernel, chip, search
+        held = self.entries.get(asked) or self.restored.get(asked) if self.enabled else None
+        name = kernel_cache.name_of(*asked) if self.enabled and held is None else None
+        texts = kernel_cache.find(name) if name else None
+        if texts and not texts.told:
+            held = kernel_cache.restored(texts, kernel)
+        if isinstance(held, kernel_cache.Restored):
+            self.restored[asked] = held
+        if held is not None:
+            return held
+        made = self.lowered(*asked)
+        if name and not texts:
+            kernel_cache.keep(name, made)
+        return made
 
     def lowered(self, kernel: Kernel, chip: str, search: SearchOptions) -> Lowered:
         """The lowered form of a kernel, from the cache where it is there."""
@@ -115,7 +140,11 @@ class CompiledKernel:
 
     def get_kernel_source(self) -> str:
         """The Ascend C text."""
-        return str(self.compile().source)
+        return str(self._planned().source)
+
+    def _planned(self) -> Lowered | Restored:
+        with in_source(self.kernel.source):
+            return cache.planned(self.kernel, self.chip, search_options(**self.search))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         made = {*self.out_idx, *self.workspace_idx}
@@ -135,7 +164,7 @@ class CompiledKernel:
         for t in updated:
             if not arrays[t.name].flags.writeable:
                 raise TileError(f"argument {t.name} is read-only, and {self.kernel.name} writes it", t.span)
-        run = run_lowered(self.compile(), arrays, self.seconds)
+        run = run_lowered(self._planned(), arrays, self.seconds)
         for t in updated:
             np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
         outputs = [self._whole(self.kernel.tensors[i], run) for i in self.out_idx]
@@ -148,7 +177,7 @@ class CompiledKernel:
         return run[t.name]
 
 
-def run_lowered(lowered: Lowered, arrays: Mapping[str, np.ndarray], seconds: float = 60) -> Run:
+def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], seconds: float = 60) -> Run:
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
-from tile_eg.errors import LimitError, PlanError, TileError
+from tile_eg.errors import LimitError, PlanError, TileError, rendered
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel, Note
 from tile_eg.planned import InternalError, Planned, Run, plan_schedule
@@ -64,6 +64,13 @@ class Lowered(Planned):
         chosen = self.candidates[0].schedule
         fewer = [n for s in (chosen, chosen.second) if s is not None for n in missing_slots(s)]
         return (*self.told, *fewer)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The notes with their lines of the source, and the phases of the search that did not end by themselves."""
+        stopped = [(p.name, p.stopped_by) for p in self.phases if p.stopped_by]
+        phases = (f"note: the phase '{name}' stopped at {why}; the best of what was found is used" for name, why in stopped)
+        return (*phases, *(rendered(note, self.kernel.source) for note in self.notes))
 
     def __repr__(self) -> str:
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"

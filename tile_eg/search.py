@@ -114,7 +114,7 @@ def search_options(
             raise TileError(f"{name} is at least 1, not {number}")
     theories = _theories(rules)
     left_out = frozenset(without)
-    known = registry((*selected(), *theories))
+    known = registry((*selected(), *theories)) if left_out else {}
     for rule in sorted(left_out):
         if rule not in known:
             raise TileError(f"there is no rule '{rule}' to leave out", help=nearest_rule(rule, known))

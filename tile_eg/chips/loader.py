@@ -26,17 +26,22 @@ _ELEMENT_BYTES = {"half": 2, "float": 4}
 @lru_cache(maxsize=4)
 def known_chips(architecture: str | None = COMPILED) -> tuple[str, ...]:
     """The short names of the chips of an architecture: of the one that kernels are compiled for, or of all (None)."""
-    stems = sorted(f.name[:-5] for f in files("tile_eg.chips").iterdir() if f.name.endswith(".toml"))
-    chips = (stem for stem in stems if "name" in _tables(stem))
+    chips = (stem for stem in _stems() if "name" in _tables(stem))
     return tuple(stem for stem in chips if architecture in (None, _tables(stem)["architecture"]))
+
+
+@lru_cache(maxsize=1)
+def _stems() -> tuple[str, ...]:
+    """The names of all tables: those of chips, and those that are the base of others."""
+    return tuple(sorted(f.name[:-5] for f in files("tile_eg.chips").iterdir() if f.name.endswith(".toml")))
 
 
 def load_chip(name: str = DEFAULT_CHIP) -> Chip:
     """The chip called `name` ("910B2", "Ascend910B2", "910_9391"; upper or lower case). TileError lists the known ones."""
     key = _key(name)
-    short = {_key(known): known for known in known_chips(None)}
-    if key in short:
-        return _load(short[key])
+    for stem in _stems():  # by its own name a chip is found without reading the others' tables
+        if key == _key(stem) and "name" in _tables(stem):
+            return _load(stem)
     for known in known_chips(None):
         if key in map(_key, _load(known).names):
             return _load(known)

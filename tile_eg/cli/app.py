@@ -18,12 +18,13 @@ from tile_eg.cli import options, runs, sources
 from tile_eg.cli.audit import audit
 from tile_eg.cli.console import complain, show
 from tile_eg.cli.explore import alternatives, diff, export, extract
+from tile_eg.cli.kept import NoCache, Wanted, cache
 from tile_eg.cli.models import compare_models
 from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
 from tile_eg.cli.waiting import lost, shown_progress
-from tile_eg.compiler import InternalError, Lowered, Planned, check_kernel, stage
+from tile_eg.compiler import InternalError, Lowered, check_kernel, lower, stage
 from tile_eg.errors import TileError, in_source, rendered
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
@@ -134,15 +135,17 @@ def emit(
     host: Annotated[bool, typer.Option("--host", help="The host part, which launches the kernel.")] = False,
     spec: Annotated[bool, typer.Option("--spec", help="The launch, as `tile-eg simulate --args` reads it.")] = False,
     schedule: Schedule = None,
+    no_cache: NoCache = False,
     *,
     search: SearchOptions,
 ) -> None:
     """Writes the Ascend C that a kernel becomes."""
     if program + host + spec > 1:
         raise TileError("--program, --host and --spec: one of them at a time")
-    held = sources.read(file, options.sizes(sizes or []))
-    planned = sources.compile_held(held, chip, search, schedule)
-    text = str(planned.program) if program else planned.host if host else _spec(planned, held) if spec else planned.source
+    wanted = Wanted(file, options.sizes(sizes or []), chip, search, schedule, not no_cache)
+    kind = "program" if program else "host" if host else "spec" if spec else "source"
+    kept = wanted.kept()
+    text = getattr(kept, kind) if kept else _text(wanted, kind)
     if out is None:
         show(text.rstrip("\n"), "" if program or spec else "cpp")
         return
@@ -151,11 +154,14 @@ def emit(
     show(f"wrote {out} ({len(text.splitlines())} lines)")
 
 
-def _spec(planned: Planned, held: Kernel | Program) -> str:
-    """The launch, with the kernel's meaning where there is one; a schedule that was taken by its number does not hold it."""
-    from tile_eg.frontend.meaning_text import meaning_text
+def _text(wanted: Wanted, kind: str) -> str:
+    """A text of a kernel that is compiled now. Its spec holds the kernel's meaning, where it has one."""
+    planned, held = wanted.compiled(), wanted.held
+    if kind == "spec" and isinstance(held, Kernel) and not isinstance(planned, Lowered):
+        from tile_eg.frontend.meaning_text import meaning_text
 
-    return planned.spec if isinstance(planned, Lowered) or isinstance(held, Program) else planned.spec_with(meaning_text(held))
+        return planned.spec_with(meaning_text(held))
+    return str(getattr(planned, kind))
 
 
 @app.command("run")
@@ -177,6 +183,7 @@ def run_file(
     schedule: Schedule = None,
     seconds: options.Seconds = 60,
     unconfined: options.Unconfined = False,
+    no_cache: NoCache = False,
     *,
     search: SearchOptions,
 ) -> int:
@@ -186,8 +193,9 @@ def run_file(
     each set of inputs: uniform (-1 to 1), wide (large and small rows, ties, zeros, subnormals), nan (uniform, with NaN and
     infinities in some rows).
     """
-    held = sources.read(file, options.sizes(sizes or []), options.shapes(given or []))
-    planned = sources.compile_held(held, chip, search, schedule)
+    cached = not (no_cache or trace)  # a trace has the source's lines, which a program that was kept has not
+    wanted = Wanted(file, options.sizes(sizes or []), chip, search, schedule, cached, options.shapes(given or []))
+    planned, held = wanted.restored() or wanted.compiled(), wanted.held
     how = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
     with in_source(held.source if isinstance(held, Kernel) else ""):
         sets = runs.drawn(held, inputs, seed, given or [])
@@ -209,7 +217,7 @@ def run_file(
         again = sources.compile_held(held, chip, without)
         return runs.run_on(again, held, sets, how).report().ours_good
 
-    fault = blamed(planned, search, good)
+    fault = blamed(planned if isinstance(planned, Lowered) else lower(held, chip or DEFAULT_CHIP, search=search), search, good)
     if not fault:
         return OUR_ERROR
     complain(fault)
@@ -223,6 +231,7 @@ app.command()(searching(export))
 app.command()(extract)
 app.command("compare-models")(compare_models)
 app.command("audit")(audit)
+app.command("cache")(cache)
 
 
 @app.command()

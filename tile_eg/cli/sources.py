@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli.console import complain
 from tile_eg.compiler import Planned, lower, plan
-from tile_eg.errors import TileError, did_you_mean, rendered
+from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
@@ -83,11 +83,8 @@ def compile_held(
 
         return schedule_number(number, held, chip or DEFAULT_CHIP, search).candidate.planned
     lowered = lower(held, chip or DEFAULT_CHIP, search=search)
-    for phase in lowered.phases:
-        if phase.stopped_by:
-            complain(f"note: the phase '{phase.name}' stopped at {phase.stopped_by}; the best of what was found is used")
-    for note in lowered.notes:
-        complain(rendered(note, held.source))
+    for message in lowered.messages:
+        complain(message)
     return lowered
 
 

@@ -15,13 +15,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-from tile_eg.disk_cache import DiskCache
+from tile_eg.disk_cache import CACHE_VARIABLE, DiskCache, cache_directory
 from tile_eg.errors import TileError
 from tile_eg.simulator.findings import SimulatorError
 
 INCLUDE = Path(__file__).parent / "include"
 FOUND = ("c++", "g++", "clang++")
-CACHE_VARIABLE = "TILE_EG_CACHE"
 LIBRARY, RUNTIME = "kernel.so", "simulator"
 """The files of the cache's entries."""
 RUNTIME_FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off")
@@ -45,17 +44,6 @@ def find_compiler() -> str | None:
     """The path of a C++ compiler: `CXX` of the environment, c++, g++ or clang++; None when there is none."""
     candidates = (os.environ.get("CXX", ""), *FOUND)
     return next((found for name in candidates if name and (found := shutil.which(name))), None)
-
-
-def cache_directory() -> Path:
-    """Where compiled kernels are kept: `TILE_EG_CACHE`, or the user's cache directory of the platform."""
-    if given := os.environ.get(CACHE_VARIABLE):
-        return Path(given)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "tile_eg"
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", str(Path.home()))) / "tile_eg" / "cache"
-    return Path(os.environ.get("XDG_CACHE_HOME", str(Path.home() / ".cache"))) / "tile_eg"
 
 
 def compile_library(texts: Mapping[str, str], flags: Sequence[str], key: Sequence[str] = ()) -> tuple[Path, Path]:

@@ -1,0 +1,95 @@
+"""Kernels that `emit` and `run` compile once: the next process takes them from the cache on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tile_eg import kernel_cache
+from tile_eg.chips import DEFAULT_CHIP
+from tile_eg.cli import sources
+from tile_eg.cli.console import complain, show
+from tile_eg.compiler import Lowered, Planned
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.program import Program
+from tile_eg.kernel_cache import Texts
+from tile_eg.report.text import size
+from tile_eg.search import SearchOptions
+
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Compile, whether or not it was done before.")]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The kernel of a file, or its program: at these sizes, for this chip (None: the default), by this search.
+
+    `schedule` is one by its number, `cached` whether the cache may be asked. Sizes that are not given follow from `shapes`.
+    """
+
+    file: Path
+    sizes: Mapping[str, int | str]
+    chip: str | None
+    search: SearchOptions
+    schedule: int | None = None
+    cached: bool = True
+    shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+    @cached_property
+    def held(self) -> Kernel | Program:
+        """What stands in the file."""
+        return sources.read(self.file, self.sizes, self.shapes)
+
+    def kept(self) -> Texts | None:
+        """The texts of the kernel, where it was compiled before; what was told then is told again."""
+        found = kernel_cache.find(self._name) if self._name else None
+        for note in found.told if found else ():
+            complain(note)
+        return found
+
+    def restored(self) -> Planned | None:
+        """The kernel, where it was compiled before."""
+        if self._name is None or not isinstance(self.held, Kernel):
+            return None
+        found = self.kept()
+        return kernel_cache.restored(found, self.held) if found else None
+
+    def compiled(self) -> Planned:
+        """The kernel, compiled now and kept for later."""
+        planned = sources.compile_held(self.held, self.chip, self.search, self.schedule)
+        if self._name and isinstance(planned, Lowered) and self._text in (None, planned.kernel.source):
+            kernel_cache.keep(self._name, planned)
+        return planned
+
+    @cached_property
+    def _text(self) -> str | None:
+        """What the name was made of; None where that was the kernel itself."""
+        return sources.read_text(self.file) if self.file.suffix == ".tile" else None
+
+    @cached_property
+    def _name(self) -> str | None:
+        """The name of the cache's entry: a `.tile` kernel's follows from its text, so that it need not be parsed."""
+        if not self.cached or self.schedule is not None or self.file.suffix == ".program":
+            return None
+        given = tuple(tuple(sorted(m.items())) for m in (self.sizes, self.shapes))
+        kernel = self.held if self._text is None else (str(self.file), self._text, given)
+        return kernel_cache.name_of(kernel, self.chip or DEFAULT_CHIP, self.search)
+
+
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove them.")] = False,
+) -> None:
+    """Shows where compiled kernels are kept.
+
+    `emit` and `run` take them from there, unless TILE_EG_NO_CACHE=1 is set; TILE_EG_CACHE names another folder.
+    """
+    if clear:
+        removed = kernel_cache.clear()
+        show(f"removed {removed} compiled kernel{'s' * (removed != 1)}")
+        return
+    folder, count, taken = kernel_cache.held()
+    show(f"{folder}: {count} compiled kernel{'s' * (count != 1)}, {size(taken)}")
