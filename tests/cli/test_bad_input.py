@@ -37,6 +37,18 @@ def test_a_missing_file_is_named_with_its_neighbours(command: str, tmp_path: Pat
     assert "gemm.tile" in said.splitlines()[-1]
 
 
+def test_of_many_neighbours_some_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for n in range(40):
+        (tmp_path / f"k{n:02}.tile").write_text("")
+    said = refused(capsys, "check", tmp_path / "gem.tile")
+    assert "k00.tile, k01.tile" in said
+    assert said.rstrip().endswith("k11.tile and 28 more")
+
+
+def test_a_kernel_that_is_given_to_simulate_is_sent_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"`tile-eg run {GEMM}` runs a kernel" in refused(capsys, "simulate", GEMM)
+
+
 def test_an_array_that_does_not_fit_is_shown_with_its_tensor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "a.npy", np.ones((16, 16)))
     said = refused(capsys, "run", GEMM, "--set", "N=16", "--input", f"A={tmp_path / 'a.npy'}")

@@ -115,7 +115,7 @@ def _any(
 
 @app.command()
 def check(file: File, chip: OnChip = None, sizes: Set = None) -> None:
-    """Checks names, types, shapes, and room on the chip."""
+    """Checks names, types, shapes, and that the tensors fit the chip's memory, its HBM."""
     held = sources.read(file, options.sizes(sizes or []))
     if isinstance(held, Kernel):
         for note in check_kernel(held, chip or DEFAULT_CHIP):
@@ -175,7 +175,7 @@ def run_file(
     memory: options.Memory = options.MEMORY,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schedule: Schedule = None,
-    seconds: options.Seconds = 60,
+    seconds: options.Seconds = options.SECONDS,
     unconfined: options.Unconfined = False,
     *,
     search: SearchOptions,
