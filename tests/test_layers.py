@@ -46,7 +46,7 @@ ROOMS: dict[str, set[str]] = {
         "phases", "frontend", "rules", "search", "compiler", "egraph", "timeline", "cost_models", "extract", "report",
     },
     "switches": GROUND,
-    "jit": GROUND | {"arrays", "language", "frontend", "search", "switches", "compiler"},
+    "jit": GROUND | {"arrays", "language", "frontend", "search", "switches", "simulator", "compiler"},
 }  # fmt: skip
 """For each room, what else it may import. `cli` and the package's own front door see everything."""
 OPEN = {"cli", "__init__", "__main__"}
