@@ -38,12 +38,17 @@ _NO_ROOM = {
 }
 
 
+def why_no_room(error: OSError) -> str:
+    """In a user's words, what limit a write met; empty where it was none."""
+    return _NO_ROOM.get(error.errno or 0, "")
+
+
 def no_room(error: OSError, folder: Path, variable: str = "") -> TileError | None:
     """The user's error for what could not be written in `folder` for want of room; None for any other reason.
 
     `variable` of the environment names another folder.
     """
-    why = _NO_ROOM.get(error.errno or 0)
+    why = why_no_room(error)
     other = f", or name another folder in {variable}" if variable else ""
     return TileError(f"what was made cannot be kept in {folder}: {why}", help=f"make room{other}") if why else None
 

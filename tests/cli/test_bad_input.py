@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -142,3 +144,12 @@ def test_a_fault_of_ours_shows_where_it_happened_on_demand(
     monkeypatch.setenv("TILE_EG_DEBUG", "1")
     monkeypatch.setattr("tile_eg.cli.sources.read", lambda *_: 1 / 0)
     assert "Traceback" in Outcome(capsys, "check", GEMM).error
+
+
+def test_a_reader_that_goes_away_is_no_mistake_of_the_users() -> None:
+    command = [sys.executable, "-m", "tile_eg", "emit", GEMM]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (130, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -46,6 +47,9 @@ class Commands(TyperGroup):
             told = Interrupted()
             told.__notes__ = getattr(interrupt, "__notes__", [])
             raise told from None
+        except BrokenPipeError:  # typer would take it for the user's mistake
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads what is left
+            raise typer.Exit(INTERRUPTED) from None
 
 
 app = typer.Typer(
@@ -89,7 +93,7 @@ def _invoke(arguments: list[str]) -> int:
     except Interrupted as interrupted:
         complain(lost(interrupted))
         return INTERRUPTED
-    except (typer.Abort, BrokenPipeError):
+    except typer.Abort:
         return INTERRUPTED
 
 
