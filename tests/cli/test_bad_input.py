@@ -153,3 +153,9 @@ def test_a_reader_that_goes_away_is_no_mistake_of_the_users() -> None:
         process.stdout.close()
         said = process.stderr.read()
     assert (process.returncode, said) == (130, "")
+
+
+@pytest.mark.parametrize("option", ["--reads", "--writes"])
+def test_a_folder_that_is_none_is_told(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "simulate", tmp_path / "any.asc", option, tmp_path / "missing")
+    assert option in said and "does not exist" in said

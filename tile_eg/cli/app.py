@@ -119,7 +119,7 @@ def _any(
 
 @app.command()
 def check(file: File, chip: OnChip = None, sizes: Set = None) -> None:
-    """Checks names, types, shapes, and that the tensors fit the chip's memory, its HBM."""
+    """Checks names, types, shapes, and room in the chip's HBM."""
     held = sources.read(file, options.sizes(sizes or []))
     if isinstance(held, Kernel):
         for note in check_kernel(held, chip or DEFAULT_CHIP):

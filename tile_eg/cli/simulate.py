@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from tile_eg.timeline.launches import RanLaunch
 
 ASCEND_C = (".asc", ".cpp", ".cce", ".h")
-Reads = Annotated[list[Path] | None, typer.Option(metavar="DIR", help="A folder that it may read. Repeatable.")]
-Writes = Annotated[list[Path] | None, typer.Option(metavar="DIR", help="A folder that it may write in. Repeatable.")]
+FOLDER: dict[str, Any] = {"exists": True, "file_okay": False, "metavar": "DIR"}
+Reads = Annotated[list[Path] | None, typer.Option(**FOLDER, help="A folder that it may read. Repeatable.")]
+Writes = Annotated[list[Path] | None, typer.Option(**FOLDER, help="A folder that it may write in. Repeatable.")]
 Define = Annotated[list[str] | None, typer.Option("-D", "--define", metavar="NAME=VALUE", help="A macro. Repeatable.")]
 
 
