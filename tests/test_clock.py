@@ -150,3 +150,16 @@ def test_the_solver_counts_its_steps_alone_and_in_one_order() -> None:
 
 def test_no_other_solver_is_made() -> None:
     assert [f.name for f in ROOT.rglob("*.py") if "CpSolver()" in f.read_text()] == ["solver.py"]
+
+
+def test_an_interrupt_after_a_solve_is_still_pythons() -> None:
+    """CP-SAT would take Ctrl-C for itself, and leave it so that the process ends without a word of what was lost."""
+    lines = [
+        "import os, signal",
+        "from tile_eg.extract.solver import load_cp_model, solver",
+        "solver(1).solve(load_cp_model().CpModel())",
+        "try: os.kill(os.getpid(), signal.SIGINT)",
+        "except KeyboardInterrupt: print('interrupted')",
+    ]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert done.stdout == "interrupted\n"

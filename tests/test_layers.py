@@ -47,7 +47,9 @@ ROOMS: dict[str, set[str]] = {
         "phases", "frontend", "rules", "search", "compiler", "egraph", "timeline", "cost_models", "extract", "report",
     },
     "switches": GROUND,
-    "jit": GROUND | {"arrays", "language", "frontend", "search", "switches", "compiler", "kernel_cache"},
+    "jit": GROUND | {
+        "arrays", "language", "frontend", "search", "switches", "simulator", "compiler", "kernel_cache",
+    },
 }  # fmt: skip
 """For each room, what else it may import. `cli` and the package's own front door see everything."""
 OPEN = {"cli", "__init__", "__main__"}

@@ -82,6 +82,9 @@ def remember(name: str, data: bytes, most: int) -> None:
         cache = user_cache()
         cache.write(name, data)
         cache.forget_oldest(f"{name.partition('-')[0]}-*", most)
+def why_no_room(error: OSError) -> str:
+    """In a user's words, what limit a write met; empty where it was none."""
+    return _NO_ROOM.get(error.errno or 0, "")
 
 
 def no_room(error: OSError, folder: Path, variable: str = "") -> TileError | None:
@@ -89,7 +92,7 @@ def no_room(error: OSError, folder: Path, variable: str = "") -> TileError | Non
 
     `variable` of the environment names another folder.
     """
-    why = _NO_ROOM.get(error.errno or 0)
+    why = why_no_room(error)
     other = f", or name another folder in {variable}" if variable else ""
     return TileError(f"what was made cannot be kept in {folder}: {why}", help=f"make room{other}") if why else None
 

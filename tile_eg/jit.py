@@ -24,6 +24,7 @@ from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, open_kernel
 from tile_eg.language import PrimFunc
 from tile_eg.search import SearchOptions, check_names, search_options
+from tile_eg.simulator.limits import USUAL, Limits
 from tile_eg.switches import check_others, check_passes, chosen_chip
 
 if TYPE_CHECKING:
@@ -120,9 +121,9 @@ class CompiledKernel:
         workspace_idx: Sequence[int] = (),
         chip: str = DEFAULT_CHIP,
         search: Mapping[str, Any] = NOTHING,
-        seconds: float = 60,
+        limits: Limits = USUAL,
     ) -> None:
-        self.kernel, self.chip, self.search, self.seconds = kernel, chip, search, seconds
+        self.kernel, self.chip, self.search, self.limits = kernel, chip, search, limits
         with in_source(kernel.source):
             self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
@@ -164,7 +165,7 @@ class CompiledKernel:
         for t in updated:
             if not arrays[t.name].flags.writeable:
                 raise TileError(f"argument {t.name} is read-only, and {self.kernel.name} writes it", t.span)
-        run = run_lowered(self._planned(), arrays, self.seconds)
+        run = run_lowered(self._planned(), arrays, self.limits)
         for t in updated:
             np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
         outputs = [self._whole(self.kernel.tensors[i], run) for i in self.out_idx]
@@ -177,14 +178,14 @@ class CompiledKernel:
         return run[t.name]
 
 
-def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], seconds: float = 60) -> Run:
+def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = USUAL) -> Run:
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
     given = added_to(lowered.kernel)
     tensors = [t for t in lowered.kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
-    return lowered.run(inputs, seconds=seconds)
+    return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
 
 
 def _output(i: int, kernel: Kernel, what: str) -> int:
@@ -205,9 +206,9 @@ class TileKernel:
     """
 
     def __init__(
-        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, seconds: float = 60
+        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = USUAL
     ) -> None:
-        self.template, self.chip, self.search, self.seconds = template, chip, search, seconds
+        self.template, self.chip, self.search, self.limits = template, chip, search, limits
 
     def __repr__(self) -> str:
         shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
@@ -218,7 +219,7 @@ class TileKernel:
         """The kernel with these sizes ("auto": the search finds it), and the text's defaults for the rest."""
         kernel = self.template.instantiate(sizes)
         outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
-        return CompiledKernel(kernel, outputs, (), self.chip, self.search, self.seconds)
+        return CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
 
     def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
@@ -238,10 +239,17 @@ class TileKernel:
         return self.with_sizes(**{**inferred, **sizes})(**arrays)
 
 
-def load(path: str | Path, chip: str = DEFAULT_CHIP, *, seconds: float = 60, **search: Any) -> TileKernel:
+def load(
+    path: str | Path,
+    chip: str = DEFAULT_CHIP,
+    *,
+    seconds: float = USUAL.seconds,
+    memory: int = USUAL.bytes,
+    **search: Any,
+) -> TileKernel:
     """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
 
-    `seconds` of processor time are what a call of the kernel may take in the simulator.
+    `seconds` of processor time and bytes of `memory` are what a call of the kernel may take in the simulator.
 
     `search` are options as `tile_eg.search.search_options` takes them: `effort="full"`, `exact_math=True`, `rules`, `without`.
     """
@@ -256,7 +264,7 @@ def load(path: str | Path, chip: str = DEFAULT_CHIP, *, seconds: float = 60, **s
         raise TileError(f"cannot read {path}: {why}") from e
     check_names(search)
     search_options(**search)
-    return TileKernel(load_text(text, str(path)), chip, search, seconds)
+    return TileKernel(load_text(text, str(path)), chip, search, Limits(seconds, memory))
 
 
 @dataclass(frozen=True)
@@ -267,10 +275,10 @@ class Options:
     workspace_idx: tuple[int, ...] = ()
     chip: str = DEFAULT_CHIP
     search: Mapping[str, Any] = field(default_factory=dict)
-    seconds: float = 60
+    limits: Limits = USUAL
 
     def compiled(self, kernel: Kernel) -> CompiledKernel:
-        return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.seconds)
+        return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.limits)
 
 
 class Factory:
@@ -333,7 +341,8 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
-    seconds: float = 60,
+    seconds: float = USUAL.seconds,
+    memory: int = USUAL.bytes,
     **others: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
@@ -341,9 +350,9 @@ def jit(
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
     `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or texts), `without` (names of rules) and `cost_model` (a
-    name, or "module:Class") are options of the search. `seconds` of processor time are what a call may take in the simulator.
-    `pass_configs` and further options of TileLang's are taken where they ask
-    for what is so here (`tile_eg.switches`), and refused otherwise.
+    name, or "module:Class") are options of the search. `seconds` of processor time and bytes of `memory` are what a call may take
+    in the simulator. `pass_configs` and further options of TileLang's are taken where they ask for what is so here
+    (`tile_eg.switches`), and refused otherwise.
 
     TileError for an option that is unknown or refused.
     """
@@ -353,7 +362,8 @@ def jit(
     search["cost_model"] = cost_model
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)
-    options = Options(_positions(out_idx, "out_idx"), _positions(workspace_idx, "workspace_idx"), target_chip, search, seconds)
+    positions = _positions(out_idx, "out_idx"), _positions(workspace_idx, "workspace_idx")
+    options = Options(*positions, target_chip, search, Limits(seconds, memory))
     if function is None:
         return lambda f: _jitted(f, options)
     return _jitted(function, options)

@@ -20,6 +20,7 @@ from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
 from tile_eg.simulator.findings import LimitError
+from tile_eg.simulator.limits import USUAL, Limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 COLLECTED_AFTER = 20_000
 """Objects that are made before Python's collector runs while a kernel is compiled; usually 700."""
 COMPILED = ("dav-2201", "dav-3510")
-MEMORY, SECONDS = 8 << 30, 60.0
-"""Bytes, and seconds of processor time, that a run in the simulator may use where nothing else is said."""
 
 
 class InternalError(Exception):
@@ -66,7 +65,8 @@ def stage(name: str, source: str = "", timings: dict[str, float] | None = None) 
     except LimitError as error:
         raise TileError(str(error), help=error.help) from None
     except MemoryError as error:
-        raise TileError(f"this machine has not enough memory to {name}: {error}", help="smaller sizes would do") from None
+        message = f"this machine has not enough memory for the step '{name}': {error}"
+        raise TileError(message, help="smaller sizes would do") from None
     except BaseException as error:
         raise InternalError(name, f"{type(error).__name__}: {error}") from error
     finally:
@@ -217,8 +217,8 @@ class Planned:
         *,
         strict: bool = True,
         order: int | None = None,
-        memory: int = MEMORY,
-        seconds: float = SECONDS,
+        memory: int = USUAL.bytes,
+        seconds: float = USUAL.seconds,
         confined: bool = True,
     ) -> Run:
         """The emitted text, run in the simulator on an array for every input, by tensor name; and for outputs that are added to.
@@ -232,7 +232,7 @@ class Planned:
         """
         check_arguments(self.program.tensors, arrays, self.program.added_to)
         with stage("simulate"):
-            run = self.judged(_simulated(self, arrays, order, (seconds, memory), confined), arrays)
+            run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined), arrays)
         if strict:
             run.raise_findings()
         return run
@@ -243,13 +243,13 @@ class Planned:
 
 
 def _simulated(
-    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: tuple[float, int], confined: bool
+    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool
 ) -> Run:
     from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
     from tile_eg.simulator.build import line_of
     from tile_eg.simulator.confinement import Confinement
-    from tile_eg.simulator.run import Limits, simulate
+    from tile_eg.simulator.run import simulate
     from tile_eg.simulator.unwritten import unwritten_findings
 
     p = planned.program
@@ -267,7 +267,7 @@ def _simulated(
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),
         cores=planned.chip.cube_cores,
-        limits=Limits(*limits),
+        limits=limits,
         confinement=Confinement(confined),
     )
     names = [p.tensors[i].name for i in written]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +37,18 @@ def test_a_missing_file_is_named_with_its_neighbours(command: str, tmp_path: Pat
     said = refused(capsys, command, tmp_path / "gem.tile")
     assert "there is no file" in said
     assert "gemm.tile" in said.splitlines()[-1]
+
+
+def test_of_many_neighbours_some_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for n in range(40):
+        (tmp_path / f"k{n:02}.tile").write_text("")
+    said = refused(capsys, "check", tmp_path / "gem.tile")
+    assert "k00.tile, k01.tile" in said
+    assert said.rstrip().endswith("k11.tile and 28 more")
+
+
+def test_a_kernel_that_is_given_to_simulate_is_sent_to_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert f"`tile-eg run {GEMM}` runs a kernel" in refused(capsys, "simulate", GEMM)
 
 
 def test_an_array_that_does_not_fit_is_shown_with_its_tensor(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -130,3 +144,18 @@ def test_a_fault_of_ours_shows_where_it_happened_on_demand(
     monkeypatch.setenv("TILE_EG_DEBUG", "1")
     monkeypatch.setattr("tile_eg.cli.sources.read", lambda *_: 1 / 0)
     assert "Traceback" in Outcome(capsys, "check", GEMM).error
+
+
+def test_a_reader_that_goes_away_is_no_mistake_of_the_users() -> None:
+    command = [sys.executable, "-m", "tile_eg", "emit", GEMM]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout and process.stderr
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (130, "")
+
+
+@pytest.mark.parametrize("option", ["--reads", "--writes"])
+def test_a_folder_that_is_none_is_told(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "simulate", tmp_path / "any.asc", option, tmp_path / "missing")
+    assert option in said and "does not exist" in said

@@ -160,3 +160,14 @@ def test_a_name_that_the_text_could_not_hold_leaves_it_out() -> None:
             T.copy(grid, C[0, 0])
 
     assert meaning_text(tile_eg.jit(named).kernel) == ""
+
+
+def test_what_was_never_written_is_not_told_as_nan(tmp_path: Path, capsys: Captured) -> None:
+    head = "kernel half[N=64](A: f32[2, N]) -> C: f32[4, N]"
+    text = head + " {\n  grid b = 1\n  shared a: f32[2, N]\n  a = A[0, 0]\n  C[0, 0] = a\n}\n"
+    (tmp_path / "half.tile").write_text(text)
+    for option, name in (("--spec", "half.toml"), ("--schedule=1", "half.asc")):
+        assert run(["emit", str(tmp_path / "half.tile"), option, "-o", str(tmp_path / name)]) == 0
+    assert run(["simulate", str(tmp_path / "half.asc"), "--args", str(tmp_path / "half.toml")]) == 1
+    said = capsys.readouterr().out
+    assert "128 of 256 elements of C are never written" in said and "are NaN" not in said

@@ -5,6 +5,8 @@ GM is sparse, so a kernel that touches little of them runs; what it writes lies 
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -102,3 +104,15 @@ def test_a_main_allocates_more_than_there_is_and_touches_little(tmp_path: Path) 
 def test_a_main_may_end_with_the_code_that_stands_for_too_little_memory(tmp_path: Path) -> None:
     done = ran(tmp_path, "#include <cstdlib>\n" + MAIN.replace("    return host[1]", "    exit(4);\n    return host[1]"))
     assert done.returned == 4
+
+
+def test_a_limit_on_file_sizes_is_named() -> None:
+    lines = [
+        "import resource",
+        "from tile_eg.simulator.image import Image",
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))",
+        "try: Image([1 << 20])",
+        "except Exception as error: print(type(error).__name__, error)",
+    ]
+    said = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True).stdout
+    assert said.startswith("TileError") and "ulimit -f" in said and "cannot go to the simulator" in said

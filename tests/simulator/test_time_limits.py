@@ -19,6 +19,7 @@ from tests.simulator.kernels import kernel
 from tile_eg.cli.app import run
 from tile_eg.cli.console import ProgressLine
 from tile_eg.errors import TileError
+from tile_eg.simulator import limits
 from tile_eg.simulator import run as runs
 from tile_eg.simulator.findings import LimitError
 from tile_eg.simulator.progress import Progress, watched
@@ -37,8 +38,8 @@ A = np.zeros(64, np.float32)
 
 
 def launch(body: str, blocks: int = 1, seconds: float = 60) -> None:
-    text, limits = kernel("A", "AIV_ONLY", body), Limits(seconds=seconds)
-    simulate(text, "k", [A], kernel_type="AIV_ONLY", launch=blocks, outputs=[0], inout=[0], limits=limits)
+    text, allowed = kernel("A", "AIV_ONLY", body), Limits(seconds=seconds)
+    simulate(text, "k", [A], kernel_type="AIV_ONLY", launch=blocks, outputs=[0], inout=[0], limits=allowed)
 
 
 def test_a_process_that_stood_still_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,8 +70,8 @@ def test_workers_and_their_parent_have_one_limit() -> None:
 
 
 def test_a_run_that_waits_instead_of_computing_ends_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "PATIENCE", 2)
-    monkeypatch.setattr(runs, "LEAST_PATIENCE", 0)
+    monkeypatch.setattr(limits, "PATIENCE", 2)
+    monkeypatch.setattr(limits, "LEAST_PATIENCE", 0)
     waits = "#include <unistd.h>\n" + MAIN.replace("    aclInit(nullptr);", "    for (;;) pause();")
     with pytest.raises(LimitError, match="did not end within 1 seconds, in which it used less than 0.5 .*: it waits"):
         ran(tmp_path, waits, limits=Limits(seconds=0.5))
@@ -94,6 +95,30 @@ def test_the_limit_is_an_argument_of_kernels_in_python(tmp_path: Path, monkeypat
     with pytest.raises(TileError, match="late after 7") as error:
         tile_eg.load(tmp_path / "add.tile", seconds=7)(A)
     assert "`seconds=` in Python" in error.value.help
+
+
+def test_the_memory_of_a_run_is_an_argument_of_kernels_in_python(tmp_path: Path) -> None:
+    (tmp_path / "add.tile").write_text(ADD)
+    with pytest.raises(TileError, match="more memory than the 4096 bytes") as error:
+        tile_eg.load(tmp_path / "add.tile", memory=4096)(A)
+    assert "`memory=` in bytes in Python" in error.value.help
+
+
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [
+        ({"seconds": 0}, "`seconds` is a number above 0, not 0"),
+        ({"seconds": "long"}, "not 'long'"),
+        ({"memory": "8G"}, "`memory` is a whole number of bytes above 0, not '8G'"),
+        ({"memory": 1.5}, "not 1.5"),
+    ],
+)
+def test_a_limit_that_is_none_is_refused_at_once(limit: dict[str, object], why: str, tmp_path: Path) -> None:
+    (tmp_path / "add.tile").write_text(ADD)
+    with pytest.raises(TileError, match=why):
+        tile_eg.load(tmp_path / "add.tile", **limit)
+    with pytest.raises(TileError, match=why):
+        tile_eg.jit(**limit)
 
 
 def test_the_limit_is_an_option_of_simulate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -107,6 +107,28 @@ def test_the_longest_loops_take_no_longer_than_short_ones() -> None:
     assert long == short
 
 
+def over_tiles(tiles: int, trips: int, skewed: bool) -> Program:
+    """The fused program once for each tile: a loop in which both cores meet, within another one."""
+    inner = fused_program(trips, skewed)
+    return replace(inner, cube=(Loop("task", tiles, inner.cube),), vector=(Loop("task", tiles, inner.vector),))
+
+
+@settings(max_examples=15, deadline=None)
+@given(tiles=st.integers(1, 40), trips=st.integers(2, 60), skewed=st.booleans())
+def test_two_cores_that_meet_in_a_loop_for_each_tile(tiles: int, trips: int, skewed: bool) -> None:
+    program = over_tiles(tiles, trips, skewed)
+    quick, exact = run(program, CHIP), run(program, CHIP, exact=True)
+    assert quick.block_cycles == pytest.approx(exact.block_cycles, rel=1e-9)
+    assert quick.busy == pytest.approx(exact.busy)
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+def test_thousands_of_tiles_take_no_longer_than_a_hundred(skewed: bool) -> None:
+    """A kernel of more tiles than a launch has blocks is timed without going through them."""
+    few, many = (len(run(over_tiles(tiles, 50, skewed), CHIP).spans) for tiles in (100, 5_000))
+    assert few == many
+
+
 def test_the_same_program_gives_the_same_timeline() -> None:
     one, two = (run(gemm_program(77, 3), CHIP) for _ in range(2))
     assert (one.cycles, one.busy, one.bytes) == (two.cycles, two.busy, two.bytes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
@@ -47,6 +48,9 @@ class Commands(TyperGroup):
             told = Interrupted()
             told.__notes__ = getattr(interrupt, "__notes__", [])
             raise told from None
+        except BrokenPipeError:  # typer would take it for the user's mistake
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads what is left
+            raise typer.Exit(INTERRUPTED) from None
 
 
 app = typer.Typer(
@@ -90,7 +94,7 @@ def _invoke(arguments: list[str]) -> int:
     except Interrupted as interrupted:
         complain(lost(interrupted))
         return INTERRUPTED
-    except (typer.Abort, BrokenPipeError):
+    except typer.Abort:
         return INTERRUPTED
 
 
@@ -116,7 +120,7 @@ def _any(
 
 @app.command()
 def check(file: File, chip: OnChip = None, sizes: Set = None) -> None:
-    """Checks names, types, shapes, and room on the chip."""
+    """Checks names, types, shapes, and room in the chip's HBM."""
     held = sources.read(file, options.sizes(sizes or []))
     if isinstance(held, Kernel):
         for note in check_kernel(held, chip or DEFAULT_CHIP):
@@ -181,7 +185,7 @@ def run_file(
     memory: options.Memory = options.MEMORY,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schedule: Schedule = None,
-    seconds: options.Seconds = 60,
+    seconds: options.Seconds = options.SECONDS,
     unconfined: options.Unconfined = False,
     no_cache: NoCache = False,
     *,

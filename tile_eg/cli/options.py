@@ -13,11 +13,12 @@ from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_argument, numpy_dtype, signature
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.open_kernel import AUTO
+from tile_eg.simulator.limits import USUAL
 
 if TYPE_CHECKING:
     import numpy as np
 
-MEMORY = 8.0
+MEMORY = USUAL.bytes / 2**30
 Memory = Annotated[
     float,
     typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 9.5 times what it touches."),
@@ -29,6 +30,7 @@ def memory_bytes(gib: float) -> int:
     return int(gib * 2**30)
 
 
+SECONDS = USUAL.seconds
 Seconds = Annotated[float, typer.Option(min=0.1, metavar="NUMBER", help="Processor time that the simulated run may take.")]
 Unconfined = Annotated[
     bool, typer.Option("--unconfined", help="Let the simulated code do all that you may do: files, network, programs.")

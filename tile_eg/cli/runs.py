@@ -51,7 +51,7 @@ class Runs:
 
         if not isinstance(self.held, Kernel):
             return None
-        return {d.name: compare(run.outputs, d.meant or {}) for d, run in zip(self.sets, self.runs, strict=True)}
+        return {d.name: compare(run.outputs, d.meant or {}, run.unwritten) for d, run in zip(self.sets, self.runs, strict=True)}
 
     def report(self) -> RunReport:
         from tile_eg.report.run import RunReport

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from tile_eg.timeline.launches import RanLaunch
 
 ASCEND_C = (".asc", ".cpp", ".cce", ".h")
-Reads = Annotated[list[Path] | None, typer.Option(metavar="DIR", help="A folder that it may read. Repeatable.")]
-Writes = Annotated[list[Path] | None, typer.Option(metavar="DIR", help="A folder that it may write in. Repeatable.")]
+FOLDER: dict[str, Any] = {"exists": True, "file_okay": False, "metavar": "DIR"}
+Reads = Annotated[list[Path] | None, typer.Option(**FOLDER, help="A folder that it may read. Repeatable.")]
+Writes = Annotated[list[Path] | None, typer.Option(**FOLDER, help="A folder that it may write in. Repeatable.")]
 Define = Annotated[list[str] | None, typer.Option("-D", "--define", metavar="NAME=VALUE", help="A macro. Repeatable.")]
 
 
@@ -44,7 +45,7 @@ def simulate_file(
     define: Define = None,
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the timeline as a Chrome trace.")] = None,
     time: Annotated[bool, typer.Option(help="Say how long it would take (needs memory for every instruction).")] = True,
-    seconds: options.Seconds = 60,
+    seconds: options.Seconds = options.SECONDS,
     memory: options.Memory = options.MEMORY,
     reads: Reads = None,
     writes: Writes = None,
@@ -71,7 +72,8 @@ def simulate_file(
     how = replace(how, confinement=confinement)
     spec = read_spec(args) if args else None
     if spec is None and not text.has_main:
-        raise TileError(f"'{file}' has no main: --args says what to launch it with", help="docs/simulator.md shows a spec")
+        help = f"`tile-eg run {file}` runs a kernel" if file.suffix in sources.KINDS else "docs/simulator.md shows a spec"
+        raise TileError(f"'{file}' has no main: --args says what to launch it with", help=help)
     if spec and args:
         runs = spec_runs(spec, args, inputs, seed)
         done, compared = simulated(runs, lambda spec, first: _run(text, spec, how if first else replace(how, trace=False)))

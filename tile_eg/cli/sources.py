@@ -54,10 +54,15 @@ def read_text(path: Path, kinds: Iterable[str] = KINDS) -> str:
         raise TileError(f"cannot read '{path}': {error.strerror}") from None
 
 
+MOST_NAMED = 12
+"""Files of a folder that are named in a hint."""
+
+
 def _neighbours(path: Path, kinds: Iterable[str]) -> str:
     folder = path.parent
     found = sorted(p.name for p in folder.iterdir() if p.suffix in kinds) if folder.is_dir() else []
-    return f"files in '{folder}': " + ", ".join(found) if found else ""
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    return f"files in '{folder}': " + ", ".join(found[:MOST_NAMED]) + more if found else ""
 
 
 def compiled(

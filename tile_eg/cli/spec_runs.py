@@ -37,8 +37,10 @@ class SpecRun:
         if self.meant is None:
             return expected
         named = {c.name for c in expected}
-        outputs = dict(zip([a.name for a in self.spec.arguments if a.output], done.outputs, strict=True))
-        return [*expected, *(c for c in compare(outputs, self.meant) if c.name not in named)]
+        names = [a.name for a in self.spec.arguments if a.output]
+        outputs = dict(zip(names, done.outputs, strict=True))
+        unwritten = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
+        return [*expected, *(c for c in compare(outputs, self.meant, unwritten) if c.name not in named)]
 
 
 def spec_runs(spec: Spec, path: Path, names: str | None, seed: int | None) -> list[SpecRun]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
 from tile_eg.ir.index import ONE, Expr, terms_of, variables
-from tile_eg.ir.values import WRITES, Term, Values
+from tile_eg.ir.values import WRITES, Term, Values, reachable
 
 MOST = 4096  # distances that are told apart; beyond them an overlap is assumed
 
@@ -29,7 +29,7 @@ class Access:
 
 def accesses(values: Values) -> dict[str, list[Access]]:
     """Loads and stores by tensor."""
-    terms = _reachable(values)
+    terms = reachable(values)
     loops = {t.args[0]: t for t in terms if t.op == "loop"}
     out: dict[str, list[Access]] = defaultdict(list)
     for t in terms:
@@ -38,18 +38,6 @@ def accesses(values: Values) -> dict[str, list[Access]]:
         elif t.op in WRITES:
             out[_tensor(t, loops)].append(Access(t.args[1], t.args[2], t.args[3].rows, t.args[3].cols, True))
     return out
-
-
-def _reachable(values: Values) -> list[Term]:
-    seen: dict[Term, None] = {}
-    stack: list[Term] = list(values.outputs)
-    while stack:
-        t = stack.pop()
-        if t not in seen:
-            seen[t] = None
-            states = [x for pair in t.args[2] for x in pair] if t.op == "loop" else t.args
-            stack += [x for x in states if isinstance(x, Term)]
-    return list(seen)
 
 
 def _tensor(version: Term, loops: dict[int, Term]) -> str:

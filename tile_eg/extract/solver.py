@@ -21,12 +21,14 @@ NAME = "ortools.sat.python.cp_model"
 def solver(work: float) -> CpSolver:
     """A solver that stops after so much work, in CP-SAT's own unit (its `deterministic_time`: about what a second has time for).
 
-    No clock may end a search: on a busy machine it would find another schedule.
+    No clock may end a search: on a busy machine it would find another schedule. Nor does the solver take Ctrl-C for itself: it
+    would leave a process behind that an interrupt kills without a word.
     """
     out = load_cp_model().CpSolver()
     out.parameters.num_workers = 1
     out.parameters.max_deterministic_time = work
     out.parameters.random_seed = 0
+    out.parameters.catch_sigint_signal = False
     return out
 
 

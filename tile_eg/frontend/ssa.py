@@ -25,7 +25,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
 from tile_eg.ir.types import F32, DType
-from tile_eg.ir.values import VERSIONS, Term, Values
+from tile_eg.ir.values import VERSIONS, Term, Values, loops_in
 
 Env = dict[str, Term]
 
@@ -75,7 +75,7 @@ class Converter:
         env = self.run(self.kernel.body, env, outputs)
         k = self.kernel
         results = tuple(env[t.name] for t in k.tensors if t.output)
-        used = _loops_in(results)
+        used = loops_in(results)
         keep = lambda d: {i: d[i] for i in sorted(used & d.keys())}  # noqa: E731
         return Values(
             k.name, k.tensors, self.blocks, results, keep(self.parents), keep(self.trips), keep(self.variables),
@@ -395,17 +395,3 @@ def _buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:
             case kn.If():
                 out |= _buffer_shapes(s.then + s.otherwise)
     return out
-
-
-def _loops_in(terms: tuple[Term, ...]) -> set[int]:
-    """The ids of the loops that terms are made of."""
-    seen: set[Term] = set()
-    todo: list[object] = list(terms)
-    while todo:
-        t = todo.pop()
-        if isinstance(t, tuple):
-            todo += t
-        elif isinstance(t, Term) and t not in seen:
-            seen.add(t)
-            todo += t.args
-    return {t.args[0] for t in seen if t.op == "loop"}

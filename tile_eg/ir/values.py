@@ -152,3 +152,17 @@ def reachable(values: Values) -> list[Term]:
             states = [x for pair in t.args[2] for x in pair] if t.op == "loop" else t.args
             stack += [x for x in states if isinstance(x, Term)]
     return list(seen)
+
+
+def loops_in(terms: tuple[Term, ...]) -> set[int]:
+    """The ids of the loops that terms are made of."""
+    seen: set[Term] = set()
+    todo: list[object] = list(terms)
+    while todo:
+        t = todo.pop()
+        if isinstance(t, tuple):
+            todo += t
+        elif isinstance(t, Term) and t not in seen:
+            seen.add(t)
+            todo += t.args
+    return {t.args[0] for t in seen if t.op == "loop"}

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from math import isfinite
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.ir.reference_bounds import Expected
+
+NOTHING: Mapping[str, np.ndarray] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,19 @@ class Comparison:
         return {**asdict(self), **numbers, "where": list(self.where), "good": self.good}
 
 
-def compare(got: Mapping[str, np.ndarray], want: Mapping[str, Expected]) -> list[Comparison]:
-    """Every output against what it should be; arrays by tensor name, in the tensors' shapes."""
-    return [_compare(name, got[name], expected) for name, expected in want.items()]
+def compare(
+    got: Mapping[str, np.ndarray], want: Mapping[str, Expected], unwritten: Mapping[str, np.ndarray] = NOTHING
+) -> list[Comparison]:
+    """Every output against what it should be; arrays by tensor name, in the tensors' shapes.
+
+    `unwritten` are masks of elements that nothing has written: they are not counted as NaN.
+    """
+    import numpy as np
+
+    return [_compare(name, got[name], expected, ~unwritten.get(name, np.False_)) for name, expected in want.items()]
 
 
-def _compare(name: str, array: np.ndarray, expected: Expected) -> Comparison:
+def _compare(name: str, array: np.ndarray, expected: Expected, written: np.ndarray | np.bool_) -> Comparison:
     import numpy as np
 
     got, want = array.astype(np.float64), expected.value.astype(np.float64)
@@ -75,7 +85,7 @@ def _compare(name: str, array: np.ndarray, expected: Expected) -> Comparison:
     excess = _excess(error, expected.allowed)
     worst = np.unravel_index(int(np.argmax(excess)), excess.shape) if excess.size else ()
     off, allowed, is_, meant = (float(x[worst]) if excess.size else 0.0 for x in (error, expected.allowed, got, want))
-    wrong, nan, unbounded = (int(np.sum(x)) for x in (excess > 1, np.isnan(got) & np.isnan(want), ~bounded))
+    wrong, nan, unbounded = (int(np.sum(x)) for x in (excess > 1, np.isnan(got) & np.isnan(want) & written, ~bounded))
     where = tuple(int(i) for i in worst)
     return Comparison(name, off, allowed, is_, meant, where, excess.size, wrong, nan, unbounded)
 

@@ -9,8 +9,12 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
+
+from tile_eg.disk_cache import why_no_room
+from tile_eg.errors import TileError
 
 GAP, GRAIN = 4096, 65536
 """Bytes between two tensors at least, so that an overrun is not another tensor; a multiple of every page size that begins one."""
@@ -18,7 +22,10 @@ PIECE = 1 << 20
 
 
 class Image:
-    """Room for tensors of these sizes in bytes, one behind the other. `fd` is the file's descriptor; close it by `with`."""
+    """Room for tensors of these sizes in bytes, one behind the other. `fd` is the file's descriptor; close it by `with`.
+
+    TileError where the system gives no file of that length, or no room for what is put into it.
+    """
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.begins: list[int] = []
@@ -26,8 +33,10 @@ class Image:
         for size in sizes:
             self.begins.append(-(-end // GRAIN) * GRAIN)
             end = self.begins[-1] + size + GAP
+        self.length = -(-end // GRAIN) * GRAIN
         self.fd = _nameless_file()
-        os.truncate(self.fd, -(-end // GRAIN) * GRAIN)
+        with self._room():
+            os.truncate(self.fd, self.length)
 
     def __enter__(self) -> Image:
         return self
@@ -41,7 +50,8 @@ class Image:
         for at in range(0, flat.size, PIECE):
             piece = flat[at : at + PIECE]
             if piece.any():
-                _write(self.fd, piece.data, self.begins[number] + at)
+                with self._room():
+                    _write(self.fd, piece.data, self.begins[number] + at)
 
     def get(self, number: int, like: np.ndarray) -> np.ndarray:
         """The array of a tensor, of the shape and element type of another one."""
@@ -50,6 +60,15 @@ class Image:
         for first, last in self._held(begin, begin + len(flat)):
             _read(self.fd, flat[first - begin : last - begin], first)
         return array
+
+    @contextmanager
+    def _room(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            why = why_no_room(error)
+            message = f"the tensors cannot go to the simulator, in a file of {self.length} bytes: {why}"
+            raise (TileError(message, help="smaller sizes, or more room for files") if why else error) from None
 
     def _held(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         """The stretches between two places that are no holes; all of it where the system cannot tell."""

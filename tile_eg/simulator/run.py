@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import IO
 
@@ -21,6 +20,7 @@ from tile_eg.simulator.build import build, find_compiler, parameters_of
 from tile_eg.simulator.confinement import Confinement, refused
 from tile_eg.simulator.findings import Counts, Delays, Finding, LimitError, Simulation, SimulatorError, TraceRow
 from tile_eg.simulator.image import Image
+from tile_eg.simulator.limits import Limits
 from tile_eg.simulator.progress import EVERY, Meter
 
 __all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorError", "TraceRow", "find_compiler", "simulate"]
@@ -30,25 +30,7 @@ MOST_PRINTED = 1 << 20
 OUT_OF_MEMORY = 4
 """The exit code of a run that needs more memory than it may use (include/runtime/shadow.cpp)."""
 NO_OUTPUTS: Mapping[int, np.ndarray] = MappingProxyType({})
-PATIENCE, LEAST_PATIENCE = 10, 60
 CAPACITIES = MappingProxyType({"L1": 524288, "UB": 196608, "L0A": 65536, "L0B": 65536, "L0C": 131072})
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What a run may use: seconds of processor time, and bytes of memory. One that waits instead of computing ends after
-    `patience` seconds on the clock.
-
-    Of tensors and workspace counts what is touched, in pieces of 8 KiB, with the simulator's notes on it: 9.5 bytes for each,
-    11.5 where the order of instructions is varied. What a file's own main allocates may take as much again.
-    """
-
-    seconds: float = 60
-    bytes: int = 8 << 30
-
-    @property
-    def patience(self) -> float:
-        return max(PATIENCE * self.seconds, LEAST_PATIENCE)
 
 
 def simulate(
@@ -156,7 +138,7 @@ def _check_end(code: int, output: bytes, printed: str, limits: Limits) -> None:
     if code == OUT_OF_MEMORY and not output:
         raise TileError(
             f"the run touches more memory than the {limits.bytes} bytes ({limits.bytes / 2**30:.3g} GiB) that it may use",
-            help="smaller sizes, or more memory: --memory GIB, or run(..., memory=BYTES)",
+            help="smaller sizes, or more memory: --memory GIB on the command line, `memory=` in bytes in Python",
         )
     if code == -signal.SIGSYS:
         raise refused(printed)

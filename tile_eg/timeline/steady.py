@@ -144,24 +144,44 @@ class Watch:
 # ---- cores that wait for each other -----------------------------------------------------------------------------------------
 
 Trips = list[tuple[Place, int]]
+At = tuple[int, Trips, "State | None"]
 
 
 class Together:
-    """Looks at the cores of a block whenever each of them has gone as far as it can."""
+    """Looks at the cores of a block whenever each of them has gone as far as it can.
+
+    A skip within a loop takes the rounds before it away. So of loops in loops, where each of a thousand tiles of the grid has a
+    loop that is skipped, one round of every trip of the outermost loops is kept by itself: those trips are skipped as well.
+    """
 
     def __init__(self, cores: Sequence[Core]) -> None:
         self.cores = cores
-        self.seen: deque[list[tuple[int, Trips, State | None]]] = deque(maxlen=KEPT)
+        self.seen: deque[list[At]] = deque(maxlen=KEPT)
+        self.outer: deque[list[At]] = deque(maxlen=KEPT)
 
     def round(self) -> None:
-        self.seen.append([(c.at, [(p, c.env[p.var]) for p in c.loops], state_of(c)) for c in self.cores])
-        for period in range(1, min(LONGEST_PERIOD, (len(self.seen) - 1) // 2) + 1):
-            if self._skip(period):
-                return
+        now: list[At] = [(c.at, [(p, c.env[p.var]) for p in c.loops], state_of(c)) for c in self.cores]
+        if self._new_trip(now) and self._skipped_among(self.outer, now):
+            self.seen.clear()
+        else:
+            self._skipped_among(self.seen, now)
 
-    def _skip(self, period: int) -> bool:
-        """Skips what can be skipped where the last two periods, of so many rounds each, are alike."""
-        ends = [self.seen[-1 - 2 * period], self.seen[-1 - period], self.seen[-1]]
+    def _new_trip(self, now: Sequence[At]) -> bool:
+        """Whether a loop in a loop runs, and no round of these trips of the outermost loops has been kept."""
+        nested = any(len(trips) > 1 for _, trips, _ in now) and all(state for *_, state in now)
+        return nested and (not self.outer or _outermost(self.outer[-1]) != _outermost(now))
+
+    def _skipped_among(self, seen: deque[list[At]], now: list[At]) -> bool:
+        """Whether the last rounds of `seen`, with the present one, show a period by which the cores can be moved on."""
+        seen.append(now)
+        periods = range(1, min(LONGEST_PERIOD, (len(seen) - 1) // 2) + 1)
+        if not any(self._skip(seen[-1 - 2 * n], seen[-1 - n], now) for n in periods):
+            return False
+        seen.clear()
+        return True
+
+    def _skip(self, *ends: list[At]) -> bool:
+        """Skips what can be skipped where two periods, from the first of three rounds to the last, are alike."""
         moves = [_move(core, *at) for core, *at in zip(self.cores, *ends, strict=True)]
         if None in moves or len({round(move[2] / TOLERANCE) for move in moves if move}) != 1:
             return False
@@ -172,11 +192,11 @@ class Together:
             assert move and before[2] and now[2]
             jump(core, before[2], now[2], ahead)
             core.env[move[0].var] += move[1] * ahead
-        self.seen.clear()
         return True
 
 
-At = tuple[int, Trips, "State | None"]
+def _outermost(at: Sequence[At]) -> list[Trips]:
+    return [trips[:1] for _, trips, _ in at]
 
 
 def _move(core: Core, a: At, b: At, c: At) -> tuple[Place, int, float] | None:
