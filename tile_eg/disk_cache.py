@@ -82,6 +82,8 @@ def remember(name: str, data: bytes, most: int) -> None:
         cache = user_cache()
         cache.write(name, data)
         cache.forget_oldest(f"{name.partition('-')[0]}-*", most)
+
+
 def why_no_room(error: OSError) -> str:
     """In a user's words, what limit a write met; empty where it was none."""
     return _NO_ROOM.get(error.errno or 0, "")
