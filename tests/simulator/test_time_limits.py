@@ -44,7 +44,8 @@ def launch(body: str, blocks: int = 1, seconds: float = 60) -> None:
 
 def test_a_process_that_stood_still_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:
     stopped: list[Progress] = []
-    launch("")  # compiles it
+    work = "static volatile float s; for (int i = 0; i < 300000000; ++i) s = i;"  # is not over before it is stopped
+    launch(work)  # compiles it
     monkeypatch.setattr(runs, "EVERY", 0.2)
 
     class Stopped(subprocess.Popen[bytes]):  # for longer than its limit
@@ -59,7 +60,7 @@ def test_a_process_that_stood_still_is_not_late(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(runs.subprocess, "Popen", Stopped)
     with watched(stopped.append):
-        launch("", seconds=0.5)
+        launch(work, seconds=0.7)
     assert len(stopped) >= 4
 
 
@@ -132,7 +133,7 @@ def test_a_long_run_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None
     told: list[Progress] = []
     monkeypatch.setattr(runs, "EVERY", 0.02)
     with watched(told.append):
-        launch("static volatile float s; for (int i = 0; i < 20000000; ++i) s = i;", blocks=20)
+        launch("static volatile float s; for (int i = 0; i < 300000000; ++i) s = i;", blocks=20)
     ended = [p.ended for p in told]
     assert ended == sorted(ended) and 0 < max(ended) <= 20
     assert {p.blocks for p in told if p.launch} == {20}
