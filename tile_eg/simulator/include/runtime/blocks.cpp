@@ -217,7 +217,7 @@ void stop()
             if (!core.present || core.finished || !core.waits) continue;
             machine.core = &core;
             machine.report("deadlock", "S", core.waiting_line, 0,
-                           text("deadlock: %s %s", core_name(core.index), core.waits->what().c_str()));
+                           text("%s %s", core_name(core.index), core.waits->what().c_str()));
         }
     }
     stopped = true;
@@ -293,7 +293,7 @@ void needs_all_blocks(int line)
     const bool pure = machine.is(KernelType::AIV_ONLY) || machine.is(KernelType::MIX_AIV_1_0);
     const int64_t most = machine.settings.cores * (pure ? 2 : 1);
     if (machine.settings.launch > most)
-        misuse("deadlock", line, "deadlock: %lld blocks wait for one another, and the chip runs %lld at a time: the rest never begins",
+        misuse("deadlock", line, "%lld blocks wait for one another, and the chip runs %lld at a time: the rest never begins",
                (long long)machine.settings.launch, (long long)most);
 }
 

@@ -85,7 +85,7 @@ void wait_flag(Pipe src, Pipe dst, int64_t id, int line)
     trace_mark(name_of(dst), "WaitFlag " + name, line);
     if (!flag.set) {
         machine.report("deadlock", name_of(dst), line, 0,
-                       text("deadlock: pipe %s of %s waits for flag %s, and no set of it by %s comes before", name_of(dst),
+                       text("pipe %s of %s waits for flag %s, and no set of it by %s comes before", name_of(dst),
                             core_name(core.index), name.c_str(), name_of(src)));
         throw Stop{};
     }
