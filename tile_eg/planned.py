@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tile_eg.extract.schedule import Schedule
     from tile_eg.simulator.findings import Counts, Finding
-    from tile_eg.timeline.engine import Timeline
+    from tile_eg.timeline.result import Timeline
 
 
 COLLECTED_AFTER = 20_000

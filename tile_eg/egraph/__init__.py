@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from tile_eg.egraph.graph import Graph, Node, Tile, Where
 from tile_eg.egraph.saturate import Budget, Phase, saturate
-from tile_eg.egraph.snapshot import Graph, Node, Tile, Where
 
 __all__ = ["Budget", "Graph", "Node", "Phase", "Tile", "Where", "saturate"]

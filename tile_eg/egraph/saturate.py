@@ -13,9 +13,10 @@ from tile_eg.chips import Chip
 from tile_eg.egraph.blame import blame
 from tile_eg.egraph.deeper import with_deeper_loops
 from tile_eg.egraph.encode import Encoder
+from tile_eg.egraph.graph import Graph
 from tile_eg.egraph.members import Members, read_members
 from tile_eg.egraph.parts import addable, divisible, least_trips
-from tile_eg.egraph.snapshot import Graph, snapshot
+from tile_eg.egraph.snapshot import snapshot
 from tile_eg.egraph.strips import copyable
 from tile_eg.egraph.unanswered import described
 from tile_eg.errors import TileError

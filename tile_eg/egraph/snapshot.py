@@ -1,126 +1,26 @@
-"""The saturated e-graph as flat data: physical nodes, their classes, and what every class is for. Extractors see only this."""
+"""Reads a saturated e-graph into a `Graph`: its physical nodes that can take part in a schedule, in an order that stays."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.egraph.encode import Encoder
+from tile_eg.egraph.graph import Graph, Node, Tile, Where
 from tile_eg.egraph.unanswered import unanswered
-from tile_eg.ir.index import Expr, const
-from tile_eg.ir.types import DTYPES, DType, Level
+from tile_eg.ir.index import const
+from tile_eg.ir.types import DTYPES, Level
 from tile_eg.ir.values import Term, Values
 from tile_eg.ops.physical import TERMS
-from tile_eg.rules import Rule, Theory, native
+from tile_eg.rules import Rule, native
 
 WRITES = ["Store", "Accumulate"]
 GRID = ["Blocks", "Persistent", "Parts", "Added", "Strips"]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
 RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
 WHOLE = None
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A value's shape and valid extents. `fill` is its constant where it has one, `ramp` its steps along rows and columns.
-
-    Of a product, `matmul` tells which operands are transposed, `depth` and `operand` are its k and its operands' dtype.
-    `rules` are those that found equal values.
-    """
-
-    rows: int
-    cols: int
-    dtype: DType
-    vrows: Expr
-    vcols: Expr
-    fill: float | None = None
-    matmul: tuple[bool, bool] | None = None
-    depth: int = 0
-    operand: DType | None = None
-    term: Term | None = None
-    rules: tuple[str, ...] = ()
-    ramp: tuple[int, int] | None = None
-
-
-@dataclass(frozen=True)
-class Where:
-    """What a class of P is a demand for: a value, its level, the region, and the share of one vector core.
-
-    A share of None is the whole, 0 or 1 a half along that axis.
-    """
-
-    tile: Tile
-    level: Level
-    share: int | None
-    region: int
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and cols that one core holds."""
-        r, c = self.tile.rows, self.tile.cols
-        return (r // 2, c) if self.share == 0 else (r, c // 2) if self.share == 1 else (r, c)
-
-
-@dataclass(eq=False)
-class Node:
-    """A physical e-node: constructor, class, child classes, payload (decoded), region, and the rules that made it."""
-
-    index: int
-    op: str
-    cls: int
-    children: tuple[int, ...]
-    payload: tuple[Any, ...]
-    region: int
-    rules: tuple[str, ...]
-
-
-@dataclass(eq=False)
-class Graph:
-    """A snapshot. `where` tells what a class of P is for; in the tensors `met` the two vector cores would meet.
-
-    `forms` are the rules behind each loop that is another form of one in the source; `theories` those that took part.
-    `grids` are the ways to give the tiles of the grid to the cores; they go with every choice of nodes. `unanswered` are
-    values that no instruction computes, operands first.
-    """
-
-    values: Values
-    nodes: list[Node]
-    classes: dict[int, list[Node]]
-    root: int
-    where: dict[int, Where]
-    rows: int
-    met: frozenset[str] = frozenset()
-    unanswered: list[Term] = field(default_factory=list)
-    grids: tuple[Node, ...] = ()
-    phases: list = field(default_factory=list)
-    seconds: dict[str, float] = field(default_factory=dict)
-    theories: tuple[Theory, ...] = ()
-    forms: dict[int, tuple[str, ...]] = field(default_factory=dict)
-
-    @property
-    def parents(self) -> dict[int, int]:
-        return self.values.parents
-
-    @property
-    def trips(self) -> dict[int, int]:
-        return self.values.trips
-
-    def ancestors(self, region: int) -> list[int]:
-        """The region itself, then the loops around it, then 0."""
-        out = [region]
-        while region:
-            region = self.parents[region]
-            out.append(region)
-        return out
-
-    def total_trips(self, region: int) -> int:
-        """How often an instruction of `region` runs in one block."""
-        n = 1
-        for r in self.ancestors(region):
-            n *= self.trips.get(r, 1)
-        return n
 
 
 class _Reader:

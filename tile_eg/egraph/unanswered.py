@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.ir.values import Term, Values
 
 if TYPE_CHECKING:
-    from tile_eg.egraph.snapshot import Where
+    from tile_eg.egraph.graph import Where
 
 WORDS = {
     "matmul": "a product", "cast": "a cast", "nest": "an element loop", "bcast": "a broadcast", "load": "a load",

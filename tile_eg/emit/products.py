@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tile_eg.egraph.snapshot import Tile as GraphTile
+from tile_eg.egraph.graph import Tile as GraphTile
 from tile_eg.emit.units import flag_of
 from tile_eg.extract import LoopStep, Step
 from tile_eg.ir.index import ONE, ZERO, Expr, both, const, less, maximum, minimum, var

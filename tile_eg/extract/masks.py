@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tile_eg.egraph import Graph, Node
-from tile_eg.egraph.snapshot import Tile
+from tile_eg.egraph.graph import Tile
 from tile_eg.ir.index import BLOCK, ONE, Expr, const, less, variables
 
 SAMPLE = 256  # blocks

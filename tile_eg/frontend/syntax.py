@@ -62,7 +62,7 @@ def parse(text: str, file: str) -> Node:
     except UnexpectedInput as e:
         from tile_eg.frontend.syntax_errors import explain
 
-        raise explain(e, text, file) from None
+        raise explain(e, text, file, parser()) from None
 
 
 def span_of(node: Node, file: str) -> Span:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.syntax import parser
 from tile_eg.ir.kernel import Span
 
 
@@ -179,14 +179,14 @@ CHARACTERS = {
 }
 
 
-def explain(error: UnexpectedInput, text: str, file: str) -> TileError:
+def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileError:
     """A syntax error as a TileError at its place."""
     if isinstance(error, UnexpectedCharacters):
         found = text[error.pos_in_stream or 0]
         message, help = CHARACTERS.get(found, (f"the character `{found}` has no meaning here", ""))
         return TileError(message, Span(file, error.line, error.column, error.line, error.column + 1), help=help)
     assert isinstance(error, UnexpectedToken)
-    known, span = known_faults(), _place(error, text, file)
+    known, span = known_faults(parser), _place(error, text, file)
     fault = next((known[k] for k in _keys(error) if k in known), None)
     if fault is None:
         return TileError(f"`{error.token}` is not expected here", span)
@@ -200,12 +200,12 @@ def _keys(error: UnexpectedToken) -> tuple[Any, ...]:
 
 
 @cache
-def known_faults() -> dict[Any, Fault]:
+def known_faults(parser: Lark) -> dict[Any, Fault]:
     """Every fault by the keys of its texts."""
     out: dict[Any, Fault] = {}
     for fault in FAULTS:
         for text in fault.texts:
-            for key in _keys(_failure(whole_text(text))):
+            for key in _keys(_failure(parser, whole_text(text))):
                 out.setdefault(key, fault)
     return out
 
@@ -215,9 +215,9 @@ def whole_text(text: str) -> str:
     return text.replace("@", HEAD, 1) if text.startswith("@") else text
 
 
-def _failure(text: str) -> UnexpectedToken:
+def _failure(parser: Lark, text: str) -> UnexpectedToken:
     try:
-        parser().parse(text)
+        parser.parse(text)
     except UnexpectedToken as error:
         return error
     raise AssertionError(f"this text has no fault: {text}")

@@ -12,7 +12,7 @@ from tile_eg.report.html import Bar, html_table, paragraphs
 from tile_eg.report.text import duration, share, size, table
 
 if TYPE_CHECKING:
-    from tile_eg.timeline.engine import Timeline
+    from tile_eg.timeline.result import Timeline
 
 
 @dataclass(frozen=True, repr=False)

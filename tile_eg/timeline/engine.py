@@ -10,16 +10,17 @@ the mean of all: a core that is done takes the next block. All together they can
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.program import AIC, AIV, Program
 from tile_eg.ir.tasks import inlined
 from tile_eg.timeline.block import Block, run_block
-from tile_eg.timeline.cores import Handover, Span, StreamError
+from tile_eg.timeline.cores import Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.meetings import joined, phases
+from tile_eg.timeline.result import Timeline
 from tile_eg.timeline.reuse import accesses, handed_over, misses, read_share, sharing, with_reads
 from tile_eg.timeline.works import Pricer, blocks_at_once, started
 
@@ -27,43 +28,6 @@ __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]
 
 HBM_BOUND = 0.9
 FEW_WAVES = 20
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """What the engine found. `cycles` are those between the first and the last instruction of the whole launch.
-
-    `busy` is cycles by (core, pipe) in one block of `block_cycles`; `bytes` is by path ("GM->L1") in the whole launch. `bound` is
-    what bounds the kernel: "HBM", a pipe ("AIC.MTE2"), or "latency" where no pipe is busy half of the time. `spans` are the
-    instructions and `handovers` the flags of one block (not all of them when `extrapolated`).
-    """
-
-    program: str
-    chip: str
-    kernel_type: str
-    blocks: int
-    waves: int
-    cycles: float
-    microseconds: float
-    launch_us: float
-    clock_mhz: float
-    block_cycles: float
-    hbm_cycles: float
-    busy: Mapping[tuple[str, str], float]
-    bytes: Mapping[str, float]
-    bound: str
-    spans: tuple[Span, ...]
-    extrapolated: bool
-    handovers: tuple[Handover, ...] = ()
-
-    @property
-    def core_us(self) -> float:
-        """Microseconds on the cores: without the launch."""
-        return self.microseconds - self.launch_us
-
-    def share(self, core: str, pipe: str) -> float:
-        """How much of the block's time a pipe was busy, 0 to 1."""
-        return self.busy.get((core, pipe), 0.0) / self.block_cycles if self.block_cycles else 0.0
 
 
 def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = True) -> Timeline:

@@ -14,10 +14,11 @@ from tile_eg.chips import Chip
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.timeline.block import Block, run_cores, summed
 from tile_eg.timeline.cores import Core, Record
-from tile_eg.timeline.engine import HBM_BOUND, Timeline, bound_of
+from tile_eg.timeline.engine import HBM_BOUND, bound_of
 from tile_eg.timeline.ran import Row, add_rows
 from tile_eg.timeline.ran_l2 import L2, SYNC_ALL
 from tile_eg.timeline.ran_prices import RanPrices
+from tile_eg.timeline.result import Timeline
 
 LAUNCH = "launch"
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")

@@ -12,7 +12,7 @@ from tile_eg.ir.program import AIC, AIV, Node, Program, SyncAll
 from tile_eg.timeline.cores import Handover, Span
 
 if TYPE_CHECKING:
-    from tile_eg.timeline.engine import Timeline
+    from tile_eg.timeline.result import Timeline
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from tile_eg.chips import Chip
 from tile_eg.ir.program import CrossWait, Program, SyncAll, walk
-from tile_eg.timeline.engine import Timeline, run
+from tile_eg.timeline.engine import run
+from tile_eg.timeline.result import Timeline
 
 
 @dataclass(frozen=True)
