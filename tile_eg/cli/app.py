@@ -265,7 +265,7 @@ def explain(
 
 @app.command()
 def rules(theory: Annotated[list[str] | None, typer.Argument(metavar="[THEORY]...", help="Only these.")] = None) -> None:
-    """Lists the rewrite rules: name, law, line of maths, bound.
+    """Lists the rewrite rules: name, law, line of maths, bound."""
     from tile_eg.report.inventory import rules_text
 
     show(rules_text(theory or []))
