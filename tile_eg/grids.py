@@ -24,7 +24,7 @@ def _allowed(schedule: Schedule) -> bool:
 
 ORDERS = {"none": 0, "quick": 3, "full": None}
 """In how many orders a persistent kernel's tiles are tried, by the effort; None: in all that there are."""
-RIVALS, STRAIGHT, NEAR, OTHERS = 2, 3, 1.15, 1.5
+RIVALS, STRAIGHT, NEAR, OTHERS = 2, 4, 1.15, 1.5
 """Of so many schedules (of more, where they have no loops: such a block overlaps with the next tile's alone), those that take at
 most so many times as long as the best are tried as persistent kernels; also of those whose blocks take another number of cores,
 where their best takes at most so many times as long as the best of all."""
