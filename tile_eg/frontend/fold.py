@@ -15,7 +15,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import Span
-from tile_eg.ir.values import WRITES, Term
+from tile_eg.ir.values import WRITES, Term, made_of
 
 IDENTITY = {"add": 0.0, "max": -inf, "min": inf, "mul": 1.0}
 STRICT = ("reduce", "matmul", *WRITES, "loop")
@@ -146,19 +146,5 @@ def settled(scope: Varying, args: dict[str, Term], inits: dict[str, Term], later
     kept = {n: inits[n] for n, a in args.items() if later[n] is a}
     known: dict[Term, bool] = {}
     same = {n: t for n, t in later.items() if not depends(t, scope, known)}
-    read = _below(tuple(later.values()))
+    read = made_of(tuple(later.values()))
     return kept or {n: t for n, t in same.items() if args[n] not in read}
-
-
-def _below(t: Any) -> set[Term]:
-    """Every term that these are made of."""
-    seen: set[Term] = set()
-    todo = [t]
-    while todo:
-        t = todo.pop()
-        if isinstance(t, tuple):
-            todo += t
-        elif isinstance(t, Term) and t not in seen:
-            seen.add(t)
-            todo += t.args
-    return seen

@@ -154,10 +154,10 @@ def reachable(values: Values) -> list[Term]:
     return list(seen)
 
 
-def loops_in(terms: tuple[Term, ...]) -> set[int]:
-    """The ids of the loops that terms are made of."""
+def made_of(terms: object) -> set[Term]:
+    """Every term in a term, or in a tuple of terms and of other things, and all that these are made of."""
     seen: set[Term] = set()
-    todo: list[object] = list(terms)
+    todo = [terms]
     while todo:
         t = todo.pop()
         if isinstance(t, tuple):
@@ -165,4 +165,9 @@ def loops_in(terms: tuple[Term, ...]) -> set[int]:
         elif isinstance(t, Term) and t not in seen:
             seen.add(t)
             todo += t.args
-    return {t.args[0] for t in seen if t.op == "loop"}
+    return seen
+
+
+def loops_in(terms: tuple[Term, ...]) -> set[int]:
+    """The ids of the loops that terms are made of."""
+    return {t.args[0] for t in made_of(terms) if t.op == "loop"}
