@@ -34,17 +34,14 @@ ROOMS: dict[str, set[str]] = {
     "laboratory": GROUND | {
         "frontend", "rules", "search", "cost_models", "timeline", "extract", "egraph", "emit", "report", "compiler",
     },
-    "search": GROUND - {"chips"} | {"rules", "egraph"},
     "planned": GROUND | {"timeline", "simulator", "extract", "emit", "report"},
-    "lowered": GROUND | {"planned", "frontend", "sizing", "search", "cost_models", "extract", "egraph", "report"},
-    "grids": GROUND | {"lowered", "planned", "cost_models", "timeline", "extract", "emit"},
-    "phases": GROUND | {"grids", "lowered", "planned", "frontend", "cost_models", "timeline", "extract", "egraph", "emit"},
-    "kernel_cache": GROUND | {"disk_cache", "search", "planned", "lowered", "cost_models", "extract", "report"},
-    "compiler": GROUND | {"phases", "grids", "lowered", "planned", "sizing",
-        "rules", "search", "frontend", "egraph", "timeline", "simulator", "cost_models", "extract", "emit", "report",
+    "search": GROUND | {
+        "rules", "egraph", "timeline", "cost_models", "extract", "emit", "sizing", "report", "planned", "frontend",
     },
+    "kernel_cache": GROUND | {"disk_cache", "search", "planned", "cost_models", "extract", "report"},
+    "compiler": GROUND | {"search", "planned", "frontend", "cost_models"},
     "explore": GROUND | {
-        "phases", "frontend", "rules", "search", "compiler", "egraph", "timeline", "cost_models", "extract", "report",
+        "frontend", "rules", "search", "compiler", "egraph", "timeline", "cost_models", "extract", "report",
     },
     "switches": GROUND,
     "jit": GROUND | {

@@ -34,7 +34,7 @@ from tile_eg.search import SearchOptions
 if TYPE_CHECKING:
     import numpy as np
 
-    from tile_eg.lowered import Lowered
+    from tile_eg.search.result import Lowered
 
 KIND, MOST = "compiled", 2000
 """How the names of entries begin, and how many stay."""

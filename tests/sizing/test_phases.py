@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import tile_eg
-from tests.sizing.test_choose import CHIP, left_open
+from tests.search.test_open_sizes import CHIP, left_open
 from tile_eg.compiler import lower
 from tile_eg.egraph.parts import COUNTS
 from tile_eg.frontend.ssa import to_values

@@ -265,10 +265,11 @@ def explain(
 
 @app.command()
 def rules(theory: Annotated[list[str] | None, typer.Argument(metavar="[THEORY]...", help="Only these.")] = None) -> None:
-    """Lists the rewrite rules: name, law, line of maths, bound."""
+    """Lists the rewrite rules, and the moves of the search: name, law, line of maths, bound."""
     from tile_eg.report.inventory import rules_text
+    from tile_eg.search.moves import MOVES
 
-    show(rules_text(theory or []))
+    show(rules_text(theory or [], [(m.name, m.law, m.line) for m in MOVES.values()]))
 
 
 @app.command()

@@ -13,7 +13,7 @@ from tile_eg.extract.grid import with_grid
 from tile_eg.extract.makespan import MEETING
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
-from tile_eg.phases import parted, stripped
+from tile_eg.search import packed_operand, split_k
 
 
 class Otherwise:
@@ -51,13 +51,12 @@ class Otherwise:
 
     def _in_phases(self, grid: Node) -> tuple[Candidate | None, str]:
         """The kernel in two phases, sums in parts or an operand in strips: they are searched, where that was not done yet."""
-        candidates = self.lowered.candidates
-        known = (c for c in candidates if (p := c.schedule.parts) and (p.op, p.payload) == (grid.op, grid.payload))
+        known = (c for c in self.lowered.candidates if (p := c.schedule.parts) and (p.op, p.payload) == (grid.op, grid.payload))
         if found := next(known, None):
             return found, ""
-        find = stripped if grid.op == "Strips" else parted
-        tried, failed = find(grid, self.lowered, self.rank)
-        return (tried[0], "") if tried else (None, "; ".join(str(error) for _, error in failed))
+        move = packed_operand if grid.op == "Strips" else split_k
+        made = move.made_of(grid, self.lowered.form)
+        return (made.candidates[0], "") if made.candidates else (None, "; ".join(str(error) for _, error in made.dropped))
 
     def _under(self, schedule: Schedule, grid: Node | None) -> tuple[Candidate | None, str]:
         chosen = self.chosen.schedule

@@ -18,6 +18,8 @@ from tile_eg.report.decisions import difference, distinct_subject, grid_option, 
 from tile_eg.report.text import duration, indent, times
 from tile_eg.rules import registry
 from tile_eg.search import nearest_rule
+from tile_eg.search.moves import MOVES
+from tile_eg.search.queue import Tried
 
 FORMS = {
     "ring=3": "the depth of a loop's rings; also stages=3, and k.ring=3 for one loop",
@@ -27,6 +29,7 @@ FORMS = {
     "grid=24,3,0": "blocks, tiles in a band, direction; or grid=blocks, grid=strips,B",
     "grid=parts,4": "sums in so many parts; also grid=added,4",
     "q in L1=reloaded": "anything in the table of decisions",
+    "row-panels=4": "a move of the search, any name of `tile-eg rules moves`; also without =",
 }
 
 
@@ -140,6 +143,33 @@ def _on_grid(otherwise: Otherwise, title: str, grid: Node) -> Verdict:
     return Verdict(title, _costs(otherwise, candidate) if candidate else f"refused: {why}")
 
 
+def _move(otherwise: Otherwise, name: str, what: str | None) -> list[Verdict]:
+    """What became of the offers of a move; one that was dropped is made now."""
+    if name not in otherwise.lowered.search.moves:
+        return [Verdict(name, "it was left out of this search")]
+    offered = [t for t in otherwise.lowered.tried if t.offer.move.name == name]
+    if not offered:
+        return [Verdict(name, f"not offered for this kernel: {MOVES[name].says}")]
+    asked = [t for t in offered if what in (None, t.offer.what)]
+    if not asked:
+        return [Verdict(f"{name}: {what}", "not offered; there is " + ", ".join(dict.fromkeys(t.offer.what for t in offered)))]
+    return [Verdict(f"{name}: {t.offer.what}", _tried(otherwise, t)) for t in asked]
+
+
+def _tried(otherwise: Otherwise, tried: Tried) -> str:
+    """Why an offer was dropped, if it was, and what comes of it."""
+    dropped = "" if tried.made else f"not made: {tried.why} (at least {duration(tried.offer.bound * 1e-6)}); made now:\n"
+    try:
+        made = tried.offer.make()
+    except TileError as error:
+        return f"{dropped}refused: {error.message}"
+    found = made.form.candidates if made.form else made.candidates
+    if found:
+        return dropped + _costs(otherwise, found[0])
+    reasons = dict.fromkeys(str(error) for _, error in made.dropped)
+    return dropped + ("refused: " + "; ".join(reasons) if reasons else "there is nothing to it here")
+
+
 def _named(otherwise: Otherwise, about: str, wanted: str) -> list[Verdict]:
     """A decision as the table of decisions calls it."""
     schedule, graph = otherwise.chosen.schedule, otherwise.graph
@@ -153,11 +183,13 @@ def _named(otherwise: Otherwise, about: str, wanted: str) -> list[Verdict]:
     return [_verdict(otherwise, f"{about}: {wanted}", members, _offered(offered[about], graph))]
 
 
+_MOVE = "|".join(map(re.escape, sorted(MOVES, key=len, reverse=True)))
 _QUESTIONS: tuple[tuple[str, Callable[..., list[Verdict]]], ...] = (
     (r"(?:(\w+)\.)?(stages|ring|skew) *= *(\d+)", _setting),
     (r"L0[ =]+(\d+) *[,x] *(\d+) *[,x] *(\d+)", _steps),
     (r"rule *= *([\w-]+)", _rule),
     (r"grid *= *([\w,]+)", _grid),
+    (rf"({_MOVE})(?: *= *(.+))?", _move),
     (r"(.+?) *= *(.+)", _named),
 )
 

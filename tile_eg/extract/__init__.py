@@ -12,13 +12,12 @@ from tile_eg.cost_models import search_model
 from tile_eg.egraph import Graph
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.extract.base import Extraction, Extractor, Overflow, Refused
-from tile_eg.extract.failure import TooLarge
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import LoopStep, Schedule, Step, Storage
 
 __all__ = [
-    "EXTRACTORS", "Extraction", "Extractor", "LoopStep", "Overflow", "Refused", "Schedule", "Step", "Storage", "TooLarge",
-    "extract", "make_extractor",
+    "EXTRACTORS", "Extraction", "Extractor", "LoopStep", "Overflow", "Refused", "Schedule", "Step", "Storage", "extract",
+    "found_schedules", "make_extractor",
 ]  # fmt: skip
 
 EXTRACTORS = {
@@ -45,14 +44,30 @@ def extract(
 
     Where the extractor finds nothing and another may, that one takes over: see `FALLBACK`.
     """
-    from tile_eg.extract.failure import no_schedule
+    found = found_schedules(graph, chip, k=k, model=model, extractor=extractor, settings=settings)
+    if found.problem:
+        raise found.problem
+    return found
 
+
+def found_schedules(
+    graph: Graph,
+    chip: Chip,
+    *,
+    k: int = 3,
+    model: str = "analytic",
+    extractor: str = "exact",
+    settings: Mapping[str, Any] = NOTHING,
+) -> Extraction:
+    """As `extract`; where the kernel has no legal schedule, `problem` of what is returned says why."""
     pricer = Pricer(graph, chip, search_model(model, chip))
     found = _found(extractor, settings, graph, chip, pricer, k)
     while not found.schedules and found.extractor in FALLBACK and (found.gave_up or found.extractor != "exact"):
         found = _found(FALLBACK[found.extractor], {}, graph, chip, pricer, k)
     if not found.schedules:
-        raise no_schedule(graph, chip, pricer, found)
+        from tile_eg.extract.failure import no_schedule
+
+        found.problem, found.full = no_schedule(graph, chip, pricer, found)
     return found
 
 

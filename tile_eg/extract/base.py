@@ -8,8 +8,10 @@ from typing import Protocol
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
+from tile_eg.errors import TileError
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
+from tile_eg.ir.types import Level
 from tile_eg.ops.physical import DECISIONS
 
 
@@ -39,13 +41,18 @@ class Overflow:
 
 @dataclass
 class Extraction:
-    """The best schedules, cheapest first, with different decisions; `refused` keeps (cost, reason)."""
+    """The best schedules, cheapest first, with different decisions; `refused` keeps (cost, reason).
+
+    Where there are none, `problem` tells why, and `full` which memory is too small if that is the reason.
+    """
 
     schedules: list[Schedule]
     refused: list[tuple[float, Refused]] = field(default_factory=list)
     extractor: str = ""
     solves: int = 0
     gave_up: bool = False  # out of time, or of patience with choices that turned out illegal, before all were tried
+    problem: TileError | None = None
+    full: Level | None = None
 
     @property
     def best(self) -> Schedule:

@@ -23,14 +23,8 @@ ROLE = {
 WORK = 5.0  # of a solve
 
 
-class TooLarge(TileError):
-    """The tiles of a kernel do not fit `level` together."""
-
-    level = Level.UB
-
-
-def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> TileError:
-    """The error for a graph without a legal schedule: what overflows in the one that would be best if memories were larger."""
+def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> tuple[TileError, Level | None]:
+    """The error for a graph without a legal schedule, and the memory that is too small for the one that would be best."""
     first = _without_bounds(graph, chip, pricer)
     overflows = [first] if first else [r.overflow for _, r in found.refused if r.overflow]
     if overflows:
@@ -38,10 +32,10 @@ def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> 
         given = tuple(_given_depths(graph))
         error.notes += given
         error.help += ", or give fewer stages" if given else ""
-        return error
+        return error, Level(overflows[0].level)
     reasons = sorted({str(r) for _, r in found.refused})
     why = "; ".join(reasons[:3]) or "this is a limit of the rules; please report it"
-    return TileError("no legal schedule was found", help=why, notes=tuple(_given_depths(graph)))
+    return TileError("no legal schedule was found", help=why, notes=tuple(_given_depths(graph))), None
 
 
 def _given_depths(graph: Graph) -> Iterator[tuple[str, None]]:
@@ -83,14 +77,12 @@ def _too_large(over: Overflow, chip: Chip) -> TileError:
         notes += ((f"and {len(storages) - len(large)} small ones: {small:,} bytes", None),)
     largest = storages[0]
     what = ROLE[Level(over.level)]
-    error = TooLarge(
+    return TileError(
         f"the tiles need {over.bytes:,} bytes of {over.level} at once; {chip.name} has {over.capacity:,} for {what}",
         next((s.span for s in storages if s.span), None),
         help=_advice(over, largest),
         notes=notes,
     )
-    error.level = Level(over.level)
-    return error
 
 
 def _size(s: Storage) -> str:

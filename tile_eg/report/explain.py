@@ -18,7 +18,7 @@ from tile_eg.report.schedule_tree import schedule_text
 from tile_eg.report.text import duration, indent, table
 
 if TYPE_CHECKING:
-    from tile_eg.sizing.choose import Trial
+    from tile_eg.sizing.candidates import Trial
 
 
 NOTICEABLY = 0.9995
@@ -31,7 +31,7 @@ class Explanation(Printed):
     `timings` are seconds by stage, `total` those from the first to the last. `trials` are the block sizes that were tried where
     the author left them open. `runners` are the runners-up by the class of the decision (None: they were not looked for), and
     `profile` is what each rule cost, where that was wanted. `models` says who guided the search and who ranked, where
-    a user asked for a cost model.
+    a user asked for a cost model. `moves` are rows of those that were made, and of those that were not with the reason.
     """
 
     signature: str
@@ -46,6 +46,7 @@ class Explanation(Printed):
     runners: Mapping[int, Runner] | None = None
     profile: Sequence[RuleProfile] = ()
     models: str = ""
+    moves: Sequence[tuple[str, str, str]] = ()
 
     def __str__(self) -> str:
         schedule, best = self.ranked[0]
@@ -55,6 +56,7 @@ class Explanation(Printed):
             "schedule": schedule_text(schedule),
             "decisions": "\n".join(filter(None, [decisions_text(schedule, self.runners, best), self._faster(best)])),
             "alternatives": self._alternatives(),
+            "moves": self._moves(),
             "refused": self._refused(),
             "search": self._search(),
         }
@@ -83,6 +85,9 @@ class Explanation(Printed):
         best = self.ranked[0][0]
         others = [f"{_cost(s, us)}\n{indent(difference(s, best))}" for s, us in self.ranked[1:]]
         return "\n".join([f"{_cost(*self.ranked[0])}: chosen", *others])
+
+    def _moves(self) -> str:
+        return table(self.moves, ("move", "of", "gives")) if self.moves else ""
 
     def _refused(self) -> str:
         illegal = [f"{cost:.0f} cycles: {r.kind}: {r.what}" for cost, r in self.extraction.refused]

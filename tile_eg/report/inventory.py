@@ -11,17 +11,22 @@ from tile_eg.ir.types import Level
 from tile_eg.report.text import indent, size, table
 from tile_eg.rules import LAWS, Rule, Theory, theories
 
+MOVES = "moves"
 
-def rules_text(wanted: Sequence[str] = ()) -> str:
-    """The count of rules by theory and law; then every rule's name, law, line of maths and bound, theory by theory.
 
-    `wanted` names the theories to list; none lists all. TileError for a name that none has.
+def rules_text(wanted: Sequence[str] = (), moves: Sequence[tuple[str, str, str]] = ()) -> str:
+    """The count of rules by theory and law; then every rule's name, law, line of maths and bound, theory by theory; and the moves
+    of the search (name, law, line of maths) in the same way.
+
+    `wanted` names the theories to list, or "moves"; none lists all. TileError for a name that none has.
     """
-    known = [t.name for t in theories()]
+    known = [*(t.name for t in theories()), MOVES]
     for name in wanted:
         if name not in known:
             raise TileError(f"there is no theory '{name}'", help="the theories: " + ", ".join(known))
     listed = [_theory(t) for t in theories() if not wanted or t.name in wanted]
+    if moves and (not wanted or MOVES in wanted):
+        listed.append(f"{MOVES}\n{indent(table(moves))}")
     return "\n\n".join([_counts(), *filter(None, listed)])
 
 

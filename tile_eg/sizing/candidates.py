@@ -38,6 +38,19 @@ class Candidate:
         return max(1.0, self.excess), self.estimate.cycles, sum(self.estimate.bytes.values()), self.sizes
 
 
+@dataclass(frozen=True)
+class Trial:
+    """Block sizes that were tried: microseconds by the quick estimate, and of the best candidate; None where there is none."""
+
+    sizes: Mapping[str, int]
+    estimated: float
+    predicted: float | None
+    problem: str = ""
+
+    def __str__(self) -> str:
+        return sizes_text(self.sizes)
+
+
 class Climb:
     """Evaluates sizes, each once; a size at which the kernel cannot be built is left out."""
 
@@ -91,6 +104,10 @@ class Climb:
 
 def named(names: Sequence[str], sizes: Sizes) -> Mapping[str, int]:
     return dict(zip(names, sizes, strict=True))
+
+
+def sizes_text(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={n}" for name, n in sizes.items())
 
 
 def _coarse(ladder: Sizes, at: Sizes) -> Iterator[Sizes]:

@@ -13,7 +13,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.rules import INEXACT, registry
 from tile_eg.search import EFFORTS, search_options
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SIGMOID = """
 kernel gate[M=32, N=64](A: f32[M, N]) -> C: f32[M, N] {
   grid bx = 1

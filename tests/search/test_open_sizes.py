@@ -13,9 +13,8 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.open_kernel import OpenKernel
-from tile_eg.search import search_options
+from tile_eg.search import compile, search_options
 from tile_eg.sizing.candidates import Climb, shortlist
-from tile_eg.sizing.choose import Stages, choose
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHIP = load_chip("910B2")
@@ -25,10 +24,6 @@ def left_open(name: str, *names: str, **sizes: int) -> OpenKernel:
     kernel = load_text((EXAMPLES / f"{name}.tile").read_text()).instantiate({**sizes, **dict.fromkeys(names, "auto")})
     assert isinstance(kernel, OpenKernel)
     return kernel
-
-
-def same(made):
-    return made
 
 
 def found(kernel: OpenKernel):
@@ -76,30 +71,30 @@ def test_what_is_compiled_differs_in_its_estimate_and_fits():
 
 
 def test_the_fastest_trial_is_taken():
-    kernel = left_open("vector_add", "BM", "BN", M=64, N=64)
-    chosen = choose(kernel, CHIP, 3, to_values, Stages(same, same, lambda k: float(k.grid[0][1] * 64 + k.grid[1][1])))
-    times = [t.predicted for t in chosen.trials]
-    assert len(times) == 3 and times == sorted(times) and chosen.made == kernel.build(chosen.trials[0].sizes)
+    low = lower(left_open("softmax", "BM", M=256))
+    times = [t.predicted for t in low.trials]
+    assert times == sorted(times) and times[0] == low.candidates[0].microseconds
+    assert low.kernel == left_open("softmax", "BM", M=256).build(low.trials[0].sizes)
 
 
-def test_only_what_is_nearly_the_fastest_is_finished():
-    finished = []
-    kernel = left_open("vector_add", "BM", "BN", M=64, N=64)
-    stages = Stages(same, lambda k: finished.append(k) or k, lambda k: float(k.grid[0][1] + k.grid[1][1]))
-    chosen = choose(kernel, CHIP, 4, to_values, stages)
-    assert finished[0] == chosen.made and len(finished) < len(chosen.trials)
+def test_every_trial_had_the_same_moves():
+    """A trial's time is that of its best candidate, persistent grids too, unless a bound says that they cannot win."""
+    low = lower(left_open("gemm", "BM", "BN", M=1024, N=1024, K=512))
+    waiting = [t for t in low.tried if not t.made and t.offer.move.name == "persistent-grid"]
+    assert all(t.offer.bound >= low.candidates[0].microseconds or "budget" in t.why for t in waiting)
+    assert len(low.trials) > 1
 
 
-def test_sizes_that_cannot_be_compiled_are_told_and_passed_over():
-    def make(kernel):
-        if kernel.grid[0][1] == first.grid[0][1]:
-            raise TileError("too large")
-        return kernel
+def test_sizes_that_cannot_be_compiled_are_told_and_passed_over(monkeypatch):
+    kernel, usual = left_open("softmax", "BM", M=4096, N=512), compile.searched
 
-    kernel = left_open("softmax", "BM", M=4096, N=512)
-    first = kernel.build({"BM": shortlist(found(kernel), 1)[0].sizes[0]})
-    chosen = choose(kernel, CHIP, 3, to_values, Stages(make, same, lambda _: 1.0))
-    assert chosen.trials[0].predicted == 1.0 and chosen.trials[-1].problem == "too large"
+    def fails_first(*given):
+        monkeypatch.setattr(compile, "searched", usual)
+        raise TileError("too large")
+
+    monkeypatch.setattr(compile, "searched", fails_first)
+    trials = lower(kernel).trials
+    assert trials[0].predicted and trials[-1].problem == "too large"
 
 
 def test_where_nothing_fits_the_nearest_sizes_are_named():
@@ -120,15 +115,12 @@ def test_no_effort_compiles_the_sizes_that_look_best():
     assert len(lower(left_open("softmax", "BM"), search=search_options(effort="none")).trials) == 1
 
 
-def test_what_cannot_be_finished_stays_as_it_is():
-    def finish(kernel):
-        raise TileError("too large")
-
-    kernel = left_open("vector_add", "BM", "BN", M=64, N=64)
-    chosen = choose(kernel, CHIP, 2, to_values, Stages(same, finish, lambda _: 1.0))
-    assert chosen.made == kernel.build(chosen.trials[0].sizes)
+def test_more_effort_tries_more_sizes():
+    quick, full = (lower(left_open("softmax", "BM", M=256), search=search_options(effort=e)) for e in ("quick", "full"))
+    assert len(full.trials) > len(quick.trials)
+    assert full.candidates[0].microseconds <= quick.candidates[0].microseconds
 
 
-def test_full_effort_searches_only_the_best_sizes_fully():
-    lowered = lower(left_open("softmax", "BM", M=256), search=search_options(effort="full"))
-    assert lowered.search.effort == "full" and len(lowered.trials) > 1
+def test_sizes_are_not_looked_for_where_that_is_left_out():
+    with pytest.raises(TileError, match="open-sizes"):
+        lower(left_open("softmax", "BM"), search=search_options(without=["open-sizes"]))

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
-from tile_eg.rules import Theory, registry, selected
+from tile_eg.rules import INEXACT, Theory, registry, selected
+from tile_eg.search.moves import MOVES
 
 if TYPE_CHECKING:
     from tile_eg.egraph import Budget
@@ -17,22 +18,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Effort:
-    """How many schedules are planned and ranked, by which extractor they are found, and with which settings of it.
-
-    `sizes` is how many choices of open block sizes are compiled.
-    """
+    """How many schedules of an e-graph are planned and ranked, which extractor finds them, and with which settings."""
 
     schedules: int
     extractor: str
     settings: tuple[tuple[str, Any], ...] = ()
-    sizes: int = 4
 
 
-EFFORTS = {
-    "none": Effort(1, "greedy", sizes=1),
-    "quick": Effort(4, "exact"),
-    "full": Effort(12, "exact", (("work", 10.0), ("total", 15.0), ("refusals", 200)), sizes=12),
-}
+EFFORTS = {"none": Effort(1, "greedy"), "quick": Effort(4, "exact"), "full": Effort(4, "exact")}
+"""Where a search begins. `full` does what `quick` does first, so it is never slower, and goes on: `moves` says with what."""
+MORE = Effort(12, "exact", (("work", 10.0), ("total", 15.0), ("refusals", 200)))
+"""The further schedules of `full`."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +36,7 @@ class SearchOptions:
     """How one kernel's schedules are searched. `search_options` makes them from what a user writes, and checks it.
 
     `exact_math` keeps the rules that hold bit for bit, and those that choose an instruction. `rules` are theories beside the
-    project's own, `without` names of rules that are left out. `fuel` is how many rows a phase may add to the e-graph.
+    project's own, `without` names of rules and moves that are left out. `fuel` is how many rows a phase may add to the e-graph.
     `k` is how many schedules are kept and ranked, `extractor` who finds them; None: what the effort says. `cost_model` prices
     what is searched and ranks what was found, as far as it can do either.
     """
@@ -70,9 +66,15 @@ class SearchOptions:
         return self.k or EFFORTS[self.effort].schedules
 
     @property
-    def sizes(self) -> int:
-        """How many choices of open block sizes are compiled."""
-        return EFFORTS[self.effort].sizes
+    def level(self) -> int:
+        """The effort as a number: what each adds to the one before."""
+        return list(EFFORTS).index(self.effort)
+
+    @property
+    def moves(self) -> frozenset[str]:
+        """The names of the moves that take part."""
+        inexact = {m.name for m in MOVES.values() if self.exact_math and m.law in INEXACT}
+        return frozenset(MOVES.keys() - self.without - inexact)
 
     @property
     def found_by(self) -> tuple[str, dict[str, Any]]:
@@ -115,9 +117,9 @@ def search_options(
     theories = _theories(rules)
     left_out = frozenset(without)
     known = registry((*selected(), *theories)) if left_out else {}
-    for rule in sorted(left_out):
+    for rule in sorted(left_out - MOVES.keys()):
         if rule not in known:
-            raise TileError(f"there is no rule '{rule}' to leave out", help=nearest_rule(rule, known))
+            raise TileError(f"there is no rule '{rule}' to leave out", help=nearest_rule(rule, (*known, *MOVES)))
         if known[rule].ruleset == "facts":
             raise TileError(f"'{rule}' is a fact that other rules rest on; it cannot be left out", help="tile-eg rules lists all")
     return SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor, cost_model)

@@ -9,13 +9,13 @@ import pytest
 
 from tile_eg.chips import load_chip
 from tile_eg.compiler import Lowered, lower, meaning
+from tile_eg.cost_models import rank_model
 from tile_eg.errors import TileError
-from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.search import search_options
-from tile_eg.sizing.estimate import estimate
-from tile_eg.sizing.parted import crowded, parted
+from tile_eg.search.form import Form, Setting, searched, values_of
+from tile_eg.search.smaller_tiles import in_smaller_tiles, offers
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 CHIP = load_chip("910B2")
@@ -25,6 +25,13 @@ def kernel(name: str, **sizes: int) -> Kernel:
     made = load_text((EXAMPLES / f"{name}.tile").read_text()).instantiate(sizes)
     assert isinstance(made, Kernel)
     return made
+
+
+def form(name: str, **sizes: int) -> Form:
+    """The kernel as it is written, searched."""
+    setting = Setting(CHIP, search_options(), rank_model("timeline", CHIP))
+    held = kernel(name, **sizes)
+    return searched(held, values_of(held, setting), setting)
 
 
 def loops(made: Lowered) -> set[str]:
@@ -48,7 +55,7 @@ def test_the_schedule_says_what_was_parted(rows: int, cols: int, said: str) -> N
 
 
 def test_forms_fit_and_the_fastest_comes_first() -> None:
-    found = [estimate(f, CHIP) for f in parted(to_values(kernel("rms_norm", M=4096, N=4096, BM=32)), CHIP)]
+    found = [f.estimate for f in in_smaller_tiles(form("rms_norm", M=4096, N=4096, BM=32))]
     assert found and all(e.excess(CHIP) <= 1 for e in found)
     assert [e.cycles for e in found] == sorted(e.cycles for e in found)
 
@@ -76,13 +83,13 @@ def test_many_rows_cost_no_more_than_a_few() -> None:
 
 
 def test_tiles_that_fill_ub_are_parted_where_that_is_faster() -> None:
-    full, roomy = (to_values(kernel("rms_norm", M=32768, N=4096, BM=rows)) for rows in (8, 4))
-    assert crowded(full, CHIP) is not None
-    assert crowded(roomy, CHIP) is None
+    full, roomy = (form("rms_norm", M=32768, N=4096, BM=rows) for rows in (8, 4))
+    assert [o for o in offers(full) if o.bound < full.microseconds]
+    assert not list(offers(roomy))
 
 
 def test_tiles_of_a_loop_are_parted_too() -> None:
-    assert crowded(to_values(kernel("online_softmax", M=4096, N=32768, BM=64, BN=512)), CHIP) is not None
+    assert list(offers(form("online_softmax", M=4096, N=32768, BM=64, BN=512)))
 
 
 @pytest.mark.slow
@@ -99,3 +106,18 @@ def test_sums_keep_their_order_in_exact_math() -> None:
 
 def test_rows_may_be_parted_in_exact_math() -> None:
     assert loops(lower(kernel("rms_norm", M=64, N=4096, BM=32), search=search_options(exact_math=True))) == {"panel"}
+
+
+@pytest.mark.parametrize(("name", "sizes", "move"), [
+    ("rms_norm", {"M": 64, "N": 4096, "BM": 32}, "row-panels"),
+    ("softmax", {"M": 6, "N": 65536, "BM": 1}, "column-tiles-of-sums"),
+])  # fmt: skip
+def test_tiles_that_fit_no_other_way_are_refused_without_the_move(name: str, sizes: dict[str, int], move: str) -> None:
+    assert any(t.offer.move.name == move and t.made for t in lower(kernel(name, **sizes)).tried)
+    with pytest.raises(TileError, match="bytes of UB at once"):
+        lower(kernel(name, **sizes), search=search_options(without=["row-panels", "column-tiles", "column-tiles-of-sums"]))
+
+
+def test_a_kernel_that_does_not_fit_is_never_slower_for_more_forms() -> None:
+    quick, full = (lower(kernel("rms_norm", M=64, N=4096, BM=32), search=search_options(effort=e)) for e in ("quick", "full"))
+    assert full.candidates[0].microseconds <= quick.candidates[0].microseconds

@@ -13,14 +13,13 @@ from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
 from tile_eg.chips import load_chip
 from tile_eg.compiler import Candidate, Lowered, lower, meaning
-from tile_eg.cost_models import rank_model
 from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
 from tile_eg.ir.index import ZERO
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Instr, SyncAll, walk
-from tile_eg.phases import stripped
 from tile_eg.search import search_options
+from tile_eg.search.packed_operand import made_of
 
 ADDED = """
 kernel added[M=1024, N=768, K=250, BM=32, BN=64, BK=64](A: f16[M, K], B: f16[K, N], D: f16[M, N]) -> E: f16[M, N] {
@@ -43,7 +42,7 @@ def in_strips(k: Kernel) -> Candidate:
     """The kernel with its operand copied, whether that is faster or not."""
     low = lower(k)
     node = next(g for g in low.extraction.best.graph.grids if g.op == "Strips")
-    return stripped(node, low, rank_model("timeline", low.chip))[0][0]
+    return made_of(node, low.form).candidates[0]
 
 
 @lru_cache

@@ -1,0 +1,113 @@
+"""The queue: which offer is taken up first, which are dropped, and what a larger effort goes on with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from tile_eg.errors import TileError
+from tile_eg.search.form import Form, Setting
+from tile_eg.search.moves import FIRST, REFINING, SEARCHING, Move
+from tile_eg.search.queue import Made, Offer, Queue
+
+USUAL = (0, 2, 9)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """In the place of a candidate: the queue asks for its time only."""
+
+    microseconds: float
+    launchable: bool = True
+
+
+@dataclass
+class Search:
+    """A queue over a form that takes 10 us, and the names of the offers in the order in which they were made."""
+
+    made: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        setting: Any = Setting(None, None, None)  # type: ignore[arg-type]
+        self.form = Form(setting, None, None, None)  # type: ignore[arg-type]
+        self.queue = Queue(setting, lambda form, candidate: (), (TileError,))
+        self.form.candidates = (Timed(10.0),)  # type: ignore[assignment]
+        self.queue.add(self.form)
+
+    def offer(self, name: str, bound: float, gives: float = 10.0, tries: tuple[int, int, int] = USUAL, when: int = FIRST) -> None:
+        def make() -> Made:
+            self.made.append(name)
+            if gives < 0:
+                raise TileError("cannot be")
+            return Made((Timed(gives),))  # type: ignore[arg-type]
+
+        self.queue.put([Offer(Move("move", "equal", when, tries, ""), name, bound, make, self.form)])
+
+
+def test_the_best_bound_comes_first() -> None:
+    search = Search()
+    for bound in (7, 5, 6):
+        search.offer(f"{bound}", bound, tries=(0, 9, 9))
+    search.queue.run(1)
+    assert search.made == ["5", "6", "7"]
+
+
+def test_what_needs_a_search_of_its_own_waits_for_what_does_not() -> None:
+    search = Search()
+    for when in (SEARCHING, REFINING, FIRST):
+        search.offer(f"{when}", when, when=when, tries=(0, 9, 9))
+    search.queue.run(1)
+    assert search.made == [f"{FIRST}", f"{REFINING}", f"{SEARCHING}"]
+
+
+def test_an_offer_that_cannot_win_is_not_made() -> None:
+    search = Search()
+    search.offer("wins", 2, gives=4)
+    search.offer("cannot", 5)
+    search.queue.run(1)
+    assert search.made == ["wins"]
+    assert "bound" in next(t.why for t in search.queue.close() if not t.made)
+
+
+@pytest.mark.parametrize(("effort", "made"), [(0, 0), (1, 2), (2, 3)])
+def test_an_effort_makes_as_many_as_it_says(effort: int, made: int) -> None:
+    search = Search()
+    for n in range(3):
+        search.offer(str(n), n)
+    search.queue.run(effort)
+    assert len(search.made) == made
+
+
+def test_a_larger_effort_goes_on_where_the_smaller_one_ended() -> None:
+    search = Search()
+    for n in range(4):
+        search.offer(str(n), n)
+    search.queue.run(1)
+    search.queue.run(2)
+    assert search.made == ["0", "1", "2", "3"]
+
+
+def test_what_is_found_is_the_best() -> None:
+    search = Search()
+    search.offer("slower", 1, gives=12)
+    search.offer("faster", 2, gives=8)
+    search.queue.run(1)
+    assert search.queue.best == 8 and [c.microseconds for c in search.form.candidates] == [8, 10, 12]
+
+
+def test_an_offer_that_fails_is_told_and_the_search_goes_on() -> None:
+    search = Search()
+    search.offer("fails", 1, gives=-1)
+    search.offer("works", 2, gives=9)
+    search.queue.run(1)
+    told = search.queue.close()
+    assert [t.why for t in told] == ["cannot be", ""] and search.queue.best == 9
+
+
+def test_what_the_budget_left_is_told() -> None:
+    search = Search()
+    search.offer("left", 1, tries=(0, 0, 1))
+    search.queue.run(1)
+    assert ["budget" in t.why for t in search.queue.close()] == [True]

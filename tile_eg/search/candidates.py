@@ -1,0 +1,106 @@
+"""Candidates: schedules with their plans, ranked by their predicted times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tile_eg.chips import Chip
+from tile_eg.errors import LimitError, PlanError, TileError
+from tile_eg.ir.machine import MAX_BLOCKS
+from tile_eg.planned import InternalError, Planned, plan_schedule
+from tile_eg.report.decisions import summary
+
+if TYPE_CHECKING:
+    from tile_eg.cost_models import RankModel
+    from tile_eg.extract.schedule import Schedule
+
+Dropped = tuple[tuple["Schedule", Exception], ...]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One schedule with its plan, and the microseconds that the rank model predicts for it."""
+
+    schedule: Schedule
+    planned: Planned
+    microseconds: float
+
+    @property
+    def launchable(self) -> bool:
+        """Whether one launch can start it, and a rule says which block takes which tile."""
+        from tile_eg.emit.host import launch_blocks
+
+        return self.on_cores and launch_blocks(self.planned.program) <= MAX_BLOCKS
+
+    @property
+    def on_cores(self) -> bool:
+        """Whether a rule says which block takes which tile."""
+        return self.schedule.grid is not None or any(g.op == "Blocks" for g in self.schedule.graph.grids)
+
+
+def plan_all(
+    schedules: Sequence[Schedule], chip: Chip, given: bool = False
+) -> tuple[list[tuple[Schedule, Planned]], Dropped, Exception | None]:
+    """The schedules with their plans; those that cannot be planned or written, with the reason; where none can, what to tell.
+
+    A schedule may need more flag ids or wider fields than there are: then the next one is as good as the search knows, and behind
+    the last one come those that need the fewest flags; and then those with fewer slots than their author asked for. A choice that
+    was `given` stands for itself.
+    """
+    from tile_eg.extract.simple import simple_schedules
+
+    planned, dropped = plan_each(schedules, chip)
+    if not planned and given:
+        what = f"the choice that was given cannot be planned: {dropped[0][1]}"
+        help = "flag ids, and the fields of instructions, are not in the exported graph"
+        return planned, dropped, TileError(what, help=help)
+    if not planned:
+        planned, others = plan_each(simple_schedules(schedules[0].graph, chip), chip)
+        dropped += others
+    if not planned and schedules[0].graph.values.stages:
+        planned, others = plan_each([replace(s, yielding=True) for s in schedules], chip)
+        dropped += others
+    return planned, dropped, None if planned else _cannot_be_planned(dropped)
+
+
+def _cannot_be_planned(dropped: Dropped) -> Exception:
+    """The error where every schedule was refused, as the best one was: a limit of the machine or the depths that the author gave
+    are his to mend, anything else is not."""
+    schedule, why = dropped[0]
+    given = schedule.graph.values.stages
+    if not isinstance(why, PlanError) or not (given or isinstance(why, LimitError)):
+        return why
+    help = "write smaller sizes: this limit of the machine is reached by every schedule that was found"
+    if not isinstance(why, LimitError):
+        names = ", ".join(f"{schedule.graph.values.variables[loop]} (stages={n})" for loop, n in sorted(given.items()))
+        help = f"give fewer stages, or none: the search then finds what goes. The kernel gives them to loop {names}"
+    return TileError(f"no schedule of this kernel can be carried out: {why.message}", why.span, help=help)
+
+
+def plan_each(schedules: Sequence[Schedule], chip: Chip) -> tuple[list[tuple[Schedule, Planned]], Dropped]:
+    """What can be planned, and what is refused. Anything else that goes wrong is our fault, told with the schedule."""
+    planned: list[tuple[Schedule, Planned]] = []
+    dropped: list[tuple[Schedule, Exception]] = []
+    for n, schedule in enumerate(schedules, 1):
+        try:
+            planned.append((schedule, plan_schedule(schedule, chip)))
+        except (TileError, PlanError) as error:
+            dropped.append((schedule, error))
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}\nin schedule {n} of {len(schedules)}: {schedule.cost:.0f} cycles"
+            raise InternalError("plan", f"{what}; {summary(schedule)}") from error
+    return planned, tuple(dropped)
+
+
+def ranked(planned: Sequence[tuple[Schedule, Planned]], model: RankModel) -> tuple[Candidate, ...]:
+    """Fastest first; among equals, the order of the search holds."""
+    from tile_eg.cost_models import predicted
+
+    times = predicted(model, [p.program for _, p in planned])
+    return fastest_first([Candidate(s, p, t) for (s, p), t in zip(planned, times, strict=True)])
+
+
+def fastest_first(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    return tuple(sorted(candidates, key=lambda c: c.microseconds))

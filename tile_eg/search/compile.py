@@ -1,0 +1,132 @@
+"""One search from a kernel to its fastest program: its forms and candidates, and the moves from each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+
+from tile_eg.chips import Chip
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.machine import MAX_BLOCKS
+from tile_eg.ir.open_kernel import OpenKernel
+from tile_eg.planned import InternalError, stage
+from tile_eg.search import further, packed_operand, persistent, smaller_tiles, split_k
+from tile_eg.search.candidates import Candidate
+from tile_eg.search.form import Form, Setting, searched, values_of
+from tile_eg.search.open_sizes import OpenSizes
+from tile_eg.search.options import SearchOptions
+from tile_eg.search.queue import Offer, Queue
+from tile_eg.search.result import Lowered
+
+
+def compiled(kernel: Kernel | OpenKernel, chip: Chip, options: SearchOptions, rank: str) -> Lowered:
+    """The kernel with its fastest candidate, as `rank` predicts, of all that the options' budget takes up.
+
+    TileError for a mistake in it, and where no candidate is found; block sizes that are left open are found, too.
+    """
+    from tile_eg.cost_models import rank_model
+
+    start = perf_counter()
+    setting = Setting(chip, options, rank_model(rank, chip), kernel.source)
+    if isinstance(kernel, OpenKernel):
+        return _at_open_sizes(kernel, setting, start)
+    queue = Queue(setting, moves_from, (TileError,))
+    form = _as_written(kernel, setting)
+    with setting.step("moves"):
+        queue.add(form)
+    _run(queue)
+    if queue.best == float("inf"):
+        raise _none_launchable(queue, form)
+    return _result(queue, start)
+
+
+def _as_written(kernel: Kernel, setting: Setting) -> Form:
+    return searched(kernel, values_of(kernel, setting), setting)
+
+
+def _run(queue: Queue) -> None:
+    """All efforts up to the one that was asked for, one behind the other."""
+    level = queue.setting.options.level
+    for effort in range(min(1, level), level + 1):
+        queue.run(effort)
+
+
+def _at_open_sizes(kernel: OpenKernel, setting: Setting, start: float) -> Lowered:
+    """The kernel at the best of the block sizes that were tried; each is a form whose moves are in the one queue."""
+    queue = Queue(setting, moves_from, (TileError, InternalError))
+    if "open-sizes" not in setting.options.moves:
+        names = ", ".join(f"{name}=..." for name in kernel.open)
+        raise TileError("sizes are left open, and 'open-sizes' is left out of the search", help=f"give numbers: {names}")
+    sizes = OpenSizes(kernel, setting, lambda k: _as_written(k, setting))
+    with stage("open-sizes", kernel.source, setting.timings):
+        queue.put(sizes.offers())
+    _run(queue)
+    if queue.best == float("inf"):
+        queue.put(sizes.resorts())
+        _run(queue)
+    tried = queue.close()
+    if queue.best == float("inf"):
+        with stage("open-sizes", kernel.source):
+            raise sizes.problem(tried, queue.forms)
+    return _result(queue, start, sizes)
+
+
+def moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
+    """The moves from a form, or from one of its candidates, that the options allow."""
+    allowed = form.setting.options.moves
+    return (offer for offer in _all_moves(form, candidate) if offer.move.name in allowed)
+
+
+def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
+    if candidate is None:
+        yield from smaller_tiles.offers(form)
+        yield from split_k.offers(form)
+        yield from further.offers(form)
+    else:
+        yield from persistent.offers(form, candidate)
+        yield from packed_operand.offers(form, candidate)
+
+
+def _result(queue: Queue, start: float, sizes: OpenSizes | None = None) -> Lowered:
+    """The form with the best candidate, and all that was tried."""
+    from tile_eg.frontend.notes import notes
+
+    form = min(queue.forms, key=lambda f: f.microseconds)
+    assert form.graph is not None and form.extraction is not None
+    setting, tried = queue.setting, queue.close()
+    candidates = tuple(form.launchable)
+    return Lowered(
+        program=candidates[0].planned.program,
+        chip=setting.chip,
+        kernel=form.kernel,
+        extraction=form.extraction,
+        candidates=candidates,
+        dropped=form.dropped,
+        phases=form.graph.phases,
+        timings=setting.timings,
+        seconds=perf_counter() - start,
+        search=setting.options,
+        trials=sizes.trials(tried, queue.forms) if sizes else (),
+        told=notes(form.kernel),
+        tried=tried,
+        form=form,
+    )
+
+
+def _none_launchable(queue: Queue, form: Form) -> Exception:
+    """Why there is no candidate: no form has one, no rule gives blocks their tiles, or there are too many blocks."""
+    from tile_eg.emit.host import launch_blocks
+
+    made = [c for f in queue.forms for c in f.candidates]
+    if not made:
+        with stage("plan", form.kernel.source):
+            raise form.problem or TileError("no schedule of this kernel was found")
+    on_cores = [c for c in made if c.on_cores]
+    if not on_cores:
+        return TileError("no rule says which launch block takes which tile", help="the rule 'block-a-tile' is left out")
+    blocks = min(launch_blocks(c.planned.program) for c in on_cores)
+    return TileError(
+        f"a launch has at most {MAX_BLOCKS} blocks, and this kernel would have {blocks}",
+        help="larger tiles, or a search that tries blocks which go through several tiles (--effort quick)",
+    )

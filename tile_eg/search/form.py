@@ -1,0 +1,172 @@
+"""A form of a kernel: its values, the e-graph that they become, and the candidates that are found in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tile_eg.chips import Chip, known_chips, load_chip
+from tile_eg.errors import TileError
+from tile_eg.ir.kernel import Kernel
+from tile_eg.planned import stage
+from tile_eg.rules import selected
+from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_all, ranked
+from tile_eg.search.options import Effort, SearchOptions
+
+if TYPE_CHECKING:
+    from tile_eg.cost_models import RankModel
+    from tile_eg.egraph import Graph, Node
+    from tile_eg.extract.base import Extraction
+    from tile_eg.ir.types import Level
+    from tile_eg.ir.values import Values
+    from tile_eg.sizing.estimate import Estimate
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all candidates of one search share. `timings` gathers the seconds of each step."""
+
+    chip: Chip
+    options: SearchOptions
+    model: RankModel
+    source: str = ""
+    timings: dict[str, float] = field(default_factory=dict)
+
+    def step(self, name: str) -> AbstractContextManager[None]:
+        return stage(name, self.source, self.timings)
+
+
+@dataclass(eq=False)
+class Form:
+    """A kernel at its block sizes as it is written, or in smaller tiles (`moves` says how), and what was found of it.
+
+    `problem` says why there is no candidate, and `full` which memory is too small where that is the reason. `orders` are the
+    persistent grids that are worth a plan, by their blocks, and `orders_offered` those blocks whose orders the queue knows.
+    """
+
+    setting: Setting
+    kernel: Kernel
+    source: Values
+    values: Values
+    moves: tuple[str, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    dropped: Dropped = ()
+    graph: Graph | None = None
+    extraction: Extraction | None = None
+    problem: Exception | None = None
+    full: Level | None = None
+    orders: dict[int, list[Node]] = field(default_factory=dict)
+    orders_offered: set[int] = field(default_factory=set)
+
+    @property
+    def launchable(self) -> Iterator[Candidate]:
+        """The candidates that one launch can start, the fastest first."""
+        return (c for c in self.candidates if c.launchable)
+
+    @property
+    def best(self) -> Candidate | None:
+        return next(self.launchable, None)
+
+    @property
+    def microseconds(self) -> float:
+        """The predicted time of the best candidate; without end where there is none."""
+        return self.best.microseconds if self.best else float("inf")
+
+    @property
+    def grids(self) -> tuple[Node, ...]:
+        """The e-graph's ways to give the work to cores."""
+        return self.graph.grids if self.graph else ()
+
+    @cached_property
+    def estimate(self) -> Estimate:
+        """The quick estimate of the form."""
+        from tile_eg.sizing.estimate import estimate
+
+        return estimate(self.values, self.setting.chip)
+
+    def add(self, found: tuple[Candidate, ...], dropped: Dropped) -> None:
+        self.candidates = fastest_first((*self.candidates, *found))
+        self.dropped += dropped
+
+
+def values_of(kernel: Kernel, setting: Setting) -> Values:
+    """What a kernel's statements mean. TileError for a mistake in it, and where its tensors do not fit the chip."""
+    from tile_eg.frontend.check import check
+    from tile_eg.frontend.ssa import to_values
+
+    with setting.step("check"):
+        check_room(kernel, setting.chip)
+        check(kernel)
+    with setting.step("values"):
+        return to_values(kernel)
+
+
+def check_room(kernel: Kernel, chip: Chip) -> None:
+    """TileError where the tensors do not fit the chip's HBM; only that reads the tables of the other chips."""
+    from tile_eg.frontend.room import bytes_of, check_room
+
+    if sum(map(bytes_of, kernel.tensors)) > chip.hbm_bytes:
+        chips = map(load_chip, known_chips(None))
+        check_room(kernel, chip.name, {c.name: c.hbm_bytes for c in chips})
+
+
+def searched(kernel: Kernel, source: Values, setting: Setting, values: Values | None = None, moves: tuple[str, ...] = ()) -> Form:
+    """A kernel in the form of `values` (None: as it is written) with the candidates that are found in its e-graph.
+
+    TileError where the rules find no instructions for it. The form says so where its tiles do not fit, or nothing can be planned.
+    """
+    form = Form(setting, kernel, source, values or source, moves)
+    with setting.step("saturate"):
+        form.graph = _saturated(form)
+    with setting.step("extract"):
+        form.extraction = extraction_of(form.graph, setting)
+    form.problem, form.full = form.extraction.problem, form.extraction.full
+    if form.extraction.schedules:
+        _plan(form, form.extraction)
+    return form
+
+
+def _plan(form: Form, found: Extraction) -> None:
+    setting = form.setting
+    with setting.step("plan"):
+        planned, form.dropped, form.problem = plan_all(found.schedules, setting.chip, found.extractor == "choices")
+    with setting.step("rank"):
+        form.candidates = ranked(planned, setting.model) if planned else ()
+
+
+def extraction_of(graph: Graph, setting: Setting, effort: Effort | None = None) -> Extraction:
+    """The schedules that the options ask for, or another effort; `problem` of what is returned says why there are none."""
+    from tile_eg.cost_models import roles
+    from tile_eg.extract import found_schedules
+
+    options = setting.options
+    name, settings = (effort.extractor, dict(effort.settings)) if effort else options.found_by
+    count = effort.schedules if effort else options.schedules
+    guide = roles(options.cost_model, setting.chip).search
+    return found_schedules(graph, setting.chip, k=count, model=guide, extractor=name, settings=settings)
+
+
+def _saturated(form: Form) -> Graph:
+    """The graph under the options' rules. Where they find nothing, and all rules do, the error names those that are missing."""
+    from tile_eg.egraph import saturate
+    from tile_eg.egraph.columns import part_of
+
+    options, chip, values = form.setting.options, form.setting.chip, form.values
+    try:
+        graph = saturate(values, chip, options.budget, options.theories)
+    except TileError as error:
+        missing = options.left_out
+        if not missing:
+            raise
+        try:
+            phases = saturate(values, chip, options.budget, selected(options.rules)).phases
+        except TileError:
+            raise error from None
+        needed = sorted(r for p in phases for r, n in p.matches.items() if n and r in missing)
+        error.notes += ((f"rules that are left out, and matched with all rules: {', '.join(needed)}", None),)
+        raise
+    graph.forms |= {loop: (part_of(name),) for loop, name in values.variables.items() if loop not in form.source.variables}
+    return graph

@@ -1,0 +1,60 @@
+"""What only `--effort full` does: further schedules of an e-graph, and the best one with each decision taken otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tile_eg.extract.schedule import Schedule
+from tile_eg.search.candidates import Candidate, plan_each, ranked
+from tile_eg.search.form import Form, extraction_of
+from tile_eg.search.moves import MOVES
+from tile_eg.search.options import MORE
+from tile_eg.search.queue import Made, Offer
+
+
+def offers(form: Form) -> Iterator[Offer]:
+    """Both, for a form that has a schedule. Nothing bounds what they find but the kernel's own launch."""
+    if form.candidates and form.setting.options.found_by[0] == MORE.extractor:
+        yield Offer(MOVES["more-schedules"], f"{MORE.schedules} of them", 0.0, partial(_more, form), form)
+        yield from (Offer(MOVES["other-decision"], f"round {n}", 0.0, partial(_otherwise, form), form) for n in (1, 2))
+
+
+def _more(form: Form) -> Made:
+    assert form.graph is not None
+    found = extraction_of(form.graph, form.setting, MORE)
+    return _new(form, found.schedules)
+
+
+def _new(form: Form, schedules: list[Schedule]) -> Made:
+    """The candidates of the schedules whose choice has none yet."""
+    known = {frozenset(n.index for n in c.schedule.nodes) for c in form.candidates if c.schedule.graph is form.graph}
+    fresh = [s for s in schedules if frozenset(n.index for n in s.nodes) not in known]
+    planned, dropped = plan_each(fresh, form.setting.chip)
+    return Made(ranked(planned, form.setting.model), dropped)
+
+
+def _otherwise(form: Form) -> Made:
+    """The best schedule of one phase with each open decision taken otherwise, everything else as good as it gets."""
+    best = next((c for c in form.candidates if c.schedule.graph is form.graph and not c.schedule.persistent), None)
+    if best is None:
+        return Made()
+    return _new(form, list(_flipped(form, best)))
+
+
+def _flipped(form: Form, best: Candidate) -> Iterator[Schedule]:
+    from tile_eg.cost_models import roles, search_model
+    from tile_eg.extract.forced import Forced
+    from tile_eg.extract.pricing import Pricer
+    from tile_eg.report.decisions import open_choices, option
+
+    graph, setting = best.schedule.graph, form.setting
+    guide = search_model(roles(setting.options.cost_model, setting.chip).search, setting.chip)
+    forced = Forced(graph, setting.chip, Pricer(graph, setting.chip, guide))
+    for node, _ in open_choices(best.schedule):
+        members = [m for m in graph.classes[node.cls] if option(m, graph) != option(node, graph)]
+        answer = forced.one_of(members)
+        if answer.schedule is not None:
+            yield answer.schedule
+
+

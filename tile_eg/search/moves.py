@@ -1,0 +1,67 @@
+"""The moves of the search: each makes a candidate from another one. Every one is declared here, once.
+
+A move that a rule of the e-graph offers has that rule's law, and goes with it; the others are laws of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FIRST, REFINING, SEARCHING = range(3)
+"""When a move is made: as soon as there is a schedule; behind those, on the best of them; last what needs a search of its own."""
+ON_GRIDS = ("persistent", "bands-across", "bands-down")
+
+
+@dataclass(frozen=True)
+class Move:
+    """A move: `says` is its line of maths or its idea, `rules` those of the e-graph that offer it.
+
+    `tries` is how many of its offers are made for one form of a kernel, best bound first, by the effort (none, quick, full): a
+    budget in counts. Of a packed operand it is how often each operand is packed. Persistent grids are counted for each number of
+    cores that they take; that of a schedule with loops counts twice: its blocks overlap their own trips, and gain less.
+    """
+
+    name: str
+    law: str
+    when: int
+    tries: tuple[int, int, int]
+    says: str
+    rules: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """What it says, and what offers it."""
+        return f"{self.says}   (offered by {', '.join(self.rules)})" if self.rules else self.says
+
+
+MOVES = {
+    move.name: move
+    for move in (
+        Move("persistent-grid", "equal", FIRST, (0, 6, 64),
+             "a block for each tile = a block for each core, which goes through tiles", ON_GRIDS),
+        Move("split-result", "equal", FIRST, (0, 2, 32),
+             "a product = its halves of columns, one behind the other: L0C empties one while the other fills"),
+        Move("tile-order", "equal", REFINING, (0, 2, 16),
+             "the tiles of a persistent grid in another order", ON_GRIDS),
+        Move("row-panels", "equal", SEARCHING, (0, 2, 16),
+             "a store of a tile = a loop of the stores of its row panels"),
+        Move("column-tiles", "equal", SEARCHING, (0, 2, 16),
+             "a store of rows = a loop of the stores of their column tiles; a maximum = the fold of the tiles' maxima"),
+        Move("column-tiles-of-sums", "rounding", SEARCHING, (0, 2, 16),
+             "a sum along rows = the fold of their column tiles' sums; beside a maximum, each rescaled by it"),
+        Move("split-k", "rounding", SEARCHING, (0, 2, 16),
+             "a sum over depth = the sum of its parts' sums, which a second phase adds in their order", ("split-depth",)),
+        Move("split-k-atomic", "rounding", SEARCHING, (0, 1, 16),
+             "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",)),
+        Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
+             "an operand = its copy in strips of 16 columns, made while the first tiles are computed", ("operand-in-strips",)),
+        Move("open-sizes", "equal", SEARCHING, (1, 7, 15),
+             "block sizes that the author left open = numbers at which the kernel can be built"),
+        Move("more-schedules", "equal", SEARCHING, (0, 0, 1),
+             "further schedules of the e-graph, the cheapest first"),
+        Move("other-decision", "equal", SEARCHING, (0, 0, 2),
+             "the best schedule = the same with one decision taken otherwise"),
+    )
+}  # fmt: skip
+WITHOUT_ROOM = 4
+"""How many forms with smaller tiles are searched, at any effort, where a kernel's own tiles do not fit."""

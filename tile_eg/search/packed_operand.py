@@ -1,0 +1,64 @@
+"""A packed operand: vector cores copy a matrix into strips of 16 columns while the first tiles are computed from the matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tile_eg.search.bounds import floor
+from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_each, ranked
+from tile_eg.search.form import Form
+from tile_eg.search.moves import MOVES
+from tile_eg.search.persistent import best_persistent
+from tile_eg.search.queue import Made, Offer
+from tile_eg.search.split_k import schedules_of
+
+if TYPE_CHECKING:
+    from tile_eg.egraph import Node
+    from tile_eg.ir.values import Values
+
+
+def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
+    """Each operand that a rule offers to pack, once a form has a persistent candidate whose loads bound it."""
+    if not candidate.schedule.persistent or candidate.schedule.parts or candidate.planned.timeline.bound != "AIC.MTE2":
+        return
+    for node in (g for g in form.grids if g.op == "Strips"):
+        bound, tensor = floor(candidate, form.setting.chip), node.payload[0]
+        yield Offer(MOVES["packed-operand"], tensor, bound, partial(made_of, node, form), form, f"packed {tensor}")
+
+
+def made_of(node: Node, form: Form) -> Made:
+    """A kernel that loads the tensor that `node` names from its strips once they are made; and what failed.
+
+    The first tiles are done as in the best schedule that has one phase, as many as the copy takes.
+    """
+    from tile_eg.egraph.strips import with_strips
+    from tile_eg.emit.strips import tiles_beside
+
+    first, setting = best_persistent(form), form.setting
+    if first is None or first.schedule.grid is None:
+        return Made()
+    values = with_strips(form.values, node.payload[0])
+    found, dropped = _from_strips(values, first.schedule.grid, form)
+    if not found:
+        return Made((), dropped)
+    schedules = []
+    for n in tiles_beside(first.planned.program, values, setting.chip):
+        second = replace(found[0].schedule, tiles=(n, values.blocks - n))
+        schedules.append(replace(first.schedule, parts=node, second=second, tiles=(0, n)))
+    launches, failed = plan_each(schedules, setting.chip)
+    return Made(ranked(launches, setting.model), (*dropped, *failed))
+
+
+def _from_strips(values: Values, grid: Node, form: Form) -> tuple[tuple[Candidate, ...], Dropped]:
+    """The persistent kernels that load from strips, ranked; also with their results in halves."""
+    from tile_eg.extract.grid import in_halves, with_grid
+
+    setting = form.setting
+    planned, dropped = plan_each([with_grid(s, grid, setting.chip) for s in schedules_of(values, setting)], setting.chip)
+    found = ranked(planned, setting.model)
+    halved = [s for c in found if c.schedule.persistent and (s := in_halves(c.schedule))]
+    more, _ = plan_each(halved, setting.chip)
+    return fastest_first((*found, *ranked(more, setting.model))), dropped

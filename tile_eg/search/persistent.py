@@ -1,0 +1,100 @@
+"""Persistent grids: a block for each core that goes through several tiles, in which order, and with its results in halves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tile_eg.planned import Planned
+from tile_eg.report.text import duration
+from tile_eg.search.bounds import floor
+from tile_eg.search.candidates import Candidate, plan_each, ranked
+from tile_eg.search.form import Form
+from tile_eg.search.moves import MOVES
+from tile_eg.search.queue import Made, Offer
+
+if TYPE_CHECKING:
+    from tile_eg.egraph import Node
+
+ORDERS = 3
+"""Orders of tiles that are looked at for one number of cores: what brings the loads in the quickest."""
+
+
+def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
+    """What can be made of a schedule of one phase: a persistent kernel; of that one another order, or its results in halves."""
+    schedule = candidate.schedule
+    if schedule.parts is not None:
+        return
+    if not schedule.persistent:
+        if any(g.op == "Persistent" for g in form.grids):
+            make = partial(_persistent, form, candidate)
+            bound, weight = floor(candidate, form.setting.chip), 2 if schedule.loops else 1
+            group = f"persistent on {_cores(form, candidate)}"
+            yield Offer(MOVES["persistent-grid"], _timed(candidate), bound, make, form, group, weight=weight)
+        return
+    bound = floor(candidate, form.setting.chip)
+    yield Offer(MOVES["split-result"], _timed(candidate), bound, partial(_in_halves, form, candidate), form)
+    fresh = candidate.planned.program.blocks not in form.orders_offered
+    form.orders_offered.add(candidate.planned.program.blocks)
+    for grid in _orders(form, candidate)[1:] if fresh else ():
+        what = ",".join(map(str, grid.payload))
+        yield Offer(MOVES["tile-order"], what, bound, partial(_reordered, form, grid), form)
+
+
+def _timed(candidate: Candidate) -> str:
+    return f"the schedule of {duration(candidate.microseconds * 1e-6)}"
+
+
+def _orders(form: Form, candidate: Candidate) -> list[Node]:
+    """The orders that are worth a plan on as many cores as the candidate's blocks may take, the quickest loads first."""
+    from tile_eg.extract.grid import orders
+
+    cores = _cores(form, candidate)
+    if cores not in form.orders:
+        most = ORDERS if form.setting.options.effort != "full" else None
+        form.orders[cores] = orders(candidate.schedule, form.setting.chip, cores, most)
+    return form.orders[cores]
+
+
+def _cores(form: Form, candidate: Candidate) -> int:
+    """How many of the candidate's blocks run side by side."""
+    from tile_eg.timeline.works import blocks_at_once
+
+    return blocks_at_once(candidate.planned.program, form.setting.chip)
+
+
+def _persistent(form: Form, candidate: Candidate) -> Made:
+    from tile_eg.extract.grid import with_grids
+
+    chip = form.setting.chip
+    grids = _orders(form, candidate)[:1]
+    planned, dropped = plan_each([s for g in grids for s in with_grids(candidate.schedule, g, chip)], chip)
+    return Made(ranked(planned, form.setting.model), dropped)
+
+
+def _in_halves(form: Form, candidate: Candidate) -> Made:
+    """With results that leave L0C in halves, where L0C holds one of them."""
+    from tile_eg.extract.grid import in_halves
+
+    halved = in_halves(candidate.schedule)
+    planned, dropped = plan_each([halved] if halved else [], form.setting.chip)
+    return Made(ranked(planned, form.setting.model), dropped)
+
+
+def _reordered(form: Form, grid: Node) -> Made:
+    """The best persistent candidate on as many cores, with its tiles in another order: the plan is shared."""
+    from tile_eg.emit.tasks import reordered
+
+    best = best_persistent(form, grid.payload[0])
+    if best is None or best.schedule.grid is grid:
+        return Made()
+    schedule = replace(best.schedule, grid=grid)
+    return Made(ranked([(schedule, Planned(reordered(best.planned.program, schedule), form.setting.chip))], form.setting.model))
+
+
+def best_persistent(form: Form, blocks: int | None = None) -> Candidate | None:
+    """The best persistent candidate of one phase; of so many blocks."""
+    found = (c for c in form.candidates if c.schedule.persistent and c.schedule.parts is None)
+    return next((c for c in found if blocks in (None, c.planned.program.blocks)), None)

@@ -1,0 +1,140 @@
+"""The queue of the search: what could be done next, best bound first, until nothing is left that could win and may be tried."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from time import perf_counter
+
+from tile_eg.errors import TileError
+from tile_eg.planned import stage
+from tile_eg.search.candidates import Candidate, Dropped
+from tile_eg.search.form import Form, Setting
+from tile_eg.search.moves import Move
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a move gives: candidates of the form that it was made on, or a form of its own; and what could not be planned."""
+
+    candidates: tuple[Candidate, ...] = ()
+    dropped: Dropped = ()
+    form: Form | None = None
+
+    @property
+    def microseconds(self) -> float | None:
+        """The predicted time of the best that was found, if there is one."""
+        times = [c.microseconds for c in (self.form.candidates if self.form else self.candidates)]
+        return min(times, default=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """A move that may be made on a form. `what` tells it from the move's other offers. `group` are those that are
+    counted together (None: all of the move), of which `least` are made at any effort; `weight` is as how many it counts.
+
+    `bound` are microseconds that what it makes will take at the least: from the timeline's busy pipes, or from the quick estimate
+    less what that may be wrong by.
+    """
+
+    move: Move
+    what: str
+    bound: float
+    make: Callable[[], Made]
+    form: Form | None = None
+    group: Hashable = None
+    least: int = 0
+    weight: int = 1
+
+    @property
+    def key(self) -> tuple[Hashable, ...]:
+        return self.group or self.move.name, id(self.form)
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """What became of an offer: made, with the predicted microseconds (None: nothing can be planned, `why`); or dropped, `why`."""
+
+    offer: Offer
+    made: bool
+    microseconds: float | None = None
+    why: str = ""
+
+
+Moves = Callable[[Form, Candidate | None], Iterable[Offer]]
+
+
+class Queue:
+    """Offers and what became of them. `offers_of` gives the moves from a new form or candidate on."""
+
+    def __init__(self, setting: Setting, offers_of: Moves, faults: tuple[type[Exception], ...]) -> None:
+        """`faults` are the errors that rule an offer out."""
+        self.setting, self.offers_of, self.faults = setting, offers_of, faults
+        self.heap: list[tuple[int, float, int, Offer]] = []
+        self.forms: list[Form] = []
+        self.tried: list[Tried] = []
+        self.waiting: list[Offer] = []
+        self.spent: Counter[tuple[Hashable, ...]] = Counter()
+        self.count = 0
+
+    @property
+    def best(self) -> float:
+        """The predicted microseconds of the best candidate that can be launched."""
+        return min((form.microseconds for form in self.forms), default=float("inf"))
+
+    def add(self, form: Form) -> None:
+        """A form that was searched, and what can be made of it."""
+        self.forms.append(form)
+        self.put(self.offers_of(form, None))
+        for candidate in form.candidates:
+            self.put(self.offers_of(form, candidate))
+
+    def put(self, offers: Iterable[Offer]) -> None:
+        for offer in offers:
+            self.count += 1
+            heappush(self.heap, (offer.move.when, offer.bound, self.count, offer))
+
+    def run(self, effort: int) -> None:
+        """Takes up every offer: makes it, or drops it because it cannot win or because the effort's budget is spent."""
+        waiting, self.waiting = self.waiting, []
+        self.put(waiting)
+        while self.heap:
+            offer = heappop(self.heap)[-1]
+            if offer.bound >= self.best:
+                self.tried.append(Tried(offer, False, why="its bound is no better than the best"))
+            elif self.spent[offer.key] + offer.weight > max(offer.move.tries[effort], offer.least):
+                self.waiting.append(offer)
+            else:
+                self.spent[offer.key] += offer.weight
+                self._make(offer)
+
+    def close(self) -> tuple[Tried, ...]:
+        """All that was tried; what still waits was left to the budget."""
+        left = (Tried(offer, False, why="the budget of the effort was spent on better bounds") for offer in self.waiting)
+        return (*self.tried, *left)
+
+    def _make(self, offer: Offer) -> None:
+        """Makes a move. A form that cannot be computed or planned is told, and the search goes on without it."""
+        timings, start = self.setting.timings, perf_counter()
+        before = sum(timings.values())
+        try:
+            with stage(offer.move.name, self.setting.source):
+                made = offer.make()
+        except self.faults as error:
+            self.tried.append(Tried(offer, True, why=error.message if isinstance(error, TileError) else str(error)))
+            return
+        self._found(offer, made)
+        inside = sum(timings.values()) - before
+        timings[offer.move.name] = timings.get(offer.move.name, 0.0) + perf_counter() - start - inside
+
+    def _found(self, offer: Offer, made: Made) -> None:
+        why = next((str(error) for _, error in made.dropped), "")
+        self.tried.append(Tried(offer, True, made.microseconds, "" if made.microseconds else why))
+        if made.form is not None:
+            self.add(made.form)
+        elif offer.form is not None:
+            offer.form.add(made.candidates, made.dropped)
+            for candidate in made.candidates:
+                self.put(self.offers_of(offer.form, candidate))

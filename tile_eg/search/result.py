@@ -1,0 +1,136 @@
+"""What the search gives: a kernel all the way down, with every candidate and every move that was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tile_eg.errors import rendered
+from tile_eg.ir.arrays import signature
+from tile_eg.ir.kernel import Kernel, Note
+from tile_eg.planned import Planned, Run
+from tile_eg.report.decisions import missing_slots
+from tile_eg.report.explain import Explanation
+from tile_eg.report.schedule_tree import ScheduleView
+from tile_eg.report.text import Text, duration
+from tile_eg.search.candidates import Candidate, Dropped
+from tile_eg.search.options import SearchOptions
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tile_eg.egraph import Phase
+    from tile_eg.extract.base import Extraction
+    from tile_eg.search.form import Form
+    from tile_eg.search.queue import Tried
+    from tile_eg.sizing.candidates import Trial
+
+
+
+@dataclass(frozen=True, repr=False)
+class Lowered(Planned):
+    """A kernel all the way down. `timings` are seconds by stage, `seconds` those of all; `candidates` were ranked, best first.
+
+    `dropped` holds the schedules that the search offered and that could not be planned, with the reason. `trials` are the block
+    sizes that were tried where the author left them open, best first. `told` are the notes on the kernel as it is written.
+    `tried` are the moves of the search, made or not, in the order in which they were taken up; `form` is what the best candidate
+    is a schedule of.
+    """
+
+    kernel: Kernel
+    extraction: Extraction
+    candidates: tuple[Candidate, ...]
+    dropped: Dropped
+    phases: Sequence[Phase]
+    timings: dict[str, float]
+    seconds: float
+    search: SearchOptions
+    trials: tuple[Trial, ...] = ()
+    told: tuple[Note, ...] = ()
+    tried: tuple[Tried, ...] = ()
+    form: Form | None = None
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What its author should know: where the kernel may not do what he had in mind, and what could not be kept."""
+        chosen = self.candidates[0].schedule
+        fewer = [n for s in (chosen, chosen.second) if s is not None for n in missing_slots(s)]
+        return (*self.told, *fewer)
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """The notes with their lines of the source, and the phases of the search that did not end by themselves."""
+        stopped = [(p.name, p.stopped_by) for p in self.phases if p.stopped_by]
+        phases = (f"note: the phase '{name}' stopped at {why}; the best of what was found is used" for name, why in stopped)
+        return (*phases, *(rendered(note, self.kernel.source) for note in self.notes))
+
+    def __repr__(self) -> str:
+        title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
+        return f"<{title} for {self.chip.name}, predicted {self.candidates[0].microseconds:.3g} us>"
+
+    def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
+        """Elements that the kernel itself never writes are in `unwritten` of the run, and no finding."""
+        return run.as_meant(self.kernel, arrays)
+
+    @cached_property
+    def spec(self) -> Text:
+        """How `tile-eg simulate` launches the kernel's text, with the kernel's meaning, so that it can compare."""
+        from tile_eg.frontend.meaning_text import meaning_text
+
+        return self.spec_with(meaning_text(self.kernel))
+
+    @cached_property
+    def source(self) -> Text:
+        """The Ascend C of the kernel, written when the schedules were planned."""
+        return self.candidates[0].planned.source
+
+    @property
+    def schedule(self) -> ScheduleView:
+        """The chosen schedule: its instructions in their order, where their results lie, the rules that made them."""
+        return ScheduleView(self.candidates[0].schedule)
+
+    @property
+    def explanation(self) -> Explanation:
+        """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
+        scores = [(c.schedule, c.microseconds) for c in self.candidates]
+        title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
+        search = self.extraction, self.phases, self.timings, self.seconds
+        return Explanation(title, self.cost, scores, self.dropped, *search, self.trials, models=self._models, moves=self._moves)
+
+    @property
+    def _moves(self) -> list[tuple[str, str, str]]:
+        """The moves that were made; and together those of one kind that were not, for one reason."""
+        rows = [(t.offer.move.name, t.offer.what, _outcome(t)) for t in self.tried if t.made]
+        left: dict[tuple[str, str], list[Tried]] = {}
+        for t in (t for t in self.tried if not t.made):
+            left.setdefault((t.offer.move.name, t.why), []).append(t)
+        return rows + [(name, _few([t.offer.what for t in found]), _dropped(found)) for (name, _), found in left.items()]
+
+    @property
+    def _models(self) -> str:
+        """Who priced and who ranked, where the user asked for a cost model."""
+        from tile_eg.cost_models import roles
+
+        found = roles(self.search.cost_model, self.chip)
+        return f"the search was guided by {found.search}, and {found.rank} decided" if self.search.cost_model else ""
+
+
+SHOWN = 4
+
+
+def _few(whats: list[str]) -> str:
+    whats = list(dict.fromkeys(whats))
+    rest = len(whats) - SHOWN
+    return "; ".join(whats[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _outcome(tried: Tried) -> str:
+    return duration(tried.microseconds * 1e-6) if tried.microseconds is not None else tried.why or "nothing new"
+
+
+def _dropped(found: list[Tried]) -> str:
+    """Why offers were not made, with the best of their bounds."""
+    least = min(t.offer.bound for t in found)
+    return f"not made: {found[0].why}" + (f" ({duration(least * 1e-6)} at the least)" if least else "")

@@ -1,0 +1,78 @@
+"""Row panels and column tiles: a kernel whose tiles do not fit, or fill UB so that nothing is loaded beside the work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from tile_eg.egraph.columns import NARROWEST, in_columns, sums_in_columns
+from tile_eg.egraph.panels import in_panels
+from tile_eg.ir.types import Level
+from tile_eg.ir.values import Values, reachable
+from tile_eg.search.form import Form, searched
+from tile_eg.search.moves import MOVES, WITHOUT_ROOM
+from tile_eg.search.queue import Made, Offer
+from tile_eg.sizing.estimate import Estimate, estimate
+
+SURE = 0.9
+"""The least part of its estimate that a form may take, as a part of what the kernel takes of its own."""
+PANELS = (2, 4, 8, 16, 32, 64)
+WIDEST = 16384  # columns beyond which no tile fits
+FEW = 4  # equal parts below which unequal ones are tried as well
+
+
+@dataclass(frozen=True)
+class Smaller:
+    """A kernel's values in smaller tiles: the move that makes them, how many or how wide they are, and their quick estimate."""
+
+    move: str
+    size: int
+    values: Values
+    estimate: Estimate
+
+
+def offers(form: Form) -> Iterator[Offer]:
+    """The forms of a kernel in smaller tiles; none where its own fit and leave room to load beside the work."""
+    if form.moves or (form.candidates and not _crowded(form)):
+        return
+    least = 0 if form.candidates else WITHOUT_ROOM
+    known = form.microseconds / form.estimate.cycles if form.candidates else 1 / form.setting.chip.clock_mhz
+    for found in in_smaller_tiles(form):
+        bound = SURE * found.estimate.cycles * known
+        yield Offer(MOVES[found.move], str(found.size), bound, partial(_made, form, found), form, "smaller tiles", least)
+
+
+def _made(form: Form, smaller: Smaller) -> Made:
+    moves = (f"{smaller.move} {smaller.size}",)
+    return Made(form=searched(form.kernel, form.source, form.setting, smaller.values, moves))
+
+
+def _crowded(form: Form) -> bool:
+    """Whether the tiles of a kernel of vector cores fill UB, so that nothing is loaded beside the work."""
+    return not form.estimate.overlaps and not any(t.op == "matmul" for t in reachable(form.values))
+
+
+def in_smaller_tiles(form: Form) -> list[Smaller]:
+    """The forms that the options allow, those first that fit by the quick estimate, the fastest of these first."""
+    chip, allowed = form.setting.chip, form.setting.options.moves
+    ways = [*_panels(form.values)]
+    if form.full in (None, Level.UB):
+        ways += _columns(form.values)
+    found = [Smaller(move, n, v, estimate(v, chip)) for move, n, v in ways if move in allowed and v is not None]
+    fitting = [f for f in found if f.estimate.excess(chip) <= 1]
+    return sorted(fitting, key=lambda f: f.estimate.cycles)
+
+
+def _panels(values: Values) -> Iterator[tuple[str, int, Values | None]]:
+    return (("row-panels", n, in_panels(values, n)) for n in PANELS)
+
+
+def _columns(values: Values) -> Iterator[tuple[str, int, Values | None]]:
+    """In equal tiles of whole repeats; in powers of two as well, where there are few such parts."""
+    cols = max(t.cols for t in reachable(values))
+    widths = {n for n in range(NARROWEST, min(cols, WIDEST + 1), NARROWEST) if cols % n == 0}
+    if len(widths) < FEW:
+        widths |= {n for i in range(6, 15) if (n := 1 << i) < cols}
+    move = "column-tiles-of-sums" if sums_in_columns(values) else "column-tiles"
+    return ((move, width, in_columns(values, width)) for width in sorted(widths))

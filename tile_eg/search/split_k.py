@@ -1,0 +1,106 @@
+"""Split-K: long sums of few tiles in parts for idle cores, added by a second phase or where they are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tile_eg.errors import TileError
+from tile_eg.extract.parts import least_cycles
+from tile_eg.planned import Planned
+from tile_eg.search.candidates import Candidate, Dropped, plan_each, ranked
+from tile_eg.search.form import Form, Setting, extraction_of
+from tile_eg.search.moves import MOVES
+from tile_eg.search.queue import Made, Offer
+
+if TYPE_CHECKING:
+    from tile_eg.egraph import Node
+    from tile_eg.extract.schedule import Schedule
+    from tile_eg.ir.values import Values
+
+WAYS = {"Parts": "split-k", "Added": "split-k-atomic"}
+
+
+def offers(form: Form) -> Iterator[Offer]:
+    """A kernel's long sums in as many parts as the rules offer, each with the least that its launch takes."""
+    offered = [g for g in form.grids if g.op in WAYS]
+    if not offered or not form.candidates:
+        return
+    from tile_eg.egraph.parts import in_parts
+
+    chip, best = form.setting.chip, form.candidates[0]
+    time = best.planned.timeline
+    one = in_parts(form.values, 1, 1).bytes
+    for node in offered:
+        if node.op == "Added" and form.values.blocks * node.payload[0] > chip.cube_cores:
+            continue
+        cycles = least_cycles(node, form.values.blocks, time.cycles, time.hbm_cycles, one, chip)
+        bound = best.microseconds * (time.launch_us + chip.microseconds(cycles)) / time.microseconds
+        yield Offer(MOVES[WAYS[node.op]], f"{node.payload[0]} parts", bound, partial(made_of, node, form), form)
+
+
+def made_of(node: Node, form: Form) -> Made:
+    """A kernel's long sum in as many parts as `node` says: the best schedule of each phase as one launch; and what failed."""
+    return _added_up(node, form) if node.op == "Added" else _in_two_phases(node, form)
+
+
+def _in_two_phases(node: Node, form: Form) -> Made:
+    from tile_eg.egraph.parts import in_parts
+    from tile_eg.emit.phases import CannotMeet, one_launch
+
+    setting = form.setting
+    parts = in_parts(form.values, node.payload[0], setting.chip.vector_cores)
+    phases = [_phase(values, setting) for values in (parts.first, parts.second)]
+    dropped = tuple(d for _, failed in phases for d in failed)
+    if not all(found for found, _ in phases):
+        return Made((), dropped)
+    first, second = (found[0] for found, _ in phases)
+    first.schedule.graph.grids = form.grids  # what could be decided of the kernel, not of the phase
+    schedule = replace(first.schedule, parts=node, second=second.schedule)
+    try:
+        planned = Planned(one_launch(first.planned.program, second.planned.program, setting.chip), setting.chip)
+    except CannotMeet as error:
+        return Made((), (*dropped, (schedule, error)))
+    return Made(ranked([(schedule, planned)], setting.model), dropped)
+
+
+def _added_up(node: Node, form: Form) -> Made:
+    """A kernel whose blocks add up parts of its sums in GM."""
+    from tile_eg.egraph.parts import added
+
+    setting = form.setting
+    schedules = schedules_of(added(form.values, node.payload[0]), setting)
+    for s in schedules:
+        s.graph.grids = form.grids
+    planned, dropped = plan_each([replace(s, parts=node) for s in schedules], setting.chip)
+    return Made(ranked(planned, setting.model)[:1], dropped)
+
+
+def schedules_of(values: Values, setting: Setting) -> list[Schedule]:
+    """The schedules that the search keeps for a phase; none where there are none."""
+    from tile_eg.egraph import saturate
+
+    options = setting.options
+    try:
+        graph = saturate(values, setting.chip, options.budget, options.theories)
+    except TileError:
+        return []
+    return extraction_of(graph, setting).schedules
+
+
+def _phase(values: Values, setting: Setting) -> tuple[tuple[Candidate, ...], Dropped]:
+    """One phase of a launch, ranked: its blocks all run at a time."""
+    from tile_eg.extract.grid import orders, with_grid
+    from tile_eg.timeline.works import blocks_at_once
+
+    chip = setting.chip
+    planned, dropped = plan_each(schedules_of(values, setting), chip)
+    cores = [blocks_at_once(p.program, chip) for _, p in planned]
+    over = [(s, n) for (s, p), n in zip(planned, cores, strict=True) if p.program.blocks > n]
+    if over:
+        planned, dropped = plan_each([with_grid(s, g, chip) for s, n in over for g in orders(s, chip, n, 1)], chip)
+    return ranked(planned, setting.model), dropped
+
+
