@@ -27,7 +27,8 @@ def rules_text(wanted: Sequence[str] = (), moves: Sequence[tuple[str, str, str]]
     listed = [_theory(t) for t in theories() if not wanted or t.name in wanted]
     if moves and (not wanted or MOVES in wanted):
         listed.append(f"{MOVES}\n{indent(table(moves))}")
-    return "\n\n".join([_counts(), *filter(None, listed)])
+    counts = [] if wanted == [MOVES] else [_counts()]
+    return "\n\n".join([*counts, *filter(None, listed)])
 
 
 def _counts() -> str:
