@@ -7,7 +7,6 @@ times a Program.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 from tile_eg.ir.index import ONE, const
 from tile_eg.ir.kernel import Span as Lines
@@ -17,38 +16,12 @@ from tile_eg.timeline.cores import Core, Step
 from tile_eg.timeline.flags import cross_set_step, cross_wait_step, sync_step
 from tile_eg.timeline.ran_l2 import SYNC_ALL, Turns
 from tile_eg.timeline.ran_prices import RanPrices
+from tile_eg.timeline.ran_row import Row
 from tile_eg.timeline.steps import append, instruction
 
 SCALAR = "scalar"
 BETWEEN_BLOCKS = ("IBSet", "IBWait", "WaitPreBlock", "NotifyNextBlock", "GroupBarrier::Arrive", "GroupBarrier::Wait")
 OWN = const(-1)  # an event that no text has
-
-
-class Row(Protocol):
-    """What is needed of a row of the simulator's trace (`simulator.findings.TraceRow` says what the fields hold)."""
-
-    @property
-    def block(self) -> int: ...
-    @property
-    def core(self) -> str: ...
-    @property
-    def pipe(self) -> str: ...
-    @property
-    def name(self) -> str: ...
-    @property
-    def line(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def path(self) -> str: ...
-    @property
-    def tensor(self) -> str: ...
-    @property
-    def offset(self) -> int: ...
-    @property
-    def sizes(self) -> Sequence[int]: ...
-    @property
-    def touched(self) -> Sequence[tuple[str, int, int, int]]: ...
 
 
 def add_rows(core: Core, rows: Sequence[Row], prices: RanPrices, *, auto_sync: bool) -> dict[int, Row]:

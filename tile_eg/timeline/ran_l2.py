@@ -11,14 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tile_eg.ir.program import AIC
-
-if TYPE_CHECKING:
-    from tile_eg.timeline.ran import Row
+from tile_eg.timeline.ran_row import Row
 
 SYNC_ALL = "SyncAll"
 MOST_GRAINS = 1 << 28  # of one tensor: larger ones are followed in coarser grains; memory is taken where a copy touches it

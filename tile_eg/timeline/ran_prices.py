@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
 from tile_eg.chips.model import VectorCost
@@ -13,11 +12,9 @@ from tile_eg.ir.types import F16, F32, I8, DType
 from tile_eg.timeline.cores import Core, StreamError
 from tile_eg.timeline.instruction import Work, cycles, moved_bytes, repeat_cycles
 from tile_eg.timeline.ran_l2 import Traffic, Turns
+from tile_eg.timeline.ran_row import Row
 from tile_eg.timeline.reuse import with_reads
 from tile_eg.timeline.works import Price
-
-if TYPE_CHECKING:
-    from tile_eg.timeline.ran import Row
 
 _MOVES = {
     "GM->L1": "gm_to_l1", "GM->UB": "gm_to_ub", "UB->GM": "ub_to_gm", "L0C->GM": "fixpipe", "L1->GM": "ub_to_gm",
