@@ -14,7 +14,7 @@ from tile_eg.emit.sync import synchronise
 from tile_eg.emit.text_index import EmitError
 from tile_eg.ir import index as ix
 from tile_eg.ir.program import Program
-from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.program_parser import parse_program
 
 HERE = Path(__file__).parent
 NAMES = sorted(p.stem for p in (HERE / "programs").glob("*.program"))

@@ -18,7 +18,7 @@ from tile_eg.emit.sync_counts import checked, usual
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import with_grid
 from tile_eg.ir.program import Loop, Program, Tasks, walk
-from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.program_parser import parse_program
 from tile_eg.ir.tasks import counted_by, inlined
 
 CAUSAL = """

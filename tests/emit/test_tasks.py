@@ -26,7 +26,7 @@ from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import with_grid
 from tile_eg.ir.index import BLOCK, evaluate, var, variables
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Let, Program, Tasks, walk
-from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.program_parser import parse_program
 from tile_eg.ir.tasks import free_names, in_order, inlined, tasks, tile_at
 
 NAMES = free_names(("task", "turn", "band", "width", "step", "tile"), ())
