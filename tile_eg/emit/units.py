@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from tile_eg.emit.cuts import Cut, part
+from tile_eg.emit.storages import Storages
 from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.ir.index import ONE, Expr, both, const, less, var
 from tile_eg.ir.program import Gm, Instr, Loop, Node
 from tile_eg.ir.types import Level
-
-if TYPE_CHECKING:
-    from tile_eg.emit.lower import Lowering
-    from tile_eg.emit.products import Cut
 
 ARCHITECTURE = "dav-2201"
 KEPT, HANDED_OVER = 2, 3
@@ -60,33 +57,26 @@ def _emptied_once(readers: list[tuple[Step, bool]]) -> bool:
     return len(readers) == 1 and readers[0][0].node.op.startswith("FixTo") and readers[0][1] and not readers[0][0].lag
 
 
-def flag_of(low: Lowering, step: Step, cut: Cut, k: Expr) -> Expr:
+def flag_of(storages: Storages, handover: Handover | None, cut: Cut, k: Expr) -> Expr:
     """The unit flag of step k in depth of a product: it hands its blocks over in the last trip of all loops."""
-    handover = low.handovers.get(step.dst)  # type: ignore[arg-type]
     if handover is None:
         return const(0)
     last = less(cut.steps_k - 2, k) if cut.steps_k > 1 else ONE
     for loop in handover.around:
-        last = both(last, less(loop.trips - 2, var(low.values.variables[loop.loop])) if loop.trips > 1 else ONE)
+        last = both(last, less(loop.trips - 2, var(storages.values.variables[loop.loop])) if loop.trips > 1 else ONE)
     return last + KEPT
 
 
-def by_windows(low: Lowering, step: Step, made: Instr) -> list[Node]:
-    """The fixpipe of a product under unit flags: one for each window that its steps fill."""
-    handover = low.handovers.get(step.srcs[-1]) if step.srcs else None  # type: ignore[arg-type]
-    if handover is None:
-        return [made]
-    cut, cols = low.products.cuts[handover.product.node.cls], low.cols_of(handover.product)
+def windows(made: Instr, name: str, cut: Cut, cols: int) -> list[Node]:
+    """The fixpipe of the product `name` under unit flags: one for each window of its `cols` that its steps fill."""
     flagged = replace(made, unit=const(HANDED_OVER))
     if cut.steps_n == 1:
         return [flagged]
-    index = var(f"{low.products.names[handover.product.node.cls]}_n")
+    index = var(f"{name}_n")
     return [Loop(str(index), cut.steps_n, (_window(flagged, index, cut, cols),))]
 
 
 def _window(made: Instr, index: Expr, cut: Cut, cols: int) -> Instr:
-    from tile_eg.emit.products import part
-
     at = index * cut.n
     target = made.dst
     moved = replace(target, offset=target.offset + at) if isinstance(target, Gm) else replace(target, col=target.col + at)
