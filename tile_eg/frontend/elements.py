@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.dependence import Step, multiple, steps, temporaries
@@ -13,6 +13,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
 from tile_eg.frontend.parts import Part, part
 from tile_eg.frontend.positions import number, parts, position
+from tile_eg.frontend.regions import Env, Regions
 from tile_eg.frontend.rounding import rounded
 from tile_eg.frontend.tiles import computing, promoted, reducing, valid_cols, valid_rows
 from tile_eg.ir import index as ix
@@ -20,9 +21,6 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.types import F32, DType
 from tile_eg.ir.values import Term
-
-if TYPE_CHECKING:
-    from tile_eg.frontend.ssa import Converter, Env
 
 ROW = ":"
 """The column coordinate of a statement over a whole row, `s[i, :]`."""
@@ -47,7 +45,7 @@ class Scalar:
     vcols: Expr | None = None
 
 
-def convert(c: Converter, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
+def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
     """The environment behind an element loop or a row loop. Raises TileError where iterations depend on one another."""
     nest = steps(s, c.decide)
     shapes = {name: b.shape for name, b in c.buffers.items()}
@@ -60,7 +58,7 @@ def convert(c: Converter, s: kn.For | kn.Parallel, env: Env, after: Names) -> En
 class Statement:
     """Converts one assignment of a nest."""
 
-    def __init__(self, c: Converter, step: Step, env: Env, private: Names) -> None:
+    def __init__(self, c: Regions, step: Step, env: Env, private: Names) -> None:
         self.c, self.step, self.env, self.private = c, step, env, private
         self.tiles = c.tiles
 
