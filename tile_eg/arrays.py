@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.types import BF16
+from tile_eg.ops.types import BF16
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,8 +13,8 @@ from tile_eg.grids import with_best_grid
 from tile_eg.ir.arrays import check_arguments
 from tile_eg.ir.kernel import Kernel, Note, added_to
 from tile_eg.ir.open_kernel import OpenKernel
-from tile_eg.ir.types import Level
 from tile_eg.lowered import Candidate, Lowered, extracted, plan_all, ranked
+from tile_eg.ops.types import Level
 from tile_eg.phases import PARTS, in_phases, with_parts
 from tile_eg.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, rare_collections, stage
 from tile_eg.rules import registry, selected

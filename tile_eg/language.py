@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from types import FrameType, FunctionType, SimpleNamespace
 from typing import Any
 
-from tile_eg.errors import TileError
-from tile_eg.ir.kernel import Span
+from tile_eg.errors import Span, TileError
 from tile_eg.ir.open_kernel import AUTO
-from tile_eg.ir.types import dtype_of
 from tile_eg.ops import elementwise
+from tile_eg.ops.types import dtype_of
 
 
 @dataclass(frozen=True, eq=False)

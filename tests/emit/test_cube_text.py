@@ -14,7 +14,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, Gm, Instr, Program, Tile
-from tile_eg.ir.types import BF16, F16, F32, Level
+from tile_eg.ops.types import BF16, F16, F32, Level
 
 from .cube_programs import Product, product_program
 from .simulated import numpy_type, simulated

@@ -29,7 +29,7 @@ from tile_eg.ir.program import (
     When,
 )
 from tile_eg.ir.program_parser import parse_program
-from tile_eg.ir.types import BF16, F16, F32, Level
+from tile_eg.ops.types import BF16, F16, F32, Level
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.program"))
 PIPE = st.sampled_from(["MTE1", "MTE2", "MTE3", "M", "V", "FIX"])

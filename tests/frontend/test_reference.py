@@ -15,8 +15,8 @@ from tile_eg.frontend.text import load_text
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference import run_kernel, run_values
-from tile_eg.ir.types import BF16
 from tile_eg.ir.values import Values
+from tile_eg.ops.types import BF16
 
 from .kernels import kernels
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tile_eg.chips.model import Chip, Cube, Launch, Limits, Memory, Path, Rows, Shared, Sync, Vector, VectorCost
 from tile_eg.errors import TileError
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 DEFAULT_CHIP = "910B2"
 NO_TABLES = {

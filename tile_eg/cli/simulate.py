@@ -133,7 +133,7 @@ def _chip(name: str | None) -> Chip:
 
 
 def _options(chip: str | None, seconds: float, memory: float, trace: bool) -> Options:
-    from tile_eg.ir.types import Level
+    from tile_eg.ops.types import Level
     from tile_eg.simulator.program import Options
     from tile_eg.simulator.run import CAPACITIES, Limits
 

@@ -40,7 +40,7 @@ from tile_eg.ir.program import (
     When,
     walk,
 )
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS}
 POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}

@@ -15,8 +15,8 @@ from tile_eg.extract.schedule import Item
 from tile_eg.ir.index import ONE, Expr, both, less, substitute, var
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.tasks import renamed
-from tile_eg.ir.types import Level
 from tile_eg.ops.physical import TERMS, Cube, Move, Vector
+from tile_eg.ops.types import Level
 
 
 def plan(schedule: Schedule, chip: Chip) -> Program:

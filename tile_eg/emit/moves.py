@@ -8,8 +8,8 @@ from tile_eg.emit.storages import Storages, shared
 from tile_eg.extract import Step
 from tile_eg.ir.index import SUB, ZERO, Expr, var
 from tile_eg.ir.program import Gm, Instr, Tile
-from tile_eg.ir.types import I8, DType
 from tile_eg.ops.physical import Move
+from tile_eg.ops.types import I8, DType
 
 
 def _offset(share: int | None, offset: Expr, rows: int, cols: int, stride: int) -> Expr:

@@ -9,8 +9,8 @@ from tile_eg.emit.units import flag_of, handovers, windows
 from tile_eg.extract import LoopStep, Step
 from tile_eg.ir.index import ONE, ZERO, Expr, both, less, minimum, var
 from tile_eg.ir.program import Buffer, Instr, Loop, Node, Tile
-from tile_eg.ir.types import DType, Level
 from tile_eg.ops.physical import ALIASES
+from tile_eg.ops.types import DType, Level
 
 
 class Products:

@@ -31,7 +31,7 @@ from tile_eg.ir.program import (
     When,
 )
 from tile_eg.ir.tasks import counted_by
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 EVENT_IDS, CROSS_COUNT = len(USABLE_EVENT_IDS), len(CROSS_IDS)
 

@@ -16,7 +16,7 @@ from tile_eg.emit.sync_edges import Site, Stream
 from tile_eg.emit.sync_trace import Path, SyncError
 from tile_eg.ir import machine
 from tile_eg.ir.program import AIC, AIV, Loop
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 CROSS_IDS = len(machine.CROSS_IDS)
 FILLS = {Level.UB: AIC, Level.L1: AIV}  # who fills a buffer on chip in which the cores meet; the other may overwrite it then

@@ -15,8 +15,8 @@ from tile_eg.emit.clock import count
 from tile_eg.emit.sync_edges import Edge, Site, Stream
 from tile_eg.emit.sync_order import Order, Verdict
 from tile_eg.emit.sync_trace import SyncError
+from tile_eg.errors import Span
 from tile_eg.ir import machine
-from tile_eg.ir.kernel import Span
 
 EVENT_IDS = len(machine.USABLE_EVENT_IDS)
 Event = tuple[str, str, str]  # core, source pipe, waiting pipe

@@ -18,7 +18,7 @@ from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 from tile_eg.timeline.expressions import Value, compiled
 
 Path = tuple[int, ...]

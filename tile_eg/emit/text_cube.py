@@ -16,7 +16,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
-from tile_eg.ir.types import BF16, F16, F32, I8, I32, Level
+from tile_eg.ops.types import BF16, F16, F32, I8, I32, Level
 
 Writer = Callable[[Scope, Instr, Expr], list[str]]
 FIELD8, FIELD16, FIELD32 = 255, 65535, 2**32 - 1

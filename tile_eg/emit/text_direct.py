@@ -12,7 +12,7 @@ from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, cou
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import Instr, Tile
-from tile_eg.ir.types import I8, Level
+from tile_eg.ops.types import I8, Level
 
 FIELD16, FIELD32 = 65535, 2**32 - 1
 BLOCKS = 4095

@@ -16,7 +16,7 @@ from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
-from tile_eg.ir.types import F32, DType, Level
+from tile_eg.ops.types import F32, DType, Level
 
 LINE = 120
 

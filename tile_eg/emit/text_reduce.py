@@ -32,7 +32,7 @@ from tile_eg.ir.machine import BLOCK_ELEMENTS as BLOCK
 from tile_eg.ir.machine import DOT_PARTS, block_steps
 from tile_eg.ir.machine import REPEAT_ELEMENTS as LANES
 from tile_eg.ir.program import REDUCE, Instr, Tile
-from tile_eg.ir.types import F32
+from tile_eg.ops.types import F32
 
 FOLDS = {"max": "Max", "min": "Min", "sum": "Add"}
 BLOCKS = {"max": "BlockReduceMax", "min": "BlockReduceMin", "sum": "BlockReduceSum"}

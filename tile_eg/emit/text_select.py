@@ -14,7 +14,7 @@ from tile_eg.emit.text_vector import BARRIER, BLOCK_BYTES, REGISTER, by_chunks, 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import COMPARE, Instr, Tile
-from tile_eg.ir.types import F32
+from tile_eg.ops.types import F32
 
 CONTIGUOUS = "AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8)"
 ONE_BLOCK = "AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0)"

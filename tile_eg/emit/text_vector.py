@@ -15,8 +15,8 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
-from tile_eg.ir.types import BF16, F16, F32, I8, I32
 from tile_eg.ops import elementwise
+from tile_eg.ops.types import BF16, F16, F32, I8, I32
 
 REPEATS, STRIDE, REGISTER, BLOCK_BYTES = 255, 255, 256, 32
 BARRIER = "AscendC::PipeBarrier<PIPE_V>();"

@@ -15,7 +15,7 @@ from tile_eg.emit.storages import Storages
 from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.ir.index import ONE, Expr, both, const, less, var
 from tile_eg.ir.program import Gm, Instr, Loop, Node
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 ARCHITECTURE = "dav-2201"
 KEPT, HANDED_OVER = 2, 3

@@ -16,7 +16,7 @@ from tile_eg.frontend.windows import OpenWindow, close, known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ir.types import DTYPES, DType, dtype_of
+from tile_eg.ops.types import DTYPES, DType, dtype_of
 
 AUGMENTED = {"+=": "add", "-=": "sub", "*=": "mul", "/=": "div"}
 

@@ -19,8 +19,8 @@ from tile_eg.frontend.tiles import computing, promoted, reducing, valid_cols, va
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ir.types import F32, DType
 from tile_eg.ir.values import Term
+from tile_eg.ops.types import F32, DType
 
 ROW = ":"
 """The column coordinate of a statement over a whole row, `s[i, :]`."""

@@ -16,8 +16,8 @@ from tile_eg.frontend.windows import OpenWindow
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ir.types import dtype_of
 from tile_eg.ops import elementwise
+from tile_eg.ops.types import dtype_of
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}

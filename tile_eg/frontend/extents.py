@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import product
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges, at_most, extremes, surely_equal
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Span
 
 
 def inside(start: Expr, extent: int, size: int, ranges: Ranges, step: int = 1, where: Expr = ix.ONE) -> Expr:

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
-from tile_eg.ir.kernel import Span
 from tile_eg.ir.values import WRITES, Term, made_of
 
 IDENTITY = {"add": 0.0, "max": -inf, "min": inf, "mul": 1.0}

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.columns import spread
 from tile_eg.frontend.python_source import Source
 from tile_eg.frontend.python_values import Buffer, NewBuffer, nodes, reads
 from tile_eg.ir.index import Expr, Interval
-from tile_eg.ir.kernel import Alloc, Assign, MatMul, Note, Region, Span, Stmt, TileExpr
+from tile_eg.ir.kernel import Alloc, Assign, MatMul, Region, Stmt, TileExpr
 
 
 @dataclass(frozen=True)

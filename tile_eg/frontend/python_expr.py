@@ -13,7 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg import language
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_refused import refuse
@@ -37,7 +37,7 @@ from tile_eg.frontend.python_values import (
 from tile_eg.frontend.python_words import counted
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Span, Unary
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),

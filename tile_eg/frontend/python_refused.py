@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tile_eg.errors import TileError
-from tile_eg.ir.kernel import Span
+from tile_eg.errors import Span, TileError
 
 _ORDER = "the order of a loop's instructions, and where cores wait for each other, are found"
 _GPU = "an NPU has nothing like it"

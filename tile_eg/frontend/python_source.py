@@ -11,8 +11,7 @@ from functools import lru_cache
 from types import FunctionType
 from typing import Any
 
-from tile_eg.errors import TileError
-from tile_eg.ir.kernel import Span
+from tile_eg.errors import Span, TileError
 
 
 @dataclass(frozen=True)

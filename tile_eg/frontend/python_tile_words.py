@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from tile_eg import language
-from tile_eg.errors import TileError
+from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_values import (
     Buffer,
@@ -24,7 +24,7 @@ from tile_eg.frontend.python_values import (
 from tile_eg.frontend.python_words import HANDLERS, copied, handles, known, whole_count
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
-from tile_eg.ir.kernel import Binary, Broadcast, Note, Number, Reduce, Region, Span, TileExpr, Unary
+from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, TileExpr, Unary
 
 __all__ = ["HANDLERS", "apply"]
 

@@ -6,25 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import of_elements
 from tile_eg.ir.index import ZERO, Expr
-from tile_eg.ir.kernel import (
-    Binary,
-    Broadcast,
-    Cast,
-    Choose,
-    Index,
-    MatMul,
-    Number,
-    Reduce,
-    Region,
-    Select,
-    Span,
-    TileExpr,
-    Unary,
-)
-from tile_eg.ir.types import DType, dtype_of
+from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, Index, MatMul, Number, Reduce, Region, Select, TileExpr, Unary
+from tile_eg.ops.types import DType, dtype_of
 
 TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose)
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_refused import check_attributes
@@ -33,7 +33,7 @@ from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Note, Number, Region, Select, Span, TileExpr, Unary
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Region, Select, TileExpr, Unary
 
 SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}

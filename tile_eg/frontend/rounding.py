@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from math import copysign, inf, isfinite
 
-from tile_eg.ir.types import BF16, F16, DType
+from tile_eg.ops.types import BF16, F16, DType
 
 
 def rounded(value: float, dtype: DType | None) -> float:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tile_eg.errors import TileError, did_you_mean
+from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.scalars import CONSTANTS, Scalar
 from tile_eg.ir import index as ix
-from tile_eg.ir.kernel import Alloc, Span, Tensor
+from tile_eg.ir.kernel import Alloc, Tensor
 
 
 def fresh(name: str, taken: set[str]) -> str:

@@ -18,8 +18,8 @@ from tile_eg.frontend.tiles import tile_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
-from tile_eg.ir.types import F32, DType
 from tile_eg.ir.values import VERSIONS, Term, Values, loops_in
+from tile_eg.ops.types import F32, DType
 
 
 def to_values(kernel: kn.Kernel) -> Values:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.disk_cache import recall, remember
-from tile_eg.ir.kernel import Span
+from tile_eg.errors import Span
 
 if TYPE_CHECKING:
     from lark import Lark

@@ -13,8 +13,7 @@ from typing import Any
 from lark import Lark
 from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 
-from tile_eg.errors import TileError
-from tile_eg.ir.kernel import Span
+from tile_eg.errors import Span, TileError
 
 
 @dataclass(frozen=True)

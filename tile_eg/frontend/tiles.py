@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.extents import inside, known_as, meet
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.positions import Place, Position
@@ -13,9 +13,9 @@ from tile_eg.frontend.ranges import Ranges
 from tile_eg.frontend.rounding import rounded
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Region, Span, Tensor
-from tile_eg.ir.types import BF16, F16, F32, I8, I32, DType
+from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.values import Builder, Term
+from tile_eg.ops.types import BF16, F16, F32, I8, I32, DType
 
 BETWEEN = {I32: F32, I8: F16}
 """What whole numbers become on their way to any other type; of bytes, all are exact. What becomes a byte is f32 before."""

@@ -10,8 +10,8 @@ from tile_eg.frontend.hints import cast, hint
 from tile_eg.frontend.windows import shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ir.types import BF16, F16, F32, I8, I32, DType
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY
+from tile_eg.ops.types import BF16, F16, F32, I8, I32, DType
 
 Shape = tuple[int, ...]
 ANY = -1

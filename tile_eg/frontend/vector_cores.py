@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Note, TileError
 from tile_eg.frontend.check import check, check_reads
 from tile_eg.frontend.python_values import nodes
 from tile_eg.ir.index import Expr, variables
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, MatMul, Note, Number, Parallel, Region, Stmt
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, MatMul, Number, Parallel, Region, Stmt
 
 CORES = 2
 

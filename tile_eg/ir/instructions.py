@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Union
 
+from tile_eg.errors import Span
 from tile_eg.ir.index import ONE, ZERO, Expr
-from tile_eg.ir.kernel import Span
-from tile_eg.ir.types import DType, Level
 from tile_eg.ops import elementwise
 from tile_eg.ops.physical import AIV, PIPES
+from tile_eg.ops.types import DType, Level
 
 
 @dataclass(frozen=True)

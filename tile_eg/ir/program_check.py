@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, Expr
-from tile_eg.ir.kernel import Span
 from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS
 from tile_eg.ir.program import (
     AIC,
@@ -34,7 +33,7 @@ from tile_eg.ir.program import (
     WaitFlag,
     When,
 )
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
 CORE_PIPES = {AIC: ("MTE1", "MTE2", "M", "FIX"), AIV: ("MTE2", "V", "MTE3")}

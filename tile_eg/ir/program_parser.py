@@ -48,7 +48,7 @@ from tile_eg.ir.program import (
 from tile_eg.ir.program_check import check_program
 from tile_eg.ir.program_text import WORDS
 from tile_eg.ir.program_tokens import Tokens
-from tile_eg.ir.types import DTYPES, Level
+from tile_eg.ops.types import DTYPES, Level
 
 OPS = (*PIPES, *VECTOR)
 

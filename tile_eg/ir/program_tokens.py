@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Span
 
 _TOKEN = re.compile(
     r"(?P<skip>[ \t\r\n]+|\#[^\n]*)|(?P<number>\d+(?:\.\d*)?(?:e[+-]?\d+)?)"

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tile_eg.errors import Span as Lines
 from tile_eg.ir.index import ONE, const
-from tile_eg.ir.kernel import Span as Lines
 from tile_eg.ir.machine import SCALAR_PIPE, SYNC_ALL_HANDOVERS
 from tile_eg.ir.program import AIC, CrossSet, CrossWait, Instr, Node, PipeBarrier, SetFlag, Tile, WaitFlag
 from tile_eg.timeline.cores import Core, Step

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tile_eg.chips import Chip
 from tile_eg.chips.model import VectorCost
 from tile_eg.ir.program import Instr
-from tile_eg.ir.types import F16, F32, I8, DType
+from tile_eg.ops.types import F16, F32, I8, DType
 from tile_eg.timeline.cores import Core, StreamError
 from tile_eg.timeline.instruction import Work, cycles, moved_bytes, repeat_cycles
 from tile_eg.timeline.ran_l2 import Traffic, Turns
