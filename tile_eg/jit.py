@@ -22,7 +22,7 @@ from tile_eg.errors import TileError, TileWarning, in_source, rendered
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, open_kernel
-from tile_eg.language import PrimFunc
+from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import SearchOptions, check_names, search_options
 from tile_eg.simulator.limits import USUAL, Limits
 from tile_eg.switches import check_others, check_passes, chosen_chip

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ast
 import linecache
 
-from tile_eg import language
 from tile_eg.errors import TileError
 from tile_eg.frontend.python_expr import evaluate
 from tile_eg.frontend.python_source import FunctionSource, read_function
@@ -18,9 +17,10 @@ from tile_eg.frontend.python_words import sizes
 from tile_eg.frontend.vector_cores import alike, apart
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.language.kernels import PrimFunc, TensorType
 
 
-def kernel_of(function: language.PrimFunc) -> Kernel:
+def kernel_of(function: PrimFunc) -> Kernel:
     """The kernel that a prim_func means; tensors that it writes are its outputs. Raises TileError at the user's line."""
     found = read_function(function.function, function.names)
     reader = Reader(found.source, found.names)
@@ -66,7 +66,7 @@ def _tensor(r: Reader, arg: ast.arg) -> Tensor:
         for n in ast.walk(node):
             ast.copy_location(n, arg.annotation)
     type_ = evaluate(r, node)
-    if not isinstance(type_, language.TensorType):
+    if not isinstance(type_, TensorType):
         raise r.error(f"{arg.arg} is {describe(type_)}; a kernel takes T.Tensor arguments", arg)
     span = r.span(arg.annotation)
     tensor = Tensor(arg.arg, as_dtype(type_.dtype, span), sizes(type_.shape, f"the shape of {arg.arg}", span), False, r.span(arg))

@@ -38,6 +38,8 @@ from tile_eg.frontend.python_words import counted
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
+from tile_eg.language.kernels import ElementType, Macro
+from tile_eg.language.words import Word, developer_words, missing
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
@@ -99,9 +101,9 @@ def _attribute(b: Builder, node: ast.Attribute) -> Any:
 def _near_word(value: Any, node: ast.Attribute) -> str:
     """The word of that name in the other half of the language, or the nearest one that has a meaning."""
     prefix = ast.unparse(node.value)
-    if value is language and node.attr in language.developer_words(language.tile):
+    if value is language and node.attr in developer_words(language.tile):
         return f"did you mean {prefix}.tile.{node.attr}?"
-    close = get_close_matches(node.attr, language.developer_words(value), 1)
+    close = get_close_matches(node.attr, developer_words(value), 1)
     return f"did you mean {prefix}.{close[0]}?" if close else ""
 
 
@@ -324,15 +326,15 @@ def _call(b: Builder, node: ast.Call) -> Any:
 
 def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
     """A call: words have their meaning, macros and functions of tiles are written out, the rest is plain Python."""
-    if isinstance(function, language.Word):
+    if isinstance(function, Word):
         return call_word(b, function, args, kwargs, node)
-    if isinstance(function, language.Macro):
+    if isinstance(function, Macro):
         return b.inline(function.function, args, kwargs, node)
     if not any(map(is_of_kernel, (*args, *kwargs.values()))):
         return function(*args, **kwargs)
     if isinstance(function, FunctionType):
         return b.inline(function, args, kwargs, node)
-    if isinstance(function, language.ElementType) and len(args) == 1:
+    if isinstance(function, ElementType) and len(args) == 1:
         return _cast(b, function, args[0], node)
     if function is range and kwargs:
         raise b.error("range takes no keyword arguments", node)
@@ -356,9 +358,9 @@ def is_of_kernel(value: Any) -> bool:
     return is_tile(value) or conditions.is_condition(value)
 
 
-def call_word(b: Builder, word: language.Word, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
     if word.level != "developer":
-        raise language.missing(word, b.span(node.func))
+        raise missing(word, b.span(node.func))
     try:
         bound = word.signature.bind(*args, **kwargs)
     except TypeError as e:

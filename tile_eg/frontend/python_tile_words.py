@@ -6,7 +6,6 @@ import math
 from functools import partial
 from typing import Any
 
-from tile_eg import language
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.python_build import Builder
 from tile_eg.frontend.python_values import (
@@ -25,6 +24,7 @@ from tile_eg.frontend.python_words import HANDLERS, copied, handles, known, whol
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, TileExpr, Unary
+from tile_eg.language.elementwise_words import BINARY, UNARY
 
 __all__ = ["HANDLERS", "apply"]
 
@@ -132,11 +132,11 @@ def _vector_binary(op: str, b: Builder, span: Span, x: Any, y: Any, dst: Any) ->
     _tile_binary(op, b, span, dst, x, y)
 
 
-for _name, _op in language.UNARY.items():
+for _name, _op in UNARY.items():
     HANDLERS["tile." + _name] = partial(_tile_unary, _op)
     HANDLERS["v" + _name] = partial(_vector_unary, _op)
     HANDLERS[_name] = partial(_unary, _op)
-for _op in language.BINARY:
+for _op in BINARY:
     HANDLERS["tile." + _op] = partial(_tile_binary, _op)
     HANDLERS["v" + _op] = partial(_vector_binary, _op)
 
