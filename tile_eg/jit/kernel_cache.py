@@ -137,7 +137,7 @@ def version() -> str | None:
     they cannot be read.
     """
     try:
-        files = list(_own_files(str(Path(__file__).parent)))
+        files = list(_own_files(str(Path(__file__).parents[1])))
         packages = [part for name in PACKAGES for part in _package(name)]
     except (OSError, ImportError, ValueError):  # the last: a module that was put into sys.modules by hand
         return None

@@ -1,7 +1,7 @@
 """Kernels as Python callables: `@tile_eg.jit` on functions, `tile_eg.load` for `.tile` files.
 
 Calling a kernel runs the Ascend C that it became in the simulator. Lowered kernels are kept in `cache` while the process
-lives, by what the kernel means and the chip; the texts that a call needs also on disk, for the next process.
+lives (`process_cache`), by what the kernel means and the chip; the texts that a call needs also on disk (`kernel_cache`).
 """
 
 from __future__ import annotations
@@ -9,100 +9,33 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError, TileWarning, in_source, rendered
+from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, open_kernel
+from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.process_cache import cache
+from tile_eg.jit.switches import check_others, check_passes, chosen_chip
 from tile_eg.language.kernels import PrimFunc
-from tile_eg.search import SearchOptions, check_names, search_options
+from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import USUAL, Limits
-from tile_eg.switches import check_others, check_passes, chosen_chip
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.compiler import Lowered, Run
     from tile_eg.frontend.text import Template
-    from tile_eg.kernel_cache import Restored
+    from tile_eg.jit.kernel_cache import Restored
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-@dataclass
-class Cache:
-    """Lowered kernels of this process, by kernel, chip and the options of the search."""
-
-    entries: dict[tuple[Kernel, str, SearchOptions], Lowered] = field(default_factory=dict)
-    enabled: bool = True
-    restored: dict[tuple[Kernel, str, SearchOptions], Restored] = field(default_factory=dict)
-
-    def clear_cache(self) -> None:
-        self.entries.clear()
-        self.restored.clear()
-
-    def planned(self, kernel: Kernel, chip: str, search: SearchOptions) -> Lowered | Restored:
-        """The program and the text of a kernel: of this process, or of one before it (`kernel_cache`); else it is compiled.
-
-        A kernel that something is told of is compiled, which tells it.
-        """
-        from tile_eg import kernel_cache
-
-        asked = kernel, chip, search
-        held = self.entries.get(asked) or self.restored.get(asked) if self.enabled else None
-        name = kernel_cache.name_of(*asked) if self.enabled and held is None else None
-        texts = kernel_cache.find(name) if name else None
-        if texts and not texts.told:
-            held = kernel_cache.restored(texts, kernel)
-        if isinstance(held, kernel_cache.Restored):
-            self.restored[asked] = held
-        if held is not None:
-            return held
-        made = self.lowered(*asked)
-        if name and not texts:
-            kernel_cache.keep(name, made)
-        return made
-
-    def lowered(self, kernel: Kernel, chip: str, search: SearchOptions) -> Lowered:
-        """The lowered form of a kernel, from the cache where it is there."""
-        from tile_eg.compiler import lower
-
-        found = self.entries.get((kernel, chip, search)) if self.enabled else None
-        if found is None:
-            found = lower(kernel, chip, search=search)
-            _warn(found)
-            if self.enabled:
-                self.entries[kernel, chip, search] = found
-        return found
-
-
-def _warn(lowered: Lowered) -> None:
-    """Tells the notes on a kernel as warnings at their lines."""
-    for note in lowered.notes:
-        file, line = (note.span.file, note.span.line) if note.span else (lowered.kernel.file or "tile_eg", 1)
-        warnings.warn_explicit(rendered(note, lowered.kernel.source), TileWarning, file, line)
-
-
-cache = Cache()
-
-
-def enable_cache() -> None:
-    """Keeps lowered kernels (the default)."""
-    cache.enabled = True
-
-
-def disable_cache() -> None:
-    """Lowers a kernel anew each time."""
-    cache.enabled = False
 
 
 class CompiledKernel:
@@ -352,7 +285,7 @@ def jit(
     `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or texts), `without` (names of rules) and `cost_model` (a
     name, or "module:Class") are options of the search. `seconds` of processor time and bytes of `memory` are what a call may take
     in the simulator. `pass_configs` and further options of TileLang's are taken where they ask for what is so here
-    (`tile_eg.switches`), and refused otherwise.
+    (`tile_eg.jit.switches`), and refused otherwise.
 
     TileError for an option that is unknown or refused.
     """
