@@ -79,8 +79,8 @@ def _block_by_block(kernel: Kernel, chip: str, rank: str, options: SearchOptions
     start, timings = perf_counter(), dict[str, float]()
     with stage("load", kernel.source, timings):
         from tile_eg.cost_models import rank_model
-        from tile_eg.frontend.check import check
-        from tile_eg.frontend.notes import notes
+        from tile_eg.frontend.checks import check
+        from tile_eg.frontend.checks.notes import notes
         from tile_eg.frontend.ssa import to_values
 
         target = compiled_for(chip)
@@ -186,7 +186,7 @@ def _saturated(values: Values, chip: Chip, options: SearchOptions) -> Graph:
 
 def _check_room(kernel: Kernel, chip: Chip) -> None:
     """TileError where the tensors do not fit the chip's HBM; only that reads the tables of the other chips."""
-    from tile_eg.frontend.room import bytes_of, check_room
+    from tile_eg.frontend.checks.room import bytes_of, check_room
 
     if sum(map(bytes_of, kernel.tensors)) > chip.hbm_bytes:
         chips = map(load_chip, known_chips(None))
@@ -211,8 +211,8 @@ def check_kernel(kernel: Kernel | Template, chip: str = DEFAULT_CHIP) -> tuple[N
 
     Gives the notes on the kernel: what is right, and may not be what its author had in mind.
     """
-    from tile_eg.frontend.check import check
-    from tile_eg.frontend.notes import notes
+    from tile_eg.frontend.checks import check
+    from tile_eg.frontend.checks.notes import notes
     from tile_eg.frontend.ssa import to_values
 
     kernel = _at_its_sizes(kernel)

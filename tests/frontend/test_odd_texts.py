@@ -127,6 +127,6 @@ def test_what_is_no_kernel_is_refused_by_name(value: object) -> None:
 
 
 def test_a_fault_of_ours_is_still_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tile_eg.frontend.check.check", lambda kernel: 1 // 0)
+    monkeypatch.setattr("tile_eg.frontend.checks.check", lambda kernel: 1 // 0)
     with pytest.raises(InternalError, match="ZeroDivisionError"):
         check_kernel(load_text(WIDE, "k.tile").instantiate())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, reject, settings
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.check import check
+from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.arrays import numpy_dtype

@@ -10,8 +10,8 @@ from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.conditions import NAMES, Compared, Condition, both, chosen, either, of_elements, opposite
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scalars import Scalar, is_scalar
-from tile_eg.frontend.scope import Scope
-from tile_eg.frontend.syntax import Node, span_of
+from tile_eg.frontend.text.scope import Scope
+from tile_eg.frontend.text.syntax import Node, span_of
 from tile_eg.frontend.windows import OpenWindow
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn

@@ -8,9 +8,9 @@ from typing import Any
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.conditions import guarded
-from tile_eg.frontend.expressions import Expressions
-from tile_eg.frontend.scope import Scope
-from tile_eg.frontend.syntax import Node, span_of
+from tile_eg.frontend.text.expressions import Expressions
+from tile_eg.frontend.text.scope import Scope
+from tile_eg.frontend.text.syntax import Node, span_of
 from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import OpenWindow, close, known_shape
 from tile_eg.ir import index as ix

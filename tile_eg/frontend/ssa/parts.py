@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.tiles import Tiles, valid_cols, valid_rows
+from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.values import Term

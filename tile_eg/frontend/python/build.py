@@ -11,9 +11,9 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
-from tile_eg.frontend.columns import spread
-from tile_eg.frontend.python_source import Source
-from tile_eg.frontend.python_values import Buffer, NewBuffer, nodes, reads
+from tile_eg.frontend.python.columns import spread
+from tile_eg.frontend.python.source import Source
+from tile_eg.frontend.python.values import Buffer, NewBuffer, nodes, reads
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Region, Stmt, TileExpr
 

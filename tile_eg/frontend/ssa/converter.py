@@ -6,15 +6,15 @@ The kernel has to have passed `check`. What has a meaning but no term yet raises
 from __future__ import annotations
 
 from tile_eg.errors import TileError, in_source
-from tile_eg.frontend import elements, fold, positions
-from tile_eg.frontend.dependence import is_row_loop
-from tile_eg.frontend.fold import Varying
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
-from tile_eg.frontend.planes import without_planes
 from tile_eg.frontend.ranges import extremes, surely_equal
-from tile_eg.frontend.regions import Env, Regions
-from tile_eg.frontend.tiles import tile_shape
+from tile_eg.frontend.ssa import elements, fold, positions
+from tile_eg.frontend.ssa.dependence import is_row_loop
+from tile_eg.frontend.ssa.fold import Varying
+from tile_eg.frontend.ssa.planes import without_planes
+from tile_eg.frontend.ssa.regions import Env, Regions
+from tile_eg.frontend.ssa.tiles import tile_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr

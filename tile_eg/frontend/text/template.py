@@ -8,9 +8,9 @@ from operator import index
 from typing import SupportsIndex
 
 from tile_eg.errors import TileError, did_you_mean, in_source
-from tile_eg.frontend.build import Builder, build, size_nodes
-from tile_eg.frontend.scope import Scope
-from tile_eg.frontend.syntax import Node, parse, span_of
+from tile_eg.frontend.text.build import Builder, build, size_nodes
+from tile_eg.frontend.text.scope import Scope
+from tile_eg.frontend.text.syntax import Node, parse, span_of
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, open_kernel
 

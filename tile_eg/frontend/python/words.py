@@ -11,9 +11,9 @@ from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
-from tile_eg.frontend.python_build import Builder
-from tile_eg.frontend.python_refused import check_attributes
-from tile_eg.frontend.python_values import (
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.refused import check_attributes
+from tile_eg.frontend.python.values import (
     Buffer,
     Launch,
     Loop,

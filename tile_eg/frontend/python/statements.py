@@ -10,11 +10,11 @@ from typing import Any
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.conditions import guarded, is_condition, of_elements
-from tile_eg.frontend.python_build import Builder
-from tile_eg.frontend.python_expr import arithmetic, evaluate
-from tile_eg.frontend.python_source import read_function
-from tile_eg.frontend.python_values import Buffer, Loop, Window, as_region, as_tile, describe, is_tile, plainly, start_point
-from tile_eg.frontend.python_words import counted
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.expressions import arithmetic, evaluate
+from tile_eg.frontend.python.source import read_function
+from tile_eg.frontend.python.values import Buffer, Loop, Window, as_region, as_tile, describe, is_tile, plainly, start_point
+from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr

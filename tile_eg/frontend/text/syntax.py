@@ -60,7 +60,7 @@ def parse(text: str, file: str) -> Node:
     try:
         return parser().parse(text)
     except UnexpectedInput as e:
-        from tile_eg.frontend.syntax_errors import explain
+        from tile_eg.frontend.text.syntax_errors import explain
 
         raise explain(e, text, file, parser()) from None
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_eg.errors import TileError, did_you_mean, in_source
-from tile_eg.frontend.blocks import refuse_meeting
-from tile_eg.frontend.definite import Definite
+from tile_eg.frontend.checks.blocks import refuse_meeting
+from tile_eg.frontend.checks.definite import Definite
+from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.ranges import extremes
-from tile_eg.frontend.types import Typing
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.printer import print_kernel
 from tile_eg.frontend.text import load_text
+from tile_eg.frontend.text.printer import print_kernel
 from tile_eg.ir.kernel import Kernel
 
 

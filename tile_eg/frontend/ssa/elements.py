@@ -6,16 +6,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.dependence import Step, multiple, steps, temporaries
-from tile_eg.frontend.extents import meet
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
-from tile_eg.frontend.parts import Part, part
-from tile_eg.frontend.positions import number, parts, position
-from tile_eg.frontend.regions import Env, Regions
-from tile_eg.frontend.rounding import rounded
-from tile_eg.frontend.tiles import computing, promoted, reducing, valid_cols, valid_rows
+from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
+from tile_eg.frontend.ssa.extents import meet
+from tile_eg.frontend.ssa.parts import Part, part
+from tile_eg.frontend.ssa.positions import number, parts, position
+from tile_eg.frontend.ssa.regions import Env, Regions
+from tile_eg.frontend.ssa.rounding import rounded
+from tile_eg.frontend.ssa.tiles import computing, promoted, reducing, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr

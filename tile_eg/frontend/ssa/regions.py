@@ -8,11 +8,11 @@ from math import prod
 from types import MappingProxyType
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.extents import smaller
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided
-from tile_eg.frontend.tiles import Tiles, Window, valid_cols, valid_rows
+from tile_eg.frontend.ssa.extents import smaller
+from tile_eg.frontend.ssa.tiles import Tiles, Window, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr

@@ -9,12 +9,12 @@ import ast
 import linecache
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.python_expr import evaluate
-from tile_eg.frontend.python_source import FunctionSource, read_function
-from tile_eg.frontend.python_statements import Reader
-from tile_eg.frontend.python_values import Buffer, Launch, as_dtype, describe
-from tile_eg.frontend.python_words import sizes
-from tile_eg.frontend.vector_cores import alike, apart
+from tile_eg.frontend.python.expressions import evaluate
+from tile_eg.frontend.python.source import FunctionSource, read_function
+from tile_eg.frontend.python.statements import Reader
+from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe
+from tile_eg.frontend.python.vector_cores import alike, apart
+from tile_eg.frontend.python.words import sizes
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.language.kernels import PrimFunc, TensorType

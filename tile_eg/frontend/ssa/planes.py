@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.check import check
+from tile_eg.frontend.checks import check
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import assignments, regions
 from tile_eg.frontend.trips import refuse_counted

@@ -12,8 +12,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from tile_eg.errors import Note, TileError
-from tile_eg.frontend.check import check, check_reads
-from tile_eg.frontend.python_values import nodes
+from tile_eg.frontend.checks.kernel import check, check_reads
+from tile_eg.frontend.python.values import nodes
 from tile_eg.ir.index import Expr, variables
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, MatMul, Number, Parallel, Region, Stmt
 

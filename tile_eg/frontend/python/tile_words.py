@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
-from tile_eg.frontend.python_build import Builder
-from tile_eg.frontend.python_values import (
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.values import (
     Buffer,
     Window,
     as_region,
@@ -20,7 +20,7 @@ from tile_eg.frontend.python_values import (
     whole,
     with_rank,
 )
-from tile_eg.frontend.python_words import HANDLERS, copied, handles, known, whole_count
+from tile_eg.frontend.python.words import HANDLERS, copied, handles, known, whole_count
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, TileExpr, Unary

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.extents import inside, known_as, meet
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.positions import Place, Position
 from tile_eg.frontend.ranges import Ranges
-from tile_eg.frontend.rounding import rounded
+from tile_eg.frontend.ssa.extents import inside, known_as, meet
+from tile_eg.frontend.ssa.positions import Place, Position
+from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, Tensor

@@ -15,10 +15,10 @@ from typing import Any
 from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
-from tile_eg.frontend.python_build import Builder
-from tile_eg.frontend.python_refused import refuse
-from tile_eg.frontend.python_tile_words import HANDLERS
-from tile_eg.frontend.python_values import (
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.refused import refuse
+from tile_eg.frontend.python.tile_words import HANDLERS
+from tile_eg.frontend.python.values import (
     TILE_NODES,
     Buffer,
     Item,
@@ -34,7 +34,7 @@ from tile_eg.frontend.python_values import (
     plainly,
     value_buffer,
 )
-from tile_eg.frontend.python_words import counted
+from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
