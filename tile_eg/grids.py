@@ -66,7 +66,7 @@ def _over_tiles(
 
     The orders of tiles are tried on the best of these: they share its plan.
     """
-    from tile_eg.emit.tasks import reordered
+    from tile_eg.emit.lower.tasks import reordered
     from tile_eg.extract.grid import orders, with_grids
     from tile_eg.timeline.works import blocks_at_once
 

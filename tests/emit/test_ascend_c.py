@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from tile_eg.emit.ascend_c import kernel_text
-from tile_eg.emit.cpp import Cpp
+from tile_eg.emit.ascend_c.cpp import Cpp
+from tile_eg.emit.ascend_c.index import EmitError
 from tile_eg.emit.host import host_text, launch_blocks, workspace_bytes
 from tile_eg.emit.sync import synchronise
-from tile_eg.emit.text_index import EmitError
 from tile_eg.ir import index as ix
 from tile_eg.ir.program import Program
 from tile_eg.ir.program_parser import parse_program

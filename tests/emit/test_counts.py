@@ -13,8 +13,8 @@ from tests.extract.kernels import CHIP, graph_of, kernel
 from tile_eg.compiler import meaning, plan, plan_schedule
 from tile_eg.egraph import Node
 from tile_eg.emit.ascend_c import kernel_text
-from tile_eg.emit.sync_check import races
-from tile_eg.emit.sync_counts import checked, usual
+from tile_eg.emit.sync.check import races
+from tile_eg.emit.sync.counts import checked, usual
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import with_grid
 from tile_eg.ir.program import Loop, Program, Tasks, walk

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.ascend_c.index import EmitError
 from tile_eg.emit.sync import synchronise
-from tile_eg.emit.text_index import EmitError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO
 from tile_eg.ir.kernel import Tensor

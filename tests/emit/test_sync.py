@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tile_eg.emit.sync import SyncError, synchronise
-from tile_eg.emit.sync_check import races
+from tile_eg.emit.sync.check import races
 from tile_eg.ir.index import bounds
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, Program, SetFlag, WaitFlag, When, walk
 from tile_eg.ir.program_parser import parse_program

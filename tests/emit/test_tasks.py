@@ -17,10 +17,10 @@ from tile_eg.compiler import meaning, plan_schedule
 from tile_eg.egraph import Node
 from tile_eg.emit import lower as lowering
 from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.lower.tasks import reordered
 from tile_eg.emit.sync import synchronise
-from tile_eg.emit.sync_check import races
-from tile_eg.emit.sync_tasks import lengths, with_tiles
-from tile_eg.emit.tasks import reordered
+from tile_eg.emit.sync.check import races
+from tile_eg.emit.sync.tasks import lengths, with_tiles
 from tile_eg.errors import TileError
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import with_grid

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from tile_eg.emit.clock import count
-from tile_eg.emit.sync_edges import Edge, Site, Stream
-from tile_eg.emit.sync_order import Order, Verdict
-from tile_eg.emit.sync_trace import SyncError
+from tile_eg.emit.sync.clock import count
+from tile_eg.emit.sync.edges import Edge, Site, Stream
+from tile_eg.emit.sync.order import Order, Verdict
+from tile_eg.emit.sync.trace import SyncError
 from tile_eg.errors import Span
 from tile_eg.ir import machine
 

@@ -1,7 +1,7 @@
 """Synchronisation: directed flags, barriers and cross-core counters for a Program that has none.
 
-Dependences come from a trace of each core (`sync_trace`), become candidate edges (`sync_edges`, `sync_cross`), and every edge
-that the others imply is dropped by a happens-before argument (`sync_order`), so that what is left is needed. Barriers come last,
+Dependences come from a trace of each core (`trace`), become candidate edges (`edges`, `cross`), and every edge
+that the others imply is dropped by a happens-before argument (`order`), so that what is left is needed. Barriers come last,
 where a dependence within one pipe is still open.
 """
 
@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from tile_eg.emit.clock import count
-from tile_eg.emit.sync_counts import checked, usual
-from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, Pair, cross_edges
-from tile_eg.emit.sync_edges import Edge, Flag, Site, Stream, candidates, join, join_outside, placed, reverse
-from tile_eg.emit.sync_ids import allocate
-from tile_eg.emit.sync_order import Needed, Op, Order, Verdict
-from tile_eg.emit.sync_tasks import lengths, with_tiles
-from tile_eg.emit.sync_trace import Counts, Instance, Layout, Path, SyncError, shortened, trace
+from tile_eg.emit.sync.clock import count
+from tile_eg.emit.sync.counts import checked, usual
+from tile_eg.emit.sync.cross import CROSS_IDS, CrossEdge, Pair, cross_edges
+from tile_eg.emit.sync.edges import Edge, Flag, Site, Stream, candidates, join, join_outside, placed, reverse
+from tile_eg.emit.sync.ids import allocate
+from tile_eg.emit.sync.order import Needed, Op, Order, Verdict
+from tile_eg.emit.sync.tasks import lengths, with_tiles
+from tile_eg.emit.sync.trace import Counts, Instance, Layout, Path, SyncError, shortened, trace
 from tile_eg.ir import index as ix
 from tile_eg.ir.machine import needs_barrier
 from tile_eg.ir.program import (

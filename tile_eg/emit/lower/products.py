@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tile_eg.egraph.graph import Tile as GraphTile
-from tile_eg.emit.cuts import Cut, part
-from tile_eg.emit.storages import Storages
-from tile_eg.emit.units import flag_of, handovers, windows
+from tile_eg.emit.lower.cuts import Cut, part
+from tile_eg.emit.lower.storages import Storages
+from tile_eg.emit.lower.units import flag_of, handovers, windows
 from tile_eg.extract import LoopStep, Step
 from tile_eg.ir.index import ONE, ZERO, Expr, both, less, minimum, var
 from tile_eg.ir.program import Buffer, Instr, Loop, Node, Tile

@@ -2,7 +2,7 @@
 
 A trace walks the loops of one core. Long loops are shortened: some first and some last trips show every dependence there is,
 since rings come round after as many trips as they have slots; what is left out is a multiple of every ring's period. Of a loop
-over tiles nothing is left out: `sync_tasks` makes it short.
+over tiles nothing is left out: `tasks` makes it short.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tile_eg.emit.steps import Steps, parted, steps
+from tile_eg.emit.sync.steps import Steps, parted, steps
 from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 
 from tile_eg.chips import load_chip
-from tile_eg.emit.cpp import Cpp, Part
+from tile_eg.emit.ascend_c.cpp import Cpp, Part
 from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
 from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix

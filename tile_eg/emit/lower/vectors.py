@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tile_eg.emit.storages import Storages
+from tile_eg.emit.lower.storages import Storages
 from tile_eg.extract import Step
 from tile_eg.extract.masks import needed
 from tile_eg.extract.pricing import choice_form

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from tile_eg.emit.sync_trace import Counts
+from tile_eg.emit.sync.trace import Counts
 from tile_eg.ir.index import BLOCK
 from tile_eg.ir.program import AIC, AIV, Let, Loop, Program, Tasks, walk
 from tile_eg.ir.tasks import counted_by

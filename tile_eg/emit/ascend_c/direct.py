@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from struct import pack
 
-from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import Instr, Tile

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from tile_eg.emit.sync_trace import Env, Instance, Layout, Path, Trace, opaque
+from tile_eg.emit.sync.trace import Env, Instance, Layout, Path, Trace, opaque
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.program import Instr, Loop, Node, Tile, When

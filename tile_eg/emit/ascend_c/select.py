@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tile_eg.emit.text_index import EmitError, Scope, block, call, counted, number, scalar_operand
-from tile_eg.emit.text_vector import BARRIER, BLOCK_BYTES, REGISTER, by_chunks, checked, tile
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, counted, number, scalar_operand
+from tile_eg.emit.ascend_c.vector import BARRIER, BLOCK_BYTES, REGISTER, by_chunks, checked, tile
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import COMPARE, Instr, Tile

@@ -1,6 +1,6 @@
 """A judge of synchronised programs: unrolls both cores in full and looks for what no flag orders.
 
-It knows nothing of how flags were found: it replays the text of the streams under the machine contract (`sync_order`) and
+It knows nothing of how flags were found: it replays the text of the streams under the machine contract (`order`) and
 compares every access with those before it. The two vector cores of a block run one stream; that they work on different halves is
 taken for granted.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tile_eg.emit.steps import parted, steps
-from tile_eg.emit.sync_order import Op, Order, Verdict
-from tile_eg.emit.sync_trace import Access, Counts, Env, Layout, SyncError
+from tile_eg.emit.sync.order import Op, Order, Verdict
+from tile_eg.emit.sync.steps import parted, steps
+from tile_eg.emit.sync.trace import Access, Counts, Env, Layout, SyncError
 from tile_eg.ir import index as ix
 from tile_eg.ir.machine import CROSS_IDS, USABLE_EVENT_IDS, needs_barrier
 from tile_eg.ir.program import (

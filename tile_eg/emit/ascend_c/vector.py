@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, number, scalar_operand
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number, scalar_operand
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP

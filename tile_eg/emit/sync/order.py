@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tile_eg.emit.clock import BITS, MOST, Clock, count, guards, merged
+from tile_eg.emit.sync.clock import BITS, MOST, Clock, count, guards, merged
 
 CROSS_LIMIT = 15
 Needed = Mapping[int, Sequence[tuple[int, int]]]

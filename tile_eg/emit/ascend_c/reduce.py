@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tile_eg.emit.text_index import EmitError, Scope, block, call, counted, number
-from tile_eg.emit.text_vector import (
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, counted, number
+from tile_eg.emit.ascend_c.vector import (
     BARRIER,
     REPEATS,
     STRIDE,

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tile_eg.chips import Chip
-from tile_eg.emit.moves import moved
-from tile_eg.emit.products import Products
-from tile_eg.emit.storages import Storages
-from tile_eg.emit.vectors import computed
+from tile_eg.emit.lower.moves import moved
+from tile_eg.emit.lower.products import Products
+from tile_eg.emit.lower.storages import Storages
+from tile_eg.emit.lower.vectors import computed
 from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.extract.schedule import Item
 from tile_eg.ir.index import ONE, Expr, both, less, substitute, var

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from tile_eg.emit.text_direct import DIRECT, fixpipe_part, scale_bits
-from tile_eg.emit.text_index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
+from tile_eg.emit.ascend_c.direct import DIRECT, fixpipe_part, scale_bits
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP

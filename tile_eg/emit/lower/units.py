@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Container
 from dataclasses import dataclass, replace
 
-from tile_eg.emit.cuts import Cut, part
-from tile_eg.emit.storages import Storages
+from tile_eg.emit.lower.cuts import Cut, part
+from tile_eg.emit.lower.storages import Storages
 from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.ir.index import ONE, Expr, both, const, less, var
 from tile_eg.ir.program import Gm, Instr, Loop, Node

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tile_eg.emit.sync_edges import Site, Stream
-from tile_eg.emit.sync_trace import Path, SyncError
+from tile_eg.emit.sync.edges import Site, Stream
+from tile_eg.emit.sync.trace import Path, SyncError
 from tile_eg.ir import machine
 from tile_eg.ir.program import AIC, AIV, Loop
 from tile_eg.ops.types import Level

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_eg.emit.storages import Storages, shared
+from tile_eg.emit.lower.storages import Storages, shared
 from tile_eg.extract import Step
 from tile_eg.ir.index import SUB, ZERO, Expr, var
 from tile_eg.ir.program import Gm, Instr, Tile

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from tile_eg.chips import load_chip
-from tile_eg.emit.cpp import integer
+from tile_eg.emit.ascend_c.cpp import integer
+from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
+from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted
+from tile_eg.emit.ascend_c.reduce import REDUCTIONS
+from tile_eg.emit.ascend_c.select import SELECTIONS
+from tile_eg.emit.ascend_c.vector import VECTOR_OPS
 from tile_eg.emit.host import shared_at
 from tile_eg.emit.names import argument_names, kernel_symbol
-from tile_eg.emit.text_cube import CUBE_AND_COPIES, ON_3510
-from tile_eg.emit.text_direct import UB, UB_ROWS
-from tile_eg.emit.text_index import EmitError, Scope, block, counted
-from tile_eg.emit.text_reduce import REDUCTIONS
-from tile_eg.emit.text_select import SELECTIONS
-from tile_eg.emit.text_vector import VECTOR_OPS
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, ONE, SUB, ZERO, Expr
 from tile_eg.ir.program import (

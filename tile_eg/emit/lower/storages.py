@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Where
-from tile_eg.emit.tasks import TaskLoop, counts
+from tile_eg.emit.lower.tasks import TaskLoop, counts
 from tile_eg.extract import LoopStep, Schedule, Step, Storage
 from tile_eg.extract.schedule import StorageId
 from tile_eg.ir.index import ONE, SUB, ZERO, Expr, const, less, maximum, minimum, var
