@@ -108,9 +108,18 @@ def test_the_house_has_ten_floors_at_most() -> None:
 
 
 def test_no_file_is_too_long() -> None:
-    files = (f for f in sorted(HOUSE.rglob("*")) if f.suffix in (".py", ".egg", ".lark"))
+    files = (f for f in sorted(HOUSE.rglob("*")) if f.suffix in (".py", ".egg", ".lark", ".h", ".cpp"))
     long = {str(f.relative_to(HOUSE)): n for f in files if (n := len(f.read_text(encoding="utf-8").splitlines())) > LINES}
     assert long == {}
+
+
+@pytest.mark.parametrize("page", ["design", "extending", "timing", "cost_models"])
+def test_the_files_that_a_page_names_are_there(page: str) -> None:
+    text = (HOUSE.parent / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    parts = [HOUSE.parent / part for part in ("tile_eg", "tests", "docs", "benchmarks")]
+    there = [f"/{f.relative_to(HOUSE.parent)}" for part in parts for f in part.rglob("*.*")]
+    named = re.findall(r"`([\w/]+\.(?:py|egg|lark|toml))`", text)
+    assert [name for name in named if not any(f.endswith(f"/{name}") for f in there)] == []
 
 
 # ---- that they see what they look for ----------------------------------------------------------------------------------------

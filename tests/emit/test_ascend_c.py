@@ -14,7 +14,7 @@ from tile_eg.emit.host import host_text, launch_blocks, workspace_bytes
 from tile_eg.emit.sync import synchronise
 from tile_eg.ir import index as ix
 from tile_eg.ir.program import Program
-from tile_eg.ir.program_parser import parse_program
+from tile_eg.ir.program.parser import parse_program
 
 HERE = Path(__file__).parent
 NAMES = sorted(p.stem for p in (HERE / "programs").glob("*.program"))

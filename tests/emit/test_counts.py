@@ -18,8 +18,8 @@ from tile_eg.emit.sync.counts import checked, usual
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import with_grid
 from tile_eg.ir.program import Loop, Program, Tasks, walk
-from tile_eg.ir.program_parser import parse_program
-from tile_eg.ir.tasks import counted_by, inlined
+from tile_eg.ir.program.parser import parse_program
+from tile_eg.ir.program.tasks import counted_by, inlined
 
 CAUSAL = """
 kernel causal[H=4, S=192, D=32, BM=32, BN=32](Q: f16[H, S, D], K: f16[H, S, D], V: f16[H, S, D]) -> O: f16[H, S, D] {

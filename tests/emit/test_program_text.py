@@ -28,7 +28,7 @@ from tile_eg.ir.program import (
     WaitFlag,
     When,
 )
-from tile_eg.ir.program_parser import parse_program
+from tile_eg.ir.program.parser import parse_program
 from tile_eg.ops.types import BF16, F16, F32, Level
 
 PROGRAMS = sorted((Path(__file__).parent / "programs").glob("*.program"))

@@ -26,8 +26,8 @@ from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import with_grid
 from tile_eg.ir.index import BLOCK, evaluate, var, variables
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Let, Program, Tasks, walk
-from tile_eg.ir.program_parser import parse_program
-from tile_eg.ir.tasks import free_names, in_order, inlined, tasks, tile_at
+from tile_eg.ir.program.parser import parse_program
+from tile_eg.ir.program.tasks import free_names, in_order, inlined, tasks, tile_at
 
 NAMES = free_names(("task", "turn", "band", "width", "step", "tile"), ())
 ORDERS = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10), st.integers(0, 1), st.integers(1, 12))

@@ -7,7 +7,7 @@ import pytest
 from tile_eg.compiler import InternalError, check_kernel, lower, meaning, plan
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
-from tile_eg.ir.program_parser import parse_program
+from tile_eg.ir.program.parser import parse_program
 from tile_eg.jit import load
 from tile_eg.search import search_options
 

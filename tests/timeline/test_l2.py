@@ -11,7 +11,7 @@ from tile_eg.chips import load_chip
 from tile_eg.ir.index import BLOCK, Expr, less, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Program, Tile, When
-from tile_eg.ir.tasks import tasks
+from tile_eg.ir.program.tasks import tasks
 from tile_eg.ops.types import F32
 from tile_eg.timeline.accesses import accesses, sharing
 from tile_eg.timeline.engine import run

@@ -12,7 +12,7 @@ from tile_eg.extract.base import Refused
 from tile_eg.extract.memory import assign
 from tile_eg.extract.schedule import Schedule, Step, Storage, StorageId
 from tile_eg.ir.index import BLOCK, Expr, evaluate, variables
-from tile_eg.ir.tasks import tile_at
+from tile_eg.ir.program.tasks import tile_at
 from tile_eg.ops.physical import LOADS, MOVES
 from tile_eg.ops.types import Level
 

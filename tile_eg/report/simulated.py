@@ -14,7 +14,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.report.cost import Cost
 from tile_eg.report.text import indent
 from tile_eg.simulator.findings import Finding, Simulation
-from tile_eg.timeline.launches import RanLaunch
+from tile_eg.timeline.replay.launches import RanLaunch
 from tile_eg.timeline.trace import launches_trace
 
 

@@ -15,7 +15,7 @@ from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.program import AIC, AIV, Program
-from tile_eg.ir.tasks import inlined
+from tile_eg.ir.program.tasks import inlined
 from tile_eg.timeline.accesses import accesses, sharing
 from tile_eg.timeline.block import Block, run_block
 from tile_eg.timeline.cores import Span, StreamError

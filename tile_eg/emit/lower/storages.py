@@ -9,7 +9,7 @@ from tile_eg.extract import LoopStep, Schedule, Step, Storage
 from tile_eg.extract.schedule import StorageId
 from tile_eg.ir.index import ONE, SUB, ZERO, Expr, const, less, maximum, minimum, var
 from tile_eg.ir.program import Buffer, Tile
-from tile_eg.ir.tasks import free_names
+from tile_eg.ir.program.tasks import free_names
 from tile_eg.ops.types import Level
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from tile_eg.extract import Schedule
 from tile_eg.ir.index import BLOCK, SUB, Expr, const, substitute, var
 from tile_eg.ir.program import AIC, AIV, Let, Node, Program, Tasks
-from tile_eg.ir.tasks import free_names, in_order, renamed, tasks
+from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
 
 
 @dataclass(frozen=True)

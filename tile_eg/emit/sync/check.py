@@ -30,7 +30,7 @@ from tile_eg.ir.program import (
     WaitFlag,
     When,
 )
-from tile_eg.ir.tasks import counted_by
+from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ops.types import Level
 
 EVENT_IDS, CROSS_COUNT = len(USABLE_EVENT_IDS), len(CROSS_IDS)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from tile_eg.emit.sync.trace import Counts
 from tile_eg.ir.index import BLOCK
 from tile_eg.ir.program import AIC, AIV, Let, Loop, Program, Tasks, walk
-from tile_eg.ir.tasks import counted_by
+from tile_eg.ir.program.tasks import counted_by
 from tile_eg.timeline.expressions import compiled
 
 LEAST = 3  # trips at which what is in the loop is not taken for what is outside of it

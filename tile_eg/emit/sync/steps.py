@@ -1,4 +1,4 @@
-"""Instructions of a program that are several in the text, with barriers between their steps (`ascend_c.reduce`, `ascend_c.select`).
+"""Instructions of a program that are several in the text, with barriers between them (`ascend_c.reduce`, `ascend_c.select`).
 
 Such a barrier orders more than the steps: what came before the instruction has finished when its last step starts, and its first
 step has when the next instruction does. So a conflict with an operand of one end may need no barrier of its own.

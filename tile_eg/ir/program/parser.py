@@ -45,9 +45,9 @@ from tile_eg.ir.program import (
     WaitFlag,
     When,
 )
-from tile_eg.ir.program_check import check_program
-from tile_eg.ir.program_text import WORDS
-from tile_eg.ir.program_tokens import Tokens
+from tile_eg.ir.program.check import check_program
+from tile_eg.ir.program.text import WORDS
+from tile_eg.ir.program.tokens import Tokens
 from tile_eg.ops.types import DTYPES, Level
 
 OPS = (*PIPES, *VECTOR)

@@ -1,4 +1,4 @@
-"""The lines of a Program's text, which `ir.program_parser` reads back."""
+"""The lines of a Program's text, which `parser` reads back."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from dataclasses import fields
 from pathlib import PurePath
 
 from tile_eg.ir.index import ONE, ZERO
-from tile_eg.ir.instructions import (
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.program.instructions import (
     Buffer,
     CrossSet,
     CrossWait,
@@ -23,7 +24,6 @@ from tile_eg.ir.instructions import (
     WaitFlag,
     When,
 )
-from tile_eg.ir.kernel import Tensor
 
 WORDS = ("transpose", "relu", "swap", "atomic")
 OPTIONS = ("scalar", "init", "bound", "other", "form", "when", "unit")

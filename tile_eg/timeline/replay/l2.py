@@ -15,7 +15,7 @@ from math import gcd
 import numpy as np
 
 from tile_eg.ir.program import AIC
-from tile_eg.timeline.ran_row import Row
+from tile_eg.timeline.replay.row import Row
 
 SYNC_ALL = "SyncAll"
 MOST_GRAINS = 1 << 28  # of one tensor: larger ones are followed in coarser grains; memory is taken where a copy touches it

@@ -1,49 +1,18 @@
 """A planned kernel: for the cube core and for the vector core an instruction stream with addresses and flags.
 
-The same Program gives the Ascend C text and the timeline. It prints (`ir.program_text`) and parses back (`ir.program_parser`).
-What it is made of is declared in `ir.instructions`, and is found here too.
+The same Program gives the Ascend C text and the timeline. It prints (`text`) and parses back (`parser`). What it is made of is
+declared in `instructions`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tile_eg.ir.instructions import (
-    BINARY,
-    COMPARE,
-    OVERWRITES,
-    REDUCE,
-    SCALAR,
-    UNARY,
-    VECTOR,
-    Buffer,
-    CrossSet,
-    CrossWait,
-    Gm,
-    Instr,
-    Let,
-    Loop,
-    Node,
-    Operand,
-    PipeBarrier,
-    SetFlag,
-    SyncAll,
-    Tasks,
-    Tile,
-    WaitFlag,
-    When,
-    walk,
-)
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.printed import Printed
-from tile_eg.ir.program_text import buffer_text, let_text, nodes_text, tensor_text
-from tile_eg.ops.physical import AIC, AIV, PIPES
-
-__all__ = [
-    "AIC", "AIV", "BINARY", "COMPARE", "OVERWRITES", "PIPES", "REDUCE", "SCALAR", "UNARY", "VECTOR", "Buffer", "CrossSet",
-    "CrossWait", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Program", "SetFlag", "SyncAll", "Tasks", "Tile",
-    "WaitFlag", "When", "walk",
-]  # fmt: skip
+from tile_eg.ir.program.instructions import Buffer, Gm, Instr, Let, Node, walk
+from tile_eg.ir.program.text import buffer_text, let_text, nodes_text, tensor_text
+from tile_eg.ops.physical import AIC, AIV
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,10 +15,10 @@ from tile_eg.ir.program import AIC, AIV
 from tile_eg.timeline.block import Block, run_cores, summed
 from tile_eg.timeline.cores import Core, Record
 from tile_eg.timeline.engine import HBM_BOUND, bound_of
-from tile_eg.timeline.ran import add_rows
-from tile_eg.timeline.ran_l2 import L2, SYNC_ALL
-from tile_eg.timeline.ran_prices import RanPrices
-from tile_eg.timeline.ran_row import Row
+from tile_eg.timeline.replay.l2 import L2, SYNC_ALL
+from tile_eg.timeline.replay.prices import RanPrices
+from tile_eg.timeline.replay.row import Row
+from tile_eg.timeline.replay.steps import add_rows
 from tile_eg.timeline.result import Timeline
 
 LAUNCH = "launch"

@@ -14,9 +14,9 @@ from tile_eg.ir.machine import SCALAR_PIPE, SYNC_ALL_HANDOVERS
 from tile_eg.ir.program import AIC, CrossSet, CrossWait, Instr, Node, PipeBarrier, SetFlag, Tile, WaitFlag
 from tile_eg.timeline.cores import Core, Step
 from tile_eg.timeline.flags import cross_set_step, cross_wait_step, sync_step
-from tile_eg.timeline.ran_l2 import SYNC_ALL, Turns
-from tile_eg.timeline.ran_prices import RanPrices
-from tile_eg.timeline.ran_row import Row
+from tile_eg.timeline.replay.l2 import SYNC_ALL, Turns
+from tile_eg.timeline.replay.prices import RanPrices
+from tile_eg.timeline.replay.row import Row
 from tile_eg.timeline.steps import append, instruction
 
 SCALAR = "scalar"
