@@ -9,7 +9,7 @@ import pytest
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype, signature
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.types import BF16, F16, F32, I8
+from tile_eg.ops.types import BF16, F16, F32, I8
 
 A, B, C = Tensor("A", F16, (4, 2), False), Tensor("B", BF16, (2,), False), Tensor("C", F32, (4,), True)
 GOOD = {"A": np.zeros((4, 2), np.float16), "B": np.zeros(2, ml_dtypes.bfloat16)}

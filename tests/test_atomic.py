@@ -12,7 +12,7 @@ from tile_eg.compiler import lower, meaning
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.program import Instr, walk
-from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.program.parser import parse_program
 
 SPLIT_K = """
 kernel split_k[M=100, N=80, K=512, S=4, BM=64, BN=64, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {

@@ -27,7 +27,7 @@ REPORTED = {
     "egraph/saturate.py": "how long each phase took",
     "explore/gym.py": "how long an extractor of a user's took",
     "grids.py": "how long each stage took",
-    "kernel_cache.py": "whether a file of tile_eg changed since the process began",
+    "jit/kernel_cache.py": "whether a file of tile_eg changed since the process began",
     "laboratory/compare.py": "how long a cost model took",
     "phases.py": "how long each stage took",
     "planned.py": "how long each stage took",

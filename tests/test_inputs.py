@@ -13,7 +13,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import GIVEN, SETS, USUAL, Drawn, draw, drawn_sets, set_names
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.ir.types import BF16, F16, F32, I8
+from tile_eg.ops.types import BF16, F16, F32, I8
 from tile_eg.report.compare import compare
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -15,18 +15,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tile_eg.compiler import Lowered, lower
     from tile_eg.errors import TileError
-    from tile_eg.jit import cache, disable_cache, enable_cache, jit, load
-    from tile_eg.switches import PassConfigKey
+    from tile_eg.jit import jit, load
+    from tile_eg.jit.process_cache import cache, disable_cache, enable_cache
+    from tile_eg.jit.switches import PassConfigKey
 
 __version__ = "0.1.0"
 
 _HOME = {
     "jit": "tile_eg.jit",
     "load": "tile_eg.jit",
-    "PassConfigKey": "tile_eg.switches",
-    "cache": "tile_eg.jit",
-    "disable_cache": "tile_eg.jit",
-    "enable_cache": "tile_eg.jit",
+    "PassConfigKey": "tile_eg.jit.switches",
+    "cache": "tile_eg.jit.process_cache",
+    "disable_cache": "tile_eg.jit.process_cache",
+    "enable_cache": "tile_eg.jit.process_cache",
     "lower": "tile_eg.compiler",
     "Lowered": "tile_eg.compiler",
     "TileError": "tile_eg.errors",

@@ -63,8 +63,8 @@ def check_kernel(kernel: Kernel | Template, chip: str = DEFAULT_CHIP) -> tuple[N
 
     Gives the notes on the kernel: what is right, and may not be what its author had in mind.
     """
-    from tile_eg.frontend.check import check
-    from tile_eg.frontend.notes import notes
+    from tile_eg.frontend.checks import check
+    from tile_eg.frontend.checks.notes import notes
     from tile_eg.frontend.ssa import to_values
 
     kernel = _at_its_sizes(kernel)

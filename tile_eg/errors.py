@@ -4,8 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
-from tile_eg.ir.kernel import Note, Span
+
+@dataclass(frozen=True)
+class Span:
+    """A place in a source: 1-based line and column; the end is exclusive."""
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True)
+class Note:
+    """What an author should know of a kernel that is right, and the place that it is about."""
+
+    text: str
+    span: Span | None = None
 
 
 class TileError(Exception):

@@ -12,7 +12,7 @@ from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, p
 from tile_eg.ir.index import BLOCK, SUB, Expr, less, var
 from tile_eg.ir.machine import block_steps
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Loop, Node, Program, Tile, When
-from tile_eg.ir.types import F16, F32, Level
+from tile_eg.ops.types import F16, F32, Level
 
 ROWS, HALF, STEP, RING = 128, 64, 128, 8
 S_READY, P_READY, PV_READY = 0, 1, 2

@@ -13,7 +13,7 @@ from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, p
 from tile_eg.ir.index import SUB, Expr, maximum, minimum, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Node, Program, Tile
-from tile_eg.ir.types import F16, F32, DType, Level
+from tile_eg.ops.types import F16, F32, DType, Level
 
 READY, FREE = 0, 1
 SLOTS, PARTS, AHEAD = 2, 2, 8

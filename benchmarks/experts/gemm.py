@@ -9,7 +9,7 @@ from functools import partial
 from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take
 from tile_eg.ir.index import BLOCK, Expr, div, less, minimum, mod, var
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Program, Tile, When
-from tile_eg.ir.types import F16, F32, Level
+from tile_eg.ops.types import F16, F32, Level
 
 Body = Callable[[Expr, Expr], tuple[Node, ...]]
 Out = Callable[[Expr, Expr, Expr, Expr], tuple[Node, ...]]

@@ -8,7 +8,7 @@ from dataclasses import replace
 from tile_eg.ir.index import Expr, const
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, Instr, Node, PipeBarrier, Program, SetFlag, WaitFlag
-from tile_eg.ir.types import DType, Level
+from tile_eg.ops.types import DType, Level
 
 LAYOUTS = {Level.UB: "nd", Level.WS: "nd", Level.L0A: "zz", Level.L0B: "zn"}
 ALIGNMENT = 1024

@@ -15,8 +15,8 @@ from tile_eg.ir.index import BLOCK, Expr, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import block_steps
 from tile_eg.ir.program import Buffer, Gm, Instr, Let, Loop, Node, Program, Tile
-from tile_eg.ir.tasks import tasks
-from tile_eg.ir.types import F16, F32, DType, Level
+from tile_eg.ir.program.tasks import tasks
+from tile_eg.ops.types import F16, F32, DType, Level
 
 EPSILON = 1e-5
 

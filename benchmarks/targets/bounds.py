@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from tile_eg.chips import Chip
-from tile_eg.ir.types import F16, F32, Level
+from tile_eg.ops.types import F16, F32, Level
 
 HALF, FLOAT = F16.bytes, F32.bytes
 SIDES = range(16, 513, 16)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from benchmarks.experts.parts import both_ways, buffer, expr, matrix, program, put, take
 from tile_eg.ir.index import BLOCK, minimum, var
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, Tile
-from tile_eg.ir.types import F16, Level
+from tile_eg.ops.types import F16, Level
 
 
 def copy(

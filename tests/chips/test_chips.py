@@ -14,7 +14,7 @@ import tile_eg.chips
 from tile_eg.chips import DEFAULT_CHIP, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.machine import ALIGNMENT, CROSS_IDS, FIELD_LIMITS, MAX_CROSS_COUNT, MAX_REPEAT, REPEAT_BYTES, USABLE_EVENT_IDS
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 FOLDER = Path(tile_eg.chips.__file__).parent
 
@@ -163,7 +163,7 @@ def test_chip_alignments_are_those_of_the_contract(name: str) -> None:
 
 
 def test_a_repeat_holds_64_floats() -> None:
-    from tile_eg.ir.types import F32
+    from tile_eg.ops.types import F32
 
     assert load_chip().vector.lanes(F32) == 64
     assert load_chip().vector.repeat_bytes == REPEAT_BYTES

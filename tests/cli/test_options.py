@@ -11,7 +11,7 @@ import pytest
 from tile_eg.cli import options
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.types import BF16, F16, F32
+from tile_eg.ops.types import BF16, F16, F32
 
 A, B, C = Tensor("A", F16, (4, 2), False), Tensor("B", BF16, (3,), False), Tensor("C", F32, (4,), True)
 

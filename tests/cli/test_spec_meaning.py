@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from tile_eg.cli.app import run
-from tile_eg.frontend.meaning_text import meaning_text
 from tile_eg.frontend.text import load_text
+from tile_eg.frontend.text.meaning import meaning_text
 from tile_eg.ir.kernel import Kernel
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -11,7 +11,7 @@ from tile_eg.cost_models import MODELS, RankModel, SearchModel, rank_model, sear
 from tile_eg.errors import TileError
 from tile_eg.ir.index import const
 from tile_eg.ir.program import Buffer, Instr, Program, Tile
-from tile_eg.ir.types import F16, F32, Level
+from tile_eg.ops.types import F16, F32, Level
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.instruction import Work, cycles
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import FIBONACCI, GATED, graph_of, kernel
 from tile_eg.egraph.deeper import Tiling, with_deeper_loops
-from tile_eg.frontend.extents import inside
 from tile_eg.frontend.ssa import to_values
+from tile_eg.frontend.ssa.extents import inside
 from tile_eg.ir.index import const, evaluate, maximum, minimum, mod, var
 
 GEMM = """

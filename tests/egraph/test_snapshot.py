@@ -6,7 +6,7 @@ import pytest
 
 from tests.extract.kernels import TRICKY, graph_of
 from tile_eg.egraph import Graph
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 NAMES = sorted(TRICKY)
 PLACED = {"GmToL1": Level.L1, "GmToUB": Level.UB, "WsToL1": Level.L1, "WsToUB": Level.UB, "FixToWS": Level.WS, "UBToWS": Level.WS,

@@ -8,7 +8,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Program, Tile
-from tile_eg.ir.types import F16, F32, DType, Level
+from tile_eg.ops.types import F16, F32, DType, Level
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Program, Tile, When
-from tile_eg.ir.types import F16, F32, Level
+from tile_eg.ops.types import F16, F32, Level
 
 TENSORS = (Tensor("A", F32, (64, 64), False), Tensor("C", F32, (64, 64), True))
 SIZE = 8 * 16 * 4

@@ -10,7 +10,7 @@ from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.host import launch_blocks
 from tile_eg.emit.sync import synchronise
 from tile_eg.ir.program import Program
-from tile_eg.ir.types import DType
+from tile_eg.ops.types import DType
 
 
 def numpy_type(dtype: DType) -> np.dtype:

@@ -15,9 +15,9 @@ from tile_eg.chips import known_chips, load_chip
 from tile_eg.compiler import Lowered, lower, meaning, plan_schedule
 from tile_eg.cost_models import search_model
 from tile_eg.egraph import saturate
-from tile_eg.emit.ascend_c import node_lines
-from tile_eg.emit.sync_check import races
-from tile_eg.emit.text_index import EmitError, Scope
+from tile_eg.emit.ascend_c.index import EmitError, Scope
+from tile_eg.emit.ascend_c.kernel import node_lines
+from tile_eg.emit.sync.check import races
 from tile_eg.extract.chaos import Random
 from tile_eg.extract.pricing import Pricer
 from tile_eg.frontend.ssa import to_values

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tile_eg.emit.ascend_c import kernel_text
-from tile_eg.emit.cpp import Cpp
+from tile_eg.emit.ascend_c.cpp import Cpp
+from tile_eg.emit.ascend_c.index import EmitError
 from tile_eg.emit.host import host_text, launch_blocks, workspace_bytes
 from tile_eg.emit.sync import synchronise
-from tile_eg.emit.text_index import EmitError
 from tile_eg.ir import index as ix
 from tile_eg.ir.program import Program
-from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.program.parser import parse_program
 
 HERE = Path(__file__).parent
 NAMES = sorted(p.stem for p in (HERE / "programs").glob("*.program"))

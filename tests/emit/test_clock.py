@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tile_eg.emit.clock import BITS, MOST, count, guards, merged
+from tile_eg.emit.sync.clock import BITS, MOST, count, guards, merged
 
 SIZE = 7
 counters = st.lists(st.one_of(st.integers(0, 5), st.integers(0, MOST)), min_size=SIZE, max_size=SIZE)

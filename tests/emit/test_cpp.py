@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.emit.widths import Parser, Reader, Whole
-from tile_eg.emit.cpp import Cpp, Part
+from tile_eg.emit.ascend_c.cpp import Cpp, Part
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 

@@ -8,13 +8,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.ascend_c.index import EmitError
 from tile_eg.emit.sync import synchronise
-from tile_eg.emit.text_index import EmitError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Buffer, Gm, Instr, Program, Tile
-from tile_eg.ir.types import BF16, F16, F32, Level
+from tile_eg.ops.types import BF16, F16, F32, Level
 
 from .cube_programs import Product, product_program
 from .simulated import numpy_type, simulated

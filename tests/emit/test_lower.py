@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, kernel
 from tile_eg.compiler import lower
-from tile_eg.emit.moves import half
-from tile_eg.emit.products import part
+from tile_eg.emit.lower.cuts import part
+from tile_eg.emit.lower.storages import half
 from tile_eg.ir import index as ix
 from tile_eg.ir.program import Instr, Loop, Program, Tile, When, walk
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.sync import SyncError, synchronise
 from tile_eg.ir.program import Program
-from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.program.parser import parse_program
 
 from .random_programs import fused_programs, vector_programs
 from .simulated import numpy_type, simulated

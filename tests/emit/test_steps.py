@@ -9,10 +9,10 @@ import pytest
 
 from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.host import launch_blocks
-from tile_eg.emit.steps import steps
 from tile_eg.emit.sync import synchronise
+from tile_eg.emit.sync.steps import steps
 from tile_eg.ir.program import Buffer, Instr, Program, Tile
-from tile_eg.ir.types import F16, F32
+from tile_eg.ops.types import F16, F32
 from tile_eg.simulator.findings import TraceRow
 from tile_eg.simulator.run import simulate
 

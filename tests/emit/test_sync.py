@@ -11,10 +11,11 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from tile_eg.emit.sync import SyncError, synchronise
-from tile_eg.emit.sync_check import races
+from tile_eg.emit.sync.check import races
 from tile_eg.ir.index import bounds
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, Program, SetFlag, WaitFlag, When, walk
-from tile_eg.ir.program_text import node_text, parse_program
+from tile_eg.ir.program.parser import parse_program
+from tile_eg.ir.program.text import node_text
 
 from .random_programs import fused_programs, vector_programs
 

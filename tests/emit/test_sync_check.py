@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tile_eg.emit.sync_check import races
-from tile_eg.ir.program_text import parse_program
+from tile_eg.emit.sync.check import races
+from tile_eg.ir.program.parser import parse_program
 
 HEAD = """program k on 910B2 as MIX_AIC_1_2, blocks 1, workspace 4096
 tensor A: f32[64, 8]

@@ -17,17 +17,17 @@ from tile_eg.compiler import meaning, plan_schedule
 from tile_eg.egraph import Node
 from tile_eg.emit import lower as lowering
 from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.lower.tasks import reordered
 from tile_eg.emit.sync import synchronise
-from tile_eg.emit.sync_check import races
-from tile_eg.emit.sync_tasks import lengths, with_tiles
-from tile_eg.emit.tasks import reordered
+from tile_eg.emit.sync.check import races
+from tile_eg.emit.sync.tasks import lengths, with_tiles
 from tile_eg.errors import TileError
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import with_grid
 from tile_eg.ir.index import BLOCK, evaluate, var, variables
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Let, Program, Tasks, walk
-from tile_eg.ir.program_text import parse_program
-from tile_eg.ir.tasks import free_names, in_order, inlined, tasks, tile_at
+from tile_eg.ir.program.parser import parse_program
+from tile_eg.ir.program.tasks import free_names, in_order, inlined, tasks, tile_at
 
 NAMES = free_names(("task", "turn", "band", "width", "step", "tile"), ())
 ORDERS = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10), st.integers(0, 1), st.integers(1, 12))

@@ -13,13 +13,13 @@ from tests.extract.kernels import CHIP, graph_of, kernel
 from tile_eg.compiler import meaning
 from tile_eg.egraph import Node
 from tile_eg.emit.ascend_c import kernel_text
-from tile_eg.emit.sync_check import races
+from tile_eg.emit.sync.check import races
 from tile_eg.extract import extract
 from tile_eg.extract.grid import in_halves, with_grid
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.index import ZERO, evaluate, variables
 from tile_eg.ir.program import Instr, Loop, Program, SetFlag, WaitFlag, walk
-from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.program.parser import parse_program
 from tile_eg.planned import Planned, plan_schedule
 from tile_eg.timeline.engine import run
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tile_eg.emit.text_index import EmitError
-from tile_eg.ir.types import BF16, F16, F32
+from tile_eg.emit.ascend_c.index import EmitError
+from tile_eg.ops.types import BF16, F16, F32
 
 from .vector_cases import OPS, Case, check
 

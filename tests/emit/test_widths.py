@@ -15,7 +15,7 @@ from tile_eg.emit.host import launch_blocks
 from tile_eg.emit.strips import copy_in_strips
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.types import F16
+from tile_eg.ops.types import F16
 from tile_eg.search import search_options
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"

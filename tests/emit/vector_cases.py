@@ -16,7 +16,7 @@ from tile_eg.ir.index import BLOCK, ONE, ZERO, Expr
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import block_steps, dot_elements
 from tile_eg.ir.program import Buffer, Gm, Instr, Node, Program, Tile
-from tile_eg.ir.types import BF16, F16, F32, DType, Level
+from tile_eg.ops.types import BF16, F16, F32, DType, Level
 
 from .simulated import numpy_type, simulated
 

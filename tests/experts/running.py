@@ -8,7 +8,7 @@ import numpy as np
 
 from tile_eg.compiler import plan
 from tile_eg.ir.program import Program
-from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.program.parser import parse_program
 
 
 def halves(*shape: int, seed: int = 0) -> np.ndarray:

@@ -17,7 +17,7 @@ from tile_eg.extract.pricing import Pricer
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.ir.types import I8
+from tile_eg.ops.types import I8
 
 
 def arrays_for(k: Kernel) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ from tests.extract.kernels import CHIP, graph_of
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.banks import Banks, banks_of
 from tile_eg.extract.memory import _pack_apart, lifetimes, pack_level
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 SUM = """
 kernel added[M=64, N=256, BM=16](A: f32[M, N], B: f32[M, N], W: f32[N]) -> C: f32[M, N] {

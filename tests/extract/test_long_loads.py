@@ -14,7 +14,7 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.program import Instr, Loop, walk
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 GEMM = """
 kernel gemm[M=192, N=64, K=1024, BM=64, BK=32](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {

@@ -16,7 +16,7 @@ from tile_eg.extract.exact import Exact
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.model import Model
 from tile_eg.extract.realise import realise
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 GEMM = """
 kernel gemm[M=256, N=256, K=256, BM=128, BN=256, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ir.types import BF16, F16, F32
+from tile_eg.ops.types import BF16, F16, F32
 
 Draw = Callable
 TILES, VECTORS = ("t0", "t1", "t2"), ("v0", "v1")

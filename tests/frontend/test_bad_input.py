@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.check import check
+from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ir.types import F32
+from tile_eg.ops.types import F32
 
 GEMM = """kernel gemm[M=512, N=512, K=512, BM=128, BN=256, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
   grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))

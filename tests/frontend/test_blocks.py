@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.check import check
+from tile_eg.frontend.checks import check
 from tile_eg.frontend.text import load_text
 
 KERNEL = """

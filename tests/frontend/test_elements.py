@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.check import check
+from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.reference import run_kernel, run_values

@@ -9,7 +9,7 @@ import pytest
 from lark import Lark, Token, Tree
 
 from tile_eg.errors import TileError
-from tile_eg.frontend import syntax
+from tile_eg.frontend.text import syntax
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tile"))
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.check import check
+from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 

@@ -7,7 +7,7 @@ import pytest
 from tile_eg.compiler import InternalError, check_kernel, lower, meaning, plan
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
-from tile_eg.ir.program_text import parse_program
+from tile_eg.ir.program.parser import parse_program
 from tile_eg.jit import load
 from tile_eg.search import search_options
 
@@ -94,7 +94,7 @@ kernel wide[N=512](A: f16[128, N]) -> C: f16[128, N] {
 
 
 def test_what_is_beyond_its_field_is_the_kernels_limit_and_not_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tile_eg.emit.text_cube.BURST_BYTES", 64)  # as if a copy's field were narrower
+    monkeypatch.setattr("tile_eg.emit.ascend_c.cube.BURST_BYTES", 64)  # as if a copy's field were narrower
     with pytest.raises(TileError, match="blockLen is up to 128, its field holds 64") as error:
         lower(load_text(WIDE, "k.tile").instantiate())
     assert error.value.message.startswith("no schedule of this kernel can be carried out")
@@ -103,7 +103,7 @@ def test_what_is_beyond_its_field_is_the_kernels_limit_and_not_a_fault(monkeypat
 
 def test_a_program_with_such_a_field_is_refused_too(monkeypatch: pytest.MonkeyPatch) -> None:
     held = plan(parse_program(str(lower(load_text(WIDE, "k.tile").instantiate()).program), "k.program"))
-    monkeypatch.setattr("tile_eg.emit.text_cube.BURST_BYTES", 64)
+    monkeypatch.setattr("tile_eg.emit.ascend_c.cube.BURST_BYTES", 64)
     with pytest.raises(TileError, match="this program has no Ascend C: .* its field holds 64"):
         _ = held.source
 
@@ -127,6 +127,6 @@ def test_what_is_no_kernel_is_refused_by_name(value: object) -> None:
 
 
 def test_a_fault_of_ours_is_still_called_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tile_eg.frontend.check.check", lambda kernel: 1 // 0)
+    monkeypatch.setattr("tile_eg.frontend.checks.check", lambda kernel: 1 // 0)
     with pytest.raises(InternalError, match="ZeroDivisionError"):
         check_kernel(load_text(WIDE, "k.tile").instantiate())

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.printer import number_text, print_kernel
 from tile_eg.frontend.text import load_text
+from tile_eg.frontend.text.printer import number_text, print_kernel
 from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import Kernel
 

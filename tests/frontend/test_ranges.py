@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tile_eg.frontend.extents import inside, known_as, smaller
 from tile_eg.frontend.ranges import at_most, decided, extremes, surely_equal
-from tile_eg.frontend.rounding import rounded
+from tile_eg.frontend.ssa.extents import inside, known_as, smaller
+from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.ir import index as ix
-from tile_eg.ir.types import BF16, F16
+from tile_eg.ops.types import BF16, F16
 
 RANGES = {"i": (0, 3), "j": (0, 4)}
 VARIABLES = ix.var("i"), ix.var("j")

@@ -6,7 +6,7 @@ import pytest
 
 from tile_eg.compiler import check_kernel, lower
 from tile_eg.errors import TileError
-from tile_eg.frontend.room import sized
+from tile_eg.frontend.checks.room import sized
 from tile_eg.frontend.text import load_text
 
 ADD = """\

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.check import check
+from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir import index as ix
 from tile_eg.ir.reference import run_kernel, run_values
-from tile_eg.ir.types import BF16, F16, F32
 from tile_eg.ir.values import Term, Values
+from tile_eg.ops.types import BF16, F16, F32
 
 
 def values_of(body: str, grid: str = "grid g = 1", result: str = "C: f32[8, 16]") -> Values:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.syntax_errors import FAULTS, whole_text
 from tile_eg.frontend.text import load_text
+from tile_eg.frontend.text.syntax_errors import FAULTS, whole_text
 
 CASES = [(fault, text) for fault in FAULTS for text in fault.texts]
 

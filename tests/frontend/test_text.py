@@ -10,7 +10,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ir.types import BF16, F16, F32
+from tile_eg.ops.types import BF16, F16, F32
 
 GEMM = (Path(__file__).parents[2] / "examples" / "gemm.tile").read_text()
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tile_eg.compiler import check_kernel
 from tile_eg.errors import TileError
-from tile_eg.frontend.printer import print_kernel
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
+from tile_eg.frontend.text.printer import print_kernel
 from tile_eg.ir.kernel import For, Kernel
 from tile_eg.ir.reference import run_kernel, run_values
 from tile_eg.ir.values import Values, reachable

@@ -26,7 +26,7 @@ from tile_eg.ir.machine import (
     valid_event,
 )
 from tile_eg.ir.program import AIC, AIV, PIPES
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "machine.md").read_text("utf-8")

@@ -92,7 +92,7 @@ def test_an_init_at_the_first_step_selects_zero(kernel) -> None:
 
 
 def test_every_node_has_a_place_in_the_users_file(kernel) -> None:
-    from tile_eg.frontend.python_values import nodes
+    from tile_eg.frontend.python.values import nodes
 
     assert {n.span.file for n in nodes((kernel.tensors, kernel.body)) if n.span is not None} == {__file__}
 

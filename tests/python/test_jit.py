@@ -12,10 +12,10 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tile_eg.arrays import by_name
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference import written_elements
+from tile_eg.jit.arrays import by_name
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -312,7 +312,7 @@ def test_torch_tensors_give_torch_tensors(x: np.ndarray) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
 def test_a_tensor_goes_to_numpy_and_back(dtype: str) -> None:
     torch = pytest.importorskip("torch")
-    from tile_eg.arrays import to_numpy, to_torch
+    from tile_eg.jit.arrays import to_numpy, to_torch
 
     tensor = torch.randn(4, 3).to(getattr(torch, dtype))
     array = to_numpy(tensor, "A")
@@ -321,5 +321,6 @@ def test_a_tensor_goes_to_numpy_and_back(dtype: str) -> None:
 
 
 def test_torch_is_not_imported_for_numpy_arrays() -> None:
-    code = "import sys, numpy, tile_eg.arrays as a; a.to_numpy(numpy.zeros(3), 'A'); a.is_torch(3); print('torch' in sys.modules)"
+    code = "import sys, numpy, tile_eg.jit.arrays as a; a.to_numpy(numpy.zeros(3), 'A'); a.is_torch(3)"
+    code += "; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

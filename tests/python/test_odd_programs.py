@@ -12,6 +12,7 @@ from tests.python.written import prim_func
 from tile_eg import language
 from tile_eg.compiler import check_kernel
 from tile_eg.errors import TileError
+from tile_eg.language.words import developer_words
 
 HEAD = """
 import math
@@ -40,7 +41,7 @@ ATOMS = (
     "10**30 ... x.shape x.dtype x[0] x[1.5,0] x['a'] x[v] x[None] v[16] v[-1] x[::2,:] x[4:0,:] T.auto +c ~c"
 )
 WORDS = [
-    *(f"T.{w}" for w in language.developer_words(language)), *(f"T.tile.{w}" for w in language.developer_words(language.tile)),
+    *(f"T.{w}" for w in developer_words(language)), *(f"T.tile.{w}" for w in developer_words(language.tile)),
     "helper", "put", "max", "abs", "len", "range", "float", "math.exp",
 ]  # fmt: skip
 OPERATORS = ["+", "-", "*", "/", "//", "%", "@", "&", ">", "==", "and", "or", "in"]

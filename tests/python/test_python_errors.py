@@ -6,7 +6,7 @@ import pytest
 
 from tile_eg import language as T
 from tile_eg.errors import TileError
-from tile_eg.frontend.check import check
+from tile_eg.frontend.checks import check
 from tile_eg.frontend.python import kernel_of
 
 # name: (lines, where the error points to, what it says)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tile_eg.frontend.python_expr import evaluate
-from tile_eg.frontend.python_source import Source
-from tile_eg.frontend.python_statements import Reader
+from tile_eg.frontend.python.expressions import evaluate
+from tile_eg.frontend.python.source import Source
+from tile_eg.frontend.python.statements import Reader
 from tile_eg.ir import index
 
 ATOMS = st.sampled_from(["i", "j", "0", "1", "3", "16", "SIZE"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tile_eg.chips import load_chip
 from tile_eg.ir.program import Buffer, Program
-from tile_eg.ir.types import F16, F32, Level
+from tile_eg.ops.types import F16, F32, Level
 from tile_eg.report.memory import MemoryMap
 
 A = Buffer("a", Level.L1, F16, 128, 64, 64, "nz", 2, (0, 16384))

@@ -13,7 +13,7 @@ from tile_eg.egraph.members import Class, Member
 from tile_eg.egraph.numbers import Numbers, Unbound
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
-from tile_eg.ir.types import DTYPES
+from tile_eg.ops.types import DTYPES
 
 
 def everywhere(claim: Callable[..., bool]) -> Callable[..., bool]:

@@ -18,8 +18,8 @@ from tile_eg.egraph.members import Class, Member, Members, Shape
 from tile_eg.egraph.numbers import Numbers
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import Expr, const
-from tile_eg.ir.types import DTYPES
 from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
+from tile_eg.ops.types import DTYPES
 from tile_eg.rules import signatures
 from tile_eg.rules.sexpr import Form, parse
 

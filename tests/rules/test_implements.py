@@ -13,7 +13,7 @@ from tile_eg.extract.exact import Exact
 from tile_eg.extract.makespan import MEETING
 from tile_eg.extract.model import Model
 from tile_eg.frontend.ssa import to_values
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 KERNELS = {
     "nest of a load": ["copy-store"],

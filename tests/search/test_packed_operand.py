@@ -17,7 +17,7 @@ from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
 from tile_eg.ir.index import ZERO
 from tile_eg.ir.kernel import Kernel
-from tile_eg.ir.program import Instr, SyncAll, walk
+from tile_eg.ir.program.instructions import Instr, SyncAll, walk
 from tile_eg.search import search_options
 from tile_eg.search.packed_operand import made_of
 

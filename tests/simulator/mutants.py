@@ -28,7 +28,7 @@ from tile_eg.frontend.text import load_text
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import ZERO
 from tile_eg.ir.program import Buffer, Instr, Program, walk
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 from tile_eg.simulator.run import Limits, Simulation, SimulatorError, TraceRow, simulate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

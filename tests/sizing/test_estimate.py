@@ -9,7 +9,7 @@ import pytest
 from tile_eg.chips import load_chip
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 from tile_eg.sizing.anatomy import Anatomy
 from tile_eg.sizing.estimate import Estimate, estimate
 

@@ -12,7 +12,7 @@ from tile_eg.chips import load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.machine import block_steps
 from tile_eg.ir.program import PIPES, VECTOR
-from tile_eg.ir.types import BF16, F16, F32
+from tile_eg.ops.types import BF16, F16, F32
 from tile_eg.timeline.instruction import (
     Work,
     _block_reduce,

@@ -11,10 +11,11 @@ from tile_eg.chips import load_chip
 from tile_eg.ir.index import BLOCK, Expr, less, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Program, Tile, When
-from tile_eg.ir.tasks import tasks
-from tile_eg.ir.types import F32
+from tile_eg.ir.program.tasks import tasks
+from tile_eg.ops.types import F32
+from tile_eg.timeline.accesses import accesses, sharing
 from tile_eg.timeline.engine import run
-from tile_eg.timeline.reuse import accesses, misses, sharing, with_reads
+from tile_eg.timeline.reuse import misses, with_reads
 
 CHIP = load_chip("910B2")
 PAGE = 64 * 64  # elements of a load

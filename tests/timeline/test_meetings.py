@@ -12,7 +12,7 @@ from tile_eg.ir.index import BLOCK, const, less, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import SYNC_ALL_HANDOVERS
 from tile_eg.ir.program import Gm, Program, SyncAll, When
-from tile_eg.ir.types import F32
+from tile_eg.ops.types import F32
 from tile_eg.timeline.engine import run
 from tile_eg.timeline.summary import handover_range
 

@@ -18,7 +18,7 @@ from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.simulator.findings import TraceRow
 from tile_eg.simulator.run import simulate
 from tile_eg.timeline.engine import run
-from tile_eg.timeline.launches import RanLaunch, timed_launches
+from tile_eg.timeline.replay.launches import RanLaunch, timed_launches
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.tile"))
 CHIP = load_chip()

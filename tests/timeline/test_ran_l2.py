@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tile_eg.chips import Chip, load_chip
 from tile_eg.simulator.findings import TraceRow
-from tile_eg.timeline.launches import RanLaunch, timed_launches
-from tile_eg.timeline.ran_l2 import L2, Traffic
+from tile_eg.timeline.replay.l2 import L2, Traffic
+from tile_eg.timeline.replay.launches import RanLaunch, timed_launches
 
 CHIP = load_chip("910B2")
 PAGE = 4096

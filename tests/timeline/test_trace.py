@@ -13,7 +13,7 @@ from tile_eg.chips import load_chip
 from tile_eg.ir.program import Program
 from tile_eg.simulator.findings import TraceRow
 from tile_eg.timeline.engine import run
-from tile_eg.timeline.launches import timed_launches
+from tile_eg.timeline.replay.launches import timed_launches
 from tile_eg.timeline.trace import chrome_trace, launches_trace
 
 CHIP = load_chip()

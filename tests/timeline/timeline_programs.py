@@ -19,7 +19,7 @@ from tile_eg.ir.program import (
     WaitFlag,
     When,
 )
-from tile_eg.ir.types import F16, F32, Level
+from tile_eg.ops.types import F16, F32, Level
 
 K = var("k")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tile_eg.chips.model import Chip, Cube, Launch, Limits, Memory, Path, Rows, Shared, Sync, Vector, VectorCost
 from tile_eg.errors import TileError
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 DEFAULT_CHIP = "910B2"
 NO_TABLES = {
@@ -33,7 +33,7 @@ def known_chips(architecture: str | None = COMPILED) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _stems() -> tuple[str, ...]:
     """The names of all tables: those of chips, and those that are the base of others."""
-    return tuple(sorted(f.name[:-5] for f in files("tile_eg.chips").iterdir() if f.name.endswith(".toml")))
+    return tuple(sorted(f.name[:-5] for f in files(__package__).iterdir() if f.name.endswith(".toml")))
 
 
 def load_chip(name: str = DEFAULT_CHIP) -> Chip:
@@ -68,7 +68,7 @@ def _load(name: str) -> Chip:
 @lru_cache(maxsize=32)
 def _tables(name: str) -> Mapping[str, Any]:
     """A chip's tables over those of its base; shared by all who ask, so nobody changes them."""
-    tables = tomllib.loads(files("tile_eg.chips").joinpath(f"{name}.toml").read_text("utf-8"))
+    tables = tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
     return _merge(_tables(tables.pop("base")), tables) if "base" in tables else tables
 
 

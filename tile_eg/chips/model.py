@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
-from tile_eg.ir.types import DType, Level
+from tile_eg.ops.types import DType, Level
 
 
 @dataclass(frozen=True)

@@ -162,7 +162,7 @@ def _text(wanted: Wanted, kind: str) -> str:
     """A text of a kernel that is compiled now. Its spec holds the kernel's meaning, where it has one."""
     planned, held = wanted.compiled(), wanted.held
     if kind == "spec" and isinstance(held, Kernel) and not isinstance(planned, Lowered):
-        from tile_eg.frontend.meaning_text import meaning_text
+        from tile_eg.frontend.text.meaning import meaning_text
 
         return planned.spec_with(meaning_text(held))
     return str(getattr(planned, kind))

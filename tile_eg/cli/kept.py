@@ -10,14 +10,14 @@ from typing import Annotated
 
 import typer
 
-from tile_eg import kernel_cache
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import sources
 from tile_eg.cli.console import complain, show
 from tile_eg.compiler import Lowered, Planned
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
-from tile_eg.kernel_cache import Texts
+from tile_eg.jit import kernel_cache
+from tile_eg.jit.kernel_cache import Texts
 from tile_eg.report.text import size
 from tile_eg.search import SearchOptions
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tile_eg.simulator.findings import Simulation
     from tile_eg.simulator.program import Options
     from tile_eg.simulator.spec import Spec
-    from tile_eg.timeline.launches import RanLaunch
+    from tile_eg.timeline.replay.launches import RanLaunch
 
 ASCEND_C = (".asc", ".cpp", ".cce", ".h")
 FOLDER: dict[str, Any] = {"exists": True, "file_okay": False, "metavar": "DIR"}
@@ -114,7 +114,7 @@ def _timed(text: AscFile, spec: Spec | None, how: Options, done: Simulation, chi
     from tile_eg.simulator.findings import MOST_ROWS
     from tile_eg.simulator.kernel_run import chosen
     from tile_eg.timeline.cores import StreamError
-    from tile_eg.timeline.launches import timed_launches
+    from tile_eg.timeline.replay.launches import timed_launches
 
     if not how.trace:
         return [], ""
@@ -133,7 +133,7 @@ def _chip(name: str | None) -> Chip:
 
 
 def _options(chip: str | None, seconds: float, memory: float, trace: bool) -> Options:
-    from tile_eg.ir.types import Level
+    from tile_eg.ops.types import Level
     from tile_eg.simulator.program import Options
     from tile_eg.simulator.run import CAPACITIES, Limits
 

@@ -101,7 +101,7 @@ def _from_tile(text: str, path: Path, sizes: Mapping[str, int | str], shapes: Ma
 
 
 def _from_program(text: str, path: Path, sizes: Mapping[str, int | str]) -> Program:
-    from tile_eg.ir.program_text import parse_program
+    from tile_eg.ir.program.parser import parse_program
 
     if sizes:
         raise TileError(f"--set has no meaning for '{path}': the sizes of a program are fixed")

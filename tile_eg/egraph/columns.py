@@ -15,8 +15,8 @@ from functools import cached_property
 from typing import Any
 
 from tile_eg.ir.index import ZERO, Expr, const, minimum, var
-from tile_eg.ir.types import BF16, F16, DType
 from tile_eg.ir.values import Builder, Term, Values, first_version, reachable
+from tile_eg.ops.types import BF16, F16, DType
 
 FOLDS = {"sum": "add", "max": "max", "min": "min"}
 NARROWEST = 64  # columns of a tile

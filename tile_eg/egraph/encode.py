@@ -8,8 +8,8 @@ from tile_eg.egraph.deeper import Tiling, loads_in, longer_loads
 from tile_eg.egraph.meeting import accesses, meetings
 from tile_eg.egraph.strips import offsets, place, strides
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
-from tile_eg.ir.types import DType
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
+from tile_eg.ops.types import DType
 
 LONG = 256  # the depth from which a product may be had in two halves: each has rows of 256 bytes and more
 

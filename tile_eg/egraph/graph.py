@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.ir.index import Expr
-from tile_eg.ir.types import DType, Level
 from tile_eg.ir.values import Term, Values
+from tile_eg.ops.types import DType, Level
 from tile_eg.rules import Theory
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tile_eg.egraph.encode import Encoder
 from tile_eg.ir.index import Expr, const
-from tile_eg.ir.types import DTYPES, DType
+from tile_eg.ops.types import DTYPES, DType
 from tile_eg.rules import native
 
 VALUES = ("V", "T", "S", "St", "Lp")

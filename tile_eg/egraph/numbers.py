@@ -11,7 +11,7 @@ from tile_eg.egraph.members import Class, Member, Members
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.types import DTYPES
+from tile_eg.ops.types import DTYPES
 
 Array = np.ndarray
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from tile_eg.egraph.rewritten import over_blocks
 from tile_eg.ir.index import BLOCK, Expr, const, maximum, minimum, var
-from tile_eg.ir.tasks import free_names
+from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import VERSIONS, WRITES, Builder, Term, Values, first_version, reachable
 
 ROWS, COLS, NONE = "rows", "cols", "none"

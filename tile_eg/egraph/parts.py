@@ -17,7 +17,7 @@ from tile_eg.egraph.panels import in_blocks
 from tile_eg.egraph.rewritten import Rewriter
 from tile_eg.ir.index import BLOCK, var
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.tasks import free_names
+from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Builder, Term, Values, reachable
 
 COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)

@@ -20,8 +20,8 @@ from tile_eg.egraph.snapshot import snapshot
 from tile_eg.egraph.strips import copyable
 from tile_eg.egraph.unanswered import described
 from tile_eg.errors import TileError
-from tile_eg.ir.types import Level
 from tile_eg.ir.values import Values
+from tile_eg.ops.types import Level
 from tile_eg.rules import Theory, native, registry, theories
 
 Read = TypeVar("Read")

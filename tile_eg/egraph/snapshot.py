@@ -11,9 +11,9 @@ from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.graph import Graph, Node, Tile, Where
 from tile_eg.egraph.unanswered import unanswered
 from tile_eg.ir.index import const
-from tile_eg.ir.types import DTYPES, Level
 from tile_eg.ir.values import Term, Values
 from tile_eg.ops.physical import TERMS
+from tile_eg.ops.types import DTYPES, Level
 from tile_eg.rules import Rule, native
 
 WRITES = ["Store", "Accumulate"]

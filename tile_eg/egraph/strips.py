@@ -13,7 +13,7 @@ from tile_eg.egraph.deeper import loops_of_products
 from tile_eg.ir.index import BLOCK, ONE, ZERO, Expr, Interval, bounds, terms_of
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import STRIP
-from tile_eg.ir.tasks import free_names
+from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Term, Values, reachable
 
 PIECE = 128  # columns that the copy takes at a time

@@ -9,7 +9,7 @@ from tile_eg.errors import PlanError
 from tile_eg.ir.index import BLOCK, SUB, less, var
 from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Program, SyncAll, Tile, WaitFlag, When
-from tile_eg.ir.tasks import free_names, renamed
+from tile_eg.ir.program.tasks import free_names, renamed
 
 MIXED = "MIX_AIC_1_2"
 

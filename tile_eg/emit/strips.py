@@ -14,9 +14,9 @@ from tile_eg.ir.index import BLOCK, SUB, Expr, const, maximum, minimum, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import Buffer, Gm, Instr, Let, Node, Program, Tasks, Tile
-from tile_eg.ir.tasks import tasks
-from tile_eg.ir.types import Level
+from tile_eg.ir.program.tasks import tasks
 from tile_eg.ir.values import Values
+from tile_eg.ops.types import Level
 from tile_eg.timeline.engine import run
 
 ROWS, WIDTH, LEAST = 64, 256, 128

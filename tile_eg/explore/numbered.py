@@ -17,7 +17,7 @@ from tile_eg.explore.otherwise import Otherwise
 from tile_eg.explore.runners import flips
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.printed import Printed
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 from tile_eg.report.decisions import difference
 from tile_eg.report.text import duration, indent, share, size, table
 from tile_eg.search import SearchOptions, search_options

@@ -14,8 +14,8 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.selection import Selection
 from tile_eg.ir.index import Expr
-from tile_eg.ir.types import Level
 from tile_eg.ops.physical import ALIASES
+from tile_eg.ops.types import Level
 
 
 class Layout(NamedTuple):

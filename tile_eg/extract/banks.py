@@ -11,8 +11,8 @@ from itertools import combinations
 
 from tile_eg.chips import Chip
 from tile_eg.extract.schedule import Schedule, Step
-from tile_eg.ir.types import Level
 from tile_eg.ops.physical import VECTOR
+from tile_eg.ops.types import Level
 
 WORTH = 1024  # bytes of the largest operand from which a place is chosen for the group's sake
 

@@ -11,8 +11,8 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.errors import TileError
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
-from tile_eg.ir.types import Level
 from tile_eg.ops.physical import DECISIONS
+from tile_eg.ops.types import Level
 
 
 class Refused(Exception):

@@ -14,8 +14,8 @@ from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, St
 from tile_eg.extract.selection import Selection, trips_ahead
 from tile_eg.extract.skew import lags
 from tile_eg.ir.machine import block_steps, dot_elements
-from tile_eg.ir.types import Level
 from tile_eg.ops.physical import LOADS, MOVES, OVERWRITES, STAGED, STORES, VECTOR
+from tile_eg.ops.types import Level
 
 SPREAD = {name: term.row_bytes for name, term in VECTOR.items() if term.row_bytes}
 RINGED = STAGED | {name for name, move in MOVES.items() if move.target == "WS"}

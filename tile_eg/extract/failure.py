@@ -13,7 +13,7 @@ from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
 from tile_eg.extract.schedule import Storage
 from tile_eg.extract.solver import load_cp_model, solver
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 
 ROLE = {
     Level.L1: "operands of matrix products",

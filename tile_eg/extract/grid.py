@@ -12,9 +12,9 @@ from tile_eg.extract.base import Refused
 from tile_eg.extract.memory import assign
 from tile_eg.extract.schedule import Schedule, Step, Storage, StorageId
 from tile_eg.ir.index import BLOCK, Expr, evaluate, variables
-from tile_eg.ir.tasks import tile_at
-from tile_eg.ir.types import Level
+from tile_eg.ir.program.tasks import tile_at
 from tile_eg.ops.physical import LOADS, MOVES
+from tile_eg.ops.types import Level
 
 COPIES = 3  # of UB: one tile is loaded, one is computed, one is stored
 CLEARLY = 0.99  # times as long: an order that is tried beside the grid's own

@@ -12,8 +12,8 @@ from tile_eg.extract.base import Overflow, Refused
 from tile_eg.extract.flags import fit_ids, shrink
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.program import AIV
-from tile_eg.ir.types import Level
 from tile_eg.ops.physical import VECTOR
+from tile_eg.ops.types import Level
 
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
 ANY_BANK = Banks()

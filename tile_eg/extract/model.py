@@ -15,8 +15,8 @@ from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole, trips_ahead
 from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.program import AIC
-from tile_eg.ir.types import Level
 from tile_eg.ops.physical import LOADS, STAGED, STORES, TOUCHES
+from tile_eg.ops.types import Level
 
 HORIZON = 10**10
 

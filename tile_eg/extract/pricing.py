@@ -12,8 +12,8 @@ from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.masks import share
 from tile_eg.extract.selection import trips_ahead
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.ir.types import F32
 from tile_eg.ops.physical import TERMS, Move, Vector
+from tile_eg.ops.types import F32
 from tile_eg.timeline.instruction import Work
 
 

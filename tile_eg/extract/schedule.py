@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Union
 
 from tile_eg.egraph import Graph, Node
-from tile_eg.ir.kernel import Span
-from tile_eg.ir.types import DType, Level
+from tile_eg.errors import Span
+from tile_eg.ops.types import DType, Level
 
 StorageId = Union[int, str]  # a number on chip or in the workspace, a tensor's name in GM
 

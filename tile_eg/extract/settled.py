@@ -14,8 +14,8 @@ from tile_eg.egraph.snapshot import pruned
 from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.laws import laws
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole, trips_ahead
-from tile_eg.ir.types import Level
 from tile_eg.ops.physical import STORES, TOUCHES
+from tile_eg.ops.types import Level
 
 
 def settled(graph: Graph, schedule: Iterable[Node]) -> list[Node]:

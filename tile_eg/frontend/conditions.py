@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.scalars import negation
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Assign, Choose, Number, Select, Span, Stmt, TileExpr
+from tile_eg.ir.kernel import Assign, Choose, Number, Select, Stmt, TileExpr
 from tile_eg.ops.elementwise import COMPARE
 
 NAMES = {op.sign: op.name for op in COMPARE.values()}

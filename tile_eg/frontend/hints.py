@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tile_eg.ir.kernel import Span
-from tile_eg.ir.types import DType
+from tile_eg.errors import Span
+from tile_eg.ops.types import DType
 
 
 def hint(tile: str, python: str, span: Span | None) -> str:

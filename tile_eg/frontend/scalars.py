@@ -7,11 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.index_text import index_text
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Span
 from tile_eg.ops.elementwise import UNARY
 
 Scalar = int | float | Expr

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges, extremes
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Span
 
 Count = Expr | None
 MAX_STAGES = 8  # of rings: each slot takes a flag id, and there are eight

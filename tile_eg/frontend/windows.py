@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import (
     Binary,
@@ -17,7 +17,6 @@ from tile_eg.ir.kernel import (
     Reduce,
     Region,
     Select,
-    Span,
     Tensor,
     TileExpr,
     Unary,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.types import DType
+from tile_eg.ops.types import DType
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,19 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Union
 
+from tile_eg.errors import Note, Span
 from tile_eg.ir.index import Expr
-from tile_eg.ir.types import DType
-
-
-@dataclass(frozen=True)
-class Span:
-    """A place in a source: 1-based line and column; the end is exclusive."""
-
-    file: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
+from tile_eg.ops.types import DType
 
 
 def _span() -> Span | None:
@@ -221,14 +211,6 @@ class If:
 
 
 Stmt = Union[Alloc, Assign, For, Parallel, If]
-
-
-@dataclass(frozen=True)
-class Note:
-    """What an author should know of a kernel that is right, and the place that it is about."""
-
-    text: str
-    span: Span | None = None
 
 
 @dataclass(frozen=True)

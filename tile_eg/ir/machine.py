@@ -6,8 +6,8 @@ are named in docs/machine.md, clause by clause; the numbers of a single chip are
 
 from __future__ import annotations
 
-from tile_eg.ir.program import AIC, AIV
-from tile_eg.ir.types import Level
+from tile_eg.ops.physical import AIC, AIV
+from tile_eg.ops.types import Level
 
 # ---- pipes (clause 1) -------------------------------------------------------------------------------------------------------
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tile_eg.errors import Span
 from tile_eg.ir.index import BLOCK, Expr, evaluate
-from tile_eg.ir.kernel import Span, Tensor
-from tile_eg.ir.types import DType
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ops.types import DType
 
 WRITES = ("store", "accumulate")
 VERSIONS = ("given", *WRITES, "targ", "tproj")

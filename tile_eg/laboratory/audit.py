@@ -23,7 +23,7 @@ def audit_kernel(kernel: Kernel, search: SearchOptions | None = None, seed: int 
 
     Of each disagreement the rules that joined the two terms are found by leaving rules out; the first few are traced.
     """
-    from tile_eg.frontend.check import check
+    from tile_eg.frontend.checks import check
     from tile_eg.frontend.ssa import to_values
 
     with stage("check", kernel.source):

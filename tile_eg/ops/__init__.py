@@ -1,4 +1,5 @@
-"""What can be computed: every operation on values, and every physical instruction, declared once.
+"""What can be computed, and on what, declared once.
 
-`elementwise` has the operations with their spellings and meanings, `physical` the instructions that the rules choose among.
+`types` has the types of elements and the memories, `elementwise` the operations with their spellings and meanings, `physical` the
+instructions that the rules choose among.
 """

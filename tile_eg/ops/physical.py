@@ -2,7 +2,7 @@
 
 A term is declared here once, under the name of its constructor in `rules/00_terms.egg`: what it moves or computes, on which core,
 whether choosing it is a decision. What it costs (`extract/pricing.py`), how it becomes an instruction of a program
-(`emit/lower.py`) and which laws of storage it follows (`extract/`) is asked of its entry.
+(`emit/lower/`) and which laws of storage it follows (`extract/`) is asked of its entry.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from tile_eg.egraph import Graph, Node, Where
+from tile_eg.errors import Note
 from tile_eg.extract.schedule import Schedule
-from tile_eg.ir.kernel import Note
 from tile_eg.ops.physical import MOVES, TERMS
 from tile_eg.report.schedule_tree import instruction, place_text
 from tile_eg.report.text import duration, table

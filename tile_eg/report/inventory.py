@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tile_eg.chips import DEFAULT_CHIP, known_chips, load_chip
 from tile_eg.errors import TileError
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 from tile_eg.report.text import indent, size, table
 from tile_eg.rules import LAWS, Rule, Theory, theories
 

@@ -10,12 +10,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tile_eg.errors import TileError
-from tile_eg.ir.kernel import Span
+from tile_eg.errors import Span, TileError
 from tile_eg.report.cost import Cost
 from tile_eg.report.text import indent
 from tile_eg.simulator.findings import Finding, Simulation
-from tile_eg.timeline.launches import RanLaunch
+from tile_eg.timeline.replay.launches import RanLaunch
 from tile_eg.timeline.trace import launches_trace
 
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import islice, product
 from typing import Any
 
-from tile_eg.rules import signatures
 from tile_eg.rules.sexpr import Form
+from tile_eg.rules.theory import signatures
 
 Tile = tuple[int, int, str]
 SIZES = (16, 48)

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.rules import Theory, native
+from tile_eg.rules import native
 from tile_eg.rules.sexpr import Placed
+from tile_eg.rules.theory import Theory
 
 _PLACE = re.compile(r"In \d+:[\d-]+: *(.*)")
 CHUNK = 20

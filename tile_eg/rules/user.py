@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from tile_eg.errors import TileError, did_you_mean
-from tile_eg.ir.kernel import Span
-from tile_eg.rules import INEXACT, LAWS, OF_VALUES, Theory, read_theory, registry, signatures, theories
+from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.rules.bound import HELP, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
 from tile_eg.rules.sexpr import Form, Placed, SyntaxFault, heads, parse_placed
 from tile_eg.rules.shapes import difference
+from tile_eg.rules.theory import INEXACT, LAWS, OF_VALUES, Theory, read_theory, registry, signatures, theories
 from tile_eg.rules.typecheck import check_types
 from tile_eg.rules.words import unknown_words
 

@@ -90,7 +90,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
 
 def _result(queue: Queue, start: float, sizes: OpenSizes | None = None) -> Lowered:
     """The form with the best candidate, and all that was tried."""
-    from tile_eg.frontend.notes import notes
+    from tile_eg.frontend.checks.notes import notes
 
     form = min(queue.forms, key=lambda f: f.microseconds)
     assert form.graph is not None and form.extraction is not None

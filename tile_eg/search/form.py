@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from tile_eg.cost_models import RankModel
     from tile_eg.egraph import Graph, Node
     from tile_eg.extract.base import Extraction
-    from tile_eg.ir.types import Level
     from tile_eg.ir.values import Values
+    from tile_eg.ops.types import Level
     from tile_eg.sizing.estimate import Estimate
 
 
@@ -94,7 +94,7 @@ class Form:
 
 def values_of(kernel: Kernel, setting: Setting) -> Values:
     """What a kernel's statements mean. TileError for a mistake in it, and where its tensors do not fit the chip."""
-    from tile_eg.frontend.check import check
+    from tile_eg.frontend.checks import check
     from tile_eg.frontend.ssa import to_values
 
     with setting.step("check"):
@@ -106,7 +106,7 @@ def values_of(kernel: Kernel, setting: Setting) -> Values:
 
 def check_room(kernel: Kernel, chip: Chip) -> None:
     """TileError where the tensors do not fit the chip's HBM; only that reads the tables of the other chips."""
-    from tile_eg.frontend.room import bytes_of, check_room
+    from tile_eg.frontend.checks.room import bytes_of, check_room
 
     if sum(map(bytes_of, kernel.tensors)) > chip.hbm_bytes:
         chips = map(load_chip, known_chips(None))

@@ -85,7 +85,7 @@ def _in_halves(form: Form, candidate: Candidate) -> Made:
 
 def _reordered(form: Form, grid: Node) -> Made:
     """The best persistent candidate on as many cores, with its tiles in another order: the plan is shared."""
-    from tile_eg.emit.tasks import reordered
+    from tile_eg.emit.lower.tasks import reordered
 
     best = best_persistent(form, grid.payload[0])
     if best is None or best.schedule.grid is grid:

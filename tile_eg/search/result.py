@@ -77,7 +77,7 @@ class Lowered(Planned):
     @cached_property
     def spec(self) -> Text:
         """How `tile-eg simulate` launches the kernel's text, with the kernel's meaning, so that it can compare."""
-        from tile_eg.frontend.meaning_text import meaning_text
+        from tile_eg.frontend.text.meaning import meaning_text
 
         return self.spec_with(meaning_text(self.kernel))
 

@@ -8,8 +8,8 @@ from functools import partial
 
 from tile_eg.egraph.columns import NARROWEST, in_columns, sums_in_columns
 from tile_eg.egraph.panels import in_panels
-from tile_eg.ir.types import Level
 from tile_eg.ir.values import Values, reachable
+from tile_eg.ops.types import Level
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES, WITHOUT_ROOM
 from tile_eg.search.queue import Made, Offer

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from tile_eg.errors import TileError, did_you_mean
-from tile_eg.ir.kernel import Span
+from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.simulator.build import INCLUDE
 
 _PLACE = re.compile(

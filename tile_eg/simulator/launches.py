@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tile_eg.errors import TileError
-from tile_eg.ir.kernel import Span
+from tile_eg.errors import Span, TileError
 
 TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2", "MIX_AIC_1_0", "MIX_AIV_1_0")
 _HEAD = re.compile(

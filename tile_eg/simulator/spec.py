@@ -26,8 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from tile_eg.errors import TileError, did_you_mean
-from tile_eg.ir.kernel import Span
+from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.simulator.launches import TYPES
 
 DTYPES = ("f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")

@@ -15,8 +15,8 @@ from tile_eg.egraph.deeper import Tiling, with_deeper_loops
 from tile_eg.ir.index import BLOCK, Expr, terms_of, variables
 from tile_eg.ir.machine import REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.ir.types import F32, Level
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
+from tile_eg.ops.types import F32, Level
 from tile_eg.sizing.anatomy import COMPUTED, Anatomy
 from tile_eg.timeline.instruction import Work, cycles
 from tile_eg.timeline.reuse import with_reads

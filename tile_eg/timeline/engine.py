@@ -15,13 +15,14 @@ from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.program import AIC, AIV, Program
-from tile_eg.ir.tasks import inlined
+from tile_eg.ir.program.tasks import inlined
+from tile_eg.timeline.accesses import accesses, sharing
 from tile_eg.timeline.block import Block, run_block
 from tile_eg.timeline.cores import Span, StreamError
 from tile_eg.timeline.guards import Loads, loads
 from tile_eg.timeline.meetings import joined, phases
 from tile_eg.timeline.result import Timeline
-from tile_eg.timeline.reuse import accesses, handed_over, misses, read_share, sharing, with_reads
+from tile_eg.timeline.reuse import handed_over, misses, read_share, with_reads
 from tile_eg.timeline.works import Pricer, blocks_at_once, started
 
 __all__ = ["Block", "Span", "StreamError", "Timeline", "run"]

@@ -13,7 +13,7 @@ from tile_eg.chips.model import Chip, Path, VectorCost
 from tile_eg.errors import TileError
 from tile_eg.ir.machine import BLOCK_ELEMENTS, DOT_PARTS, STRIP, block_steps
 from tile_eg.ir.program import AIV, COMPARE, PIPES
-from tile_eg.ir.types import F32, DType
+from tile_eg.ops.types import F32, DType
 
 _VECTOR_NAME = {
     "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy",

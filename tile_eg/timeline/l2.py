@@ -18,8 +18,8 @@ import numpy as np
 
 from tile_eg.ir.index import BLOCK, variables
 from tile_eg.ir.program import Loop, Program
+from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
-from tile_eg.timeline.reuse import Access, at_start, sharing
 
 MOST_STEPS = 512
 ONE_PASS = 1.05  # times the size of a tensor: tails may be counted as whole tiles

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tile_eg.ir.index import evaluate
 from tile_eg.ir.program import Program, Tile
-from tile_eg.ir.types import Level
+from tile_eg.ops.types import Level
 from tile_eg.timeline.cores import Span
 
 

@@ -5,92 +5,17 @@ What fits into L2 as a whole comes from HBM once; otherwise `timeline.l2` follow
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from math import prod
 
-import numpy as np
-
 from tile_eg.chips import Chip
-from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, less, var, variables
-from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, When
-from tile_eg.timeline.arrays import values
-from tile_eg.timeline.expressions import compiled
-from tile_eg.timeline.guards import mean_trips
+from tile_eg.ir.index import BLOCK
+from tile_eg.ir.program import Program
+from tile_eg.timeline.accesses import Access
+from tile_eg.timeline.l2 import L2
 
 EVEN = 0.5  # of HBM is there for reads however much is written: assumed, all published kernels read at least half
-
-
-@dataclass(frozen=True)
-class Access:
-    """An instruction that touches a GM tensor: the loops (outermost first) and guards around it, its bytes in one trip of all.
-
-    `blocks` is how many of the launch's run it and `halves` how many vector cores of a block, `means` how often loops run, by
-    their variables, that do not always run as often.
-    """
-
-    instr: Instr
-    window: Gm
-    loops: tuple[Loop, ...]
-    guards: tuple[Expr, ...]
-    bytes: int
-    reads: bool
-    blocks: int
-    halves: int
-    means: Mapping[str, float] = field(default_factory=dict)
-
-    def times(self, loops: Iterable[Loop]) -> float:
-        """How often it is done in all trips of these loops, on average."""
-        return prod(self.means.get(v.var, v.trips) for v in loops)
-
-    @property
-    def runs(self) -> float:
-        """How often the launch does it."""
-        return self.blocks * self.times(self.loops)
-
-    def varies(self, loop: Loop) -> bool:
-        return loop.var in self.names
-
-    @cached_property
-    def names(self) -> frozenset[str]:
-        return variables(self.window.offset)
-
-
-def accesses(program: Program) -> list[Access]:
-    """Every access to a tensor, of both kinds of cores."""
-    sizes = {t.name: t.dtype.bytes for t in program.in_gm}
-    halves, means = 2 if program.halves else 1, mean_trips(program)
-    found = (*_walk(program.cube, (), (), sizes, 1), *_walk(program.vector, (), (), sizes, halves))
-    return [replace(a, means=means, blocks=_running(a.guards, program.blocks)) for a in found]
-
-
-def _running(guards: Sequence[Expr], blocks: int) -> int:
-    """In how many blocks the guards hold that ask for nothing but the block."""
-    asked = [g for g in guards if variables(g) == {BLOCK}]
-    env = {BLOCK: np.arange(blocks)}
-    return int(np.count_nonzero(np.logical_and.reduce([values(g, env) != 0 for g in asked]))) if asked else blocks
-
-
-def _walk(
-    nodes: Sequence[Node], loops: tuple[Loop, ...], guards: tuple[Expr, ...], sizes: dict[str, int], halves: int
-) -> Iterator[Access]:
-    for node in nodes:
-        if isinstance(node, Loop):
-            until = () if node.until is None else (less(var(node.var), node.until),)
-            yield from _walk(node.body, (*loops, node), (*guards, *until), sizes, halves)
-        elif isinstance(node, When):
-            yield from _walk(node.body, loops, (*guards, node.condition), sizes, halves)
-        elif isinstance(node, Instr):
-            for window, reads in ((node.dst, False), *((s, True) for s in node.srcs)):
-                if isinstance(window, Gm):
-                    size = at_start(node.rows) * at_start(node.cols) * sizes[window.tensor]
-                    size *= halves if SUB in variables(window.offset) else 1
-                    yield Access(node, window, loops, (*guards, node.when), size, reads, 0, halves)
-
-
-def at_start(e: Expr) -> int:
-    return e.args[0] if e.op == "const" else max(0, evaluate(e, dict.fromkeys(variables(e), 0)))
 
 
 def misses(program: Program, found: list[Access], l2_bytes: int, at_once: int) -> dict[int, float]:
@@ -99,8 +24,6 @@ def misses(program: Program, found: list[Access], l2_bytes: int, at_once: int) -
     loads = [a for a in found if a.reads]
     if sum(tensors[name] for name in {a.window.tensor for a in found}) <= l2_bytes:
         return _once(loads, tensors)
-    from tile_eg.timeline.l2 import L2
-
     return L2(program, found, tensors, l2_bytes, min(program.blocks, at_once)).shares()
 
 
@@ -117,17 +40,6 @@ def handed_over(program: Program, l2_bytes: int) -> frozenset[str]:
     """The tensors that the blocks share, where L2 holds them from the writes to the reads: none of it crosses HBM."""
     shared = {t.name: t.dtype.bytes * prod(t.shape) for t in program.shared}
     return frozenset(shared) if sum(shared.values()) <= l2_bytes else frozenset()
-
-
-def sharing(found: Sequence[Access], side_by_side: int) -> dict[int, float]:
-    """How many cores read the same bytes at the same time, by `id` of the Instr, where `side_by_side` blocks run in step."""
-    out = {}
-    for a in found:
-        if a.reads:
-            start, env = compiled(a.window.offset), dict.fromkeys(a.names, 0)
-            starts = len({start({**env, BLOCK: b}) for b in range(side_by_side)}) if BLOCK in a.names else 1
-            out[id(a.instr)] = side_by_side / starts * (a.halves if SUB not in a.names else 1)
-    return out
 
 
 def read_share(found: Sequence[Access], missed: dict[int, float], handed: Collection[str] = ()) -> float:

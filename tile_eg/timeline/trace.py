@@ -16,8 +16,8 @@ from tile_eg.ir.index import evaluate
 from tile_eg.ir.machine import CORE_PIPES
 from tile_eg.ir.program import AIC, AIV, Program
 from tile_eg.timeline.cores import Handover, Span
-from tile_eg.timeline.launches import RanLaunch
 from tile_eg.timeline.live import Life, program_lives, touched_lives
+from tile_eg.timeline.replay.launches import RanLaunch
 from tile_eg.timeline.result import Timeline
 
 Event = dict[str, Any]

@@ -11,7 +11,7 @@ from tile_eg.chips import Chip
 from tile_eg.ir.index import Expr
 from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
-from tile_eg.ir.types import DType, Level
+from tile_eg.ops.types import DType, Level
 from tile_eg.timeline.instruction import Work, cycles, moved_bytes
 
 _MOVES = {

@@ -1,0 +1,209 @@
+"""Names, index expressions and tensor windows as Ascend C text, and the checks that every instruction field fits.
+
+Sizes stay `ir.index` expressions until they are printed, so that one bound check serves constants and run-time sizes alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import chain, count
+
+from tile_eg.chips import load_chip
+from tile_eg.emit.ascend_c.cpp import Cpp, Part
+from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
+from tile_eg.errors import LimitError, PlanError
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
+from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
+from tile_eg.ops.types import F32, DType, Level
+
+LINE = 120
+
+
+class EmitError(PlanError):
+    """An instruction that has no text: an error of ours."""
+
+
+class FieldError(EmitError, LimitError):
+    """An instruction with a number that its field cannot hold."""
+
+
+def ceil_div(e: Expr, n: int) -> Expr:
+    return (e + (n - 1)) // n
+
+
+def round_up(e: Expr, n: int) -> Expr:
+    return ceil_div(e, n) * n
+
+
+def loops_of(nodes: Iterable[Node]) -> dict[str, Interval]:
+    """Every loop variable and every other name below with the interval it runs over."""
+    out: dict[str, Interval] = {}
+    for n in nodes:
+        if isinstance(n, Loop):
+            out[n.var] = (0, max(n.trips - 1, out.get(n.var, (0, 0))[1]))
+        if isinstance(n, Tasks):
+            for let in n.lets:
+                out[let.name] = (0, max(let.most, out.get(let.name, (0, 0))[1]))
+        if isinstance(n, Loop | When):
+            for v, (_, high) in loops_of(n.body).items():
+                out[v] = (0, max(high, out.get(v, (0, 0))[1]))
+    return out
+
+
+@dataclass
+class Scope:
+    """What the text of one core may refer to: C++ names, ranges of variables, the buffers of the program.
+
+    `values` declares the hoisted sizes (named in `cpp`).
+    """
+
+    program: Program
+    core: str
+    cpp: Cpp = field(init=False)
+    names: dict[str, str] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    ranges: dict[str, Interval] = field(default_factory=dict)
+    values: dict[Expr, str] = field(default_factory=dict)
+    _writers: dict[str, list[Instr]] | None = None
+
+    def __post_init__(self) -> None:
+        p = self.program
+        loops, arguments = loops_of(p.core(self.core)), argument_names(p)
+        loops |= {let.name: (0, let.most) for let in p.lets}
+        self.ranges = {**loops, BLOCK: (0, max(0, p.blocks - 1)), SUB: (0, 1)}
+        self.cpp = Cpp(self.ranges)
+        variables = spelled(loops, {*RESERVED, *arguments.values()})
+        self.cpp.named |= {ix.var(name): word for name, word in variables.items()}
+        self.taken = {*RESERVED, *arguments.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
+        self.architecture = load_chip(p.chip).architecture
+        self.buffers = {b.name: b for b in p.buffers}
+        self.tensors = {t.name: t for t in p.in_gm}
+        for t in p.in_gm:
+            self.names[f"GM {t.name}"] = self.fresh(f"{t.name}_gm")
+        for b in p.buffers:
+            self.names[b.name] = self.fresh(b.name.replace(".", "_"), f"{b.name.replace('.', '_')}_{b.level.lower()}")
+
+    def fresh(self, *wishes: str) -> str:
+        """The first of these C++ names that is free, else the last one with a number."""
+        numbered = (f"{wishes[-1]}{n}" for n in count(2))
+        name = next(n for n in chain(wishes, numbered) if n not in self.taken)
+        self.taken.add(name)
+        return name
+
+    def counter(self, wish: str, count: Expr | int) -> str:
+        """A fresh name for a variable that counts up to below `count`."""
+        name = self.fresh(wish)
+        self.ranges[name] = (0, max(0, self.high(ix.wrap(count)) - 1))
+        return name
+
+    def bounds(self, e: Expr) -> Interval:
+        return ix.bounds(e, self.ranges)
+
+    def high(self, e: Expr) -> int:
+        return self.bounds(e)[1]
+
+    def low(self, e: Expr) -> int:
+        return self.bounds(e)[0]
+
+    def field(self, i: Instr, what: str, e: Expr | int, limit: int) -> str:
+        """An instruction field; FieldError where it may be larger than the field holds."""
+        e = ix.wrap(e)
+        if self.high(e) > limit:
+            raise FieldError(f"{i.op}: {what} is up to {self.high(e)}, its field holds {limit}", i.span)
+        return self.cpp(e)
+
+    # Windows
+
+    def writers(self, buffer: str) -> list[Instr]:
+        """The instructions of this core that write a buffer."""
+        if self._writers is None:
+            self._writers = {}
+            for n in walk(self.program.core(self.core)):
+                if isinstance(n, Instr) and isinstance(n.dst, Tile):
+                    self._writers.setdefault(n.dst.buffer, []).append(n)
+        return self._writers.get(buffer, [])
+
+    def buffer(self, t: Tile) -> Buffer:
+        return self.buffers[t.buffer]
+
+    def dtype(self, o: Operand) -> DType:
+        return self.buffer(o).dtype if isinstance(o, Tile) else self.tensors[o.tensor].dtype
+
+    def at(self, o: Operand, offset: Expr | int = ZERO) -> str:
+        """The tensor that starts at `offset` elements behind the window's first one (layout nd)."""
+        if isinstance(o, Gm):
+            return self._indexed(self.names[f"GM {o.tensor}"], o.offset + offset)
+        b = self.buffer(o)
+        return self._indexed(self.names[b.name], self._slot(b, o.slot), o.row * b.pitch + o.col + offset)
+
+    def fractal(self, t: Tile, row: Expr | int, col: Expr | int, plus: Expr | int = ZERO) -> str:
+        """The element (row, col) of a window in an nz buffer; col is a multiple of the fractal's width."""
+        b = self.buffer(t)
+        r, c, c0 = t.row + row, t.col + col, self.c0(b)
+        return self._indexed(self.names[b.name], self._slot(b, t.slot), c // c0 * (padded_rows(b) * c0) + r * c0 + plus)
+
+    def c0(self, b: Buffer) -> int:
+        return 16 if b.level is Level.L0C else 32 // b.dtype.bytes
+
+    def slot(self, t: Tile, offset: Expr | int = ZERO) -> str:
+        """`offset` elements into the slot."""
+        b = self.buffer(t)
+        return self._indexed(self.names[b.name], self._slot(b, t.slot), ix.wrap(offset))
+
+    def _indexed(self, name: str, *offsets: Expr | Part) -> str:
+        parts = [o for o in offsets if o != ZERO]
+        return f"{name}[{self.cpp.summed(parts)}]" if parts else name
+
+    def _slot(self, b: Buffer, slot: Expr) -> Expr | Part:
+        """Where a slot starts, in elements from the buffer's first address."""
+        starts = [(a - min(b.addresses)) // b.dtype.bytes for a in b.addresses] or [0]
+        if len(starts) == 1 or slot.value is not None:
+            return ix.const(starts[slot.value or 0])
+        steps = {y - x for x, y in zip(starts, starts[1:], strict=False)}
+        if len(steps) == 1:
+            return slot * steps.pop() + starts[0]
+        s = self.cpp(slot)
+        picks = "".join(f"{s} == {n} ? {x} : " for n, x in enumerate(starts[:-1]))
+        return Part(f"({picks}{starts[-1]})", (min(starts), max(starts)))
+
+
+def padded_rows(b: Buffer) -> int:
+    """Rows of an nz buffer with its padding to whole fractals."""
+    grain = max(16, 32 // b.dtype.bytes if b.level is not Level.L0C else 16)
+    return -(-b.rows // grain) * grain
+
+
+def call(name: str, *args: str) -> list[str]:
+    """A call as one line, or as two where it would be too long."""
+    text = f"AscendC::{name}({', '.join(args)});"
+    if len(text) <= LINE - 24:
+        return [text]
+    cut = next((n for n, a in enumerate(args) if n and "Params" in a), len(args) - 1)
+    head, tail = ", ".join(args[:cut]), ", ".join(args[cut:])
+    return [f"AscendC::{name}({head},", f"    {tail});"]
+
+
+def block(head: str, body: list[str]) -> list[str]:
+    return [head + " {", *("    " + line if line else "" for line in body), "}"]
+
+
+def counted(var: str, count: str, body: list[str], kind: str = "int32_t") -> list[str]:
+    """for var in 0 .. count."""
+    return block(f"for ({kind} {var} = 0; {var} < {count}; ++{var})", body)
+
+
+def scalar_operand(s: Scope, i: Instr, dtype: DType) -> str:
+    """The number of an instruction: a constant, or an index as the element type has it."""
+    if i.bound == ZERO:
+        return number(i.scalar, dtype)
+    whole = f"static_cast<float>({s.cpp(i.bound)})"
+    return whole if dtype is F32 else f"static_cast<{dtype.ascend}>({whole})"
+
+
+def number(x: float, dtype: DType) -> str:
+    """A scalar operand in the element type."""
+    text = repr(float(x))
+    literal = {"inf": "__builtin_inff()", "-inf": "-__builtin_inff()", "nan": '__builtin_nanf("")'}.get(text, text + "f")
+    return literal if dtype is F32 else f"static_cast<{dtype.ascend}>({literal})"

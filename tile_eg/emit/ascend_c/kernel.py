@@ -1,0 +1,320 @@
+"""A synchronised Program as one kernel file of plain Ascend C that CANN 8.3 and newer accept.
+
+Local tensors lie at planned addresses (one TBuf over each memory), loops stay loops, and every instruction line ends with the
+source line and the rules that it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import PurePath
+
+from tile_eg.chips import load_chip
+from tile_eg.emit.ascend_c.cpp import integer
+from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
+from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted
+from tile_eg.emit.ascend_c.reduce import REDUCTIONS
+from tile_eg.emit.ascend_c.select import SELECTIONS
+from tile_eg.emit.ascend_c.vector import VECTOR_OPS
+from tile_eg.emit.host import shared_at
+from tile_eg.emit.names import argument_names, kernel_symbol
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import BLOCK, ONE, SUB, ZERO, Expr
+from tile_eg.ir.program import (
+    AIC,
+    AIV,
+    Buffer,
+    CrossSet,
+    CrossWait,
+    Instr,
+    Let,
+    Loop,
+    Node,
+    PipeBarrier,
+    Program,
+    SetFlag,
+    SyncAll,
+    Tasks,
+    WaitFlag,
+    When,
+    walk,
+)
+from tile_eg.ops.types import Level
+
+OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS}
+POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
+SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}
+
+Path = tuple[int, ...]
+
+HEAD = """\
+// {title}
+#include "kernel_operator.h"
+
+__aicore__ inline int32_t Min(int32_t a, int32_t b) {{ return a < b ? a : b; }}
+__aicore__ inline int32_t Max(int32_t a, int32_t b) {{ return a > b ? a : b; }}
+"""
+IN_64 = """\
+__aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
+__aicore__ inline int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
+"""
+
+
+def kernel_text(program: Program) -> str:
+    """The kernel file. EmitError names an instruction that has no text or a field that does not fit."""
+    p = program
+    mixed = bool(p.cube) and bool(p.vector)
+    arguments = ", ".join([f"GM_ADDR {name}" for name in argument_names(p).values()] + ["GM_ADDR workspace"])
+    body = [f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_{p.kernel_type});"]
+    for core in (AIC, AIV):
+        if p.core(core):
+            lines = _core(p, core)
+            body += ["", *(block(f"if ASCEND_IS_{core}", lines) if mixed else lines)]
+    if load_chip(p.chip).architecture != "dav-2201":  # with no TPipe nothing else waits for what is under way
+        body.append("AscendC::PipeBarrier<PIPE_ALL>();")
+    title = f"Kernel {p.name} for {p.chip}, written by tile_eg."
+    signature = f'extern "C" __global__ __aicore__ void {kernel_symbol(p)}({arguments})'
+    head = HEAD.format(title=title)
+    if any(f"{word}(static_cast<int64_t>" in line for word in ("Min", "Max") for line in body):
+        head += IN_64
+    if any(f"{UB}>" in line for line in body):
+        head += f"\n{UB_ROWS}\n"
+    return head + "\n".join(["", signature, "{", *_indented(body), "}"]) + "\n"
+
+
+def _indented(lines: list[str]) -> list[str]:
+    return ["    " + line if line and not line.startswith("#") else line for line in lines]
+
+
+def _core(p: Program, core: str) -> list[str]:
+    s = Scope(p, core)
+    head = [*_place(p, core, s), *_tensors(s), *_memory(s)]
+    if any(isinstance(n, Instr) and n.unit != ZERO for n in walk(p.core(core))):
+        head.append("AscendC::SetMMRowMajor();  // blocks come in the order in which the fixpipe takes them")
+    hoisted = _hoisted(s)
+    lets = [_named(s, let) for let in _lets(s)]
+    return [*head, *lets, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
+
+
+def _place(p: Program, core: str, s: Scope) -> list[str]:
+    """`block` and `sub` of this core (machine contract: a vector core of a mixed kernel counts vector cores)."""
+    used = _variables(p.core(core)) | ({BLOCK} if _workspace(s) or _lets(s) else set())
+    index = "static_cast<int32_t>(AscendC::GetBlockIdx())"
+    out = []
+    mixed = p.kernel_type.startswith("MIX")
+    if BLOCK in used:
+        divided = {True: " / static_cast<int32_t>(AscendC::GetSubBlockNum())"}.get(mixed and core == AIV, "")
+        out.append(f"const int32_t block = {index}{' / 2' if p.halves and not mixed else divided};")
+    if SUB in used:
+        half = "static_cast<int32_t>(AscendC::GetSubBlockIdx())" if mixed else f"{index} % 2"
+        out.append(f"const int32_t sub = {half};")
+    return out
+
+
+def _expressions(n: Node) -> list[Expr]:
+    match n:
+        case When():
+            return [n.condition]
+        case Loop() if not isinstance(n, Tasks):
+            return [] if n.until is None else [n.until]
+        case Tasks():
+            return [n.until, *(let.value for let in n.lets)]
+        case SetFlag() | WaitFlag():
+            return [n.id]
+        case Instr():
+            tiles = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []))
+            parts = [e for o in tiles for e in ((o.offset,) if hasattr(o, "offset") else (o.slot, o.row, o.col))]
+            return [n.rows, n.cols, n.depth, n.init, n.bound, n.when, n.unit, *parts]
+    return []
+
+
+def _variables(nodes: tuple[Node, ...]) -> set[str]:
+    return {v for n in walk(nodes) for e in _expressions(n) for v in ix.variables(e)}
+
+
+def _lets(s: Scope) -> list[Let]:
+    """The names of the whole program that this core uses."""
+    used = _variables(s.program.core(s.core))
+    return [let for let in s.program.lets if let.name in used]
+
+
+def _touched(s: Scope) -> set[str]:
+    """Buffers and tensors that this core's instructions name."""
+    out = set()
+    for n in walk(s.program.core(s.core)):
+        if isinstance(n, Instr):
+            for o in (n.dst, *n.srcs, *([n.scratch] if n.scratch else [])):
+                out.add(o.tensor if hasattr(o, "tensor") else o.buffer)
+    return out
+
+
+def _workspace(s: Scope) -> list[Buffer]:
+    touched = _touched(s)
+    return [b for b in s.program.buffers if b.level is Level.WS and b.name in touched]
+
+
+def _tensors(s: Scope) -> list[str]:
+    touched, out, arguments = _touched(s), [], argument_names(s.program)
+    for t in s.program.tensors:
+        if t.name in touched:
+            name = s.names[f"GM {t.name}"]
+            out += [f"AscendC::GlobalTensor<{t.dtype.ascend}> {name};"]
+            out += [f"{name}.SetGlobalBuffer((__gm__ {t.dtype.ascend}*){arguments[t.name]});"]
+    starts, _ = shared_at(s.program)
+    for t in s.program.shared:
+        if t.name in touched:
+            name, where = s.names[f"GM {t.name}"], f"workspace + {starts[t.name]}" if starts[t.name] else "workspace"
+            shape = " x ".join(map(str, t.shape))
+            out += [f"AscendC::GlobalTensor<{t.dtype.ascend}> {name};  // {shape}, of all blocks"]
+            out += [f"{name}.SetGlobalBuffer((__gm__ {t.dtype.ascend}*)({where}));"]
+    for b in _workspace(s):
+        name, at = s.names[b.name], min(b.addresses)
+        where = f"workspace + static_cast<uint64_t>(block) * {s.program.workspace}" + (f" + {at}" if at else "")
+        out += [f"AscendC::GlobalTensor<{b.dtype.ascend}> {name};"]
+        out += [f"{name}.SetGlobalBuffer((__gm__ {b.dtype.ascend}*)({where}));"]
+    return out
+
+
+def _memory(s: Scope) -> list[str]:
+    """One TBuf over what is used of each memory, and a tensor for each buffer, its slots included."""
+    touched = _touched(s)
+    buffers = [b for b in s.program.buffers if b.name in touched and b.level in POSITIONS]
+    if s.architecture != "dav-2201":
+        return [_static(s, b) for b in buffers]
+    out = ["AscendC::TPipe pipe;"]
+    for level, position in POSITIONS.items():
+        ends = [a + b.slot_bytes for b in buffers if b.level is level for a in b.addresses]
+        if ends:
+            memory = level.lower()
+            out += [f"AscendC::TBuf<AscendC::TPosition::{position}> {memory};"]
+            out += [f"pipe.InitBuffer({memory}, {-(-max(ends) // 32) * 32});"]
+    for b in buffers:
+        first, last = min(b.addresses), max(b.addresses) + b.slot_bytes
+        n, size = (last - first) // b.dtype.bytes, b.dtype.ascend
+        slots = f", {b.slots} slots" if b.slots > 1 else ""
+        get = f"{b.level.lower()}.GetWithOffset<{size}>({n}, {first});  // {b.rows} x {b.cols}{slots}"
+        out.append(f"AscendC::LocalTensor<{size}> {s.names[b.name]} = {get}")
+    return out
+
+
+def _static(s: Scope, b: Buffer) -> str:
+    """A tensor at its address without a TPipe, which would give a core room in its own memories only."""
+    first, last = min(b.addresses), max(b.addresses) + b.slot_bytes
+    slots = f", {b.slots} slots" if b.slots > 1 else ""
+    at = f"AscendC::TPosition::{POSITIONS[b.level]}, {first}, {(last - first) // b.dtype.bytes}"
+    return f"AscendC::LocalTensor<{b.dtype.ascend}> {s.names[b.name]}({at});  // {b.rows} x {b.cols}{slots}"
+
+
+def _hoisted(s: Scope) -> dict[Path, list[str]]:
+    """Run-time sizes as locals: path of a loop (the whole core: ()) -> declarations that follow its start."""
+    out: dict[Path, list[str]] = {}
+    for i, loops in _instructions(s.program.core(s.core), (), {}):
+        for role, wish in SIZES.items():
+            e = getattr(i, role)
+            if e.op in ("const", "var"):
+                continue
+            where = max((path for var, path in loops.items() if var in ix.variables(e)), default=())
+            if e not in s.cpp.named:
+                name = s.fresh(wish)
+                s.values[e] = s.cpp.declared(name, e, s.bounds(e))
+                s.cpp.named[e] = name
+            line = s.values[e]
+            if line not in out.setdefault(where, []):
+                out[where].append(line)
+    return out
+
+
+def _instructions(nodes: tuple[Node, ...], at: Path, loops: dict[str, Path]) -> Iterator[tuple[Instr, dict[str, Path]]]:
+    """Every instruction with the loops around it: variable -> path."""
+    for k, n in enumerate(nodes):
+        here = (*at, k)
+        if isinstance(n, Instr):
+            yield n, loops
+        elif isinstance(n, Loop | When):
+            names = [n.var] if isinstance(n, Loop) else []
+            names += [let.name for let in n.lets] if isinstance(n, Tasks) else []
+            yield from _instructions(n.body, here, loops | dict.fromkeys(names, here))
+
+
+def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list[str]]) -> list[str]:
+    out = []
+    for k, n in enumerate(nodes):
+        here = (*at, k)
+        if isinstance(n, Tasks):
+            out += _tasks(s, n, [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)])
+        elif isinstance(n, Loop):
+            body = [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)]
+            out += _counted(s, n, str(n.trips) if n.until is None else s.cpp(n.until), body)
+        elif isinstance(n, When):
+            out += block(f"if ({s.cpp(n.condition)})", _nodes(s, n.body, here, hoisted))
+        else:
+            out += node_lines(s, n)
+    return out
+
+
+def _tasks(s: Scope, n: Tasks, body: list[str]) -> list[str]:
+    """The loop over a block's tiles, with what its names stand for at its start."""
+    limit, head = str(n.trips), []
+    if n.until.value is None:
+        limit = s.fresh("tasks")
+        head = [s.cpp.declared(limit, n.until, (0, n.trips))]
+    return [*head, *_counted(s, n, limit, [*(_named(s, let) for let in n.lets), *body])]
+
+
+def _named(s: Scope, let: Let) -> str:
+    name = ix.var(let.name)
+    return s.cpp.declared(s.cpp(name), let.value, s.bounds(name))
+
+
+def _counted(s: Scope, n: Loop, count: str, body: list[str]) -> list[str]:
+    """The loop; its variable goes up to the count itself."""
+    return counted(s.cpp(ix.var(n.var)), count, body, integer((0, n.trips)))
+
+
+def node_lines(s: Scope, n: Node) -> list[str]:
+    """The text of a flag, a barrier or an instruction."""
+    match n:
+        case SetFlag():
+            return [f"AscendC::SetFlag<AscendC::HardEvent::{n.src}_{n.dst}>({_event(s, n.id)});"]
+        case WaitFlag():
+            return [f"AscendC::WaitFlag<AscendC::HardEvent::{n.src}_{n.dst}>({_event(s, n.id)});"]
+        case PipeBarrier():
+            return [f"AscendC::PipeBarrier<PIPE_{n.pipe}>();"]
+        case CrossSet():
+            return [f"AscendC::CrossCoreSetFlag<2, PIPE_{n.pipe}>({n.id});"]
+        case CrossWait():
+            return [f"AscendC::CrossCoreWaitFlag({n.id});"]
+        case SyncAll():
+            return ["AscendC::SyncAll<false>();"]
+        case Instr():
+            return _instr(s, n)
+    raise TypeError(n)
+
+
+def _event(s: Scope, e: Expr) -> str:
+    return f"EVENT_ID{e.value}" if e.value is not None else s.cpp(e)
+
+
+def _writer(s: Scope, i: Instr) -> Callable[[Scope, Instr], list[str]]:
+    ops = OPS if s.architecture == "dav-2201" else {**OPS, **ON_3510}
+    if i.op not in ops:
+        raise EmitError(f"no Ascend C is known for {i.op} on {s.architecture}", i.span)
+    return ops[i.op]
+
+
+def _instr(s: Scope, i: Instr) -> list[str]:
+    taken = set(s.taken)
+    lines = _writer(s, i)(s, i)
+    s.taken = taken
+    line = f"{PurePath(i.span.file).name}:{i.span.line}" if i.span else ""
+    remark = "  ".join(part for part in (line, ", ".join(i.rules)) if part)
+    remark = "".join(c if c.isprintable() and c != "\\" else "?" for c in remark)  # one line, whatever a file is called
+    if remark:
+        at = next(k for k, line in enumerate(lines) if line.endswith(";"))
+        lines[at] += f"  // {remark}"
+    if i.atomic:
+        lines = [f"AscendC::SetAtomicAdd<{s.dtype(i.dst).ascend}>();", *lines, "AscendC::SetAtomicNone();"]
+    guards = [s.cpp(i.when)] if i.when != ONE else []
+    guards += [f"{s.cpp(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
+    return block(f"if ({' && '.join(guards)})", lines) if guards else lines

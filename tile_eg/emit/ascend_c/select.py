@@ -1,0 +1,126 @@
+"""Choices among elements and tiles of positions as Ascend C: op -> the lines of its text.
+
+A comparison gives one bit an element. In the `flat` form it goes over whole rounds of 256 bytes into `scratch`, and one selection
+takes all bits. In the `rows` form each chunk of a row is compared into the register, under a mask of its valid elements, and
+selected by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, counted, number, scalar_operand
+from tile_eg.emit.ascend_c.vector import BARRIER, BLOCK_BYTES, REGISTER, by_chunks, checked, tile
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.program import COMPARE, Instr, Tile
+from tile_eg.ops.types import F32
+
+CONTIGUOUS = "AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8)"
+ONE_BLOCK = "AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0)"
+"""The second source is one block of 32 bytes for all blocks of the first."""
+
+
+def choose(s: Scope, i: Instr) -> list[str]:
+    """dst = x where a is to b, or to a number, as the instruction's name says, else y, or another number."""
+    dst, *sources = (tile(i, o) for o in (i.dst, *i.srcs))
+    checked(s, i, [dst, *sources])
+    if i.scratch is None:
+        raise EmitError(f"{i.op} needs scratch for the bits of the comparison", i.span)
+    a, x, y = sources[0], sources[-1 if _masks(i) else -2], None if _masks(i) else sources[-1]
+    return _flat(s, i, dst, a, x, y) if i.form == "flat" else _by_rows(s, i, dst, a, x, y)
+
+
+def _masks(i: Instr) -> bool:
+    """Whether what is not chosen becomes a number."""
+    return i.op.startswith("vmask")
+
+
+def _constant(i: Instr) -> bool:
+    """Whether it is compared with a number."""
+    return not i.op.startswith("vchoose_")
+
+
+def _mode(i: Instr) -> str:
+    return f"AscendC::CMPMODE::{i.op.rpartition('_')[2].upper()}"
+
+
+def _flat(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) -> list[str]:
+    pitches = {s.buffer(t).pitch for t in (dst, a, *(tile(i, o) for o in i.srcs[1:]))}
+    if i.rows != ONE and len(pitches) > 1:
+        raise EmitError(f"{i.op}: the flat form needs operands of one pitch", i.span)
+    dtype = s.buffer(a).dtype
+    elements = i.cols if i.rows == ONE else i.rows * pitches.pop()
+    if (elements % (REGISTER // dtype.bytes)).value != 0:
+        raise EmitError(f"{i.op}: a comparison works on whole rounds of 256 bytes", i.span)
+    count = s.field(i, "count", elements, 2**31 - 1)
+    bits = f"{s.at(i.scratch)}.ReinterpretCast<uint8_t>()"  # type: ignore[arg-type]
+    if _constant(i):
+        compared = call("CompareScalar", bits, s.at(a), scalar_operand(s, i, dtype), _mode(i), count)
+    else:
+        compared = call("Compare", bits, s.at(a), s.at(i.srcs[1]), _mode(i), count)
+    other, mode = (s.at(y), "TENSOR_TENSOR") if y else (number(i.other, s.buffer(dst).dtype), "TENSOR_SCALAR")
+    select = call("Select", s.at(dst), bits, s.at(x), other, f"AscendC::SELMODE::VSEL_{mode}_MODE", count)
+    return [*compared, BARRIER, *select]
+
+
+def _by_rows(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) -> list[str]:
+    dtype, kept = s.buffer(a).dtype, s.buffer(dst).dtype
+    lanes = REGISTER // max(dtype.bytes, kept.bytes)
+    first, second = _blocks(s, i)
+    r = s.fresh("row")
+    s.ranges[r] = (0, max(0, s.high(i.rows) - 1))
+    row = ix.var(r) if i.rows != ONE else ZERO
+    to = lambda t, at: s.at(t, row * s.buffer(t).pitch + at)  # noqa: E731
+
+    def one(at: Expr, mask: Expr) -> list[str]:
+        right, params = (first, ONE_BLOCK) if _constant(i) else (to(i.srcs[1], at), CONTIGUOUS)
+        compared = call("Compare", to(a, at), right, _mode(i), s.cpp(mask), params)
+        other, params = (to(y, at), CONTIGUOUS) if y else (second, ONE_BLOCK)
+        select = f"Select<{kept.ascend}, AscendC::SELMODE::VSEL_CMPMASK_SPR>"
+        return [*compared, BARRIER, *call(select, to(dst, at), to(x, at), other, "1", params)]
+
+    body = by_chunks(s, i.cols, lanes, ZERO, one)
+    lines = body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
+    numbers = call("Duplicate", first, scalar_operand(s, i, dtype), str(BLOCK_BYTES // dtype.bytes)) if _constant(i) else []
+    if y is None:
+        numbers += call("Duplicate", second, number(i.other, kept), str(BLOCK_BYTES // kept.bytes))
+    return [*numbers, BARRIER, *lines] if numbers else lines
+
+
+def _blocks(s: Scope, i: Instr) -> tuple[str, str]:
+    """The two blocks of the scratch that hold the numbers: as wide as what is compared, and as what is chosen."""
+    dtype, kept = s.buffer(tile(i, i.srcs[0])).dtype, s.dtype(i.dst)
+    assert i.scratch is not None
+    second = s.at(i.scratch, BLOCK_BYTES // dtype.bytes)
+    return s.at(i.scratch), second if kept == dtype else f"{second}.ReinterpretCast<{kept.ascend}>()"
+
+
+def ramp(s: Scope, i: Instr) -> list[str]:
+    """The first row as an index times its step, and each further row from it: whole numbers, exact in f32 up to 2^24."""
+    dst = tile(i, i.dst)
+    if s.buffer(dst).dtype is not F32:
+        raise EmitError("vramp makes f32 only", i.span)
+    down, right = i.steps
+    cols, first = s.cpp(i.cols), f"static_cast<float>({s.cpp(i.bound)})"
+    if not right:
+        lines = call("Duplicate", s.at(dst), first, cols)
+    elif right == 1:
+        lines = call("CreateVecIndex", s.at(dst), first, cols)
+    else:
+        lines = [*call("CreateVecIndex", s.at(dst), "0.0f", cols), BARRIER,
+                 *call("Muls", s.at(dst), s.at(dst), number(right, F32), cols), BARRIER,
+                 *call("Adds", s.at(dst), s.at(dst), first, cols)]  # fmt: skip
+    if i.rows == ONE:
+        return lines
+    r = s.fresh("row")
+    s.ranges[r] = (1, max(1, s.high(i.rows) - 1))
+    row = s.at(dst, ix.var(r) * s.buffer(dst).pitch)
+    step = call("Adds", row, s.at(dst), f"static_cast<float>({s.cpp(ix.var(r) * down)})", cols)
+    return [*lines, BARRIER, *block(f"for (int32_t {r} = 1; {r} < {s.cpp(i.rows)}; ++{r})", step)]
+
+
+SELECTIONS: dict[str, Callable[[Scope, Instr], list[str]]] = {
+    **{f"v{kind}_{op}": choose for kind in ("choose", "chooses", "mask") for op in COMPARE},
+    "vramp": ramp,
+}

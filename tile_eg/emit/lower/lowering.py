@@ -1,0 +1,144 @@
+"""From a schedule to a Program without flags: buffers at their addresses, and each step as instructions on windows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tile_eg.chips import Chip
+from tile_eg.emit.lower.moves import moved
+from tile_eg.emit.lower.products import Products
+from tile_eg.emit.lower.storages import Storages
+from tile_eg.emit.lower.vectors import computed
+from tile_eg.extract import LoopStep, Schedule, Step
+from tile_eg.extract.schedule import Item
+from tile_eg.ir.index import ONE, Expr, both, less, substitute, var
+from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
+from tile_eg.ir.program.tasks import renamed
+from tile_eg.ops.physical import TERMS, Cube, Move, Vector
+from tile_eg.ops.types import Level
+
+
+def plan(schedule: Schedule, chip: Chip) -> Program:
+    """The schedule's program: addresses as planned, instructions in order, no flags yet."""
+    return Lowering(schedule, chip).program()
+
+
+class Lowering:
+    """Lowers one schedule."""
+
+    def __init__(self, schedule: Schedule, chip: Chip) -> None:
+        self.schedule, self.chip, self.values = schedule, chip, schedule.graph.values
+        self.storages = Storages(schedule, chip)
+        self.products = Products(self.storages)
+
+    def program(self) -> Program:
+        cube, vector = self._stream(AIC), self._stream(AIV)
+        kind = "AIC_ONLY" if not vector else "AIV_ONLY" if not cube else f"MIX_AIC_1_{2 if self.storages.halves else 1}"
+        used = (*self.storages.buffers.values(), *self.products.buffers)
+        blocks = self.storages.tasks.blocks if self.storages.tasks else self.values.blocks
+        return Program(
+            self.values.name, self.chip.name, kind, self.values.tensors, blocks, self.storages.halves,
+            self.schedule.peaks.get(Level.WS, 0), used, cube, vector, self.values.shared,
+            () if self.storages.tasks else self.storages.counts,
+        )  # fmt: skip
+
+    # ---- streams ----
+
+    def _stream(self, core: str) -> tuple[Node, ...]:
+        top = self.schedule.top
+        before = self._items([i for i in top if self.schedule.before_tiles(i)], core, ())
+        nodes = self._items([i for i in top if not self.schedule.before_tiles(i)], core, ())
+        return (*before, self.storages.tasks.around(nodes)) if self.storages.tasks and nodes else nodes
+
+    def _items(self, items: Sequence[Item], core: str, around: tuple[LoopStep, ...]) -> tuple[Node, ...]:
+        out: list[Node] = []
+        for item in items:
+            if isinstance(item, LoopStep):
+                if body := self._items(item.body, core, (*around, item)):
+                    out.append(self._loop(item, body))
+            elif item.core == core:
+                self._append(out, item, around)
+        return tuple(out)
+
+    def _loop(self, item: LoopStep, body: tuple[Node, ...]) -> Loop:
+        """A loop; where loads bring the tiles of several trips, one over these loads around one over the trips that use them."""
+        name = self.values.variables[item.loop]
+        if item.ahead == 1:
+            until = self.storages.trips(item) + item.skew if item.loop in self.values.counts else None
+            return Loop(name, item.trips + item.skew, body, until=until)
+        panel, inside = self.storages.panels(item.loop)
+        loads = renamed(tuple(n for n in body if self._brings_several(n)), {name: panel * item.ahead})
+        rest = renamed(tuple(n for n in body if not self._brings_several(n)), {name: panel * item.ahead + inside})
+        return Loop(str(panel), item.trips // item.ahead, (*loads, Loop(str(inside), item.ahead, rest)))
+
+    def _brings_several(self, node: Node) -> bool:
+        return (
+            isinstance(node, Instr)
+            and node.op == "gm_to_l1"
+            and isinstance(node.dst, Tile)
+            and node.dst.buffer in self.storages.ahead
+        )
+
+    def _append(self, out: list[Node], step: Step, around: tuple[LoopStep, ...]) -> None:
+        """Adds a step's instructions, under the guard of its lag where the loop is skewed."""
+        nodes = self.step(step, around)
+        if not nodes:
+            return
+        if not around or not around[-1].skew:
+            out += nodes
+            return
+        loop = around[-1]
+        trip = var(self.values.variables[loop.loop])
+        guard = both(
+            less(step.lag - 1, trip) if step.lag else ONE,
+            less(trip, self.storages.trips(loop) + step.lag) if step.lag < loop.skew else ONE,
+        )
+        if out and isinstance(out[-1], When) and out[-1].condition == guard:
+            out[-1] = When(guard, (*out[-1].body, *nodes))
+        else:
+            out.append(When(guard, tuple(nodes)))
+
+    # ---- one step ----
+
+    def step(self, step: Step, around: tuple[LoopStep, ...]) -> list[Node]:
+        """The instructions of a step; its own trip is the loop's less its lag."""
+        op = step.node.op
+        if op == "ZeroL0C":
+            return []
+        nodes: list[Node]
+        match TERMS[op]:
+            case Cube():
+                nodes = self.products.lower(step, around)
+            case Move() as term:
+                nodes = self.products.by_windows(step, moved(self.storages, step, term))
+            case Vector() as term:
+                nodes = [computed(self.storages, step, term)]
+        trip = (
+            {self.values.variables[around[-1].loop]: var(self.values.variables[around[-1].loop]) - step.lag}
+            if around and step.lag
+            else {}
+        )
+        return [self._finish(n, step, trip) for n in nodes]
+
+    def _finish(self, node: Node, step: Step, trip: dict[str, Expr]) -> Node:
+        if isinstance(node, Loop):
+            return replace(node, body=tuple(self._finish(n, step, trip) for n in node.body))
+        assert isinstance(node, Instr)
+        where = self.schedule.graph.where.get(step.node.cls) or self.schedule.graph.where.get(step.node.children[-1])
+        span = self.values.spans.get(where.tile.term) if where and where.tile.term else None
+        made = replace(node, span=span, rules=step.node.rules)
+        return _shift(made, trip) if trip else made
+
+
+def _shift(node: Instr, trip: dict[str, Expr]) -> Instr:
+    """The instruction of an earlier trip."""
+
+    def operand(o: Operand) -> Operand:
+        if isinstance(o, Gm):
+            return replace(o, offset=substitute(o.offset, trip))
+        return Tile(o.buffer, *(substitute(e, trip) for e in (o.slot, o.row, o.col)))
+
+    fields = {f: substitute(getattr(node, f), trip) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
+    scratch = operand(node.scratch) if node.scratch else None
+    return replace(node, dst=operand(node.dst), srcs=tuple(map(operand, node.srcs)), scratch=scratch, **fields)  # type: ignore[arg-type]

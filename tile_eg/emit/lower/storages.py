@@ -1,0 +1,114 @@
+"""How instructions speak of a schedule's storages: the name and buffer of each, its window in the current trip, what is valid."""
+
+from __future__ import annotations
+
+from tile_eg.chips import Chip
+from tile_eg.egraph import Where
+from tile_eg.emit.lower.tasks import TaskLoop, counts
+from tile_eg.extract import LoopStep, Schedule, Step, Storage
+from tile_eg.extract.schedule import StorageId
+from tile_eg.ir.index import ONE, SUB, ZERO, Expr, const, less, maximum, minimum, var
+from tile_eg.ir.program import Buffer, Tile
+from tile_eg.ir.program.tasks import free_names
+from tile_eg.ops.types import Level
+
+
+class Storages:
+    """The storages of one schedule."""
+
+    def __init__(self, schedule: Schedule, chip: Chip) -> None:
+        self.schedule, self.chip, self.values = schedule, chip, schedule.graph.values
+        self.halves = any(s.share is not None for s in schedule.storages.values())
+        self.tasks = TaskLoop.of(schedule)
+        self.counts = counts(schedule)
+        self.names = self._names()
+        self.dtypes = {t.name: t.dtype for t in self.values.in_gm}
+        self.buffers = {
+            sid: buffer_of(s, schedule.addresses[sid], self.names[sid])
+            for sid, s in schedule.storages.items()
+            if sid in schedule.addresses
+        }
+        self.ahead = {self.names[sid] for sid, s in schedule.storages.items() if s.ahead > 1}
+
+    def _names(self) -> dict[int, str]:
+        """A name for each storage: its buffer's in the source with its level, made unique."""
+        taken: set[str] = {t.name for t in self.values.in_gm}
+        out = {}
+        for sid, s in self.schedule.storages.items():
+            base = f"{s.name}_{s.level.lower()}"
+            name, i = base, 2
+            while name in taken:
+                name, i = f"{base}{i}", i + 1
+            taken.add(name)
+            out[sid] = name
+        return out
+
+    def tile(self, sid: StorageId) -> Tile:
+        """The whole current slot of a storage; of one that holds several trips' tiles, where this trip's begins."""
+        s = self.schedule.storages[sid]  # type: ignore[index]
+        at = self.panels(s.region)[1] * (s.cols // s.ahead) if s.ahead > 1 else ZERO
+        return Tile(self.names[sid], self._turn(s), col=at)  # type: ignore[index]
+
+    def _turn(self, s: Storage) -> Expr:
+        """Which slot of a ring: its loop's trips, counted on from tile to tile where all tiles have as many."""
+        if s.level is Level.UB and self.schedule.copies > 1 and s.id not in self.schedule.once:
+            return self.turns(1, self.schedule.copies) % self.schedule.copies
+        if s.ring is None or s.slots == 1:
+            return ZERO
+        if s.ring == 0:
+            return self.turns(1, s.slots) % s.slots
+        name, trips = self.values.variables[s.ring], self.values.trips[s.ring] // s.ahead
+        trip = self.panels(s.ring)[0] if s.ahead > 1 else var(name)
+        alone = self.values.parents[s.ring] != 0 or s.ring in self.values.counts
+        return (trip if alone else trip + self.turns(trips, s.slots)) % s.slots
+
+    def turns(self, each: int, slots: int) -> Expr:
+        """How far a ring of so many slots has turned in the tiles before this one, which turn it `each` times."""
+        return var(self.tasks.names["task"]) * (each % slots) if self.tasks else ZERO
+
+    def panels(self, loop: int) -> tuple[Expr, Expr]:
+        """Which load of several trips' tiles it is, and which of these trips."""
+        names = self.values.variables
+        wanted = f"{names[loop]}_panel", f"{names[loop]}_in"
+        free = free_names(wanted, names.values())
+        return var(free[wanted[0]]), var(free[wanted[1]])
+
+    def trips(self, loop: LoopStep) -> Expr:
+        """The trips of a loop, without those that its skew adds: a number, or the name of one."""
+        count = self.values.counts.get(loop.loop)
+        return const(loop.trips) if count is None else next(var(let.name) for let in self.counts if let.value == count)
+
+    def valid(self, step: Step, sid: StorageId | None = None, cls: int | None = None) -> tuple[Expr, Expr]:
+        """Valid rows and cols of a class's value, on one core."""
+        where = self.schedule.graph.where[cls if cls is not None else step.node.cls]
+        return shared(where, where.tile.vrows, where.tile.vcols)
+
+    def form(self, cls: int) -> str:
+        """How a copy of a class's value runs: flat where its rows lie without gaps."""
+        tile = self.schedule.graph.where[cls].tile
+        dense = tile.vcols.value == tile.cols and tile.cols * tile.dtype.bytes % 32 == 0
+        return "flat" if tile.rows == 1 or dense else "rows"
+
+    def only_once(self, share: int | None) -> Expr:
+        """A whole value is held by both vector cores: one of them stores it."""
+        return less(var(SUB), 1) if self.halves and share is None else ONE
+
+
+def buffer_of(s: Storage, addresses: tuple[int, ...], name: str) -> Buffer:
+    layout = "nz" if s.level in (Level.L1, Level.L0C) else "nd"
+    block = 32 // s.dtype.bytes
+    pitch = -(-s.cols // block) * block if layout == "nd" else s.cols
+    return Buffer(name, s.level, s.dtype, s.rows, s.cols, pitch, layout, len(addresses), addresses, s.share is not None)
+
+
+def shared(where: Where, rows: Expr, cols: Expr) -> tuple[Expr, Expr]:
+    """What one core has of a tile's valid rows and cols."""
+    if where.share == 0:
+        return half(rows, where.tile.rows), cols
+    return (rows, half(cols, where.tile.cols)) if where.share == 1 else (rows, cols)
+
+
+def half(valid: Expr, size: int) -> Expr:
+    """What one vector core has of `valid` elements when each takes size / 2 of them."""
+    h = size // 2
+    return const(h) if valid.value == size else maximum(0, minimum(h, valid - var(SUB) * h))

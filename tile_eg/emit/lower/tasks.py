@@ -1,0 +1,79 @@
+"""A persistent kernel's loop over tiles, around the body of a block: what was the block's index is then the tile's.
+
+Where the block decides how often loops run, each such number has a name, in a block or for a tile.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from tile_eg.extract import Schedule
+from tile_eg.ir.index import BLOCK, SUB, Expr, const, substitute, var
+from tile_eg.ir.program import AIC, AIV, Let, Node, Program, Tasks
+from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
+
+
+@dataclass(frozen=True)
+class TaskLoop:
+    """`blocks` launch blocks go through the tiles of `grid`, in bands of `window` tiles along a dimension (0: in its order)."""
+
+    blocks: int
+    grid: tuple[int, ...]
+    window: int
+    along: int
+    names: dict[str, str]
+    tiles: tuple[int, int] | None = None
+    counts: tuple[Let, ...] = ()
+
+    @staticmethod
+    def of(schedule: Schedule) -> TaskLoop | None:
+        """The loop that a schedule decided on; None where every tile has a launch block of its own."""
+        if schedule.grid is None or not schedule.persistent:
+            return None
+        values = schedule.graph.values
+        grid = tuple(e for e in values.grid if e > 1) or (values.blocks,)
+        names = free_names(("task", "turn", "band", "width", "step", "tile"), {*values.variables.values(), BLOCK, SUB})
+        blocks, window, along = schedule.grid.payload
+        return TaskLoop(blocks, grid, window, along, names, schedule.tiles, counts(schedule))
+
+    @property
+    def lets(self) -> list[Let]:
+        """What tells a task its tile, and how often the loops of that tile run."""
+        tile, first = var(self.names["tile"]), self.tiles[0] if self.tiles else 0
+        turn = var(self.names["task"]) * self.blocks + var(BLOCK) + first
+        counted = (replace(let, value=substitute(let.value, {BLOCK: tile})) for let in self.counts)
+        return [*in_order(turn, self.grid, self.window, self.along, self.names), *counted]
+
+    def around(self, body: tuple[Node, ...]) -> Tasks:
+        """The body of one tile as the loop over the tiles of a block."""
+        made = tasks(renamed(body, {BLOCK: var(self.names["tile"])}), self.blocks, self.lets, self.names)
+        if self.tiles is None:
+            return made
+        trips, ragged = divmod(self.tiles[1] + self.blocks - 1, self.blocks)[0], self.tiles[1] % self.blocks
+        until = (self.tiles[1] + self.blocks - 1 - var(BLOCK)) // self.blocks if ragged else const(trips)
+        return replace(made, trips=trips, until=until)
+
+
+def counts(schedule: Schedule) -> tuple[Let, ...]:
+    """How many trips the loops have whose number the block decides; equal numbers have one name."""
+    values = schedule.graph.values
+    loops = sorted({item.loop for _, around in schedule.walk() for item in around if item.loop in values.counts})
+    taken = {*values.variables.values(), BLOCK, SUB}
+    out: dict[Expr, Let] = {}
+    for loop in loops:
+        name = free_names(("trips",), taken | {let.name for let in out.values()})["trips"]
+        known = out.setdefault(values.counts[loop], Let(name, values.counts[loop], values.trips[loop]))
+        out[known.value] = replace(known, most=max(known.most, values.trips[loop]))
+    return tuple(out.values())
+
+
+def reordered(program: Program, schedule: Schedule) -> Program:
+    """The program of a schedule that differs in nothing but the order of its tiles, with this one's order."""
+    loop = TaskLoop.of(schedule)
+    assert loop is not None
+    lets = tuple(loop.lets)
+
+    def stream(core: str) -> tuple[Node, ...]:
+        return tuple(replace(n, lets=lets) if isinstance(n, Tasks) else n for n in program.core(core))
+
+    return replace(program, cube=stream(AIC), vector=stream(AIV))

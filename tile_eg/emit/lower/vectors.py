@@ -1,0 +1,97 @@
+"""What the vector cores compute, each step as one instruction on windows of a schedule's storages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from tile_eg.emit.lower.storages import Storages
+from tile_eg.extract import Step
+from tile_eg.extract.masks import needed
+from tile_eg.extract.pricing import choice_form
+from tile_eg.ir.index import ONE, SUB, Expr, const, var
+from tile_eg.ir.program import Instr
+from tile_eg.ops.physical import Vector
+
+
+def computed(storages: Storages, step: Step, term: Vector) -> Instr:
+    """The instruction of a step."""
+    return _KINDS[term.kind](storages, step, term)
+
+
+def _elementwise(storages: Storages, step: Step, term: Vector) -> Instr:
+    """All sources in order, the extents of the result; a source that is overwritten is the destination itself."""
+    payload = step.node.payload
+    sources = tuple(map(storages.tile, step.srcs))[: None if term.overwrites is None else term.overwrites]
+    fields = {name: of(payload) for name, of in term.fields.items()}
+    return Instr(
+        term.instruction(payload), storages.tile(step.dst), sources, *storages.valid(step), form=term.form(payload), **fields
+    )  # type: ignore[arg-type]
+
+
+def _reduction(storages: Storages, step: Step, term: Vector) -> Instr:
+    payload, sources = step.node.payload, tuple(map(storages.tile, step.srcs))
+    rows, cols = storages.valid(step, cls=step.node.children[0])
+    scratch = storages.tile(step.scratch) if step.scratch is not None else None
+    return Instr(
+        term.instruction(payload), storages.tile(step.dst), sources, rows, cols, form=term.form(payload), scratch=scratch
+    )
+
+
+def _choice(storages: Storages, step: Step, term: Vector) -> Instr:
+    """A comparison and a selection by its bits; in place, only where it changes something."""
+    payload, where = step.node.payload, storages.schedule.graph.where
+    assert step.scratch is not None
+    fields = {name: of(payload) for name, of in term.fields.items()}
+    form = choice_form(where[step.node.children[0]], where[step.node.cls])
+    made = Instr(
+        term.instruction(payload), storages.tile(step.dst), tuple(map(storages.tile, step.srcs)), *storages.valid(step),
+        form=form, scratch=storages.tile(step.scratch), **fields,
+    )  # fmt: skip
+    return made if term.overwrites is None else replace(made, when=needed(storages.schedule.graph, step.node))
+
+
+def _ramp(storages: Storages, step: Step, term: Vector) -> Instr:
+    """All of the buffer, its padding included: what reads whole rounds finds numbers there."""
+    where, buffer = storages.schedule.graph.where[step.node.cls], storages.buffers[step.dst]  # type: ignore[index]
+    i, j = where.tile.ramp or (0, 0)
+    h, w = where.shape
+    start = var(SUB) * (i * h if where.share == 0 else j * w if where.share == 1 else 0)
+    cols = buffer.cols if buffer.rows == 1 else buffer.pitch
+    name = term.instruction(step.node.payload)
+    made = Instr(name, storages.tile(step.dst), (), const(buffer.rows), const(cols), bound=start, steps=(i, j))
+    return replace(made, when=_wanted(storages, step))
+
+
+def _wanted(storages: Storages, step: Step) -> Expr:
+    """1 where positions are looked at: masks in place in the same trip of the same loop look at them only where they are made."""
+    readers = [s for s, _ in storages.schedule.walk() if step.dst in s.srcs]
+    alike = all((s.node.op, s.region, s.lag) == ("VMaskOn", step.region, step.lag) for s in readers)
+    wanted = {needed(storages.schedule.graph, s.node) for s in readers} if alike else set()
+    return wanted.pop() if len(wanted) == 1 else ONE
+
+
+def _fill(storages: Storages, step: Step, term: Vector) -> Instr:
+    where, buffer = storages.schedule.graph.where[step.node.cls], storages.buffers[step.dst]  # type: ignore[index]
+    rows, cols = buffer.rows, buffer.cols if buffer.rows == 1 else buffer.pitch
+    name = term.instruction(step.node.payload)
+    return Instr(name, storages.tile(step.dst), (), const(rows), const(cols), scalar=where.tile.fill or 0.0)
+
+
+def _spread(storages: Storages, step: Step, term: Vector) -> Instr:
+    rows, _ = storages.valid(step)
+    cols = const(storages.buffers[step.dst].cols)  # type: ignore[index]
+    name, form = term.instruction(step.node.payload), term.form(step.node.payload)
+    return Instr(name, storages.tile(step.dst), (storages.tile(step.srcs[0]),), rows, cols, form=form)
+
+
+def _copy(storages: Storages, step: Step, term: Vector) -> Instr:
+    rows, cols = storages.valid(step)
+    name, form = term.instruction(step.node.payload), storages.form(step.node.cls)
+    return Instr(name, storages.tile(step.dst), (storages.tile(step.srcs[0]),), rows, cols, form=form)
+
+
+_KINDS: dict[str, Callable[[Storages, Step, Vector], Instr]] = {
+    "elementwise": _elementwise, "reduction": _reduction, "choice": _choice, "position": _ramp, "fill": _fill, "spread": _spread,
+    "copy": _copy,
+}  # fmt: skip

@@ -1,0 +1,67 @@
+"""Trips that the block decides: at which numbers of them synchronisation is found, and at which others it is checked.
+
+What is found must serve every number that occurs. A long loop has a first part, a steady one that repeats itself once all rings
+came round, and a last part; so the numbers to look at are those where these parts overlap, each phase of the rings behind them,
+and one at which all rings came round twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from tile_eg.emit.sync.trace import Counts
+from tile_eg.ir.index import BLOCK
+from tile_eg.ir.program import AIC, AIV, Let, Loop, Program, Tasks, walk
+from tile_eg.ir.program.tasks import counted_by
+from tile_eg.timeline.expressions import compiled
+
+LEAST = 3  # trips at which what is in the loop is not taken for what is outside of it
+
+
+def usual(program: Program) -> Counts:
+    """The trips at which flags are found, by the name of their number."""
+    long = _skew(program) + 2 * (max((b.slots for b in program.buffers), default=1) + 1)
+    return {let.name: (max(LEAST, min(let.most, long)),) for let in counted_by(program)}
+
+
+def checked(program: Program) -> Iterator[tuple[int, Counts]]:
+    """Tiles of a block, and the trips that each of them has by name, at which what was found is looked at again.
+
+    Blocks of a tile each have one of these numbers; a block that goes through tiles has them one after the other, small ones
+    between large ones.
+    """
+    lets = counted_by(program)
+    if not lets:
+        return
+    most = _skew(program) + math.lcm(*(b.slots for b in program.buffers)) + 1
+    small = {let.name: [n for n in sorted(_occurring(program, let)) if n <= most] or [let.most] for let in lets}
+    length = max(map(len, small.values()))
+    mixed = {name: _mixed([found[k % len(found)] for k in range(length)]) for name, found in small.items()}
+    if any(isinstance(n, Tasks) for core in (AIC, AIV) for n in program.core(core)):
+        yield length + 1, mixed
+        return
+    yield from ((1, {name: (found[k],) for name, found in mixed.items()}) for k in range(length))
+
+
+def _mixed(found: list[int]) -> tuple[int, ...]:
+    """First, last, second, last but one, ..."""
+    return tuple(found[k // 2 if k % 2 == 0 else -1 - k // 2] for k in range(len(found)))
+
+
+def _skew(program: Program) -> int:
+    """The most trips that a counted loop has beyond its number."""
+    most = {let.name: let.most for let in counted_by(program)}
+    loops = (n for core in (AIC, AIV) for n in walk(program.core(core)) if isinstance(n, Loop))
+    counted = (n for n in loops if n.until is not None and not isinstance(n, Tasks))
+    return max((compiled(n.until)(most) - max(most.values()) for n in counted if n.until is not None), default=0)
+
+
+def _occurring(program: Program, let: Let) -> set[int]:
+    """Every value that a number of trips has in some block or for some tile."""
+    loops = [n for core in (AIC, AIV) for n in program.core(core) if isinstance(n, Tasks) and let in n.lets]
+    value = compiled(let.value)
+    if not loops:
+        return {value({BLOCK: block}) for block in range(program.blocks)}
+    tile = next(other for other in reversed(loops[0].lets) if other not in counted_by(program))
+    return {value({tile.name: n}) for n in range(tile.most + 1)}

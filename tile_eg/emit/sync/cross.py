@@ -1,0 +1,179 @@
+"""Edges between the cube and the vector cores: a full and a free counter for each buffer in which they meet.
+
+That is a buffer in the workspace; on architecture 3510 also one in UB that the Fixpipe fills, or in L1 that a vector core fills.
+
+The j-th time that one core fills a slot answers the j-th time that the other core reads one, so both ends are lifted to items
+that run equally often. A free edge is a candidate only: where the streams' order already implies it, it is left out, since a
+cross-core wait stops all issue behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tile_eg.emit.sync.edges import Site, Stream
+from tile_eg.emit.sync.trace import Path, SyncError
+from tile_eg.ir import machine
+from tile_eg.ir.program import AIC, AIV, Loop
+from tile_eg.ops.types import Level
+
+CROSS_IDS = len(machine.CROSS_IDS)
+FILLS = {Level.UB: AIC, Level.L1: AIV}  # who fills a buffer on chip in which the cores meet; the other may overwrite it then
+
+
+@dataclass(frozen=True)
+class CrossEdge:
+    """A counter: set by `pipe` of core `src` at one site, waited for by the other core. `ahead` sets stand before everything."""
+
+    buffer: str
+    free: bool
+    src: str
+    pipe: str
+    set_at: Site
+    wait_at: Site
+    ahead: int = 0
+
+    @property
+    def dst(self) -> str:
+        return AIV if self.src == AIC else AIC
+
+
+Pair = tuple[tuple[str, int], tuple[str, int]]  # (core, instance) before, (core, instance) after
+
+
+@dataclass(frozen=True)
+class _Side:
+    """How one core uses a workspace buffer: the items, and for each of their visits the instances inside."""
+
+    stream: Stream
+    items: tuple[Path, ...]
+    visits: tuple[tuple[int, ...], ...]
+
+    @property
+    def pipes(self) -> tuple[str, ...]:
+        instances = self.stream.trace.instances
+        return tuple(dict.fromkeys(instances[n].pipe for visit in self.visits for n in visit))
+
+
+def _accesses(s: Stream, buffer: str) -> list[tuple[int, bool]]:
+    """(instance, whether it writes) of everything that touches the buffer, in program order."""
+    uses = [(n, [a.write for a in i.accesses if a.buffer == buffer]) for n, i in enumerate(s.trace.instances)]
+    return [(n, any(writes)) for n, writes in uses if writes]
+
+
+def _chain(s: Stream, path: Path) -> dict[int, Path]:
+    """How often it runs -> the smallest item around `path` that runs so often; nothing inside a guard of unknown outcome."""
+    hidden = s.hidden(path)
+    out: dict[int, Path] = {}
+    for depth in range(1, len(path) + 1):
+        out[len(s.visits[("pre", path[:depth])])] = path[:depth]
+        if hidden[depth - 1]:
+            break
+    return out
+
+
+def _counts(s: Stream, paths: list[Path]) -> set[int]:
+    return set.intersection(*(set(_chain(s, p)) for p in paths))
+
+
+def _side(s: Stream, instances: list[int], count: int) -> _Side:
+    paths = list(dict.fromkeys(s.trace.instances[n].path for n in instances))
+    items = tuple(dict.fromkeys(_chain(s, p)[count] for p in paths))
+    visits: list[list[int]] = [[] for _ in range(count)]
+    seen = dict.fromkeys(items, -1)
+    touching = set(instances)
+    for kind, path, _, n in s.trace.steps:
+        if kind == "pre" and path in seen:
+            seen[path] += 1
+        elif kind == "run" and n in touching:
+            item = next(i for i in items if path[: len(i)] == i)
+            visits[seen[item]].append(n)
+    return _Side(s, items, tuple(map(tuple, visits)))
+
+
+def _first(side: _Side) -> Path:
+    return min(side.items, key=lambda i: side.stream.visits[("pre", i)][0][0])
+
+
+def _last(side: _Side) -> Path:
+    return max(side.items, key=lambda i: side.stream.visits[("post", i)][-1][0])
+
+
+def _cells(side: _Side, visit: int, buffer: str) -> frozenset:
+    return frozenset(a.cell for n in side.visits[visit] for a in side.stream.trace.instances[n].accesses if a.buffer == buffer)
+
+
+def _pairs(writer: _Side, reader: _Side, buffer: str) -> list[Pair]:
+    """What must be ordered: the j-th fill before the j-th reads, and those before the next fill of the same slot."""
+    w, r = writer.stream.core, reader.stream.core
+    out: list[Pair] = []
+    held: dict[object, int] = {}
+    for j in range(len(writer.visits)):
+        cells = _cells(writer, j, buffer)
+        if not _cells(reader, j, buffer) <= cells:
+            raise SyncError(f"the {r} core's use number {j} of {buffer} reads a slot that the {w} core has not filled then")
+        out += [((w, a), (r, b)) for a in writer.visits[j] for b in reader.visits[j]]
+        for k in sorted({held[c] for c in cells if c in held}):
+            out += [((r, b), (w, a)) for b in reader.visits[k] for a in writer.visits[j]]
+        held |= dict.fromkeys(cells, j)
+    return out
+
+
+def _edges(writer: _Side, reader: _Side, buffer: str, slots: int) -> list[CrossEdge]:
+    w, r = writer.stream.core, reader.stream.core
+    full = CrossEdge(buffer, False, w, writer.pipes[0], ("post", _last(writer)), ("pre", _first(reader)))
+    if len(writer.visits) == 1 or not any(isinstance(n, Loop) for n in writer.stream.nodes):
+        return [full]
+    ahead = min(slots, len(writer.visits))
+    ends = ("post", _last(reader)), ("pre", _first(writer))
+    return [full, *(CrossEdge(buffer, True, r, pipe, *ends, ahead) for pipe in reader.pipes)]
+
+
+def _finest(w: Stream, r: Stream, uses: Mapping[str, list], common: set[int]) -> tuple[_Side, _Side]:
+    """Both sides at the finest count at which every visit touches the buffer: a guard that is passed by is no visit."""
+    for count in sorted(common, reverse=True):
+        sides = tuple(_side(s, [n for n, _ in uses[s.core]], count) for s in (w, r))
+        if all(v for side in sides for v in side.visits):
+            break
+    return sides[0], sides[1]
+
+
+def cross_edges(streams: Mapping[str, Stream]) -> tuple[list[CrossEdge], list[Pair]]:
+    """Candidates for every workspace buffer through which the cores meet, and what they have to order."""
+    edges: list[CrossEdge] = []
+    pairs: list[Pair] = []
+    if len(streams) < 2:
+        return edges, pairs
+    layout = streams[AIC].layout
+    touched = [{a.buffer for i in s.trace.instances for a in i.accesses} for s in streams.values()]
+    for b in layout.program.buffers:
+        if b.name not in set.intersection(*touched):
+            continue
+        uses = {core: _accesses(s, b.name) for core, s in streams.items()}
+        writers = [FILLS[b.level]] if b.level in FILLS else [core for core, u in uses.items() if any(w for _, w in u)]
+        if len(writers) != 1:
+            raise SyncError(f"both cores write the workspace buffer {b.name}")
+        w, r = streams[writers[0]], streams[AIV if writers[0] == AIC else AIC]
+        paths = {s.core: [s.trace.instances[n].path for n, _ in uses[s.core]] for s in (w, r)}
+        common = _counts(w, list(dict.fromkeys(paths[w.core]))) & _counts(r, list(dict.fromkeys(paths[r.core])))
+        if not common:
+            raise SyncError(f"the two cores use the workspace buffer {b.name} a different number of times")
+        writer, reader = _finest(w, r, uses, common)
+        pairs += _pairs(writer, reader, b.name)
+        edges += _edges(writer, reader, b.name, b.slots)
+    _refuse_shared_tensors(streams)
+    return edges, pairs
+
+
+def _refuse_shared_tensors(streams: Mapping[str, Stream]) -> None:
+    touched: dict[str, dict[str, bool]] = {}
+    for core, s in streams.items():
+        for i in s.trace.instances:
+            for a in i.accesses:
+                if a.cell[0] == "GM":
+                    both = touched.setdefault(a.cell[1], {})
+                    both[core] = both.get(core, False) or a.write
+    for tensor, cores in touched.items():
+        if len(cores) == 2:
+            raise SyncError(f"tensor {tensor} is written by one core and touched by the other: only the workspace may be shared")

@@ -1,0 +1,197 @@
+"""Ids for edges: their own while there are enough of them, else shared by edges that follow one another.
+
+A flag is one bit. Two edges may share an id where the first one's last wait is known to be over before the second one's first
+set; where that is not known, an edge back is added that makes it so. Where too many are held at a time, one edge serves for two,
+or two take turns with the same ids from trip to trip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from tile_eg.emit.sync.clock import count
+from tile_eg.emit.sync.edges import Edge, Site, Stream
+from tile_eg.emit.sync.order import Order, Verdict
+from tile_eg.emit.sync.trace import SyncError
+from tile_eg.errors import Span
+from tile_eg.ir import machine
+
+EVENT_IDS = len(machine.USABLE_EVENT_IDS)
+Event = tuple[str, str, str]  # core, source pipe, waiting pipe
+
+
+def event(e: Edge) -> Event:
+    return e.core, e.src, e.dst
+
+
+def allocate(
+    streams: Mapping[str, Stream], edges: list[Edge], replayed: Callable[[], tuple[Order, Verdict]]
+) -> tuple[list[Edge], list[int]]:
+    """The edges (perhaps changed, perhaps more of them) with the first id of each.
+
+    `replayed` runs the program with `edges` as they are then. SyncError names the event that needs too many ids.
+    """
+    for _ in range(4 * len(edges) + 4):
+        crowded = _crowded(edges)
+        if not crowded:
+            return edges, _separate(edges)
+        for n, e in enumerate(edges):
+            if event(e) in crowded:
+                edges[n] = replace(e, local=True)
+        try:
+            back = _share(streams, edges, crowded, *replayed())
+        except _Crowd as crowd:
+            stream = streams[crowd.at[0]]
+            if not _merge(stream, edges, crowd.at) and not _in_turns(stream, edges, crowd.at, replayed):
+                raise
+            continue
+        if isinstance(back, list):
+            return edges, back
+        edges.append(back)
+    raise SyncError("flag ids run out: no sharing was found")
+
+
+class _Crowd(SyncError):
+    """More edges of one event than there are ids hold one at a time."""
+
+    def __init__(self, at: Event, span: Span | None) -> None:
+        super().__init__(f"{at[0]} needs more than {EVENT_IDS} ids for {at[1]}_{at[2]} at a time", span)
+        self.at = at
+
+
+def _merge(s: Stream, edges: list[Edge], crowded: Event) -> bool:
+    """Lets one edge serve for two that are set one behind the other: set where the later one is, waited for where the first
+    consumer is. A pipe does its instructions in order, so that both hold. The two that are set nearest to each other give way;
+    False where there are none."""
+    first = lambda site: s.visits[site][0][0]  # noqa: E731
+    able = [e for e in edges if event(e) == crowded and not (e.outer or e.turns)]
+    able.sort(key=lambda e: (_ring(e), first(e.set_at)))
+    found: list[tuple[int, int, Edge, Edge, Edge]] = []
+    for a, b in zip(able, able[1:], strict=False):
+        wait_at = min(a.wait_at, b.wait_at, key=first)
+        both = s.completed(replace(b, wait_at=wait_at)) if _ring(a) == _ring(b) else None
+        together = len({len(s.visits[e.wait_at]) for e in (a, b, both or a)}) == 1 and b.set_at[1][:-1] == wait_at[1][:-1]
+        if both and together and _ring(both) == _ring(b):
+            found.append((first(b.set_at) - first(a.set_at), len(found), a, b, both))
+    if not found:
+        return False
+    _, _, a, b, both = min(found)
+    edges[edges.index(a)] = both
+    edges.remove(b)
+    return True
+
+
+def _ring(e: Edge) -> tuple[object, ...]:
+    """What two edges have in common that come round alike."""
+    return e.ids, str(e.set_id), str(e.wait_id), e.before, e.drain
+
+
+def _in_turns(s: Stream, edges: list[Edge], crowded: Event, replayed: Callable[[], tuple[Order, Verdict]]) -> bool:
+    """Lets two edges of a loop take turns with their ids: each then waits for what was set last before it, so for more than it
+    needs. Rings that free many ids go first, and what lies near each other; False where no two can."""
+    first = lambda e: s.visits[s.sites(e)[0]][0][0]  # noqa: E731
+    able = sorted((e for e in edges if event(e) == crowded), key=first)
+    pairs = sorted(combinations(able, 2), key=lambda p: (-p[0].ids, first(p[1]) - first(p[0])))
+    kept = list(edges)
+    for a, b in pairs:
+        both = s.in_turns(a, b)
+        if both is None:
+            continue
+        edges[edges.index(a)] = both
+        edges.remove(b)
+        if not replayed()[1].faults:
+            return True
+        edges[:] = kept
+    return False
+
+
+def _crowded(edges: Sequence[Edge]) -> set[Event]:
+    need: dict[Event, int] = {}
+    for e in edges:
+        need[event(e)] = need.get(event(e), 0) + e.ids
+    return {at for at, n in need.items() if n > EVENT_IDS}
+
+
+def _separate(edges: Sequence[Edge], only: Callable[[Edge], bool] = lambda e: True) -> list[int]:
+    """Ids in program order, none shared."""
+    out, used = [0] * len(edges), dict[Event, int]()
+    for n, e in sorted(enumerate(edges), key=lambda p: (p[1].core, p[1].set_at[1], p[1].wait_at[1])):
+        if only(e):
+            out[n] = used.get(event(e), 0)
+            used[event(e)] = out[n] + e.ids
+    return out
+
+
+@dataclass(frozen=True)
+class _Life:
+    """When an edge holds its ids: from step `first` to step `last`.
+
+    `last_wait` is the number of its last wait, `known` how many waits are known to be over when it is set first.
+    """
+
+    number: int
+    first: int
+    last: int
+    last_wait: int
+    known: int
+
+
+def _life(streams: Mapping[str, Stream], n: int, e: Edge, order: Order, verdict: Verdict) -> _Life:
+    s = streams[e.core]
+    steps = [at for site in s.sites(e) for at, _ in s.visits[site]]
+    at = order.index[e.core, e.dst] + 1
+    flags = [(n, k) for k in range(e.ids)]
+    known = min((count(verdict.first_set[f], at) for f in flags if f in verdict.first_set), default=0)
+    return _Life(
+        n, min(steps), max(steps), max((verdict.last_wait[f] for f in flags if f in verdict.last_wait), default=0), known
+    )
+
+
+def _share(
+    streams: Mapping[str, Stream], edges: Sequence[Edge], crowded: set[Event], order: Order, verdict: Verdict
+) -> list[int] | Edge:
+    """First ids, or an edge that would make sharing safe where it is not yet."""
+    out = _separate(edges, lambda e: event(e) not in crowded)
+    for at in sorted(crowded):
+        lives = [_life(streams, n, e, order, verdict) for n, e in enumerate(edges) if event(e) == at]
+        holders: list[list[_Life]] = [[] for _ in range(EVENT_IDS)]
+        for life in sorted(lives, key=lambda x: (x.first, x.last)):
+            e = edges[life.number]
+            free = [base for base in range(EVENT_IDS - e.ids + 1) if _over(holders[base : base + e.ids], life)]
+            if not free:
+                raise _Crowd(at, _span(streams, e))
+            safe = [base for base in free if _known(holders[base : base + e.ids], life)]
+            base = min(safe or free, key=lambda b: max((h[-1].last for h in holders[b : b + e.ids] if h), default=-1))
+            if not safe:
+                late = max((h[-1] for h in holders[base : base + e.ids] if h), key=lambda x: x.last_wait)
+                return _back(streams[e.core], edges[late.number], e)
+            for h in holders[base : base + e.ids]:
+                h.append(life)
+            out[life.number] = base
+    return out
+
+
+def _over(held: Sequence[list[_Life]], life: _Life) -> bool:
+    return all(not h or h[-1].last < life.first for h in held)
+
+
+def _known(held: Sequence[list[_Life]], life: _Life) -> bool:
+    return all(not h or h[-1].last_wait <= life.known for h in held)
+
+
+def _back(s: Stream, earlier: Edge, later: Edge) -> Edge:
+    """From the earlier edge's last wait to the later one's first set."""
+    first, last = s.sites(later)[0][1], s.sites(earlier)[-1][1]
+    source, target = s.lift(last, first), s.lift(first, last)
+    set_at: Site = earlier.wait_at if source == earlier.wait_at[1] and not earlier.drain else ("post", source)
+    wait_at: Site = later.set_at if target == later.set_at[1] and not later.before else ("pre", target)
+    made = s.completed(Edge(s.core, later.dst, later.src, set_at, wait_at, outer=True))
+    if made is None:
+        raise SyncError(f"flag ids run out for {later.src}_{later.dst}", _span({s.core: s}, later))
+    return made
+
+
+def _span(streams: Mapping[str, Stream], e: Edge) -> Span | None:
+    return getattr(streams[e.core].along(e.wait_at[1])[-1], "span", None)

@@ -1,0 +1,393 @@
+"""Synchronisation: directed flags, barriers and cross-core counters for a Program that has none.
+
+Dependences come from a trace of each core (`trace`), become candidate edges (`edges`, `cross`), and every edge
+that the others imply is dropped by a happens-before argument (`order`), so that what is left is needed. Barriers come last,
+where a dependence within one pipe is still open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from tile_eg.emit.sync.clock import count
+from tile_eg.emit.sync.counts import checked, usual
+from tile_eg.emit.sync.cross import CROSS_IDS, CrossEdge, Pair, cross_edges
+from tile_eg.emit.sync.edges import Edge, Flag, Site, Stream, candidates, join, join_outside, placed, reverse
+from tile_eg.emit.sync.ids import allocate
+from tile_eg.emit.sync.order import Needed, Op, Order, Verdict
+from tile_eg.emit.sync.tasks import lengths, with_tiles
+from tile_eg.emit.sync.trace import Counts, Instance, Layout, Path, SyncError, shortened, trace
+from tile_eg.ir import index as ix
+from tile_eg.ir.machine import needs_barrier
+from tile_eg.ir.program import (
+    AIC,
+    AIV,
+    CrossSet,
+    CrossWait,
+    Instr,
+    Loop,
+    Node,
+    PipeBarrier,
+    Program,
+    SetFlag,
+    WaitFlag,
+    When,
+    walk,
+)
+
+__all__ = ["SyncError", "synchronise"]
+Owner = Edge | CrossEdge
+Key = tuple[str, int] | tuple[str, str, Path]
+Case = tuple[Program, Counts]
+MOST_CASES = 6  # numbers of trips that are analysed together
+
+
+@dataclass
+class _Plan:
+    """The streams of a program, its candidate edges, what they must order, and which edges are kept.
+
+    `built` is the last order that was made, and of which edges and barriers.
+    """
+
+    layout: Layout
+    streams: dict[str, Stream]
+    edges: list[Edge]
+    cross: list[CrossEdge]
+    pairs: list[Pair]
+    barriers: dict[str, set[Path]] = field(default_factory=lambda: {AIC: set(), AIV: set()})
+    built: tuple[tuple, Order] | None = None
+
+    @property
+    def state(self) -> tuple:
+        """Of what an order is made: as it is now."""
+        return list(self.edges), list(self.cross), {core: set(paths) for core, paths in self.barriers.items()}
+
+    @property
+    def owners(self) -> dict[Key, Owner]:
+        """Every candidate by a key that is cheap to compare."""
+        out: dict[Key, Owner] = {("edge", n): e for n, e in enumerate(self.edges)}
+        return out | {("cross", n): c for n, c in enumerate(self.cross)}
+
+    def instance(self, at: tuple[str, int]) -> Instance:
+        return self.streams[at[0]].trace.instances[at[1]]
+
+
+def synchronise(program: Program) -> Program:
+    """The program with its flags and barriers. Its streams must have none, and its buffers their slots (and addresses).
+
+    Raises SyncError where ids run out or no order of the two cores exists. A loop over tiles, and one whose trips the block
+    decides, is analysed at a few trips; what is found must serve more and fewer of them too, since blocks differ in how many they
+    have. Numbers of trips that it does not serve are analysed together with the others.
+    """
+    counts = usual(program)
+    for tiles, others in lengths(program):
+        cases = [(with_tiles(program, tiles), counts)]
+        again = [*((with_tiles(program, n), counts) for n in others), *((with_tiles(program, n), c) for n, c in checked(program))]
+        for _ in range(MOST_CASES):
+            plans = _plans(cases)
+            _drop_implied(plans)
+            ids = _allocate(plans)
+            _barriers(plans)
+            case, wrong = next(((c, text) for c in again if (text := _fault(plans[0], *c))), (None, ""))
+            if case is None:
+                return _rebuilt(program, plans[0], ids)
+            if case[1] is counts:
+                break
+            cases.append(case)
+    raise SyncError(wrong)
+
+
+def _plans(cases: list[Case]) -> list[_Plan]:
+    """Plans of a program with several numbers of tiles and trips, with edges that serve all of them. They share what is kept."""
+    first, *others = [_plan(Layout(program, counts), shortened(program)) for program, counts in cases]
+    _repair(first)
+    for plan in others:
+        _share(first, plan)
+        order = _same_order(plan)
+        for a, b in _open(plan, order, order.replay(), _between_pipes(plan)):
+            if a[0] == b[0]:
+                _join(plan, plan.streams[a[0]], plan.instance(a), plan.instance(b))
+    return [first, *others]
+
+
+def _share(first: _Plan, plan: _Plan) -> None:
+    plan.edges, plan.cross, plan.barriers = first.edges, first.cross, first.barriers
+
+
+def _fault(plan: _Plan, program: Program, counts: Counts) -> str:
+    """What is wrong where a plan's flags and barriers stand in the same program with other numbers of tiles and trips, or ""."""
+    other = _plan(Layout(program, counts), shortened(program), plan.edges)
+    _share(plan, other)
+    order = _order(other)
+    verdict = order.replay()
+    unordered = [p for p in _open(other, order, verdict, other.pairs) if not _guarded(other, *map(other.instance, p))]
+    return _complaint(other, unordered, verdict) if unordered or verdict.faults else ""
+
+
+def _plan(layout: Layout, skips: Mapping[str, int], edges: list[Edge] | None = None) -> _Plan:
+    """A program's traces and what they have to keep in order; `edges` (None: all candidates) are those that do."""
+    cores = [c for c in (AIC, AIV) if layout.program.core(c)]
+    streams = {c: Stream(layout, c, trace(layout, c, skips)) for c in cores}
+    try:
+        cross, cross_pairs = cross_edges(streams)
+    except SyncError:
+        if not any(skips.values()):
+            raise
+        return _plan(layout, {}, edges)
+    if edges is None:
+        edges = [e for s in streams.values() for e in candidates(s)]
+    inner = [((c, d.before), (c, d.after)) for c, s in streams.items() for d in s.trace.dependences]
+    return _Plan(layout, streams, edges, cross, [*inner, *cross_pairs])
+
+
+def _site_ops(plan: _Plan, core: str) -> dict[Site, list[tuple[int, Flag | Op]]]:
+    """What stands at each site of a core, ranked."""
+    s = plan.streams[core]
+    out: dict[Site, list[tuple[int, Flag | Op]]] = {}
+    for f in placed(s, {n: e for n, e in enumerate(plan.edges) if e.core == core}):
+        out.setdefault(f.site, []).append((f.rank, f))
+    for n, c in enumerate(plan.cross):
+        for site, rank, op in _cross_places(plan, n, c, core):
+            out.setdefault(site, []).append((rank, op))
+    for path in plan.barriers[core]:
+        at = s.along(path)[-1]
+        assert isinstance(at, Instr)
+        out.setdefault(("pre", path), []).append((6, Op("barrier", core, at.pipe, path, ("barrier", core, path))))
+    return {site: sorted(ops, key=lambda o: o[0]) for site, ops in out.items()}
+
+
+def _cross_places(plan: _Plan, n: int, c: CrossEdge, core: str) -> list[tuple[Site, int, Op]]:
+    key = ("cross", n)
+    put, take = Op("cross_set", core, c.pipe, key, key), Op("cross_wait", core, "", key, key)
+    if core == c.src:
+        return [(plan.streams[core].start, 0, put)] * c.ahead + [(c.set_at, 2, put)]
+    return [(c.wait_at, 3, take)] + [(plan.streams[core].end, 5, take)] * c.ahead
+
+
+def _order(plan: _Plan) -> Order:
+    return Order({core: _ops(plan, core) for core in plan.streams})
+
+
+def _same_order(plan: _Plan) -> Order:
+    """As `_order`; the last one where nothing changed since. Its edges may have other numbers than now."""
+    if plan.built is None or plan.built[0] != plan.state:
+        plan.built = plan.state, _order(plan)
+    return plan.built[1]
+
+
+def _ops(plan: _Plan, core: str) -> list[Op]:
+    """The core's trace with every flag of every candidate in it."""
+    stream, sites = plan.streams[core], _site_ops(plan, core)
+    instances = stream.trace.instances
+    runs = [Op("run", core, i.pipe, instance=_number((core, n)), stepped=i.stepped) for n, i in enumerate(instances)]
+    out: list[Op] = []
+    for site, (kind, _, env, n) in zip(stream.places, stream.trace.steps, strict=True):
+        if kind == "run":
+            out.append(runs[n])
+        elif kind in ("enter", "leave"):
+            out.append(Op(kind, core))
+        elif site in sites:
+            out += [op if isinstance(op, Op) else _flag_op(op, plan.layout.at(op.id, env)) for _, op in sites[site]]
+    return out
+
+
+def _flag_op(flag: Flag, number: int) -> Op:
+    pipe = flag.edge.src if flag.kind == "set" else flag.edge.dst
+    return Op(flag.kind, flag.edge.core, pipe, (flag.number, number), ("edge", flag.number))
+
+
+def _number(at: tuple[str, int]) -> int:
+    return at[1] + (0 if at[0] == AIC else 1_000_000)
+
+
+Check = tuple[int, int, int]
+
+
+def _checks(plan: _Plan, order: Order, pairs: Iterable[Pair]) -> list[Check]:
+    """Pairs as (instance after, place in its clock, least value there)."""
+    instances = {core: s.trace.instances for core, s in plan.streams.items()}
+    place = {core: [order.index[core, i.pipe] for i in found] for core, found in instances.items()}
+    return [(_number(b), place[core][n], instances[core][n].number) for (core, n), b in pairs]
+
+
+def _needed(checks: Iterable[Check]) -> Needed:
+    """The checks of each instance, of each place the greatest."""
+    most: dict[int, dict[int, int]] = {}
+    for after, at, number in checks:
+        places = most.setdefault(after, {})
+        places[at] = max(places.get(at, 0), number)
+    return {after: tuple(places.items()) for after, places in most.items()}
+
+
+def _open(plan: _Plan, order: Order, verdict: Verdict, pairs: list[Pair]) -> list[Pair]:
+    """The pairs that the replay leaves unordered."""
+    starts, checks = verdict.starts, _checks(plan, order, pairs)
+    return [p for p, (b, at, n) in zip(pairs, checks, strict=True) if b not in starts or count(starts[b], at) < n]
+
+
+def _between_pipes(plan: _Plan) -> list[Pair]:
+    return [(a, b) for a, b in plan.pairs if a[0] != b[0] or plan.instance(a).pipe != plan.instance(b).pipe]
+
+
+def _repair(plan: _Plan) -> None:
+    """Adds joins and reverse edges until the candidates order everything and no flag can be set twice."""
+    needed = _between_pipes(plan)
+    for _ in range(6):
+        order = _same_order(plan)
+        verdict = order.replay()
+        unordered = _open(plan, order, verdict, needed)
+        if not unordered and not verdict.faults:
+            return
+        before = len(plan.edges)
+        for a, b in unordered:
+            if a[0] == b[0]:
+                _join(plan, plan.streams[a[0]], plan.instance(a), plan.instance(b))
+        if verdict.faults and not unordered:
+            for e in list(plan.edges):
+                _add(plan, reverse(plan.streams[e.core], e))
+        if len(plan.edges) == before:
+            raise SyncError(_complaint(plan, unordered, verdict))
+    raise SyncError("no synchronisation was found")
+
+
+def _join(plan: _Plan, s: Stream, before: Instance, after: Instance) -> None:
+    joined = join(s, before, after)
+    _add(plan, join_outside(s, before, after) if joined in plan.edges else joined)
+
+
+def _add(plan: _Plan, e: Edge | None) -> None:
+    if e is not None and e not in plan.edges:
+        plan.edges.append(e)
+
+
+def _complaint(plan: _Plan, unordered: list[Pair], verdict: Verdict) -> str:
+    if not unordered:
+        return verdict.faults[0]
+    a, b = unordered[0]
+    return f"{plan.instance(a).instr.op} of {a[0]} cannot be ordered before {plan.instance(b).instr.op} of {b[0]}"
+
+
+def _drop_implied(plans: list[_Plan]) -> None:
+    """Leaves out every edge that the others imply, cross-core waits and rings first."""
+    first, owners, dropped = plans[0], plans[0].owners, set[Key]()
+    orders = [(_same_order(p), _needed(_checks(p, _same_order(p), _between_pipes(p)))) for p in plans]
+    for key in sorted(owners, key=lambda k: _price(owners[k])):
+        if all(order.holds(key, needed) for order, needed in orders):
+            dropped.add(key)
+            for order, _ in orders:
+                order.drop(key)
+    first.edges = [e for n, e in enumerate(first.edges) if ("edge", n) not in dropped]
+    first.cross = [e for n, e in enumerate(first.cross) if ("cross", n) not in dropped]
+    for plan, (order, _) in zip(plans, orders, strict=True):
+        _share(first, plan)
+        plan.built = plan.state, order
+
+
+def _price(e: Owner) -> tuple[int, bool, int]:
+    """What to try to do without first: cross-core waits, then fallbacks, then deep rings."""
+    return (0, not e.free, 0) if isinstance(e, CrossEdge) else (1, not e.outer and not e.joined, -len(e.before))
+
+
+def _allocate(plans: list[_Plan]) -> dict[Key, int]:
+    """First id of each edge, and a counter for each edge between cores."""
+    plan = plans[0]
+
+    def replayed() -> tuple[Order, Verdict]:
+        order = _order(plan)
+        return order, order.replay()
+
+    plan.edges, bases = allocate(plan.streams, plan.edges, replayed)
+    if any(e.turns for e in plan.edges):  # these order more than they did alone
+        _drop_implied(plans)
+        plan.edges, bases = allocate(plan.streams, plan.edges, replayed)
+    for other in plans:
+        _share(plan, other)
+    order = _same_order(plan)
+    verdict = order.replay()
+    unordered = _open(plan, order, verdict, _between_pipes(plan))
+    if unordered or verdict.faults:
+        raise SyncError(_complaint(plan, unordered, verdict))
+    if len(plan.cross) > CROSS_IDS:
+        raise SyncError(f"{len(plan.cross)} cross-core counters are needed, there are {CROSS_IDS}")
+    out: dict[Key, int] = {("edge", n): base for n, base in enumerate(bases)}
+    return out | {("cross", n): n for n in range(len(plan.cross))}
+
+
+def _least(layout: Layout, i: Instr) -> tuple[int, int]:
+    """The fewest rows and cols that an mmad covers."""
+    env = {n.var: (0, n.trips - 1) for n in _loops(layout.program.cube)}
+    rows, cols = (max(1, ix.bounds(e, layout.ranges | env)[0]) for e in (i.rows, i.cols))
+    return rows, cols
+
+
+def _loops(nodes: tuple[Node, ...]) -> list[Loop]:
+    return [n for n in walk(nodes) if isinstance(n, Loop)]
+
+
+def _guarded(plan: _Plan, a: Instance, b: Instance) -> bool:
+    """True where the hardware itself orders two mmads on one accumulator (contract, clause 2)."""
+    if a.instr.op != "mmad" or b.instr.op != "mmad":
+        return False
+    return not any(needs_barrier("M", *_least(plan.layout, x.instr)) for x in (a, b))
+
+
+def _barriers(plans: list[_Plan]) -> None:
+    """Barriers before instructions whose dependence on their own pipe is still open; then those that others made needless go."""
+    same = [_within_pipes(plan) for plan in plans]
+    for plan, pairs in zip(plans, same, strict=True):
+        while unordered := _open(plan, order := _same_order(plan), order.replay(), pairs):
+            _mark(plan, order, unordered)
+    barriers = plans[0].barriers
+    orders = [(_same_order(p), _needed(_checks(p, _same_order(p), pairs))) for p, pairs in zip(plans, same, strict=True)]
+    for core, path in [(c, p) for c in barriers for p in sorted(barriers[c])]:
+        key = ("barrier", core, path)
+        if all(order.holds(key, needed, faultless=False) for order, needed in orders):
+            barriers[core].discard(path)
+            for order, _ in orders:
+                order.drop(key)
+
+
+def _within_pipes(plan: _Plan) -> list[Pair]:
+    same = (p for p in plan.pairs if p[0][0] == p[1][0] and plan.instance(p[0]).pipe == plan.instance(p[1]).pipe)
+    return [(a, b) for a, b in same if not _guarded(plan, plan.instance(a), plan.instance(b))]
+
+
+def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:
+    """Marks the consumers that need a barrier, earliest first; a barrier just marked serves what follows it."""
+    fence: dict[tuple[str, str], int] = {}
+    for a, b in sorted(unordered, key=lambda p: (p[0][0], p[1][1])):
+        after = plan.instance(b)
+        if fence.get((b[0], after.pipe), -1) <= a[1]:
+            plan.barriers[b[0]].add(after.path)
+            fence[b[0], after.pipe] = b[1]
+
+
+def _rebuilt(p: Program, plan: _Plan, ids: Mapping[Key, int]) -> Program:
+    new = {c: _insert(p.core(c), (), _nodes_at(plan, c, ids)) if c in plan.streams else () for c in (AIC, AIV)}
+    return replace(p, cube=new[AIC], vector=new[AIV])
+
+
+def _nodes_at(plan: _Plan, core: str, ids: Mapping[Key, int]) -> dict[Site, list[Node]]:
+    return {site: [_node(op, ids) for _, op in ops] for site, ops in _site_ops(plan, core).items()}
+
+
+def _node(op: Flag | Op, ids: Mapping[Key, int]) -> Node:
+    if isinstance(op, Flag):
+        kind = SetFlag if op.kind == "set" else WaitFlag
+        return kind(op.edge.src, op.edge.dst, op.id + ids["edge", op.number])
+    if op.kind == "barrier":
+        return PipeBarrier(op.pipe)
+    assert isinstance(op.owner, tuple)
+    number = ids[op.owner]
+    return CrossSet(op.pipe, number) if op.kind == "cross_set" else CrossWait(number)
+
+
+def _insert(nodes: tuple[Node, ...], path: Path, at: Mapping[Site, list[Node]]) -> tuple[Node, ...]:
+    out: list[Node] = []
+    for k, n in enumerate(nodes):
+        here = (*path, k)
+        if isinstance(n, Loop | When):
+            n = replace(n, body=_insert(n.body, here, at))
+        out += [*at.get(("pre", here), ()), n, *at.get(("post", here), ())]
+    return tuple(out)

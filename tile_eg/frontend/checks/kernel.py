@@ -1,0 +1,198 @@
+"""What a kernel has to keep to, whichever language it was written in: names, types, shapes, bounds, and writes before reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tile_eg.errors import TileError, did_you_mean, in_source
+from tile_eg.frontend.checks.blocks import refuse_meeting
+from tile_eg.frontend.checks.definite import Definite
+from tile_eg.frontend.checks.types import Typing
+from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.liveness import regions
+from tile_eg.frontend.ranges import extremes
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+
+
+def check(kernel: kn.Kernel) -> None:
+    """Raises TileError at the first fault of a kernel; returns nothing where it has none."""
+    with in_source(kernel.source):
+        checker = Checker(kernel)
+        ranges = {name: (0, extent - 1) for name, extent in kernel.grid}
+        checker.block(kernel.body, ranges, ix.ONE)
+        checker.check_outputs()
+        checker.check_sums()
+        for target, around in checker.stores:
+            refuse_meeting(kernel, target, around)
+        check_reads(kernel)
+
+
+def check_reads(kernel: kn.Kernel, **known: int) -> None:
+    """Raises TileError where a buffer or an output may be read before it was written, in blocks with these `known` indices."""
+    ranges = {name: (known.get(name, 0), known.get(name, extent - 1)) for name, extent in kernel.grid}
+    filled: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors if t.output}
+    filled |= {s.name: s for s in _statements(kernel.body) if isinstance(s, kn.Alloc)}
+    Definite(filled).run(kernel.body, frozenset(), ranges)
+
+
+def _statements(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Stmt]:
+    for s in body:
+        yield s
+        match s:
+            case kn.For() | kn.Parallel():
+                yield from _statements(s.body)
+            case kn.If():
+                yield from _statements((*s.then, *s.otherwise))
+
+
+Ranges = dict[str, ix.Interval]
+
+
+class Checker:
+    """Walks the statements with the ranges of the variables around them and the condition under which they run."""
+
+    def __init__(self, kernel: kn.Kernel) -> None:
+        self.tensors: dict[str, kn.Tensor] = {}
+        self.buffers: dict[str, kn.Alloc] = {}
+        self.arrays: dict[str, kn.Tensor | kn.Alloc] = {}
+        self.written: set[str] = set()
+        self.stores: list[tuple[kn.Region, Ranges]] = []
+        self.added: dict[str, kn.Span | None] = {}
+        self.plain: dict[str, kn.Span | None] = {}
+        self.elements: frozenset[str] = frozenset()
+        self.within = ix.ONE
+        self.typing = Typing(self.arrays)
+        for t in kernel.tensors:
+            self.declare(t)
+            self.tensors[t.name] = t
+        for name, _ in kernel.grid:
+            self.check_new(name, None)
+
+    def declare(self, array: kn.Tensor | kn.Alloc) -> None:
+        self.check_new(array.name, array.span)
+        if not array.shape or min(array.shape) < 1:
+            raise TileError(f"`{array.name}` has no elements: its shape is {array.shape}", array.span)
+        self.arrays[array.name] = array
+
+    def check_new(self, name: str, span: kn.Span | None) -> None:
+        if name in self.arrays:
+            raise TileError(f"`{name}` is defined twice", span, notes=(("it is defined here", self.arrays[name].span),))
+
+    def check_outputs(self) -> None:
+        for t in self.tensors.values():
+            if t.output and t.name not in self.written:
+                raise TileError(f"nothing is written to the output `{t.name}`", t.span)
+
+    def block(self, body: tuple[kn.Stmt, ...], ranges: Ranges, where: Expr) -> None:
+        for s in body:
+            self.statement(s, ranges, where)
+
+    def statement(self, s: kn.Stmt, ranges: Ranges, where: Expr) -> None:
+        match s:
+            case kn.Alloc():
+                self.buffer(s)
+            case kn.Assign():
+                self.assign(s, ranges, where)
+            case kn.For():
+                self.new_variable(s.var, ranges, s.span)
+                self.variables(s.count or ix.ZERO, ranges, s.span)
+                if s.extent:
+                    self.loop(s, ranges | {s.var: (s.start, s.start + s.extent - 1)}, where)
+            case kn.Parallel():
+                self.element_loop(s, ranges, where)
+            case kn.If():
+                self.variables(s.condition, ranges, s.span)
+                self.block(s.then, ranges, ix.both(where, s.condition))
+                self.block(s.otherwise, ranges, ix.both(where, ix.less(s.condition, 1)))
+
+    def loop(self, s: kn.For, ranges: Ranges, where: Expr) -> None:
+        """The body of a loop; where the block counts its trips, its variable stays below their number."""
+        around = self.within
+        if s.count is not None:
+            self.within = ix.both(around, ix.less(ix.var(s.var) - s.start, s.count))
+        self.block(s.body, ranges, where)
+        self.within = around
+
+    def buffer(self, s: kn.Alloc) -> None:
+        self.declare(s)
+        self.buffers[s.name] = s
+        if len(s.shape) > 3:
+            raise TileError(f"a buffer has at most three dimensions, `{s.name}` has {len(s.shape)}", s.span)
+
+    def new_variable(self, name: str, ranges: Ranges, span: kn.Span | None) -> None:
+        self.check_new(name, span)
+        if name in ranges:
+            raise TileError(f"`{name}` is a loop or grid variable around this loop already", span)
+
+    def element_loop(self, s: kn.Parallel, ranges: Ranges, where: Expr) -> None:
+        for name in s.vars:
+            self.new_variable(name, ranges, s.span)
+        if len(s.vars) > 3:
+            raise TileError(f"an element loop runs over one to three variables, not {len(s.vars)}", s.span)
+        outside, self.elements = self.elements, self.elements | set(s.vars)
+        self.block(s.body, ranges | {v: (0, n - 1) for v, n in zip(s.vars, s.extents, strict=True)}, where)
+        self.elements = outside
+
+    def touched(self, s: kn.Assign) -> None:
+        """Notes outputs that are added to, and refuses to store to them or to read them as well: other blocks add meanwhile."""
+        if s.atomic and (s.target.name not in self.tensors or self.elements):
+            raise TileError("atomic additions are of whole tiles, to a tensor", s.target.span or s.span)
+        for r in (*(() if s.atomic else (s.target,)), *regions(s.value)):
+            self.plain.setdefault(r.name, r.span or s.span)
+        if s.atomic:
+            self.added.setdefault(s.target.name, s.span)
+
+    def check_sums(self) -> None:
+        for name in self.added.keys() & self.plain.keys():
+            raise TileError(
+                f"`{name}` is added to atomically, and stored to or read here", self.plain[name],
+                notes=(("it is added to here", self.added[name]),),
+                help="blocks run in no promised order; an output that is added to begins with zeros, or with what it is given",
+            )  # fmt: skip
+
+    def assign(self, s: kn.Assign, ranges: Ranges, where: Expr) -> None:
+        self.typing.assignment(s)
+        if (tensor := self.tensors.get(s.target.name)) is not None and not tensor.output:
+            raise TileError(
+                f"`{tensor.name}` is an input and cannot be written", s.target.span or s.span,
+                notes=(("it is declared here", tensor.span),), help="name it among the results, behind ->",
+            )  # fmt: skip
+        self.written.add(s.target.name)
+        self.touched(s)
+        if tensor is not None and not s.atomic and not self.elements and where == ix.ONE:
+            self.stores.append((s.target, ranges))
+        for r in (s.target, *regions(s.value)):
+            self.window(r, ranges, where)
+
+    def window(self, r: kn.Region, ranges: Ranges, where: Expr) -> None:
+        """A region has to begin inside its tensor at all times, and to lie wholly inside its buffer."""
+        shape, tensor = self.arrays[r.name].shape, r.name in self.tensors
+        for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
+            self.variables(start, ranges, r.span)
+            room = shape[d] - (1 if tensor else extent or 1)
+            low, high = self.range_of(start, room, ranges, ix.both(where, self.within), tensor)
+            if low < 0 or high > room:
+                raise self.outside(r, d, start, low if low < 0 else high, tensor)
+
+    def range_of(self, start: Expr, room: int, ranges: Ranges, where: Expr, tensor: bool) -> ix.Interval:
+        """The values of an index; in a tensor, an element loop may run over the edge, so that its first element counts."""
+        if tensor:
+            start = ix.substitute(start, dict.fromkeys(self.elements, ix.ZERO))
+        low, high = ix.bounds(start, ranges)
+        return (low, high) if low >= 0 and high <= room else extremes(start, ranges, where)
+
+    def outside(self, r: kn.Region, d: int, start: Expr, value: int, tensor: bool) -> TileError:
+        size = self.arrays[r.name].shape[d]
+        extent = r.extents[d]
+        what = index_text(start) if start.value is not None else f"{index_text(start)} takes the value {value}"
+        if tensor:
+            message = f"a window of `{r.name}` lies outside: {what}, dimension {d} has {size} elements"
+        else:
+            message = f"this part of `{r.name}` lies outside: {what}{f' with {extent} elements' if extent else ''}, it has {size}"
+        return TileError(message, r.span, help="tails are cut at the edge, but a window has to begin inside" if tensor else "")
+
+    def variables(self, e: Expr, ranges: Ranges, span: kn.Span | None) -> None:
+        for name in sorted(ix.variables(e) - ranges.keys()):
+            raise TileError(f"unknown name `{name}`", span, help=did_you_mean(name, ranges))

@@ -1,0 +1,208 @@
+"""Shapes and element types of tile expressions, and what does not fit in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.frontend.hints import cast, hint
+from tile_eg.frontend.windows import shape_text
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY
+from tile_eg.ops.types import BF16, F16, F32, I8, I32, DType
+
+Shape = tuple[int, ...]
+ANY = -1
+"""The extent of a broadcast vector along the axis that it is repeated on."""
+SUPPORTED = (F16, BF16, F32)
+WHOLE = (I8, I32)
+"""Element types of tensors and buffers that nothing but products, their sums, casts and copies take."""
+
+
+@dataclass(frozen=True)
+class Type:
+    """Shape (() is one element) and dtype (None: a number, which takes the other operand's)."""
+
+    shape: Shape
+    dtype: DType | None
+
+    def __str__(self) -> str:
+        if self.dtype is None:
+            return "a number"
+        return f"{self.dtype}[{', '.join('_' if n == ANY else str(n) for n in self.shape)}]"
+
+
+class Typing:
+    """Types of expressions over declared tensors and buffers. Every method raises TileError at the fault."""
+
+    def __init__(self, arrays: Mapping[str, kn.Tensor | kn.Alloc]) -> None:
+        self.arrays = arrays
+
+    def array(self, r: kn.Region) -> kn.Tensor | kn.Alloc:
+        if r.name not in self.arrays:
+            raise TileError(f"unknown name `{r.name}`", r.span, help=did_you_mean(r.name, self.arrays))
+        return self.arrays[r.name]
+
+    def of(self, e: kn.TileExpr) -> Type:
+        match e:
+            case kn.Region():
+                return self.region(e)
+            case kn.Number() | kn.Index():
+                return Type((), None)
+            case kn.Unary():
+                return _floats(self.of(_known(e, e.op, UNARY).x), e.span)
+            case kn.Binary() | kn.Select():
+                return self.pair(e)
+            case kn.Choose():
+                return self.choice(e)
+            case kn.Broadcast():
+                return self.broadcast(e)
+            case kn.MatMul():
+                return self.product(e)
+            case kn.Reduce():
+                return self.reduction(e)
+            case kn.Cast():
+                return Type(self.of(e.x).shape, supported(e.dtype, e.span))
+
+    def region(self, r: kn.Region) -> Type:
+        array = self.array(r)
+        n = len(array.shape)
+        if not len(r.starts) == len(r.extents) == n:
+            raise TileError(f"`{r.name}` has {n} dimension{'s' * (n > 1)}, not {len(r.starts)}", r.span)
+        if len(r.shape) > 3:
+            raise TileError(f"a tile has at most three dimensions, not {len(r.shape)}", r.span, help="index the leading ones")
+        if isinstance(array, kn.Tensor):
+            _check_contiguous(r, array)
+        return Type(r.shape, array.dtype)
+
+    def pair(self, e: kn.Binary | kn.Select) -> Type:
+        """Two operands of one shape, or one of them a number or a broadcast vector."""
+        if isinstance(e, kn.Binary):
+            _known(e, e.op, BINARY)
+        x, y = self.of(e.x), self.of(e.y)
+        if isinstance(e, kn.Binary) and not (e.op == "add" and x.dtype == y.dtype == I32):
+            _floats(x, e.span), _floats(y, e.span)
+        return Type(joined(x, y, e.span), _common(x.dtype, y.dtype, e.span))
+
+    def choice(self, e: kn.Choose) -> Type:
+        """All four of one shape, or numbers or broadcast vectors; the type is that of what is chosen."""
+        compared = _floats(self.pair(kn.Select(ix.ONE, e.a, e.b, e.span)), e.span)
+        chosen = _floats(self.pair(kn.Select(ix.ONE, e.x, e.y, e.span)), e.span)
+        if chosen.dtype is None:
+            return Type(compared.shape, None)
+        return Type(joined(Type(compared.shape, F32), chosen, e.span), chosen.dtype)
+
+    def broadcast(self, e: kn.Broadcast) -> Type:
+        x = _floats(self.of(e.x), e.span)
+        if len(x.shape) != 1 or e.axis not in (0, 1):
+            raise TileError(f"only a vector is repeated over rows or columns, not {x}", e.span)
+        return Type((x.shape[0], ANY) if e.axis == 1 else (ANY, x.shape[0]), x.dtype)
+
+    def product(self, e: kn.MatMul) -> Type:
+        a, b = self.of(e.a), self.of(e.b)
+        for t, side in ((a, e.a), (b, e.b)):
+            if len(t.shape) != 2 or ANY in t.shape:
+                raise TileError(f"`@` multiplies tiles of two dimensions, not {t}", side.span or e.span)
+        if a.dtype != b.dtype:
+            help = f"cast one: {cast(a.dtype or F32, 'x', e.span)}"
+            raise TileError(f"`@` multiplies tiles of one element type, not {a} and {b}", e.span, help=help)
+        (m, ka), (kb, n) = a.shape[:: -1 if e.transpose_a else 1], b.shape[:: -1 if e.transpose_b else 1]
+        if ka != kb:
+            left, right = f"{a}{'.T' * e.transpose_a}", f"{b}{'.T' * e.transpose_b}"
+            raise TileError(f"the inner sizes of this product differ: {left} @ {right} has {ka} and {kb}", e.span)
+        if a.dtype == I8:
+            _bytes_fit(e, n)
+        elif a.dtype == I32:
+            raise TileError("`@` multiplies f16, bf16, f32 or i8, not i32", e.span)
+        return Type((m, n), I32 if a.dtype == I8 else F32)
+
+    def reduction(self, e: kn.Reduce) -> Type:
+        _known(e, e.op, REDUCE)
+        x = _floats(self.of(e.x), e.span)
+        if not x.shape or ANY in x.shape:
+            raise TileError(f"{x} has nothing to reduce", e.span)
+        if len(x.shape) > 2:
+            raise TileError(f"{x} has three dimensions: only rows and columns are reduced", e.span, help="reduce plane by plane")
+        return Type((x.shape[1 - e.axis],) if len(x.shape) == 2 else (), x.dtype)
+
+    def assignment(self, s: kn.Assign) -> None:
+        """The value has to have the target's shape; a number or one element fills it; any dtype is cast to a float one."""
+        target, value = self.of(s.target), self.of(s.value)
+        if target.dtype in WHOLE and value.dtype not in (None, target.dtype):
+            help = f"{cast(I8, 'x', s.span)} rounds, and saturates" if target.dtype == I8 else "use a buffer of f32"
+            raise TileError(f"`{s.target.name}` holds {target.dtype}, the value is {value}", s.span, help=help)
+        same_rank = len(target.shape) == len(value.shape)
+        fits = same_rank and all(v in (t, ANY) for t, v in zip(target.shape, value.shape, strict=True))
+        fills = value.dtype is None or (value.shape == () and len(target.shape) == 1)
+        if not fits and not fills:
+            raise TileError(
+                f"`{s.target.name}` takes {shape_text(target.shape)} here, the value is {value}", s.span,
+                help=_vector_help(target.shape, value.shape),
+            )  # fmt: skip
+
+
+def supported(dtype: DType, span: kn.Span | None) -> DType:
+    """An element type that values are cast to."""
+    if dtype not in (*SUPPORTED, I8):
+        raise TileError(f"a cast to {dtype} is not supported yet", span, help="use f16, bf16, f32 or i8")
+    return dtype
+
+
+def _floats(t: Type, span: kn.Span | None) -> Type:
+    """TileError where elements are whole numbers, with which the vector units do not compute here."""
+    if t.dtype in WHOLE:
+        message = f"{t}: whole numbers are multiplied as matrices, added up and cast, nothing else"
+        raise TileError(message, span, help=f"cast them first: {cast(F32, 'x', span)}")
+    return t
+
+
+def _bytes_fit(e: kn.MatMul, cols: int) -> None:
+    """TileError where no instruction brings bytes into L0A or L0B as the product wants them."""
+    if e.transpose_a:
+        raise TileError("a transposed left operand of i8 is not supported", e.span, help="store it as rows x depth")
+    if not e.transpose_b and cols % 32:
+        help = f"give it a multiple of 32 columns, not {cols}, or store it the other way round: "
+        help += hint("a @ b.T", "a @ b.T, or transpose_B=True", e.span)
+        raise TileError("a right operand of i8 is turned by squares of 32 x 32", e.span, help=help)
+
+
+def joined(x: Type, y: Type, span: kn.Span | None) -> Shape:
+    """The shape of an operation on both."""
+    if x.dtype is None or y.dtype is None:
+        return x.shape or y.shape
+    a, b = x.shape, y.shape
+    if () in (a, b) and max(len(a), len(b)) < 2:
+        return a or b
+    if len(a) == len(b) and all(p == q or ANY in (p, q) for p, q in zip(a, b, strict=True)):
+        return tuple(max(p, q) for p, q in zip(a, b, strict=True))
+    raise TileError(f"the shapes of {x} and {y} do not fit", span, help=_vector_help(a, b) or _vector_help(b, a))
+
+
+def _vector_help(tile: Shape, vector: Shape) -> str:
+    if len(tile) == 2 and len(vector) == 1:
+        return "a vector becomes a tile as v[:, None] (one value a row) or v[None, :] (one value a column)"
+    return ""
+
+
+def _common(x: DType | None, y: DType | None, span: kn.Span | None) -> DType | None:
+    if {x, y} == {F16, BF16}:
+        raise TileError("f16 and bf16 do not mix", span, help=f"cast one of them, or both to f32: {cast(F32, 'x', span)}")
+    return y if x is None else x if y is None or x == y else F32
+
+
+def _known(e, op: str, names: Iterable[str]):  # noqa: ANN001, ANN202
+    if op not in names:
+        raise TileError(f"unknown operation `{op}`", e.span, help=did_you_mean(op, names))
+    return e
+
+
+def _check_contiguous(r: kn.Region, tensor: kn.Tensor) -> None:
+    """TileError unless the window's last dimension is contiguous in memory."""
+    dims = [d for d, e in enumerate(r.extents) if e is not None]
+    if dims and r.extents[dims[-1]] != 1 and any(n != 1 for n in tensor.shape[dims[-1] + 1 :]):
+        raise TileError(
+            f"the elements of this window's rows do not lie side by side in `{r.name}`", r.span,
+            help="a window has to take in the tensor's last dimension, as in A[i, 0:64]",
+        )  # fmt: skip

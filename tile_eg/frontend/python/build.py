@@ -1,0 +1,153 @@
+"""The state of reading one kernel: the names in sight, the statements so far, and the names taken."""
+
+from __future__ import annotations
+
+import ast
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from tile_eg.errors import Note, Span, TileError
+from tile_eg.frontend.python.columns import spread
+from tile_eg.frontend.python.source import Source
+from tile_eg.frontend.python.values import Buffer, NewBuffer, nodes, reads
+from tile_eg.ir.index import Expr, Interval
+from tile_eg.ir.kernel import Alloc, Assign, MatMul, Region, Stmt, TileExpr
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A name whose value was read from a buffer that has been written since."""
+
+    buffer: str
+
+
+class Builder(ABC):
+    """Collects a kernel's statements.
+
+    `local` holds the names that the kernel binds, `names` those around it (closure, globals), `outer` the bindings from
+    outside of the current loop or branch, which it may not change. A name may stand for a tile expression, which is read
+    where the name is used: `writes` (every buffer written so far) and `uses` (such names used inside of loops) tell where
+    that would not be the value that the author bound.
+    """
+
+    def __init__(self, source: Source, names: Mapping[str, Any]) -> None:
+        self.source, self.names = source, names
+        self.local: dict[str, Any] = {}
+        self.outer: dict[str, Any] = {}
+        self.statements: list[Stmt] = []
+        self.taken: set[str] = set()
+        self.writes: list[str] = []
+        self.uses: list[tuple[str, set[str], Span]] = []
+        self.in_parallel = False
+        self.grid: dict[str, Interval] = {}
+        self.half: Expr | None = None
+        self.half_used: Span | None = None
+        self.has_product = False
+        self.notes: list[Note] = []
+        self.columns: set[str] = set()
+
+    def span(self, node: ast.AST) -> Span:
+        return self.source.span(node)
+
+    def error(self, message: str, node: ast.AST, help: str = "") -> TileError:
+        return TileError(message, self.span(node), help=help)
+
+    def unique(self, name: str) -> str:
+        """`name`, or with a number after it where it is taken."""
+        found, n = name, 0
+        while found in self.taken:
+            n += 1
+            found = f"{name}_{n}"
+        self.taken.add(found)
+        return found
+
+    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+        self.has_product |= any(isinstance(n, MatMul) for n in nodes(value))
+        if self.in_parallel and any(e is not None for e in target.extents):
+            raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
+        self.statements.append(Assign(target, spread(value, len(target.shape), self.columns), span, atomic))
+        self.writes.append(target.name)
+        self._forget({target.name})
+
+    def _forget(self, written: set[str]) -> None:
+        """Names whose values were read from these buffers cannot be used any more."""
+        for name, value in self.local.items():
+            if changed := reads(value) & written:
+                self.local[name] = Stale(min(changed))
+
+    def use(self, name: str, value: Any, node: ast.AST) -> Any:
+        """The value of a name at one place; TileError where what it was read from has been written since."""
+        if isinstance(value, Stale):
+            raise self._stale(name, value.buffer, self.span(node))
+        if isinstance(value, Expr) and value == self.half and self.half_used is None:
+            self.half_used = self.span(node)
+        if name in self.outer and (buffers := reads(value)):
+            self.uses.append((name, buffers, self.span(node)))
+        return value
+
+    def _stale(self, name: str, buffer: str, span: Span) -> TileError:
+        message = f"{name} was computed from {buffer}, which may have changed since"
+        return TileError(message, span, help="keep the value in a buffer of its own")
+
+    def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
+        shape = new.shape[:1] if new.column else new.shape
+        buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, new.column)
+        self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span))
+        self.columns |= {buffer.name} if new.column else set()
+        self.local[name] = buffer
+
+    def bind(self, name: str, value: Any, span: Span | None) -> None:
+        """A Python assignment: later uses of the name mean the value."""
+        if isinstance(value, NewBuffer):
+            return self.allocate(name, value, span)
+        if name in self.outer and self.outer[name] != value:
+            raise TileError(
+                f"{name} changes inside a loop or branch",
+                span,
+                help="keep what changes in a buffer, or use a new name",
+            )
+        if isinstance(self.local.get(name), Buffer) and not isinstance(value, Buffer):
+            raise TileError(f"{name} is a buffer; this would only rebind its name", span, help=f"write {name}[...] = to fill it")
+        self.local[name] = value
+        return None
+
+    @contextmanager
+    def block(self, repeats: bool) -> Iterator[list[Stmt]]:
+        """The body of a branch, or of a loop (it repeats): its statements, and names that end with it."""
+        statements, local, outer, first_use = self.statements, self.local, self.outer, len(self.uses)
+        with self._writing() as written:
+            self.statements, self.local, self.outer = [], dict(local), {**outer, **local}
+            try:
+                yield self.statements
+            finally:
+                self.statements, self.local, self.outer = statements, local, outer
+        for name, buffers, span in self.uses[first_use:] if repeats else ():
+            if name in local and (changed := buffers & written):
+                raise self._stale(name, min(changed), span)
+
+    @contextmanager
+    def _writing(self) -> Iterator[set[str]]:
+        """Collects what is written inside; names outside that were read from it are forgotten at the end."""
+        first, written = len(self.writes), set[str]()
+        yield written
+        written.update(self.writes[first:])
+        self._forget(written)
+
+    @abstractmethod
+    def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+        """Writes out a function's body where it is called."""
+
+    @contextmanager
+    def inlined(self, source: Source, names: Mapping[str, Any], local: dict[str, Any]) -> Iterator[None]:
+        """The body of a macro: names of its own, the statements go on."""
+        saved = self.source, self.names, self.local, self.outer
+        with self._writing():
+            self.source, self.names, self.local, self.outer = source, names, local, {}
+            try:
+                yield
+            finally:
+                self.source, self.names, self.local, self.outer = saved

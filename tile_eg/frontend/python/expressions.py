@@ -1,0 +1,390 @@
+"""Expressions of a kernel in Python: plain values are computed, indices and tile expressions are built."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import operator
+from collections.abc import Callable
+from dataclasses import replace
+from difflib import get_close_matches
+from numbers import Integral, Real
+from types import FunctionType
+from typing import Any
+
+from tile_eg import language
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend import conditions, scalars
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.refused import refuse
+from tile_eg.frontend.python.tile_words import HANDLERS
+from tile_eg.frontend.python.values import (
+    TILE_NODES,
+    Buffer,
+    Item,
+    NewBuffer,
+    Slice,
+    Transposed,
+    Window,
+    as_dtype,
+    as_tile,
+    describe,
+    is_index,
+    is_tile,
+    plainly,
+    value_buffer,
+)
+from tile_eg.frontend.python.words import counted
+from tile_eg.ir import index
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
+from tile_eg.language.kernels import ElementType, Macro
+from tile_eg.language.words import Word, developer_words, missing
+
+ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
+    ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
+    ast.Div: ("div", operator.truediv), ast.FloorDiv: ("", operator.floordiv), ast.Mod: ("", operator.mod),
+    ast.Pow: ("", operator.pow), ast.MatMult: ("", operator.matmul), ast.LShift: ("", operator.lshift),
+    ast.RShift: ("", operator.rshift), ast.BitAnd: ("", operator.and_), ast.BitOr: ("", operator.or_),
+    ast.BitXor: ("", operator.xor),
+}  # fmt: skip
+COMPARE: dict[type[Any], Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}  # fmt: skip
+SIGNS: dict[type[Any], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
+
+
+def evaluate(b: Builder, node: ast.expr) -> Any:
+    """The value of an expression; whatever goes wrong in plain Python is a TileError at its place."""
+    rule = RULES.get(type(node))
+    if rule is None:
+        raise b.error(f"{type(node).__name__} expressions are not supported in a kernel", node)
+    try:
+        return rule(b, node)
+    except TileError as e:
+        e.span = e.span or b.span(node)
+        raise
+    except Exception as e:
+        raise b.error(f"this cannot be computed: {plainly(e)}", node) from e
+
+
+def _name(b: Builder, node: ast.Name) -> Any:
+    for scope in (b.local, b.names, vars(builtins)):
+        if node.id in scope:
+            return b.use(node.id, _plain(scope[node.id]), node)
+    close = get_close_matches(node.id, [*b.local, *b.names], 1)
+    raise b.error(f"unknown name {node.id}", node, f"did you mean {close[0]}?" if close else "")
+
+
+def _plain(value: Any) -> Any:
+    """A number of another library, such as NumPy's int64, as Python's own."""
+    if isinstance(value, Integral) and not isinstance(value, int):
+        return int(value)
+    return float(value) if isinstance(value, Real) and not isinstance(value, int | float) else value
+
+
+def _attribute(b: Builder, node: ast.Attribute) -> Any:
+    value = evaluate(b, node.value)
+    if is_tile(value) and node.attr == "T":
+        return Transposed(as_tile(value, b.span(node)))
+    if isinstance(value, (Buffer, Window)) and node.attr in ("shape", "dtype"):
+        return value_buffer(value).written if node.attr == "shape" else value_buffer(value).dtype.name
+    if hasattr(value, node.attr):
+        return getattr(value, node.attr)
+    if value is language or value is language.tile:
+        raise b.error(f"{ast.unparse(node.value)} has no word {node.attr}", node, _near_word(value, node))
+    raise b.error(f"{describe(value)} has no attribute {node.attr}", node)
+
+
+def _near_word(value: Any, node: ast.Attribute) -> str:
+    """The word of that name in the other half of the language, or the nearest one that has a meaning."""
+    prefix = ast.unparse(node.value)
+    if value is language and node.attr in developer_words(language.tile):
+        return f"did you mean {prefix}.tile.{node.attr}?"
+    close = get_close_matches(node.attr, developer_words(value), 1)
+    return f"did you mean {prefix}.{close[0]}?" if close else ""
+
+
+def _tuple(b: Builder, node: ast.Tuple | ast.List) -> Any:
+    items = [evaluate(b, e) for e in node.elts]
+    return tuple(items) if isinstance(node, ast.Tuple) else items
+
+
+def _dict(b: Builder, node: ast.Dict) -> Any:
+    return {evaluate(b, k): evaluate(b, v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
+
+
+# Arithmetic
+
+
+def _binary(b: Builder, node: ast.BinOp) -> Any:
+    return arithmetic(b, type(node.op), evaluate(b, node.left), evaluate(b, node.right), node)
+
+
+def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
+    name, function = ARITHMETIC[op]
+    if op is ast.MatMult and (is_tile(x) or is_tile(y)):
+        return _product(x, y, b.span(node))
+    if is_tile(x) or is_tile(y):
+        return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
+    if isinstance(x, Expr) or isinstance(y, Expr):
+        if op is ast.Div or isinstance(x, float) or isinstance(y, float):
+            return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
+        if not (is_index(x) and is_index(y)) or op not in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod):
+            symbol = ast.unparse(node) if isinstance(node, ast.BinOp) else name
+            raise b.error(f"{symbol}: indices have +, -, *, // and % with integers", node)
+        return function(index.wrap(x), index.wrap(y))
+    return function(x, y)
+
+
+def _product(x: Any, y: Any, span: Span) -> MatMul:
+    a, b = (v.x if isinstance(v, Transposed) else as_tile(v, span) for v in (x, y))
+    return MatMul(a, b, isinstance(x, Transposed), isinstance(y, Transposed), span)
+
+
+def _tile_arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
+    name = ARITHMETIC[op][0]
+    if op is ast.Pow and getattr(y, "value", None) == 2.0:
+        return Binary("mul", x, x, b.span(node))
+    if not name:
+        raise b.error("tiles have +, -, *, / and @; other operators are not supported yet", node)
+    return Binary(name, x, y, b.span(node))
+
+
+def _unary(b: Builder, node: ast.UnaryOp) -> Any:
+    x = evaluate(b, node.operand)
+    if isinstance(node.op, ast.Not):
+        return _not(x)
+    if is_tile(x):
+        if not isinstance(node.op, ast.USub):
+            raise b.error("tiles have -x; other signs are not supported", node)
+        return Unary("neg", as_tile(x, b.span(node)), b.span(node))
+    if isinstance(x, Expr):
+        if not isinstance(node.op, ast.USub | ast.UAdd):
+            raise b.error("indices have +, -, *, // and % with integers", node)
+        return 0 - x if isinstance(node.op, ast.USub) else x
+    if isinstance(node.op, ast.USub):
+        return -x
+    return +x if isinstance(node.op, ast.UAdd) else ~x
+
+
+# Conditions: index expressions that are 0 or 1
+
+
+def _compare(b: Builder, node: ast.Compare) -> Any:
+    values = [evaluate(b, e) for e in (node.left, *node.comparators)]
+    found: Any = True
+    for op, x, y in zip(node.ops, values, values[1:], strict=False):
+        found = _and(found, _compare_two(b, type(op), x, y, node))
+    return found
+
+
+def _compare_two(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
+    if is_tile(x) or is_tile(y):
+        if op not in SIGNS:
+            raise b.error("elements have <, <=, >, >=, == and !=", node)
+        span = b.span(node)
+        return conditions.Compared(conditions.NAMES[SIGNS[op]], as_tile(x, span), as_tile(y, span), span)
+    if isinstance(x, Expr) or isinstance(y, Expr):
+        if not (is_index(x) and is_index(y)):
+            raise b.error("an index can be compared with integers only", node)
+        if op not in SIGNS:
+            raise b.error("indices have <, <=, >, >=, == and !=", node)
+        return plain(scalars.COMPARE[SIGNS[op]](index.wrap(x), index.wrap(y)))
+    return COMPARE[op](x, y)
+
+
+def plain(e: Expr) -> Any:
+    """A condition that does not vary as True or False."""
+    return e if e.value is None else bool(e.value)
+
+
+def _and(x: Any, y: Any) -> Any:
+    if not conditions.is_condition(x):
+        return y if x else x
+    return conditions.both(x, y, None) if conditions.is_condition(y) else x if y else y
+
+
+def _not(x: Any) -> Any:
+    return conditions.opposite(x, None) if conditions.is_condition(x) else not x
+
+
+def _boolean(b: Builder, node: ast.BoolOp) -> Any:
+    found = evaluate(b, node.values[0])
+    for e in node.values[1:]:
+        if isinstance(node.op, ast.And):
+            found = found if not conditions.is_condition(found) and not found else _and(found, evaluate(b, e))
+        elif conditions.is_condition(found):
+            found = _or(found, evaluate(b, e), b.span(node))
+        else:
+            found = found or evaluate(b, e)
+    return found
+
+
+def _or(x: Any, y: Any, span: Span) -> Any:
+    if not conditions.is_condition(y):
+        return y if y else x
+    found = conditions.either(x, y, span)
+    return plain(found) if isinstance(found, Expr) else found
+
+
+def _choice(b: Builder, node: ast.IfExp) -> Any:
+    test = evaluate(b, node.test)
+    if not conditions.is_condition(test):
+        return evaluate(b, node.body if test else node.orelse)
+    x, y = as_tile(evaluate(b, node.body), b.span(node)), as_tile(evaluate(b, node.orelse), b.span(node))
+    return conditions.chosen(test, x, y, b.span(node))
+
+
+# Windows
+
+
+def _subscript(b: Builder, node: ast.Subscript) -> Any:
+    value = evaluate(b, node.value)
+    if isinstance(value, Window):
+        raise b.error("a slice of a slice is not supported: index the buffer once", node)
+    if not isinstance(value, Buffer):
+        return value[_key(b, node.slice)]
+    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    if len(parts) == 1 and isinstance(parts[0], ast.Constant) and parts[0].value is ...:
+        return Window(value, tuple(Slice(index.ZERO, n) for n in value.shape), b.span(node))
+    return _window(b, value, parts, node)
+
+
+def _key(b: Builder, node: ast.expr) -> Any:
+    if not isinstance(node, ast.Slice):
+        return evaluate(b, node)
+    return slice(*(evaluate(b, e) if e is not None else None for e in (node.lower, node.upper, node.step)))
+
+
+def _window(b: Builder, buffer: Buffer, parts: list[ast.expr], node: ast.Subscript) -> Window:
+    axes = [p for p in parts if not (isinstance(p, ast.Constant) and p.value is None)]
+    shape = buffer.written if len(axes) == len(buffer.written) else buffer.shape
+    if len(axes) != len(shape):
+        raise b.error(f"{buffer.name} has {len(buffer.shape)} dimensions, got {len(axes)} indices", node)
+    sizes = iter(shape)
+    items = [_item(b, p, next(sizes)) if p in axes else None for p in parts]
+    if shape != buffer.shape:
+        _check_column(b, items.pop(), buffer, node)
+    return Window(buffer, tuple(items), b.span(node))
+
+
+def _check_column(b: Builder, item: Item, buffer: Buffer, node: ast.AST) -> None:
+    if item not in (index.ZERO, Slice(index.ZERO, 1)):
+        raise b.error(f"{buffer.name} has one column", node)
+
+
+def _item(b: Builder, node: ast.expr, size: int) -> Item:
+    if not isinstance(node, ast.Slice):
+        value = evaluate(b, node)
+        return as_index(b, value, node)
+    if node.step is not None and evaluate(b, node.step) != 1:
+        raise b.error("slices with a step are not supported yet", node)
+    start = _bound(b, node.lower, 0)
+    extent = (_bound(b, node.upper, size) - start).value
+    if extent is None or extent <= 0:
+        raise b.error(
+            "the size of a slice has to be known and positive",
+            node,
+            "write A[i : i + size]; what lies beyond the end of a tensor is left out by itself",
+        )
+    return Slice(start, extent)
+
+
+def _bound(b: Builder, node: ast.expr | None, default: int) -> Expr:
+    return index.const(default) if node is None else as_index(b, evaluate(b, node), node)
+
+
+def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
+    """An integer known now or at run time, as an index expression."""
+    if isinstance(value, Window) and value.is_point:
+        raise b.error("an index read from a buffer is not supported yet", node)
+    if isinstance(value, TILE_NODES) and not isinstance(value, Region):
+        raise b.error(f"an index is a whole number, not {ast.unparse(node)}", node, "indices have +, -, *, // and %")
+    if not is_index(value):
+        raise b.error(f"an index is needed here, not {describe(value)}", node)
+    return index.wrap(value)
+
+
+# Calls
+
+
+def _call(b: Builder, node: ast.Call) -> Any:
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "astype":
+        x = evaluate(b, node.func.value)
+        if is_tile(x):
+            return _cast(b, evaluate(b, node.args[0]), x, node)
+    function = evaluate(b, node.func)
+    args: list[Any] = []
+    for a in node.args:
+        args += evaluate(b, a.value) if isinstance(a, ast.Starred) else [evaluate(b, a)]
+    kwargs = {k.arg: evaluate(b, k.value) for k in node.keywords if k.arg is not None}
+    return apply(b, function, args, kwargs, node)
+
+
+def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+    """A call: words have their meaning, macros and functions of tiles are written out, the rest is plain Python."""
+    if isinstance(function, Word):
+        return call_word(b, function, args, kwargs, node)
+    if isinstance(function, Macro):
+        return b.inline(function.function, args, kwargs, node)
+    if not any(map(is_of_kernel, (*args, *kwargs.values()))):
+        return function(*args, **kwargs)
+    if isinstance(function, FunctionType):
+        return b.inline(function, args, kwargs, node)
+    if isinstance(function, ElementType) and len(args) == 1:
+        return _cast(b, function, args[0], node)
+    if function is range and kwargs:
+        raise b.error("range takes no keyword arguments", node)
+    if function is range:
+        return counted(b, b.span(node), *args, **kwargs)
+    if function is max or function is min:
+        return call_word(b, getattr(language, function.__name__), args, kwargs, node)
+    raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node)
+
+
+def _cast(b: Builder, dtype: Any, x: Any, node: ast.AST) -> Any:
+    if isinstance(x, Expr) and as_dtype(dtype, b.span(node)).name.startswith("i"):
+        return x
+    return Cast(as_dtype(dtype, b.span(node)), as_tile(x, b.span(node)), b.span(node))
+
+
+def is_of_kernel(value: Any) -> bool:
+    """A value that plain Python cannot compute with."""
+    if isinstance(value, (list, tuple)):
+        return any(map(is_of_kernel, value))
+    return is_tile(value) or conditions.is_condition(value)
+
+
+def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+    if word.level != "developer":
+        raise missing(word, b.span(node.func))
+    try:
+        bound = word.signature.bind(*args, **kwargs)
+    except TypeError as e:
+        raise b.error(f"T.{word.name}: {e}", node, f"T.{word.name}{word.signature}") from e
+    refuse(word.name, bound.arguments, b.span(node))
+    if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
+        return word.number(*args, **kwargs)
+    bound.apply_defaults()
+    if word.name not in HANDLERS:
+        raise b.error(f"T.{word.name} takes values known when the kernel is compiled", node)
+    value = HANDLERS[word.name](b, b.span(node), *bound.args, **bound.kwargs)
+    return replace(value, column=_is_column(value.shape, node)) if isinstance(value, NewBuffer) else value
+
+
+def _is_column(shape: tuple[int, ...], node: ast.Call) -> bool:
+    """Whether a buffer is written as (n, 1): its 1 is no size that has another value elsewhere."""
+    if len(shape) != 2 or shape[1] != 1:
+        return False
+    written = next((k.value for k in node.keywords if k.arg == "shape"), node.args[0] if node.args else None)
+    return not isinstance(written, ast.Tuple | ast.List) or isinstance(written.elts[-1], ast.Constant)
+
+
+RULES: dict[type, Callable[..., Any]] = {
+    ast.Constant: lambda b, node: node.value, ast.Name: _name, ast.Attribute: _attribute, ast.Tuple: _tuple, ast.List: _tuple,
+    ast.Dict: _dict, ast.BinOp: _binary, ast.UnaryOp: _unary, ast.Compare: _compare, ast.BoolOp: _boolean, ast.IfExp: _choice,
+    ast.Subscript: _subscript, ast.Call: _call,
+}  # fmt: skip

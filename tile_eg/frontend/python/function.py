@@ -1,0 +1,114 @@
+"""A function under `@T.prim_func` -> the kernel tree, read from its source.
+
+The function is never run. Names that it does not bind are those of its closure and module, as they are when it is read.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.python.expressions import evaluate
+from tile_eg.frontend.python.source import FunctionSource, read_function
+from tile_eg.frontend.python.statements import Reader
+from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe
+from tile_eg.frontend.python.vector_cores import alike, apart
+from tile_eg.frontend.python.words import sizes
+from tile_eg.ir import index
+from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.language.kernels import PrimFunc, TensorType
+
+
+def kernel_of(function: PrimFunc) -> Kernel:
+    """The kernel that a prim_func means; tensors that it writes are its outputs. Raises TileError at the user's line."""
+    found = read_function(function.function, function.names)
+    reader = Reader(found.source, found.names)
+    try:
+        return _kernel(reader, found)
+    except TileError as e:
+        e.source = e.source or _text_of(e, found)
+        raise
+
+
+def _text_of(error: TileError, found: FunctionSource) -> str:
+    """The text that the error's place points into: a macro may stand in another file."""
+    if error.span is None or error.span.file == found.source.file:
+        return found.source.text
+    return "".join(linecache.getlines(error.span.file))
+
+
+def _kernel(r: Reader, found: FunctionSource) -> Kernel:
+    tensors = [_tensor(r, a) for a in found.node.args.args]
+    r.taken |= {t.name for t in tensors}
+    launch = _prologue(r, found.node)
+    grid = _grid(r, launch)
+    r.run(launch.body)
+    if r.half_used is not None and r.has_product:
+        raise TileError(
+            "the vector half is written by hand beside a matrix product: Expert level, not supported yet",
+            r.half_used,
+            help="write the whole tile and name the half `_`; the halves share the rows by themselves",
+        )
+    outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
+    made = Kernel(found.node.name, outputs, grid, tuple(r.statements), found.source.text, found.source.file, tuple(r.notes))
+    if r.half is None:
+        return made
+    return alike(made) if r.half_used is None else apart(made, index.text(r.half))
+
+
+def _tensor(r: Reader, arg: ast.arg) -> Tensor:
+    if arg.annotation is None:
+        raise r.error(f"{arg.arg} needs a type", arg, f'write {arg.arg}: T.Tensor((M, N), "float16")')
+    node = arg.annotation
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        node = ast.copy_location(ast.parse(node.value, mode="eval").body, arg.annotation)
+        for n in ast.walk(node):
+            ast.copy_location(n, arg.annotation)
+    type_ = evaluate(r, node)
+    if not isinstance(type_, TensorType):
+        raise r.error(f"{arg.arg} is {describe(type_)}; a kernel takes T.Tensor arguments", arg)
+    span = r.span(arg.annotation)
+    tensor = Tensor(arg.arg, as_dtype(type_.dtype, span), sizes(type_.shape, f"the shape of {arg.arg}", span), False, r.span(arg))
+    r.local[arg.arg] = Buffer(tensor.name, tensor.dtype, tensor.shape, "tensor")
+    return tensor
+
+
+def _prologue(r: Reader, node: ast.FunctionDef) -> ast.With:
+    """Runs what stands before the launch, and gives the launch, which has to be the last statement."""
+    launches = [s for s in node.body if isinstance(s, ast.With)]
+    if len(launches) != 1 or node.body[-1] is not launches[0]:
+        raise r.error(f"{node.name} has to end with one `with T.Kernel(...)`", node.body[-1])
+    r.run(node.body[:-1])
+    if r.statements:
+        raise r.error("tiles can be used only inside `with T.Kernel(...)`", node.body[0])
+    return launches[0]
+
+
+def _grid(r: Reader, node: ast.With) -> tuple[tuple[str, int], ...]:
+    """The grid's names and extents. With one extent and two names, the second is the half of the vector cores."""
+    if len(node.items) != 1:
+        raise r.error("only `with T.Kernel(...)` is supported here", node)
+    launch = evaluate(r, node.items[0].context_expr)
+    if not isinstance(launch, Launch):
+        raise r.error("a kernel's body is `with T.Kernel(...)`", node.items[0].context_expr)
+    names, half = _grid_names(r, node.items[0].optional_vars, len(launch.extents))
+    unique = [r.unique("cid" if n == "_" else n) for n in names]
+    r.local.update({n: index.var(u) for n, u in zip(names, unique, strict=True)})
+    if half is not None:
+        r.half = r.local[half] = index.var(r.unique("vid" if half == "_" else half))
+    r.grid = {name: (0, n - 1) for name, n in zip(unique, launch.extents, strict=True)}
+    return tuple(zip(unique, launch.extents, strict=True))
+
+
+def _grid_names(r: Reader, target: ast.expr | None, count: int) -> tuple[list[str], str | None]:
+    """The names of the grid's dimensions, and a second name for one extent: that of the vector core."""
+    if target is None:
+        return ["_"] * count, None
+    targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+    names = [t.id for t in targets if isinstance(t, ast.Name)]
+    if len(names) == 2 and count == 1:
+        return names[:1], names[1]
+    if len(names) != count or len(names) != len(targets):
+        raise r.error(f"this grid has {count} dimension{'s' * (count > 1)}, got {ast.unparse(target)}", target)
+    return names, None

@@ -1,0 +1,71 @@
+"""The source of a Python function: its text, its syntax tree, and the places of nodes in the file."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import FunctionType
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that a function stands in. `text` is the whole file, so that lines and columns are the user's."""
+
+    file: str
+    text: str
+
+    def span(self, node: ast.AST) -> Span:
+        line, end_line = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+        column, end_column = node.col_offset, node.end_col_offset  # type: ignore[attr-defined]
+        return Span(self.file, line, self._column(line, column), end_line, self._column(end_line, end_column))
+
+    def _column(self, line: int, offset: int) -> int:
+        """1-based column in characters of an offset in UTF-8 bytes."""
+        text = self.text.splitlines()[line - 1] if offset else ""
+        return len(text.encode()[:offset].decode(errors="ignore")) + 1
+
+
+@dataclass(frozen=True)
+class FunctionSource:
+    """A function's definition, and the values of the names that it does not define itself."""
+
+    source: Source
+    node: ast.FunctionDef
+    names: Mapping[str, Any]
+
+
+@lru_cache(maxsize=64)
+def _definitions(text: str) -> dict[tuple[int, str], ast.FunctionDef]:
+    """The functions of a file by (first line, name); the first line is that of the first decorator."""
+    nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)]
+    return {(min([n.lineno, *(d.lineno for d in n.decorator_list)]), n.name): n for n in nodes}
+
+
+def read_function(function: FunctionType, names: Mapping[str, Any] | None = None) -> FunctionSource:
+    """The definition of a function. `names` are locals of where it was defined, for annotations that are strings."""
+    code = function.__code__
+    file = inspect.getsourcefile(function) or code.co_filename
+    text = "".join(linecache.getlines(file, function.__globals__))
+    node = _definitions(text).get((code.co_firstlineno, code.co_name)) if text else None
+    if node is None:
+        raise TileError(
+            f"the source of {function.__name__} cannot be read ({file})", help="define the kernel in a file or in a notebook cell"
+        )
+    return FunctionSource(Source(file, text), node, {**function.__globals__, **(names or {}), **_closure(function)})
+
+
+def _closure(function: FunctionType) -> dict[str, Any]:
+    found = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # not bound yet where the kernel was defined
+            continue
+    return found

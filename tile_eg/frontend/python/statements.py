@@ -1,0 +1,254 @@
+"""Statements of a kernel in Python."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.conditions import guarded, is_condition, of_elements
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.expressions import arithmetic, evaluate
+from tile_eg.frontend.python.source import read_function
+from tile_eg.frontend.python.values import Buffer, Loop, Window, as_region, as_tile, describe, is_tile, plainly, start_point
+from tile_eg.frontend.python.words import counted
+from tile_eg.frontend.windows import known_shape
+from tile_eg.ir import index
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Assign, For, If, Parallel, Region, Stmt
+
+MACRO_DEPTH = 32
+
+
+class Return(Exception):
+    """Leaves a macro with its value."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+class Reader(Builder):
+    """Reads statements into the builder."""
+
+    calls = 0
+
+    def run(self, body: Sequence[ast.stmt]) -> None:
+        for node in body:
+            rule = RULES.get(type(node))
+            if rule is None:
+                raise self.error(f"{type(node).__name__.lower()} statements are not supported in a kernel", node)
+            try:
+                rule(self, node)
+            except (TileError, Return):
+                raise
+            except Exception as e:
+                raise self.error(f"this cannot be done: {plainly(e)}", node) from e
+
+    def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+        """Writes out a function's body with its parameters bound; gives what it returns."""
+        found = read_function(function)
+        try:
+            bound = inspect.signature(function).bind(*args, **kwargs)
+        except TypeError as e:
+            raise self.error(f"{function.__name__}: {e}", node) from e
+        bound.apply_defaults()
+        if self.calls >= MACRO_DEPTH:
+            raise self.error(f"{function.__name__} calls itself without end", node)
+        self.calls += 1
+        try:
+            with self.inlined(found.source, found.names, dict(bound.arguments)):
+                self.run(found.node.body)
+        except Return as r:
+            return r.value
+        finally:
+            self.calls -= 1
+        return None
+
+
+def _expression(r: Reader, node: ast.Expr) -> None:
+    if isinstance(node.value, ast.Constant):
+        return
+    value = evaluate(r, node.value)
+    if value is not None:
+        raise r.error(f"the value of {ast.unparse(node.value)} is not used", node, "assign it: c[:, :] = ...")
+
+
+def _return(r: Reader, node: ast.Return) -> None:
+    if r.outer or not r.calls:
+        raise r.error("return inside a loop or branch, or from a kernel, is not supported", node)
+    raise Return(None if node.value is None else evaluate(r, node.value))
+
+
+def _assert(r: Reader, node: ast.Assert) -> None:
+    test = evaluate(r, node.test)
+    if isinstance(test, Expr) or is_tile(test) or of_elements(test):
+        raise r.error("an assertion about run-time values is not supported", node)
+    if not test:
+        why = f": {evaluate(r, node.msg)}" if node.msg else ""
+        raise r.error(f"assertion failed{why}", node)
+
+
+# Assignments
+
+
+def _assign(r: Reader, node: ast.Assign) -> None:
+    value = evaluate(r, node.value)
+    for target in node.targets:
+        _store(r, target, value, node)
+
+
+def _annotated(r: Reader, node: ast.AnnAssign) -> None:
+    if node.value is not None:
+        _store(r, node.target, evaluate(r, node.value), node)
+
+
+def _store(r: Reader, target: ast.expr, value: Any, node: ast.stmt) -> None:
+    if isinstance(target, ast.Name):
+        r.bind(target.id, value, r.span(node))
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(r, target, value, node)
+    elif isinstance(target, ast.Subscript):
+        place = evaluate(r, target)
+        if not isinstance(place, Window):
+            raise r.error(f"{ast.unparse(target)} is not an element or slice of a buffer", target)
+        r.assign(_place(r, place, value, node), as_tile(value, r.span(node)), r.span(node))
+    else:
+        raise r.error(f"{ast.unparse(target)} cannot be assigned in a kernel", target)
+
+
+def _place(r: Reader, window: Window, value: Any, node: ast.stmt) -> Region:
+    """What an assignment to a window writes: `C[i, j] = tile` writes a tile that starts there."""
+    shape = known_shape(as_tile(value, r.span(node)))
+    if window.is_point and shape and not r.in_parallel:
+        return start_point(window, shape)
+    return as_region(window, r.span(node))
+
+
+def _unpack(r: Reader, target: ast.Tuple | ast.List, value: Any, node: ast.stmt) -> None:
+    if not isinstance(value, (tuple, list)) or len(value) != len(target.elts):
+        raise r.error(f"{describe(value)} does not unpack into {len(target.elts)} names", node)
+    for t, v in zip(target.elts, value, strict=True):
+        _store(r, t, v, node)
+
+
+def _augmented(r: Reader, node: ast.AugAssign) -> None:
+    read = ast.copy_location(_loaded(node.target), node.target)
+    old = evaluate(r, read)
+    value = arithmetic(r, type(node.op), old, evaluate(r, node.value), node)
+    if isinstance(node.target, ast.Name) and not isinstance(old, (Buffer, Window)):
+        r.bind(node.target.id, value, r.span(node))
+    else:
+        r.assign(as_region(old, r.span(node.target)), as_tile(value, r.span(node)), r.span(node))
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    if isinstance(target, ast.Subscript):
+        return ast.Subscript(target.value, target.slice, ast.Load())
+    return target
+
+
+# Branches and loops
+
+
+def _if(r: Reader, node: ast.If) -> None:
+    test = evaluate(r, node.test)
+    if is_tile(test) or (of_elements(test) and not r.in_parallel):
+        help = "choose element by element: T.if_then_else(x > y, x, y)"
+        raise r.error("a branch cannot depend on the elements of a tile", node.test, help)
+    if not is_condition(test):
+        return r.run(node.body if test else node.orelse)
+    then, otherwise = (_block(r, body) for body in (node.body, node.orelse))
+    if r.in_parallel:
+        r.statements += guarded(test, then, otherwise, r.span(node))
+        return None
+    r.statements.append(If(test, then, otherwise, r.span(node)))
+    return None
+
+
+def _block(r: Reader, body: Sequence[ast.stmt]) -> tuple[Stmt, ...]:
+    with r.block(repeats=False) as statements:
+        r.run(body)
+    return tuple(statements)
+
+
+def _for(r: Reader, node: ast.For) -> None:
+    if node.orelse:
+        raise r.error("else on a loop is not supported in a kernel", node)
+    over = evaluate(r, node.iter)
+    if isinstance(over, range):
+        over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
+    if isinstance(over, Loop):
+        return _parallel(r, node, over) if over.kind == "parallel" else _loop(r, node, over)
+    if isinstance(over, (list, tuple)):
+        return _unrolled(r, node, over)
+    raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Parallel and range are")
+
+
+def _unrolled(r: Reader, node: ast.For, over: Sequence[Any]) -> None:
+    for value in over:
+        _store(r, node.target, value, node)
+        r.run(node.body)
+
+
+def _names(r: Reader, node: ast.For, count: int) -> list[str]:
+    targets = node.target.elts if isinstance(node.target, (ast.Tuple, ast.List)) else [node.target]
+    if len(targets) != count or not all(isinstance(t, ast.Name) for t in targets):
+        raise r.error(f"this loop has {count} variable{'s' * (count > 1)}, got {ast.unparse(node.target)}", node.target)
+    return [t.id for t in targets if isinstance(t, ast.Name)]
+
+
+def _loop(r: Reader, node: ast.For, loop: Loop) -> None:
+    if r.in_parallel:
+        raise r.error("a serial loop inside T.Parallel is not supported", node, "put the serial loop outside")
+    _nest(r, node, loop, _names(r, node, len(loop.extents)), 0)
+
+
+def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> None:
+    if axis == len(names):
+        return r.run(node.body)
+    var, start = r.unique(names[axis]), loop.starts[axis]
+    plain = loop.step == 1 and isinstance(start, int)
+    with r.block(repeats=True) as body:
+        r.local[names[axis]] = index.var(var) if plain else start + index.var(var) * loop.step
+        _nest(r, node, loop, names, axis + 1)
+    first = start if plain and isinstance(start, int) else 0
+    r.statements.append(For(var, first, loop.extents[axis], loop.kind, loop.stages, tuple(body), r.span(node), loop.count))
+    return None
+
+
+def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
+    if r.in_parallel:
+        raise r.error("T.Parallel inside T.Parallel is not supported", node, "write one: for i, j in T.Parallel(m, n)")
+    names = _names(r, node, len(loop.extents))
+    variables = tuple(r.unique(n) for n in names)
+    r.in_parallel = True
+    try:
+        with r.block(repeats=True) as body:
+            r.local.update({n: index.var(v) for n, v in zip(names, variables, strict=True)})
+            r.run(node.body)
+    finally:
+        r.in_parallel = False
+    r.statements.append(Parallel(variables, loop.extents, _element_assignments(body), r.span(node)))
+
+
+def _element_assignments(body: list[Stmt]) -> tuple[Assign, ...]:
+    for s in body:
+        if not isinstance(s, Assign):
+            raise TileError("inside T.Parallel only assignments of elements are supported", s.span)
+    return tuple(s for s in body if isinstance(s, Assign))
+
+
+def _nested_kernel(r: Reader, node: ast.With) -> None:
+    for item in node.items:
+        evaluate(r, item.context_expr)
+    raise r.error("only one `with T.Kernel(...)` around the whole body is supported", node)
+
+
+RULES: dict[type, Callable[..., None]] = {
+    ast.Expr: _expression, ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented, ast.If: _if,
+    ast.For: _for, ast.Assert: _assert, ast.Return: _return, ast.Pass: lambda r, node: None, ast.With: _nested_kernel,
+}  # fmt: skip

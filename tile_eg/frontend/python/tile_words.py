@@ -1,0 +1,191 @@
+"""What the words of `tile_eg.language` that compute on tiles mean: reductions, broadcasts, and elementwise words."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+from tile_eg.errors import Note, Span, TileError
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.values import (
+    Buffer,
+    Window,
+    as_region,
+    as_tile,
+    describe,
+    is_index,
+    region,
+    value_buffer,
+    whole,
+    with_rank,
+)
+from tile_eg.frontend.python.words import HANDLERS, copied, handles, known, whole_count
+from tile_eg.frontend.windows import known_shape
+from tile_eg.ir import index
+from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, TileExpr, Unary
+from tile_eg.language.elementwise_words import BINARY, UNARY
+
+__all__ = ["HANDLERS", "apply"]
+
+# Reductions and broadcasts
+
+
+def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, clear: Any, real_shape: Any) -> TileExpr | None:
+    x = as_tile(buffer, span)
+    shape = known_shape(x) or ()
+    if real_shape is not None and tuple(real_shape) != shape:
+        raise TileError("real_shape is not supported: what lies beyond the end of a tensor is left out by itself", span)
+    value: TileExpr = Reduce(op, x, _axis(dim, shape, buffer, span), span)
+    if out is None:
+        return value
+    to = with_rank(as_region(out, span), len(shape) - 1)
+    b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
+    return None
+
+
+def _axis(dim: Any, shape: tuple[int, ...], buffer: Any, span: Span) -> int:
+    """The axis of a reduction over `dim`; a vector is a tile of one row."""
+    rank, axis = len(shape), known(dim, "dim", span)
+    if isinstance(buffer, (Buffer, Window)) and value_buffer(buffer).column and axis in (1, -1):
+        raise TileError("a row of one column needs no reduction", span)
+    if rank not in (1, 2) or not -rank <= axis < rank:
+        raise TileError(f"dim {axis} does not exist in a tile of shape {shape}", span)
+    return 1 if rank == 1 else axis % rank
+
+
+for _op in ("max", "min", "sum"):
+    HANDLERS["reduce_" + _op] = partial(_reduce, _op)
+
+
+@handles("tile.broadcast")
+def _broadcast(b: Builder, span: Span, dst: Any, src: Any, axis: Any) -> None:
+    to = as_region(dst, span)
+    if axis not in (None, 0, 1):
+        raise TileError(f"axis is 0 (the vector is a row) or 1 (it is a column), not {describe(axis)}", span)
+    value = _row_or_column(b, src, to, axis, span) if isinstance(src, (Buffer, Window)) else as_tile(src, span)
+    b.assign(to, value, span)
+
+
+def _row_or_column(b: Builder, src: Buffer | Window, to: Region, axis: int | None, span: Span) -> TileExpr:
+    """`src` spread over a tile: a vector as long as a row is a row, unless it is written as a column or `axis` says so.
+
+    Where it is as long as a column too, as TileLang takes it for a row, a note says so.
+    """
+    r = region(src) if isinstance(src, Window) else whole(src, span)
+    if r.shape in ((), to.shape):
+        return r
+    if len(r.shape) == 2 and len(to.shape) == 2 and 1 in r.shape:
+        axis = 1 if r.shape[1] == 1 else 0
+        r = Region(r.name, r.starts, tuple(None if e == 1 else e for e in r.extents) if r.shape != (1, 1) else r.extents, r.span)
+    if axis is None:
+        axis = 1 if value_buffer(src).column or r.shape[0] != to.shape[-1] else 0
+        if axis == 0 and to.shape == 2 * r.shape and not _one_row(src):
+            text = f"`{r.name}` is as long as a row of `{to.name}` and as a column: it is taken for a row; axis=1: for a column"
+            b.notes.append(Note(text, span))
+    return Broadcast(r, axis, span)
+
+
+def _one_row(src: Buffer | Window) -> bool:
+    """Whether a vector is written as a row of a tile."""
+    return len(value_buffer(src).written) == 2 and value_buffer(src).written[0] == 1
+
+
+@handles("vbrc")
+def _vbrc(b: Builder, span: Span, src: Any, dst: Any) -> None:
+    _broadcast(b, span, dst, src, None)
+
+
+# Elementwise words
+
+
+def apply(op: str, x: TileExpr, span: Span) -> TileExpr:
+    """A function of one tile; exp2 and silu are made of those that the tree has."""
+    if op == "exp2":
+        return Unary("exp", Binary("mul", x, Number(math.log(2.0), span), span), span)
+    if op == "silu":
+        return Binary("mul", x, Unary("sigmoid", x, span), span)
+    return Unary(op, x, span)
+
+
+def _tile_unary(op: str, b: Builder, span: Span, dst: Any, src: Any) -> None:
+    to, value = copied(src, dst, None, span)
+    b.assign(to, apply(op, value, span), span)
+
+
+def _vector_unary(op: str, b: Builder, span: Span, src: Any, dst: Any) -> None:
+    _tile_unary(op, b, span, dst, src)
+
+
+def _unary(op: str, b: Builder, span: Span, x: Any, dst: Any) -> TileExpr | None:
+    if dst is None:
+        return apply(op, as_tile(x, span), span)
+    _tile_unary(op, b, span, dst, x)
+    return None
+
+
+def _tile_binary(op: str, b: Builder, span: Span, dst: Any, x: Any, y: Any) -> None:
+    b.assign(as_region(dst, span), Binary(op, as_tile(x, span), as_tile(y, span), span), span)
+
+
+def _vector_binary(op: str, b: Builder, span: Span, x: Any, y: Any, dst: Any) -> None:
+    _tile_binary(op, b, span, dst, x, y)
+
+
+for _name, _op in UNARY.items():
+    HANDLERS["tile." + _name] = partial(_tile_unary, _op)
+    HANDLERS["v" + _name] = partial(_vector_unary, _op)
+    HANDLERS[_name] = partial(_unary, _op)
+for _op in BINARY:
+    HANDLERS["tile." + _op] = partial(_tile_binary, _op)
+    HANDLERS["v" + _op] = partial(_vector_binary, _op)
+
+
+@handles("tile.axpy", "tile.mul_add_dst")
+def _multiply_add(b: Builder, span: Span, dst: Any, x: Any, y: Any) -> None:
+    to = as_region(dst, span)
+    b.assign(to, Binary("add", to, Binary("mul", as_tile(x, span), as_tile(y, span), span), span), span)
+
+
+def _bound(op: str, b: Builder, span: Span, out: Any, buffer: Any, bound: Any, count: Any) -> None:
+    to = as_region(out, span)
+    whole_count(count, to, span)
+    b.assign(to, Binary(op, as_tile(buffer, span), as_tile(bound, span), span), span)
+
+
+HANDLERS["tile.clamp_min"] = partial(_bound, "max")
+HANDLERS["tile.clamp_max"] = partial(_bound, "min")
+
+
+@handles("tile.clamp")
+def _clamp(b: Builder, span: Span, out: Any, buffer: Any, low: Any, high: Any, count: Any) -> None:
+    to = as_region(out, span)
+    whole_count(count, to, span)
+    above = Binary("max", as_tile(buffer, span), as_tile(low, span), span)
+    b.assign(to, Binary("min", above, as_tile(high, span), span), span)
+
+
+def _extreme(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
+    if is_index(x) and is_index(y):
+        return (index.minimum if op == "min" else index.maximum)(x, y)
+    return Binary(op, as_tile(x, span), as_tile(y, span), span)
+
+
+HANDLERS["max"] = partial(_extreme, "max")
+HANDLERS["min"] = partial(_extreme, "min")
+
+
+def _divided(word: str, up: bool, b: Builder, span: Span, x: Any, y: Any) -> index.Expr:
+    """x // y of indices, rounded up or down."""
+    for v in (x, y):
+        if not is_index(v):
+            what = "an element of a buffer, which is known only at run time" if isinstance(v, Window) else describe(v)
+            raise TileError(f"T.{word} takes whole numbers, not {what}", span, help="of values, write x / y")
+    if isinstance(y, int) and y <= 0:
+        raise TileError(f"T.{word} divides by a number above 0, not by {y}", span)
+    by = index.wrap(y)
+    return index.div(index.wrap(x) + (by - 1), by) if up else index.div(index.wrap(x), by)
+
+
+HANDLERS["ceildiv"] = partial(_divided, "ceildiv", True)
+HANDLERS["floordiv"] = partial(_divided, "floordiv", False)

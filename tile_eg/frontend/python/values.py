@@ -1,0 +1,244 @@
+"""What Python expressions of a kernel evaluate to, besides plain Python values, index expressions and tile expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.conditions import of_elements
+from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, Index, MatMul, Number, Reduce, Region, Select, TileExpr, Unary
+from tile_eg.ops.types import DType, dtype_of
+
+TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose)
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A GM tensor (scope "tensor") or a tile. A tile written as (n, 1) is a vector of n elements: `column` is set.
+
+    One of n rows and a size that happens to be 1 stays a tile: it is used as at any other size.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    scope: str
+    column: bool = False
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The shape as the author wrote it."""
+        return (*self.shape, 1) if self.column else self.shape
+
+
+@dataclass(frozen=True)
+class Slice:
+    """start .. start + extent."""
+
+    start: Expr
+    extent: int
+
+
+Item = Expr | Slice | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """`buffer[items]`: an index, a slice or None (a new axis) for each dimension."""
+
+    buffer: Buffer
+    items: tuple[Item, ...]
+    span: Span | None = None
+
+    @property
+    def is_point(self) -> bool:
+        """Only indices: one element, or where a tile starts."""
+        return all(isinstance(i, Expr) for i in self.items)
+
+
+@dataclass(frozen=True)
+class Transposed:
+    """`a.T`, which has a meaning beside @ only."""
+
+    x: TileExpr
+
+
+@dataclass(frozen=True)
+class NewBuffer:
+    """What `T.alloc_*` gives: a buffer that gets its name from the assignment. `column`: the author wrote it as (n, 1)."""
+
+    scope: str
+    dtype: DType
+    shape: tuple[int, ...]
+    column: bool = False
+
+
+@dataclass(frozen=True)
+class Loop:
+    """What loop words give. kind: serial, pipelined or parallel; serial loops may have a step.
+
+    `count` is how many trips there are where the block decides it; the extent is then the most, and the loop is not a nest.
+    """
+
+    kind: str
+    starts: tuple[int | Expr, ...]
+    extents: tuple[int, ...]
+    step: int = 1
+    stages: int = 0
+    count: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """What `T.Kernel` gives."""
+
+    extents: tuple[int, ...]
+
+
+def is_tile(value: Any) -> bool:
+    return isinstance(value, (Buffer, Window, Transposed, *TILE_NODES))
+
+
+def is_index(value: Any) -> bool:
+    """An integer known now or at run time."""
+    return isinstance(value, (Expr, int)) and not isinstance(value, bool)
+
+
+def whole(buffer: Buffer, span: Span | None = None) -> Region:
+    return Region(buffer.name, (ZERO,) * len(buffer.shape), buffer.shape, span)
+
+
+def region(window: Window) -> Region:
+    """The window as it is written: plain indices drop their dimension."""
+    starts = tuple(i.start if isinstance(i, Slice) else i for i in window.items if i is not None)
+    extents = tuple(i.extent if isinstance(i, Slice) else None for i in window.items if i is not None)
+    return Region(window.buffer.name, starts, extents, window.span)
+
+
+def start_point(window: Window, shape: tuple[int, ...], column: bool = False) -> Region:
+    """A tile of `shape` that starts at the window's point; leading dimensions that `shape` lacks are dropped.
+
+    `column`: the tile is a vector that runs down a column.
+    """
+    r = region(window)
+    while len(shape) > len(r.starts) and shape[0] == 1:
+        shape = shape[1:]
+    missing = len(r.starts) - len(shape)
+    if missing < 0:
+        name, rank = window.buffer.name, len(r.starts)
+        raise TileError(f"a tile of shape {shape} cannot start in {name}, which has {rank} dimensions", window.span)
+    down = missing > 0 and len(shape) == 1 and (column or window.buffer.shape[-1] == 1)
+    extents = (*(None,) * (missing - 1), *shape, None) if down else (*(None,) * missing, *shape)
+    return Region(r.name, r.starts, extents, r.span)
+
+
+def as_region(value: Any, span: Span | None) -> Region:
+    """A buffer or a window as a place that can be written."""
+    if isinstance(value, Buffer):
+        return whole(value, span)
+    if isinstance(value, Window) and None not in value.items:
+        return region(value)
+    if isinstance(value, Region):
+        return value
+    raise TileError(f"a buffer or a slice of one is needed here, not {describe(value)}", span)
+
+
+def as_tile(value: Any, span: Span | None) -> TileExpr:
+    """A value as a tile expression: numbers are broadcast, `v[:, None]` and `v[None, :]` are vectors as tiles."""
+    if isinstance(value, TILE_NODES):
+        return value
+    if isinstance(value, (bool, int, float)):
+        return Number(float(value), span)
+    if isinstance(value, Window) and None in value.items:
+        if len(value.items) != 2:
+            raise TileError("a vector becomes a tile as v[:, None] or v[None, :]", span)
+        return Broadcast(region(value), 1 if value.items[1] is None else 0, span)
+    if of_elements(value):
+        raise TileError("a condition is no value", span, help="choose by it: T.if_then_else(x < y, 1.0, 0.0)")
+    if isinstance(value, Expr) and value.value is not None:
+        return Number(float(value.value), span)
+    if isinstance(value, Transposed):
+        raise TileError("a transposed tile has a meaning beside @ only", span)
+    if isinstance(value, Expr):
+        return Index(value, span)
+    return as_region(value, span)
+
+
+def with_rank(r: Region, rank: int) -> Region:
+    """The region with extents of 1 dropped, the first ones first, until it has `rank` dimensions or none is left."""
+    extents = list(r.extents)
+    for i, e in enumerate(extents):
+        if sum(x is not None for x in extents) <= rank:
+            break
+        if e == 1:
+            extents[i] = None
+    return Region(r.name, r.starts, tuple(extents), r.span)
+
+
+def as_dtype(value: Any, span: Span | None) -> DType:
+    if isinstance(value, DType):
+        return value
+    found = None if isinstance(value, (Buffer, Window, *TILE_NODES)) else dtype_of(str(value))
+    if found is None:
+        help = "there are float16, bfloat16 and float32; int8 for operands of products, and int32 for their sums"
+        what = repr(str(value)) if isinstance(value, (str, int, float)) else describe(value)
+        raise TileError(f"unknown dtype {what}", span, help=help)
+    return found
+
+
+def nodes(tree: Any) -> Iterator[Any]:
+    """Every node of a kernel tree (statements and expressions), the tree itself first."""
+    if isinstance(tree, tuple):
+        for part in tree:
+            yield from nodes(part)
+    elif is_dataclass(tree) and not isinstance(tree, (Expr, DType, Span)):
+        yield tree
+        for f in fields(tree):
+            if f.compare:
+                yield from nodes(getattr(tree, f.name))
+
+
+def reads(value: Any) -> set[str]:
+    """The names of the buffers whose elements a bound value would read when it is used."""
+    if isinstance(value, Window) and value.is_point:
+        return {value.buffer.name}
+    if isinstance(value, TILE_NODES):
+        return {n.name for n in nodes(value) if isinstance(n, Region)}
+    return set()
+
+
+WORDS = {
+    "Expr": "an index", "Compared": "a condition", "Logic": "a condition", "Transposed": "a transposed tile", "Loop": "a loop",
+    "Launch": "a launch", "Slice": "a slice", "Word": "a word of the language", "Macro": "a macro", "PrimFunc": "a kernel",
+    "TensorType": "a type of tensors", "ElementType": "a dtype", "NewBuffer": "a buffer", "NoneType": "nothing (None)",
+    "module": "a module", "function": "a function", "builtin_function_or_method": "a function", "ellipsis": "...",
+    **{t.__name__: "an expression" for t in TILE_NODES}, "Buffer": "a buffer", "Window": "a part of a buffer",
+}  # fmt: skip
+"""Classes of values in a user's words."""
+
+
+def describe(value: Any) -> str:
+    """A value in a user's words."""
+    if isinstance(value, (Buffer, Window)):
+        return "a tensor" if value_buffer(value).scope == "tensor" else "a buffer"
+    kind = type(value).__name__
+    if kind in WORDS:
+        return WORDS[kind]
+    if isinstance(value, (list, tuple, dict, set)):
+        return f"a {kind}"
+    return f"{kind} {value!r}" if isinstance(value, (bool, int, float, complex, str, bytes)) else f"a value of type {kind}"
+
+
+def plainly(error: Exception) -> str:
+    """What Python says of a fault, with a user's words for the values of a kernel."""
+    said = str(error) or type(error).__name__
+    for kind, word in WORDS.items():
+        said = said.replace(f"'{kind}' object", word).replace(f"'{kind}'", word).replace(f'"{kind}"', word)
+    return said
+
+
+def value_buffer(value: Buffer | Window) -> Buffer:
+    return value.buffer if isinstance(value, Window) else value

@@ -1,0 +1,157 @@
+"""What `with T.Kernel(n) as (cid, vid)` means: the body runs on both vector cores of a block, with vid 0 and with vid 1.
+
+What comes out the same from both is done once: the halves share it by themselves. What each adds atomically is added twice, but
+for sums that the cube core adds. A kernel in which `vid` parts the work has a dimension more in its grid; where both cores also
+write the same to one place, or a branch asks which core this is, one block does the work of both in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+from tile_eg.errors import Note, TileError
+from tile_eg.frontend.checks.kernel import check, check_reads
+from tile_eg.frontend.python.values import nodes
+from tile_eg.ir.index import Expr, variables
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, MatMul, Number, Parallel, Region, Stmt
+
+CORES = 2
+
+
+def alike(kernel: Kernel) -> Kernel:
+    """The kernel whose body runs on both vector cores without asking which this is: atomic additions are done twice."""
+    cube = _in_cube(kernel.body)
+    found: list[Note] = []
+    return replace(kernel, body=tuple(_added_twice(kernel.body, cube, found)), notes=(*kernel.notes, *found))
+
+
+def _added_twice(body: tuple[Stmt, ...], cube: set[str], found: list[Note]) -> Iterator[Stmt]:
+    for s in body:
+        match s:
+            case Assign(atomic=True) if not (isinstance(s.value, Region) and s.value.name in cube):
+                found.append(Note(f"both vector cores of a block do this, so that `{s.target.name}` gets it twice", s.span))
+                yield from (s, s)
+            case For():
+                yield replace(s, body=tuple(_added_twice(s.body, cube, found)))
+            case If():
+                arms = (tuple(_added_twice(arm, cube, found)) for arm in (s.then, s.otherwise))
+                yield replace(s, then=next(arms), otherwise=next(arms))
+            case _:
+                yield s
+
+
+def _in_cube(body: tuple[Stmt, ...]) -> set[str]:
+    """The buffers in which products add up, and that nothing else is computed into: they are the cube core's."""
+    written: dict[str, list[Assign]] = {}
+    for n in nodes(body):
+        if isinstance(n, Assign):
+            written.setdefault(n.target.name, []).append(n)
+    product = lambda s: any(isinstance(n, MatMul) for n in nodes(s.value))  # noqa: E731
+    return {
+        name for name, found in written.items()
+        if any(map(product, found)) and all(product(s) or isinstance(s.value, Number) for s in found)
+    }  # fmt: skip
+
+
+def apart(kernel: Kernel, vid: str) -> Kernel:
+    """The kernel whose body asks by `vid` which vector core this is. TileError where both write different values to one place."""
+    differs = _differing(kernel.body, vid)
+    once = [s for s, _ in _stores(kernel, vid) if vid not in _mentioned(s.target)]
+    same = {s for s in once if not (_buffers(s.value) & differs or vid in _mentioned(s.value))}
+    asked = any(isinstance(n, If) and vid in _mentioned(n.condition) for n in nodes(kernel.body))
+    as_grid = replace(kernel, grid=(*kernel.grid, (vid, CORES)))
+    if not same and not asked:
+        return as_grid
+    for s, sure in _stores(kernel, vid):
+        if sure and s in once and s not in same:
+            raise TileError(
+                f"both vector cores write the same elements of `{s.target.name}`, and `{vid}` makes their values differ", s.span,
+                help=f"let the window begin where `{vid}` says, or store it in a branch: if {vid} == 0",
+            )  # fmt: skip
+    _refuse_meeting(as_grid, same)
+    for core in range(CORES):
+        check_reads(as_grid, **{vid: core})
+    allocs = tuple(n for n in nodes(kernel.body) if isinstance(n, Alloc))
+    body = tuple(_without(kernel.body, lambda s: isinstance(s, Alloc)))
+    return replace(kernel, body=(*allocs, For(vid, 0, CORES, "serial", 0, body)))
+
+
+def _refuse_meeting(as_grid: Kernel, same: set[Assign]) -> None:
+    """TileError where windows that `vid` tells apart overlap, as those of two blocks may not."""
+    rest = tuple(_without(as_grid.body, lambda s: s in same))
+    written = {s.target.name for s in nodes(rest) if isinstance(s, Assign)}
+    check(replace(as_grid, body=rest, tensors=tuple(replace(t, output=t.name in written) for t in as_grid.tensors)))
+
+
+def _without(body: tuple[Stmt, ...], drop: Any) -> Iterator[Stmt]:
+    for s in body:
+        if drop(s):
+            continue
+        match s:
+            case For():
+                yield replace(s, body=tuple(_without(s.body, drop)))
+            case If():
+                yield replace(s, then=tuple(_without(s.then, drop)), otherwise=tuple(_without(s.otherwise, drop)))
+            case _:
+                yield s
+
+
+def _stores(kernel: Kernel, vid: str) -> Iterator[tuple[Assign, bool]]:
+    """The plain stores to tensors, and whether both cores do each: none of the branches around it asks for `vid`."""
+    tensors = {t.name for t in kernel.tensors}
+
+    def inside(body: tuple[Stmt, ...], sure: bool) -> Iterator[tuple[Assign, bool]]:
+        for s in body:
+            match s:
+                case Assign() if s.target.name in tensors and not s.atomic:
+                    yield s, sure
+                case For() | Parallel():
+                    yield from inside(s.body, sure)
+                case If():
+                    yield from inside((*s.then, *s.otherwise), sure and vid not in _mentioned(s.condition))
+
+    yield from inside(kernel.body, True)
+
+
+def _differing(body: tuple[Stmt, ...], vid: str) -> set[str]:
+    """The buffers and tensors whose contents depend on `vid`."""
+    found: set[str] = set()
+
+    def walk(body: tuple[Stmt, ...], under: bool) -> None:
+        for s in body:
+            match s:
+                case Assign():
+                    if under or vid in _mentioned(s) or _buffers(s.value) & found:
+                        found.add(s.target.name)
+                case For():
+                    walk(s.body, under or (s.count is not None and vid in variables(s.count)))
+                case Parallel():
+                    walk(s.body, under)
+                case If():
+                    walk((*s.then, *s.otherwise), under or vid in _mentioned(s.condition))
+
+    before = -1
+    while len(found) != before:
+        before = len(found)
+        walk(body, False)
+    return found
+
+
+def _buffers(tree: Any) -> set[str]:
+    return {n.name for n in nodes(tree) if isinstance(n, Region)}
+
+
+def _mentioned(tree: Any) -> set[str]:
+    """The variables in the index expressions of a tree."""
+    if isinstance(tree, Expr):
+        return set(variables(tree))
+    return {v for n in nodes(tree) for f in fields(n) for e in _expressions(getattr(n, f.name)) for v in variables(e)}
+
+
+def _expressions(value: Any) -> Iterator[Expr]:
+    if isinstance(value, Expr):
+        yield value
+    elif isinstance(value, tuple):
+        yield from (x for x in value if isinstance(x, Expr))

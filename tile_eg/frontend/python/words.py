@@ -1,0 +1,307 @@
+"""What the words of `tile_eg.language` for launches, loops, conditions, moves and products mean, as nodes of the kernel tree.
+
+A handler takes the builder, the place of the call, and the call's values in the order of the word's signature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tile_eg.errors import Note, Span, TileError
+from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.refused import check_attributes
+from tile_eg.frontend.python.values import (
+    Buffer,
+    Launch,
+    Loop,
+    NewBuffer,
+    Window,
+    as_dtype,
+    as_region,
+    as_tile,
+    describe,
+    is_tile,
+    region,
+    start_point,
+    value_buffer,
+    with_rank,
+)
+from tile_eg.frontend.trips import depth, trips
+from tile_eg.frontend.windows import known_shape
+from tile_eg.ir import index
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Region, Select, TileExpr, Unary
+
+SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
+HANDLERS: dict[str, Callable[..., Any]] = {}
+
+
+def handles(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        HANDLERS.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+# Sizes
+
+
+def known(value: Any, what: str, span: Span | None) -> int:
+    """A size that has to be a Python integer."""
+    if isinstance(value, Expr) and value.value is not None:
+        return value.value
+    if isinstance(value, bool) or not isinstance(value, int):
+        help = "sizes known only at run time are not supported yet" if isinstance(value, Expr) else ""
+        raise TileError(f"{what} has to be an integer known when the kernel is compiled, not {describe(value)}", span, help=help)
+    return value
+
+
+def _quoted(name: Any) -> str:
+    return repr(name) if isinstance(name, str) else describe(name)
+
+
+def sizes(value: Any, what: str, span: Span | None) -> tuple[int, ...]:
+    found = tuple(known(v, what, span) for v in (value if isinstance(value, (list, tuple)) else (value,)))
+    if any(n <= 0 for n in found):
+        raise TileError(f"{what} has to be positive, got {found}", span)
+    return found
+
+
+@handles("Kernel")
+def _kernel(b: Builder, span: Span, *extents: Any, threads: Any, is_npu: Any, **_: Any) -> Launch:
+    if threads is not None:
+        sizes(threads, "the number of threads", span)
+    if not isinstance(is_npu, bool):
+        raise TileError(f"is_npu is True or False, not {describe(is_npu)}", span)
+    return Launch(sizes(extents, "a grid size", span))
+
+
+@handles("func_attr")
+def _attributes(b: Builder, span: Span, attrs: Any) -> None:
+    check_attributes(attrs, span)
+
+
+@handles("use_swizzle")
+def _swizzle(b: Builder, span: Span, panel_size: Any, *window: Any, **_: Any) -> None:
+    if window or isinstance(panel_size, Expr):
+        raise TileError("T.use_swizzle of an index is Expert level, not supported yet", span, help="the order of blocks is found")
+    b.notes.append(Note("the order of blocks is found: T.use_swizzle changes nothing", span))
+
+
+@handles("symbolic")
+def _symbolic(b: Builder, span: Span, name: Any, dtype: Any) -> None:
+    what = name if isinstance(name, str) else "T.symbolic"
+    raise TileError(f"{what}: sizes known only at run time are not supported yet", span)
+
+
+@handles("alloc_shared", "alloc_fragment")
+def _alloc(b: Builder, span: Span, shape: Any, dtype: Any, scope: str) -> NewBuffer:
+    kind = SCOPES.get(scope) if isinstance(scope, str) else None
+    if kind is None:
+        raise TileError(f"a buffer has no scope {_quoted(scope)} here", span, help="leave it out: where a buffer lies is found")
+    return NewBuffer(kind, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
+
+
+# Loops
+
+
+@handles("serial", "unroll")
+def _serial(b: Builder, span: Span, start: Any, stop: Any, step: Any, **_: Any) -> Loop:
+    return counted(b, span, start, stop, step)
+
+
+def counted(
+    b: Builder, span: Span, start: Any, stop: Any = None, step: Any = 1, kind: str = "serial", stages: int = 0
+) -> Loop:
+    """A loop from `start` to `stop`, or from 0 to `start`, whose ends are numbers or known when the block starts."""
+    if stop is None:
+        start, stop = 0, start
+    by = known(step, "the step of a loop", span)
+    first, last = (index.wrap(v if isinstance(v, Expr) else known(v, "the bound of a loop", span)) for v in (start, stop))
+    if by <= 0 or (first.value is not None and first.value < 0):
+        raise TileError("loops that count down or start below 0 are not supported", span)
+    extent, count = trips(first, last, by, b.grid, span)
+    return Loop(kind, (first if first.value is None else first.value,), (extent,), by, stages, count)
+
+
+@handles("Pipelined")
+def _pipelined(b: Builder, span: Span, start: Any, stop: Any, num_stages: Any, *_: Any, **__: Any) -> Loop:
+    return counted(b, span, start, stop, 1, "pipelined", depth(known(num_stages, "num_stages", span), span))
+
+
+@handles("Parallel")
+def _parallel(b: Builder, span: Span, *extents: Any, **_: Any) -> Loop:
+    found = sizes(extents, "the extent of T.Parallel", span)
+    return Loop("parallel", (0,) * len(found), found)
+
+
+@handles("grid")
+def _grid(b: Builder, span: Span, *extents: Any) -> Loop:
+    found = sizes(extents, "the extent of T.grid", span)
+    return Loop("serial", (0,) * len(found), found)
+
+
+# Conditions
+
+
+@handles("if_then_else")
+def _if_then_else(b: Builder, span: Span, condition: Any, x: Any, y: Any) -> Any:
+    if not is_condition(condition):
+        if is_tile(condition):
+            raise TileError("a condition compares: x > 0, x == y, i < n", span)
+        return x if condition else y
+    return chosen(condition, as_tile(x, span), as_tile(y, span), span)
+
+
+def _joined(word: str, join: Callable[..., Any]) -> None:
+    @handles(word)
+    def joined(b: Builder, span: Span, x: Any, y: Any) -> Any:
+        return join(*(v if is_condition(v) else index.const(int(bool(v))) for v in (x, y)), span)
+
+
+_joined("And", both)
+_joined("Or", either)
+
+
+@handles("Not")
+def _opposite(b: Builder, span: Span, x: Any) -> Any:
+    return opposite(x, span) if is_condition(x) else not x
+
+
+# Moves
+
+
+@handles("copy")
+def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
+    if options["transpose"]:
+        raise TileError("T.copy with transpose is not supported yet", span, help="T.gemm takes transposed operands")
+    if options["pad_value"] is not None:
+        help = "leave it away: what lies beyond the end of a tensor takes no part in reductions, products and stores"
+        raise TileError("T.copy with pad_value is not supported", span, help=help)
+    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
+
+
+@handles("atomic_add", "tile.atomic_add")
+def _atomic_add(b: Builder, span: Span, dst: Any, src: Any) -> None:
+    to, value = copied(src, dst, None, span)
+    b.assign(to, value, span, atomic=True)
+
+
+def copied(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) -> tuple[Region, TileExpr]:
+    """Target and value of a copy: a start point gets `size`, or the extent of the other side."""
+    column = any(isinstance(v, (Buffer, Window)) and value_buffer(v).column for v in (src, dst))
+    if not isinstance(src, (Buffer, Window)):
+        expression = as_tile(src, span)
+        return _side(dst, size, known_shape(expression), column, span), expression
+    to = _side(dst, size, None if size else _shape(src), column, span)
+    value = _side(src, size, None if size else to.shape, column, span)
+    rank = min(len(to.shape), len(value.shape))
+    return with_rank(to, rank), with_rank(value, rank)
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    """The shape that a side of a copy has by itself."""
+    if isinstance(value, Buffer):
+        return value.shape
+    return None if not isinstance(value, Window) or value.is_point else region(value).shape
+
+
+def _side(value: Any, size: tuple[int, ...] | None, other: tuple[int, ...] | None, column: bool, span: Span | None) -> Region:
+    if isinstance(value, Window) and value.is_point:
+        shape = size or other
+        if shape is None:
+            message = "the size of this copy is not known: both sides are start points"
+            raise TileError(message, span, help="give it as a third argument: T.copy(A[i, j], B[i, j], [m, n])")
+        return start_point(value, shape, column)
+    r = as_region(value, span)
+    return r if size is None or size == r.shape else resized(r, size, span)
+
+
+def resized(r: Region, size: Sequence[int], span: Span | None) -> Region:
+    """The first `size` elements of a region in each dimension; sizes of 1 may stand for dimensions that it lacks."""
+    kept = with_rank(r, len(size))
+    wanted = list(size) if len(kept.shape) == len(size) else [n for n in size if n != 1]
+    if len(wanted) != len(kept.shape):
+        raise TileError(f"an extent of {list(size)} does not fit {r.name}, whose shape is {r.shape}", span)
+    rest = iter(wanted)
+    return Region(kept.name, kept.starts, tuple(None if e is None else next(rest) for e in kept.extents), kept.span)
+
+
+@handles("fill", "tile.fill", "clear", "tile.clear")
+def _fill(b: Builder, span: Span, buffer: Any, value: Any = 0.0) -> None:
+    if is_tile(value):
+        value = _scalar(value, span)
+    b.assign(as_region(buffer, span), as_tile(value, span), span)
+
+
+def _scalar(value: Any, span: Span | None) -> TileExpr:
+    if isinstance(value, Window) and value.is_point:
+        return region(value)
+    raise TileError(f"a number is needed here, not {describe(value)}", span)
+
+
+@handles("cast")
+def _cast(b: Builder, span: Span, x: Any, dtype: Any) -> TileExpr:
+    return Cast(as_dtype(dtype, span), as_tile(x, span), span)
+
+
+@handles("tile.cast")
+def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
+    if mode not in ("CAST_NONE", "CAST_RINT"):
+        what = mode if isinstance(mode, str) else describe(mode)
+        raise TileError(f"the rounding mode {what} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
+    to, value = copied(src, dst, None, span)
+    whole_count(count, to, span)
+    b.assign(to, value, span)
+
+
+def whole_count(count: Any, to: Region, span: Span | None) -> None:
+    if count is not None and count != math.prod(to.shape):
+        raise TileError(f"a count of {count} is not the whole of {to.name}, which has {math.prod(to.shape)} elements", span)
+
+
+@handles("vcast")
+def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
+    if round_mode not in ("rint", "none"):
+        raise TileError(f"the rounding mode {_quoted(round_mode)} is not supported yet", span, help="'rint' is")
+    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    b.assign(to, value, span)
+
+
+# Products
+
+
+@handles("gemm")
+def _gemm(b: Builder, span: Span, A: Any, B: Any, C: Any, size: Any, **options: Any) -> None:
+    transpose_a = options["transpose_A"] or options["a_transpose"]
+    transpose_b = options["transpose_B"] or options["b_transpose"]
+    if isinstance(size, bool):
+        transpose_a, size = size, None
+    init = next((v for k in ("init", "initC", "clear_accum") if (v := options[k]) is not False), False)
+    product(b, span, (A, B, C), size, transpose_a, transpose_b, init)
+
+
+@handles("gemm_v0")
+def _gemm_v0(b: Builder, span: Span, A: Any, B: Any, C: Any, transpose_a: Any, transpose_b: Any, init: Any) -> None:
+    product(b, span, (A, B, C), None, transpose_a, transpose_b, init)
+
+
+def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpose_a: bool, transpose_b: bool, init: Any) -> None:
+    """c = (c where init does not hold, else 0) + a @ b."""
+    regions = [as_region(v, span) for v in operands]
+    if size is not None:
+        m, k, n = sizes(size, "an extent of T.gemm", span)
+        shapes = ((k, m) if transpose_a else (m, k), (n, k) if transpose_b else (k, n), (m, n))
+        regions = [r if r.shape == s else resized(r, s, span) for r, s in zip(regions, shapes, strict=True)]
+    x, y, c = (with_rank(r, 2) for r in regions)
+    value: TileExpr = MatMul(x, y, bool(transpose_a), bool(transpose_b), span)
+    if isinstance(init, Expr):
+        value = Binary("add", Select(init, Number(0.0), c, span), value, span)
+    elif not init:
+        value = Binary("add", c, value, span)
+    b.assign(c, value, span)

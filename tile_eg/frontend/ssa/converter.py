@@ -1,0 +1,310 @@
+"""A kernel as values: buffers that are written in place become single-assignment terms, loops become folds.
+
+The kernel has to have passed `check`. What has a meaning but no term yet raises a TileError that says so.
+"""
+
+from __future__ import annotations
+
+from tile_eg.errors import TileError, in_source
+from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.liveness import Liveness, Names, assigned
+from tile_eg.frontend.ranges import extremes, surely_equal
+from tile_eg.frontend.ssa import elements, fold, positions
+from tile_eg.frontend.ssa.dependence import is_row_loop
+from tile_eg.frontend.ssa.fold import Varying
+from tile_eg.frontend.ssa.planes import without_planes
+from tile_eg.frontend.ssa.regions import Env, Regions
+from tile_eg.frontend.ssa.tiles import tile_shape
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import BLOCK, Expr
+from tile_eg.ir.values import VERSIONS, Term, Values, loops_in
+from tile_eg.ops.types import F32, DType
+
+
+def to_values(kernel: kn.Kernel) -> Values:
+    """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
+    with in_source(kernel.source):
+        return Converter(without_planes(kernel)).values()
+
+
+class Converter(Regions):
+    """Converts one kernel."""
+
+    def __init__(self, kernel: kn.Kernel) -> None:
+        super().__init__(kernel)
+        self.ids: dict[int, int] = {}
+        self.parents: dict[int, int] = {}
+        self.trips: dict[int, int] = {}
+        self.counts: dict[int, Expr] = {}
+        self.fewest: dict[int, int] = {}
+        self.variables: dict[int, str] = {}
+        self.inside = [0]
+        self.liveness = Liveness(_buffer_shapes(kernel.body))
+
+    def values(self) -> Values:
+        env: Env = {t.name: self.tiles.make(t.span, "given", t) for t in self.kernel.tensors}
+        outputs = frozenset(t.name for t in self.kernel.tensors if t.output)
+        env = self.run(self.kernel.body, env, outputs)
+        k = self.kernel
+        results = tuple(env[t.name] for t in k.tensors if t.output)
+        used = loops_in(results)
+        keep = lambda d: {i: d[i] for i in sorted(used & d.keys())}  # noqa: E731
+        return Values(
+            k.name, k.tensors, self.blocks, results, keep(self.parents), keep(self.trips), keep(self.variables),
+            self.tiles.spans, self.named, tuple(e for _, e in k.grid), counts=keep(self.counts), fewest=keep(self.fewest),
+        )  # fmt: skip
+
+    def run(self, body: tuple[kn.Stmt, ...], env: Env, after: Names) -> Env:
+        """The environment behind a body; `after` are the names that matter there."""
+        for n, s in enumerate(body):
+            env = self.statement(s, env, self.liveness.before(body[n + 1 :], after))
+        return env
+
+    def statement(self, s: kn.Stmt, env: Env, after: Names) -> Env:
+        match s:
+            case kn.Alloc():
+                self.buffers[s.name] = s
+                return env
+            case kn.Assign():
+                return env | {s.target.name: self.assign(s, env)}
+            case kn.For():
+                return self.loop(s, env, after)
+            case kn.If():
+                return self.run(s.then if self.decide(s.condition, s.span) else s.otherwise, env, after)
+            case kn.Parallel():
+                return elements.convert(self, s, env, after)
+
+    # assignments
+
+    def assign(self, s: kn.Assign, env: Env) -> Term:
+        if s.target.name in self.tensors:
+            value = self.tile(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
+            return self.store(s, value, env)
+        buffer = self.buffers[s.target.name]
+        self.whole(s.target)
+        value = self.tile(s.value, env, tile_shape(buffer.shape), buffer.dtype)
+        value = self.tiles.cast(value, buffer.dtype, s.span)
+        self.named.setdefault(value, (buffer.name, buffer.scope))
+        if s.span is not None and value.op == "load":
+            self.tiles.spans[value] = s.span
+        return value
+
+    # expressions
+
+    def tile(self, e: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> Term:
+        """The term of an expression that stands where a tile of this shape does; `dtype` is what a bare number becomes."""
+        t = self.tiles
+        match e:
+            case kn.Number():
+                return t.fill(e.value, shape, dtype, e.span)
+            case kn.Index():
+                return t.index(positions.number(self.index(e.value), (None, None), {}, t.ranges, e.span), shape, e.span)
+            case kn.Region():
+                return self.region(e, env)
+            case kn.Unary():
+                return t.unary(e.op, self.tile(e.x, env, shape, dtype), e.span)
+            case kn.Binary():
+                return t.binary(e.op, *self.pair(e.x, e.y, env, shape, dtype), e.span)
+            case kn.Cast():
+                return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
+            case kn.Broadcast():
+                vector = (1, shape[0] if e.axis == 1 else shape[1])
+                return t.broadcast(self.tile(e.x, env, vector, dtype), e.axis, shape[e.axis], e.span)
+            case kn.Reduce():
+                return self.reduce(e, env)
+            case kn.MatMul():
+                return self.product(e, env)
+            case kn.Select():
+                return self.select(e, env, shape, dtype)
+            case kn.Choose():
+                compared = self.pair(e.a, e.b, env, shape, dtype)
+                return t.choose(e.op, compared, self.pair(e.x, e.y, env, shape, dtype), e.span)
+
+    def select(self, e: kn.Select, env: Env, shape: tuple[int, int], dtype: DType) -> Term:
+        """One of two tiles: the one, where the condition is known, else a choice that is made at run time."""
+        truth = self.truth(e.condition)
+        if truth is not None:
+            return self.tile(e.x if truth else e.y, env, shape, dtype)
+        x, y, c = positions.parts(e)
+        holds = positions.position(self.index(c), (None, None), {}, self.tiles.ranges, e.span)
+        return self.tiles.choose_at(holds, self.pair(x, y, env, shape, dtype), e.span)
+
+    def pair(self, a: kn.TileExpr, b: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> tuple[Term, Term]:
+        """Two operands; a number takes the other's dtype and extents."""
+        if isinstance(a, kn.Number):
+            y = self.tile(b, env, shape, dtype)
+            return self.number(a, y), y
+        x = self.tile(a, env, shape, dtype)
+        return (x, self.number(b, x)) if isinstance(b, kn.Number) else (x, self.tile(b, env, shape, x.dtype or dtype))
+
+    def number(self, n: kn.Number, other: Term) -> Term:
+        return self.tiles.make(n.span, "fill", float(n.value), like=other)
+
+    def reduce(self, e: kn.Reduce, env: Env) -> Term:
+        shape = self.shape_of(e.x)
+        x = self.tile(e.x, env, tile_shape(shape), F32)
+        return self.tiles.reduce(e.op, x, 1 if len(shape) == 1 else e.axis, e.span)
+
+    def product(self, e: kn.MatMul, env: Env) -> Term:
+        a = self.tile(e.a, env, tile_shape(self.shape_of(e.a)), F32)
+        b = self.tile(e.b, env, tile_shape(self.shape_of(e.b)), F32)
+        return self.tiles.matmul(a, b, e.transpose_a, e.transpose_b, e.span)
+
+    def shape_of(self, e: kn.TileExpr) -> tuple[int, ...]:
+        from tile_eg.frontend.windows import known_shape
+
+        return known_shape(e) or ()
+
+    # loops
+
+    def loop(self, s: kn.For, env: Env, after: Names) -> Env:
+        if s.extent == 0:
+            return env
+        if is_row_loop(s, {n: b.shape for n, b in self.buffers.items()}):
+            return elements.convert(self, s, env, after)
+        if s.extent == 1 and s.count is None:
+            return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
+        return self.fold(s, env, after)
+
+    def with_index(self, s: kn.For, value: Expr, action):  # noqa: ANN001, ANN202
+        self.indices[s.var] = value
+        result = action()
+        del self.indices[s.var]
+        return result
+
+    def fold(self, s: kn.For, env: Env, after: Names) -> Env:
+        """A loop of two or more trips as one fold over its states. What turns out not to be a state is taken for what it is."""
+        around = self.tiles.within
+        loop, variable = self.enter(s)
+        exposed = self.liveness.before(s.body, after)
+        names = sorted(n for n in assigned(s.body) if n in self.tensors or n in exposed | after)
+        settled: Env = {}
+        while True:
+            states = [n for n in names if n not in settled]
+            args, inits, later = self.states(s, states, env | settled, after | exposed)
+            new = fold.settled(self.scope(loop), args, inits, later)
+            if not self.fewest[loop]:  # what no trip made is what it was before the loop
+                new = {n: t for n, t in new.items() if n not in after or t is inits[n]}
+            if not new:
+                break
+            settled |= new
+        self.inside.pop()
+        self.tiles.within = around
+        del self.tiles.ranges[variable]
+        if not states:
+            return env | settled
+        term = self.tiles.make(s.span, "loop", loop, self.trips[loop], tuple((inits[n], later[n]) for n in states), s.stages)
+        return env | settled | {n: self.result(term, k, later[n]) for k, n in enumerate(states)}
+
+    def states(self, s: kn.For, names: list[str], env: Env, after: Names) -> tuple[Env, Env, Env]:
+        """Each state as the loop's trips read it, its initial value, and its next one."""
+        loop, variable = self.inside[-1], self.variables[self.inside[-1]]
+        first = self.trip(s, (0, 0), env, after, variable)
+        args = {n: self.state(loop, k, first[n]) for k, n in enumerate(names)}
+        self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
+        later = self.trip(s, (1, max(1, s.extent - 1)), env | args, after, variable)
+        for n in names:
+            self.check_invariant(n, first[n], later[n], variable, s)
+        later = {n: later[n] for n in names}
+        found = fold.initial_values(self.scope(loop), later, first, s.span)
+        inits = {n: self.initial(args[n], found.get(args[n]), env.get(n)) for n in names}
+        if not self.fewest[loop]:
+            inits |= {n: self.untouched(n, args[n], found.get(args[n], env[n]), env[n], s) for n in names if n in env}
+        return args, inits, later
+
+    def untouched(self, name: str, arg: Term, begins: Term | float, before: Term, s: kn.For) -> Term:
+        """The initial value of a state of a loop that takes no trip in some blocks: what the name was before. TileError where the
+        first trip begins with something else."""
+        known = before.args[0] if before.op == "fill" else before
+        if begins is not before and begins != known:
+            raise TileError(
+                f"this loop takes no trip in some blocks, and its first trip begins with another `{name}` than stands before it",
+                s.span, help=f"give `{name}` its first value before the loop",
+            )  # fmt: skip
+        return self.initial(arg, known, before)
+
+    def scope(self, loop: int) -> Varying:
+        """What varies with a loop: its variable, its states, and the loops in it."""
+        inside = {loop}
+        for i, around in sorted(self.parents.items()):  # a loop has a larger id than the one around it
+            if around in inside:
+                inside.add(i)
+        return Varying(loop, self.variables[loop], frozenset(inside))
+
+    def enter(self, s: kn.For) -> tuple[int, str]:
+        loop = self.ids.setdefault(id(s), len(self.ids) + 1)
+        variable = self.variables.setdefault(loop, self.variable_name(s.var))
+        self.parents[loop], self.trips[loop] = self.inside[-1], max(2, s.extent)
+        self.fewest[loop] = self.trips[loop]
+        if s.count is not None:
+            self.counts[loop] = ix.simplified(self.index(s.count), self.tiles.ranges)
+            self.fewest[loop] = extremes(self.counts[loop], self.tiles.ranges)[0]
+            self.tiles.within = ix.both(self.tiles.within, ix.less(ix.var(variable), self.counts[loop]))
+        self.inside.append(loop)
+        self.tiles.ranges[variable] = (0, s.extent - 1)
+        return loop, variable
+
+    def variable_name(self, wish: str) -> str:
+        taken = {BLOCK, ix.SUB, *self.variables.values()}
+        return next(n for n in (wish, *(f"{wish}_{i}" for i in range(1, len(taken) + 2))) if n not in taken)
+
+    def trip(self, s: kn.For, which: ix.Interval, env: Env, after: Names, variable: str) -> Env:
+        """The environment behind one trip, with only the trips in `which` in mind."""
+        self.facts[variable] = which
+        env = self.with_index(s, ix.var(variable) + s.start, lambda: self.run(s.body, env, after))
+        del self.facts[variable]
+        return env
+
+    def state(self, loop: int, k: int, like: Term) -> Term:
+        if like.op in VERSIONS:
+            return self.tiles.make(None, "targ", loop, k)
+        return self.tiles.make(None, "arg", loop, k, like=like)
+
+    def result(self, loop: Term, k: int, like: Term) -> Term:
+        if like.op in VERSIONS:
+            return self.tiles.make(None, "tproj", loop, k)
+        t = self.tiles.make(None, "proj", loop, k, like=like)
+        if like in self.named:
+            self.named.setdefault(t, self.named[like])
+        return t
+
+    def check_invariant(self, name: str, first: Term, later: Term, variable: str, s: kn.For) -> None:
+        if name in self.tensors:
+            return
+        for a, b, what in ((first.vrows, later.vrows, "rows"), (first.vcols, later.vcols, "columns")):
+            assert a is not None and b is not None
+            if variable in ix.variables(b) or not surely_equal(a, b, self.tiles.ranges):
+                change = f"{index_text(a)}, then {index_text(b)}"
+                raise TileError(
+                    f"the valid {what} of `{name}` change from trip to trip of this loop: {change}", s.span,
+                    help="tiles whose tail differs cannot be combined element by element: choose a tile that divides the tensor",
+                )  # fmt: skip
+
+    def initial(self, arg: Term, bound: Term | float | None, before: Term | None) -> Term:
+        """The initial value of a state: what matching found, narrowed to what the state holds."""
+        if isinstance(bound, float) or (bound is None and arg.op == "arg"):
+            return self.named_like(arg, self.tiles.make(None, "fill", bound or 0.0, like=arg))
+        value = bound if isinstance(bound, Term) else before
+        assert value is not None
+        if value.op != "fill":
+            return value
+        return self.named_like(arg, self.tiles.narrowed(value, arg.vrows, arg.vcols, None))
+
+    def named_like(self, arg: Term, value: Term) -> Term:
+        if arg in self.named:
+            self.named.setdefault(value, self.named[arg])
+        return value
+
+
+def _buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:
+    out = {}
+    for s in body:
+        match s:
+            case kn.Alloc():
+                out[s.name] = s.shape
+            case kn.For() | kn.Parallel():
+                out |= _buffer_shapes(s.body)
+            case kn.If():
+                out |= _buffer_shapes(s.then + s.otherwise)
+    return out

@@ -1,0 +1,295 @@
+"""Element and row loops as `nest` terms: every assignment becomes one tile whose element (i, j) is a scalar expression."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.hints import hint
+from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.liveness import Names, regions
+from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
+from tile_eg.frontend.ssa.extents import meet
+from tile_eg.frontend.ssa.parts import Part, part
+from tile_eg.frontend.ssa.positions import number, parts, position
+from tile_eg.frontend.ssa.regions import Env, Regions
+from tile_eg.frontend.ssa.rounding import rounded
+from tile_eg.frontend.ssa.tiles import computing, promoted, reducing, valid_cols, valid_rows
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+from tile_eg.ir.values import Term
+from tile_eg.ops.types import F32, DType
+
+ROW = ":"
+"""The column coordinate of a statement over a whole row, `s[i, :]`."""
+
+
+@dataclass(frozen=True)
+class Axes:
+    """What a statement runs over: the names of its row and column coordinates (no row for a vector) and their extents."""
+
+    row: str | None
+    col: str | None
+    rows: int
+    cols: int
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """A scalar term, and the valid extents that its operands allow (None: any)."""
+
+    term: Term
+    vrows: Expr | None = None
+    vcols: Expr | None = None
+
+
+def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
+    """The environment behind an element loop or a row loop. Raises TileError where iterations depend on one another."""
+    nest = steps(s, c.decide)
+    shapes = {name: b.shape for name, b in c.buffers.items()}
+    private = temporaries(nest, shapes, after)
+    for step in nest:
+        env = env | {step.assign.target.name: Statement(c, step, env, private).term()}
+    return {name: term for name, term in env.items() if name not in private}
+
+
+class Statement:
+    """Converts one assignment of a nest."""
+
+    def __init__(self, c: Regions, step: Step, env: Env, private: Names) -> None:
+        self.c, self.step, self.env, self.private = c, step, env, private
+        self.tiles = c.tiles
+
+    def term(self) -> Term:
+        """The value of the target behind the statement: a nest, or a store of one."""
+        assign, target = self.step.assign, self.step.assign.target
+        axes = self.axes(target)
+        dtype = self.array(target).dtype
+        value = self.to(self.scalar(assign.value, axes, dtype), dtype)
+        nest = self.nest(value, axes)
+        if target.name in self.c.tensors:
+            return self.c.store(replace(assign, target=self.opened(target)), nest, self.env)
+        self.tiles_named(nest, target.name)
+        return nest
+
+    def tiles_named(self, nest: Term, name: str) -> None:
+        buffer = self.c.buffers[name]
+        self.c.named.setdefault(nest, (buffer.name, buffer.scope))
+
+    def nest(self, s: Scalar, axes: Axes) -> Term:
+        shape = self.extents(s, axes.rows, axes.cols)
+        return self.tiles.make(self.step.assign.span, "nest", s.term, dtype=s.term.dtype, **shape)
+
+    def extents(self, s: Scalar, rows: int, cols: int) -> dict[str, Any]:
+        return {"rows": rows, "cols": cols, "vrows": s.vrows or ix.const(rows), "vcols": s.vcols or ix.const(cols)}
+
+    def array(self, r: kn.Region) -> kn.Tensor | kn.Alloc:
+        return self.c.tensors.get(r.name) or self.c.buffers[r.name]
+
+    # coordinates
+
+    def coordinates(self, r: kn.Region) -> tuple[tuple[str, int], ...]:
+        """The coordinate and extent of each dimension of a region, dimensions of one element left out."""
+        pairs = [self.coordinate(r, d) for d in range(len(r.starts))]
+        found = [p for p in pairs if p is not None]
+        if r.name in self.private:
+            row = next(iter(self.step.extents))
+            found = [(row, self.step.extents[row]), *found]
+        return tuple(found)
+
+    def coordinate(self, r: kn.Region, d: int) -> tuple[str, int] | None:
+        start, extent, size = r.starts[d], r.extents[d], self.array(r).shape[d]
+        tensor = r.name in self.c.tensors
+        if extent is not None:
+            if r is self.step.assign.target and not tensor and (start, extent) != (ix.ZERO, size):
+                raise self.unsupported(r, "a write to a part of a row")
+            return (ROW, extent)
+        inside = [v for v in self.step.extents if v in ix.variables(start)]
+        written = r is self.step.assign.target and not tensor
+        if not inside and (not written or size == 1):
+            return None
+        if len(inside) != 1 or not self.plain(r, d, inside[0]):
+            raise self.unsupported(r, f"the index {index_text(start)}")
+        if written and self.step.extents[inside[0]] != size:
+            what = f"`{inside[0]}` takes {self.step.extents[inside[0]]} values and `{r.name}` has {size} there"
+            raise TileError(f"{what}: not supported yet", r.span, help="loop over all of the buffer that is written")
+        return (inside[0], self.step.extents[inside[0]])
+
+    def plain(self, r: kn.Region, d: int, variable: str) -> bool:
+        """Whether an index is the variable and an offset that does not vary with the nest; of a buffer that is written, the
+        variable alone. Of rows it may be a multiple of the variable."""
+        if r is self.step.assign.target and r.name not in self.c.tensors:
+            return r.starts[d] == ix.var(variable)
+        times = multiple(r.starts[d], variable)
+        rest = r.starts[d] - ix.var(variable) * times
+        rows = any(self.runs(r, later) for later in range(d + 1, len(r.starts)))
+        return not ix.variables(rest) & set(self.step.extents) and (times == 1 or (times > 1 and rows))
+
+    def runs(self, r: kn.Region, d: int) -> bool:
+        return r.extents[d] is not None or bool(ix.variables(r.starts[d]) & set(self.step.extents))
+
+    def unsupported(self, r: kn.Region, what: str) -> TileError:
+        return TileError(
+            f"{what} of `{r.name}` is not supported in an element loop yet", r.span,
+            help="buffers are indexed by the loop variables alone, as in s[i, j], m[i] or s[i, :]",
+        )  # fmt: skip
+
+    def axes(self, target: kn.Region) -> Axes:
+        """What the statement runs over, as its target says."""
+        found = self.coordinates(target)
+        missing = [v for v, n in self.step.extents.items() if v not in dict(found) and n > 1]
+        if missing:
+            raise TileError(f"every iteration of `{missing[0]}` writes the same element of `{target.name}`", target.span)
+        if len(found) > 2:
+            raise self.unsupported(target, f"a loop over {len(found)} dimensions")
+        if len(found) == 2:
+            return Axes(found[0][0], found[1][0], found[0][1], found[1][1])
+        return Axes(None, found[0][0], 1, found[0][1]) if found else Axes(None, None, 1, 1)
+
+    # scalar expressions
+
+    def scalar(self, e: kn.TileExpr, axes: Axes, dtype: DType) -> Scalar:
+        """An expression at the point (i, j); `dtype` is what a bare number becomes."""
+        match e:
+            case kn.Number():
+                return Scalar(self.make(e, "number", e.value, dtype=dtype))
+            case kn.Index():
+                place = number(self.c.index(e.value), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
+                return Scalar(self.make(e, "s_index", *place, dtype=F32))
+            case kn.Region():
+                return self.element(e, axes)
+            case kn.Unary():
+                x = self.scalar(e.x, axes, dtype)
+                work = self.to(x, computing(x.term.dtype))
+                return self.to(replace(work, term=self.make(e, "s_unary", e.op, work.term)), x.term.dtype)
+            case kn.Binary():
+                return self.binary(e, axes, dtype)
+            case kn.Cast():
+                return self.to(self.scalar(e.x, axes, e.dtype), e.dtype)
+            case kn.Reduce():
+                return self.reduce(e, axes)
+            case kn.Select():
+                return self.select(e, axes, dtype)
+            case kn.Choose():
+                return self.choose(e, axes, dtype)
+        raise TileError("this operation is not supported in an element loop yet", e.span)
+
+    def make(self, e: kn.TileExpr, op: str, *args: object, dtype: DType | None = None, **shape: Any) -> Term:
+        if dtype is None:
+            dtype = next(a.dtype for a in args if isinstance(a, Term))
+        return self.tiles.make(e.span, op, *args, dtype=dtype, **shape)
+
+    def to(self, s: Scalar, dtype: DType | None) -> Scalar:
+        if s.term.dtype == dtype or dtype is None:
+            return s
+        if s.term.op == "number":
+            return replace(s, term=self.tiles.make(None, "number", rounded(s.term.args[0], s.term.dtype), dtype=dtype))
+        return replace(s, term=self.tiles.make(None, "s_cast", s.term, dtype=dtype))
+
+    def binary(self, e: kn.Binary, axes: Axes, dtype: DType) -> Scalar:
+        x, y, wide = self.pair(e.x, e.y, axes, dtype)
+        term = self.make(e, "s_binary", e.op, x.term, y.term)
+        return self.to(Scalar(term, *self.meets(x, y, axes, e.span)), wide)
+
+    def pair(self, a: kn.TileExpr, b: kn.TileExpr, axes: Axes, dtype: DType) -> tuple[Scalar, Scalar, DType]:
+        """Two operands in the dtype that the vector unit works in on them, and the wider of their own."""
+        x, y = self.scalar(a, axes, dtype), self.scalar(b, axes, dtype)
+        if isinstance(a, kn.Number):
+            x = self.scalar(a, axes, y.term.dtype or dtype)
+        elif isinstance(b, kn.Number):
+            y = self.scalar(b, axes, x.term.dtype or dtype)
+        wide = promoted(x.term.dtype, y.term.dtype)
+        return self.to(x, computing(wide)), self.to(y, computing(wide)), wide
+
+    def choose(self, e: kn.Choose, axes: Axes, dtype: DType) -> Scalar:
+        a, b, _ = self.pair(e.a, e.b, axes, F32)
+        x, y, wide = self.pair(e.x, e.y, axes, dtype)
+        term = self.make(e, "s_choose", e.op, a.term, b.term, x.term, y.term, dtype=x.term.dtype)
+        compared = Scalar(a.term, *self.meets(a, b, axes, e.span))
+        chosen = Scalar(term, *self.meets(x, y, axes, e.span))
+        return self.to(Scalar(term, *self.meets(compared, chosen, axes, e.span)), wide)
+
+    def select(self, e: kn.Select, axes: Axes, dtype: DType) -> Scalar:
+        """A choice by position; where that is the same for all elements, what is chosen."""
+        inside = {v: n for v, n in self.step.extents.items() if v in ix.variables(e.condition)}
+        truth = self.c.truth(e.condition, inside)
+        if truth is not None:
+            return self.scalar(e.x if truth else e.y, axes, dtype)
+        yes, no, c = parts(e)
+        holds = position(self.c.index(c), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
+        x, y, wide = self.pair(yes, no, axes, dtype)
+        term = self.make(e, "s_choose_at", *holds, x.term, y.term, dtype=x.term.dtype)
+        return self.to(Scalar(term, *self.meets(x, y, axes, e.span)), wide)
+
+    def meets(self, x: Scalar, y: Scalar, axes: Axes, span: kn.Span | None) -> tuple[Expr | None, Expr | None]:
+        return (
+            self.meet(x.vrows, y.vrows, axes.rows, "rows", span),
+            self.meet(x.vcols, y.vcols, axes.cols, "columns", span),
+        )
+
+    def meet(self, a: Expr | None, b: Expr | None, full: int, what: str, span: kn.Span | None) -> Expr | None:
+        if a is None or b is None:
+            return b if a is None else a
+        return meet(a, b, full, self.tiles.ranges, what, span)
+
+    def element(self, r: kn.Region, axes: Axes) -> Scalar:
+        found = tuple(name for name, _ in self.coordinates(r))
+        v = self.value(r)
+        if found == () or (found == (axes.col,) and axes.row is None):
+            if (v.rows, v.cols) != (axes.rows, axes.cols):
+                raise self.unsupported(r, "one fixed element")
+            return Scalar(self.make(r, "elem", v), valid_rows(v), valid_cols(v))
+        if found == (axes.row, axes.col) and (v.rows, v.cols) == (axes.rows, axes.cols):
+            return Scalar(self.make(r, "elem", v), valid_rows(v), valid_cols(v))
+        if found == (axes.row,):
+            return Scalar(self.make(r, "elem_row", v), vrows=valid_cols(v))
+        if found == (axes.col,) and v.cols == axes.cols:
+            return Scalar(self.make(r, "elem_col", v), vcols=valid_cols(v))
+        raise self.unsupported(r, f"the access [{', '.join(found)}] beside [{', '.join(filter(None, (axes.row, axes.col)))}]")
+
+    def value(self, r: kn.Region) -> Term:
+        """The tile or vector that a region takes its elements from."""
+        if r.name in self.c.tensors:
+            return self.c.region(self.opened(r), self.env)
+        t = self.env[r.name]
+        return t if r.name in self.private else self.part(self.opened(r), t)
+
+    def part(self, r: kn.Region, t: Term) -> Term:
+        """The window of a buffer that an access runs over, its plain indices as one row or column."""
+        places = [(self.c.index(start), extent or 1) for start, extent in zip(r.starts, r.extents, strict=True)]
+        (row, rows), (col, cols) = [(ix.ZERO, 1)] * (2 - len(places)) + places
+        if (row, col, rows, cols, r.step) == (ix.ZERO, ix.ZERO, t.rows, t.cols, 1):
+            return t
+        if cols == 1 and t.cols > 1:
+            raise self.unsupported(r, "one column")
+        return part(self.tiles, t, Part(row, col, rows, cols, r.step), r.name, r.span)
+
+    def opened(self, r: kn.Region) -> kn.Region:
+        """A region with every index that runs over a loop variable opened to the whole range of it."""
+        starts, extents, steps = [], [], [1]
+        for start, extent in zip(r.starts, r.extents, strict=True):
+            inside = [v for v in self.step.extents if v in ix.variables(start)]
+            steps += [multiple(start, v) for v in inside]
+            starts.append(ix.substitute(start, dict.fromkeys(inside, ix.ZERO)))
+            extents.append(self.step.extents[inside[0]] if inside and extent is None else extent)
+        return replace(r, starts=tuple(starts), extents=tuple(extents), step=max(steps))
+
+    def reduce(self, e: kn.Reduce, axes: Axes) -> Scalar:
+        """A reduction over one row: `max(s[i, :])`."""
+        row, rows = (axes.row, axes.rows) if axes.row is not None else (axes.col, axes.cols)
+        cols = self.row_length(e.x)
+        if cols is None or row is None or row == ROW:
+            help = hint("reduce a row: max(s[i, :])", "reduce the whole tile: T.reduce_max(s, m, dim=1)", e.span)
+            raise TileError(f"`{e.op}` of this is not supported in an element loop", e.span, help=help)
+        x = self.scalar(e.x, Axes(row, ROW, rows, cols), F32)
+        given = x.term.dtype
+        x = self.to(x, reducing(e.op, given))
+        term = self.make(e, "s_reduce", e.op, x.term, **self.extents(x, rows, cols))
+        return self.to(Scalar(term, vrows=x.vrows) if axes.row is not None else Scalar(term, vcols=x.vrows), given)
+
+    def row_length(self, e: kn.TileExpr) -> int | None:
+        """The length of the rows that an expression is made of."""
+        lengths = [n for r in regions(e) for name, n in self.coordinates(r) if name == ROW]
+        return lengths[0] if lengths else None

@@ -1,0 +1,223 @@
+"""Buffers and element loops of three dimensions, as those of two: a buffer becomes its planes, a loop over planes is written out.
+
+`for h, i, j in Parallel(4, 32, 64)` means the same as four loops over `i, j`, one behind the other, since its iterations are
+independent. A buffer of two dimensions whose rows go with planes (`m[h, i]`) becomes its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.checks import check
+from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.liveness import assignments, regions
+from tile_eg.frontend.trips import refuse_counted
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+
+MOST = 16
+"""Planes that are written out; each is a load and an instruction of its own."""
+
+Names = frozenset[str]
+
+
+def without_planes(kernel: kn.Kernel) -> kn.Kernel:
+    """The kernel with buffers and element loops of at most two dimensions. Raises TileError where a plane is not known."""
+    planes = _planes(kernel)
+    if not planes.buffers and not planes.variables:
+        return kernel
+    flat = replace(kernel, body=tuple(planes.body(kernel.body, {})))
+    try:
+        check(flat)
+    except TileError as e:
+        e.help = e.help and "planes are not cut at the edge of a tensor: choose a number of planes that divides it"
+        raise
+    return flat
+
+
+def _planes(kernel: kn.Kernel) -> Planes:
+    """The buffers that are taken apart and the loop variables that are written out: each asks for more of the other."""
+    allocs = {a.name: a for a in _walk(kernel.body) if isinstance(a, kn.Alloc)}
+    found = Planes(allocs, _names(a for a in allocs.values() if len(a.shape) > 2), frozenset())
+    variables = {v for s in _walk(kernel.body) if isinstance(s, kn.Parallel) and len(s.vars) > 2 for v in (_leading(s),)}
+    loops = {v for s in _walk(kernel.body) for v in _variables(s)}
+    accesses = [r for a in assignments(kernel.body) for r in (a.target, *regions(a.value))]
+    while True:
+        buffers = found.buffers | {
+            r.name for r in accesses if r.name in allocs and len(r.starts) > 1 and ix.variables(r.starts[0]) & variables
+        }
+        variables |= {v for r in accesses if r.name in buffers for v in ix.variables(r.starts[0]) & loops}
+        new = Planes(allocs, buffers, frozenset(variables))
+        if new == found:
+            return new
+        found = new
+
+
+def _names(allocs: Iterator[kn.Alloc]) -> Names:
+    return frozenset(a.name for a in allocs)
+
+
+def _walk(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Stmt]:
+    """Every statement, those of loops and branches too."""
+    for s in body:
+        yield s
+        match s:
+            case kn.For() | kn.Parallel():
+                yield from _walk(s.body)
+            case kn.If():
+                yield from _walk(s.then + s.otherwise)
+
+
+def _variables(s: kn.Stmt) -> tuple[str, ...]:
+    return s.vars if isinstance(s, kn.Parallel) else (s.var,) if isinstance(s, kn.For) and s.kind == "serial" else ()
+
+
+def _leading(s: kn.Parallel) -> str:
+    """The variable that counts the planes of a loop over three dimensions: the first one in what it writes."""
+    order = [v for e in next(iter(s.body)).target.starts for v in s.vars if v in ix.variables(e)]
+    return order[0] if order else s.vars[0]
+
+
+@dataclass(frozen=True)
+class Planes:
+    """Takes statements apart. `buffers` are those that become planes, `variables` the loop variables that are written out."""
+
+    allocs: Mapping[str, kn.Alloc]
+    buffers: Names
+    variables: Names
+
+    def body(self, body: tuple[kn.Stmt, ...], at: dict[str, Expr]) -> Iterator[kn.Stmt]:
+        """The statements where the variables that are written out have the values `at`."""
+        for s in body:
+            yield from self.statement(s, at)
+
+    def statement(self, s: kn.Stmt, at: dict[str, Expr]) -> Iterator[kn.Stmt]:
+        match s:
+            case kn.Alloc() if s.name in self.buffers:
+                yield from (replace(s, name=self.plane(s.name, p), shape=s.shape[1:]) for p in self.count(s.shape[0], s.span))
+            case kn.Alloc():
+                yield s
+            case kn.Assign():
+                yield from self.assign(replace(s, target=self.located(s.target, at), value=self.value(s.value, at)))
+            case kn.For() if s.var in self.variables:
+                refuse_counted(s, "a loop over planes")
+                for p in self.count(s.extent, s.span):
+                    yield from self.body(s.body, at | {s.var: ix.const(s.start + p)})
+            case kn.For():
+                yield replace(s, body=tuple(self.body(s.body, at)))
+            case kn.Parallel():
+                yield from self.elements(s, at)
+            case kn.If():
+                condition = ix.substitute(s.condition, at)
+                then, otherwise = (tuple(self.body(arm, at)) for arm in (s.then, s.otherwise))
+                yield replace(s, condition=condition, then=then, otherwise=otherwise)
+
+    def elements(self, s: kn.Parallel, at: dict[str, Expr]) -> Iterator[kn.Stmt]:
+        """An element loop, once for each value of its variable that is written out."""
+        variable = next((v for v in s.vars if v in self.variables and v not in at), None)
+        if variable is None:
+            kept = [(v, n) for v, n in zip(s.vars, s.extents, strict=True) if v not in at]
+            body = tuple(b for b in self.body(s.body, at) if isinstance(b, kn.Assign))
+            yield replace(s, vars=tuple(v for v, _ in kept), extents=tuple(n for _, n in kept), body=body)
+            return
+        for p in self.count(s.extents[s.vars.index(variable)], s.span):
+            yield from self.elements(s, at | {variable: ix.const(p)})
+
+    def count(self, planes: int, span: kn.Span | None) -> range:
+        if planes > MOST:
+            raise TileError(
+                f"{planes} planes of a third dimension are more than the {MOST} that are supported", span,
+                help="a tile is rows x columns: let the grid or a loop run over the first dimension",
+            )  # fmt: skip
+        return range(planes)
+
+    def plane(self, name: str, p: int) -> str:
+        """A name for a plane that nothing else has."""
+        wish = f"{name}_{p}"
+        while wish in self.allocs:
+            wish += "_"
+        return wish
+
+    # expressions
+
+    def value(self, e: kn.TileExpr, at: dict[str, Expr]) -> kn.TileExpr:
+        """An expression with the variables that are written out replaced; its windows still have all their dimensions."""
+        if isinstance(e, kn.Region):
+            return self.located(e, at)
+        if isinstance(e, kn.Index):
+            return replace(e, value=ix.substitute(e.value, at))
+        if isinstance(e, kn.Select):
+            e = replace(e, condition=ix.substitute(e.condition, at))
+        return _mapped(e, lambda x: self.value(x, at))
+
+    def located(self, r: kn.Region, at: dict[str, Expr]) -> kn.Region:
+        return replace(r, starts=tuple(ix.substitute(s, at) for s in r.starts))
+
+    def assign(self, s: kn.Assign) -> Iterator[kn.Assign]:
+        """An assignment of tiles, once for each plane that it runs over."""
+        if not self.several(s):
+            yield replace(s, target=self.of_plane(s.target), value=self.fixed(s.value))
+            return
+        for p in self.count(s.target.shape[0], s.span):
+            target, value = (self.at_plane(e, p, len(s.target.shape)) for e in (s.target, s.value))
+            assert isinstance(target, kn.Region)
+            yield replace(s, target=target, value=value)
+
+    def several(self, s: kn.Assign) -> bool:
+        """Whether an assignment runs over planes: its own, or those of a buffer that it reads."""
+        opened = any(r.name in self.buffers and r.extents[0] is not None for r in (s.target, *regions(s.value)))
+        return bool(s.target.shape) and (opened or len(s.target.shape) > 2)
+
+    def fixed(self, e: kn.TileExpr) -> kn.TileExpr:
+        return self.of_plane(e) if isinstance(e, kn.Region) else _mapped(e, self.fixed)
+
+    def at_plane(self, e: kn.TileExpr, p: int, rank: int) -> kn.TileExpr:
+        """An expression of `rank` dimensions at plane p of the first of them."""
+        match e:
+            case kn.Region() if len(e.shape) == rank:
+                d = next(d for d, n in enumerate(e.extents) if n is not None)
+                start = e.starts[d] + (p if e.extents[d] != 1 else 0)
+                one = replace(e, starts=_put(e.starts, d, start), extents=_put(e.extents, d, None))
+                return self.of_plane(one)
+            case kn.MatMul() | kn.Reduce() | kn.Broadcast():
+                raise TileError("products, reductions and broadcasts of planes are not supported yet", e.span, help=LOOP)
+        return self.of_plane(e) if isinstance(e, kn.Region) else _mapped(e, lambda x: self.at_plane(x, p, rank))
+
+    def of_plane(self, r: kn.Region) -> kn.Region:
+        """A region of a buffer that is taken apart, as one of its planes'."""
+        if r.name not in self.buffers:
+            return r
+        plane = r.starts[0].value
+        if plane is None or r.extents[0] is not None:
+            raise TileError(f"{_fault(r)}: not supported", r.span, help=LOOP)
+        return replace(r, name=self.plane(r.name, plane), starts=r.starts[1:], extents=r.extents[1:])
+
+
+LOOP = "take one plane at a time, by a number or by a serial loop; how many tiles are in flight is the compiler's choice"
+
+
+def _fault(r: kn.Region) -> str:
+    if r.extents[0] is not None:
+        return f"several planes of `{r.name}` at once"
+    return f"which plane of `{r.name}` this is goes with {index_text(r.starts[0])}"
+
+
+def _mapped(e: kn.TileExpr, each) -> kn.TileExpr:  # noqa: ANN001
+    """The expression with `each` applied to the expressions that it is made of."""
+    match e:
+        case kn.Unary() | kn.Cast() | kn.Reduce() | kn.Broadcast():
+            return replace(e, x=each(e.x))
+        case kn.Binary() | kn.Select():
+            return replace(e, x=each(e.x), y=each(e.y))
+        case kn.Choose():
+            return replace(e, a=each(e.a), b=each(e.b), x=each(e.x), y=each(e.y))
+        case kn.MatMul():
+            return replace(e, a=each(e.a), b=each(e.b))
+    return e
+
+
+def _put(items: tuple, d: int, value: object) -> tuple:
+    return (*items[:d], value, *items[d + 1 :])

@@ -1,0 +1,107 @@
+"""What the regions, indices and conditions of a kernel are as values, at the trip and in the blocks that are being built."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+from types import MappingProxyType
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.hints import hint
+from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.ranges import decided
+from tile_eg.frontend.ssa.extents import smaller
+from tile_eg.frontend.ssa.tiles import Tiles, Window, valid_cols, valid_rows
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import BLOCK, Expr
+from tile_eg.ir.values import Term
+
+Env = dict[str, Term]
+
+
+def grid_variables(grid: tuple[tuple[str, int], ...]) -> dict[str, Expr]:
+    """Every grid variable in terms of the block index; the first dimension varies fastest."""
+    block, out, before = ix.var(BLOCK), {}, 1
+    for n, (name, extent) in enumerate(grid):
+        index = block // before
+        last = n == len(grid) - 1
+        out[name] = ix.ZERO if extent == 1 else index if last else index % extent
+        before *= extent
+    return out
+
+
+class Regions:
+    """The regions of one kernel. `indices` replaces the kernel's variables in index expressions, `facts` narrows a loop variable
+    to the trips that are being built. `named` is what terms are called: the name of a buffer, and its scope."""
+
+    def __init__(self, kernel: kn.Kernel) -> None:
+        self.kernel = kernel
+        self.tensors = {t.name: t for t in kernel.tensors}
+        self.buffers: dict[str, kn.Alloc] = {}
+        self.blocks = prod(e for _, e in kernel.grid)
+        self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)})
+        self.indices = grid_variables(kernel.grid)
+        self.facts: dict[str, ix.Interval] = {}
+        self.named: dict[Term, tuple[str, str]] = {}
+
+    def index(self, e: Expr) -> Expr:
+        return ix.substitute(e, self.indices)
+
+    def decide(self, condition: Expr, span: kn.Span | None, extents: Mapping[str, int] = MappingProxyType({})) -> bool:
+        """The truth of a condition on the trips that are being built, at all elements of a loop over `extents`."""
+        elements = {v: (0, n - 1) for v, n in extents.items()}
+        truth = decided(self.index(condition), self.tiles.ranges | self.facts | elements)
+        inside = sorted(ix.variables(condition) & extents.keys())
+        if truth is None and inside:
+            raise TileError(
+                f"`{index_text(condition)}` is true for some `{inside[0]}` of this loop and not for others", span,
+                help="a loop over rows or elements does the same for each; choose the value: "
+                + hint("x[i] = select(i > 0, y[i], z[i])", "x[i] = T.if_then_else(i > 0, y[i], z[i])", span),
+            )  # fmt: skip
+        if truth is None:
+            raise TileError(
+                f"`{index_text(condition)}` is neither always true nor true on the first trip alone: not supported yet", span,
+                help="conditions may single out the first trip of a loop, as `if k == 0` does",
+            )  # fmt: skip
+        return truth
+
+    def truth(self, condition: Expr, extents: Mapping[str, int] = MappingProxyType({})) -> bool | None:
+        """The truth of a condition at all elements of a loop over `extents`, and on all trips, else None."""
+        elements = {v: (0, n - 1) for v, n in extents.items()}
+        facts = {} if elements else self.facts
+        return decided(self.index(condition), self.tiles.ranges | facts | elements)
+
+    def located(self, r: kn.Region) -> kn.Region:
+        return replace(r, starts=tuple(self.index(s) for s in r.starts))
+
+    def store(self, s: kn.Assign, value: Term, env: Env) -> Term:
+        """The next version of the target tensor."""
+        tensor = self.tensors[s.target.name]
+        t, w = self.tiles, self.window(s.target)
+        value = t.cast(value, tensor.dtype, s.span)
+        rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
+        cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
+        value = t.narrowed(value, rows, cols, s.span)
+        return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
+
+    def window(self, r: kn.Region) -> Window:
+        return self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
+
+    def whole(self, r: kn.Region) -> None:
+        """TileError unless the region is all of its buffer."""
+        shape = self.buffers[r.name].shape
+        element = all(e is None for e in r.extents) and set(shape) == {1}
+        if not element and (r.extents != shape or any(s != ix.ZERO for s in r.starts)):
+            raise TileError(
+                f"a part of the buffer `{r.name}` stands outside a row or element loop: not supported yet", r.span,
+                help="use whole buffers, or loop over all rows: "
+                + hint("for i in serial(rows) { ... }", "for i in range(rows)", r.span),
+            )  # fmt: skip
+
+    def region(self, r: kn.Region, env: Env) -> Term:
+        if r.name in self.tensors:
+            return self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
+        self.whole(r)
+        return env[r.name]

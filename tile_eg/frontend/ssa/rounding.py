@@ -1,0 +1,25 @@
+"""A constant as an element type holds it."""
+
+from __future__ import annotations
+
+import struct
+from math import copysign, inf, isfinite
+
+from tile_eg.ops.types import BF16, F16, DType
+
+
+def rounded(value: float, dtype: DType | None) -> float:
+    """The nearest value that f16, bf16 or f32 can hold, ties to even; infinity beyond the largest."""
+    if not isfinite(value):
+        return value
+    try:
+        if dtype == F16:
+            return struct.unpack("e", struct.pack("e", value))[0]
+        single = struct.pack("f", value)
+    except OverflowError:
+        return copysign(inf, value)
+    if dtype == BF16:
+        bits = struct.unpack("I", single)[0]
+        bits = (bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000
+        single = struct.pack("I", bits)
+    return struct.unpack("f", single)[0]

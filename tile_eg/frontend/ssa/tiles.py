@@ -1,0 +1,232 @@
+"""Makes value terms with their shapes, dtypes and valid extents, and the casts that mixed element types need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.ranges import Ranges
+from tile_eg.frontend.ssa.extents import inside, known_as, meet
+from tile_eg.frontend.ssa.positions import Place, Position
+from tile_eg.frontend.ssa.rounding import rounded
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Region, Tensor
+from tile_eg.ir.values import Builder, Term
+from tile_eg.ops.types import BF16, F16, F32, I8, I32, DType
+
+BETWEEN = {I32: F32, I8: F16}
+"""What whole numbers become on their way to any other type; of bytes, all are exact. What becomes a byte is f32 before."""
+
+
+def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Rows and columns of a buffer or window; a vector is one row."""
+    return (1, 1) if not shape else (1, shape[0]) if len(shape) == 1 else (shape[0], shape[1])
+
+
+def strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides in elements."""
+    out = [1]
+    for n in reversed(shape[1:]):
+        out.append(out[-1] * n)
+    return tuple(reversed(out))
+
+
+@dataclass
+class Window:
+    """A tile's place in a tensor: first element, elements between rows, and how much of it lies inside."""
+
+    offset: Expr
+    stride: int
+    rows: int
+    cols: int
+    vrows: Expr
+    vcols: Expr
+
+
+@dataclass
+class Tiles:
+    """`ranges` holds the interval of the block index and of each loop variable that is open, `within` what holds in the trips
+    that blocks count; `spans` collects sources.
+
+    `extents` are the varying extents that were met, each in the form in which it came first.
+    """
+
+    builder: Builder = field(default_factory=Builder)
+    ranges: dict[str, ix.Interval] = field(default_factory=dict)
+    within: Expr = ix.ONE
+    spans: dict[Term, Span] = field(default_factory=dict)
+    extents: dict[Expr, None] = field(default_factory=dict)
+
+    def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
+        """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
+        if like is not None:
+            shape = {name: getattr(like, name) for name in ("rows", "cols", "dtype", "vrows", "vcols")} | shape
+        t = self.builder.make(op, *args, **shape)
+        if span is not None:
+            self.spans.setdefault(t, span)
+        return t
+
+    def window(self, tensor: Tensor, region: Region, ranges: Ranges) -> Window:
+        """Where a region of a tensor lies; its tile dimensions are those with an extent."""
+        pitch, starts = strides(tensor.shape), [ix.simplified(s, ranges) for s in region.starts]
+        offset = ix.ZERO
+        for start, step in zip(starts, pitch, strict=True):
+            offset = offset + start * step
+        dims = [d for d, e in enumerate(region.extents) if e is not None]
+        rows, cols = tile_shape(region.shape)
+        steps = [1] * len(dims) if len(dims) < 2 else [region.step, 1]
+        ends = zip(dims, steps, strict=True)
+        valid = [self.extent(inside(starts[d], region.extents[d] or 1, tensor.shape[d], ranges, k, self.within)) for d, k in ends]
+        valid = [ix.ONE] * (2 - len(valid)) + valid
+        return Window(offset, pitch[dims[0]] * region.step if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
+
+    def extent(self, e: Expr) -> Expr:
+        """An extent in the form of the first one that equals it."""
+        if e.value is not None or e in self.extents:
+            return e
+        known = known_as(e, (k for k in self.extents if ix.variables(k) <= self.ranges.keys()), self.ranges)
+        if known.value is None:
+            self.extents.setdefault(known)
+        return known
+
+    def load(self, version: Term, w: Window, dtype: DType, span: Span | None) -> Term:
+        shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "vrows": w.vrows, "vcols": w.vcols}
+        return self.make(span, "load", version, w.offset, w.stride, dtype=dtype, **shape)
+
+    def fill(self, value: float, shape: tuple[int, int], dtype: DType, span: Span | None) -> Term:
+        rows, cols = shape
+        valid: dict[str, Any] = {"vrows": ix.const(rows), "vcols": ix.const(cols)}
+        return self.make(span, "fill", float(value), rows=rows, cols=cols, dtype=dtype, **valid)
+
+    def index(self, place: Place, shape: tuple[int, int], span: Span | None) -> Term:
+        """A tile whose elements are an index, which may go with their place in it."""
+        rows, cols = shape
+        number = self.make(span, "s_index", *place, dtype=F32)
+        return self.make(span, "nest", number, rows=rows, cols=cols, dtype=F32, vrows=ix.const(rows), vcols=ix.const(cols))
+
+    def cast(self, x: Term, dtype: DType, span: Span | None) -> Term:
+        if x.dtype == dtype:
+            return x
+        if x.op == "fill":
+            return self.make(span, "fill", rounded(x.args[0], x.dtype), like=x, dtype=dtype)
+        if x.op == "bcast":
+            return self.make(span, "bcast", x.args[0], self.cast(x.args[1], dtype, span), like=x, dtype=dtype)
+        step = F32 if dtype == I8 and x.dtype != F32 else BETWEEN.get(x.dtype) if x.dtype else None
+        if step not in (None, dtype):
+            return self.cast(self.make(span, "cast", x, like=x, dtype=step), dtype, span)
+        return self.make(span, "cast", x, like=x, dtype=dtype)
+
+    def unary(self, name: str, x: Term, span: Span | None) -> Term:
+        work = self.cast(x, computing(x.dtype), span)
+        return self.cast(self.make(span, "unary", name, work, like=work), x.dtype or F32, span)
+
+    def binary(self, name: str, x: Term, y: Term, span: Span | None) -> Term:
+        """Operands of equal shape; the wider dtype wins, and bf16 is computed in f32."""
+        dtype = promoted(x.dtype, y.dtype)
+        x, y = self.alike(x, y, span)
+        vrows, vcols = self.meets(x, y, span)
+        return self.cast(self.make(span, "binary", name, x, y, like=x, vrows=vrows, vcols=vcols), dtype, span)
+
+    def choose(self, op: str, compared: tuple[Term, Term], pair: tuple[Term, Term], span: Span | None) -> Term:
+        """x of `pair` where the first compared is to the second as `op` says, else y; both pairs in their wider dtype."""
+        a, b = self.alike(*compared, span)
+        (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
+        rows, cols = self.meets(x, y, span)
+        like = self.make(span, "choose", op, a, b, x, y, like=x, vrows=rows, vcols=cols)
+        for other in (a, b):
+            rows, cols = self.meets(like, other, span)
+            like = self.make(span, "choose", op, a, b, x, y, like=x, vrows=rows, vcols=cols)
+        return self.cast(like, dtype, span)
+
+    def choose_at(self, holds: Position, pair: tuple[Term, Term], span: Span | None) -> Term:
+        """x of `pair` where an element's position is as `holds` says, else y."""
+        (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
+        rows, cols = self.meets(x, y, span)
+        return self.cast(self.make(span, "choose_at", *holds, x, y, like=x, vrows=rows, vcols=cols), dtype, span)
+
+    def alike(self, x: Term, y: Term, span: Span | None) -> tuple[Term, Term]:
+        """Both in the dtype that the vector unit works in on them."""
+        dtype = computing(promoted(x.dtype, y.dtype))
+        return self.cast(x, dtype, span), self.cast(y, dtype, span)
+
+    def meets(self, x: Term, y: Term, span: Span | None) -> tuple[Expr, Expr]:
+        return (
+            meet(valid_rows(x), valid_rows(y), x.rows, self.ranges, "rows", span),
+            meet(valid_cols(x), valid_cols(y), x.cols, self.ranges, "columns", span),
+        )
+
+    def broadcast(self, x: Term, axis: int, count: int, span: Span | None) -> Term:
+        """A vector as a tile with `count` columns (axis 1) or rows (axis 0)."""
+        n = ix.const(count)
+        if axis == 1:
+            return self.make(span, "bcast", 1, x, rows=x.cols, cols=count, dtype=x.dtype, vrows=x.vcols, vcols=n)
+        return self.make(span, "bcast", 0, x, rows=count, cols=x.cols, dtype=x.dtype, vrows=n, vcols=x.vcols)
+
+    def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
+        work = self.cast(x, reducing(name, x.dtype), span)
+        n, valid = (x.rows, x.vrows) if axis == 1 else (x.cols, x.vcols)
+        t = self.make(span, "reduce", axis, name, work, rows=1, cols=n, dtype=work.dtype, vrows=ix.ONE, vcols=valid)
+        return self.cast(t, x.dtype or F32, span)
+
+    def matmul(self, a: Term, b: Term, ta: bool, tb: bool, span: Span | None) -> Term:
+        """f32 product, of i8 in i32; both operands are narrowed to the inner extent that they share."""
+        depth = a.rows if ta else a.cols
+        ka, kb = (valid_rows(a) if ta else valid_cols(a)), (valid_cols(b) if tb else valid_rows(b))
+        k = meet(ka, kb, depth, self.ranges, "inner extents of this product", span)
+        a = self.narrowed(a, k if ta else None, None if ta else k, span)
+        b = self.narrowed(b, None if tb else k, k if tb else None, span)
+        m, vm = (a.cols, a.vcols) if ta else (a.rows, a.vrows)
+        n, vn = (b.rows, b.vrows) if tb else (b.cols, b.vcols)
+        dtype = I32 if a.dtype == I8 else F32
+        return self.make(span, "matmul", a, b, ta, tb, rows=m, cols=n, dtype=dtype, vrows=vm, vcols=vn)
+
+    def narrowed(self, x: Term, vrows: Expr | None, vcols: Expr | None, span: Span | None) -> Term:
+        """x with fewer valid rows or columns (None: as they are), made of operands that are valid no further themselves."""
+        rows, cols = vrows or valid_rows(x), vcols or valid_cols(x)
+        if (rows, cols) == (x.vrows, x.vcols):
+            return x
+        again = lambda *args: self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)  # noqa: E731
+        match x.op, x.args:
+            case ("load" | "fill" | "nest", _):
+                return again(*x.args)
+            case ("unary" | "binary" | "cast" | "choose" | "choose_at", _):
+                return again(*(self.narrowed(a, rows, cols, span) if isinstance(a, Term) else a for a in x.args))
+            case "bcast", (axis, v):
+                return again(axis, self.narrowed(v, None, rows if axis == 1 else cols, span))
+            case "reduce", (axis, name, v):
+                kept = (cols, None) if axis == 1 else (None, cols)
+                return again(axis, name, self.narrowed(v, kept[0], kept[1], span))
+            case "matmul", (a, b, ta, tb):
+                a = self.narrowed(a, None if ta else rows, rows if ta else None, span)
+                return again(a, self.narrowed(b, cols if tb else None, None if tb else cols, span), ta, tb)
+        have, want = (" x ".join(map(index_text, pair)) for pair in ((valid_rows(x), valid_cols(x)), (rows, cols)))
+        raise TileError(
+            f"{have} valid elements meet a window of {want}: not supported yet", span,
+            help="a value that a loop has accumulated ends where its tensors end; give them the same sizes",
+        )  # fmt: skip
+
+
+def valid_rows(x: Term) -> Expr:
+    return x.vrows if x.vrows is not None else ix.const(x.rows)
+
+
+def valid_cols(x: Term) -> Expr:
+    return x.vcols if x.vcols is not None else ix.const(x.cols)
+
+
+def computing(dtype: DType | None) -> DType:
+    """The dtype that the vector unit computes in: it has no bf16 arithmetic."""
+    return F32 if dtype in (None, BF16) else dtype
+
+
+def reducing(name: str, dtype: DType | None) -> DType:
+    """The dtype that a reduction is computed in: a sum of f16 would lose a digit with every few terms."""
+    return F32 if name == "sum" else computing(dtype)
+
+
+def promoted(x: DType | None, y: DType | None) -> DType:
+    """The dtype of an operation on x and y: equal ones stay, mixed ones become f32."""
+    return x if x == y and x is not None else F32

@@ -1,0 +1,204 @@
+"""A parse tree and its sizes as a concrete Kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.frontend import scalars as sc
+from tile_eg.frontend.conditions import guarded
+from tile_eg.frontend.text.expressions import Expressions
+from tile_eg.frontend.text.scope import Scope
+from tile_eg.frontend.text.syntax import Node, span_of
+from tile_eg.frontend.trips import depth, trips
+from tile_eg.frontend.windows import OpenWindow, close, known_shape
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+from tile_eg.ops.types import DTYPES, DType, dtype_of
+
+AUGMENTED = {"+=": "add", "-=": "sub", "*=": "mul", "/=": "div"}
+
+
+def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Kernel:
+    """The kernel with these sizes, every one of them given."""
+    name, _, tensors, results, block = tree.children[0].children
+    builder = Builder(Scope(file))
+    for size in size_nodes(tree):
+        builder.scope.define(str(size.children[0]), sizes[str(size.children[0])], builder.span(size))
+    arguments = [builder.tensor(t, False) for t in tensors.children if t is not None]
+    returned = [builder.tensor(t, True) for t in results.children if t is not None]
+    body = tuple(builder.statements(block))
+    return kn.Kernel(str(name), (*arguments, *returned), builder.grid or (), body, source, file)
+
+
+def size_nodes(tree: Node) -> list[Node]:
+    return [s for s in tree.children[0].children[1].children if s is not None]
+
+
+class Builder:
+    """Builds statements in a scope; one object serves one kernel."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.expressions = Expressions(scope)
+        self.grid: tuple[tuple[str, int], ...] | None = None
+
+    def span(self, node: Any) -> kn.Span:
+        return span_of(node, self.scope.file)
+
+    def tensor(self, node: Node, output: bool) -> kn.Tensor:
+        name, dtype, *shape = node.children
+        tensor = kn.Tensor(str(name), self.dtype(dtype), self.shape(shape), output, self.span(node))
+        self.scope.define(tensor.name, tensor, self.span(name))
+        return tensor
+
+    def dtype(self, token: Node) -> DType:
+        found = dtype_of(str(token))
+        if found is None:
+            raise TileError(f"unknown element type `{token}`", self.span(token), help=did_you_mean(str(token), DTYPES))
+        return found
+
+    def shape(self, nodes: list[Node]) -> tuple[int, ...]:
+        return tuple(self.expressions.size(n, "a dimension") for n in nodes)
+
+    def statements(self, block: Node) -> Iterator[kn.Stmt]:
+        for node in block.children:
+            yield from getattr(self, "_" + node.data)(node)
+
+    def _grid(self, node: Node) -> Iterator[kn.Stmt]:
+        if self.grid is not None:
+            raise TileError("a kernel has one grid", self.span(node))
+        names, extents = self.names(node.children[0]), self.extents(node.children[1])
+        if len(names) != len(extents):
+            raise TileError(f"the grid names {len(names)} variables for {len(extents)} extents", self.span(node))
+        self.grid = tuple((str(n), e) for n, e in zip(names, extents, strict=True))
+        for n in names:
+            self.scope.open_variable(str(n), self.span(n))
+        yield from ()
+
+    def names(self, node: Node) -> list[Node]:
+        return [n for n in node.children if n is not None]
+
+    def extents(self, node: Node) -> list[int]:
+        return [self.expressions.size(n, "an extent") for n in node.children if n is not None]
+
+    def _shared(self, node: Node) -> Iterator[kn.Stmt]:
+        for b in node.children:
+            yield from self.buffer(b, str(node.data))
+
+    _fragment = _shared
+
+    def buffer(self, node: Node, scope: str) -> Iterator[kn.Stmt]:
+        name, dtype, *shape, value = node.children
+        span = self.span(node)
+        alloc = kn.Alloc(str(name), scope, self.dtype(dtype), self.shape(shape), span)
+        self.scope.define(alloc.name, alloc, self.span(name))
+        yield alloc
+        if value is not None:
+            whole = kn.Region(alloc.name, (ix.ZERO,) * len(alloc.shape), alloc.shape, self.span(name))
+            yield kn.Assign(whole, close(self.expressions.tile(value), alloc.shape), span)
+
+    def _let(self, node: Node) -> Iterator[kn.Stmt]:
+        name, value = node.children
+        v = self.expressions.value(value)
+        if not sc.is_scalar(v):
+            raise TileError("`let` names a number or an index, not a tile", self.span(value), help="declare a buffer for a tile")
+        self.scope.define(str(name), v, self.span(name))
+        yield from ()
+
+    def _assign(self, node: Node) -> Iterator[kn.Stmt]:
+        target = self.target(node.children[0])
+        op = str(node.children[1]) if len(node.children) == 3 else None
+        value = self.expressions.tile(node.children[-1])
+        if op is not None:
+            value = kn.Binary(AUGMENTED[op], target, value, self.span(node))
+        if isinstance(target, OpenWindow):
+            target = target.closed(known_shape(value) or None)
+        yield kn.Assign(target, close(value, target.shape), self.span(node))
+
+    def _atomic(self, node: Node) -> Iterator[kn.Stmt]:
+        target, op, value = self.target(node.children[0]), str(node.children[1]), self.expressions.tile(node.children[2])
+        if op != "+=":
+            raise TileError(f"only sums are atomic, not `{op}`", self.span(node), help="atomic C[i, j] += x")
+        if isinstance(target, OpenWindow):
+            target = target.closed(known_shape(value) or None)
+        yield kn.Assign(target, close(value, target.shape), self.span(node), atomic=True)
+
+    def target(self, node: Node) -> Any:
+        name, items = node.children
+        if items is not None:
+            return self.expressions.window(name, [i for i in items.children if i is not None], self.span(node))
+        array = self.scope.array(str(name), self.span(name))
+        if self.scope.elements:
+            raise TileError(f"inside an element loop `{name}` needs an index for each dimension", self.span(node))
+        return kn.Region(array.name, (ix.ZERO,) * len(array.shape), array.shape, self.span(node))
+
+    def _loop(self, node: Node) -> Iterator[kn.Stmt]:
+        name, call, block = node.children
+        kind, (start, end), stages, span = self.loop_range(call)
+        extent, count = trips(start, end, 1, {n: (0, e - 1) for n, e in self.grid or ()}, span)
+        first = start.value if start.value is not None else 0
+        var = self.scope.open_variable(str(name), self.span(name), start - first)
+        body = tuple(self.statements(block))
+        self.scope.close_variable(str(name))
+        yield kn.For(var, first, extent, kind, stages, body, self.span(node), count)
+
+    def loop_range(self, call: Node) -> tuple[str, tuple[Expr, Expr], int, kn.Span]:
+        """kind, start and end, stages, and the place of the end of `serial(n)`, `serial(a, b)`, `pipelined(n, stages=2)`."""
+        kind, args = str(call.children[0]), [a for a in call.children[1:] if a is not None]
+        if kind not in ("serial", "pipelined"):
+            where, instead = self.span(call), "pipelined" if "pipeline" in kind.lower() else "serial"
+            help = f"for k in {instead}(...) {{ ... }}; element loops are parallel (i, j) in (BM, BN) {{ ... }}"
+            raise TileError(f"a loop runs over serial(n) or pipelined(n), not `{kind}`", where, help=help)
+        stages = 0
+        if args and args[-1].data == "keyword":
+            stages = self.stages(kind, args.pop())
+        if not 1 <= len(args) <= 2:
+            raise TileError(f"`{kind}` takes an extent, or a start and an end", self.span(call))
+        ends = [self.bound(a) for a in args]
+        return kind, (ends[0] if len(ends) > 1 else ix.ZERO, ends[-1]), stages, self.span(args[-1])
+
+    def bound(self, node: Node) -> Expr:
+        e = self.expressions.index(node)
+        if e.value is not None and e.value < 0:
+            raise TileError(f"the range of a loop is not below 0, as {e.value} is", self.span(node))
+        return e
+
+    def stages(self, kind: str, node: Node) -> int:
+        name, value = node.children
+        if name != "stages" or kind != "pipelined":
+            raise TileError(f"`{kind}` has no argument called `{name}`", self.span(node), help="pipelined(n, stages=2)")
+        return depth(self.expressions.size(value, "stages"), self.span(value))
+
+    def _parallel(self, node: Node) -> Iterator[kn.Stmt]:
+        names, extents = self.names(node.children[0]), self.extents(node.children[1])
+        if len(names) != len(extents):
+            raise TileError(f"this loop names {len(names)} variables for {len(extents)} extents", self.span(node))
+        if self.scope.elements:
+            raise TileError("element loops do not nest", self.span(node), help="write one loop: parallel (i, j) in (m, n)")
+        names_used = tuple(self.scope.open_variable(str(n), self.span(n)) for n in names)
+        self.scope.elements = True
+        body = tuple(self.element_statements(node.children[2]))
+        self.scope.elements = False
+        for n in names:
+            self.scope.close_variable(str(n))
+        yield kn.Parallel(names_used, tuple(extents), body, self.span(node))
+
+    def element_statements(self, block: Node) -> Iterator[kn.Assign]:
+        for stmt in self.statements(block):
+            if not isinstance(stmt, kn.Assign):
+                raise TileError("an element loop holds assignments only, and branches of them", stmt.span)
+            yield stmt
+
+    def _condition(self, node: Node) -> Iterator[kn.Stmt]:
+        condition, then, otherwise = node.children
+        if self.scope.elements:
+            yes, no = (list(self.element_statements(arm)) if arm is not None else [] for arm in (then, otherwise))
+            yield from guarded(self.expressions.choice(condition), yes, no, self.span(node))
+            return
+        test = self.expressions.condition(condition)
+        first = tuple(self.statements(then))
+        second = tuple(self.statements(otherwise)) if otherwise is not None else ()
+        yield kn.If(test, first, second, self.span(node))

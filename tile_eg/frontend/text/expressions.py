@@ -1,0 +1,241 @@
+"""Expressions of `.tile` text: scalars are computed, the rest becomes tile expressions of the kernel tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.frontend import scalars as sc
+from tile_eg.frontend.conditions import NAMES, Compared, Condition, both, chosen, either, of_elements, opposite
+from tile_eg.frontend.index_text import index_text
+from tile_eg.frontend.scalars import Scalar, is_scalar
+from tile_eg.frontend.text.scope import Scope
+from tile_eg.frontend.text.syntax import Node, span_of
+from tile_eg.frontend.windows import OpenWindow
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+from tile_eg.ops import elementwise
+from tile_eg.ops.types import dtype_of
+
+UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
+REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}
+BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
+FUNCTIONS = sorted({*UNARY, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "f16", "bf16", "f32", "i8"})
+
+
+@dataclass
+class Expressions:
+    """Evaluates expression trees in a scope: to an int, a float or an index Expr where it can, else to a tile expression."""
+
+    scope: Scope
+    numbers: bool = False
+    """Whether what is read now may be a number of elements, where an index divides and multiplies as numbers do."""
+    found: dict[tuple[int, bool], Any] | None = None
+    """What was read of an expression so far: operands are looked at twice, and without this theirs four times, and so on."""
+
+    def span(self, node: Any) -> kn.Span:
+        return span_of(node, self.scope.file)
+
+    def value(self, node: Node) -> Any:
+        """A Scalar or a TileExpr, in which windows may still be open."""
+        if node.data == "new_axis":
+            raise TileError("None stands for a new axis of a vector, v[:, None], and nowhere else", self.span(node))
+        if self.found is not None:
+            return self._once(node, self.found)
+        self.found = {}
+        try:
+            return self._once(node, self.found)
+        finally:
+            self.found = None
+
+    def _once(self, node: Node, found: dict[tuple[int, bool], Any]) -> Any:
+        key = id(node), self.numbers
+        if key not in found:
+            found[key] = getattr(self, "_" + node.data)(node)
+        return found[key]
+
+    def index(self, node: Node) -> Expr:
+        """An expression that stands where an index does."""
+        outside, self.numbers = self.numbers, False
+        found = sc.as_index(self.value(node), self.span(node))
+        self.numbers = outside
+        return found
+
+    def size(self, node: Node, what: str) -> int:
+        return sc.as_size(self.value(node), what, self.span(node))
+
+    def tile(self, node: Node) -> kn.TileExpr:
+        """An expression that stands where a tile does: a number becomes a Number; windows may still be open."""
+        outside, self.numbers = self.numbers, True
+        v = self.value(node)
+        self.numbers = outside
+        if of_elements(v):
+            raise TileError("a condition is no value", self.span(node), help="choose by it: select(x < y, 1, 0)")
+        if isinstance(v, Expr):
+            return kn.Index(v, self.span(node))
+        return kn.Number(float(v), self.span(node)) if isinstance(v, int | float) else v
+
+    def condition(self, node: Node) -> Expr:
+        """A condition over grid and loop variables, as an index expression that is 0 or 1."""
+        found = self.value(node)
+        if of_elements(found):
+            help = "choose element by element: x = select(a > b, x, y)"
+            raise TileError("a branch cannot depend on the elements of a tile", self.span(node), help=help)
+        return sc.as_index(found, self.span(node))
+
+    def choice(self, node: Node) -> Condition:
+        """A condition over indices or over elements."""
+        found = self.value(node)
+        return found if of_elements(found) else sc.as_index(found, self.span(node))
+
+    def _number(self, node: Node) -> Scalar:
+        text = str(node.children[0])
+        return int(text) if text.isdigit() else float(text)
+
+    def _name(self, node: Node) -> Any:
+        name, span = str(node.children[0]), self.span(node)
+        if name in self.scope.scalars:
+            return self.scope.scalars[name]
+        if name in sc.CONSTANTS:
+            return sc.CONSTANTS[name]
+        array = self.scope.array(name, span)
+        if self.scope.elements:
+            raise TileError(f"inside an element loop `{name}` needs an index for each dimension", span)
+        return _whole(array, span)
+
+    def _negate(self, node: Node) -> Any:
+        x = self.value(node.children[-1])
+        if is_scalar(x):
+            return sc.arithmetic("-", 0, x, self.span(node)) if x != 0 or isinstance(x, int) else -x
+        return kn.Unary("neg", x, self.span(node))
+
+    def _binary(self, node: Node) -> Any:
+        left, op, right = node.children
+        if op == "@":
+            return self._product(left, right, self.span(node))
+        x, y = self.value(left), self.value(right)
+        if is_scalar(x) and is_scalar(y) and not (self.numbers and sc.leaves_integers(str(op), x, y)):
+            return sc.arithmetic(str(op), x, y, self.span(node))
+        if op not in BINARY:
+            raise TileError(f"`{op}` works on sizes and indices, not on tiles", self.span(node))
+        return kn.Binary(BINARY[op], self.tile(left), self.tile(right), self.span(node))
+
+    def _product(self, left: Node, right: Node, span: kn.Span) -> kn.MatMul:
+        (a, ta), (b, tb) = self._operand(left), self._operand(right)
+        return kn.MatMul(a, b, ta, tb, span)
+
+    def _operand(self, node: Node) -> tuple[kn.TileExpr, bool]:
+        if node.data == "attribute" and node.children[1] == "T":
+            return self.tile(node.children[0]), True
+        return self.tile(node), False
+
+    def _attribute(self, node: Node) -> kn.TileExpr:
+        if node.children[1] == "T":
+            raise TileError("`.T` stands only beside `@`, as in a.T @ b", self.span(node))
+        raise TileError(f"there is no `.{node.children[1]}`", self.span(node.children[1]), help="a transposed operand is a.T")
+
+    def _compare(self, node: Node) -> Condition:
+        left, op, right = node.children
+        if all(sc.is_scalar(self.value(side)) for side in (left, right)):
+            return sc.COMPARE[str(op)](self.index(left), self.index(right))
+        return Compared(NAMES[str(op)], self.tile(left), self.tile(right), self.span(node))
+
+    def _both(self, node: Node) -> Condition:
+        left, right = node.children
+        return both(self.choice(left), self.choice(right), self.span(node))
+
+    def _either(self, node: Node) -> Condition:
+        left, right = node.children
+        return either(self.choice(left), self.choice(right), self.span(node))
+
+    def _opposite(self, node: Node) -> Condition:
+        return opposite(self.choice(node.children[0]), self.span(node))
+
+    def _call(self, node: Node) -> Any:
+        name, args, span = str(node.children[0]), [a for a in node.children[1:] if a is not None], self.span(node)
+        for a in args:
+            if a.data == "keyword":
+                raise TileError(f"`{name}` has no argument called `{a.children[0]}`", self.span(a))
+        if name == "select":
+            return self._select(args, span)
+        if (dtype := dtype_of(name)) is not None:
+            return kn.Cast(dtype, self.tile(_one(name, args, span)), span)
+        values = [self.value(a) for a in args]
+        if name in sc.FUNCTIONS and values and all(map(is_scalar, values)):
+            return sc.call(name, values, span)
+        return self._tile_call(name, args, span)
+
+    def _tile_call(self, name: str, args: list[Node], span: kn.Span) -> kn.TileExpr:
+        if name in UNARY:
+            return kn.Unary(UNARY[name], self.tile(_one(name, args, span)), span)
+        if name in REDUCTIONS:
+            op, axis = REDUCTIONS[name]
+            return kn.Reduce(op, self.tile(_one(name, args, span)), axis, span)
+        if name in ("max", "min") and len(args) == 2:
+            return kn.Binary(name, self.tile(args[0]), self.tile(args[1]), span)
+        if name in ("max", "min", "sum"):
+            return kn.Reduce(name, self.tile(_one(name, args, span)), 1, span)
+        if name in sc.FUNCTIONS:
+            raise TileError(f"`{name}` works on sizes and indices, not on tiles", span)
+        raise TileError(f"unknown function `{name}`", span, help=did_you_mean(name, FUNCTIONS))
+
+    def _select(self, args: list[Node], span: kn.Span) -> kn.TileExpr:
+        if len(args) != 3:
+            raise TileError("`select` takes a condition and two tiles: select(k == 0, x, y)", span)
+        return chosen(self.choice(args[0]), self.tile(args[1]), self.tile(args[2]), span)
+
+    def _index(self, node: Node) -> Any:
+        base, items = node.children[0], [i for i in node.children[1].children if i is not None]
+        new = [n for n, i in enumerate(items) if i.data == "new_axis"]
+        if new:
+            return self._broadcast(base, items, new, self.span(node))
+        if base.data != "name":
+            raise TileError("only buffers and tensors have indices", self.span(node), help="name the value first")
+        return self.window(base.children[0], items, self.span(node))
+
+    def _broadcast(self, base: Node, items: list[Node], new: list[int], span: kn.Span) -> kn.Broadcast:
+        rest = [i for i in items if i.data != "new_axis"]
+        if len(new) != 1 or len(rest) != 1:
+            raise TileError("a vector becomes a tile as v[:, None] (one value a row) or v[None, :] (one value a column)", span)
+        plain = rest[0].data == "slice" and not any(rest[0].children)
+        x = self.tile(base) if plain else self.window(base.children[0], rest, span)
+        return kn.Broadcast(x, new[0], span)
+
+    def window(self, name: Node, items: list[Node], span: kn.Span) -> Any:
+        """A tensor or buffer with indices. A tensor with plain indices only gives a start: an open window."""
+        array = self.scope.array(str(name), self.span(name))
+        if len(items) != len(array.shape):
+            n = len(array.shape)
+            raise TileError(f"`{array.name}` has {n} dimension{'s' * (n > 1)}, not {len(items)}", span)
+        pairs = [self._item(i, size) for i, size in zip(items, array.shape, strict=True)]
+        starts, extents = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
+        if isinstance(array, kn.Tensor) and not self.scope.elements and not any(extents):
+            return OpenWindow(array, starts, span)
+        return kn.Region(array.name, starts, extents, span)
+
+    def _item(self, item: Node, size: int) -> tuple[Expr, int | None]:
+        if item.data != "slice":
+            return self.index(item), None
+        if self.scope.elements:
+            raise TileError("an element loop takes one element at a time, not a slice", self.span(item))
+        low = self.index(item.children[0]) if item.children[0] is not None else ix.ZERO
+        high = self.index(item.children[1]) if item.children[1] is not None else ix.const(size)
+        extent = high - low
+        if extent.value is None:
+            length = index_text(extent)
+            raise TileError(f"the length of this slice varies: {length}", self.span(item), help="write it as i:i + 64")
+        if extent.value < 1:
+            raise TileError(f"this slice is empty: its length is {extent.value}", self.span(item))
+        return low, extent.value
+
+
+def _whole(array: kn.Tensor | kn.Alloc, span: kn.Span) -> kn.Region:
+    return kn.Region(array.name, (ix.ZERO,) * len(array.shape), array.shape, span)
+
+
+def _one(name: str, args: list[Node], span: kn.Span) -> Node:
+    if len(args) != 1:
+        raise TileError(f"`{name}` takes one argument, not {len(args)}", span)
+    return args[0]

@@ -1,0 +1,22 @@
+"""A kernel as `.tile` text that stands for its meaning wherever the kernel itself is not at hand."""
+
+from __future__ import annotations
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
+from tile_eg.frontend.text.printer import print_kernel
+from tile_eg.ir.kernel import Kernel
+
+
+def meaning_text(kernel: Kernel) -> str:
+    """The text, all sizes as numbers; empty where it would not read back as the same kernel (names that are words of `.tile`)."""
+    text = print_kernel(kernel)
+    try:
+        return text if _same(load_text(text, "").instantiate(), kernel) else ""
+    except TileError:
+        return ""
+
+
+def _same(a: Kernel, b: Kernel) -> bool:
+    """Whether they mean the same; where outputs stand among the arguments is no part of that."""
+    return (a.grid, a.body, frozenset(a.tensors)) == (b.grid, b.body, frozenset(b.tensors))

@@ -1,0 +1,233 @@
+"""What is wrong with a text that does not parse, in words.
+
+Every message stands beside texts with that fault. An error gets the message of the text that fails in the same parser state, on
+the same token if there is one. (Lark's `match_examples` wants the same depth of nesting too, so that it is not used.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from lark import Lark
+from lark.exceptions import UnexpectedCharacters, UnexpectedInput, UnexpectedToken
+
+from tile_eg.errors import Span, TileError
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A message, a help line, and texts that have this fault; `@` in them stands for the beginning of a kernel's body."""
+
+    message: str
+    help: str
+    texts: tuple[str, ...]
+
+
+HEAD = "kernel k(A: f32[4]) -> C: f32[4] { "
+NAME_A_TYPE = "name, type and shape belong together: A: f32[M, N]"
+
+UNFINISHED = tuple(
+    f"@ a = {value}{then} = d"
+    for value in ("b + ", "exp(b) + ", "b - ", "b * ", "b / ", "b @ ", "b and ", "b < ", "-", "max(b, ")
+    for then in ("c", "c[0]", "c[0, i]")
+)
+"""A value that lacks its end, and the next statement."""
+FAULTS = (
+    Fault(
+        "a text begins with `kernel`", "kernel name[sizes](inputs) -> results { ... }",
+        ("gemm", "{", "shared a: f32[4]", ""),
+    ),
+    Fault("the kernel needs a name", "kernel gemm[M, N](...)", ("kernel (", "kernel [", "kernel {")),
+    Fault(
+        "this size is not complete", "kernel name[M, N=512](...)",
+        ("kernel k[4", "kernel k[M N", "kernel k[M, ,", "kernel k[M=]"),
+    ),
+    Fault(
+        "the inputs are missing", "kernel name(A: f32[M, N]) -> C: f32[M, N]",
+        ("kernel k {", "kernel k ->", "kernel k[M] {"),
+    ),
+    Fault(
+        "this tensor needs a type and a shape", NAME_A_TYPE,
+        ("kernel k(A)", "kernel k(A,", "kernel k(A: f32)", "kernel k(A: f32,", "kernel k(f32[", "kernel k(A: [",
+         "kernel k(A f32"),
+    ),
+    Fault(
+        "the results are missing", "kernel name(...) -> C: f32[M, N] { ... }",
+        ("kernel k(A: f32[4]) {", "kernel k(A: f32[4]):"),
+    ),
+    Fault(
+        "this result needs a type and a shape", NAME_A_TYPE,
+        ("kernel k() -> {", "kernel k() -> C {", "kernel k() -> C: f32 {", "kernel k() -> (C)"),
+    ),
+    Fault(
+        "the kernel's body stands in braces", "-> C: f32[M, N] { ... }",
+        ("kernel k() -> C: f32[4] a", "kernel k() -> C: f32[4]:"),
+    ),
+    Fault("a closing brace } is missing", "", ("@", "@ a = b", "@ for k in serial(4) { a = b }", "@ if k == 0 { a = b")),
+    Fault("something stands behind the kernel's last brace", "one text holds one kernel", ("@ } }", "@ } a", "@ } kernel")),
+    Fault(
+        "this buffer needs a type and a shape", "shared a: f16[BM, BK], b: f16[BK, BN]",
+        ("@ shared a }", "@ shared a,", "@ shared a = 0", "@ shared a: f32 }", "@ shared a: f32,", "@ fragment a b",
+         "@ shared a: [", "@ shared a: f32 = 0", "@ shared f32[4]", "@ shared a: f32 b"),
+    ),
+    Fault(
+        "buffers of one line are separated by commas", "shared a: f16[BM, BK], b: f16[BK, BN]",
+        ("@ shared a: f32[4] b: f32[4]",),
+    ),
+    Fault("`shared` and `fragment` need a buffer", "shared a: f16[BM, BK]", ("@ shared }", "@ fragment = 4", "@ shared [4]")),
+    Fault(
+        "the grid names its variables and their extents", "grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))",
+        ("@ grid }", "@ grid bx by", "@ grid bx }", "@ grid (4, 4)", "@ grid 4", "@ grid (bx, by) }", "@ grid (bx by)",
+         "@ grid (bx) in"),
+    ),
+    Fault(
+        "`let` gives a value a name", "let scale = 1 / sqrt(D)",
+        ("@ let = 4", "@ let x }", "@ let x: 4", "@ let 4", "@ let x += 1"),
+    ),
+    Fault("an assignment is written with one =", "a = b", ("@ a == b", "@ a[0] == b", "@ a < b")),
+    Fault(
+        "this is not a statement", "a statement assigns something: c = a + b",
+        ("@ a }", "@ a b", "@ a[0] }", "@ a + b", "@ a @ b", "@ a : b", "@ a[0] b", "@ 4 }", "@ (a", "@ -a", "@ a.T",
+         "@ a -> b"),
+    ),
+    Fault("only buffers and tensors are assigned to", "c[i, j] = ... or c = ...", ("@ f(a) = b", "@ exp(a)", "@ a(b")),
+    Fault(
+        "this loop has no range", "for k in serial(n) { ... } or for k in pipelined(n, stages=2) { ... }",
+        ("@ for k = serial(4)", "@ for k serial(4)", "@ for k in 4", "@ for k in n {", "@ for k in (", "@ for k {",
+         "@ for k in {"),
+    ),
+    Fault("this loop has no variable", "for k in serial(n) { ... }", ("@ for in", "@ for 4", "@ for (", "@ for {")),
+    Fault(
+        "the body of a loop stands in braces", "for k in serial(n) { ... }",
+        ("@ for k in serial(4) a", "@ for k in serial(4):"),
+    ),
+    Fault(
+        "this element loop is not complete", "parallel (i, j) in (BM, BN) { ... }",
+        ("@ parallel {", "@ parallel i {", "@ parallel i = 4", "@ parallel (i, j) {", "@ parallel (i j)",
+         "@ parallel (4", "@ parallel i j"),
+    ),
+    Fault(
+        "the body of an element loop stands in braces", "parallel (i, j) in (BM, BN) { ... }",
+        ("@ parallel i in n: a", "@ parallel i in n a"),
+    ),
+    Fault(
+        "an atomic addition names a window of a tensor and what is added", "atomic C[i, j] += x",
+        ("@ atomic = a", "@ atomic += a", "@ atomic a = b", "@ atomic a[0] = b", "@ atomic }", "@ atomic a }"),
+    ),
+    Fault("the condition is missing", "if k == 0 { ... }", ("@ if {", "@ if = 0", "@ if }")),
+    Fault("a comparison is written with ==", "if k == 0 { ... }", ("@ if k = 0", "@ if k += 1")),
+    Fault(
+        "what a condition decides stands in braces", "if k == 0 { ... } else { ... }",
+        ("@ if k == 0: a", "@ if k == 0 a", "@ if k a"),
+    ),
+    Fault("`else` belongs behind the braces of an `if`", "if k == 0 { ... } else { ... }", ("@ else {", "@ a = b else")),
+    Fault(
+        "`else` needs braces", "else { if ... }",
+        ("@ if k == 0 { } else if k == 1 {", "@ if k { } else a", "@ if k { } else: a"),
+    ),
+    Fault(
+        "a value is missing here", "",
+        ("@ a = }", "@ a = b + }", "@ a += ,", "@ a = )", "@ a = b * }", "@ a = -}", "@ a = for", "@ a = ]",
+         "@ a = b @ }", "@ a = (}", "@ a = (b + )", "@ a = =", "@ a = exp(b + )", "@ a = exp(, b)", "@ a = :"),
+    ),
+    Fault("`**` is not an operator", "write x * x", ("@ a = b ** 2", "@ a = b[0] ** 2", "@ a = 2 ** b")),
+    Fault(
+        "an index is missing here", "A[i, j], A[i:i + 64, :] or v[:, None]",
+        ("@ a[] = b", "@ a = b[]", "@ a = b[, 0]", "@ a = b[0,,", "@ a = b[i +]"),
+    ),
+    Fault(
+        "a closing bracket ] or a comma is missing", "",
+        ("@ a[0 = b", "@ a = b[0 }", "@ a = b[0 c", "@ a = b[0:4 }", "@ a = b[0)", "@ a[0) = b", "@ a = b[0:4 c",
+         "@ a = b[:, None }", "@ a[0 1]"),
+    ),
+    Fault(
+        "a closing parenthesis ) or a comma is missing", "",
+        ("@ a = exp(b }", "@ a = exp(b c", "@ a = (b }", "@ a = (b c", "@ a = exp(b]", "@ a = (b]", "@ grid (a, b }",
+         "@ grid a = (4, 4 }", "@ for k in serial(4 {", "@ a = (b, c)"),
+    ),
+    Fault(
+        "`=` inside a call names an argument", "pipelined(n, stages=2)",
+        ("@ a = exp(b[0] = c)", "@ a = exp(4 = c)", "@ a = f(b = )"),
+    ),
+    Fault(
+        "the value before this statement is not complete", "does the line above end with an operator?",
+        UNFINISHED,
+    ),
+    Fault("`==` does not chain", "a < b and b < c", ("@ if a == b == c", "@ if a < b < c")),
+    Fault(
+        "functions are called by their name alone", "exp(x), not np.exp(x); a transposed operand is a.T",
+        ("@ a = b.c(",),
+    ),
+    Fault(
+        "`.` has no name behind it", "a transposed operand is a.T",
+        ("@ a = b.}", "@ a = b.4", "@ a = b. c.4", "@ a = b.("),
+    ),
+)  # fmt: skip
+
+CHARACTERS = {
+    ";": ("statements need no `;`", ""),
+    "&": ("`&` is not an operator", "conditions are joined by `and`"),
+    "|": ("`|` is not an operator", "conditions are joined by `and`"),
+    "!": ("`!` is not an operator", "write !=, or compare with 0"),
+    '"': ("there are no strings here", ""),
+    "'": ("there are no strings here", "a transposed operand is a.T"),
+    "^": ("`^` is not an operator", "write x * x"),
+    "?": ("`?` is not an operator", "select(k == 0, x, y)"),
+}
+
+
+def explain(error: UnexpectedInput, text: str, file: str, parser: Lark) -> TileError:
+    """A syntax error as a TileError at its place."""
+    if isinstance(error, UnexpectedCharacters):
+        found = text[error.pos_in_stream or 0]
+        message, help = CHARACTERS.get(found, (f"the character `{found}` has no meaning here", ""))
+        return TileError(message, Span(file, error.line, error.column, error.line, error.column + 1), help=help)
+    assert isinstance(error, UnexpectedToken)
+    known, span = known_faults(parser), _place(error, text, file)
+    fault = next((known[k] for k in _keys(error) if k in known), None)
+    if fault is None:
+        return TileError(f"`{error.token}` is not expected here", span)
+    return TileError(fault.message, span, help=fault.help)
+
+
+def _keys(error: UnexpectedToken) -> tuple[Any, ...]:
+    """What tells one syntax error from another: the parser's last states and the token, from exact to vague."""
+    stack = error.state.state_stack
+    return *((*stack[-n:], error.token.type) for n in (5, 3, 2, 1)), stack[-1]
+
+
+@cache
+def known_faults(parser: Lark) -> dict[Any, Fault]:
+    """Every fault by the keys of its texts."""
+    out: dict[Any, Fault] = {}
+    for fault in FAULTS:
+        for text in fault.texts:
+            for key in _keys(_failure(parser, whole_text(text))):
+                out.setdefault(key, fault)
+    return out
+
+
+def whole_text(text: str) -> str:
+    """A fault's text with the beginning of a kernel in place of `@`."""
+    return text.replace("@", HEAD, 1) if text.startswith("@") else text
+
+
+def _failure(parser: Lark, text: str) -> UnexpectedToken:
+    try:
+        parser.parse(text)
+    except UnexpectedToken as error:
+        return error
+    raise AssertionError(f"this text has no fault: {text}")
+
+
+def _place(error: UnexpectedToken, text: str, file: str) -> Span:
+    """The token that does not fit; the end of the text where there is none."""
+    token = error.token
+    if token.type == "$END":
+        lines = text.splitlines() or [""]
+        last = max((n for n, line in enumerate(lines) if line.strip()), default=0)
+        end = len(lines[last].rstrip())
+        return Span(file, last + 1, max(1, end), last + 1, end + 1)
+    return Span(file, token.line, token.column, token.end_line, token.end_column)

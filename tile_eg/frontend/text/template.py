@@ -1,0 +1,115 @@
+"""`.tile` text as a Template: a kernel whose sizes are still open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from operator import index
+from typing import SupportsIndex
+
+from tile_eg.errors import TileError, did_you_mean, in_source
+from tile_eg.frontend.text.build import Builder, build, size_nodes
+from tile_eg.frontend.text.scope import Scope
+from tile_eg.frontend.text.syntax import Node, parse, span_of
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.open_kernel import AUTO, open_kernel
+
+
+@dataclass(frozen=True)
+class Template:
+    """A kernel text. `sizes` gives every size's default, None where it has none, and where it is in `searched`: `auto`."""
+
+    name: str
+    sizes: Mapping[str, int | None]
+    searched: frozenset[str]
+    source: str
+    file: str
+    tree: Node = field(repr=False, compare=False)
+
+    def instantiate(self, sizes: Mapping[str, int | str] | None = None) -> Kernel:
+        """The kernel with these sizes ("auto": the search finds it), and the defaults for the rest. Raises TileError."""
+        given = sizes or {}
+        fixed = {name: value for name, value in given.items() if not _is_auto(value)}
+        left = [name for name in (*self.sizes, *given) if _is_auto(given.get(name, AUTO if name in self.searched else None))]
+        with in_source(self.source):
+            self._check_names(given)
+            if left:
+                return open_kernel(list(dict.fromkeys(left)), lambda found: self.instantiate({**fixed, **found}))
+            return build(self.tree, self._complete(fixed), self.source, self.file)  # type: ignore[arg-type]
+
+    def tensor_dims(self) -> dict[str, tuple[str | None, ...]]:
+        """For every argument tensor the size that each dimension is called by, None where it is an expression."""
+        out = {}
+        for t in self.tree.children[0].children[2].children:
+            if t is not None:
+                out[str(t.children[0])] = tuple(_size_name(d, self.sizes) for d in t.children[2:])
+        return out
+
+    def sizes_of(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]:
+        """The sizes that arrays of these shapes imply. TileError where a rank is wrong or two arrays disagree."""
+        out: dict[str, tuple[int, str]] = {}
+        for name, dims in self.tensor_dims().items():
+            if name not in shapes:
+                continue
+            if len(shapes[name]) != len(dims):
+                raise TileError(f"`{name}` has {len(dims)} dimensions, the array has {len(shapes[name])}: {shapes[name]}")
+            for dim, n in zip(dims, shapes[name], strict=True):
+                if dim is not None and out.setdefault(dim, (n, name))[0] != n:
+                    raise TileError(f"{dim} is {out[dim][0]} in `{out[dim][1]}` and {n} in `{name}`")
+        return {dim: n for dim, (n, _) in out.items()}
+
+    def _check_names(self, given: Iterable[str]) -> None:
+        for name in given:
+            if name not in self.sizes:
+                raise TileError(f"`{self.name}` has no size called `{name}`", help=did_you_mean(name, self.sizes))
+
+    def _complete(self, given: Mapping[str, SupportsIndex]) -> dict[str, int]:
+        for name, value in given.items():
+            if not isinstance(value, SupportsIndex):
+                raise TileError(f"the size {name} is a whole number, not {value!r}")
+            if index(value) < 1:
+                raise TileError(f"the size {name} has to be at least 1, not {value}")
+        full = _defaults(self.tree, {name: index(value) for name, value in given.items()}, self.file)
+        for node in size_nodes(self.tree):
+            name = str(node.children[0])
+            if full[name] is None:
+                raise TileError(f"the size `{name}` has no value", span_of(node, self.file), help=f"give it: --set {name}=512")
+        return {n: v for n, v in full.items() if v is not None}
+
+
+def load_text(text: str, file: str = "<text>") -> Template:
+    """Parses a kernel. Raises TileError, with its place, where the text is not one."""
+    with in_source(text):
+        tree = parse(text, file)
+        searched = frozenset(str(s.children[0]) for s in size_nodes(tree) if _left_open(s.children[1]))
+        return Template(str(tree.children[0].children[0]), _defaults(tree, {}, file), searched, text, file, tree)
+
+
+def _defaults(tree: Node, given: Mapping[str, int], file: str) -> dict[str, int | None]:
+    """Every size: given, or its default in terms of the sizes before it; None where there is neither."""
+    scope = Scope(file)
+    out: dict[str, int | None] = {}
+    for node in size_nodes(tree):
+        name, default = node.children
+        out[str(name)] = value = given.get(str(name), _default(default, scope, out))
+        scope.define(str(name), value or 1, span_of(name, file))
+    return out
+
+
+def _default(node: Node | None, scope: Scope, before: Mapping[str, int | None]) -> int | None:
+    if node is None or _left_open(node) or any(before.get(str(n.children[0]), 0) is None for n in node.find_data("name")):
+        return None
+    return Builder(scope).expressions.size(node, "a size")
+
+
+def _left_open(default: Node | None) -> bool:
+    return default is not None and default.data == "name" and str(default.children[0]) == AUTO
+
+
+def _is_auto(value: object) -> bool:
+    return isinstance(value, str) and value == AUTO
+
+
+def _size_name(node: Node, sizes: Mapping[str, int | None]) -> str | None:
+    name = str(node.children[0]) if node.data == "name" else None
+    return name if name in sizes else None

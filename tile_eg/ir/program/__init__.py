@@ -1,0 +1,36 @@
+"""A planned kernel and what it is made of: buffers, instructions, flags, loops. Its text, its parser, and what checks a text."""
+
+from tile_eg.ir.program.instructions import (
+    BINARY,
+    COMPARE,
+    OVERWRITES,
+    REDUCE,
+    SCALAR,
+    UNARY,
+    VECTOR,
+    Buffer,
+    CrossSet,
+    CrossWait,
+    Gm,
+    Instr,
+    Let,
+    Loop,
+    Node,
+    Operand,
+    PipeBarrier,
+    SetFlag,
+    SyncAll,
+    Tasks,
+    Tile,
+    WaitFlag,
+    When,
+    walk,
+)
+from tile_eg.ir.program.program import Program
+from tile_eg.ops.physical import AIC, AIV, PIPES
+
+__all__ = [
+    "AIC", "AIV", "BINARY", "COMPARE", "OVERWRITES", "PIPES", "REDUCE", "SCALAR", "UNARY", "VECTOR", "Buffer", "CrossSet",
+    "CrossWait", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Program", "SetFlag", "SyncAll", "Tasks", "Tile",
+    "WaitFlag", "When", "walk",
+]  # fmt: skip

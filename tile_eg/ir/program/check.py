@@ -1,0 +1,167 @@
+"""Whether a Program that a person wrote makes sense: names, operands, levels, pipes.
+
+What the machine makes of it (races, capacity) is judged elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tile_eg.errors import Span, TileError
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import BLOCK, SUB, Expr
+from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS
+from tile_eg.ir.program import (
+    AIC,
+    AIV,
+    BINARY,
+    COMPARE,
+    Buffer,
+    CrossSet,
+    CrossWait,
+    Gm,
+    Instr,
+    Let,
+    Loop,
+    Node,
+    Operand,
+    PipeBarrier,
+    Program,
+    SetFlag,
+    SyncAll,
+    Tasks,
+    WaitFlag,
+    When,
+)
+from tile_eg.ops.types import Level
+
+KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
+CORE_PIPES = {AIC: ("MTE1", "MTE2", "M", "FIX"), AIV: ("MTE2", "V", "MTE3")}
+_UB, _OUT = (Level.UB,), (Level.GM, Level.WS)
+PLACES: dict[str, tuple[tuple[Level, ...], ...]] = {
+    "gm_to_l1": ((Level.L1,), _OUT), "l1_to_l0a": ((Level.L0A,), (Level.L1,)), "l1_to_l0b": ((Level.L0B,), (Level.L1,)),
+    "mmad": ((Level.L0C,), (Level.L0A,), (Level.L0B,)), "fixpipe": ((*_OUT, Level.L1, Level.UB), (Level.L0C,)),
+    "ub_to_l1": ((Level.L1,), _UB), "l1_to_ub": (_UB, (Level.L1,)),
+    "gm_to_ub": (_UB, _OUT), "ub_to_gm": (_OUT, _UB), "vdup": (_UB,), "vramp": (_UB,),
+    **{f"vchoose_{c}": (_UB,) * 5 for c in COMPARE}, **{f"vchooses_{c}": (_UB,) * 4 for c in COMPARE},
+    **{f"vmask_{c}": (_UB,) * 3 for c in COMPARE},
+}  # fmt: skip
+TWO_SOURCES = ("vmuladd", *(f"v{b}{kind}" for b in BINARY for kind in ("", "_rows", "_cols")))
+
+
+def check_program(p: Program) -> None:
+    """TileError for the first thing that does not make sense; its span is the instruction's line, where it has one."""
+    if p.kernel_type not in KERNEL_TYPES:
+        raise TileError(f"unknown kernel type {p.kernel_type!r}", help=f"one of {', '.join(KERNEL_TYPES)}")
+    for b in p.buffers:
+        _buffer(b)
+    _lets(p.lets, (BLOCK,))
+    for core in (AIC, AIV):
+        if p.core(core) and p.kernel_type == f"{AIV if core == AIC else AIC}_ONLY":
+            raise TileError(f"a kernel of type {p.kernel_type} has no stream for the {_name(core)}")
+        for n, scope in _scoped(p.core(core), (BLOCK, SUB, *(let.name for let in p.lets))):
+            if isinstance(n, SyncAll) and not any(n is top for top in p.core(core)):
+                raise TileError("sync_all stands in a loop or under a guard", help="all cores meet as often: write it at the top")
+            _node(p, core, n, scope)
+    meetings = [sum(isinstance(n, SyncAll) for n in p.core(core)) for core in (AIC, AIV)]
+    if meetings[0] != meetings[1]:
+        raise TileError("sync_all stands in both streams of a mixed kernel, as often in the one as in the other")
+
+
+def _lets(lets: tuple[Let, ...], scope: tuple[str, ...]) -> None:
+    for k, let in enumerate(lets):
+        _known(let.value, (*scope, *(before.name for before in lets[:k])), None)
+
+
+def _name(core: str) -> str:
+    return "cube core" if core == AIC else "vector core"
+
+
+def _buffer(b: Buffer) -> None:
+    if len(b.addresses) != b.slots:
+        raise TileError(f"buffer {b.name} has {b.slots} slots and {len(b.addresses)} addresses")
+    if b.pitch < b.cols:
+        raise TileError(f"buffer {b.name} has rows of {b.cols} elements, {b.pitch} apart")
+
+
+def _scoped(nodes: tuple[Node, ...], scope: tuple[str, ...]) -> Iterator[tuple[Node, tuple[str, ...]]]:
+    for n in nodes:
+        yield n, scope
+        if isinstance(n, Loop | When):
+            lets = (let.name for let in n.lets) if isinstance(n, Tasks) else ()
+            yield from _scoped(n.body, (*scope, n.var, *lets) if isinstance(n, Loop) else scope)
+
+
+def _node(p: Program, core: str, n: Node, scope: tuple[str, ...]) -> None:
+    match n:
+        case Instr():
+            _instr(p, core, n, scope)
+        case When():
+            _known(n.condition, scope, None)
+        case Tasks():
+            _known(n.until, scope, None)
+            _lets(n.lets, (*scope, n.var))
+        case Loop() if n.until is not None:
+            _known(n.until, scope, None)
+        case SetFlag() | WaitFlag():
+            _known(n.id, scope, None)
+            _pipes(core, n.src, n.dst)
+            _id(n.id.value, EVENT_IDS)
+            if n.src == n.dst:
+                raise TileError(f"a flag from {n.src} to itself", help=f"within one pipe: barrier {n.src}")
+        case PipeBarrier():
+            _pipes(core, n.pipe)
+        case CrossSet():
+            _pipes(core, n.pipe)
+            _id(n.id, ALL_CROSS_IDS)
+        case CrossWait():
+            _id(n.id, ALL_CROSS_IDS)
+
+
+def _id(flag: int | None, ids: range) -> None:
+    """`flag` is None where a loop decides it: then the simulator sees which it is."""
+    if flag is not None and flag not in ids:
+        raise TileError(f"there is no flag {flag}", help=f"ids are {ids.start} to {ids.stop - 1}")
+
+
+def _pipes(core: str, *pipes: str) -> None:
+    for pipe in pipes:
+        if pipe not in CORE_PIPES[core]:
+            raise TileError(f"the {_name(core)} has no pipe {pipe!r}", help=f"it has {', '.join(CORE_PIPES[core])}")
+
+
+def _known(e: Expr, scope: tuple[str, ...], span: Span | None) -> None:
+    for v in sorted(ix.variables(e) - set(scope)):
+        raise TileError(f"nothing here is called {v!r}", span, help=f"known here: {', '.join(scope)}")
+
+
+def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
+    if i.core != core:
+        raise TileError(f"{i.op} runs on the {_name(i.core)}, not on the {_name(core)}", i.span)
+    places = PLACES.get(i.op, (_UB, _UB, _UB) if i.op in TWO_SOURCES else (_UB, _UB))
+    if len(i.srcs) != len(places) - 1:
+        raise TileError(f"{i.op} takes {len(places) - 1} source operands, not {len(i.srcs)}", i.span)
+    for o, levels in zip((i.dst, *i.srcs), places, strict=True):
+        level = _level(p, o, i.span)
+        if level not in levels:
+            raise TileError(f"{i.op} cannot use {level} here", i.span, help=f"this operand lies in {' or '.join(levels)}")
+    if i.atomic and not (i.op in ("fixpipe", "ub_to_gm") and isinstance(i.dst, Gm)):
+        raise TileError(f"{i.op} cannot add atomically here", i.span, help="a fixpipe or ub_to_gm into a tensor can")
+    for e in (i.rows, i.cols, i.depth, i.init, i.bound, i.when, i.unit, *_offsets(i)):
+        _known(e, scope, i.span)
+
+
+def _level(p: Program, o: Operand, span: Span | None) -> Level:
+    if isinstance(o, Gm):
+        if o.tensor not in {t.name for t in p.in_gm}:
+            raise TileError(f"{o.tensor} is a buffer, not a tensor", span, help=f"write {o.tensor}[slot; row, col]")
+        return Level.GM
+    level = next((b.level for b in p.buffers if b.name == o.buffer), None)
+    if level is None:
+        raise TileError(f"{o.buffer} is a tensor, not a buffer", span, help=f"write {o.buffer}{{offset : stride}}")
+    return level
+
+
+def _offsets(i: Instr) -> Iterator[Expr]:
+    for o in (i.dst, *i.srcs, *((i.scratch,) if i.scratch else ())):
+        yield from (o.offset,) if isinstance(o, Gm) else (o.slot, o.row, o.col)

@@ -1,0 +1,269 @@
+"""What a program is made of: planned buffers, windows of them, instructions, flags and barriers, loops and guards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Union
+
+from tile_eg.errors import Span
+from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ops import elementwise
+from tile_eg.ops.physical import AIV, PIPES
+from tile_eg.ops.types import DType, Level
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A planned piece of one memory.
+
+    `rows` x `cols` is the capacity of one slot in elements. `layout` is nd (UB, WS: rows `pitch` elements apart), nz (L1, L0C),
+    zz (L0A) or zn (L0B): fractals of 16 x 32 bytes (L0C: 16 x 16 elements), every dimension padded to its fractal. `addresses`
+    gives the byte address of each slot (WS: in the workspace of one block); empty before memory planning.
+    `halved` says that each of the two vector cores holds one half, so that rows and cols are already those of a half.
+    """
+
+    name: str
+    level: Level
+    dtype: DType
+    rows: int
+    cols: int
+    pitch: int
+    layout: str = "nd"
+    slots: int = 1
+    addresses: tuple[int, ...] = ()
+    halved: bool = False
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of one slot, its padding included."""
+        if self.layout == "nd":
+            return -(-self.rows * self.pitch * self.dtype.bytes // 32) * 32
+        c0 = 16 if self.level is Level.L0C else 32 // self.dtype.bytes
+        up = lambda n, m: -(-n // m) * m  # noqa: E731
+        return up(self.rows, max(16, c0)) * up(self.cols, max(16, c0)) * self.dtype.bytes
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A window of a buffer's slot that starts at (row, col), in elements."""
+
+    buffer: str
+    slot: Expr = ZERO
+    row: Expr = ZERO
+    col: Expr = ZERO
+
+
+@dataclass(frozen=True)
+class Gm:
+    """A window of a GM tensor: its first element, and the elements between two rows."""
+
+    tensor: str
+    offset: Expr
+    stride: int
+
+
+Operand = Union[Tile, Gm]
+
+UNARY = (*(op.name for op in elementwise.UNARY.values() if op.native), "copy")
+BINARY = tuple(elementwise.BINARY)
+SCALAR = tuple(f"{op.name}s" for op in elementwise.BINARY.values() if op.with_scalar)
+REDUCE = tuple(elementwise.REDUCE)
+COMPARE = tuple(elementwise.COMPARE)
+VECTOR = (
+    *(f"v{u}" for u in UNARY),
+    *(f"v{b}" for b in BINARY),
+    *(f"v{s}" for s in SCALAR),
+    *(f"v{b}_rows" for b in BINARY),
+    *(f"v{b}_cols" for b in BINARY),
+    *(f"vrow{r}" for r in REDUCE),
+    *(f"vcol{r}" for r in REDUCE),
+    "vrowdot",
+    "vcast",
+    "vdup",
+    "vbrcb",
+    "vstrips",
+    "vaxpy",
+    "vmuladd",
+    *(f"vchoose_{c}" for c in COMPARE),
+    *(f"vchooses_{c}" for c in COMPARE),
+    *(f"vmask_{c}" for c in COMPARE),
+    "vramp",
+)
+OVERWRITES = ("vaxpy", "vmuladd")
+
+
+@dataclass(frozen=True)
+class Instr:
+    """One instruction on one pipe; its operands are windows, `rows` x `cols` (x `depth`) is what is valid and processed.
+
+    gm_to_l1   dst nz tile <- rows x cols of src (Gm, or Tile in WS); ND to NZ on the way. Form strips: src holds strips of 16
+               columns, `stride` elements from one to the next
+    l1_to_l0a  dst zz (rows=m, depth=k) <- src nz tile; attr transpose: src holds k x m
+    l1_to_l0b  dst zn (depth=k, cols=n) <- src nz tile that holds k x n; attr transpose: src holds n x k
+    mmad       dst nz (L0C window) (+)= srcs[0] @ srcs[1]; rows=m, cols=n, depth=k; `init`: 1 overwrites dst, 0 adds
+    fixpipe    dst (Gm, Tile in WS, Tile in L1) <- src (L0C), cast to the destination's dtype; attr relu; of i32 to f16, and
+               to i8, times `scalar`, held with 10 bits of mantissa. On architecture 3510
+               also Tile in UB: of a halved buffer (form dual) each vector core gets its rows, of any other each gets all
+    ub_to_l1   dst nz tile <- src nd;   l1_to_ub  dst nd <- src nz tile, forms as fixpipe into UB (architecture 3510)
+    gm_to_ub   dst nd <- src (Gm, or Tile in WS);   ub_to_gm  dst (Gm or WS) <- src nd
+    vOP        dst = OP src (exp ln abs sqrt rsqrt relu reciprocal copy); vadd.. dst = a OP b; vadds.. dst = a OP scalar;
+               vadds with a `bound`: dst = a + bound, of f32
+    vOP_rows   dst[i, j] = a[i, j] OP b[i]; b is a vbrcb result (rows x 32 bytes); attr swap: b OP a
+    vOP_cols   dst[i, j] = a[i, j] OP b[j]; b is a vector;                          attr swap: b OP a
+    vrowR      dst vector of rows <- src tile, reduced over its cols (max sum min); `scratch` holds partial rows
+    vrowdot    dst vector of rows <- srcs[0] * srcs[1], summed over the cols; `scratch` holds a part (`ir.machine.dot_elements`)
+    vcolR      dst vector of cols <- src tile, reduced over its rows
+    vcast      dst (its dtype) <- src;  vdup  dst = scalar;  vbrcb  dst (rows x 32 bytes) <- src vector, each element repeated
+    vstrips    dst[j / 16, 16 * i + j % 16] = src[i, j], of 16-bit elements: strips of 16 columns one below the other
+    vaxpy      dst += scalar * src;     vmuladd  dst += a * b
+    vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
+    vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);
+               OP: lt le gt ge eq ne; `scratch` holds the bits of the comparison
+    vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of f32, exact up to 2^24
+
+    `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
+    rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`); apart of vOP_rows, whose cols
+    fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in both bank groups (rows x 64 bytes, by eights).
+    `atomic` (fixpipe and ub_to_gm into a tensor): added to what is there.
+    `unit` of an mmad and of a fixpipe is the unit flag of the blocks of L0C that it touches: 2 keeps them for its own pipe, 3
+    hands them over to the other one, block by block; 0: other flags do.
+    `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
+    """
+
+    op: str
+    dst: Operand
+    srcs: tuple[Operand, ...] = ()
+    rows: Expr = ONE
+    cols: Expr = ONE
+    depth: Expr = ONE
+    scalar: float = 0.0
+    init: Expr = ONE
+    bound: Expr = ZERO
+    other: float = 0.0
+    steps: tuple[int, int] = (0, 0)
+    transpose: bool = False
+    relu: bool = False
+    swap: bool = False
+    atomic: bool = False
+    form: str = "flat"
+    scratch: Tile | None = None
+    when: Expr = ONE
+    unit: Expr = ZERO
+    span: Span | None = field(default=None, compare=False)
+    rules: tuple[str, ...] = ()
+
+    @property
+    def pipe(self) -> str:
+        return PIPES[self.op][1] if self.op in PIPES else "V"
+
+    @property
+    def core(self) -> str:
+        return PIPES[self.op][0] if self.op in PIPES else AIV
+
+    def hands_over(self, other: Instr) -> bool:
+        """Whether unit flags order the two: an mmad and a fixpipe of the same blocks of L0C."""
+        return {self.op, other.op} == {"mmad", "fixpipe"} and ZERO not in (self.unit, other.unit)
+
+    def reads(self) -> tuple[Operand, ...]:
+        """What it reads, an accumulated or overwritten destination included."""
+        again = self.op in OVERWRITES or (self.op == "mmad" and self.init != ONE)
+        return (*self.srcs, self.dst) if again else self.srcs
+
+    def writes(self) -> tuple[Operand, ...]:
+        return (self.dst, self.scratch) if self.scratch else (self.dst,)
+
+
+@dataclass(frozen=True)
+class SetFlag:
+    """SetFlag<src_dst>(id): takes effect when pipe `src` has finished what came before."""
+
+    src: str
+    dst: str
+    id: Expr
+
+
+@dataclass(frozen=True)
+class WaitFlag:
+    src: str
+    dst: str
+    id: Expr
+
+
+@dataclass(frozen=True)
+class PipeBarrier:
+    pipe: str
+
+
+@dataclass(frozen=True)
+class CrossSet:
+    """CrossCoreSetFlag<2, pipe>(id): adds one when `pipe` has finished what came before."""
+
+    pipe: str
+    id: int
+
+
+@dataclass(frozen=True)
+class CrossWait:
+    """CrossCoreWaitFlag(id): takes one; on A2/A3 it stops the issue of everything behind it, on all pipes."""
+
+    id: int
+
+
+@dataclass(frozen=True)
+class SyncAll:
+    """SyncAll<false>(): every core of every block of the launch waits here for all others, at the top of each stream.
+
+    All blocks of the launch run at a time. What a core wrote to GM before it, all others find behind it.
+    """
+
+
+@dataclass(frozen=True)
+class Loop:
+    """for var in 0 .. trips; where `until` is given, it says how many trips there are, `trips` at most."""
+
+    var: str
+    trips: int
+    body: tuple[Node, ...]
+    span: Span | None = field(default=None, compare=False)
+    until: Expr | None = None
+
+
+@dataclass(frozen=True)
+class Let:
+    """A name for an index expression, whose value is in 0 .. `most`."""
+
+    name: str
+    value: Expr
+    most: int
+
+
+@dataclass(frozen=True)
+class Tasks(Loop):
+    """The loop of a launch block over its tiles of the grid, outermost in a stream.
+
+    `trips` is the most that any block has, `until` how many this one has: `trips` or one less. `lets` name what each trip works
+    on, in order. Trips are independent of one another: no two touch the same elements of a tensor that they write.
+    """
+
+    until: Expr = ONE
+    lets: tuple[Let, ...] = ()
+
+
+@dataclass(frozen=True)
+class When:
+    """The body runs where the condition is 1 (the first and last trips of a skewed loop)."""
+
+    condition: Expr
+    body: tuple[Node, ...]
+
+
+Node = Union[Instr, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, SyncAll, Loop, When]
+
+
+def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:
+    """Every node in program order, loops and guards before their bodies."""
+    for n in nodes:
+        yield n
+        if isinstance(n, Loop | When):
+            yield from walk(n.body)

@@ -1,0 +1,68 @@
+"""A planned kernel: for the cube core and for the vector core an instruction stream with addresses and flags.
+
+The same Program gives the Ascend C text and the timeline. It prints (`text`) and parses back (`parser`). What it is made of is
+declared in `instructions`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.printed import Printed
+from tile_eg.ir.program.instructions import Buffer, Gm, Instr, Let, Node, walk
+from tile_eg.ir.program.text import buffer_text, let_text, nodes_text, tensor_text
+from tile_eg.ops.physical import AIC, AIV
+
+
+@dataclass(frozen=True, repr=False)
+class Program(Printed):
+    """`kernel_type`: AIC_ONLY, AIV_ONLY, MIX_AIC_1_1 or MIX_AIC_1_2. `blocks` is the number of launch blocks: the tiles of the
+    grid, or fewer where each block goes through several of them (`Tasks`); an AIV_ONLY kernel with `halves` launches two vector
+    cores for each block (block = index / 2, sub = index % 2).
+    `workspace` is bytes for each block. `block_var` and `sub` are `ir.index.BLOCK` and `SUB`. The tensors `shared` lie in the
+    workspace behind the parts of the blocks: what some blocks write there others read behind a `SyncAll`. `lets` are names
+    that both streams know, in terms of the block's index.
+    """
+
+    name: str
+    chip: str
+    kernel_type: str
+    tensors: tuple[Tensor, ...]
+    blocks: int
+    halves: bool
+    workspace: int
+    buffers: tuple[Buffer, ...]
+    cube: tuple[Node, ...]
+    vector: tuple[Node, ...]
+    shared: tuple[Tensor, ...] = ()
+    lets: tuple[Let, ...] = ()
+
+    @property
+    def added_to(self) -> frozenset[str]:
+        """The tensors to which instructions only add, atomically: what they hold before the launch counts."""
+        nodes = (n for core in (AIC, AIV) for n in walk(self.core(core)))
+        written = {(n.dst.tensor, n.atomic) for n in nodes if isinstance(n, Instr) and isinstance(n.dst, Gm)}
+        return frozenset(tensor for tensor, atomic in written if atomic and (tensor, False) not in written)
+
+    @property
+    def in_gm(self) -> tuple[Tensor, ...]:
+        """The tensors that instructions name: the kernel's own, and those that its blocks share."""
+        return (*self.tensors, *self.shared)
+
+    def buffer(self, name: str) -> Buffer:
+        return next(b for b in self.buffers if b.name == name)
+
+    def core(self, core: str) -> tuple[Node, ...]:
+        return self.cube if core == AIC else self.vector
+
+    def __str__(self) -> str:
+        """The text that `parse_program` reads back to an equal Program (spans apart)."""
+        halves = ", halves" if self.halves else ""
+        launch = f"as {self.kernel_type}, blocks {self.blocks}, workspace {self.workspace}{halves}"
+        lines = [f"program {self.name} on {self.chip} {launch}"]
+        lines += [*map(tensor_text, self.tensors), *(f"shared {tensor_text(t)}" for t in self.shared)]
+        lines += [*map(buffer_text, self.buffers), *(f"let {let_text(let)}" for let in self.lets)]
+        for title, nodes in (("cube", self.cube), ("vector", self.vector)):
+            lines += [f"{title} {{", *nodes_text(nodes, "  "), "}"]
+        return "\n".join(lines) + "\n"

@@ -1,0 +1,105 @@
+"""The lines of a Program's text, which `parser` reads back."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import PurePath
+
+from tile_eg.ir.index import ONE, ZERO
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.program.instructions import (
+    Buffer,
+    CrossSet,
+    CrossWait,
+    Gm,
+    Instr,
+    Let,
+    Loop,
+    Node,
+    Operand,
+    PipeBarrier,
+    SetFlag,
+    SyncAll,
+    Tasks,
+    WaitFlag,
+    When,
+)
+
+WORDS = ("transpose", "relu", "swap", "atomic")
+OPTIONS = ("scalar", "init", "bound", "other", "form", "when", "unit")
+DEFAULTS = {f.name: f.default for f in fields(Instr)}
+
+
+def tensor_text(t: Tensor) -> str:
+    return f"tensor {t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" + (" output" if t.output else "")
+
+
+def buffer_text(b: Buffer) -> str:
+    at = f" at {', '.join(map(str, b.addresses))}" if b.addresses else ""
+    halved = ", halved" if b.halved else ""
+    return f"buffer {b.name}: {b.level} {b.dtype} {b.rows} x {b.cols} {b.layout}, pitch {b.pitch}{halved}, slots {b.slots}{at}"
+
+
+def nodes_text(nodes: tuple[Node, ...], indent: str) -> list[str]:
+    out = []
+    for n in nodes:
+        if isinstance(n, Loop | When):
+            out += [f"{indent}{_head(n)} {{", *nodes_text(n.body, indent + "  "), indent + "}"]
+        else:
+            out.append(indent + node_text(n))
+    return out
+
+
+def _head(n: Loop | When) -> str:
+    if isinstance(n, When):
+        return f"if {n.condition}"
+    if not isinstance(n, Tasks):
+        return f"for {n.var} in {n.trips}" + (f" until {n.until}" if n.until is not None else "")
+    return f"tasks {n.var} in {n.trips} until {n.until}" + "".join(f", {let_text(let)}" for let in n.lets)
+
+
+def let_text(let: Let) -> str:
+    return f"{let.name} to {let.most} = {let.value}"
+
+
+def node_text(n: Node) -> str:
+    """One line for an instruction, flag or barrier."""
+    match n:
+        case SetFlag():
+            return f"set {n.src} -> {n.dst} id {n.id}"
+        case WaitFlag():
+            return f"wait {n.src} -> {n.dst} id {n.id}"
+        case PipeBarrier():
+            return f"barrier {n.pipe}"
+        case CrossSet():
+            return f"cross_set {n.pipe} {n.id}"
+        case CrossWait():
+            return f"cross_wait {n.id}"
+        case SyncAll():
+            return "sync_all"
+        case Instr():
+            return _instr(n)
+    raise TypeError(n)
+
+
+def _operand(o: Operand) -> str:
+    if isinstance(o, Gm):
+        return f"{o.tensor}{{{o.offset} : {o.stride}}}"
+    if o.row == ZERO and o.col == ZERO:
+        return o.buffer if o.slot == ZERO else f"{o.buffer}[{o.slot}]"
+    return f"{o.buffer}[{o.slot}; {o.row}, {o.col}]"
+
+
+def _instr(i: Instr) -> str:
+    parts = [i.op, _operand(i.dst)]
+    if i.srcs:
+        parts += ["<-", ", ".join(map(_operand, i.srcs))]
+    parts += [":", " x ".join(map(str, (i.rows, i.cols, i.depth)[: 2 if i.depth == ONE else 3]))]
+    parts += [w for w in WORDS if getattr(i, w)]
+    parts += [f"{w} {getattr(i, w)}" for w in OPTIONS if getattr(i, w) != DEFAULTS[w]]
+    parts += [f"steps {i.steps[0]}, {i.steps[1]}"] if i.op == "vramp" else []
+    parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
+    parts += [f"by {', '.join(i.rules)}"] if i.rules else []
+    place = f"{PurePath(i.span.file).name}:{i.span.line}" if i.span else ""
+    parts += [" # " + "".join(c if c.isprintable() else "?" for c in place)] if place else []
+    return " ".join(parts)

@@ -1,0 +1,334 @@
+"""Kernels as Python callables: `@tile_eg.jit` on functions, `tile_eg.load` for `.tile` files.
+
+Calling a kernel runs the Ascend C that it became in the simulator. Lowered kernels are kept in `cache` while the process
+lives (`process_cache`), by what the kernel means and the chip; the texts that a call needs also on disk (`kernel_cache`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.chips import DEFAULT_CHIP
+from tile_eg.errors import TileError, in_source
+from tile_eg.ir.arrays import check_argument
+from tile_eg.ir.kernel import Kernel, Tensor, added_to
+from tile_eg.ir.open_kernel import AUTO, open_kernel
+from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.process_cache import cache
+from tile_eg.jit.switches import check_others, check_passes, chosen_chip
+from tile_eg.language.kernels import PrimFunc
+from tile_eg.search import check_names, search_options
+from tile_eg.simulator.limits import USUAL, Limits
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tile_eg.compiler import Lowered, Run
+    from tile_eg.frontend.text import Template
+    from tile_eg.jit.kernel_cache import Restored
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class CompiledKernel:
+    """A kernel whose sizes are known.
+
+    Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
+    tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
+    the kernel writes them; one that is given back and not written whole is a TileError.
+    Arrays are NumPy's or torch's on the CPU, with exactly the declared shapes and dtypes; else TileError.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        out_idx: Sequence[int] = (),
+        workspace_idx: Sequence[int] = (),
+        chip: str = DEFAULT_CHIP,
+        search: Mapping[str, Any] = NOTHING,
+        limits: Limits = USUAL,
+    ) -> None:
+        self.kernel, self.chip, self.search, self.limits = kernel, chip, search, limits
+        with in_source(kernel.source):
+            self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
+            self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
+        return f"<kernel {self.kernel.name}({shapes})>"
+
+    def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
+        """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
+        if sizes:
+            raise TileError(f"{', '.join(sizes)}: the sizes of {self.kernel.name} are fixed by the arguments of its function")
+        with in_source(self.kernel.source):
+            return cache.lowered(self.kernel, chip or self.chip, search_options(**self.search))
+
+    def get_kernel_source(self) -> str:
+        """The Ascend C text."""
+        return str(self._planned().source)
+
+    def _planned(self) -> Lowered | Restored:
+        with in_source(self.kernel.source):
+            return cache.planned(self.kernel, self.chip, search_options(**self.search))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = {*self.out_idx, *self.workspace_idx}
+        names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
+        with in_source(self.kernel.source):
+            return self._run(by_name(names, args, kwargs))
+
+    def _run(self, values: Mapping[str, Any]) -> Any:
+        """Runs on arrays by tensor name."""
+        import numpy as np
+
+        arrays = {name: to_numpy(v, name) for name, v in values.items()}
+        for t in self.kernel.tensors:
+            if t.name in arrays:
+                check_argument(t, arrays[t.name])
+        updated = [t for t in self.kernel.tensors if t.output and t.name in arrays]
+        for t in updated:
+            if not arrays[t.name].flags.writeable:
+                raise TileError(f"argument {t.name} is read-only, and {self.kernel.name} writes it", t.span)
+        run = run_lowered(self._planned(), arrays, self.limits)
+        for t in updated:
+            np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
+        outputs = [self._whole(self.kernel.tensors[i], run) for i in self.out_idx]
+        return give_back(outputs, any(map(is_torch, values.values())))
+
+    def _whole(self, t: Tensor, run: Run) -> np.ndarray:
+        """A tensor that is given back. TileError where the kernel does not write all of it: the rest would be no result."""
+        if t.name in run.unwritten:
+            raise TileError(run.unwritten_text(t.name), t.span, help=f"store to all of {t.name}, or declare it no larger")
+        return run[t.name]
+
+
+def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = USUAL) -> Run:
+    """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
+    import numpy as np
+
+    given = added_to(lowered.kernel)
+    tensors = [t for t in lowered.kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
+    inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
+    return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
+
+
+def _output(i: int, kernel: Kernel, what: str) -> int:
+    """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
+    count = len(kernel.tensors)
+    if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
+        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
+    if not kernel.tensors[i].output:
+        raise TileError(f"{kernel.tensors[i].name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span)
+    return i % count
+
+
+class TileKernel:
+    """A `.tile` kernel whose sizes are open: each call takes them from the shapes of its arrays.
+
+    Calling it takes the arrays before the `->`, in order or by name, and sizes by name where they are to differ from what
+    the arrays say or the text defaults to: `gemm(a, b, BM=64)`. It gives the tensors after the `->`.
+    """
+
+    def __init__(
+        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = USUAL
+    ) -> None:
+        self.template, self.chip, self.search, self.limits = template, chip, search, limits
+
+    def __repr__(self) -> str:
+        shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
+        sizes = ", ".join(n if v is None else f"{n}={v}" for n, v in shown.items())
+        return f"<kernel {self.template.name}[{sizes}]>"
+
+    def with_sizes(self, **sizes: int | str) -> CompiledKernel:
+        """The kernel with these sizes ("auto": the search finds it), and the text's defaults for the rest."""
+        kernel = self.template.instantiate(sizes)
+        outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
+        return CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
+
+    def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
+        """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
+        return self.with_sizes(**sizes).compile(chip)
+
+    def get_kernel_source(self, **sizes: int | str) -> str:
+        """The Ascend C text."""
+        return self.with_sizes(**sizes).get_kernel_source()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        sizes = {n: v for n, v in kwargs.items() if n in self.template.sizes}
+        given = {n: v for n, v in kwargs.items() if n not in self.template.sizes}
+        with in_source(self.template.source):
+            arrays = by_name(list(self.template.tensor_dims()), args, given)
+            shapes = {name: to_numpy(v, name).shape for name, v in arrays.items()}
+            inferred = self.template.sizes_of(shapes)
+        return self.with_sizes(**{**inferred, **sizes})(**arrays)
+
+
+def load(
+    path: str | Path,
+    chip: str = DEFAULT_CHIP,
+    *,
+    seconds: float = USUAL.seconds,
+    memory: int = USUAL.bytes,
+    **search: Any,
+) -> TileKernel:
+    """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
+
+    `seconds` of processor time and bytes of `memory` are what a call of the kernel may take in the simulator.
+
+    `search` are options as `tile_eg.search.search_options` takes them: `effort="full"`, `exact_math=True`, `rules`, `without`.
+    """
+    from tile_eg.frontend.text import load_text
+
+    if Path(path).suffix == ".py":
+        raise TileError(f"{path} is Python, and load reads .tile text", help="import the function under @tile_eg.jit from it")
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        why = getattr(e, "strerror", None) or "it is not UTF-8 text"
+        raise TileError(f"cannot read {path}: {why}") from e
+    check_names(search)
+    search_options(**search)
+    return TileKernel(load_text(text, str(path)), chip, search, Limits(seconds, memory))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `jit` was told and what matters of it."""
+
+    out_idx: tuple[int, ...] = ()
+    workspace_idx: tuple[int, ...] = ()
+    chip: str = DEFAULT_CHIP
+    search: Mapping[str, Any] = field(default_factory=dict)
+    limits: Limits = USUAL
+
+    def compiled(self, kernel: Kernel) -> CompiledKernel:
+        return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.limits)
+
+
+class Factory:
+    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`.
+
+    The search finds the sizes of blocks that are given as `T.auto`, or as "auto".
+    """
+
+    def __init__(self, function: Callable[..., Any], options: Options) -> None:
+        self.function, self.options = function, options
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel:
+        left = self._left_open(args, kwargs)
+        if not left:
+            return self.options.compiled(self._kernel(args, kwargs))
+        positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
+
+        def build(found: Mapping[str, int]) -> Kernel:
+            filled = list(args)
+            for name in found.keys() & positions.keys():
+                filled[positions[name]] = found[name]
+            return self._kernel(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
+
+        return self.options.compiled(open_kernel(left, build))
+
+    def _left_open(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+        """The parameters whose value, or default, is `auto`."""
+        try:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+        except (TypeError, ValueError):  # the call itself says what is wrong
+            return []
+        bound.apply_defaults()
+        return [name for name, value in bound.arguments.items() if isinstance(value, str) and value == AUTO]
+
+    def _kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kernel:
+        from tile_eg.frontend.python import kernel_of
+
+        made = self.function(*args, **kwargs)
+        if not isinstance(made, PrimFunc):
+            name = getattr(self.function, "__name__", "the function")
+            raise TileError(
+                f"{name} is under @tile_eg.jit and gave {type(made).__name__}, not a kernel",
+                help="let it return the function under @T.prim_func",
+            )
+        return kernel_of(made)
+
+
+def jit(
+    function: Any = None,
+    *,
+    out_idx: int | Sequence[int] | None = None,
+    workspace_idx: int | Sequence[int] | None = None,
+    target: Any = None,
+    platform: Any = None,
+    pass_configs: Mapping[Any, Any] | None = None,
+    chip: str | None = None,
+    effort: str = "quick",
+    exact_math: bool = False,
+    rules: Iterable[str | Path] = (),
+    without: Iterable[str] = (),
+    cost_model: str | None = None,
+    seconds: float = USUAL.seconds,
+    memory: int = USUAL.bytes,
+    **others: Any,
+) -> Any:
+    """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
+
+    `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
+    negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
+    `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or texts), `without` (names of rules) and `cost_model` (a
+    name, or "module:Class") are options of the search. `seconds` of processor time and bytes of `memory` are what a call may take
+    in the simulator. `pass_configs` and further options of TileLang's are taken where they ask for what is so here
+    (`tile_eg.jit.switches`), and refused otherwise.
+
+    TileError for an option that is unknown or refused.
+    """
+    check_passes(pass_configs)
+    check_others(others, KNOWN)
+    search: dict[str, Any] = {"effort": effort, "exact_math": exact_math, "rules": tuple(rules), "without": tuple(without)}
+    search["cost_model"] = cost_model
+    search_options(**search)  # what is wrong with them is told here, not at the first call
+    target_chip = chosen_chip(chip, target, platform)
+    positions = _positions(out_idx, "out_idx"), _positions(workspace_idx, "workspace_idx")
+    options = Options(*positions, target_chip, search, Limits(seconds, memory))
+    if function is None:
+        return lambda f: _jitted(f, options)
+    return _jitted(function, options)
+
+
+def _jitted(function: Any, options: Options) -> CompiledKernel | Factory:
+    if isinstance(function, PrimFunc):
+        from tile_eg.frontend.python import kernel_of
+
+        return options.compiled(kernel_of(function))
+    if callable(function):
+        return Factory(function, options)
+    raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")
+
+
+KNOWN = tuple(inspect.signature(jit).parameters)[1:-1]
+"""The options of `jit` by name."""
+
+
+def _positions(value: int | Sequence[int] | None, what: str) -> tuple[int, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, int | Sequence) or isinstance(value, str):
+        raise TileError(f"{what} is a position, or a list of them, not {value!r}")
+    return (value,) if isinstance(value, int) else tuple(value)
+
+
+class _CallableModule(ModuleType):
+    """Once this module is imported, `tile_eg.jit` is the module: it has to stay the decorator."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return jit(*args, **kwargs)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -1,0 +1,82 @@
+"""Lowered kernels, kept while the process lives; what a call needs is also on disk (`kernel_cache`), for the next process."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tile_eg.errors import TileWarning, rendered
+from tile_eg.ir.kernel import Kernel
+from tile_eg.search import SearchOptions
+
+if TYPE_CHECKING:
+    from tile_eg.compiler import Lowered
+    from tile_eg.jit.kernel_cache import Restored
+
+
+@dataclass
+class Cache:
+    """Lowered kernels of this process, by kernel, chip and the options of the search."""
+
+    entries: dict[tuple[Kernel, str, SearchOptions], Lowered] = field(default_factory=dict)
+    enabled: bool = True
+    restored: dict[tuple[Kernel, str, SearchOptions], Restored] = field(default_factory=dict)
+
+    def clear_cache(self) -> None:
+        self.entries.clear()
+        self.restored.clear()
+
+    def planned(self, kernel: Kernel, chip: str, search: SearchOptions) -> Lowered | Restored:
+        """The program and the text of a kernel: of this process, or of one before it (`kernel_cache`); else it is compiled.
+
+        A kernel that something is told of is compiled, which tells it.
+        """
+        from tile_eg.jit import kernel_cache
+
+        asked = kernel, chip, search
+        held = self.entries.get(asked) or self.restored.get(asked) if self.enabled else None
+        name = kernel_cache.name_of(*asked) if self.enabled and held is None else None
+        texts = kernel_cache.find(name) if name else None
+        if texts and not texts.told:
+            held = kernel_cache.restored(texts, kernel)
+        if isinstance(held, kernel_cache.Restored):
+            self.restored[asked] = held
+        if held is not None:
+            return held
+        made = self.lowered(*asked)
+        if name and not texts:
+            kernel_cache.keep(name, made)
+        return made
+
+    def lowered(self, kernel: Kernel, chip: str, search: SearchOptions) -> Lowered:
+        """The lowered form of a kernel, from the cache where it is there."""
+        from tile_eg.compiler import lower
+
+        found = self.entries.get((kernel, chip, search)) if self.enabled else None
+        if found is None:
+            found = lower(kernel, chip, search=search)
+            _warn(found)
+            if self.enabled:
+                self.entries[kernel, chip, search] = found
+        return found
+
+
+def _warn(lowered: Lowered) -> None:
+    """Tells the notes on a kernel as warnings at their lines."""
+    for note in lowered.notes:
+        file, line = (note.span.file, note.span.line) if note.span else (lowered.kernel.file or "tile_eg", 1)
+        warnings.warn_explicit(rendered(note, lowered.kernel.source), TileWarning, file, line)
+
+
+cache = Cache()
+
+
+def enable_cache() -> None:
+    """Keeps lowered kernels (the default)."""
+    cache.enabled = True
+
+
+def disable_cache() -> None:
+    """Lowers a kernel anew each time."""
+    cache.enabled = False

@@ -1,0 +1,253 @@
+"""The Python surface: TileLang's words, `import tile_eg.language as T`.
+
+A function under `@T.prim_func` is not run: its source is read (`frontend.python`), and the words below get their meaning
+there. What stands here is their names, their parameters and their documentation. Conventions: sizes and indices are in
+elements, dtypes are names such as "float16", and a `tile` is a buffer, a slice `a[i:j, :]` of one, or an expression of them.
+Every word raises `TileError` where it is called outside of a kernel, unless it computes with plain numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tile_eg.ir.open_kernel import AUTO
+from tile_eg.language.elementwise_words import WORDS
+from tile_eg.language.elementwise_words import tile as tile
+from tile_eg.language.kernels import Buffer as Buffer
+from tile_eg.language.kernels import ElementType
+from tile_eg.language.kernels import PrimFunc as PrimFunc
+from tile_eg.language.kernels import Tensor as Tensor
+from tile_eg.language.kernels import macro as macro
+from tile_eg.language.kernels import prim_func as prim_func
+from tile_eg.language.words import number_word, reduction, word
+from tile_eg.ops import elementwise
+from tile_eg.ops.types import dtype_of
+
+# Kernels
+
+auto = AUTO
+"""The size of a block that the search is to find: `gemm(1024, 1024, 1024, block_M=T.auto, block_N=T.auto)`."""
+
+
+@word
+def Kernel(*extents: int, threads: Any = None, is_npu: bool = False, pipeline: Any = None, prelude: Any = None) -> Any:
+    """The launch: `with T.Kernel(n, is_npu=True) as (cid, vid)` or `with T.Kernel(x, y) as (bx, by)`; x varies fastest.
+
+    With a second name for one extent, also `_`, the body runs on both vector cores of a block, with vid 0 and with vid 1: what
+    comes out the same is done once, what they add atomically is added twice. With one name the body runs once.
+
+    `threads` and `pipeline` say how other hardware runs it and mean nothing here.
+    """
+
+
+@word
+def func_attr(attrs: dict[str, Any]) -> None:
+    """Attributes of the function; synchronisation is always automatic, so that they change nothing."""
+
+
+@word
+def use_swizzle(panel_size: Any = None, *window: Any, order: str = "row", enable: bool = True) -> None:
+    """The order in which blocks run, as a hint: it changes nothing here. The form that gives an index back is Expert level."""
+
+
+# Buffers
+
+
+@word
+def alloc_shared(shape: Sequence[int], dtype: Any, scope: str = "shared.dyn") -> Any:
+    """A tile that all units of a core share: L1 or UB, whichever its uses ask for."""
+
+
+@word
+def alloc_fragment(shape: Sequence[int], dtype: Any, scope: str = "local.fragment") -> Any:
+    """A tile next to a compute unit: L0A, L0B, L0C or UB, whichever its uses ask for."""
+
+
+# Loops
+
+
+@word
+def serial(start: int, stop: int | None = None, step: int = 1, *, annotations: Any = None) -> Any:
+    """A loop in order: `for k in T.serial(n)`."""
+
+
+@word
+def unroll(start: int, stop: int | None = None, step: int = 1, *, explicit: Any = None, annotations: Any = None) -> Any:
+    """A loop in order; whether it is written out is decided by the compiler."""
+
+
+@word
+def Pipelined(
+    start: int,
+    stop: int | None = None,
+    num_stages: int = 0,
+    order: Any = None,
+    stage: Any = None,
+    sync: Any = None,
+    group: Any = None,
+    cross_interval: int = 1,
+) -> Any:
+    """A loop whose trips may overlap: what it loads has `num_stages` buffers; 1: nothing overlaps, 0: as many as are best."""
+
+
+@word
+def Parallel(*extents: int, coalesced_width: Any = None) -> Any:
+    """An element loop nest: `for i, j in T.Parallel(M, N)`; its iterations are independent."""
+
+
+@word
+def grid(*extents: int) -> Any:
+    """A nest of serial loops."""
+
+
+# Moves and products
+
+
+@word
+def copy(
+    src: Any,
+    dst: Any,
+    size: Sequence[int] | None = None,
+    *,
+    enable_relu: bool = False,
+    transpose: bool = False,
+    pad_value: Any = None,
+    coalesced_width: Any = None,
+    disable_tma: Any = None,
+) -> None:
+    """dst = src. Either side is a buffer, a slice, or a start point `A[i, j]`, whose extent is `size` or the other side's."""
+
+
+@word
+def gemm(
+    A: Any,
+    B: Any,
+    C: Any,
+    size: Sequence[int] | None = None,
+    *,
+    transpose_A: bool = False,
+    transpose_B: bool = False,
+    a_transpose: bool = False,
+    b_transpose: bool = False,
+    init: Any = False,
+    initC: Any = False,
+    clear_accum: Any = False,
+    policy: Any = None,
+    k_pack: Any = None,
+) -> None:
+    """C += A @ B, or C = A @ B where `init` (also `initC`, `clear_accum`) holds; `size` is [m, k, n]."""
+
+
+@word
+def gemm_v0(A: Any, B: Any, C: Any, transpose_A: bool = False, transpose_B: bool = False, init: Any = False) -> None:
+    """C += A @ B, or C = A @ B where `init` holds."""
+
+
+@word
+def fill(buffer: Any, value: float) -> None:
+    """Every element of the buffer becomes `value`."""
+
+
+@word
+def clear(buffer: Any) -> None:
+    """Every element of the buffer becomes 0."""
+
+
+@word
+def vbrc(src: Any, dst: Any) -> None:
+    """dst = src, where src is a number, a row or a column."""
+
+
+@word
+def vcast(src: Any, dst: Any, round_mode: str = "rint", size: Any = None) -> None:
+    """dst = src in dst's dtype, rounded to nearest even."""
+
+
+@word
+def cast(x: Any, dtype: Any) -> Any:
+    """x in another dtype, as an expression."""
+
+
+# Numbers
+
+
+@number_word
+def ceildiv(a: int, b: int) -> int:
+    """a / b rounded up."""
+    return -(-a // b)
+
+
+@number_word
+def floordiv(a: int, b: int) -> int:
+    """a / b rounded down."""
+    return a // b
+
+
+@number_word
+def infinity(dtype: Any = "float32") -> float:
+    """The largest value of a dtype: infinity."""
+    return float("inf")
+
+
+@word
+def symbolic(name: str, dtype: Any = "int32") -> Any:
+    """A size known only at run time."""
+
+
+@word
+def atomic_add(dst: Any, src: Any) -> None:
+    """dst += src, where dst is a window of a tensor to which other blocks may add as well, in any order. The tensor begins with
+    what it is given, or with zeros."""
+
+
+reduce_max, reduce_min, reduce_sum = (reduction(f"reduce_{op}") for op in elementwise.REDUCE)
+
+
+@number_word
+def if_then_else(condition: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y, element by element in T.Parallel: of elements, `a[i, j] > 0`, or of positions,
+    `c * 64 + i >= k * 64 + j`; joined by and, or, not."""
+    return x if condition else y
+
+
+@number_word
+def And(a: Any, b: Any) -> Any:  # noqa: N802
+    """Both conditions."""
+    return a and b
+
+
+@number_word
+def Or(a: Any, b: Any) -> Any:  # noqa: N802
+    """One of the conditions, or both."""
+    return a or b
+
+
+@number_word
+def Not(a: Any) -> Any:  # noqa: N802
+    """The opposite of a condition."""
+    return not a
+
+
+@number_word
+def max(a: Any, b: Any) -> Any:
+    """The larger of two values."""
+    return a if a > b else b
+
+
+@number_word
+def min(a: Any, b: Any) -> Any:
+    """The smaller of two values."""
+    return a if a < b else b
+
+
+def __getattr__(name: str) -> Any:
+    if name in WORDS:
+        return WORDS[name]
+    if dtype_of(name) is not None:
+        return ElementType(name)
+    raise AttributeError(f"module 'tile_eg.language' has no word {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *WORDS])

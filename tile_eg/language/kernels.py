@@ -1,0 +1,69 @@
+"""Kernels, their parameters and the functions that they call, as objects; what they mean is read from their source."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+from tile_eg.errors import TileError
+from tile_eg.language.words import at_frame
+
+
+@dataclass(frozen=True, eq=False)
+class TensorType:
+    """The annotation of a GM tensor argument: `A: T.Tensor((M, K), "float16")`."""
+
+    shape: Any
+    dtype: Any = "float32"
+
+
+Tensor = Buffer = TensorType
+
+
+@dataclass(frozen=True)
+class ElementType:
+    """A dtype as an object (`T.float16`); calling it makes a constant: `T.float32(0.5)`."""
+
+    name: str
+
+    def __call__(self, value: Any = 0) -> Any:
+        return int(value) if self.name.startswith("int") else float(value)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class PrimFunc:
+    """A kernel's function with the names that were visible where it was defined."""
+
+    function: FunctionType
+    names: dict[str, Any] = field(repr=False)
+
+    def __call__(self, *args: Any) -> Any:
+        message = f"{self.function.__name__} is a kernel and has to be compiled first"
+        help = "put @tile_eg.jit on it, or on the function that returns it"
+        raise at_frame(TileError(message, help=help), sys._getframe(1))
+
+
+@dataclass(frozen=True, eq=False)
+class Macro:
+    """A function that is written out where it is called in a kernel."""
+
+    function: FunctionType
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        message = f"the macro {self.function.__name__} has a meaning only inside a function under @T.prim_func"
+        raise at_frame(TileError(message), sys._getframe(1))
+
+
+def prim_func(function: FunctionType) -> PrimFunc:
+    """Marks a function as a kernel; its parameters are GM tensors, its body is one `with T.Kernel(...)`."""
+    return PrimFunc(function, dict(sys._getframe(1).f_locals))
+
+
+def macro(function: FunctionType) -> Macro:
+    """Marks a function that is written out where a kernel calls it."""
+    return Macro(function)

@@ -1,0 +1,90 @@
+"""What a word of the language is, and how it is declared."""
+
+from __future__ import annotations
+
+import inspect
+import linecache
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from types import FrameType
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+
+
+@dataclass(frozen=True, eq=False)
+class Word:
+    """A word of the language. `level` is developer, expert or later; only the first has a meaning yet.
+
+    `number` computes the word on plain Python numbers, inside and outside of a kernel, where it can.
+    """
+
+    name: str
+    signature: inspect.Signature
+    level: str = "developer"
+    number: Callable[..., Any] | None = field(default=None, repr=False)
+    __doc__: str | None = field(default=None, repr=False)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.number is not None:
+            return self.number(*args, **kwargs)
+        error = TileError(f"T.{self.name} has a meaning only inside a function under @T.prim_func")
+        raise at_frame(error if self.level == "developer" else missing(self, None), sys._getframe(1))
+
+
+def missing(word: Word, span: Span | None) -> TileError:
+    """The error for a word that exists in TileLang and not here."""
+    if word.level == "expert":
+        return TileError(
+            f"T.{word.name} is Expert level, not supported yet",
+            span,
+            help="write it at Developer level: T.alloc_shared and T.alloc_fragment, no scopes, no flags; the rest is found",
+        )
+    return TileError(f"T.{word.name} is not supported yet", span)
+
+
+def developer_words(words: Any) -> list[str]:
+    """The names in the language, or in `tile`, that have a meaning."""
+    found = ((name, getattr(words, name)) for name in dir(words) if not name.startswith("_"))
+    return [name for name, word in found if isinstance(word, Word) and word.level == "developer"]
+
+
+def at_frame(error: TileError, frame: FrameType) -> TileError:
+    """The error with the place in the user's source that a frame is executing."""
+    code = frame.f_code
+    line, end_line, column, end_column = list(code.co_positions())[frame.f_lasti // 2]
+    line = line or frame.f_lineno
+    error.span = Span(code.co_filename, line, (column or 0) + 1, end_line or line, (end_column or 0) + 1)
+    error.source = "".join(linecache.getlines(code.co_filename, frame.f_globals))
+    return error
+
+
+def word(function: Callable[..., Any]) -> Any:
+    return Word(function.__name__, inspect.signature(function), __doc__=function.__doc__)
+
+
+def number_word(function: Callable[..., Any]) -> Any:
+    """A word whose body computes it on plain numbers."""
+    return Word(function.__name__, inspect.signature(function), number=function, __doc__=function.__doc__)
+
+
+def alike(function: Callable[..., None], names: Sequence[str], prefix: str, doc: str) -> dict[str, Word]:
+    """A word for each name with the parameters of a function; `doc` says what `{}` does."""
+    signature = inspect.signature(function)
+    return {n: Word(prefix + n, signature, __doc__=doc.format(n)) for n in names}
+
+
+def unsupported(prefix: str, level: str, names: str) -> dict[str, Word]:
+    """Words of TileLang's that have no meaning here."""
+
+    def anything(*args: Any, **kwargs: Any) -> Any: ...
+
+    return {n: Word(prefix + n, inspect.signature(anything), level) for n in names.split()}
+
+
+def reduction(name: str) -> Word:
+    def reduce(buffer: Any, out: Any = None, dim: int = -1, clear: bool = True, real_shape: Any = None) -> Any: ...
+
+    doc = f"out = {name[7:]} of the buffer over `dim`; with clear=False, what out holds takes part. Without out, an expression."
+    return Word(name, inspect.signature(reduce), __doc__=doc)
