@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tile_eg.egraph.deeper import Tiling
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, const, evaluate, var
 from tile_eg.ir.program.tasks import in_order, tile_at
+from tile_eg.transforms.k_tiling import Tiling
 
 z3 = pytest.importorskip("z3")
 

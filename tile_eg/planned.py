@@ -311,8 +311,8 @@ def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
 
     PlanError where no flags are found, an instruction has no text, or two phases cannot be one launch.
     """
+    from tile_eg.emit.packed_operand import copies
     from tile_eg.emit.phases import added_up, beside, one_launch
-    from tile_eg.emit.strips import copies
 
     first = _plan_phase(schedule, chip)
     if schedule.parts is not None and schedule.parts.op == "Added":

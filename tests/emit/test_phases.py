@@ -8,7 +8,6 @@ import pytest
 
 from tests.extract.kernels import CHIP, kernel
 from tile_eg.egraph import saturate
-from tile_eg.egraph.parts import added, in_parts
 from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.host import shared_at, workspace_bytes
 from tile_eg.emit.phases import CannotMeet, added_up, one_launch
@@ -17,6 +16,7 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.program import AIC, AIV, Program, SyncAll, When
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.planned import plan_schedule
+from tile_eg.transforms.split_k import added, in_parts
 
 PRODUCT = """
 kernel product[M=32, N=64, K=512, BM=32, BN=64, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.extract.kernels import CHIP
+from tile_eg.emit.packed_operand import copy_in_strips
 from tile_eg.emit.phases import CannotMeet, beside
-from tile_eg.emit.strips import copy_in_strips
 from tile_eg.ir.index import const
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, PipeBarrier, Program, SetFlag, Tasks, walk

@@ -12,7 +12,7 @@ from tile_eg.chips import load_chip
 from tile_eg.compiler import lower
 from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.host import launch_blocks
-from tile_eg.emit.strips import copy_in_strips
+from tile_eg.emit.packed_operand import copy_in_strips
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ops.types import F16

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from tests.rules.worlds import Row, World, around, bound, known_at, loops
-from tile_eg.egraph.deeper import Tiling
 from tile_eg.egraph.members import Class, Member
 from tile_eg.egraph.numbers import Numbers, Unbound
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ops.types import DTYPES
+from tile_eg.transforms.k_tiling import Tiling
 
 
 def everywhere(claim: Callable[..., bool]) -> Callable[..., bool]:

@@ -14,7 +14,6 @@ import numpy as np
 
 from tile_eg.egraph import Phase
 from tile_eg.egraph.audit import places
-from tile_eg.egraph.deeper import Tiling
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.members import VALUES, Class, Member, Members, read_members
 from tile_eg.egraph.numbers import Numbers, Unbound
@@ -25,6 +24,7 @@ from tile_eg.ir.index import BLOCK, SUB, const
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.values import Values
 from tile_eg.rules import Theory, native, theories
+from tile_eg.transforms.k_tiling import Tiling
 
 Row = tuple[Any, ...]
 HELD = {*VALUES, "P", "PT", "Outs"}

@@ -8,9 +8,9 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from tests.egraph.test_copyable import GEMM
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
+from tests.transforms.test_packed_operand import GEMM
 from tile_eg.chips import load_chip
 from tile_eg.compiler import Candidate, Lowered, lower, meaning
 from tile_eg.explore.runners import explained

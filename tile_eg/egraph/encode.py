@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tile_eg.egraph.deeper import Tiling, loads_in, longer_loads
 from tile_eg.egraph.meeting import accesses, meetings
-from tile_eg.egraph.strips import offsets, place, strides
 from tile_eg.ir.index import BLOCK, SUB, Expr, variables
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
 from tile_eg.ops.types import DType
+from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
+from tile_eg.transforms.packed_operand import offsets, place, strides
 
 LONG = 256  # the depth from which a product may be had in two halves: each has rows of 256 bytes and more
 

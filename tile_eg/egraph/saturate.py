@@ -11,18 +11,18 @@ from typing import Any, TypeVar
 
 from tile_eg.chips import Chip
 from tile_eg.egraph.blame import blame
-from tile_eg.egraph.deeper import with_deeper_loops
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.graph import Graph
 from tile_eg.egraph.members import Members, read_members
-from tile_eg.egraph.parts import addable, divisible, least_trips
 from tile_eg.egraph.snapshot import snapshot
-from tile_eg.egraph.strips import copyable
 from tile_eg.egraph.unanswered import described
 from tile_eg.errors import TileError
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
 from tile_eg.rules import Theory, native, registry, theories
+from tile_eg.transforms.k_tiling import with_deeper_loops
+from tile_eg.transforms.packed_operand import copyable
+from tile_eg.transforms.split_k import addable, divisible, least_trips
 
 Read = TypeVar("Read")
 CHUNK = 20  # one call with thousands of statements is twenty times slower than small ones

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from html import escape
 
 from tile_eg.egraph import Graph, Node
-from tile_eg.egraph.strips import strides
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.printed import Printed
 from tile_eg.ops.types import Level
 from tile_eg.report.html import html_tree, paragraphs
 from tile_eg.report.text import Branch, tree
 from tile_eg.rules import registry, signatures
+from tile_eg.transforms.packed_operand import strides
 
 
 def schedule_text(schedule: Schedule) -> str:

@@ -152,7 +152,7 @@ def extraction_of(graph: Graph, setting: Setting, effort: Effort | None = None) 
 def _saturated(form: Form) -> Graph:
     """The graph under the options' rules. Where they find nothing, and all rules do, the error names those that are missing."""
     from tile_eg.egraph import saturate
-    from tile_eg.egraph.columns import part_of
+    from tile_eg.transforms.column_tiles import part_of
 
     options, chip, values = form.setting.options, form.setting.chip, form.values
     try:

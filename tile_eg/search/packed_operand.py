@@ -34,8 +34,8 @@ def made_of(node: Node, form: Form) -> Made:
 
     The first tiles are done as in the best schedule that has one phase, as many as the copy takes.
     """
-    from tile_eg.egraph.strips import with_strips
-    from tile_eg.emit.strips import tiles_beside
+    from tile_eg.emit.packed_operand import tiles_beside
+    from tile_eg.transforms.packed_operand import with_strips
 
     first, setting = best_persistent(form), form.setting
     if first is None or first.schedule.grid is None:

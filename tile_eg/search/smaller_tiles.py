@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from tile_eg.egraph.columns import NARROWEST, in_columns, sums_in_columns
-from tile_eg.egraph.panels import in_panels
 from tile_eg.ir.values import Values, reachable
 from tile_eg.ops.types import Level
 from tile_eg.search.form import Form, searched
 from tile_eg.search.moves import MOVES, WITHOUT_ROOM
 from tile_eg.search.queue import Made, Offer
 from tile_eg.sizing.estimate import Estimate, estimate
+from tile_eg.transforms.column_tiles import NARROWEST, in_columns, sums_in_columns
+from tile_eg.transforms.row_panels import in_panels
 
 SURE = 0.9
 """The least part of its estimate that a form may take, as a part of what the kernel takes of its own."""

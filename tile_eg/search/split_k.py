@@ -28,7 +28,7 @@ def offers(form: Form) -> Iterator[Offer]:
     offered = [g for g in form.grids if g.op in WAYS]
     if not offered or not form.candidates:
         return
-    from tile_eg.egraph.parts import in_parts
+    from tile_eg.transforms.split_k import in_parts
 
     chip, best = form.setting.chip, form.candidates[0]
     time = best.planned.timeline
@@ -47,8 +47,8 @@ def made_of(node: Node, form: Form) -> Made:
 
 
 def _in_two_phases(node: Node, form: Form) -> Made:
-    from tile_eg.egraph.parts import in_parts
     from tile_eg.emit.phases import CannotMeet, one_launch
+    from tile_eg.transforms.split_k import in_parts
 
     setting = form.setting
     parts = in_parts(form.values, node.payload[0], setting.chip.vector_cores)
@@ -68,7 +68,7 @@ def _in_two_phases(node: Node, form: Form) -> Made:
 
 def _added_up(node: Node, form: Form) -> Made:
     """A kernel whose blocks add up parts of its sums in GM."""
-    from tile_eg.egraph.parts import added
+    from tile_eg.transforms.split_k import added
 
     setting = form.setting
     schedules = schedules_of(added(form.values, node.payload[0]), setting)

@@ -11,7 +11,6 @@ from functools import cached_property
 from math import gcd
 
 from tile_eg.chips import Chip
-from tile_eg.egraph.deeper import Tiling, with_deeper_loops
 from tile_eg.ir.index import BLOCK, Expr, terms_of, variables
 from tile_eg.ir.machine import REPEAT_ELEMENTS
 from tile_eg.ir.program import AIC, AIV
@@ -20,6 +19,7 @@ from tile_eg.ops.types import F32, Level
 from tile_eg.sizing.anatomy import COMPUTED, Anatomy
 from tile_eg.timeline.instruction import Work, cycles
 from tile_eg.timeline.reuse import with_reads
+from tile_eg.transforms.k_tiling import Tiling, with_deeper_loops
 
 LONG_ROW = 512  # bytes: a longer row of a panel brings nothing
 HALVES = 2

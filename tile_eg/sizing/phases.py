@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_eg.chips import Chip
-from tile_eg.egraph.parts import COUNTS, divisible, in_parts
 from tile_eg.ir.machine import SYNC_ALL_HANDOVERS
 from tile_eg.ir.values import Values
 from tile_eg.sizing.estimate import Estimate, estimate
+from tile_eg.transforms.split_k import COUNTS, divisible, in_parts
 
 TRIED = 2
 LEAST = 3000  # cycles of a second phase, which loads a few parts one behind the other

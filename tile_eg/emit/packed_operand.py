@@ -8,7 +8,6 @@ from __future__ import annotations
 from math import ceil, floor
 
 from tile_eg.chips import Chip
-from tile_eg.egraph.strips import strides
 from tile_eg.emit.sync import synchronise
 from tile_eg.ir.index import BLOCK, SUB, Expr, const, maximum, minimum, var
 from tile_eg.ir.kernel import Tensor
@@ -18,6 +17,7 @@ from tile_eg.ir.program.tasks import tasks
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
 from tile_eg.timeline.engine import run
+from tile_eg.transforms.packed_operand import strides
 
 ROWS, WIDTH, LEAST = 64, 256, 128
 """Rows and columns that a vector core takes at a time, twice in UB and twice as strips; 128 columns where the matrix needs it."""

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tile_eg.egraph.deeper import loops_of_products
-from tile_eg.egraph.panels import in_blocks
-from tile_eg.egraph.rewritten import Rewriter
 from tile_eg.ir.index import BLOCK, var
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Builder, Term, Values, reachable
+from tile_eg.transforms.k_tiling import loops_of_products
+from tile_eg.transforms.rewriter import Rewriter
+from tile_eg.transforms.row_panels import in_blocks
 
 COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
 """How many parts the rules offer (`PartOpt`)."""

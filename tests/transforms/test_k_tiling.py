@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extract.kernels import FIBONACCI, GATED, graph_of, kernel
-from tile_eg.egraph.deeper import Tiling, with_deeper_loops
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.ssa.extents import inside
 from tile_eg.ir.index import const, evaluate, maximum, minimum, mod, var
+from tile_eg.transforms.k_tiling import Tiling, with_deeper_loops
 
 GEMM = """
 kernel gemm[M=64, N=64, K=112, BK=16](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, kernel
 from tile_eg.egraph import saturate
-from tile_eg.egraph.strips import copyable, place, with_strips
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.index import BLOCK, const, evaluate, var
 from tile_eg.ir.values import Values
+from tile_eg.transforms.packed_operand import copyable, place, with_strips
 
 GEMM = """
 kernel gemm[M=4608, N=256, K=256, BM=16, BN=128, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {

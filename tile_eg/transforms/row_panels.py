@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tile_eg.egraph.rewritten import over_blocks
 from tile_eg.ir.index import BLOCK, Expr, const, maximum, minimum, var
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import VERSIONS, WRITES, Builder, Term, Values, first_version, reachable
+from tile_eg.transforms.rewriter import over_blocks
 
 ROWS, COLS, NONE = "rows", "cols", "none"
 VARIABLE = "panel"

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tile_eg.egraph.deeper import loops_of_products
 from tile_eg.ir.index import BLOCK, ONE, ZERO, Expr, Interval, bounds, terms_of
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import Term, Values, reachable
+from tile_eg.transforms.k_tiling import loops_of_products
 
 PIECE = 128  # columns that the copy takes at a time
 LONG_ROW = 1024  # bytes of a row of a tile from which ND2NZ is about as fast as runs of bytes

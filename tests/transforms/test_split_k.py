@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.extract.kernels import GATED, kernel
 from tile_eg.compiler import meaning
-from tile_eg.egraph.parts import addable, added, divisible, in_parts
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.reference_values import run_values
+from tile_eg.transforms.split_k import addable, added, divisible, in_parts
 
 PRODUCT = """
 kernel product[M=40, N=24, K=100, BM=16, BN=16, BK=16](A: f32[M, K], B: f32[K, N], R: f32[N]) -> C: f32[M, N] {

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.extract.kernels import GATED, kernel
-from tile_eg.egraph.columns import in_columns, sums_in_columns
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference_values import run_values
+from tile_eg.transforms.column_tiles import in_columns, sums_in_columns
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 WIDE = {

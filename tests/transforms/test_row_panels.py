@@ -9,10 +9,10 @@ import pytest
 
 from tests.extract.kernels import CHAIN, FIBONACCI, GATED, RELU_CAST, kernel
 from tile_eg.compiler import lower, meaning
-from tile_eg.egraph.panels import in_panels
 from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.reference_values import run_values
+from tile_eg.transforms.row_panels import in_panels
 
 GEMM = """
 kernel gemm[M=300, N=300, K=100, BM=256, BN=256, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
