@@ -21,28 +21,29 @@ ROOMS: dict[str, set[str]] = {
     "language": GROUND - {"chips"},
     "frontend": GROUND - {"chips"} | {"language", "disk_cache"},
     "rules": GROUND - {"chips"},
-    "egraph": GROUND | {"rules"},
+    "transforms": GROUND - {"chips"},
+    "egraph": GROUND | {"rules", "transforms"},
     "timeline": GROUND,
     "disk_cache": GROUND - {"chips"},
     "simulator": GROUND | {"disk_cache"},
     "cost_models": GROUND | {"timeline"},
     "extract": GROUND | {"cost_models", "timeline", "egraph"},
-    "emit": GROUND | {"inputs", "cost_models", "timeline", "extract", "egraph"},
-    "sizing": GROUND | {"timeline", "egraph"},
-    "report": GROUND | {"sizing", "cost_models", "timeline", "extract", "egraph", "rules", "simulator"},
+    "emit": GROUND | {"transforms", "inputs", "cost_models", "timeline", "extract", "egraph"},
+    "sizing": GROUND | {"timeline", "transforms"},
+    "report": GROUND | {"transforms", "sizing", "cost_models", "timeline", "extract", "egraph", "rules", "simulator"},
     "laboratory": GROUND | {
         "frontend", "rules", "search", "cost_models", "timeline", "extract", "egraph", "emit", "report", "compiler",
     },
-    "planned": GROUND | {"timeline", "simulator", "extract", "emit", "report"},
     "search": GROUND | {
-        "rules", "egraph", "timeline", "cost_models", "extract", "emit", "sizing", "report", "planned", "frontend",
+        "frontend", "rules", "transforms", "egraph", "timeline", "cost_models", "extract", "emit", "sizing", "report",
+        "simulator",
     },
-    "compiler": GROUND | {"search", "planned", "frontend", "cost_models"},
+    "compiler": GROUND | {"search", "frontend", "cost_models"},
     "explore": GROUND | {
         "frontend", "rules", "search", "compiler", "egraph", "timeline", "cost_models", "extract", "report",
     },
     "jit": GROUND | {
-        "disk_cache", "language", "frontend", "search", "planned", "cost_models", "extract", "report", "simulator", "compiler",
+        "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "compiler",
     },
 }  # fmt: skip
 """For each room, what else it may import. `cli` and the package's own front door see everything."""

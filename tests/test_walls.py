@@ -17,8 +17,6 @@ import tile_eg
 HOUSE = Path(tile_eg.__file__).parent
 FLOORS = 10
 LINES = 400
-ONE_SEARCH = ("compiler", "grids", "lowered", "phases", "search")
-"""Rooms that count as one, `search`."""
 DOORS = ("__init__", "__main__")
 """No rooms: the package's front, which imports what it names when that is asked for, and what `python -m tile_eg` runs."""
 NAME = re.compile(r"(tile_eg(?:\.\w+)+)(?::\w+)?")
@@ -77,8 +75,7 @@ def circle(graph: Graph) -> str:
 
 
 def room(module: str) -> str:
-    own = (*module.split("."), "__init__")[1]
-    return "search" if own in ONE_SEARCH else own
+    return (*module.split("."), "__init__")[1]
 
 
 def between_rooms(graph: Graph) -> Graph:

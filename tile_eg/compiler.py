@@ -9,11 +9,11 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_arguments
 from tile_eg.ir.kernel import Kernel, Note, added_to
-from tile_eg.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, rare_collections, stage
 from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.compile import compiled
 from tile_eg.search.form import check_room
+from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, rare_collections, stage
 from tile_eg.search.result import Lowered
 
 if TYPE_CHECKING:

@@ -170,6 +170,6 @@ def test_a_repeat_holds_64_floats() -> None:
 
 
 def test_chips_of_both_architectures_are_targets() -> None:
-    from tile_eg.planned import compiled_for
+    from tile_eg.search.planned import compiled_for
 
     assert {compiled_for(name).architecture for name in known_chips(None)} == {"dav-2201", "dav-3510"}

@@ -15,7 +15,7 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, PipeBarrier, Program, SetFlag, Tasks, walk
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.ops.types import F16
-from tile_eg.planned import Planned
+from tile_eg.search.planned import Planned
 from tile_eg.timeline.engine import run
 
 

@@ -67,7 +67,7 @@ def test_numbers_are_those_of_the_source(text, sizes, order):
 def test_strips_long_loads_unit_flags_and_halves_go_together(monkeypatch):
     """On a chip of two cube cores, so that a core goes through as many large tiles as on a large one."""
     chip = replace(load_chip("910B2"), cube_cores=2, vector_cores=4)
-    for module in ("compiler", "planned"):
+    for module in ("compiler", "search.planned"):
         monkeypatch.setattr(f"tile_eg.{module}.compiled_for", lambda name: chip)
     k = kernel(ADDED, M=896, N=1024, K=1024, BM=128, BN=256)
     low = lower(k)

@@ -186,7 +186,7 @@ def test_an_interrupt_says_what_is_lost_and_ends_the_simulator(tmp_path: Path) -
 
 def test_an_interrupt_elsewhere_names_the_step(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from tile_eg.cli import sources
-    from tile_eg.planned import stage
+    from tile_eg.search.planned import stage
 
     def interrupted(*_: object) -> None:
         with stage("search"):

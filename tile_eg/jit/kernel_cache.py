@@ -27,9 +27,9 @@ from tile_eg.disk_cache import on, recall, remember, user_cache
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program.parser import parse_program
-from tile_eg.planned import InternalError, Planned, Run
 from tile_eg.report.text import Text
 from tile_eg.search import SearchOptions
+from tile_eg.search.planned import InternalError, Planned, Run
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from tile_eg.chips import Chip
 from tile_eg.errors import LimitError, PlanError, TileError
 from tile_eg.ir.machine import MAX_BLOCKS
-from tile_eg.planned import InternalError, Planned, plan_schedule
 from tile_eg.report.decisions import summary
+from tile_eg.search.planned import InternalError, Planned, plan_schedule
 
 if TYPE_CHECKING:
     from tile_eg.cost_models import RankModel

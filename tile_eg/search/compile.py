@@ -10,12 +10,12 @@ from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.open_kernel import OpenKernel
-from tile_eg.planned import InternalError, stage
 from tile_eg.search import further, packed_operand, persistent, smaller_tiles, split_k
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.form import Form, Setting, searched, values_of
 from tile_eg.search.open_sizes import OpenSizes
 from tile_eg.search.options import SearchOptions
+from tile_eg.search.planned import InternalError, stage
 from tile_eg.search.queue import Offer, Queue
 from tile_eg.search.result import Lowered
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
-from tile_eg.planned import stage
 from tile_eg.rules import selected
 from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_all, ranked
 from tile_eg.search.options import Effort, SearchOptions
+from tile_eg.search.planned import stage
 
 if TYPE_CHECKING:
     from tile_eg.cost_models import RankModel

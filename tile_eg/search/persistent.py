@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tile_eg.planned import Planned
 from tile_eg.report.text import duration
 from tile_eg.search.bounds import floor
 from tile_eg.search.candidates import Candidate, plan_each, ranked
 from tile_eg.search.form import Form
 from tile_eg.search.moves import MOVES
+from tile_eg.search.planned import Planned
 from tile_eg.search.queue import Made, Offer
 
 if TYPE_CHECKING:

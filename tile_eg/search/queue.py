@@ -9,10 +9,10 @@ from heapq import heappop, heappush
 from time import perf_counter
 
 from tile_eg.errors import TileError
-from tile_eg.planned import stage
 from tile_eg.search.candidates import Candidate, Dropped
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import Move
+from tile_eg.search.planned import stage
 
 
 @dataclass(frozen=True)

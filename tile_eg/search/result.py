@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from tile_eg.errors import rendered
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel, Note
-from tile_eg.planned import Planned, Run
 from tile_eg.report.decisions import missing_slots
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
 from tile_eg.report.text import Text, duration
 from tile_eg.search.candidates import Candidate, Dropped
 from tile_eg.search.options import SearchOptions
+from tile_eg.search.planned import Planned, Run
 
 if TYPE_CHECKING:
     import numpy as np

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
 from tile_eg.extract.parts import least_cycles
-from tile_eg.planned import Planned
 from tile_eg.search.candidates import Candidate, Dropped, plan_each, ranked
 from tile_eg.search.form import Form, Setting, extraction_of
 from tile_eg.search.moves import MOVES
+from tile_eg.search.planned import Planned
 from tile_eg.search.queue import Made, Offer
 
 if TYPE_CHECKING:
