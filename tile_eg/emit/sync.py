@@ -13,11 +13,12 @@ from dataclasses import dataclass, field, replace
 from tile_eg.emit.clock import count
 from tile_eg.emit.sync_counts import checked, usual
 from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, Pair, cross_edges
-from tile_eg.emit.sync_edges import Edge, Flag, Site, Stream, candidates, join, join_outside, placed, reverse
+from tile_eg.emit.sync_edges import Edge, Flag, Stream, candidates, join, join_outside, placed, reverse
 from tile_eg.emit.sync_ids import allocate
 from tile_eg.emit.sync_order import Needed, Op, Order, Verdict
 from tile_eg.emit.sync_tasks import lengths, with_tiles
-from tile_eg.emit.sync_trace import Counts, Instance, Layout, Path, SyncError, shortened, trace
+from tile_eg.emit.sync_trace import Counts, Instance, Layout, Path, Site, SyncError
+from tile_eg.emit.sync_walk import Walks
 from tile_eg.ir import index as ix
 from tile_eg.ir.machine import needs_barrier
 from tile_eg.ir.program import (
@@ -39,7 +40,7 @@ from tile_eg.ir.program import (
 __all__ = ["SyncError", "synchronise"]
 Owner = Edge | CrossEdge
 Key = tuple[str, int] | tuple[str, str, Path]
-Case = tuple[Program, Counts]
+Case = tuple[int, Counts]  # tiles of a block, and trips that it decides
 MOST_CASES = 6  # numbers of trips that are analysed together
 
 
@@ -80,16 +81,16 @@ def synchronise(program: Program) -> Program:
     decides, is analysed at a few trips; what is found must serve more and fewer of them too, since blocks differ in how many they
     have. Numbers of trips that it does not serve are analysed together with the others.
     """
-    counts = usual(program)
+    counts, walks = usual(program), Walks(program)
     for tiles, others in lengths(program):
-        cases = [(with_tiles(program, tiles), counts)]
-        again = [*((with_tiles(program, n), counts) for n in others), *((with_tiles(program, n), c) for n, c in checked(program))]
+        cases = [(tiles, counts)]
+        again = [*((n, counts) for n in others), *checked(program)]
         for _ in range(MOST_CASES):
-            plans = _plans(cases)
+            plans = _plans(walks, cases)
             _drop_implied(plans)
             ids = _allocate(plans)
             _barriers(plans)
-            case, wrong = next(((c, text) for c in again if (text := _fault(plans[0], *c))), (None, ""))
+            case, wrong = next(((c, text) for c in again if (text := _fault(walks, plans[0], c))), (None, ""))
             if case is None:
                 return _rebuilt(program, plans[0], ids)
             if case[1] is counts:
@@ -98,9 +99,9 @@ def synchronise(program: Program) -> Program:
     raise SyncError(wrong)
 
 
-def _plans(cases: list[Case]) -> list[_Plan]:
+def _plans(walks: Walks, cases: list[Case]) -> list[_Plan]:
     """Plans of a program with several numbers of tiles and trips, with edges that serve all of them. They share what is kept."""
-    first, *others = [_plan(Layout(program, counts), shortened(program)) for program, counts in cases]
+    first, *others = [_plan(walks, case) for case in cases]
     _repair(first)
     for plan in others:
         _share(first, plan)
@@ -115,9 +116,9 @@ def _share(first: _Plan, plan: _Plan) -> None:
     plan.edges, plan.cross, plan.barriers = first.edges, first.cross, first.barriers
 
 
-def _fault(plan: _Plan, program: Program, counts: Counts) -> str:
+def _fault(walks: Walks, plan: _Plan, case: Case) -> str:
     """What is wrong where a plan's flags and barriers stand in the same program with other numbers of tiles and trips, or ""."""
-    other = _plan(Layout(program, counts), shortened(program), plan.edges)
+    other = _plan(walks, case, plan.edges)
     _share(plan, other)
     order = _order(other)
     verdict = order.replay()
@@ -125,16 +126,20 @@ def _fault(plan: _Plan, program: Program, counts: Counts) -> str:
     return _complaint(other, unordered, verdict) if unordered or verdict.faults else ""
 
 
-def _plan(layout: Layout, skips: Mapping[str, int], edges: list[Edge] | None = None) -> _Plan:
-    """A program's traces and what they have to keep in order; `edges` (None: all candidates) are those that do."""
-    cores = [c for c in (AIC, AIV) if layout.program.core(c)]
-    streams = {c: Stream(layout, c, trace(layout, c, skips)) for c in cores}
+def _plan(walks: Walks, case: Case, edges: list[Edge] | None = None, whole: bool = False) -> _Plan:
+    """A program's traces and what they have to keep in order; `edges` (None: all candidates) are those that do.
+
+    Loops are walked `whole` where they cannot be shortened.
+    """
+    (tiles, counts), program = case, walks.program
+    layout = Layout(with_tiles(program, tiles), counts)
+    streams = {c: Stream(layout, c, walks.trace(c, tiles, counts, whole)) for c in (AIC, AIV) if program.core(c)}
     try:
         cross, cross_pairs = cross_edges(streams)
     except SyncError:
-        if not any(skips.values()):
+        if whole or not any(walks.skips.values()):
             raise
-        return _plan(layout, {}, edges)
+        return _plan(walks, case, edges, whole=True)
     if edges is None:
         edges = [e for s in streams.values() for e in candidates(s)]
     inner = [((c, d.before), (c, d.after)) for c, s in streams.items() for d in s.trace.dependences]
@@ -182,13 +187,13 @@ def _ops(plan: _Plan, core: str) -> list[Op]:
     instances = stream.trace.instances
     runs = [Op("run", core, i.pipe, instance=_number((core, n)), stepped=i.stepped) for n, i in enumerate(instances)]
     out: list[Op] = []
-    for site, (kind, _, env, n) in zip(stream.places, stream.trace.steps, strict=True):
-        if kind == "run":
+    for site, env, n in stream.trace.steps:
+        if n >= 0:
             out.append(runs[n])
-        elif kind in ("enter", "leave"):
-            out.append(Op(kind, core))
         elif site in sites:
             out += [op if isinstance(op, Op) else _flag_op(op, plan.layout.at(op.id, env)) for _, op in sites[site]]
+        elif site[0] in ("enter", "leave"):
+            out.append(Op(site[0], core))
     return out
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tile_eg.emit.sync_edges import Site, Stream
-from tile_eg.emit.sync_trace import Path, SyncError
+from tile_eg.emit.sync_edges import Stream
+from tile_eg.emit.sync_trace import Path, Site, SyncError
 from tile_eg.ir import machine
 from tile_eg.ir.program import AIC, AIV, Loop
 from tile_eg.ir.types import Level
@@ -83,7 +83,7 @@ def _side(s: Stream, instances: list[int], count: int) -> _Side:
     visits: list[list[int]] = [[] for _ in range(count)]
     seen = dict.fromkeys(items, -1)
     touching = set(instances)
-    for kind, path, _, n in s.trace.steps:
+    for (kind, path), _, n in s.trace.steps:
         if kind == "pre" and path in seen:
             seen[path] += 1
         elif kind == "run" and n in touching:

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tile_eg.emit.clock import count
-from tile_eg.emit.sync_edges import Edge, Site, Stream
+from tile_eg.emit.sync_edges import Edge, Stream
 from tile_eg.emit.sync_order import Order, Verdict
-from tile_eg.emit.sync_trace import SyncError
+from tile_eg.emit.sync_trace import Site, SyncError
 from tile_eg.ir import machine
 from tile_eg.ir.kernel import Span
 
