@@ -13,6 +13,7 @@ from tile_eg.grids import with_best_grid
 from tile_eg.ir.arrays import check_arguments
 from tile_eg.ir.kernel import Kernel, Note, added_to
 from tile_eg.ir.open_kernel import OpenKernel
+from tile_eg.ir.sharing import sharing
 from tile_eg.ir.types import Level
 from tile_eg.lowered import Candidate, Lowered, extracted, plan_all, ranked
 from tile_eg.phases import PARTS, in_phases, with_parts
@@ -37,6 +38,7 @@ __all__ = [
 
 
 @rare_collections()
+@sharing()
 def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: SearchOptions | None = None) -> Lowered:
     """Compiles a kernel for a chip. TileError is the user's to mend, with its place; InternalError is ours.
 

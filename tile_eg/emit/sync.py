@@ -7,8 +7,8 @@ where a dependence within one pipe is still open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from tile_eg.emit.clock import count
 from tile_eg.emit.sync_counts import checked, usual
@@ -16,8 +16,9 @@ from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, Pair, cross_edges
 from tile_eg.emit.sync_edges import Edge, Flag, Stream, candidates, join, join_outside, placed, reverse
 from tile_eg.emit.sync_ids import allocate
 from tile_eg.emit.sync_order import Needed, Op, Order, Verdict
+from tile_eg.emit.sync_placed import Placed, decided_by, with_flags
 from tile_eg.emit.sync_tasks import lengths, with_tiles
-from tile_eg.emit.sync_trace import Counts, Instance, Layout, Path, Site, SyncError
+from tile_eg.emit.sync_trace import Counts, Env, Instance, Layout, Path, Site, SyncError
 from tile_eg.emit.sync_walk import Walks
 from tile_eg.ir import index as ix
 from tile_eg.ir.machine import needs_barrier
@@ -33,9 +34,10 @@ from tile_eg.ir.program import (
     Program,
     SetFlag,
     WaitFlag,
-    When,
     walk,
 )
+from tile_eg.ir.sharing import once
+from tile_eg.timeline.expressions import compiled
 
 __all__ = ["SyncError", "synchronise"]
 Owner = Edge | CrossEdge
@@ -77,9 +79,17 @@ class _Plan:
 def synchronise(program: Program) -> Program:
     """The program with its flags and barriers. Its streams must have none, and its buffers their slots (and addresses).
 
-    Raises SyncError where ids run out or no order of the two cores exists. A loop over tiles, and one whose trips the block
-    decides, is analysed at a few trips; what is found must serve more and fewer of them too, since blocks differ in how many they
-    have. Numbers of trips that it does not serve are analysed together with the others.
+    Raises SyncError where ids run out or no order of the two cores exists.
+    """
+    return with_flags(program, once("flags", decided_by(program), lambda: _found(program)))
+
+
+def _found(program: Program) -> Placed:
+    """What stands where in the program.
+
+    A loop over tiles, and one whose trips the block decides, is analysed at a few trips; what is found must serve more and fewer
+    of them too, since blocks differ in how many they have. Numbers of trips that it does not serve are analysed together with the
+    others.
     """
     counts, walks = usual(program), Walks(program)
     for tiles, others in lengths(program):
@@ -92,7 +102,7 @@ def synchronise(program: Program) -> Program:
             _barriers(plans)
             case, wrong = next(((c, text) for c in again if (text := _fault(walks, plans[0], c))), (None, ""))
             if case is None:
-                return _rebuilt(program, plans[0], ids)
+                return _placed(plans[0], ids)
             if case[1] is counts:
                 break
             cases.append(case)
@@ -183,7 +193,8 @@ def _same_order(plan: _Plan) -> Order:
 
 def _ops(plan: _Plan, core: str) -> list[Op]:
     """The core's trace with every flag of every candidate in it."""
-    stream, sites = plan.streams[core], _site_ops(plan, core)
+    stream = plan.streams[core]
+    sites = {site: [_op_at(op) for _, op in ops] for site, ops in _site_ops(plan, core).items()}
     instances = stream.trace.instances
     runs = [Op("run", core, i.pipe, instance=_number((core, n)), stepped=i.stepped) for n, i in enumerate(instances)]
     out: list[Op] = []
@@ -191,10 +202,25 @@ def _ops(plan: _Plan, core: str) -> list[Op]:
         if n >= 0:
             out.append(runs[n])
         elif site in sites:
-            out += [op if isinstance(op, Op) else _flag_op(op, plan.layout.at(op.id, env)) for _, op in sites[site]]
+            out += [op if isinstance(op, Op) else op(env) for op in sites[site]]
         elif site[0] in ("enter", "leave"):
             out.append(Op(site[0], core))
     return out
+
+
+def _op_at(op: Flag | Op) -> Op | Callable[[Env], Op]:
+    """What stands at a site, or what makes it of the loop variables: of a flag whose id they decide."""
+    if isinstance(op, Op):
+        return op
+    value, known, flag = compiled(op.id), dict[int, Op](), op
+    if op.id.op == "const":
+        return _flag_op(flag, op.id.args[0])
+
+    def made(env: Env) -> Op:
+        number = value(env)
+        return known.get(number) or known.setdefault(number, _flag_op(flag, number))
+
+    return made
 
 
 def _flag_op(flag: Flag, number: int) -> Op:
@@ -368,9 +394,8 @@ def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:
             fence[b[0], after.pipe] = b[1]
 
 
-def _rebuilt(p: Program, plan: _Plan, ids: Mapping[Key, int]) -> Program:
-    new = {c: _insert(p.core(c), (), _nodes_at(plan, c, ids)) if c in plan.streams else () for c in (AIC, AIV)}
-    return replace(p, cube=new[AIC], vector=new[AIV])
+def _placed(plan: _Plan, ids: Mapping[Key, int]) -> Placed:
+    return {core: _nodes_at(plan, core, ids) for core in plan.streams}
 
 
 def _nodes_at(plan: _Plan, core: str, ids: Mapping[Key, int]) -> dict[Site, list[Node]]:
@@ -386,13 +411,3 @@ def _node(op: Flag | Op, ids: Mapping[Key, int]) -> Node:
     assert isinstance(op.owner, tuple)
     number = ids[op.owner]
     return CrossSet(op.pipe, number) if op.kind == "cross_set" else CrossWait(number)
-
-
-def _insert(nodes: tuple[Node, ...], path: Path, at: Mapping[Site, list[Node]]) -> tuple[Node, ...]:
-    out: list[Node] = []
-    for k, n in enumerate(nodes):
-        here = (*path, k)
-        if isinstance(n, Loop | When):
-            n = replace(n, body=_insert(n.body, here, at))
-        out += [*at.get(("pre", here), ()), n, *at.get(("post", here), ())]
-    return tuple(out)

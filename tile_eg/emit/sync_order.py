@@ -56,12 +56,14 @@ class Order:
     """
 
     def __init__(self, streams: Mapping[str, Sequence[Op]]) -> None:
-        pipes = sorted({(o.core, o.pipe) for ops in streams.values() for o in ops if o.pipe})
+        different = {id(o): o for ops in streams.values() for o in ops}
+        pipes = sorted({(o.core, o.pipe) for o in different.values() if o.pipe})
         self.index = {p: 2 * i for i, p in enumerate(pipes)}
         self.cores = {c: 2 * len(pipes) + i for i, c in enumerate(sorted(streams))}
         self.pipes_of = {c: [at for (core, _), at in self.index.items() if core == c] for c in streams}
         self.size = 2 * len(pipes) + len(self.cores)
-        self.streams = {c: [(o.kind, self.index.get((c, o.pipe), -1), o.owner, o) for o in ops] for c, ops in streams.items()}
+        steps = {n: (o.kind, self.index.get((o.core, o.pipe), -1), o.owner, o) for n, o in different.items()}
+        self.streams = {c: [steps[id(o)] for o in ops] for c, ops in streams.items()}
 
     def replay(self, without: tuple | None = None) -> Verdict:
         """Runs every step, but those that `without` owns."""
@@ -114,6 +116,7 @@ class _Replay:
             if walks and before == self.progress(len(walks)):
                 self.fault(*(f"deadlock: {o.core} waits for cross-core flag {o.flag} that nobody sets" for o in blocked.values()))
                 break
+        self.verdict.last_wait = {flag: number for flag, (_, number) in self.last_wait.items()}
         self.fault(*(f"flag {f} is set and never waited for" for f in self.flags))
         self.fault(*(f"cross-core flag {f} is set {len(q)} times too often" for f, q in self.queues.items() if q and not blocked))
         return self.verdict
@@ -130,7 +133,7 @@ class _Replay:
     def core(self, core: str) -> Iterator[Op]:
         """Runs one core; yields where it is blocked by a cross-core wait."""
         know, done, one, starts = self.know, self.done, self.one, self.verdict.starts
-        needed, without = self.needed, self.without
+        needed, without, others, flags, waits = self.needed, self.without, self.others, self.flags, self.last_wait
         for kind, pipe, owner, op in self.order.streams[core]:
             if owner is not None and owner == without:
                 continue
@@ -144,11 +147,22 @@ class _Replay:
                 if op.stepped:
                     know[pipe] = self.now(pipe) - one[pipe]
             elif kind == "set":
-                self.set(pipe, op)
-                if self.faultless and self.verdict.faults:
-                    return
+                clock, flag = know[pipe] & others[pipe] | done[pipe], op.flag
+                if (last := waits.get(flag)) is None:
+                    self.verdict.first_set.setdefault(flag, clock)
+                if flag in flags or (last and clock >> last[0] & MOST < last[1]):
+                    self.doubled(flag)
+                    if self.faultless:
+                        return
+                flags[flag] = clock
             elif kind == "wait":
-                self.wait(pipe, op)
+                brought = flags.pop(op.flag, None)
+                if brought is None:
+                    self.fault(f"flag {op.flag} is waited for before it is set")
+                    continue
+                know[pipe] = merged(know[pipe], brought, self.guard)
+                done[pipe] += one[pipe + 1]
+                waits[op.flag] = BITS * (pipe + 1), done[pipe] >> BITS * (pipe + 1) & MOST
             elif kind == "barrier":
                 know[pipe] = self.now(pipe)
             elif kind == "cross_set":
@@ -171,28 +185,10 @@ class _Replay:
         """What is known once everything that a pipe was given so far has finished."""
         return self.know[pipe] & self.others[pipe] | self.done[pipe]
 
-    def set(self, pipe: int, op: Op) -> None:
-        clock = self.now(pipe)
-        if op.flag in self.flags:
-            self.fault(f"flag {op.flag} is set twice without a wait between")
-        elif op.flag in self.last_wait:
-            waiter, number = self.last_wait[op.flag]
-            if count(clock, waiter + 1) < number:
-                self.fault(f"flag {op.flag} may be set again before its wait is over")
-        else:
-            self.verdict.first_set[op.flag] = clock
-        self.flags[op.flag] = clock
-
-    def wait(self, pipe: int, op: Op) -> None:
-        clock = self.flags.pop(op.flag, None)
-        if clock is None:
-            self.fault(f"flag {op.flag} is waited for before it is set")
-            return
-        self.know[pipe] = merged(self.know[pipe], clock, self.guard)
-        self.done[pipe] += self.one[pipe + 1]
-        number = count(self.done[pipe], pipe + 1)
-        self.last_wait[op.flag] = pipe, number
-        self.verdict.last_wait[op.flag] = number
+    def doubled(self, flag: tuple) -> None:
+        """A flag is set while it is, or may be, still set."""
+        again = "is set twice without a wait between" if flag in self.flags else "may be set again before its wait is over"
+        self.fault(f"flag {flag} {again}")
 
     def cross_set(self, pipe: int, op: Op) -> None:
         clock = self.now(pipe)

@@ -15,7 +15,17 @@ from operator import itemgetter
 
 from tile_eg.emit.steps import parted, steps
 from tile_eg.emit.sync_trace import (
-    MAX_TRACE, Access, Counts, Dependence, Env, Instance, Layout, Path, SyncError, Trace, opaque,
+    MAX_TRACE,
+    Access,
+    Counts,
+    Dependence,
+    Env,
+    Instance,
+    Layout,
+    Path,
+    SyncError,
+    Trace,
+    opaque,
 )  # fmt: skip
 from tile_eg.ir import index as ix
 from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, When, walk
@@ -74,7 +84,6 @@ def _kept(loop: Loop, skip: int) -> Iterator[int]:
     head = changes[0] + spare // 2 if skip else loop.trips
     yield from range(head)
     yield from range(head + skip, loop.trips)
-
 
 
 @dataclass(eq=False)
@@ -145,7 +154,8 @@ class _Walker:
             self.tile(last, len(self.marks) - 1, self.env)
             self.marks.append(self.mark)
         steps, instances, dependences = self.marks[tiles]
-        return Trace([*found.steps[:steps], (last.post, self.env, -1)], found.instances[:instances], found.dependences[:dependences])
+        whole = [*found.steps[:steps], (last.post, self.env, -1)]
+        return Trace(whole, found.instances[:instances], found.dependences[:dependences])
 
     # ---- the stream, looked at once ----
 
