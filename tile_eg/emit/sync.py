@@ -20,7 +20,6 @@ from tile_eg.emit.sync_placed import Placed, decided_by, with_flags
 from tile_eg.emit.sync_tasks import lengths, with_tiles
 from tile_eg.emit.sync_trace import Counts, Env, Instance, Layout, Path, Site, SyncError
 from tile_eg.emit.sync_walk import Walks
-from tile_eg.ir import index as ix
 from tile_eg.ir.machine import needs_barrier
 from tile_eg.ir.program import (
     AIC,
@@ -28,13 +27,11 @@ from tile_eg.ir.program import (
     CrossSet,
     CrossWait,
     Instr,
-    Loop,
     Node,
     PipeBarrier,
     Program,
     SetFlag,
     WaitFlag,
-    walk,
 )
 from tile_eg.ir.sharing import once
 from tile_eg.timeline.expressions import compiled
@@ -345,22 +342,11 @@ def _allocate(plans: list[_Plan]) -> dict[Key, int]:
     return out | {("cross", n): n for n in range(len(plan.cross))}
 
 
-def _least(layout: Layout, i: Instr) -> tuple[int, int]:
-    """The fewest rows and cols that an mmad covers."""
-    env = {n.var: (0, n.trips - 1) for n in _loops(layout.program.cube)}
-    rows, cols = (max(1, ix.bounds(e, layout.ranges | env)[0]) for e in (i.rows, i.cols))
-    return rows, cols
-
-
-def _loops(nodes: tuple[Node, ...]) -> list[Loop]:
-    return [n for n in walk(nodes) if isinstance(n, Loop)]
-
-
 def _guarded(plan: _Plan, a: Instance, b: Instance) -> bool:
     """True where the hardware itself orders two mmads on one accumulator (contract, clause 2)."""
     if a.instr.op != "mmad" or b.instr.op != "mmad":
         return False
-    return not any(needs_barrier("M", *_least(plan.layout, x.instr)) for x in (a, b))
+    return not any(needs_barrier("M", *plan.layout.fewest(x.instr)) for x in (a, b))
 
 
 def _barriers(plans: list[_Plan]) -> None:

@@ -11,7 +11,7 @@ from tile_eg.emit.steps import Steps, steps
 from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval, var
-from tile_eg.ir.program import Buffer, Gm, Instr, Operand, Program, Tasks, Tile, walk
+from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Operand, Program, Tasks, Tile, walk
 from tile_eg.ir.types import Level
 from tile_eg.timeline.expressions import Value, compiled
 
@@ -137,6 +137,7 @@ class Layout:
     counts: Counts = field(default_factory=dict)
     _read: dict[int, tuple[Expr, frozenset[str], Value]] = field(default_factory=dict)
     _operands: dict[int, tuple[Instr, list[tuple[bool, Operand, str]]]] = field(default_factory=dict)
+    _fewest: dict[int, tuple[Instr, tuple[int, int]]] = field(default_factory=dict)
     _touched: dict[tuple, list[Access]] = field(default_factory=dict)
     _all: dict[str, Window] = field(default_factory=dict)
 
@@ -255,6 +256,14 @@ class Layout:
             elif o.tensor in self.written:
                 yield from (var(v) for v in sorted(ix.variables(o.offset)))
                 yield from (i.rows, i.cols, *(var(t.var) for t in self.tasks if t.var in env))
+
+    def fewest(self, i: Instr) -> tuple[int, int]:
+        """The fewest rows and cols that an mmad covers; looked up by identity."""
+        if id(i) not in self._fewest:
+            env = {n.var: (0, n.trips - 1) for n in walk(self.program.cube) if isinstance(n, Loop)}
+            rows, cols = (max(1, ix.bounds(e, self.ranges | env)[0]) for e in (i.rows, i.cols))
+            self._fewest[id(i)] = i, (rows, cols)
+        return self._fewest[id(i)][1]
 
     def operands(self, i: Instr) -> list[tuple[bool, Operand, str]]:
         """What an instruction reads and writes, with its steps; looked up by identity."""
