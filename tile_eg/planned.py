@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -329,18 +329,24 @@ def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
 def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
     """A phase with its flags and text; its rings are made shallower where flag ids would run out."""
     from tile_eg.emit import lower as lowering
-    from tile_eg.emit.sync import SyncError, synchronise
+    from tile_eg.emit.sync import SyncError
     from tile_eg.extract.flags import shallower
     from tile_eg.extract.memory import assign
 
     while True:
         program = lowering.plan(schedule, chip)
         try:
-            return once("plan", (program, _spans(program)), lambda p=program: _written(synchronise(p), chip))
+            return once("plan", (program, _spans(program)), partial(_with_flags, program, chip))
         except SyncError:
             if not shallower(schedule):
                 raise
             assign(schedule, chip)
+
+
+def _with_flags(program: Program, chip: Chip) -> Planned:
+    from tile_eg.emit.sync import synchronise
+
+    return _written(synchronise(program), chip)
 
 
 def _spans(program: Program) -> tuple[Span | None, ...]:

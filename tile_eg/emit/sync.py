@@ -7,15 +7,16 @@ where a dependence within one pipe is still open.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from tile_eg.emit.clock import count
 from tile_eg.emit.sync_counts import checked, usual
-from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, Pair, cross_edges
+from tile_eg.emit.sync_cross import CROSS_IDS, CrossEdge, cross_edges
 from tile_eg.emit.sync_edges import Edge, Flag, Stream, candidates, join, join_outside, placed, reverse
 from tile_eg.emit.sync_ids import allocate
-from tile_eg.emit.sync_order import Needed, Op, Order, Verdict
+from tile_eg.emit.sync_needed import Pair, Pairs, number
+from tile_eg.emit.sync_order import Op, Order, Verdict
 from tile_eg.emit.sync_placed import Placed, decided_by, with_flags
 from tile_eg.emit.sync_tasks import lengths, with_tiles
 from tile_eg.emit.sync_trace import Counts, Env, Instance, Layout, Path, Site, SyncError
@@ -57,6 +58,22 @@ class _Plan:
     pairs: list[Pair]
     barriers: dict[str, set[Path]] = field(default_factory=lambda: {AIC: set(), AIV: set()})
     built: tuple[tuple, Order] | None = None
+
+    @cached_property
+    def between(self) -> Pairs:
+        """The pairs on two pipes."""
+        found = [(a, b) for a, b in self.pairs if a[0] != b[0] or self.instance(a).pipe != self.instance(b).pipe]
+        return Pairs(found, self.instances)
+
+    @cached_property
+    def within(self) -> Pairs:
+        """The pairs on one pipe that nothing but barriers and flags that come back orders."""
+        same = (p for p in self.pairs if p[0][0] == p[1][0] and self.instance(p[0]).pipe == self.instance(p[1]).pipe)
+        return Pairs([(a, b) for a, b in same if not _guarded(self, self.instance(a), self.instance(b))], self.instances)
+
+    @property
+    def instances(self) -> dict[str, list[Instance]]:
+        return {core: s.trace.instances for core, s in self.streams.items()}
 
     @property
     def state(self) -> tuple:
@@ -113,7 +130,7 @@ def _plans(walks: Walks, cases: list[Case]) -> list[_Plan]:
     for plan in others:
         _share(first, plan)
         order = _same_order(plan)
-        for a, b in _open(plan, order, order.replay(), _between_pipes(plan)):
+        for a, b in plan.between.open(order, order.replay()):
             if a[0] == b[0]:
                 _join(plan, plan.streams[a[0]], plan.instance(a), plan.instance(b))
     return [first, *others]
@@ -129,7 +146,8 @@ def _fault(walks: Walks, plan: _Plan, case: Case) -> str:
     _share(plan, other)
     order = _order(other)
     verdict = order.replay()
-    unordered = [p for p in _open(other, order, verdict, other.pairs) if not _guarded(other, *map(other.instance, p))]
+    found = Pairs(other.pairs, other.instances).open(order, verdict)
+    unordered = [p for p in found if not _guarded(other, *map(other.instance, p))]
     return _complaint(other, unordered, verdict) if unordered or verdict.faults else ""
 
 
@@ -193,7 +211,7 @@ def _ops(plan: _Plan, core: str) -> list[Op]:
     stream = plan.streams[core]
     sites = {site: [_op_at(op) for _, op in ops] for site, ops in _site_ops(plan, core).items()}
     instances = stream.trace.instances
-    runs = [Op("run", core, i.pipe, instance=_number((core, n)), stepped=i.stepped) for n, i in enumerate(instances)]
+    runs = [Op("run", core, i.pipe, instance=number((core, n)), stepped=i.stepped) for n, i in enumerate(instances)]
     out: list[Op] = []
     for site, env, n in stream.trace.steps:
         if n >= 0:
@@ -214,57 +232,23 @@ def _op_at(op: Flag | Op) -> Op | Callable[[Env], Op]:
         return _flag_op(flag, op.id.args[0])
 
     def made(env: Env) -> Op:
-        number = value(env)
-        return known.get(number) or known.setdefault(number, _flag_op(flag, number))
+        k = value(env)
+        return known.get(k) or known.setdefault(k, _flag_op(flag, k))
 
     return made
 
 
-def _flag_op(flag: Flag, number: int) -> Op:
+def _flag_op(flag: Flag, k: int) -> Op:
     pipe = flag.edge.src if flag.kind == "set" else flag.edge.dst
-    return Op(flag.kind, flag.edge.core, pipe, (flag.number, number), ("edge", flag.number))
-
-
-def _number(at: tuple[str, int]) -> int:
-    return at[1] + (0 if at[0] == AIC else 1_000_000)
-
-
-Check = tuple[int, int, int]
-
-
-def _checks(plan: _Plan, order: Order, pairs: Iterable[Pair]) -> list[Check]:
-    """Pairs as (instance after, place in its clock, least value there)."""
-    instances = {core: s.trace.instances for core, s in plan.streams.items()}
-    place = {core: [order.index[core, i.pipe] for i in found] for core, found in instances.items()}
-    return [(_number(b), place[core][n], instances[core][n].number) for (core, n), b in pairs]
-
-
-def _needed(checks: Iterable[Check]) -> Needed:
-    """The checks of each instance, of each place the greatest."""
-    most: dict[int, dict[int, int]] = {}
-    for after, at, number in checks:
-        places = most.setdefault(after, {})
-        places[at] = max(places.get(at, 0), number)
-    return {after: tuple(places.items()) for after, places in most.items()}
-
-
-def _open(plan: _Plan, order: Order, verdict: Verdict, pairs: list[Pair]) -> list[Pair]:
-    """The pairs that the replay leaves unordered."""
-    starts, checks = verdict.starts, _checks(plan, order, pairs)
-    return [p for p, (b, at, n) in zip(pairs, checks, strict=True) if b not in starts or count(starts[b], at) < n]
-
-
-def _between_pipes(plan: _Plan) -> list[Pair]:
-    return [(a, b) for a, b in plan.pairs if a[0] != b[0] or plan.instance(a).pipe != plan.instance(b).pipe]
+    return Op(flag.kind, flag.edge.core, pipe, (flag.number, k), ("edge", flag.number))
 
 
 def _repair(plan: _Plan) -> None:
     """Adds joins and reverse edges until the candidates order everything and no flag can be set twice."""
-    needed = _between_pipes(plan)
     for _ in range(6):
         order = _same_order(plan)
         verdict = order.replay()
-        unordered = _open(plan, order, verdict, needed)
+        unordered = plan.between.open(order, verdict)
         if not unordered and not verdict.faults:
             return
         before = len(plan.edges)
@@ -299,7 +283,7 @@ def _complaint(plan: _Plan, unordered: list[Pair], verdict: Verdict) -> str:
 def _drop_implied(plans: list[_Plan]) -> None:
     """Leaves out every edge that the others imply, cross-core waits and rings first."""
     first, owners, dropped = plans[0], plans[0].owners, set[Key]()
-    orders = [(_same_order(p), _needed(_checks(p, _same_order(p), _between_pipes(p)))) for p in plans]
+    orders = [(_same_order(p), p.between.needed(_same_order(p))) for p in plans]
     for key in sorted(owners, key=lambda k: _price(owners[k])):
         if all(order.holds(key, needed) for order, needed in orders):
             dropped.add(key)
@@ -333,7 +317,7 @@ def _allocate(plans: list[_Plan]) -> dict[Key, int]:
         _share(plan, other)
     order = _same_order(plan)
     verdict = order.replay()
-    unordered = _open(plan, order, verdict, _between_pipes(plan))
+    unordered = plan.between.open(order, verdict)
     if unordered or verdict.faults:
         raise SyncError(_complaint(plan, unordered, verdict))
     if len(plan.cross) > CROSS_IDS:
@@ -351,23 +335,17 @@ def _guarded(plan: _Plan, a: Instance, b: Instance) -> bool:
 
 def _barriers(plans: list[_Plan]) -> None:
     """Barriers before instructions whose dependence on their own pipe is still open; then those that others made needless go."""
-    same = [_within_pipes(plan) for plan in plans]
-    for plan, pairs in zip(plans, same, strict=True):
-        while unordered := _open(plan, order := _same_order(plan), order.replay(), pairs):
+    for plan in plans:
+        while plan.within.pairs and (unordered := plan.within.open(order := _same_order(plan), order.replay())):
             _mark(plan, order, unordered)
     barriers = plans[0].barriers
-    orders = [(_same_order(p), _needed(_checks(p, _same_order(p), pairs))) for p, pairs in zip(plans, same, strict=True)]
+    orders = [(_same_order(p), p.within.needed(_same_order(p))) for p in plans]
     for core, path in [(c, p) for c in barriers for p in sorted(barriers[c])]:
         key = ("barrier", core, path)
         if all(order.holds(key, needed, faultless=False) for order, needed in orders):
             barriers[core].discard(path)
             for order, _ in orders:
                 order.drop(key)
-
-
-def _within_pipes(plan: _Plan) -> list[Pair]:
-    same = (p for p in plan.pairs if p[0][0] == p[1][0] and plan.instance(p[0]).pipe == plan.instance(p[1]).pipe)
-    return [(a, b) for a, b in same if not _guarded(plan, plan.instance(a), plan.instance(b))]
 
 
 def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tile_eg.emit.sync_edges import Stream
+from tile_eg.emit.sync_needed import Pair
 from tile_eg.emit.sync_trace import Path, Site, SyncError
 from tile_eg.ir import machine
 from tile_eg.ir.program import AIC, AIV, Loop
@@ -38,8 +39,6 @@ class CrossEdge:
     def dst(self) -> str:
         return AIV if self.src == AIC else AIC
 
-
-Pair = tuple[tuple[str, int], tuple[str, int]]  # (core, instance) before, (core, instance) after
 
 
 @dataclass(frozen=True)

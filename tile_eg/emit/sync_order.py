@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tile_eg.emit.clock import BITS, MOST, Clock, count, guards, merged
 
@@ -57,13 +57,19 @@ class Order:
 
     def __init__(self, streams: Mapping[str, Sequence[Op]]) -> None:
         different = {id(o): o for ops in streams.values() for o in ops}
+        self.owners: dict[tuple, int] = {}
         pipes = sorted({(o.core, o.pipe) for o in different.values() if o.pipe})
         self.index = {p: 2 * i for i, p in enumerate(pipes)}
         self.cores = {c: 2 * len(pipes) + i for i, c in enumerate(sorted(streams))}
         self.pipes_of = {c: [at for (core, _), at in self.index.items() if core == c] for c in streams}
         self.size = 2 * len(pipes) + len(self.cores)
-        steps = {n: (o.kind, self.index.get((o.core, o.pipe), -1), o.owner, o) for n, o in different.items()}
+        steps = {n: self._step(o) for n, o in different.items()}
         self.streams = {c: [steps[id(o)] for o in ops] for c, ops in streams.items()}
+
+    def _step(self, o: Op) -> tuple[str, int, int, Any, Op]:
+        """Its kind, the place of its pipe, its owner's number, what it runs or the flag that it means, and itself."""
+        owner = 0 if o.owner is None else self.owners.setdefault(o.owner, len(self.owners) + 1)
+        return o.kind, self.index.get((o.core, o.pipe), -1), owner, o.instance if o.kind == "run" else o.flag, o
 
     def replay(self, without: tuple | None = None) -> Verdict:
         """Runs every step, but those that `without` owns."""
@@ -71,7 +77,8 @@ class Order:
 
     def drop(self, owner: tuple) -> None:
         """Leaves the steps of an owner out for good."""
-        self.streams = {core: [s for s in steps if s[2] != owner] for core, steps in self.streams.items()}
+        number = self.owners.get(owner)
+        self.streams = {core: [s for s in steps if s[2] != number] for core, steps in self.streams.items()}
 
     def holds(self, without: tuple, needed: Needed, faultless: bool = True) -> bool:
         """Whether, without the steps of one owner, every instance knows what it `needed` when it starts, and flags take turns."""
@@ -90,7 +97,8 @@ class _Replay:
     """
 
     def __init__(self, order: Order, without: tuple | None, needed: Needed | None = None, faultless: bool = False) -> None:
-        self.order, self.without, self.verdict = order, without, Verdict()
+        self.order, self.verdict = order, Verdict()
+        self.without = None if without is None else order.owners.get(without)
         self.needed, self.faultless = needed or {}, faultless
         self.guard = guards(order.size)
         self.know: list[Clock] = [0] * order.size
@@ -134,35 +142,35 @@ class _Replay:
         """Runs one core; yields where it is blocked by a cross-core wait."""
         know, done, one, starts = self.know, self.done, self.one, self.verdict.starts
         needed, without, others, flags, waits = self.needed, self.without, self.others, self.flags, self.last_wait
-        for kind, pipe, owner, op in self.order.streams[core]:
-            if owner is not None and owner == without:
+        for kind, pipe, owner, what, op in self.order.streams[core]:
+            if owner == without:
                 continue
             if kind == "run":
                 done[pipe] += one[pipe]
-                clock = starts[op.instance] = know[pipe]
-                for at, least in needed.get(op.instance, ()):
+                clock = starts[what] = know[pipe]
+                for at, least in needed.get(what, ()):
                     if clock >> BITS * at & MOST < least:
-                        self.verdict.early = op.instance
+                        self.verdict.early = what
                         return
                 if op.stepped:
                     know[pipe] = self.now(pipe) - one[pipe]
             elif kind == "set":
-                clock, flag = know[pipe] & others[pipe] | done[pipe], op.flag
-                if (last := waits.get(flag)) is None:
-                    self.verdict.first_set.setdefault(flag, clock)
-                if flag in flags or (last and clock >> last[0] & MOST < last[1]):
-                    self.doubled(flag)
+                clock = know[pipe] & others[pipe] | done[pipe]
+                if (last := waits.get(what)) is None:
+                    self.verdict.first_set.setdefault(what, clock)
+                if what in flags or (last and clock >> last[0] & MOST < last[1]):
+                    self.doubled(what)
                     if self.faultless:
                         return
-                flags[flag] = clock
+                flags[what] = clock
             elif kind == "wait":
-                brought = flags.pop(op.flag, None)
+                brought = flags.pop(what, None)
                 if brought is None:
-                    self.fault(f"flag {op.flag} is waited for before it is set")
+                    self.fault(f"flag {what} is waited for before it is set")
                     continue
                 know[pipe] = merged(know[pipe], brought, self.guard)
                 done[pipe] += one[pipe + 1]
-                waits[op.flag] = BITS * (pipe + 1), done[pipe] >> BITS * (pipe + 1) & MOST
+                waits[what] = BITS * (pipe + 1), done[pipe] >> BITS * (pipe + 1) & MOST
             elif kind == "barrier":
                 know[pipe] = self.now(pipe)
             elif kind == "cross_set":

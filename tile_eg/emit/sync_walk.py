@@ -93,6 +93,9 @@ class _Use:
     access: Access
     instr: Instr
 
+    def __post_init__(self) -> None:
+        self.cell = self.access.cell
+
     def after(self, other: _Use) -> tuple[tuple[str, str] | None, bool]:
         """How it stands to an earlier use of its cell: the buffers by which it depends on that one (None: it does not), and
         whether what is ordered with it is so with that one, too."""
@@ -196,7 +199,7 @@ class _Walker:
                 for k in range(self.tiles):
                     self.tile(item, k, env)
             elif isinstance(n, Loop):
-                for k in item.trips if item.trips is not None else range(ix.evaluate(n.until, env)):
+                for k in item.trips or range(ix.evaluate(n.until, env) if n.until else 0):
                     self.walk(item.body, env | {n.var: k})
             elif isinstance(n, When):
                 self.guarded(item, n, env)
@@ -224,7 +227,14 @@ class _Walker:
         uses, accesses = item.known.get(key) or self.touched(item, n, env, key)
         self.found.instances.append(Instance(item.path, n, n.pipe, number, env, accesses, item.stepped))
         self.found.steps.append((item.run, env, me))
-        if found := {d for use in uses for d in self.conflicts(me, use)}:
+        found = set()
+        live, relations = self.live, self.relations
+        for use in uses:
+            for at, other in live.get(use.cell, ()):
+                buffers, _ = relations.get((use, other)) or self.relate(use, other)
+                if buffers:
+                    found.add(Dependence(at, me, buffers))
+        if found:
             self.found.dependences += sorted(found, key=_first_by_buffers)
         for use in uses:
             self.remember(me, use)
@@ -233,13 +243,6 @@ class _Walker:
         accesses = tuple(self.layout.accesses(n, env))
         item.known[key] = tuple(_Use(a, n) for a in accesses), accesses
         return item.known[key]
-
-    def conflicts(self, me: int, use: _Use) -> Iterator[Dependence]:
-        relations = self.relations
-        for n, other in self.live.get(use.access.cell, ()):
-            buffers, _ = relations.get((use, other)) or self.relate(use, other)
-            if buffers:
-                yield Dependence(n, me, buffers)
 
     def relate(self, use: _Use, other: _Use) -> tuple[tuple[str, str] | None, bool]:
         self.relations[use, other] = use.after(other)
@@ -250,7 +253,7 @@ class _Walker:
 
         An access that may not happen stands for nothing.
         """
-        known = self.live.setdefault(use.access.cell, [])
+        known = self.live.setdefault(use.cell, [])
         if known and not self.guards:
             relations = self.relations
             known[:] = [(n, b) for n, b in known if n == me or not relations[use, b][1]]
