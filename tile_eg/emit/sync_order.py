@@ -6,6 +6,7 @@ own pipe has finished only through a barrier, or through a flag that came back. 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -204,7 +205,7 @@ class _Replay:
         other = [at for core, at in self.order.cores.items() if core != op.core]
         seen = count(clock, other[0]) if other else 0
         sets = len(self.queues.setdefault(op.flag, [])) + len(over) + 1
-        if sets - sum(1 for w in over if w <= seen) > CROSS_LIMIT:
+        if sets - bisect_right(over, seen) > CROSS_LIMIT:
             self.fault(f"cross-core flag {op.flag} may count beyond {CROSS_LIMIT}")
         self.queues[op.flag].append(clock)
 

@@ -5,7 +5,7 @@ What fits into L2 as a whole comes from HBM once; otherwise `timeline.l2` follow
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
@@ -15,6 +15,7 @@ import numpy as np
 from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK, SUB, Expr, evaluate, less, var, variables
 from tile_eg.ir.program import Gm, Instr, Loop, Node, Program, When
+from tile_eg.ir.sharing import once
 from tile_eg.timeline.arrays import values
 from tile_eg.timeline.expressions import compiled
 from tile_eg.timeline.guards import mean_trips
@@ -101,7 +102,23 @@ def misses(program: Program, found: list[Access], l2_bytes: int, at_once: int) -
         return _once(loads, tensors)
     from tile_eg.timeline.l2 import L2
 
-    return L2(program, found, tensors, l2_bytes, min(program.blocks, at_once)).shares()
+    def followed() -> list[float | None]:
+        shares = L2(program, found, tensors, l2_bytes, min(program.blocks, at_once)).shares()
+        return [shares.get(id(a.instr)) for a in found]
+
+    key = program.blocks, tuple(tensors.items()), l2_bytes, at_once, _alike(found)
+    return {id(a.instr): n for a, n in zip(found, once("misses", key, followed), strict=True) if n is not None}
+
+
+def _alike(found: Sequence[Access]) -> Hashable:
+    """All of accesses but their instructions' names and places on chip: what L2 sees of them."""
+    loops: dict[int, int] = {}
+    each = ((a, [(loops.setdefault(id(v), len(loops)), v.var, v.trips) for v in a.loops]) for a in found)
+    return tuple(
+        (a.window, tuple(around), a.guards, a.bytes, a.reads, a.blocks, a.halves, tuple(a.means.items()))
+        + (a.instr.core, at_start(a.instr.rows), at_start(a.instr.cols))
+        for a, around in each
+    )
 
 
 def _once(loads: list[Access], tensors: dict[str, int]) -> dict[int, float]:
