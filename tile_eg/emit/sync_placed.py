@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 
 from tile_eg.emit.sync_tasks import lengths
 from tile_eg.emit.sync_trace import Layout, Path, Site
-from tile_eg.ir.index import ZERO
-from tile_eg.ir.program import AIC, AIV, Loop, Node, Program, Tasks, When
+from tile_eg.ir.index import ZERO, Expr, variables
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Node, Program, Tasks, Tile, When, walk
 from tile_eg.ir.tasks import counted_by
 
 Placed = Mapping[str, Mapping[Site, list[Node]]]  # by core and place
@@ -21,7 +21,21 @@ def decided_by(program: Program) -> Hashable:
     """
     streams = tuple(tuple(map(_of_any_tiles, program.core(core))) for core in (AIC, AIV))
     counted = (program.blocks, program.lets, _lets(program)) if counted_by(program) else ()
-    return program.buffers, streams, tuple(lengths(program)), tuple(sorted(Layout(program).ranges.items())), counted
+    named = frozenset[str]().union(*(variables(e) for stream in streams for n in walk(stream) for e in _expressions(n)))
+    ranges = tuple(sorted((name, values) for name, values in Layout(program).ranges.items() if name in named))
+    return program.buffers, streams, tuple(lengths(program)), ranges, counted
+
+
+def _expressions(node: Node) -> Iterator[Expr]:
+    """What decides where an instruction works, and whether it or a body runs."""
+    if isinstance(node, When):
+        yield node.condition
+    elif isinstance(node, Loop) and node.until is not None:
+        yield node.until
+    elif isinstance(node, Instr):
+        yield from (node.rows, node.cols, node.depth)
+        for o in (*node.reads(), *node.writes()):
+            yield from (o.slot, o.row, o.col) if isinstance(o, Tile) else (o.offset,)
 
 
 def _of_any_tiles(node: Node) -> Node:
