@@ -1,4 +1,7 @@
-"""Measures, prints a table, and keeps the results for the next run to compare with. Exit code 1 if a limit is passed."""
+"""Measures, prints a table, and keeps the results for the next run to compare with. Exit code 1 if a limit is passed.
+
+Then, in processor seconds, ours beside Triton's, where the interpreter that `TILE_EG_TRITON` names has it (`triton_ascend`).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.measures import measures
+from benchmarks.triton_ascend.__main__ import compared
 from tile_eg.report.text import duration, table
 
 KEPT = Path(__file__).parent / "results" / "latest.json"
@@ -23,6 +27,7 @@ def main() -> int:
         ratio = f"{seconds / before[m.name]:.2f}x" if m.name in before else "-"
         rows.append((m.name, duration(seconds), f"{m.limit:g} s" if m.limit else "-", ratio, "OVER" if over else ""))
     print(table(rows, ("what", "time", "limit", "to previous", ""), right=(1, 2, 3)))
+    print(f"\n{compared()}")
     KEPT.parent.mkdir(exist_ok=True)
     KEPT.write_text(json.dumps(now, indent=1))
     return 1 if late else 0

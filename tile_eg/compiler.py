@@ -9,6 +9,7 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_arguments
 from tile_eg.ir.kernel import Kernel, Note, added_to
+from tile_eg.ir.sharing import sharing
 from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.compile import compiled
@@ -30,6 +31,7 @@ __all__ = [
 
 
 @rare_collections()
+@sharing()
 def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: SearchOptions | None = None) -> Lowered:
     """Compiles a kernel for a chip. TileError is the user's to mend, with its place; InternalError is ours.
 

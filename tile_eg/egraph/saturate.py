@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -112,8 +112,17 @@ def rows_of(egraph: Any) -> int:
     return sum(len(f.rows) for f in egraph.freeze().functions.values())
 
 
-def _run_phase(egraph: Any, name: str, budget: Budget) -> Phase:
-    start, run = time.perf_counter(), _Run(egraph, Phase(name), budget)
+def _run_phases(egraph: Any, names: Iterable[str], budget: Budget) -> list[Phase]:
+    """The phases one after the other: each begins with the rows that the one before it left."""
+    rows, out = rows_of(egraph), list[Phase]()
+    for name in names:
+        out.append(_run_phase(egraph, name, budget, rows))
+        rows = out[-1].rows
+    return out
+
+
+def _run_phase(egraph: Any, name: str, budget: Budget, before: int) -> Phase:
+    start, run = time.perf_counter(), _Run(egraph, Phase(name), budget, before)
     phase, rounds = run.phase, ONCE.get(name, budget.rounds)
     while phase.rounds < rounds and run.round() and not run.full:
         pass
@@ -130,9 +139,9 @@ def _run_phase(egraph: Any, name: str, budget: Budget) -> Phase:
 class _Run:
     """The rounds of a phase. `full` says that it added more rows than it may, `changed` that its last round changed anything."""
 
-    def __init__(self, egraph: Any, phase: Phase, budget: Budget) -> None:
+    def __init__(self, egraph: Any, phase: Phase, budget: Budget, before: int) -> None:
         self.egraph, self.phase, self.budget = egraph, phase, budget
-        self.before, self.unseen = rows_of(egraph), 0
+        self.before, self.unseen = before, 0
         self.full = self.changed = False
 
     def round(self) -> bool:
@@ -197,7 +206,7 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
             for i in range(0, len(commands), CHUNK):
                 _run(egraph, "\n".join(commands[i : i + CHUNK]))
             watch.lap("write values")
-            phases = [_run_phase(egraph, name, budget or Budget()) for name in PHASES]
+            phases = _run_phases(egraph, PHASES, budget or Budget())
             watch.lap("phases")
             graph = snapshot(egraph, encoder, values, registry(rules))
             watch.lap("snapshot")
@@ -243,7 +252,7 @@ def with_values(
     try:
         with _lock, _scratch(held) as egraph:
             _run(egraph, "\n".join(commands))
-            phases = [_run_phase(egraph, name, budget or Budget()) for name in VALUE_PHASES]
+            phases = _run_phases(egraph, VALUE_PHASES, budget or Budget())
             return read(egraph, encoder), phases
     except RuntimeError as e:
         raise _explained(e, commands, held) from e
@@ -260,8 +269,7 @@ def proves(values: Values, held: tuple[Theory, ...], first: str, second: str) ->
     commands = Encoder(values, tilings).encode()
     with _lock, _scratch(held) as egraph:
         _run(egraph, "\n".join([*commands, f"(let $first {first})", f"(let $second {second})"]))
-        for name in VALUE_PHASES:
-            _run_phase(egraph, name, Budget())
+        _run_phases(egraph, VALUE_PHASES, Budget())
         try:
             _run(egraph, "(check (= $first $second))")
         except RuntimeError:

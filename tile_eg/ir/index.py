@@ -119,6 +119,7 @@ def _rejoined(terms: Mapping[Expr, int]) -> dict[Expr, int]:
     return out
 
 
+@lru_cache(maxsize=65536)
 def add(a: Expr, b: Expr) -> Expr:
     out = dict(terms_of(a))
     for k, c in terms_of(b).items():
@@ -126,6 +127,7 @@ def add(a: Expr, b: Expr) -> Expr:
     return _from_terms(out)
 
 
+@lru_cache(maxsize=65536)
 def mul(a: Expr, b: Expr) -> Expr:
     if a.op == "const":
         a, b = b, a
@@ -134,6 +136,7 @@ def mul(a: Expr, b: Expr) -> Expr:
     return Expr("mul", (a, b))
 
 
+@lru_cache(maxsize=65536)
 def div(a: Expr, b: Expr) -> Expr:
     """Floor division."""
     if b.value == 1:
@@ -157,6 +160,7 @@ def _quotient(a: Expr, n: int) -> Expr:
     return div(a.args[0], const(nested * n)) if nested and nested > 0 else Expr("div", (a, const(n)))
 
 
+@lru_cache(maxsize=65536)
 def mod(a: Expr, b: Expr) -> Expr:
     """The remainder of the floor division."""
     if b.value == 1:

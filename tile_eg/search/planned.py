@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype
-from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.ir.program import Program
+from tile_eg.ir.kernel import Kernel, Span, Tensor
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
+from tile_eg.ir.sharing import once
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
@@ -328,19 +329,29 @@ def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
 def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
     """A phase with its flags and text; its rings are made shallower where flag ids would run out."""
     from tile_eg.emit import lower as lowering
-    from tile_eg.emit.sync import SyncError, synchronise
+    from tile_eg.emit.sync import SyncError
     from tile_eg.extract.flags import shallower
     from tile_eg.extract.memory import assign
 
     while True:
+        program = lowering.plan(schedule, chip)
         try:
-            program = synchronise(lowering.plan(schedule, chip))
+            return once("plan", (program, _spans(program)), partial(_with_flags, program, chip))
         except SyncError:
             if not shallower(schedule):
                 raise
             assign(schedule, chip)
-        else:
-            return _written(program, chip)
+
+
+def _with_flags(program: Program, chip: Chip) -> Planned:
+    from tile_eg.emit.sync import synchronise
+
+    return _written(synchronise(program), chip)
+
+
+def _spans(program: Program) -> tuple[Span | None, ...]:
+    """The places in the source that a program's text names: programs may be equal that differ in them."""
+    return tuple(n.span for core in (AIC, AIV) for n in walk(program.core(core)) if isinstance(n, Instr | Loop))
 
 
 def _written(program: Program, chip: Chip) -> Planned:

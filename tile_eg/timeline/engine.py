@@ -16,6 +16,7 @@ from math import prod
 from tile_eg.chips import Chip
 from tile_eg.ir.program import AIC, AIV, Program
 from tile_eg.ir.program.tasks import inlined
+from tile_eg.ir.sharing import once
 from tile_eg.timeline.accesses import accesses, sharing
 from tile_eg.timeline.block import Block, run_block
 from tile_eg.timeline.cores import Span, StreamError
@@ -37,7 +38,8 @@ def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = Tru
     Where all cores meet, the slowest one decides when they go on: what is between two meetings is timed by itself.
     StreamError where the streams cannot end.
     """
-    return joined([_run(p, chip, exact, record) for p in phases(inlined(program))], chip)
+    timed = lambda: joined([_run(p, chip, exact, record) for p in phases(inlined(program))], chip)  # noqa: E731
+    return timed() if record else once("timeline", (program, chip, exact), timed)
 
 
 def _run(program: Program, chip: Chip, exact: bool, record: bool) -> Timeline:

@@ -192,8 +192,8 @@ class L2:
     def _touch(self, window: _Window, step: int, cache: _Cache) -> None:
         starts, tensor, size = window.starts[step], window.access.window.tensor, window.size
         window.step = step
-        if window.access.reads:
-            just_written = [s for s in starts if any(w.wrote(s) for w in self.writers if w.access.window.tensor == tensor)]
+        if window.access.reads and (writers := [w for w in self.writers if w.access.window.tensor == tensor]):
+            just_written = [s for s in starts if any(w.wrote(s) for w in writers)]
             window.read += size * len(just_written)
             starts = [s for s in starts if s not in just_written]
         if tensor not in self.read:  # nobody looks for what is written, or read once: it takes its room

@@ -5,14 +5,15 @@ What fits into L2 as a whole comes from HBM once; otherwise `timeline.l2` follow
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.index import BLOCK
 from tile_eg.ir.program import Program
-from tile_eg.timeline.accesses import Access
+from tile_eg.ir.sharing import once
+from tile_eg.timeline.accesses import Access, at_start
 from tile_eg.timeline.l2 import L2
 
 EVEN = 0.5  # of HBM is there for reads however much is written: assumed, all published kernels read at least half
@@ -24,7 +25,24 @@ def misses(program: Program, found: list[Access], l2_bytes: int, at_once: int) -
     loads = [a for a in found if a.reads]
     if sum(tensors[name] for name in {a.window.tensor for a in found}) <= l2_bytes:
         return _once(loads, tensors)
-    return L2(program, found, tensors, l2_bytes, min(program.blocks, at_once)).shares()
+
+    def followed() -> list[float | None]:
+        shares = L2(program, found, tensors, l2_bytes, min(program.blocks, at_once)).shares()
+        return [shares.get(id(a.instr)) for a in found]
+
+    key = program.blocks, tuple(tensors.items()), l2_bytes, at_once, _alike(found)
+    return {id(a.instr): n for a, n in zip(found, once("misses", key, followed), strict=True) if n is not None}
+
+
+def _alike(found: Sequence[Access]) -> Hashable:
+    """All of accesses but their instructions' names and places on chip: what L2 sees of them."""
+    loops: dict[int, int] = {}
+    each = ((a, [(loops.setdefault(id(v), len(loops)), v.var, v.trips) for v in a.loops]) for a in found)
+    return tuple(
+        (a.window, tuple(around), a.guards, a.bytes, a.reads, a.blocks, a.halves, tuple(a.means.items()))
+        + (a.instr.core, at_start(a.instr.rows), at_start(a.instr.cols))
+        for a, around in each
+    )
 
 
 def _once(loads: list[Access], tensors: dict[str, int]) -> dict[int, float]:

@@ -130,8 +130,7 @@ class Cpp:
     def _known_part(self, e: Expr) -> str:
         """`named + rest` where a hoisted sum is a part of this one."""
         for n, name in self.named.items():
-            rest = e - n
-            if n.op == "add" and rest.op == "const":
+            if n.op == "add" and (rest := e - n).op == "const":
                 return name + (f" + {rest.value}" if rest.value >= 0 else f" - {-rest.value}")  # type: ignore[operator]
         return ""
 

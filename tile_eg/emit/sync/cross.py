@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tile_eg.emit.sync.edges import Site, Stream
-from tile_eg.emit.sync.trace import Path, SyncError
+from tile_eg.emit.sync.edges import Stream
+from tile_eg.emit.sync.needed import Pair
+from tile_eg.emit.sync.trace import Path, Site, SyncError
 from tile_eg.ir import machine
 from tile_eg.ir.program import AIC, AIV, Loop
 from tile_eg.ops.types import Level
@@ -38,8 +39,6 @@ class CrossEdge:
     def dst(self) -> str:
         return AIV if self.src == AIC else AIC
 
-
-Pair = tuple[tuple[str, int], tuple[str, int]]  # (core, instance) before, (core, instance) after
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,7 @@ def _side(s: Stream, instances: list[int], count: int) -> _Side:
     visits: list[list[int]] = [[] for _ in range(count)]
     seen = dict.fromkeys(items, -1)
     touching = set(instances)
-    for kind, path, _, n in s.trace.steps:
+    for (kind, path), _, n in s.trace.steps:
         if kind == "pre" and path in seen:
             seen[path] += 1
         elif kind == "run" and n in touching:

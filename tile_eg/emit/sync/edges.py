@@ -7,16 +7,15 @@ one whose last event is a set is drained at the end. That holds for rings of any
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from tile_eg.emit.sync.trace import Env, Instance, Layout, Path, Trace, opaque
+from tile_eg.emit.sync.trace import Env, Instance, Layout, Path, Site, Trace, opaque
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.program import Instr, Loop, Node, Tile, When
-
-Site = tuple[str, Path]  # ("pre" or "post", path of an item)
 
 
 class Turn(NamedTuple):
@@ -69,14 +68,11 @@ class Stream:
     def __init__(self, layout: Layout, core: str, trace: Trace) -> None:
         self.layout, self.core, self.trace = layout, core, trace
         self.nodes = layout.program.core(core)
-        self.visits: dict[Site, list[tuple[int, Env]]] = {}
-        self.places: list[Site] = []
-        known: dict[Site, Site] = {}
-        for at, (kind, path, env, _) in enumerate(trace.steps):
-            site = known.setdefault((kind, path), (kind, path))
-            self.places.append(site)
-            if kind in ("pre", "post"):
-                self.visits.setdefault(site, []).append((at, env))
+        visits: defaultdict[Site, list[tuple[int, Env]]] = defaultdict(list)
+        for at, (site, env, n) in enumerate(trace.steps):
+            if n < 0:
+                visits[site].append((at, env))
+        self.visits = dict(visits)
 
     def along(self, path: Path) -> list[Node]:
         """The nodes on the way down to `path`, itself last."""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 from tile_eg.emit.sync.clock import count
-from tile_eg.emit.sync.edges import Edge, Site, Stream
+from tile_eg.emit.sync.edges import Edge, Stream
 from tile_eg.emit.sync.order import Order, Verdict
-from tile_eg.emit.sync.trace import SyncError
+from tile_eg.emit.sync.trace import Site, SyncError
 from tile_eg.errors import Span
 from tile_eg.ir import machine
 

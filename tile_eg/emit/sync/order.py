@@ -6,9 +6,10 @@ own pipe has finished only through a barrier, or through a flag that came back. 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tile_eg.emit.sync.clock import BITS, MOST, Clock, count, guards, merged
 
@@ -56,12 +57,20 @@ class Order:
     """
 
     def __init__(self, streams: Mapping[str, Sequence[Op]]) -> None:
-        pipes = sorted({(o.core, o.pipe) for ops in streams.values() for o in ops if o.pipe})
+        different = {id(o): o for ops in streams.values() for o in ops}
+        self.owners: dict[tuple, int] = {}
+        pipes = sorted({(o.core, o.pipe) for o in different.values() if o.pipe})
         self.index = {p: 2 * i for i, p in enumerate(pipes)}
         self.cores = {c: 2 * len(pipes) + i for i, c in enumerate(sorted(streams))}
         self.pipes_of = {c: [at for (core, _), at in self.index.items() if core == c] for c in streams}
         self.size = 2 * len(pipes) + len(self.cores)
-        self.streams = {c: [(o.kind, self.index.get((c, o.pipe), -1), o.owner, o) for o in ops] for c, ops in streams.items()}
+        steps = {n: self._step(o) for n, o in different.items()}
+        self.streams = {c: [steps[id(o)] for o in ops] for c, ops in streams.items()}
+
+    def _step(self, o: Op) -> tuple[str, int, int, Any, Op]:
+        """Its kind, the place of its pipe, its owner's number, what it runs or the flag that it means, and itself."""
+        owner = 0 if o.owner is None else self.owners.setdefault(o.owner, len(self.owners) + 1)
+        return o.kind, self.index.get((o.core, o.pipe), -1), owner, o.instance if o.kind == "run" else o.flag, o
 
     def replay(self, without: tuple | None = None) -> Verdict:
         """Runs every step, but those that `without` owns."""
@@ -69,7 +78,8 @@ class Order:
 
     def drop(self, owner: tuple) -> None:
         """Leaves the steps of an owner out for good."""
-        self.streams = {core: [s for s in steps if s[2] != owner] for core, steps in self.streams.items()}
+        number = self.owners.get(owner)
+        self.streams = {core: [s for s in steps if s[2] != number] for core, steps in self.streams.items()}
 
     def holds(self, without: tuple, needed: Needed, faultless: bool = True) -> bool:
         """Whether, without the steps of one owner, every instance knows what it `needed` when it starts, and flags take turns."""
@@ -88,7 +98,8 @@ class _Replay:
     """
 
     def __init__(self, order: Order, without: tuple | None, needed: Needed | None = None, faultless: bool = False) -> None:
-        self.order, self.without, self.verdict = order, without, Verdict()
+        self.order, self.verdict = order, Verdict()
+        self.without = None if without is None else order.owners.get(without)
         self.needed, self.faultless = needed or {}, faultless
         self.guard = guards(order.size)
         self.know: list[Clock] = [0] * order.size
@@ -114,6 +125,7 @@ class _Replay:
             if walks and before == self.progress(len(walks)):
                 self.fault(*(f"deadlock: {o.core} waits for cross-core flag {o.flag} that nobody sets" for o in blocked.values()))
                 break
+        self.verdict.last_wait = {flag: number for flag, (_, number) in self.last_wait.items()}
         self.fault(*(f"flag {f} is set and never waited for" for f in self.flags))
         self.fault(*(f"cross-core flag {f} is set {len(q)} times too often" for f, q in self.queues.items() if q and not blocked))
         return self.verdict
@@ -130,25 +142,36 @@ class _Replay:
     def core(self, core: str) -> Iterator[Op]:
         """Runs one core; yields where it is blocked by a cross-core wait."""
         know, done, one, starts = self.know, self.done, self.one, self.verdict.starts
-        needed, without = self.needed, self.without
-        for kind, pipe, owner, op in self.order.streams[core]:
-            if owner is not None and owner == without:
+        needed, without, others, flags, waits = self.needed, self.without, self.others, self.flags, self.last_wait
+        for kind, pipe, owner, what, op in self.order.streams[core]:
+            if owner == without:
                 continue
             if kind == "run":
                 done[pipe] += one[pipe]
-                clock = starts[op.instance] = know[pipe]
-                for at, least in needed.get(op.instance, ()):
+                clock = starts[what] = know[pipe]
+                for at, least in needed.get(what, ()):
                     if clock >> BITS * at & MOST < least:
-                        self.verdict.early = op.instance
+                        self.verdict.early = what
                         return
                 if op.stepped:
                     know[pipe] = self.now(pipe) - one[pipe]
             elif kind == "set":
-                self.set(pipe, op)
-                if self.faultless and self.verdict.faults:
-                    return
+                clock = know[pipe] & others[pipe] | done[pipe]
+                if (last := waits.get(what)) is None:
+                    self.verdict.first_set.setdefault(what, clock)
+                if what in flags or (last and clock >> last[0] & MOST < last[1]):
+                    self.doubled(what)
+                    if self.faultless:
+                        return
+                flags[what] = clock
             elif kind == "wait":
-                self.wait(pipe, op)
+                brought = flags.pop(what, None)
+                if brought is None:
+                    self.fault(f"flag {what} is waited for before it is set")
+                    continue
+                know[pipe] = merged(know[pipe], brought, self.guard)
+                done[pipe] += one[pipe + 1]
+                waits[what] = BITS * (pipe + 1), done[pipe] >> BITS * (pipe + 1) & MOST
             elif kind == "barrier":
                 know[pipe] = self.now(pipe)
             elif kind == "cross_set":
@@ -171,28 +194,10 @@ class _Replay:
         """What is known once everything that a pipe was given so far has finished."""
         return self.know[pipe] & self.others[pipe] | self.done[pipe]
 
-    def set(self, pipe: int, op: Op) -> None:
-        clock = self.now(pipe)
-        if op.flag in self.flags:
-            self.fault(f"flag {op.flag} is set twice without a wait between")
-        elif op.flag in self.last_wait:
-            waiter, number = self.last_wait[op.flag]
-            if count(clock, waiter + 1) < number:
-                self.fault(f"flag {op.flag} may be set again before its wait is over")
-        else:
-            self.verdict.first_set[op.flag] = clock
-        self.flags[op.flag] = clock
-
-    def wait(self, pipe: int, op: Op) -> None:
-        clock = self.flags.pop(op.flag, None)
-        if clock is None:
-            self.fault(f"flag {op.flag} is waited for before it is set")
-            return
-        self.know[pipe] = merged(self.know[pipe], clock, self.guard)
-        self.done[pipe] += self.one[pipe + 1]
-        number = count(self.done[pipe], pipe + 1)
-        self.last_wait[op.flag] = pipe, number
-        self.verdict.last_wait[op.flag] = number
+    def doubled(self, flag: tuple) -> None:
+        """A flag is set while it is, or may be, still set."""
+        again = "is set twice without a wait between" if flag in self.flags else "may be set again before its wait is over"
+        self.fault(f"flag {flag} {again}")
 
     def cross_set(self, pipe: int, op: Op) -> None:
         clock = self.now(pipe)
@@ -200,7 +205,7 @@ class _Replay:
         other = [at for core, at in self.order.cores.items() if core != op.core]
         seen = count(clock, other[0]) if other else 0
         sets = len(self.queues.setdefault(op.flag, [])) + len(over) + 1
-        if sets - sum(1 for w in over if w <= seen) > CROSS_LIMIT:
+        if sets - bisect_right(over, seen) > CROSS_LIMIT:
             self.fault(f"cross-core flag {op.flag} may count beyond {CROSS_LIMIT}")
         self.queues[op.flag].append(clock)
 

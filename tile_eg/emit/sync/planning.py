@@ -7,18 +7,20 @@ where a dependence within one pipe is still open.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from tile_eg.emit.sync.clock import count
 from tile_eg.emit.sync.counts import checked, usual
-from tile_eg.emit.sync.cross import CROSS_IDS, CrossEdge, Pair, cross_edges
-from tile_eg.emit.sync.edges import Edge, Flag, Site, Stream, candidates, join, join_outside, placed, reverse
+from tile_eg.emit.sync.cross import CROSS_IDS, CrossEdge, cross_edges
+from tile_eg.emit.sync.edges import Edge, Flag, Stream, candidates, join, join_outside, placed, reverse
 from tile_eg.emit.sync.ids import allocate
-from tile_eg.emit.sync.order import Needed, Op, Order, Verdict
+from tile_eg.emit.sync.needed import Pair, Pairs, number
+from tile_eg.emit.sync.order import Op, Order, Verdict
+from tile_eg.emit.sync.placed import Placed, decided_by, with_flags
 from tile_eg.emit.sync.tasks import lengths, with_tiles
-from tile_eg.emit.sync.trace import Counts, Instance, Layout, Path, SyncError, shortened, trace
-from tile_eg.ir import index as ix
+from tile_eg.emit.sync.trace import Counts, Env, Instance, Layout, Path, Site, SyncError
+from tile_eg.emit.sync.walk import Walks
 from tile_eg.ir.machine import needs_barrier
 from tile_eg.ir.program import (
     AIC,
@@ -26,20 +28,19 @@ from tile_eg.ir.program import (
     CrossSet,
     CrossWait,
     Instr,
-    Loop,
     Node,
     PipeBarrier,
     Program,
     SetFlag,
     WaitFlag,
-    When,
-    walk,
 )
+from tile_eg.ir.sharing import once
+from tile_eg.timeline.expressions import compiled
 
 __all__ = ["SyncError", "synchronise"]
 Owner = Edge | CrossEdge
 Key = tuple[str, int] | tuple[str, str, Path]
-Case = tuple[Program, Counts]
+Case = tuple[int, Counts]  # tiles of a block, and trips that it decides
 MOST_CASES = 6  # numbers of trips that are analysed together
 
 
@@ -57,6 +58,22 @@ class _Plan:
     pairs: list[Pair]
     barriers: dict[str, set[Path]] = field(default_factory=lambda: {AIC: set(), AIV: set()})
     built: tuple[tuple, Order] | None = None
+
+    @cached_property
+    def between(self) -> Pairs:
+        """The pairs on two pipes."""
+        found = [(a, b) for a, b in self.pairs if a[0] != b[0] or self.instance(a).pipe != self.instance(b).pipe]
+        return Pairs(found, self.instances)
+
+    @cached_property
+    def within(self) -> Pairs:
+        """The pairs on one pipe that nothing but barriers and flags that come back orders."""
+        same = (p for p in self.pairs if p[0][0] == p[1][0] and self.instance(p[0]).pipe == self.instance(p[1]).pipe)
+        return Pairs([(a, b) for a, b in same if not _guarded(self, self.instance(a), self.instance(b))], self.instances)
+
+    @property
+    def instances(self) -> dict[str, list[Instance]]:
+        return {core: s.trace.instances for core, s in self.streams.items()}
 
     @property
     def state(self) -> tuple:
@@ -76,36 +93,44 @@ class _Plan:
 def synchronise(program: Program) -> Program:
     """The program with its flags and barriers. Its streams must have none, and its buffers their slots (and addresses).
 
-    Raises SyncError where ids run out or no order of the two cores exists. A loop over tiles, and one whose trips the block
-    decides, is analysed at a few trips; what is found must serve more and fewer of them too, since blocks differ in how many they
-    have. Numbers of trips that it does not serve are analysed together with the others.
+    Raises SyncError where ids run out or no order of the two cores exists.
     """
-    counts = usual(program)
+    return with_flags(program, once("flags", decided_by(program), lambda: _found(program)))
+
+
+def _found(program: Program) -> Placed:
+    """What stands where in the program.
+
+    A loop over tiles, and one whose trips the block decides, is analysed at a few trips; what is found must serve more and fewer
+    of them too, since blocks differ in how many they have. Numbers of trips that it does not serve are analysed together with the
+    others.
+    """
+    counts, walks = usual(program), Walks(program)
     for tiles, others in lengths(program):
-        cases = [(with_tiles(program, tiles), counts)]
-        again = [*((with_tiles(program, n), counts) for n in others), *((with_tiles(program, n), c) for n, c in checked(program))]
+        cases = [(tiles, counts)]
+        again = [*((n, counts) for n in others), *checked(program)]
         for _ in range(MOST_CASES):
-            plans = _plans(cases)
+            plans = _plans(walks, cases)
             _drop_implied(plans)
             ids = _allocate(plans)
             _barriers(plans)
-            case, wrong = next(((c, text) for c in again if (text := _fault(plans[0], *c))), (None, ""))
+            case, wrong = next(((c, text) for c in again if (text := _fault(walks, plans[0], c))), (None, ""))
             if case is None:
-                return _rebuilt(program, plans[0], ids)
+                return _placed(plans[0], ids)
             if case[1] is counts:
                 break
             cases.append(case)
     raise SyncError(wrong)
 
 
-def _plans(cases: list[Case]) -> list[_Plan]:
+def _plans(walks: Walks, cases: list[Case]) -> list[_Plan]:
     """Plans of a program with several numbers of tiles and trips, with edges that serve all of them. They share what is kept."""
-    first, *others = [_plan(Layout(program, counts), shortened(program)) for program, counts in cases]
+    first, *others = [_plan(walks, case) for case in cases]
     _repair(first)
     for plan in others:
         _share(first, plan)
         order = _same_order(plan)
-        for a, b in _open(plan, order, order.replay(), _between_pipes(plan)):
+        for a, b in plan.between.open(order, order.replay()):
             if a[0] == b[0]:
                 _join(plan, plan.streams[a[0]], plan.instance(a), plan.instance(b))
     return [first, *others]
@@ -115,26 +140,31 @@ def _share(first: _Plan, plan: _Plan) -> None:
     plan.edges, plan.cross, plan.barriers = first.edges, first.cross, first.barriers
 
 
-def _fault(plan: _Plan, program: Program, counts: Counts) -> str:
+def _fault(walks: Walks, plan: _Plan, case: Case) -> str:
     """What is wrong where a plan's flags and barriers stand in the same program with other numbers of tiles and trips, or ""."""
-    other = _plan(Layout(program, counts), shortened(program), plan.edges)
+    other = _plan(walks, case, plan.edges)
     _share(plan, other)
     order = _order(other)
     verdict = order.replay()
-    unordered = [p for p in _open(other, order, verdict, other.pairs) if not _guarded(other, *map(other.instance, p))]
+    found = Pairs(other.pairs, other.instances).open(order, verdict)
+    unordered = [p for p in found if not _guarded(other, *map(other.instance, p))]
     return _complaint(other, unordered, verdict) if unordered or verdict.faults else ""
 
 
-def _plan(layout: Layout, skips: Mapping[str, int], edges: list[Edge] | None = None) -> _Plan:
-    """A program's traces and what they have to keep in order; `edges` (None: all candidates) are those that do."""
-    cores = [c for c in (AIC, AIV) if layout.program.core(c)]
-    streams = {c: Stream(layout, c, trace(layout, c, skips)) for c in cores}
+def _plan(walks: Walks, case: Case, edges: list[Edge] | None = None, whole: bool = False) -> _Plan:
+    """A program's traces and what they have to keep in order; `edges` (None: all candidates) are those that do.
+
+    Loops are walked `whole` where they cannot be shortened.
+    """
+    (tiles, counts), program = case, walks.program
+    layout = Layout(with_tiles(program, tiles), counts)
+    streams = {c: Stream(layout, c, walks.trace(c, tiles, counts, whole)) for c in (AIC, AIV) if program.core(c)}
     try:
         cross, cross_pairs = cross_edges(streams)
     except SyncError:
-        if not any(skips.values()):
+        if whole or not any(walks.skips.values()):
             raise
-        return _plan(layout, {}, edges)
+        return _plan(walks, case, edges, whole=True)
     if edges is None:
         edges = [e for s in streams.values() for e in candidates(s)]
     inner = [((c, d.before), (c, d.after)) for c, s in streams.items() for d in s.trace.dependences]
@@ -178,65 +208,47 @@ def _same_order(plan: _Plan) -> Order:
 
 def _ops(plan: _Plan, core: str) -> list[Op]:
     """The core's trace with every flag of every candidate in it."""
-    stream, sites = plan.streams[core], _site_ops(plan, core)
+    stream = plan.streams[core]
+    sites = {site: [_op_at(op) for _, op in ops] for site, ops in _site_ops(plan, core).items()}
     instances = stream.trace.instances
-    runs = [Op("run", core, i.pipe, instance=_number((core, n)), stepped=i.stepped) for n, i in enumerate(instances)]
+    runs = [Op("run", core, i.pipe, instance=number((core, n)), stepped=i.stepped) for n, i in enumerate(instances)]
     out: list[Op] = []
-    for site, (kind, _, env, n) in zip(stream.places, stream.trace.steps, strict=True):
-        if kind == "run":
+    for site, env, n in stream.trace.steps:
+        if n >= 0:
             out.append(runs[n])
-        elif kind in ("enter", "leave"):
-            out.append(Op(kind, core))
         elif site in sites:
-            out += [op if isinstance(op, Op) else _flag_op(op, plan.layout.at(op.id, env)) for _, op in sites[site]]
+            out += [op if isinstance(op, Op) else op(env) for op in sites[site]]
+        elif site[0] in ("enter", "leave"):
+            out.append(Op(site[0], core))
     return out
 
 
-def _flag_op(flag: Flag, number: int) -> Op:
+def _op_at(op: Flag | Op) -> Op | Callable[[Env], Op]:
+    """What stands at a site, or what makes it of the loop variables: of a flag whose id they decide."""
+    if isinstance(op, Op):
+        return op
+    value, known, flag = compiled(op.id), dict[int, Op](), op
+    if op.id.op == "const":
+        return _flag_op(flag, op.id.args[0])
+
+    def made(env: Env) -> Op:
+        k = value(env)
+        return known.get(k) or known.setdefault(k, _flag_op(flag, k))
+
+    return made
+
+
+def _flag_op(flag: Flag, k: int) -> Op:
     pipe = flag.edge.src if flag.kind == "set" else flag.edge.dst
-    return Op(flag.kind, flag.edge.core, pipe, (flag.number, number), ("edge", flag.number))
-
-
-def _number(at: tuple[str, int]) -> int:
-    return at[1] + (0 if at[0] == AIC else 1_000_000)
-
-
-Check = tuple[int, int, int]
-
-
-def _checks(plan: _Plan, order: Order, pairs: Iterable[Pair]) -> list[Check]:
-    """Pairs as (instance after, place in its clock, least value there)."""
-    instances = {core: s.trace.instances for core, s in plan.streams.items()}
-    place = {core: [order.index[core, i.pipe] for i in found] for core, found in instances.items()}
-    return [(_number(b), place[core][n], instances[core][n].number) for (core, n), b in pairs]
-
-
-def _needed(checks: Iterable[Check]) -> Needed:
-    """The checks of each instance, of each place the greatest."""
-    most: dict[int, dict[int, int]] = {}
-    for after, at, number in checks:
-        places = most.setdefault(after, {})
-        places[at] = max(places.get(at, 0), number)
-    return {after: tuple(places.items()) for after, places in most.items()}
-
-
-def _open(plan: _Plan, order: Order, verdict: Verdict, pairs: list[Pair]) -> list[Pair]:
-    """The pairs that the replay leaves unordered."""
-    starts, checks = verdict.starts, _checks(plan, order, pairs)
-    return [p for p, (b, at, n) in zip(pairs, checks, strict=True) if b not in starts or count(starts[b], at) < n]
-
-
-def _between_pipes(plan: _Plan) -> list[Pair]:
-    return [(a, b) for a, b in plan.pairs if a[0] != b[0] or plan.instance(a).pipe != plan.instance(b).pipe]
+    return Op(flag.kind, flag.edge.core, pipe, (flag.number, k), ("edge", flag.number))
 
 
 def _repair(plan: _Plan) -> None:
     """Adds joins and reverse edges until the candidates order everything and no flag can be set twice."""
-    needed = _between_pipes(plan)
     for _ in range(6):
         order = _same_order(plan)
         verdict = order.replay()
-        unordered = _open(plan, order, verdict, needed)
+        unordered = plan.between.open(order, verdict)
         if not unordered and not verdict.faults:
             return
         before = len(plan.edges)
@@ -271,7 +283,7 @@ def _complaint(plan: _Plan, unordered: list[Pair], verdict: Verdict) -> str:
 def _drop_implied(plans: list[_Plan]) -> None:
     """Leaves out every edge that the others imply, cross-core waits and rings first."""
     first, owners, dropped = plans[0], plans[0].owners, set[Key]()
-    orders = [(_same_order(p), _needed(_checks(p, _same_order(p), _between_pipes(p)))) for p in plans]
+    orders = [(_same_order(p), p.between.needed(_same_order(p))) for p in plans]
     for key in sorted(owners, key=lambda k: _price(owners[k])):
         if all(order.holds(key, needed) for order, needed in orders):
             dropped.add(key)
@@ -305,7 +317,7 @@ def _allocate(plans: list[_Plan]) -> dict[Key, int]:
         _share(plan, other)
     order = _same_order(plan)
     verdict = order.replay()
-    unordered = _open(plan, order, verdict, _between_pipes(plan))
+    unordered = plan.between.open(order, verdict)
     if unordered or verdict.faults:
         raise SyncError(_complaint(plan, unordered, verdict))
     if len(plan.cross) > CROSS_IDS:
@@ -314,43 +326,26 @@ def _allocate(plans: list[_Plan]) -> dict[Key, int]:
     return out | {("cross", n): n for n in range(len(plan.cross))}
 
 
-def _least(layout: Layout, i: Instr) -> tuple[int, int]:
-    """The fewest rows and cols that an mmad covers."""
-    env = {n.var: (0, n.trips - 1) for n in _loops(layout.program.cube)}
-    rows, cols = (max(1, ix.bounds(e, layout.ranges | env)[0]) for e in (i.rows, i.cols))
-    return rows, cols
-
-
-def _loops(nodes: tuple[Node, ...]) -> list[Loop]:
-    return [n for n in walk(nodes) if isinstance(n, Loop)]
-
-
 def _guarded(plan: _Plan, a: Instance, b: Instance) -> bool:
     """True where the hardware itself orders two mmads on one accumulator (contract, clause 2)."""
     if a.instr.op != "mmad" or b.instr.op != "mmad":
         return False
-    return not any(needs_barrier("M", *_least(plan.layout, x.instr)) for x in (a, b))
+    return not any(needs_barrier("M", *plan.layout.fewest(x.instr)) for x in (a, b))
 
 
 def _barriers(plans: list[_Plan]) -> None:
     """Barriers before instructions whose dependence on their own pipe is still open; then those that others made needless go."""
-    same = [_within_pipes(plan) for plan in plans]
-    for plan, pairs in zip(plans, same, strict=True):
-        while unordered := _open(plan, order := _same_order(plan), order.replay(), pairs):
+    for plan in plans:
+        while plan.within.pairs and (unordered := plan.within.open(order := _same_order(plan), order.replay())):
             _mark(plan, order, unordered)
     barriers = plans[0].barriers
-    orders = [(_same_order(p), _needed(_checks(p, _same_order(p), pairs))) for p, pairs in zip(plans, same, strict=True)]
+    orders = [(_same_order(p), p.within.needed(_same_order(p))) for p in plans]
     for core, path in [(c, p) for c in barriers for p in sorted(barriers[c])]:
         key = ("barrier", core, path)
         if all(order.holds(key, needed, faultless=False) for order, needed in orders):
             barriers[core].discard(path)
             for order, _ in orders:
                 order.drop(key)
-
-
-def _within_pipes(plan: _Plan) -> list[Pair]:
-    same = (p for p in plan.pairs if p[0][0] == p[1][0] and plan.instance(p[0]).pipe == plan.instance(p[1]).pipe)
-    return [(a, b) for a, b in same if not _guarded(plan, plan.instance(a), plan.instance(b))]
 
 
 def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:
@@ -363,9 +358,8 @@ def _mark(plan: _Plan, order: Order, unordered: list[Pair]) -> None:
             fence[b[0], after.pipe] = b[1]
 
 
-def _rebuilt(p: Program, plan: _Plan, ids: Mapping[Key, int]) -> Program:
-    new = {c: _insert(p.core(c), (), _nodes_at(plan, c, ids)) if c in plan.streams else () for c in (AIC, AIV)}
-    return replace(p, cube=new[AIC], vector=new[AIV])
+def _placed(plan: _Plan, ids: Mapping[Key, int]) -> Placed:
+    return {core: _nodes_at(plan, core, ids) for core in plan.streams}
 
 
 def _nodes_at(plan: _Plan, core: str, ids: Mapping[Key, int]) -> dict[Site, list[Node]]:
@@ -381,13 +375,3 @@ def _node(op: Flag | Op, ids: Mapping[Key, int]) -> Node:
     assert isinstance(op.owner, tuple)
     number = ids[op.owner]
     return CrossSet(op.pipe, number) if op.kind == "cross_set" else CrossWait(number)
-
-
-def _insert(nodes: tuple[Node, ...], path: Path, at: Mapping[Site, list[Node]]) -> tuple[Node, ...]:
-    out: list[Node] = []
-    for k, n in enumerate(nodes):
-        here = (*path, k)
-        if isinstance(n, Loop | When):
-            n = replace(n, body=_insert(n.body, here, at))
-        out += [*at.get(("pre", here), ()), n, *at.get(("post", here), ())]
-    return tuple(out)

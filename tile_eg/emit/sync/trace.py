@@ -1,27 +1,22 @@
-"""What a stream does, instruction by instruction: which storage each touches, and what it must wait for.
-
-A trace walks the loops of one core. Long loops are shortened: some first and some last trips show every dependence there is,
-since rings come round after as many trips as they have slots; what is left out is a multiple of every ring's period. Of a loop
-over tiles nothing is left out: `tasks` makes it short.
-"""
+"""What a stream does, instruction by instruction: which storage each touches, and what it must wait for. `sync_walk` finds it."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tile_eg.emit.sync.steps import Steps, parted, steps
+from tile_eg.emit.sync.steps import Steps, steps
 from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
-from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
+from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval, var
+from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Operand, Program, Tasks, Tile, walk
 from tile_eg.ops.types import Level
 from tile_eg.timeline.expressions import Value, compiled
 
 Path = tuple[int, ...]
+Site = tuple[str, Path]  # what happens at an item of the stream, and its path
 Env = dict[str, int]
 Counts = Mapping[str, Sequence[int]]
 MAX_TRACE = 200_000
@@ -107,13 +102,13 @@ class Dependence(NamedTuple):
 
 @dataclass
 class Trace:
-    """`steps` are in program order: kind, path, loop variables, index into `instances` (or -1).
+    """`steps` are in program order: (kind, path), loop variables, index into `instances` (or -1).
 
     Kinds: pre and post (an item begins, ends), run (an instruction), enter and leave (the body of a guard that only run time
-    decides).
+    decides). All steps of one kind and path hold the same pair.
     """
 
-    steps: list[tuple[str, Path, Env, int]] = field(default_factory=list)
+    steps: list[tuple[Site, Env, int]] = field(default_factory=list)
     instances: list[Instance] = field(default_factory=list)
     dependences: list[Dependence] = field(default_factory=list)
 
@@ -142,6 +137,7 @@ class Layout:
     counts: Counts = field(default_factory=dict)
     _read: dict[int, tuple[Expr, frozenset[str], Value]] = field(default_factory=dict)
     _operands: dict[int, tuple[Instr, list[tuple[bool, Operand, str]]]] = field(default_factory=dict)
+    _fewest: dict[int, tuple[Instr, tuple[int, int]]] = field(default_factory=dict)
     _touched: dict[tuple, list[Access]] = field(default_factory=dict)
     _all: dict[str, Window] = field(default_factory=dict)
 
@@ -251,6 +247,24 @@ class Layout:
             elif o.tensor in self.written:
                 yield Access(("GM", o.tensor), write, self.gm_window(i, o, env))
 
+    def deciding(self, i: Instr, env: Env) -> Iterator[Expr]:
+        """The expressions on whose values depends what `accesses` finds; a task's variable where the tasks are told apart."""
+        for _, o, _ in self.operands(i):
+            if isinstance(o, Tile):
+                shape = operand_shape(i, o) if o.buffer in self.windowed else None
+                yield from (o.slot,) if shape is None else (o.slot, o.row, o.col, *shape)
+            elif o.tensor in self.written:
+                yield from (var(v) for v in sorted(ix.variables(o.offset)))
+                yield from (i.rows, i.cols, *(var(t.var) for t in self.tasks if t.var in env))
+
+    def fewest(self, i: Instr) -> tuple[int, int]:
+        """The fewest rows and cols that an mmad covers; looked up by identity."""
+        if id(i) not in self._fewest:
+            env = {n.var: (0, n.trips - 1) for n in walk(self.program.cube) if isinstance(n, Loop)}
+            rows, cols = (max(1, ix.bounds(e, self.ranges | env)[0]) for e in (i.rows, i.cols))
+            self._fewest[id(i)] = i, (rows, cols)
+        return self._fewest[id(i)][1]
+
     def operands(self, i: Instr) -> list[tuple[bool, Operand, str]]:
         """What an instruction reads and writes, with its steps; looked up by identity."""
         if id(i) not in self._operands:
@@ -278,123 +292,3 @@ def _wraps(e: Expr) -> bool:
 def opaque(condition: Expr, env: Mapping[str, int]) -> bool:
     """True where the block index decides a condition, so that nobody knows it at compile time."""
     return not ix.variables(condition) <= env.keys()
-
-
-def _changes(loop: Loop, env: Env) -> tuple[int, int] | None:
-    """Trips (first, last) such that the guards in the loop's body are constant between them; None where nobody can tell."""
-    conditions = [n.condition for n in walk(loop.body) if isinstance(n, When) and loop.var in ix.variables(n.condition)]
-    first, last, edge = 0, 0, 16
-    for c in conditions:
-        if not ix.variables(c) <= {loop.var}:
-            return None
-        head = [ix.evaluate(c, {loop.var: k}) for k in range(min(edge, loop.trips))]
-        tail = [ix.evaluate(c, {loop.var: loop.trips - 1 - k}) for k in range(min(edge, loop.trips))]
-        if loop.trips > 2 * edge and not (head[-1] and tail[-1]):
-            return None
-        first = max([first, *(k for k in range(1, len(head)) if head[k] != head[k - 1])])
-        last = max([last, *(k for k in range(1, len(tail)) if tail[k] != tail[k - 1])])
-    return first, last
-
-
-def shortened(program: Program) -> dict[str, int]:
-    """Loop variable -> how many trips in the middle may be left out, the same for every loop of that name on both cores."""
-    slots = [b.slots for b in program.buffers] or [1]
-    period, most = math.lcm(*slots), max(slots)
-    out: dict[str, int] = {}
-    for n in (*walk(program.cube), *walk(program.vector)):
-        if isinstance(n, Loop):
-            changes = _changes(n, {})
-            spare = 0 if changes is None or isinstance(n, Tasks) else n.trips - sum(changes) - 2 * (most + 1)
-            out[n.var] = min(out.get(n.var, spare), spare)
-    return {v: max(0, s) // period * period for v, s in out.items()}
-
-
-def _kept(loop: Loop, skip: int) -> Iterator[int]:
-    changes = (_changes(loop, {}) or (0, 0)) if skip else (0, 0)
-    spare = loop.trips - skip - changes[0] - changes[1]
-    head = changes[0] + spare // 2 if skip else loop.trips
-    yield from range(head)
-    yield from range(head + skip, loop.trips)
-
-
-class _Walker:
-    def __init__(self, layout: Layout, skips: Mapping[str, int]) -> None:
-        self.layout, self.skips = layout, skips
-        self.trace, self.counts = Trace(), dict[str, int]()
-        self.live: dict[tuple, list[tuple[int, Access]]] = {}
-        self.guards = 0
-
-    def nodes(self, nodes: tuple[Node, ...], path: Path, env: Env) -> None:
-        for at, n in enumerate(nodes):
-            here = (*path, at)
-            self.trace.steps.append(("pre", here, env, -1))
-            if isinstance(n, Tasks):
-                for k in range(n.trips):
-                    self.nodes(n.body, here, env | {n.var: k} | self.layout.named(k))
-            elif isinstance(n, Loop):
-                for k in range(ix.evaluate(n.until, env)) if n.until else _kept(n, self.skips.get(n.var, 0)):
-                    self.nodes(n.body, here, env | {n.var: k})
-            elif isinstance(n, When):
-                self.guarded(n, here, env)
-            elif isinstance(n, Instr):
-                self.instr(n, here, env)
-            self.trace.steps.append(("post", here, env, -1))
-            if len(self.trace.steps) > MAX_TRACE:
-                raise SyncError("the loops are too irregular to be analysed")
-
-    def guarded(self, n: When, here: Path, env: Env) -> None:
-        if opaque(n.condition, env):
-            self.guards += 1
-            self.trace.steps.append(("enter", here, env, -1))
-            self.nodes(n.body, here, env)
-            self.trace.steps.append(("leave", here, env, -1))
-            self.guards -= 1
-        elif ix.evaluate(n.condition, env):
-            self.nodes(n.body, here, env)
-
-    def instr(self, n: Instr, path: Path, env: Env) -> None:
-        self.counts[n.pipe] = self.counts.get(n.pipe, 0) + 1
-        me = len(self.trace.instances)
-        accesses, stepped = tuple(self.layout.accesses(n, env)), steps(n, self.layout.buffers) is not None
-        instance = Instance(path, n, n.pipe, self.counts[n.pipe], env, accesses, stepped)
-        self.trace.instances.append(instance)
-        self.trace.steps.append(("run", path, env, me))
-        found = {d for a in accesses for d in self.conflicts(me, a)}
-        for a in accesses:
-            self.remember(me, a)
-        self.trace.dependences += sorted(found, key=lambda d: (d.before, d.buffers))
-
-    def conflicts(self, me: int, a: Access) -> set[Dependence]:
-        out, instr = set(), self.trace.instances[me].instr
-        for other, b in self.live.get(a.cell, ()):
-            if other == me or not (a.write or b.write):
-                continue
-            meet = a.window is b.window or a.window.overlaps(b.window)
-            within = self.one_pipe(me, other) and parted(b.steps, a.steps)
-            if meet and not within and not instr.hands_over(self.trace.instances[other].instr):
-                out.add(Dependence(other, me, (b.buffer, a.buffer)))
-        return out
-
-    def remember(self, me: int, a: Access) -> None:
-        """Forget what the new access stands for: everything that a write covers, and earlier reads on the same pipe.
-
-        An access that may not happen stands for nothing.
-        """
-        known = self.live.get(a.cell, ())
-        self.live[a.cell] = [*((n, b) for n, b in known if n == me or self.guards or not self.stands_for(me, a, n, b)), (me, a)]
-
-    def stands_for(self, me: int, a: Access, other: int, b: Access) -> bool:
-        """Whether what is ordered with an access is so with an earlier one, too."""
-        if not a.write and (b.write or a.buffer != b.buffer or not self.one_pipe(me, other)):
-            return False
-        return a.whole or (type(a.window) is type(b.window) and a.window.covers(b.window))
-
-    def one_pipe(self, me: int, other: int) -> bool:
-        return self.trace.instances[me].pipe == self.trace.instances[other].pipe
-
-
-def trace(layout: Layout, core: str, skips: Mapping[str, int]) -> Trace:
-    """The trace of one core's stream, with every direct dependence between its instructions."""
-    w = _Walker(layout, skips)
-    w.nodes(layout.program.core(core), (), layout.named())
-    return w.trace

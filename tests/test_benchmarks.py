@@ -1,0 +1,56 @@
+"""The comparison with Triton says where Triton is, and why there is nothing of it where it is not."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks.triton_ascend import __main__ as page
+from benchmarks.triton_ascend.compared import PYTHON, Row, interpreter, rows
+
+
+def _interpreter(folder: Path, missing: str) -> str:
+    """A program that answers as an interpreter does which lacks these packages."""
+    program = folder / "python"
+    program.write_text(f"#!/bin/sh\necho '{missing}'\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_the_interpreter_that_is_named_has_triton(tmp_path: Path) -> None:
+    python = _interpreter(tmp_path, "[]")
+    assert interpreter(python) == (python, "")
+
+
+def test_the_environment_names_the_interpreter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = _interpreter(tmp_path, "[]")
+    monkeypatch.setenv(PYTHON, python)
+    assert interpreter(None) == (python, "")
+
+
+def test_what_an_interpreter_lacks_is_told(tmp_path: Path) -> None:
+    python = _interpreter(tmp_path, '["triton", "ascendnpuir"]')
+    assert interpreter(python) == (None, f"{python} has no triton, ascendnpuir")
+
+
+def test_an_interpreter_that_is_not_there_is_told() -> None:
+    assert interpreter("/no/such/python")[1].startswith("/no/such/python does not run")
+
+
+def test_without_triton_ours_is_printed_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "interpreter", lambda named: (None, "it has no triton"))
+    monkeypatch.setattr(page, "rows", lambda there: [Row("a", lambda: 0.5, None, 0.25)])
+    head, _, line = page.compared().splitlines()
+    assert head == "Processor seconds; none of Triton's, as it has no triton:" and line.split() == ["a", "0.50", "0.25", "-", "-"]
+
+
+def test_a_ratio_is_ours_to_tritons(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "interpreter", lambda named: (sys.executable, ""))
+    monkeypatch.setattr(page, "rows", lambda there: [Row("a", lambda: 0.5, lambda: 0.25)])
+    assert page.compared().splitlines()[-1].split() == ["a", "0.50", "-", "0.25", "2.0x"]
+
+
+def test_every_size_is_compared_where_triton_is() -> None:
+    assert [r.theirs is not None for r in rows("python") if "cubed" in r.name and "matrix" not in r.name] == [True] * 5

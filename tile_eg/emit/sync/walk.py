@@ -1,0 +1,264 @@
+"""The walk through a core's stream that finds its trace.
+
+Long loops are shortened: some first and some last trips show every dependence there is, since rings come round after as many
+trips as they have slots; what is left out is a multiple of every ring's period. Of a loop over tiles nothing is left out:
+`sync_tasks` makes it short, and what fewer tiles do is the first part of what more of them do.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from operator import itemgetter
+
+from tile_eg.emit.sync.steps import parted, steps
+from tile_eg.emit.sync.trace import (
+    MAX_TRACE,
+    Access,
+    Counts,
+    Dependence,
+    Env,
+    Instance,
+    Layout,
+    Path,
+    SyncError,
+    Trace,
+    opaque,
+)  # fmt: skip
+from tile_eg.ir import index as ix
+from tile_eg.ir.program import Instr, Loop, Node, Program, Tasks, When, walk
+from tile_eg.timeline.expressions import Value, compiled
+
+
+class Walks:
+    """The traces of one program's cores, for any number of tiles and trips; walks that go on where others end are shared."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.skips = program, shortened(program)
+        self.known: dict[tuple, _Walker] = {}
+
+    def trace(self, core: str, tiles: int, counts: Counts, whole: bool = False) -> Trace:
+        """The trace of a core's stream, with every direct dependence between its instructions; `whole` shortens no loop."""
+        nodes = self.program.core(core)
+        alone = not nodes or not isinstance(nodes[-1], Tasks)
+        key = core, tuple(counts.items()), whole, tiles if alone else 0
+        if key not in self.known:
+            self.known[key] = _Walker(Layout(self.program, counts), core, {} if whole else self.skips, tiles)
+        return self.known[key].trace(tiles)
+
+
+def _changes(loop: Loop, env: Env) -> tuple[int, int] | None:
+    """Trips (first, last) such that the guards in the loop's body are constant between them; None where nobody can tell."""
+    conditions = [n.condition for n in walk(loop.body) if isinstance(n, When) and loop.var in ix.variables(n.condition)]
+    first, last, edge = 0, 0, 16
+    for c in conditions:
+        if not ix.variables(c) <= {loop.var}:
+            return None
+        head = [ix.evaluate(c, {loop.var: k}) for k in range(min(edge, loop.trips))]
+        tail = [ix.evaluate(c, {loop.var: loop.trips - 1 - k}) for k in range(min(edge, loop.trips))]
+        if loop.trips > 2 * edge and not (head[-1] and tail[-1]):
+            return None
+        first = max([first, *(k for k in range(1, len(head)) if head[k] != head[k - 1])])
+        last = max([last, *(k for k in range(1, len(tail)) if tail[k] != tail[k - 1])])
+    return first, last
+
+
+def shortened(program: Program) -> dict[str, int]:
+    """Loop variable -> how many trips in the middle may be left out, the same for every loop of that name on both cores."""
+    slots = [b.slots for b in program.buffers] or [1]
+    period, most = math.lcm(*slots), max(slots)
+    out: dict[str, int] = {}
+    for n in (*walk(program.cube), *walk(program.vector)):
+        if isinstance(n, Loop):
+            changes = _changes(n, {})
+            spare = 0 if changes is None or isinstance(n, Tasks) else n.trips - sum(changes) - 2 * (most + 1)
+            out[n.var] = min(out.get(n.var, spare), spare)
+    return {v: max(0, s) // period * period for v, s in out.items()}
+
+
+def _kept(loop: Loop, skip: int) -> Iterator[int]:
+    changes = (_changes(loop, {}) or (0, 0)) if skip else (0, 0)
+    spare = loop.trips - skip - changes[0] - changes[1]
+    head = changes[0] + spare // 2 if skip else loop.trips
+    yield from range(head)
+    yield from range(head + skip, loop.trips)
+
+
+@dataclass(eq=False)
+class _Use:
+    """An access of an instruction at its place in the stream."""
+
+    access: Access
+    instr: Instr
+
+    def __post_init__(self) -> None:
+        self.cell = self.access.cell
+
+    def after(self, other: _Use) -> tuple[tuple[str, str] | None, bool]:
+        """How it stands to an earlier use of its cell: the buffers by which it depends on that one (None: it does not), and
+        whether what is ordered with it is so with that one, too."""
+        a, b = self.access, other.access
+        one_pipe = self.instr.pipe == other.instr.pipe
+        meets = (a.write or b.write) and (a.window is b.window or a.window.overlaps(b.window))  # type: ignore[arg-type]
+        ordered = (one_pipe and parted(b.steps, a.steps)) or self.instr.hands_over(other.instr)
+        may = a.write or (not b.write and a.buffer == b.buffer and one_pipe)
+        covers = a.whole or (type(a.window) is type(b.window) and a.window.covers(b.window))
+        return (b.buffer, a.buffer) if meets and not ordered else None, may and covers
+
+
+Touched = tuple[tuple[_Use, ...], tuple[Access, ...]]
+
+
+class _Item:
+    """A node at its place in the stream, and its body; of a loop the trips that are walked, where they are always the same.
+
+    What an instruction touches follows from what it `reads` of the loop variables: `known` has it for each of these values.
+    """
+
+    def __init__(self, node: Node, path: Path) -> None:
+        self.node, self.path = node, path
+        self.pre, self.post, self.run = ("pre", path), ("post", path), ("run", path)
+        self.body: list[_Item] = []
+        self.trips: Sequence[int] | None = None
+        self.reads: list[Value] = []
+        self.known: dict[tuple[int, ...], Touched] = {}
+        self.stepped = self.opaque = False
+
+
+class _Walker:
+    """Walks a stream. Of a loop over tiles that ends it, tile after tile as they are asked for."""
+
+    def __init__(self, layout: Layout, core: str, skips: Mapping[str, int], tiles: int) -> None:
+        self.layout, self.skips, self.tiles = layout, skips, tiles
+        self.found, self.counts = Trace(), dict[str, int]()
+        self.live: dict[tuple, list[tuple[int, _Use]]] = {}
+        self.relations: dict[tuple[_Use, _Use], tuple[tuple[str, str] | None, bool]] = {}
+        self.guards = 0
+        self.env = layout.named()
+        items = self.items(layout.program.core(core), (), self.env)
+        self.last = items.pop() if items and isinstance(items[-1].node, Tasks) else None
+        self.walk(items, self.env)
+        if self.last:
+            self.found.steps.append((self.last.pre, self.env, -1))
+        self.marks = [self.mark]
+
+    @property
+    def mark(self) -> tuple[int, int, int]:
+        return len(self.found.steps), len(self.found.instances), len(self.found.dependences)
+
+    def trace(self, tiles: int) -> Trace:
+        """The trace where a block has so many tiles."""
+        found, last = self.found, self.last
+        if last is None:
+            return found
+        while len(self.marks) <= tiles:
+            self.tile(last, len(self.marks) - 1, self.env)
+            self.marks.append(self.mark)
+        steps, instances, dependences = self.marks[tiles]
+        whole = [*found.steps[:steps], (last.post, self.env, -1)]
+        return Trace(whole, found.instances[:instances], found.dependences[:dependences])
+
+    # ---- the stream, looked at once ----
+
+    def items(self, nodes: tuple[Node, ...], path: Path, env: Env) -> list[_Item]:
+        """`env` has the variables that are known in these nodes."""
+        return [self.item(n, (*path, at), env) for at, n in enumerate(nodes)]
+
+    def item(self, n: Node, path: Path, env: Env) -> _Item:
+        out = _Item(n, path)
+        if isinstance(n, Loop):
+            out.body = self.items(n.body, path, env | {n.var: 0})
+            out.trips = None if n.until else list(_kept(n, self.skips.get(n.var, 0)))
+        elif isinstance(n, When):
+            out.body, out.opaque = self.items(n.body, path, env), opaque(n.condition, env)
+        elif isinstance(n, Instr):
+            out.reads, out.stepped = self.reads(n, env), steps(n, self.layout.buffers) is not None
+        return out
+
+    def reads(self, i: Instr, env: Env) -> list[Value]:
+        """What decides which cells and windows an instruction touches: expressions where they are known, else their variables."""
+        values: dict[Value, None] = {}
+        for e in self.layout.deciding(i, env):
+            known = ix.variables(e) & env.keys()
+            whole = known == ix.variables(e)
+            values |= dict.fromkeys([compiled(e)] if known and whole else map(_variable, sorted(known)))
+        return list(values)
+
+    # ---- the walk ----
+
+    def walk(self, items: list[_Item], env: Env) -> None:
+        found = self.found.steps
+        for item in items:
+            n = item.node
+            found.append((item.pre, env, -1))
+            if isinstance(n, Instr):
+                self.instr(item, n, env)
+            elif isinstance(n, Tasks):
+                for k in range(self.tiles):
+                    self.tile(item, k, env)
+            elif isinstance(n, Loop):
+                for k in item.trips or range(ix.evaluate(n.until, env) if n.until else 0):
+                    self.walk(item.body, env | {n.var: k})
+            elif isinstance(n, When):
+                self.guarded(item, n, env)
+            found.append((item.post, env, -1))
+            if len(found) > MAX_TRACE:
+                raise SyncError("the loops are too irregular to be analysed")
+
+    def tile(self, item: _Item, k: int, env: Env) -> None:
+        assert isinstance(item.node, Tasks)
+        self.walk(item.body, env | {item.node.var: k} | self.layout.named(k))
+
+    def guarded(self, item: _Item, n: When, env: Env) -> None:
+        if item.opaque:
+            self.guards += 1
+            self.found.steps.append((("enter", item.path), env, -1))
+            self.walk(item.body, env)
+            self.found.steps.append((("leave", item.path), env, -1))
+            self.guards -= 1
+        elif ix.evaluate(n.condition, env):
+            self.walk(item.body, env)
+
+    def instr(self, item: _Item, n: Instr, env: Env) -> None:
+        number = self.counts[n.pipe] = self.counts.get(n.pipe, 0) + 1
+        me, key = len(self.found.instances), tuple([value(env) for value in item.reads])
+        uses, accesses = item.known.get(key) or self.touched(item, n, env, key)
+        self.found.instances.append(Instance(item.path, n, n.pipe, number, env, accesses, item.stepped))
+        self.found.steps.append((item.run, env, me))
+        found = set()
+        live, relations = self.live, self.relations
+        for use in uses:
+            for at, other in live.get(use.cell, ()):
+                buffers, _ = relations.get((use, other)) or self.relate(use, other)
+                if buffers:
+                    found.add(Dependence(at, me, buffers))
+        if found:
+            self.found.dependences += sorted(found, key=_first_by_buffers)
+        for use in uses:
+            self.remember(me, use)
+
+    def touched(self, item: _Item, n: Instr, env: Env, key: tuple[int, ...]) -> Touched:
+        accesses = tuple(self.layout.accesses(n, env))
+        item.known[key] = tuple(_Use(a, n) for a in accesses), accesses
+        return item.known[key]
+
+    def relate(self, use: _Use, other: _Use) -> tuple[tuple[str, str] | None, bool]:
+        self.relations[use, other] = use.after(other)
+        return self.relations[use, other]
+
+    def remember(self, me: int, use: _Use) -> None:
+        """Forget what the new access stands for: everything that a write covers, and earlier reads on the same pipe.
+
+        An access that may not happen stands for nothing.
+        """
+        known = self.live.setdefault(use.cell, [])
+        if known and not self.guards:
+            relations = self.relations
+            known[:] = [(n, b) for n, b in known if n == me or not relations[use, b][1]]
+        known.append((me, use))
+
+
+_variable = lru_cache(itemgetter)
+_first_by_buffers = itemgetter(0, 2)
