@@ -19,6 +19,7 @@ from tile_eg.simulator import build
 from tile_eg.simulator.run import Limits, Simulation, SimulatorError, find_compiler, simulate
 
 A = np.zeros(8192, np.float32)
+GCC = build._is_gcc(find_compiler() or "false")
 
 
 def run(body: str, limits: Limits = Limits(seconds=20)) -> Simulation:  # noqa: B008
@@ -85,7 +86,7 @@ def test_a_text_compiles_once_and_leaves_nothing_else_behind(tmp_path: Path, mon
     monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
     assert run_vector(VECTOR_ADD, A, A, A).ok
     files = sorted(tmp_path.iterdir())
-    assert [f.name.split("-")[0] for f in files] == ["headers", "kernel", "simulator"]
+    assert [f.name.split("-")[0] for f in files] == ["headers", "kernel", *(["precompiled"] if GCC else []), "simulator"]
     monkeypatch.setattr(build, "_run", lambda *_: pytest.fail("compiled again"))
     assert run_vector(VECTOR_ADD, A, A, A).ok
     assert sorted(tmp_path.iterdir()) == files
@@ -97,6 +98,30 @@ def test_headers_that_change_while_a_process_runs_do_not_reach_its_kernels(
     assert run("").ok
     monkeypatch.setattr(build, "INCLUDE", tmp_path)
     assert run(f"// a text that nobody has compiled: {tmp_path}").ok
+
+
+@pytest.mark.skipif(not GCC, reason="only GCC is given a header that was parsed before")
+def test_the_header_is_parsed_once_for_all_kernels(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+    compiled = build._run
+    monkeypatch.setattr(build, "_run", lambda command, folder: (commands.append(command), compiled(command, folder))[1])
+    assert run("// one").ok and run("// another").ok
+    assert ["c++-header" in command for command in commands] == [True, False, False]
+    (kept,) = own_cache.glob("precompiled-*")
+    assert all(str(kept / build.PRECOMPILED) in command for command in commands[1:])
+
+
+@pytest.mark.parametrize("before", ["#define INFINITY 1\n", "int x;\n", "#include <cmath>\n"])
+def test_a_text_that_begins_in_another_way_reads_the_header_itself(before: str) -> None:
+    text = kernel("A", "AIV_ONLY", "")
+    assert build._BEGINS_WITH_HEADER.match("// the kernel\n/* of\nmany */\n" + text)
+    assert not build._BEGINS_WITH_HEADER.match(before + text)
+
+
+def test_a_text_without_the_header_does_not_compile() -> None:
+    text = kernel("A", "AIV_ONLY", "").replace('#include "kernel_operator.h"', "")
+    with pytest.raises(SimulatorError, match="does not compile"):
+        simulate(text, "k", [A], kernel_type="AIV_ONLY", launch=1)
 
 
 @pytest.fixture
