@@ -12,6 +12,8 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.rules import Theory, read_theory, theories
 
+pytestmark = pytest.mark.slow(but=1)
+
 saturation = sys.modules["tile_eg.egraph.saturate"]
 
 

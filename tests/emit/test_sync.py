@@ -66,6 +66,7 @@ def test_an_example_has_no_race(name: str) -> None:
     assert races(synchronise(example(name))) == []
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_flag_and_barrier_of_an_example_is_needed(name: str) -> None:
     p = synchronise(example(name))
@@ -74,6 +75,7 @@ def test_every_flag_and_barrier_of_an_example_is_needed(name: str) -> None:
             assert races(replace(p, **{core: nodes})) != []
 
 
+@pytest.mark.slow
 @RELAXED
 @given(vector_programs())
 def test_any_program_of_one_core_can_be_ordered(p: Program) -> None:
@@ -85,12 +87,14 @@ def test_any_program_of_one_core_can_be_ordered(p: Program) -> None:
     assert races(made) == []
 
 
+@pytest.mark.slow
 @RELAXED
 @given(fused_programs())
 def test_any_ring_between_the_cores_can_be_ordered(p: Program) -> None:
     assert races(synchronise(p)) == []
 
 
+@pytest.mark.slow
 @RELAXED
 @given(fused_programs(), st.data())
 def test_no_flag_of_a_ring_between_the_cores_is_left_over(p: Program, data: st.DataObject) -> None:
@@ -273,6 +277,7 @@ def test_one_flag_serves_for_several_loads_where_ids_run_out() -> None:
     assert len({n.id for n in walk(made.vector) if isinstance(n, SetFlag)}) <= 6
 
 
+@pytest.mark.slow
 @RELAXED
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=25))
 def test_many_loads_and_their_readers_in_any_order_can_be_ordered(readers: list[int]) -> None:
@@ -311,6 +316,7 @@ def test_rings_that_are_loaded_side_by_side_have_one_flag_where_ids_run_out() ->
     assert ids_of(made) == 6
 
 
+@pytest.mark.slow
 @settings(RELAXED, max_examples=25)
 @given(st.integers(1, 3), st.integers(3, 12), st.integers(1, 4))
 def test_twice_as_many_slots_as_ids_can_be_ordered(slots: int, many: int, ahead: int) -> None:

@@ -142,6 +142,7 @@ def test_names_give_way_to_those_of_the_kernel():
 # ---- programs ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_persistent_program_reads_back_from_its_text(name):
     p = program(name, 3)
@@ -191,6 +192,7 @@ def test_a_kernel_may_use_the_same_names():
 # ---- flags ------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("blocks", [1, 2, 3])
 @pytest.mark.parametrize("name", KERNELS)
 def test_flags_order_everything_whatever_number_of_tiles_a_block_has(name, blocks):
@@ -200,6 +202,7 @@ def test_flags_order_everything_whatever_number_of_tiles_a_block_has(name, block
         assert races(with_tiles(p, tiles)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tiles", [1, 2, 3, 4, 5, 6, 9])
 @pytest.mark.parametrize("name", KERNELS)
 def test_flags_found_at_a_few_tiles_serve_many(name, tiles):

@@ -133,6 +133,7 @@ def test_halves_of_the_columns_hide_the_fixpipe():
     assert halves.cycles < whole.cycles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("halves", [False, True])
 def test_loops_that_are_skipped_take_as_long_as_those_that_are_run(halves):
     p = planned(GEMM, halves, M=1280, K=1024).program
