@@ -91,7 +91,7 @@ def _library(name: str, make: Callable[[Path], None]) -> Path:
     if found := cache.find(name):
         return found / LIBRARY
     made = cache.entry(name, make)
-    for pattern, most in (("kernel-*", 400), ("simulator-*", 8), ("headers-*", 8), ("precompiled-*", 8)):
+    for pattern, most in (("kernel-*", 2000), ("simulator-*", 8), ("headers-*", 8), ("precompiled-*", 8)):
         cache.forget_oldest(pattern, most)
     return made / LIBRARY
 
