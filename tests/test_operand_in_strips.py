@@ -98,6 +98,7 @@ def test_it_can_be_switched_off(options):
     assert large(**options).candidates[0].schedule.parts is None
 
 
+@pytest.mark.slow
 def test_all_cores_meet_once_behind_the_first_turns():
     program, schedule = large().program, large().candidates[0].schedule
     first, second = schedule.tiles, schedule.second.tiles

@@ -64,7 +64,7 @@ def test_it_can_be_switched_off(options):
     assert parts_of(skinny(**options)) is None
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("text", [PRODUCT, EXP, TWO])
 def test_the_result_is_right_and_the_same_in_every_order(text):
     k = kernel(text, K=16384, **({"M": 30, "N": 60} if text is PRODUCT else {}))
@@ -101,6 +101,7 @@ def test_they_are_right_in_any_order():
         assert np.allclose(low.run(given, order=order)["C"], want, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_without_the_rule_their_order_is_fixed():
     assert in_floats(without=("split-depth-added",)).candidates[0].schedule.parts.op == "Parts"
 
@@ -112,6 +113,7 @@ def test_explain_tells_of_additions_in_gm():
     assert "split-depth-added" in text
 
 
+@pytest.mark.slow
 def test_the_fixed_order_has_its_price():
     assert "us (+" in str(why_not(in_floats(), "grid=parts,16"))
 
@@ -129,6 +131,7 @@ def test_other_numbers_of_parts_have_their_price():
     assert "parts of each sum instead of 16" in str(why_not(skinny(), "grid=parts,2"))
 
 
+@pytest.mark.slow
 def test_why_not_in_one_part_is_answered():
     assert "grid: a block a tile instead of 16 parts of each sum" in str(why_not(skinny(), "grid=blocks"))
 

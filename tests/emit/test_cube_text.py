@@ -19,7 +19,7 @@ from tile_eg.ir.types import BF16, F16, F32, Level
 from .cube_programs import Product, product_program
 from .simulated import numpy_type, simulated
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(but=1)
 
 
 def check(p: Product) -> None:

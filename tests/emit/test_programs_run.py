@@ -17,7 +17,7 @@ from tile_eg.ir.program_text import parse_program
 from .random_programs import fused_programs, vector_programs
 from .simulated import numpy_type, simulated
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(but=1)
 ORDER = {"race", "deadlock", "double_set", "leftover_flag", "flag_id", "cross_flag"}
 FEW = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -43,7 +43,7 @@ def test_an_unchanged_example_is_not_blamed(name: str) -> None:
     assert subject(name).right.ok
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", ["vector_add", "softmax", "gemm", "gemm_exp", "flash_attention"])
 def test_a_wrong_kernel_is_caught(name: str) -> None:
     kernel = subject(name)
