@@ -22,9 +22,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks as `quick` the first tests of those that are `slow(but=...)`, and all that are not slow."""
     seen = Counter[str]()
     for item in items:
-        slow = {node.nodeid.partition("[")[0]: mark.kwargs.get("but", 0) for node, mark in item.iter_markers_with_node("slow")}
-        if all(seen[place] < but for place, but in slow.items()):
-            seen.update(slow.keys())
+        slow = [(node.nodeid.partition("[")[0], mark.kwargs.get("but", 0)) for node, mark in item.iter_markers_with_node("slow")]
+        if all(seen[place] < but for place, but in slow):
+            seen.update(place for place, _ in slow)
             item.add_marker("quick")
 
 
