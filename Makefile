@@ -2,7 +2,7 @@ PYTHON  ?= python3
 VENV    ?= .venv
 WORKERS ?= auto
 BIN     := $(VENV)/bin
-PYTEST  := $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST  := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .PHONY: demo test quick long lint bench mutants validate targets rules rule golden readme clean
 
@@ -25,7 +25,7 @@ test: lint
 	$(PYTEST)
 
 quick: $(VENV)/.ready
-	$(PYTEST) -m 'not slow and not long'
+	$(PYTEST) -m 'quick and not long'
 
 long: $(VENV)/.ready
 	$(PYTEST) -m long

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,17 @@ settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("explore")
 settings.load_profile("repeatable")
 """The same examples in every run; `pytest --hypothesis-profile explore` draws others."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks as `quick` the first tests of those that are `slow(but=...)`, and all that are not slow."""
+    seen = Counter[str]()
+    for item in items:
+        slow = [(node.nodeid.partition("[")[0], mark.kwargs.get("but", 0)) for node, mark in item.iter_markers_with_node("slow")]
+        if all(seen[place] < but for place, but in slow):
+            seen.update(place for place, _ in slow)
+            item.add_marker("quick")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -14,6 +14,8 @@ from tile_eg.frontend.text import load_text
 from tile_eg.ir.program import Instr, walk
 from tile_eg.ir.program.parser import parse_program
 
+pytestmark = pytest.mark.slow(but=1)
+
 SPLIT_K = """
 kernel split_k[M=100, N=80, K=512, S=4, BM=64, BN=64, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
   grid (bx, by, bz) = (ceildiv(M, BM), ceildiv(N, BN), S)

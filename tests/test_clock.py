@@ -55,6 +55,7 @@ def jumping_clock(monkeypatch: pytest.MonkeyPatch) -> count:
     return ticks
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", ["gemm", "flash_attention"])
 def test_a_kernel_becomes_the_same_however_long_it_takes(name: str, request: pytest.FixtureRequest) -> None:
     usual = compiled(name)
@@ -128,6 +129,7 @@ def reads_a_clock(source: str) -> bool:
     return not (named | asked).isdisjoint(CLOCKS)
 
 
+@pytest.mark.slow
 def test_a_clock_is_read_only_to_tell_how_long_something_took() -> None:
     assert {str(f.relative_to(ROOT)) for f in ROOT.rglob("*.py") if reads_a_clock(f.read_text())} == REPORTED.keys()
 
@@ -153,6 +155,7 @@ def test_no_other_solver_is_made() -> None:
     assert [f.name for f in ROOT.rglob("*.py") if "CpSolver()" in f.read_text()] == ["solver.py"]
 
 
+@pytest.mark.slow
 def test_an_interrupt_after_a_solve_is_still_pythons() -> None:
     """CP-SAT would take Ctrl-C for itself, and leave it so that the process ends without a word of what was lost."""
     lines = [

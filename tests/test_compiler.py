@@ -93,6 +93,7 @@ def test_a_schedule_that_cannot_be_planned_makes_room_for_the_next(kernel: Kerne
     assert "flag ids run out" in str(low.explanation)
 
 
+@pytest.mark.slow
 def test_where_rings_have_no_flags_a_schedule_without_rings_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     real = sync.synchronise
 

@@ -34,6 +34,7 @@ def emitted(seed: int, where: Path, *names: str) -> str:
     return subprocess.run(command, env=environment, cwd=where, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_two_processes_emit_the_same(tmp_path: Path) -> None:
     assert emitted(1, EXAMPLES, *QUICK) == emitted(4242, tmp_path, *QUICK)
 
@@ -45,6 +46,7 @@ def test_an_example_does_not_depend_on_those_compiled_before_it(tmp_path: Path) 
     assert together == "".join(emitted(40 + n, tmp_path, name) for n, name in enumerate(names))
 
 
+@pytest.mark.slow
 def test_small_kernels_become_the_same_in_any_order() -> None:
     assert differing(SMALL, 4) == []
 

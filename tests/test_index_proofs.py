@@ -98,6 +98,7 @@ def test_the_normal_form_means_what_was_written(e: Both) -> None:
     assert holds(symbolic(e.ours) == e.written), e
 
 
+@pytest.mark.slow
 @PROOFS
 @given(expressions, st.tuples(*[st.tuples(st.integers(-5, 20), st.integers(0, 20))] * 3))
 def test_an_interval_holds_every_value(e: Both, drawn: tuple) -> None:
@@ -130,6 +131,7 @@ def within(ranges: dict[str, tuple[int, int]]) -> list:
     return [z3.And(SYMBOLS[n] >= a, SYMBOLS[n] <= b) for n, (a, b) in ranges.items()]
 
 
+@pytest.mark.slow
 @PROOFS
 @given(STARTS, RANGES, st.integers(1, 40), st.integers(1, 200))
 def test_a_window_ends_with_its_tensor(start: Expr, ranges: dict, extent: int, size: int) -> None:
@@ -137,6 +139,7 @@ def test_a_window_ends_with_its_tensor(start: Expr, ranges: dict, extent: int, s
     assert holds(symbolic(found) == least(extent, size - symbolic(start)), *within(ranges))
 
 
+@pytest.mark.slow
 @PROOFS
 @given(STARTS, STARTS, RANGES)
 def test_the_smaller_of_two_extents_is_smaller_everywhere(a: Expr, b: Expr, ranges: dict) -> None:
@@ -168,6 +171,7 @@ def test_the_halves_of_a_long_product_have_every_element_once_and_in_its_place()
     assert solver.check() == z3.unsat
 
 
+@pytest.mark.slow
 @PROOFS
 @given(expressions, st.integers(1, 512))
 def test_a_half_begins_so_many_elements_further(e: Both, step: int) -> None:
@@ -177,6 +181,7 @@ def test_a_half_begins_so_many_elements_further(e: Both, step: int) -> None:
 TILINGS = st.tuples(st.integers(2, 40), st.sampled_from((2, 4, 8)), st.integers(1, 300)).filter(lambda t: t[1] < t[0])
 
 
+@pytest.mark.slow
 @PROOFS
 @given(TILINGS, st.data())
 def test_the_extent_of_a_panel_is_the_one_that_is_holds(drawn: tuple[int, int, int], data: st.DataObject) -> None:
@@ -219,6 +224,7 @@ def tiles(grid: tuple[int, int], window: int, along: int) -> Iterator[int]:
         yield env["tile"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("along", [0, 1])
 @pytest.mark.parametrize("window", [1, 2, 3, 4, 6, 8])
 def test_every_tile_has_one_turn_in_all_small_grids(window: int, along: int) -> None:

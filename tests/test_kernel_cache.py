@@ -78,6 +78,7 @@ def entries(tmp_path: Path) -> list[Path]:
     return sorted((tmp_path / "cache").glob("compiled-*"))
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("kind", KINDS, ids=" ".join)
 def test_the_text_from_the_cache_is_the_compiled_one(kind: tuple[str, ...], emit: Emit, compilations: list[str]) -> None:
     compiled = emit("--no-cache", *kind)
@@ -85,6 +86,7 @@ def test_the_text_from_the_cache_is_the_compiled_one(kind: tuple[str, ...], emit
     assert emit(*kind) == compiled and len(compilations) == 2
 
 
+@pytest.mark.slow
 def test_a_kernel_of_a_python_module_is_compiled_once(compilations: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     module = Path(__file__).parents[1] / "examples" / "vector_add.py"
     texts = [run(["emit", str(module), *SMALL]) or capsys.readouterr().out for _ in range(2)]
@@ -98,6 +100,7 @@ OTHERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
 def test_whatever_is_asked_otherwise_is_compiled(other: tuple[str, ...], emit: Emit, compilations: list[str]) -> None:
     emit()
@@ -107,6 +110,7 @@ def test_whatever_is_asked_otherwise_is_compiled(other: tuple[str, ...], emit: E
     assert len(compilations) == 2
 
 
+@pytest.mark.slow
 def test_another_text_is_compiled_though_it_means_the_same(emit: Emit, file: Path, compilations: list[str]) -> None:
     emit()
     file.write_text("# lines are told by their numbers\n" + ADD, encoding="utf-8")
@@ -114,12 +118,14 @@ def test_another_text_is_compiled_though_it_means_the_same(emit: Emit, file: Pat
     assert len(compilations) == 2
 
 
+@pytest.mark.slow
 def test_the_texts_of_rules_are_part_of_an_entrys_name(compilations: list[str]) -> None:
     rules = [f'(rewrite (Un "exp" x) (Un "exp" (BinS "mul" x 1.0)) :ruleset algebra :name "{n}" :law equal)' for n in ("a", "b")]
     names = {kernel_cache.name_of("kernel", "910B2", search_options(rules=r)) for r in ([], rules[:1], rules[1:], rules)}
     assert len(names) == 4 and None not in names
 
 
+@pytest.mark.slow
 def test_another_version_misses(emit: Emit, compilations: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     emit()
     monkeypatch.setattr(kernel_cache, "version", lambda: "another")
@@ -137,6 +143,7 @@ def test_a_version_is_told_by_every_file_of_ours_and_every_package(monkeypatch: 
             assert kernel_cache.version() not in (None, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [OSError(), ImportError(), ValueError()])
 def test_files_that_cannot_be_read_are_no_version(fault: Exception, emit: Emit, monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(_: str) -> None:
@@ -163,6 +170,7 @@ def test_what_holds_a_function_has_no_name() -> None:
     assert kernel_cache.name_of(lambda: None, "910B2", search_options()) is None
 
 
+@pytest.mark.slow
 def test_a_damaged_entry_is_compiled_again(emit: Emit, compilations: list[str], tmp_path: Path) -> None:
     text = emit()
     (entry,) = entries(tmp_path)
@@ -178,6 +186,7 @@ def test_what_is_no_entry_is_not_read(garbage: bytes, monkeypatch: pytest.Monkey
     assert kernel_cache.find("compiled-0") is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["no_folder", "file"])
 def test_a_cache_that_cannot_be_written_changes_nothing(
     folder: str, emit: Emit, compilations: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -189,6 +198,7 @@ def test_a_cache_that_cannot_be_written_changes_nothing(
     assert emit() == text == emit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
 def test_a_cache_that_can_only_be_read_is_read(
     number: int, emit: Emit, compilations: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -210,6 +220,7 @@ def test_the_switch_of_the_environment_keeps_nothing(emit: Emit, tmp_path: Path,
     assert entries(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_the_command_lists_and_clears(emit: Emit, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     emit()
     assert run(["cache"]) == 0
@@ -218,6 +229,7 @@ def test_the_command_lists_and_clears(emit: Emit, capsys: pytest.CaptureFixture[
     assert capsys.readouterr().out == "removed 1 compiled kernel\n" and entries(tmp_path) == []
 
 
+@pytest.mark.slow
 def test_a_run_of_what_was_kept_prints_the_same(
     file: Path, compilations: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -225,6 +237,7 @@ def test_a_run_of_what_was_kept_prints_the_same(
     assert printed[0] == printed[1] and "good" in printed[0] and len(compilations) == 1
 
 
+@pytest.mark.slow
 def test_what_is_in_the_cache_needs_no_solver_no_rules_and_no_grammar(emit: Emit, file: Path, tmp_path: Path) -> None:
     text = emit()
     code = (
@@ -243,6 +256,7 @@ def test_what_is_told_of_a_kernel_is_told_again(emit: Emit, file: Path, capsys: 
     assert told[0] == told[1] and "1 of its 3 stages" in told[0]
 
 
+@pytest.mark.slow
 def test_a_bad_run_from_the_cache_blames_the_same_rule(
     file: Path, compilations: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -264,6 +278,7 @@ def lowered_in_python(compilations: list[str], monkeypatch: pytest.MonkeyPatch) 
     return done
 
 
+@pytest.mark.slow
 def test_a_call_in_another_process_does_not_compile(file: Path, lowered_in_python: list[str]) -> None:
     x = np.ones((40, 72), np.float32)
     for _ in range(2):

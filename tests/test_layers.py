@@ -74,6 +74,7 @@ def imported_rooms(module: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, name.split(".")[1]
 
 
+@pytest.mark.slow(but=82)
 @pytest.mark.parametrize("module", modules(), ids=lambda m: str(m.relative_to(HOUSE)))
 def test_a_module_imports_only_from_rooms_below_its_own(module: Path) -> None:
     own = room(module)

@@ -50,6 +50,7 @@ def drawn(check: Callable[[np.random.Generator, np.dtype, bool], None]) -> None:
     each()
 
 
+@pytest.mark.slow(but=7)
 @pytest.mark.parametrize("op", UNARY)
 def test_a_function_of_each_element_stays_within_its_spread(op: str) -> None:
     def check(rng: np.random.Generator, dtype: np.dtype, exact: bool) -> None:
@@ -60,6 +61,7 @@ def test_a_function_of_each_element_stays_within_its_spread(op: str) -> None:
     drawn(check)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", BINARY)
 def test_arithmetic_of_two_stays_within_its_spread(op: str) -> None:
     def check(rng: np.random.Generator, dtype: np.dtype, exact: bool) -> None:
@@ -70,6 +72,7 @@ def test_arithmetic_of_two_stays_within_its_spread(op: str) -> None:
     drawn(check)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", REDUCE)
 def test_a_reduction_stays_within_its_spread(op: str) -> None:
     def check(rng: np.random.Generator, dtype: np.dtype, exact: bool) -> None:

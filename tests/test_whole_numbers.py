@@ -15,6 +15,8 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.report.compare import compare
 from tile_eg.search import search_options
 
+pytestmark = pytest.mark.slow(but=1)
+
 ROWS = """
 kernel rows[M=100, N=90, K=200, BM=32, BN=64, BK=64](A: i8[M, K], B: i8[N, K], S: f32[N]) -> C: f16[M, N] {
   grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))

@@ -143,7 +143,10 @@ class DiskCache:
 
     def forget_oldest(self, pattern: str, most: int, rest: float = 600) -> None:
         """Removes all but the `most` entries that were used last, or within `rest` seconds."""
-        aged = sorted(((_age(path), path) for path in self.folder.glob(pattern)), key=lambda pair: pair[0])
+        entries = list(self.folder.glob(pattern))
+        if len(entries) <= most:
+            return
+        aged = sorted(((_age(path), path) for path in entries), key=lambda pair: pair[0])
         for age, path in aged[most:]:
             if age > rest:
                 _remove(path)

@@ -93,6 +93,7 @@ def test_an_unknown_name_is_shown_in_its_line(tmp_path: Path, capsys: pytest.Cap
     assert "c += a @ bb" in said
 
 
+@pytest.mark.slow(but=8)
 @pytest.mark.parametrize(
     ("sizes", "words"),
     [("X=3", "X"), ("M=big", "whole number"), ("M=0", "at least 1"), ("M=-8", "at least 1"), ("M", "NAME=VALUE")],
@@ -146,6 +147,7 @@ def test_a_fault_of_ours_shows_where_it_happened_on_demand(
     assert "Traceback" in Outcome(capsys, "check", GEMM).error
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_mistake_of_the_users() -> None:
     command = [sys.executable, "-m", "tile_eg", "emit", GEMM]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

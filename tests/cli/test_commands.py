@@ -82,6 +82,7 @@ def test_run_takes_inputs_and_keeps_what_it_used(tmp_path: Path, capsys: Capture
     assert (kept["C"] == a + kept["B"]).all()
 
 
+@pytest.mark.slow
 def test_run_takes_open_sizes_from_the_arrays(tmp_path: Path, capsys: Captured) -> None:
     np.save(tmp_path / "a.npy", np.ones((24, 40), np.float32))
     printed(capsys, "run", ADD, "--input", f"A={tmp_path / 'a.npy'}", "--save", tmp_path)
@@ -106,6 +107,7 @@ def test_arrays_and_sizes_that_disagree_are_refused(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_run_draws_other_inputs_from_another_seed(tmp_path: Path, capsys: Captured) -> None:
     for seed in "12":
         printed(capsys, "run", ADD, *SMALL, "--seed", seed, "--save", tmp_path / seed)
@@ -126,6 +128,7 @@ def test_inputs_that_are_none_are_refused_before_anything_runs(capsys: Captured)
     assert "there are no inputs called 'normal'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_kernel_that_does_not_write_all_of_its_output_is_its_authors_mistake(tmp_path: Path, capsys: Captured) -> None:
     text = "kernel half(A: f32[64, 64]) -> C: f32[64, 64] {\n  shared a: f32[32, 64]\n  a = A[0, 0]\n  C[0, 0] = a\n}\n"
     (tmp_path / "half.tile").write_text(text)
@@ -136,6 +139,7 @@ def test_a_kernel_that_does_not_write_all_of_its_output_is_its_authors_mistake(t
     assert "half.tile:1:32" in out
 
 
+@pytest.mark.slow
 def test_a_program_that_leaves_what_it_should_write_is_bad(tmp_path: Path, capsys: Captured) -> None:
     text = printed(capsys, "emit", ADD, "--program", *SMALL)
     stores = [line for line in text.splitlines() if "ub_to_gm" in line]
@@ -144,6 +148,7 @@ def test_a_program_that_leaves_what_it_should_write_is_bad(tmp_path: Path, capsy
     assert "C is never written" in printed(capsys, "run", tmp_path / "add.program", code=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["emit", "run"])
 def test_a_program_of_another_architecture_is_refused(command: str, tmp_path: Path, capsys: Captured) -> None:
     printed(capsys, "emit", ADD, "--program", "-o", tmp_path / "add.program", *SMALL)
@@ -156,11 +161,13 @@ def test_a_program_for_another_chip_of_its_architecture_bears_that_chips_name(tm
     assert "for 910B4, written by" in printed(capsys, "emit", tmp_path / "add.program", "--chip", "910B4")
 
 
+@pytest.mark.slow
 def test_run_takes_a_program_and_says_that_it_compares_with_nothing(tmp_path: Path, capsys: Captured) -> None:
     printed(capsys, "emit", ADD, "--program", "-o", tmp_path / "add.program", *SMALL)
     assert "compared with nothing" in printed(capsys, "run", tmp_path / "add.program")
 
 
+@pytest.mark.slow
 def test_a_program_that_breaks_the_machines_rules_is_bad_with_its_finding(tmp_path: Path, capsys: Captured) -> None:
     text = printed(capsys, "emit", ADD, "--program", *SMALL)
     lines = [line for line in text.splitlines() if not line.strip().startswith(("set MTE2 -> V", "wait MTE2 -> V"))]
@@ -184,6 +191,7 @@ def test_without_a_compiler_running_is_refused_with_what_to_install(capsys: Capt
     assert "install" in said
 
 
+@pytest.mark.slow
 def test_without_a_compiler_everything_else_works(capsys: Captured, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "find_compiler", lambda: None)
     for command in ("check", "emit", "explain"):
@@ -241,11 +249,13 @@ def test_the_version_is_that_of_the_package(capsys: Captured) -> None:
     assert printed(capsys, "--version") == f"tile-eg {tile_eg.__version__}\n"
 
 
+@pytest.mark.slow
 def test_piped_output_is_plain_text() -> None:
     done = subprocess.run([sys.executable, "-m", "tile_eg", "chips"], capture_output=True, text=True, check=True)
     assert "\x1b" not in done.stdout
 
 
+@pytest.mark.slow
 def test_help_does_not_load_the_solver_or_the_egraph() -> None:
     heavy = "[m for m in ('egglog', 'ortools', 'numpy') if m in sys.modules]"
     code = f"import sys\nfrom tile_eg.cli.app import run\nrun(['--help'])\nprint({heavy})"

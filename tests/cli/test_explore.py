@@ -12,6 +12,8 @@ from tile_eg.errors import TileError
 from tile_eg.explore import schedule_number
 from tile_eg.frontend.text import load_text
 
+pytestmark = pytest.mark.slow(but=2)
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SOFTMAX = str(EXAMPLES / "softmax.tile")
 SMALL = ("--set", "M=64", "--set", "N=128")

@@ -29,6 +29,7 @@ def test_the_main_of_the_page_launches_the_kernel_that_was_emitted(tmp_path: Pat
     assert "expected 0.00195312" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", ["softmax", "gemm", "gemm_exp"])
 def test_the_spec_that_is_emitted_launches_the_text_that_is_emitted(example: str, tmp_path: Path, capsys: Captured) -> None:
     folder = emitted(tmp_path, example)
@@ -36,6 +37,7 @@ def test_the_spec_that_is_emitted_launches_the_text_that_is_emitted(example: str
     assert "good, 0 findings" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_the_spec_names_the_tensors_in_their_order_and_then_the_workspace(tmp_path: Path) -> None:
     spec = tomllib.loads((emitted(tmp_path, "gemm_exp") / "gemm_exp.toml").read_text())
     assert [a["name"] for a in spec["arguments"]] == ["A", "B", "C", "D", "workspace"]
@@ -49,6 +51,7 @@ def test_an_output_that_blocks_add_to_begins_with_zeros(tmp_path: Path) -> None:
     assert tomllib.loads((tmp_path / "k.toml").read_text())["arguments"][1]["generator"] == "zeros"
 
 
+@pytest.mark.slow
 def test_the_host_part_names_no_file_that_depends_on_the_option_o(tmp_path: Path) -> None:
     included = re.findall(r'#include "(.*)"', (emitted(tmp_path, "softmax") / "softmax_host.h").read_text())
     assert included == ["acl/acl.h", "aclrtlaunch_softmax.h"]

@@ -8,6 +8,8 @@ import pytest
 
 from tile_eg.cli import app
 
+pytestmark = pytest.mark.slow(but=1)
+
 KERNEL = """kernel k(X: f32[16, 64]) -> Y: f32[16, 64] {
   grid bx = 1
   shared x: f32[16, 64]

@@ -11,6 +11,8 @@ import pytest
 from tests.simulator.asc import MAIN, QUEUES, SPEC, file_of
 from tile_eg.cli.app import run
 
+pytestmark = pytest.mark.slow(but=3)
+
 
 def simulated(capsys: pytest.CaptureFixture[str], *command: str) -> str:
     assert run(["simulate", *command]) == 0

@@ -60,6 +60,7 @@ def test_the_right_text_is_compared_on_every_set(scaled: tuple[str, str], capsys
     assert done["good"] and not done["not_compared"]
 
 
+@pytest.mark.slow
 def test_wrong_numbers_are_bad_though_no_rule_is_broken(scaled: tuple[str, str], tmp_path: Path, capsys: Captured) -> None:
     wrong = changed(scaled[0], tmp_path / "wrong.asc", "2.0f", "14.0f")
     done = simulated(capsys, wrong, scaled[1], code=1)
@@ -89,6 +90,7 @@ def test_what_a_spec_expects_itself_is_compared_with_that(scaled: tuple[str, str
     assert [(c["name"], c["tolerance"]) for c in done["comparisons"]] == [("D", 1e-3)]
 
 
+@pytest.mark.slow(but=5)
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -125,6 +127,7 @@ def test_without_a_meaning_a_run_says_that_it_compared_nothing(scaled: tuple[str
     assert "has no `meaning`" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_spec_of_a_program_says_that_it_has_no_meaning(tmp_path: Path, capsys: Captured) -> None:
     (tmp_path / "scaled.tile").write_text(SCALED)
     assert run(["emit", str(tmp_path / "scaled.tile"), "--program", "-o", str(tmp_path / "k.program")]) == 0
@@ -133,6 +136,7 @@ def test_the_spec_of_a_program_says_that_it_has_no_meaning(tmp_path: Path, capsy
     assert "# no meaning:" in (tmp_path / "moved" / "k.toml").read_text()
 
 
+@pytest.mark.slow
 def test_a_schedule_taken_by_its_number_has_the_meaning_too(tmp_path: Path, capsys: Captured) -> None:
     sizes = ("--set", "M=64", "--set", "N=64", "--set", "K=128")
     done = simulated(capsys, *emitted(tmp_path, EXAMPLES / "gemm.tile", *sizes, "--schedule", "2"), "--inputs", "uniform")
@@ -162,6 +166,7 @@ def test_a_name_that_the_text_could_not_hold_leaves_it_out() -> None:
     assert meaning_text(tile_eg.jit(named).kernel) == ""
 
 
+@pytest.mark.slow
 def test_what_was_never_written_is_not_told_as_nan(tmp_path: Path, capsys: Captured) -> None:
     head = "kernel half[N=64](A: f32[2, N]) -> C: f32[4, N]"
     text = head + " {\n  grid b = 1\n  shared a: f32[2, N]\n  a = A[0, 0]\n  C[0, 0] = a\n}\n"

@@ -85,14 +85,17 @@ def test_a_rank_model_of_ones_own_decides() -> None:
     assert compiled(Slowest).timeline.cycles > compiled(None).timeline.cycles
 
 
+@pytest.mark.slow
 def test_a_search_model_of_ones_own_changes_what_is_found() -> None:
     assert "FixToGM" not in {n.op for n in compiled(FarStores).candidates[0].schedule.nodes}
 
 
+@pytest.mark.slow
 def test_the_explanation_says_who_guided_and_who_decided() -> None:
     assert f"guided by {__name__}:FarStores, and timeline decided" in str(compiled(FarStores).explanation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [Nothing, OnePipe])
 def test_what_a_model_says_of_pipes_changes_no_numbers(model: type) -> None:
     low = compiled(model, EXP)
@@ -100,6 +103,7 @@ def test_what_a_model_says_of_pipes_changes_no_numbers(model: type) -> None:
     assert (low.run(inputs)["D"] == 1).all()
 
 
+@pytest.mark.slow
 def test_the_command_line_takes_a_model(capsys: pytest.CaptureFixture[str]) -> None:
     assert app.run(["explain", str(GEMM), "--cost-model", "roofline"]) == 0
     assert "guided by roofline" in capsys.readouterr().out

@@ -78,6 +78,7 @@ def test_one_vector_core_works_alone_where_two_would_meet(source):
     assert shares(source) == {None}
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.parametrize("extractor", [Exact(), Worst(), Random(0), Random(1)], ids=["exact", "worst", "random0", "random1"])
 @pytest.mark.parametrize("source", [READ_BACK, READ_BACK_SHIFTED, STORED_OVER, COLUMN_TILES, WHOLE_NEEDED])
 def test_no_core_reads_or_stores_what_the_other_one_stores(source, extractor):
@@ -99,6 +100,7 @@ kernel t[M=64, N=64, K=64](A: f16[M, K], B: f16[K, N]) -> (C: f16[M, K], D: f32[
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extractor", [Exact(), Random(0)], ids=["exact", "random"])
 def test_a_tensor_that_is_stored_to_belongs_to_one_kind_of_core(extractor):
     check_numbers(kernel(CUBE_READS_WHAT_VECTOR_STORED), extractor)

@@ -6,11 +6,13 @@ import sys
 
 import pytest
 
-from tests.extract.kernels import CHIP, GATED, ONE_VALUE_TWO_TENSORS, TRICKY, graph_of, kernel
+from tests.extract.kernels import CHIP, GATED, ONE_VALUE_TWO_TENSORS, TRICKY, graph_made_now, graph_of, kernel
 from tile_eg.egraph import Budget, saturate
 from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.rules import Theory, read_theory, theories
+
+pytestmark = pytest.mark.slow(but=1)
 
 saturation = sys.modules["tile_eg.egraph.saturate"]
 
@@ -30,14 +32,14 @@ def wrong_rule(monkeypatch):
 
 def test_two_values_of_different_shape_stop_the_compilation_with_the_rules_name(wrong_rule):
     with pytest.raises(RuntimeError, match="rule 'shrink' joined two values of different"):
-        graph_of(ONE_VALUE_TWO_TENSORS)
+        graph_made_now(ONE_VALUE_TWO_TENSORS)
 
 
 def test_the_next_kernel_is_not_harmed_by_a_rule_that_failed(wrong_rule, monkeypatch):
     with pytest.raises(RuntimeError):
-        graph_of(ONE_VALUE_TWO_TENSORS)
+        graph_made_now(ONE_VALUE_TWO_TENSORS)
     monkeypatch.setattr(saturation, "theories", theories)
-    assert graph_of(ONE_VALUE_TWO_TENSORS).nodes
+    assert graph_made_now(ONE_VALUE_TWO_TENSORS).nodes
 
 
 @pytest.mark.parametrize("name", sorted(TRICKY))
@@ -70,6 +72,6 @@ def test_matches_are_counted_by_rule():
 
 
 def test_a_snapshot_does_not_depend_on_what_was_compiled_before():
-    first = [(n.op, n.children) for n in graph_of(GATED).nodes]
-    graph_of(ONE_VALUE_TWO_TENSORS)
-    assert [(n.op, n.children) for n in graph_of(GATED).nodes] == first
+    first = [(n.op, n.children) for n in graph_made_now(GATED).nodes]
+    graph_made_now(ONE_VALUE_TWO_TENSORS)
+    assert [(n.op, n.children) for n in graph_made_now(GATED).nodes] == first

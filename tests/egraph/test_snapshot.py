@@ -8,6 +8,8 @@ from tests.extract.kernels import TRICKY, graph_of
 from tile_eg.egraph import Graph
 from tile_eg.ops.types import Level
 
+pytestmark = pytest.mark.slow(but=9)
+
 NAMES = sorted(TRICKY)
 PLACED = {"GmToL1": Level.L1, "GmToUB": Level.UB, "WsToL1": Level.L1, "WsToUB": Level.UB, "FixToWS": Level.WS, "UBToWS": Level.WS,
           "Mmad": Level.L0C, "MmadAcc": Level.L0C, "ZeroL0C": Level.L0C, "VBin": Level.UB}  # fmt: skip

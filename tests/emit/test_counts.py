@@ -12,7 +12,7 @@ from tests.extract.checked import arrays_for
 from tests.extract.kernels import CHIP, graph_of, kernel
 from tile_eg.compiler import meaning, plan, plan_schedule
 from tile_eg.egraph import Node
-from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.sync.check import races
 from tile_eg.emit.sync.counts import checked, usual
 from tile_eg.extract import Schedule, extract
@@ -100,6 +100,7 @@ def test_flags_serve_every_number_of_trips_that_occurs(trips):
     assert races(program(CAUSAL), {"trips": (trips,)}) == []
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("trips", range(6))
 def test_flags_serve_a_loop_that_takes_no_trip_in_some_blocks(trips):
     assert races(program(CAUSAL.replace("bx + 1", "bx")), {"trips": (trips,)}) == []
@@ -134,6 +135,7 @@ def test_flags_are_found_at_a_number_that_shows_the_loop():
     assert usual(few) == {"trips": (3,)}
 
 
+@pytest.mark.slow
 def test_a_program_without_such_loops_is_checked_at_none():
     assert list(checked(program(CAUSAL.replace("pipelined(bx + 1)", "pipelined(6)")))) == []
 

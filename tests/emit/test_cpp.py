@@ -77,6 +77,7 @@ def test_no_part_of_an_expression_overflows(e: Expr) -> None:
     assert read(e, NAMES)[1] == []
 
 
+@pytest.mark.slow
 @given(expressions, st.fixed_dictionaries({n: st.integers(*r) for n, r in NAMES.items()}))
 @settings(max_examples=150, deadline=None, derandomize=True)
 def test_the_text_means_the_expression(e: Expr, at: dict[str, int]) -> None:

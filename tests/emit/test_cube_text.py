@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.ascend_c.index import EmitError
-from tile_eg.emit.sync import synchronise
+from tile_eg.emit.ascend_c.kernel import kernel_text
+from tile_eg.emit.sync.planning import synchronise
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO
 from tile_eg.ir.kernel import Tensor
@@ -19,7 +19,7 @@ from tile_eg.ops.types import BF16, F16, F32, Level
 from .cube_programs import Product, product_program
 from .simulated import numpy_type, simulated
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(but=1)
 
 
 def check(p: Product) -> None:

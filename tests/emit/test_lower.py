@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -80,6 +81,7 @@ def guards(p: Program) -> list[tuple[Loop, ix.Expr]]:
     return [(loop, n.condition) for loop in loops for n in loop.body if isinstance(n, When)]
 
 
+@pytest.mark.slow
 def test_every_part_of_a_skewed_loop_runs_once_a_trip():
     found = guards(program(FLASH))
     runs = {sum(ix.evaluate(condition, {loop.var: t}) for t in range(loop.trips)) for loop, condition in found}
@@ -110,6 +112,7 @@ def steps_of(p: Program) -> list[dict[str, int]]:
     return out
 
 
+@pytest.mark.slow
 def test_an_accumulator_is_overwritten_by_its_first_product_and_added_to_after():
     p = program(GEMM)
     (mmad,) = products(p)
@@ -130,6 +133,7 @@ def test_steps_of_a_product_take_turns_in_l0():
     assert turns == [i % 2 for i in range(len(turns))]
 
 
+@pytest.mark.slow
 def test_the_depth_of_all_steps_is_all_of_k():
     p = program(GEMM)
     (mmad,) = products(p)
@@ -140,6 +144,7 @@ def test_the_depth_of_all_steps_is_all_of_k():
     assert set(depth.values()) == {600}
 
 
+@pytest.mark.slow
 def test_instructions_know_the_rules_that_made_them():
     instrs = [n for core in (program(FLASH).cube, program(FLASH).vector) for n in walk(core) if isinstance(n, Instr)]
     assert instrs and all(i.rules for i in instrs)

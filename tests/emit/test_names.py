@@ -31,16 +31,19 @@ def test_tensors_may_have_any_name() -> None:
     assert (out[:8] == len(NAMES)).all()
 
 
+@pytest.mark.slow
 def test_loops_may_have_any_name() -> None:
     low = compiled(body=" ".join(f"for {name} in serial(2) {{ x = A[{name}*8] a += x }}" for name in NAMES))
     assert (low.run({"A": np.ones(16, np.float32)})["C"][:8] == 2 * len(NAMES)).all()
 
 
+@pytest.mark.slow
 def test_a_kernel_may_have_the_name_of_a_function_of_the_c_library() -> None:
     low = compiled("exp", body="x = A[0] a = exp(x)")
     assert (low.run({"A": np.zeros(16, np.float32)})["C"][:8] == 1).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["main", "exp", "sinf", "index", "while", "half", "Min", "KERNEL_X"])
 def test_a_kernel_whose_name_cpp_has_a_use_for_is_another_function_there(name: str) -> None:
     low = compiled(name)

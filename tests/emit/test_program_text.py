@@ -103,6 +103,7 @@ programs = st.builds(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @given(programs)
 def test_printing_and_parsing_gives_the_program_back(p: Program) -> None:
     assert parse_program(str(p), "p.program", check=False) == p

@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tile_eg.emit.ascend_c import kernel_text
-from tile_eg.emit.sync import SyncError, synchronise
+from tile_eg.emit.ascend_c.kernel import kernel_text
+from tile_eg.emit.sync.planning import SyncError, synchronise
 from tile_eg.ir.program import Program
 from tile_eg.ir.program.parser import parse_program
 
 from .random_programs import fused_programs, vector_programs
 from .simulated import numpy_type, simulated
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.slow(but=1)
 ORDER = {"race", "deadlock", "double_set", "leftover_flag", "flag_id", "cross_flag"}
 FEW = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.host import launch_blocks
-from tile_eg.emit.sync import synchronise
+from tile_eg.emit.sync.planning import synchronise
 from tile_eg.emit.sync.steps import steps
 from tile_eg.ir.program import Buffer, Instr, Program, Tile
 from tile_eg.ops.types import F16, F32
@@ -79,6 +79,7 @@ def case_of(name: str) -> tuple[Instr, dict[str, Buffer], list[list[TraceRow]]]:
     return instr, buffers, groups
 
 
+@pytest.mark.slow(but=9)
 @pytest.mark.parametrize("name", CASES)
 def test_an_instruction_has_steps_where_its_text_has_barriers(name: str) -> None:
     instr, buffers, groups = case_of(name)

@@ -24,6 +24,7 @@ def copy(rows: int, cols: int, blocks: int = 2) -> Program:
     return copy_in_strips(Tensor("B", F16, (rows, cols), False), strips, blocks, CHIP)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize(("rows", "cols"), [(256, 256), (130, 128), (200, 384), (16, 512)])
 def test_strips_hold_what_the_matrix_holds(rows, cols):
     made = copy(rows, cols)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from tile_eg.emit.sync import SyncError, synchronise
 from tile_eg.emit.sync.check import races
+from tile_eg.emit.sync.planning import SyncError, synchronise
 from tile_eg.ir.index import bounds
 from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, PipeBarrier, Program, SetFlag, WaitFlag, When, walk
 from tile_eg.ir.program.parser import parse_program
@@ -67,6 +67,7 @@ def test_an_example_has_no_race(name: str) -> None:
     assert races(synchronise(example(name))) == []
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_flag_and_barrier_of_an_example_is_needed(name: str) -> None:
     p = synchronise(example(name))
@@ -75,6 +76,7 @@ def test_every_flag_and_barrier_of_an_example_is_needed(name: str) -> None:
             assert races(replace(p, **{core: nodes})) != []
 
 
+@pytest.mark.slow
 @RELAXED
 @given(vector_programs())
 def test_any_program_of_one_core_can_be_ordered(p: Program) -> None:
@@ -86,12 +88,14 @@ def test_any_program_of_one_core_can_be_ordered(p: Program) -> None:
     assert races(made) == []
 
 
+@pytest.mark.slow
 @RELAXED
 @given(fused_programs())
 def test_any_ring_between_the_cores_can_be_ordered(p: Program) -> None:
     assert races(synchronise(p)) == []
 
 
+@pytest.mark.slow
 @RELAXED
 @given(fused_programs(), st.data())
 def test_no_flag_of_a_ring_between_the_cores_is_left_over(p: Program, data: st.DataObject) -> None:
@@ -274,6 +278,7 @@ def test_one_flag_serves_for_several_loads_where_ids_run_out() -> None:
     assert len({n.id for n in walk(made.vector) if isinstance(n, SetFlag)}) <= 6
 
 
+@pytest.mark.slow
 @RELAXED
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=25))
 def test_many_loads_and_their_readers_in_any_order_can_be_ordered(readers: list[int]) -> None:
@@ -312,6 +317,7 @@ def test_rings_that_are_loaded_side_by_side_have_one_flag_where_ids_run_out() ->
     assert ids_of(made) == 6
 
 
+@pytest.mark.slow
 @settings(RELAXED, max_examples=25)
 @given(st.integers(1, 3), st.integers(3, 12), st.integers(1, 4))
 def test_twice_as_many_slots_as_ids_can_be_ordered(slots: int, many: int, ahead: int) -> None:

@@ -16,10 +16,10 @@ from tests.extract.kernels import CHIP, graph_of, kernel
 from tile_eg.compiler import meaning, plan_schedule
 from tile_eg.egraph import Node
 from tile_eg.emit import lower as lowering
-from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.lower.tasks import reordered
-from tile_eg.emit.sync import synchronise
 from tile_eg.emit.sync.check import races
+from tile_eg.emit.sync.planning import synchronise
 from tile_eg.emit.sync.tasks import lengths, with_tiles
 from tile_eg.errors import TileError
 from tile_eg.extract import Schedule, extract
@@ -142,6 +142,7 @@ def test_names_give_way_to_those_of_the_kernel():
 # ---- programs ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_persistent_program_reads_back_from_its_text(name):
     p = program(name, 3)
@@ -191,6 +192,7 @@ def test_a_kernel_may_use_the_same_names():
 # ---- flags ------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("blocks", [1, 2, 3])
 @pytest.mark.parametrize("name", KERNELS)
 def test_flags_order_everything_whatever_number_of_tiles_a_block_has(name, blocks):
@@ -200,6 +202,7 @@ def test_flags_order_everything_whatever_number_of_tiles_a_block_has(name, block
         assert races(with_tiles(p, tiles)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tiles", [1, 2, 3, 4, 5, 6, 9])
 @pytest.mark.parametrize("name", KERNELS)
 def test_flags_found_at_a_few_tiles_serve_many(name, tiles):

@@ -12,7 +12,7 @@ from tests.extract.checked import arrays_for
 from tests.extract.kernels import CHIP, graph_of, kernel
 from tile_eg.compiler import meaning
 from tile_eg.egraph import Node
-from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.sync.check import races
 from tile_eg.extract import extract
 from tile_eg.extract.grid import in_halves, with_grid
@@ -133,6 +133,7 @@ def test_halves_of_the_columns_hide_the_fixpipe():
     assert halves.cycles < whole.cycles
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("halves", [False, True])
 def test_loops_that_are_skipped_take_as_long_as_those_that_are_run(halves):
     p = planned(GEMM, halves, M=1280, K=1024).program

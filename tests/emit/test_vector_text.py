@@ -62,6 +62,7 @@ def test_random_instructions_on_random_tiles_compute_their_meaning(drawn: list[C
     check(drawn)
 
 
+@pytest.mark.slow
 def test_a_choice_takes_whole_rounds_flat_and_the_rest_row_by_row() -> None:
     whole, odd, tail = {"rows": 4, "cols": 128}, {"rows": 3, "cols": 70, "gap": 1}, {"rows": 8, "cols": 128, "tail": 3}
     narrow = {"rows": 4, "cols": 70, "tail": 33, "by_cols": True}
@@ -84,6 +85,7 @@ def test_both_ends_of_a_reduction_stay_inside_the_valid_columns() -> None:
     check([Case(f"vrow{r}", F32, 4, 70, tail=3) for r in ("max", "sum", "min")] + [Case("vdiv_rows", F32, 9, 70, swap=True)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cols", [64, 128, 192, 512, 576, 640, 1024, 1536, 4096])
 def test_a_reduction_by_blocks_computes_what_one_by_rows_does(cols: int) -> None:
     check(
@@ -96,6 +98,7 @@ def test_a_reduction_by_blocks_computes_what_one_by_rows_does(cols: int) -> None
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cols", [64, 128, 512, 576, 1024])
 def test_sums_of_products_go_through_the_room_of_half_of_them(cols: int) -> None:
     check([Case("vrowdot", F32, rows, cols) for rows in (2, 4, 12) if rows * cols <= 8192])
@@ -107,6 +110,7 @@ def test_sums_of_products_refuse_what_has_no_equal_parts(bad: dict) -> None:
         check([Case(**{"op": "vrowdot", "dtype": F32, "rows": 16, "cols": 128, **bad})])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tail", [0, 3])
 def test_long_rows_meet_their_operand_in_either_bank_group(tail: int) -> None:
     rows = [(op, dtype, n) for op in ("vsub_rows", "vdiv_rows") for dtype in (F32, F16) for n in (4, 8, 12)]
@@ -118,14 +122,17 @@ def test_pieces_of_rows_that_end_early_are_refused() -> None:
         check([Case("vsub_rows", F32, 4, 512 + 70, apart=True)])
 
 
+@pytest.mark.slow
 def test_rows_of_more_than_255_repeats_take_several_calls() -> None:
     check([Case("vsub_rows", F32, 1, 64 * 256 + 70)])
 
 
+@pytest.mark.slow
 def test_rows_whose_repeats_only_run_time_knows_take_several_calls() -> None:
     check([Case("vsub_rows", F32, 1, 64 * 300, tail=64 * 258 + 3, by_cols=True)])
 
 
+@pytest.mark.slow
 def test_a_reduction_by_blocks_splits_at_255_repeats() -> None:
     check([Case("vrowmax", F32, 267, 64, blocks=True)])
 

@@ -10,7 +10,7 @@ import pytest
 from tests.emit.widths import narrowed, overflows
 from tile_eg.chips import load_chip
 from tile_eg.compiler import lower
-from tile_eg.emit.ascend_c import kernel_text
+from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.host import launch_blocks
 from tile_eg.emit.packed_operand import copy_in_strips
 from tile_eg.frontend.text import load_text
@@ -42,6 +42,7 @@ def test_every_example_has_its_sizes() -> None:
     assert set(SIZES) == {file.stem for file in EXAMPLES.glob("*.tile")}
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in SIZES])
 def test_no_offset_of_an_example_overflows(name: str) -> None:
     """And in 32 bits some would: the sizes are large enough to tell."""

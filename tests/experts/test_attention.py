@@ -20,15 +20,18 @@ def close(a: Attention, order: int | None = None) -> bool:
     return np.allclose(ran(attention(a), given, order), expected.reshape(-1, a.head), atol=2e-3)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("head", [64, 128])
 def test_the_expert_s_attention_is_right(head: int) -> None:
     assert close(expert(128, 1280, head, heads=3, cores=2))
 
 
+@pytest.mark.slow
 def test_tiles_of_256_keys_are_right() -> None:
     assert close(Attention(256, 512, 256, 1))
 
 
+@pytest.mark.slow
 def test_an_unfavourable_order_gives_the_same_numbers() -> None:
     assert close(expert(128, 512, 64, heads=3, cores=2), order=1)
 

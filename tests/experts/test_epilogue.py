@@ -18,6 +18,7 @@ from .running import halves, ran
 SIZES = [(384, 512, 256), (300, 200, 96)]
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("order", [None, 5])
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_the_sum_is_right(size: tuple[int, int, int], order: int | None) -> None:
@@ -27,6 +28,7 @@ def test_the_sum_is_right(size: tuple[int, int, int], order: int | None) -> None
     assert np.allclose(found, a.astype(np.float32) @ b.astype(np.float32) + d, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", [matmul_add, gemm_exp])
 def test_the_cube_never_is_more_tiles_ahead_than_a_counter_holds(kernel: Callable[[Gemm], Program]) -> None:
     p = kernel(expert(384, 2048, 16, cores=1))
@@ -34,6 +36,7 @@ def test_the_cube_never_is_more_tiles_ahead_than_a_counter_holds(kernel: Callabl
     assert not plan(p).run(arrays, strict=False, order=2).findings
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_the_product_and_its_exponential_are_right(size: tuple[int, int, int]) -> None:
     m, n, k = size

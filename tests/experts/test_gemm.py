@@ -12,6 +12,8 @@ from tile_eg.ir.index import evaluate, var
 
 from .running import halves, ran
 
+pytestmark = pytest.mark.slow(but=1)
+
 PARTED = Gemm(512, 768, 512, (128, 256), 128, 256, core=(256, 512), rounds=2)
 
 

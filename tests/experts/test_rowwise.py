@@ -23,12 +23,14 @@ def test_the_running_softmax_is_right() -> None:
     assert np.allclose(ran(rowwise.softmax(SIZE), {"X": x}), e / e.sum(-1, keepdims=True), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_rms_norm_is_right() -> None:
     x, w = halves(SIZE.m, SIZE.n), halves(SIZE.n, seed=1)
     expected = normed(x.astype(np.float32)) * w
     assert np.allclose(ran(rowwise.rms_norm(SIZE), {"X": x, "W": w}), expected, atol=2e-3)
 
 
+@pytest.mark.slow
 def test_the_layer_norm_is_right() -> None:
     x, w, b = halves(SIZE.m, SIZE.n), halves(SIZE.n, seed=1), halves(SIZE.n, seed=2)
     wide = x.astype(np.float32)
@@ -36,6 +38,7 @@ def test_the_layer_norm_is_right() -> None:
     assert np.allclose(ran(rowwise.layer_norm(SIZE), {"X": x, "W": w, "B": b}), expected, atol=4e-3)
 
 
+@pytest.mark.slow
 def test_the_gate_is_right() -> None:
     a = halves(SIZE.m, 2, SIZE.n).astype(np.float32) * 3
     x, z = a[:, 0], a[:, 1]

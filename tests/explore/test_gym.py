@@ -105,6 +105,7 @@ def test_one_kernel_is_exported_the_same_each_time() -> None:
     assert exported(lower(kernel("softmax"))) == exported(lower(kernel("softmax")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extractor", ["exact", "greedy"])
 @pytest.mark.parametrize("name", ["softmax", "matmul_add", "gelu_mul", "online_softmax", "flash_attention"])
 def test_a_choice_by_one_cost_a_node_in_our_exported_graph_compiles(name: str, extractor: str, tmp_path: Path) -> None:
@@ -138,6 +139,7 @@ def test_a_choice_that_is_no_schedule_is_refused_with_the_reason(tmp_path: Path)
         lower(kernel("flash_attention"), search=search_options(extractor=f"choices={tmp_path / 'choice.json'}"))
 
 
+@pytest.mark.slow
 def test_export_and_extract_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["export", str(EXAMPLES / "softmax.tile"), "-o", str(tmp_path / "g.json")]) == 0
     assert run(["extract", str(tmp_path / "g.json"), "-o", str(tmp_path / "c.json")]) == 0

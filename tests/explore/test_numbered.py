@@ -22,15 +22,18 @@ def programs(of: Alternatives) -> list[str]:
     return [str(n.candidate.planned.program) for n in of.shown]
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", ["gemm", "softmax"])
 def test_number_one_is_what_emit_writes(name: str) -> None:
     assert programs(found(name))[0] == str(lowered(name).program)
 
 
+@pytest.mark.slow
 def test_numbers_do_not_depend_on_how_many_are_shown() -> None:
     assert programs(found("gemm"))[:3] == programs(found("gemm", k=3))
 
 
+@pytest.mark.slow
 def test_no_program_has_two_numbers() -> None:
     assert len(set(programs(found("gemm", k=12)))) == len(found("gemm", k=12).shown)
 
@@ -58,6 +61,7 @@ def test_behind_the_schedules_of_the_search_stand_runners_up_of_decisions() -> N
     assert len(found("softmax").shown) > len(lowered("softmax").candidates)
 
 
+@pytest.mark.slow
 def test_none_of_the_pareto_front_is_beaten() -> None:
     measures = ("time", "ub", "workspace")
     shown = alternatives(kernel("softmax"), pareto=measures).shown
@@ -81,6 +85,7 @@ def test_a_schedule_is_had_by_its_number() -> None:
     assert str(schedule_number(2, kernel("softmax")).candidate.planned.program) == programs(found("softmax"))[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [0, -1, 99])
 def test_a_number_that_none_has_is_refused_with_those_there_are(number: int) -> None:
     with pytest.raises(TileError, match="this kernel has 1 to "):
@@ -92,17 +97,20 @@ def pair() -> tuple[Numbered, Numbered]:
     return one, two
 
 
+@pytest.mark.slow
 def test_two_schedules_are_compared_in_every_respect() -> None:
     text = str(SideBySide(*pair()))
     for section in ("decisions of 2", "time", "instructions", "memory", "Ascend C", "--- schedule 1", "+++ schedule 2"):
         assert section in text
 
 
+@pytest.mark.slow
 def test_a_schedule_does_not_differ_from_itself() -> None:
     one, _ = pair()
     assert "the same text" in str(SideBySide(one, one))
 
 
+@pytest.mark.slow
 def test_texts_can_stand_in_two_columns() -> None:
     text = str(SideBySide(*pair(), columns=True))
     assert " | " in text

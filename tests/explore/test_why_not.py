@@ -78,6 +78,7 @@ def test_the_grid_of_few_tiles_has_no_alternative() -> None:
     assert "not offered: grid=blocks" in answer("gemm", "grid=24,3,0")
 
 
+@pytest.mark.slow
 def test_another_grid_has_its_price() -> None:
     said = answer("gemm", "grid=blocks", M=2048, N=2048, K=256)
     assert "grid: a block a tile" in said
@@ -91,6 +92,7 @@ def test_what_is_no_question_is_refused_with_the_forms() -> None:
         assert form in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_choice_that_overflows_a_memory_is_refused_with_what_lives_there() -> None:
     said = answer("online_softmax", "store to Y=UBToGM", BM=128)
     assert "refused: it needs " in said
@@ -114,6 +116,7 @@ def test_a_decision_that_the_table_does_not_have_is_refused_with_the_nearest() -
         answer("gemm", "store to D=UBToGM")
 
 
+@pytest.mark.slow
 def test_every_open_decision_has_a_runner_up_or_a_reason() -> None:
     attention = lowered("flash_attention")
     found = runners(attention)
@@ -130,12 +133,14 @@ def test_the_grid_has_its_runner_up_too() -> None:
     assert found[GRID].microseconds
 
 
+@pytest.mark.slow
 def test_an_explanation_shows_the_runners_up_and_what_they_cost() -> None:
     text = str(explained(lowered("gemm")))
     assert "runner-up" in text
     assert "+" in text.split("decisions\n")[1].split("alternatives")[0]
 
 
+@pytest.mark.slow
 def test_a_rule_that_was_left_out_is_told_to_be() -> None:
     without = lower(kernel("gemm"), search=search_options(without=["ub-store"]))
     assert "left out" in str(why_not(without, "rule=ub-store"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from tile_eg.chips import load_chip
 from tile_eg.cost_models import search_model
 from tile_eg.egraph import Graph, saturate
@@ -250,7 +252,13 @@ def kernel(text: str, **sizes: int) -> Kernel:
     return load_text(text, "test.tile").instantiate(sizes)
 
 
+@lru_cache(maxsize=64)
 def graph_of(text: str, **sizes: int) -> Graph:
+    """Made once for all tests of a process; they only read it."""
+    return graph_made_now(text, **sizes)
+
+
+def graph_made_now(text: str, **sizes: int) -> Graph:
     return saturate(to_values(kernel(text, **sizes)), CHIP)
 
 

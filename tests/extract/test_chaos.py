@@ -31,12 +31,14 @@ EXTRACTORS = [Exact(), Worst(), *(Random(s) for s in range(3))]
 NAMES = [e.name + str(getattr(e, "seed", "")) for e in EXTRACTORS]
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("extractor", EXTRACTORS, ids=NAMES)
 @pytest.mark.parametrize("name", sorted(TRICKY))
 def test_every_choice_computes_a_tricky_kernel(name, extractor):
     check_numbers(kernel(TRICKY[name]), extractor)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extractor", EXTRACTORS, ids=NAMES)
 @pytest.mark.parametrize("text", [SPLIT_K, EXP, IN_A_LOOP, COLUMNS], ids=["sums", "exp of sums", "a loop of sums", "bytes"])
 def test_every_choice_adds_up_and_multiplies_bytes(text, extractor):

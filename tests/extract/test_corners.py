@@ -190,12 +190,14 @@ kernel t[M=16, N=64](A: f16[M, N]) -> C: f16[M, N] {
 """
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("extractor", [Exact(), Random(1)], ids=["exact", "random"])
 @pytest.mark.parametrize("name", sorted(CORNERS))
 def test_a_corner_computes_what_it_means(name, extractor):
     check_numbers(kernel(CORNERS[name]), extractor)
 
 
+@pytest.mark.slow
 def test_products_of_a_loop_hand_the_halves_of_l0_to_each_other():
     made = lower(kernel(THREE_CUT_PRODUCTS), search=search_options(without=["split-depth", "split-depth-added"]))
     freed = [n for n in walk(made.program.cube) if isinstance(n, SetFlag) and (n.src, n.dst) == ("M", "MTE1")]
@@ -204,6 +206,7 @@ def test_products_of_a_loop_hand_the_halves_of_l0_to_each_other():
     assert {bounds(n.id, dict.fromkeys(variables(n.id), (0, 9))) for n in inside} == {(0, 1)}
 
 
+@pytest.mark.slow
 def test_a_division_stays_one_where_the_reciprocal_would_overflow():
     a = np.array([[0.0, 0.25] * 32] * 16, np.float16)
     got = lower(kernel(QUOTIENT)).run({"A": a}).outputs["C"]

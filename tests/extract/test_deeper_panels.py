@@ -14,6 +14,8 @@ from tile_eg.extract.model import Model
 from tile_eg.frontend.ssa import to_values
 from tile_eg.search import search_options
 
+pytestmark = pytest.mark.slow(but=4)
+
 PRODUCT = """
 kernel product[M=40, N=40, K=104, BM=32, BN=32, BK=16]({a}, {b}) -> C: f32[M, N] {{
   grid (bx, by) = (ceildiv(M, BM), ceildiv(N, BN))

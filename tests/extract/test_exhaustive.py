@@ -89,6 +89,7 @@ def shortest(graph: Graph) -> tuple[int, int]:
     raise AssertionError("no choice is legal")
 
 
+@pytest.mark.slow(but=5)
 @pytest.mark.parametrize("name", sorted(SMALL))
 def test_the_exact_optimum_is_the_best_of_all_choices(name: str) -> None:
     graph = graph_of(SMALL[name])

@@ -196,6 +196,7 @@ def test_what_leaves_no_room_is_made_for_every_tile():
     assert with_grid(best(wide), grid(5), CHIP).once == frozenset()
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("at", [0, 1], ids=["tiles in turn", "rings"])
 def test_what_is_made_once_serves_every_tile(at):
     k = kernel(NORM)
@@ -205,6 +206,7 @@ def test_what_is_made_once_serves_every_tile(at):
         np.testing.assert_allclose(got.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)
 
 
+@pytest.mark.slow
 def test_what_is_made_once_is_told_apart():
     assert "each of 25 blocks" in str(lowered(NORM).explanation)
     assert "each of 48 blocks, once" in str(lowered(NORM.replace("M=100", "M=400")).explanation)
@@ -226,6 +228,7 @@ def test_the_explanation_tells_the_order_of_tiles():
     assert "48 blocks" in str(lowered(ROWS).explanation)
 
 
+@pytest.mark.slow
 def test_a_block_that_two_vector_cores_share_may_go_through_tiles_though_whole_blocks_are_quicker_alone():
     wide = NORM.replace("M=100, N=72, BM=4", "M=32768, N=1024, BM=16")  # two of its tiles fit UB only by halves
     candidates = lowered(wide).candidates
@@ -234,6 +237,7 @@ def test_a_block_that_two_vector_cores_share_may_go_through_tiles_though_whole_b
     assert not alone[0].planned.program.halves
 
 
+@pytest.mark.slow
 def test_few_rows_are_halved_too():
     k = kernel(NORM.replace("M=100, N=72", "M=102, N=72"))  # the last block has two rows
     halved = next(c.planned for c in lower(k, CHIP.name).candidates if c.planned.program.halves)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +60,7 @@ def test_what_is_still_being_stored_keeps_its_place_in_the_next_tile():
     assert places[1] != places[0] == places[2] and used == 128
 
 
+@pytest.mark.slow
 def test_what_only_what_is_made_once_reads_leaves_its_place_to_the_tiles():
     best = lower(kernel(NORM, M=65536)).candidates[0].schedule
     kept = kept_for_tiles(best)
@@ -67,6 +69,7 @@ def test_what_only_what_is_made_once_reads_leaves_its_place_to_the_tiles():
     assert kept and before and all(at < best.addresses[x.id][-1] + x.slot_bytes for at in before)
 
 
+@pytest.mark.slow
 def test_every_example_stays_within_its_memories():
     for text in TRICKY.values():
         best = extract(graph_of(text), CHIP).best

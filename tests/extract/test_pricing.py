@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
+import pytest
+
 from benchmarks.rules.kernels import small
 from tests.extract.kernels import CHIP, graph_of, pricer
 from tile_eg.compiler import Lowered, lower
@@ -66,12 +68,14 @@ def test_one_less_x_as_a_product_and_a_sum_is_slower() -> None:
     assert made("1 - x").timeline.microseconds < two.timeline.microseconds
 
 
+@pytest.mark.slow
 def test_what_needs_less_room_is_ranked_beside_what_takes_less_time() -> None:
     found = extract(graph_of(NORM, N=1024), CHIP, k=3)
     parts = [any(n.op == "VRedMul" for n in s.nodes) for s in found.schedules]
     assert set(parts) == {True, False}
 
 
+@pytest.mark.slow
 def test_a_layer_norm_has_sixteen_rows_a_core_where_sums_of_products_need_less_room() -> None:
     sizes = {"M": 65536, "N": 1024}
     kernel = load_text(NORM).instantiate(sizes)

@@ -30,6 +30,7 @@ class Nothing:
     """No extractor."""
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.parametrize("name", EXTRACTORS)
 def test_every_name_finds_schedules(name: str) -> None:
     found = extract(graph_of(GATED), CHIP, k=1, extractor=name)
@@ -37,6 +38,7 @@ def test_every_name_finds_schedules(name: str) -> None:
     assert found.extractor in (name, "beam")
 
 
+@pytest.mark.slow
 def test_a_class_of_ones_own_is_used() -> None:
     assert extract(graph_of(GATED), CHIP, k=1, extractor=f"{__name__}:Mine").extractor == "mine"
 

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from ortools.sat.python import cp_model
 
-from tests.extract.kernels import CHIP, GATED, ONE_VALUE_TWO_TENSORS, RELU_CAST, TRICKY, graph_of, pricer
+from tests.extract.kernels import CHIP, GATED, ONE_VALUE_TWO_TENSORS, RELU_CAST, TRICKY, graph_made_now, graph_of, pricer
 from tile_eg.errors import TileError
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.base import Refused, decisions
@@ -73,12 +73,14 @@ def test_every_physical_node_knows_the_rule_that_made_it():
     assert unmarked <= {"OCons", "ONil", "PLoop", "PNil", "PCons"}
 
 
+@pytest.mark.slow(but=4)
 @pytest.mark.parametrize("name", sorted(TRICKY))
 def test_alternatives_differ_in_decisions(name):
     found = extract(graph_of(TRICKY[name]), CHIP)
     assert len({decisions(s.nodes) for s in found.schedules}) == len(found.schedules)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TRICKY))
 def test_schedules_come_cheapest_first(name):
     costs = [s.cost for s in extract(graph_of(TRICKY[name]), CHIP).schedules]
@@ -128,6 +130,7 @@ def test_what_fits_once_is_kept_over_two_loops():
     assert [s.region for s, _ in best.walk() if s.node.op == "GmToL1"] == [0, 2]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [*TRICKY.values(), GEMM, NESTED], ids=[*TRICKY, "gemm", "nested"])
 def test_the_solver_and_the_makespan_measure_the_same_time(text):
     graph = graph_of(text)
@@ -155,8 +158,9 @@ def test_an_operand_that_lives_on_is_never_overwritten():
         realise(graph, [n for n in graph.nodes if solver.boolean_value(model.chosen[n.index])], model.prices, CHIP)
 
 
+@pytest.mark.slow
 def test_one_input_gives_one_output():
-    first, second = (extract(graph_of(GATED), CHIP).best for _ in range(2))
+    first, second = (extract(graph_made_now(GATED), CHIP).best for _ in range(2))
     assert [s.node.op for s, _ in first.walk()] == [s.node.op for s, _ in second.walk()]
     assert first.addresses == second.addresses
 
@@ -186,6 +190,7 @@ def _times(graph, prices, classes):
         yield makespan(graph, CHIP, reached.values(), prices)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gated", "one_value_two_tensors", "relu_cast"])
 def test_the_beam_comes_close_to_the_optimum(name):
     graph = graph_of(TRICKY[name])
@@ -195,6 +200,7 @@ def test_the_beam_comes_close_to_the_optimum(name):
     assert makespan(graph, CHIP, beam.nodes, prices) <= 1.1 * makespan(graph, CHIP, exact.nodes, prices)
 
 
+@pytest.mark.slow
 def test_an_accumulator_that_is_too_large_is_refused_in_bytes_with_a_size_that_fits():
     with pytest.raises(TileError) as caught:
         extract(graph_of(GEMM, BM=256, BN=256), CHIP)
@@ -202,6 +208,7 @@ def test_an_accumulator_that_is_too_large_is_refused_in_bytes_with_a_size_that_f
     assert "'c' at 128x256" in caught.value.help and caught.value.span.line == 5
 
 
+@pytest.mark.slow
 def test_operands_that_are_too_large_are_named_together():
     with pytest.raises(TileError) as caught:
         extract(graph_of(GEMM, BK=2048, K=4096), CHIP)
@@ -209,6 +216,7 @@ def test_operands_that_are_too_large_are_named_together():
     assert [n.split(":")[0] for n, _ in caught.value.notes] == ["b", "a"]
 
 
+@pytest.mark.slow
 def test_the_size_that_is_advised_does_fit():
     with pytest.raises(TileError) as caught:
         extract(graph_of(GEMM, BM=512, BN=512), CHIP)

@@ -106,6 +106,7 @@ def test_an_operand_is_scaled_before_a_long_loop():
     assert scaled_before(16384)
 
 
+@pytest.mark.slow
 def test_a_short_loop_does_not_wait_for_a_scaled_operand():
     assert not scaled_before(1024)
 

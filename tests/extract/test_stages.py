@@ -100,6 +100,7 @@ def slots(schedule: Schedule) -> dict[str, set[int]]:
     return found
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
 @pytest.mark.parametrize("text", LOADED, ids=NAMES.get)
 def test_what_a_loop_loads_has_as_many_slots_as_its_author_says(text: str, stages: int) -> None:
@@ -112,6 +113,7 @@ def test_the_text_has_the_slots_too() -> None:
     assert [line.split("slots ")[1][0] for line in program if line.startswith(("buffer a_l1", "buffer b_l1"))] == ["4", "4"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "stages"), [(GEMM, 1), (GEMM, 4), (IN_PLACE, 3), (ATTENTION, 2)])
 def test_the_numbers_are_right(text: str, stages: int) -> None:
     lowered = made(text, stages)
@@ -122,6 +124,7 @@ def test_the_numbers_are_right(text: str, stages: int) -> None:
     assert all(np.allclose(run[name].astype(float), meant[name].astype(float), rtol=4e-3, atol=4e-3) for name in meant)
 
 
+@pytest.mark.slow
 def test_without_stages_the_search_goes_deeper_than_the_loop_as_written() -> None:
     assert "k_by2" in str(made(GEMM, 0).schedule) and "k_by" not in str(made(GEMM, 2).schedule)
 
@@ -154,6 +157,7 @@ def test_fewer_trips_than_stages_get_a_note() -> None:
     assert note.span is not None and note.span.line == 6
 
 
+@pytest.mark.slow
 def test_where_flags_run_out_a_note_says_so_in_bytes() -> None:
     """Two loops of three slots each: the vector core has six ids for each direction."""
     lowered = made(TWICE, 3)
@@ -184,6 +188,7 @@ def test_sizes_that_are_found_leave_room_for_the_stages() -> None:
     assert slots(found.candidates[0].schedule) == {"a": {4}, "b": {4}}
 
 
+@pytest.mark.slow
 def test_where_no_flags_are_found_at_all_the_stages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def synchronise(*_: object) -> None:
         raise sync.SyncError("flag ids run out")

@@ -46,12 +46,14 @@ def from_the_grammar_and_from_tables(text: str) -> list[str]:
     return out
 
 
+@pytest.mark.slow(but=5)
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda p: p.stem)
 def test_the_tree_is_the_same(example: Path, kept: dict[str, bytes]) -> None:
     built, loaded = from_the_grammar_and_from_tables(example.read_text(encoding="utf-8"))
     assert built == loaded and len(kept) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", range(20, 400, 60))
 def test_the_error_is_the_same(end: int, kept: dict[str, bytes]) -> None:
     text = EXAMPLES[0].read_text(encoding="utf-8")
@@ -66,6 +68,7 @@ def test_kept_tables_are_used(kept: dict[str, bytes], monkeypatch: pytest.Monkey
     syntax.parser()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tables", [b"", b"{}", b"[]", b"\xff", b'{"data": {}, "memo": {}}'])
 def test_tables_of_another_form_are_built_again(tables: bytes, kept: dict[str, bytes]) -> None:
     syntax.parser()

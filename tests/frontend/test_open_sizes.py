@@ -99,6 +99,7 @@ def test_a_parameter_that_shapes_a_tensor_cannot_be_left_open():
         double(64, 32, "auto")
 
 
+@pytest.mark.slow
 def test_a_python_kernel_of_open_sizes_runs_on_arrays():
     x = np.ones((40, 32), np.float32)
     np.testing.assert_array_equal(double(40)(x), 2 * x)

@@ -51,6 +51,7 @@ def test_at_most_is_exact_on_small_ranges(e, limit):
     assert at_most(e, limit, RANGES) == (max(all_values(e)) <= limit)
 
 
+@pytest.mark.slow
 @given(indices, indices)
 def test_equality_is_decided(a, b):
     assert surely_equal(a, b, RANGES) == (all_values(a) == all_values(b))
@@ -62,6 +63,7 @@ def test_a_condition_is_decided_where_it_does_not_vary(e):
     assert decided(ix.less(e, 3), RANGES) == (truths.pop() if len(truths) == 1 else None)
 
 
+@pytest.mark.slow
 @given(indices, st.lists(indices, max_size=3))
 def test_an_extent_is_known_as_the_first_that_equals_it(e, known):
     values = [all_values(k) for k in known]
@@ -69,12 +71,14 @@ def test_an_extent_is_known_as_the_first_that_equals_it(e, known):
     assert known_as(e, known, RANGES) == (expected if len(set(all_values(e))) > 1 else ix.const(all_values(e)[0]))
 
 
+@pytest.mark.slow
 @given(indices, st.integers(1, 9), st.integers(1, 30))
 def test_a_valid_extent_is_what_lies_inside(start, extent, size):
     found = all_values(inside(start, extent, size, RANGES))
     assert found == [min(extent, size - s) for s in all_values(start)]
 
 
+@pytest.mark.slow
 @given(indices, indices)
 def test_the_smaller_of_two_extents_is_smaller_everywhere(a, b):
     assert all_values(smaller(a, b, RANGES)) == [min(p) for p in zip(all_values(a), all_values(b), strict=True)]

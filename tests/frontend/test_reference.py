@@ -86,6 +86,7 @@ def wide(x: np.ndarray) -> np.ndarray:
     return x.astype(np.float32)
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.parametrize(("name", "sizes"), SHAPES, ids=[f"{n}-{'x'.join(map(str, s.values())) or 'default'}" for n, s in SHAPES])
 def test_an_example_computes_its_formula(name, sizes):
     kernel = example(name, **sizes)
@@ -95,6 +96,7 @@ def test_an_example_computes_its_formula(name, sizes):
         np.testing.assert_allclose(wide(found), expected[output], rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "sizes"), SHAPES, ids=[f"{n}-{'x'.join(map(str, s.values())) or 'default'}" for n, s in SHAPES])
 def test_an_example_means_the_same_as_values(name, sizes):
     kernel = example(name, **sizes)
@@ -105,6 +107,7 @@ def test_an_example_means_the_same_as_values(name, sizes):
         np.testing.assert_allclose(wide(found[output]), wide(expected[output]), rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(kernels())
 def test_values_mean_what_the_kernel_means(kernel):

@@ -17,6 +17,7 @@ def error_of(text: str) -> TileError:
     return caught.value
 
 
+@pytest.mark.slow(but=166)
 @pytest.mark.parametrize(("fault", "text"), CASES, ids=[t for _, t in CASES])
 def test_a_malformed_text_gets_its_own_message(fault, text):
     assert error_of(whole_text(text)).message == fault.message

@@ -22,6 +22,7 @@ def test_a_seed_gives_one_kernel():
     assert random_kernel(5) == random_kernel(5) != random_kernel(6)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("seed", QUICK)
 def test_a_random_kernel_computes_what_was_meant(seed):
     check(seed)
@@ -33,6 +34,7 @@ def test_more_random_kernels_compute_what_was_meant(seed):
     check(seed)
 
 
+@pytest.mark.slow
 def test_most_random_kernels_have_numbers_to_compare():
     kinds = [outcome(random_kernel(seed)).kind for seed in range(6)]
     assert kinds.count("good") > len(kinds) // 2

@@ -13,6 +13,8 @@ from tile_eg.frontend.text import load_text
 from tile_eg.laboratory.audit import audit_kernel
 from tile_eg.search import search_options
 
+pytestmark = pytest.mark.slow(but=4)
+
 EXAMPLES = {f.stem: f.read_text() for f in sorted((Path(__file__).parents[2] / "examples").glob("*.tile"))}
 SMALL = {
     "gemm": {"M": 40, "N": 70, "K": 100, "BM": 32, "BN": 64, "BK": 32}, "gemm_transposed": {"M": 40, "N": 70, "K": 100},

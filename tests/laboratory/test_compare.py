@@ -69,6 +69,7 @@ def test_the_table_shows_regret_in_percent() -> None:
     assert "100.0%" in as_table([row((2.0, 1.0, 3.0))])
 
 
+@pytest.mark.slow
 def test_a_plot_is_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     plot([row((1.0, 2.0, 3.0))], tmp_path / "out.svg")

@@ -180,6 +180,7 @@ def test_copies_to_other_destinations_need_none(case: str) -> None:
     check(VECTOR, case)
 
 
+@pytest.mark.slow
 def test_small_accumulating_products_need_a_barrier() -> None:
     check(CUBE, "small accumulation, no barrier", "race")
 
@@ -273,6 +274,7 @@ def test_no_flag_may_be_left_over() -> None:
 # ---- flags between cores (clauses 9-13) -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_set_of_the_cube_core_releases_both_vector_cores() -> None:
     x = np.zeros(16384, dtype=np.float32)
     x.view(np.float16)[:256] = np.eye(16, dtype=np.float16).ravel()

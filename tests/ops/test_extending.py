@@ -35,6 +35,7 @@ def test_the_page_adds_operations_a_rule_and_prices() -> None:
     assert sorted(files) == [".egg", ".py", ".py", ".toml", ".toml"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: k["name"])
 @pytest.mark.parametrize("chip", ["910B2", "950"])
 def test_a_kernel_that_uses_the_addition_runs(extended: Path, kernel: re.Match[str], chip: str) -> None:

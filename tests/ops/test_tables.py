@@ -61,10 +61,12 @@ def again(declared: set[str]) -> list[str]:
     return [f"{m.relative_to(HOUSE)}:{line}: {sorted(names)}" for m, line, names in found if len(names) > 2]
 
 
+@pytest.mark.slow
 def test_no_second_list_of_instructions() -> None:
     assert again(INSTRUCTIONS) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", [UNARY, BINARY, COMPARE, REDUCE], ids=["unary", "binary", "comparison", "reduction"])
 def test_no_second_list_of_operations(table: dict[str, object]) -> None:
     assert again(set(table) - INDEX) == []

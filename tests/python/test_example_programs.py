@@ -14,7 +14,7 @@ TOLERANCE = 2e-2
 """Of float16 results up to 32 in magnitude: one unit in the last place is 1.6e-2."""
 
 
-@pytest.mark.slow
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
 def test_an_example_agrees_with_numpy(program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(EXAMPLES))

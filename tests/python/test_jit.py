@@ -69,6 +69,7 @@ def test_one_output_comes_back_alone_and_others_are_filled(x: np.ndarray) -> Non
     np.testing.assert_array_equal(y, x + 1)
 
 
+@pytest.mark.slow
 def test_what_a_kernel_does_not_write_stays_as_it_was() -> None:
     x, y = np.ones((32, 64), np.float32), np.full((32, 64), 7, np.float32)
     tile_eg.jit(upper_half)(x, y)
@@ -136,6 +137,7 @@ def test_an_output_that_is_written_in_part_is_not_given_back(x: np.ndarray) -> N
         tile_eg.jit(out_idx=[1])(upper_half)(x[:32])
 
 
+@pytest.mark.slow
 def test_what_lies_beyond_the_end_of_an_input_is_left_as_it_was_in_an_output(x: np.ndarray) -> None:
     @T.prim_func
     def copied(X: T.Tensor((20, 64), "float32"), Y: T.Tensor((32, 64), "float32")):
@@ -211,11 +213,13 @@ def test_a_factory_keeps_its_name_and_documentation() -> None:
 # `.tile` files
 
 
+@pytest.mark.slow
 def test_a_tile_kernel_takes_its_sizes_from_the_arrays() -> None:
     a = np.ones((20, 36), np.float32)
     np.testing.assert_array_equal(tile_eg.load(EXAMPLES / "vector_add.tile")(a, a), a + a)
 
 
+@pytest.mark.slow
 def test_a_tile_kernel_takes_sizes_by_name() -> None:
     a = np.ones((20, 36), np.float32)
     np.testing.assert_array_equal(tile_eg.load(EXAMPLES / "vector_add.tile")(a, B=a, BM=8), a + a)

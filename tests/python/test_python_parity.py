@@ -26,6 +26,7 @@ def test_there_are_examples() -> None:
     assert {"vector_add", "gemm", "gemm_exp", "matmul_add", "softmax", "flash_attention"} <= set(NAMES)
 
 
+@pytest.mark.slow(but=27)
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("growth", [0, 3], ids=["default-sizes", "other-sizes"])
 def test_both_forms_are_one_kernel(name: str, growth: int) -> None:

@@ -141,6 +141,7 @@ WORDS = {
 }
 
 
+@pytest.mark.slow(but=78)
 @pytest.mark.parametrize("case", WORDS)
 def test_a_word_means_what_its_tile_form_means(case: str, python_body, tile_body) -> None:
     python, tile = WORDS[case]

@@ -44,6 +44,7 @@ def test_jit_takes_rules_to_leave_out() -> None:
         exponential(without=["v-unary"]).compile()
 
 
+@pytest.mark.slow
 def test_jit_takes_rules_of_the_users() -> None:
     assert "mine" in matched(exponential(rules=[MINE]).compile())
 
@@ -58,11 +59,13 @@ def test_a_kernel_with_other_options_is_another_lowered_kernel() -> None:
     assert exponential(effort="none").compile() is exponential(effort="none").compile()
 
 
+@pytest.mark.slow
 def test_load_takes_the_same_options() -> None:
     softmax = tile_eg.load(EXAMPLES / "softmax.tile", effort="none", exact_math=True)
     assert softmax.compile().search.exact_math
 
 
+@pytest.mark.slow
 def test_an_added_theory_takes_part_in_every_search_until_it_is_removed() -> None:
     theory = tile_eg.rules.add(MINE)
     try:
@@ -72,6 +75,7 @@ def test_an_added_theory_takes_part_in_every_search_until_it_is_removed() -> Non
     assert "mine" not in matched(exponential().compile())
 
 
+@pytest.mark.slow
 def test_a_kernel_computes_the_same_under_every_effort() -> None:
     a = np.linspace(-1, 1, 32 * 64, dtype=np.float32).reshape(32, 64)
     none, full = (exponential(effort=e)(a) for e in ("none", "full"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import tile_eg
 import tile_eg.language as T
@@ -50,6 +51,7 @@ def doubled(H, M, N, dtype="float32"):
     return doubled
 
 
+@pytest.mark.slow
 def test_an_element_loop_over_three_dimensions_of_tensors_needs_no_buffer() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (3, 50, 40)).astype(np.float32)
     np.testing.assert_array_equal(doubled(3, 50, 40)(x), x * 2)

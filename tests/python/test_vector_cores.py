@@ -111,6 +111,7 @@ def test_with_one_name_the_body_runs_once() -> None:
     assert np.array_equal(added(tile_eg.jit(ones_of_one_core), (32,)), np.full(32, 4.0))
 
 
+@pytest.mark.slow
 def test_what_the_cube_core_adds_is_added_once() -> None:
     one = np.ones((16, 16), np.float16)
     assert np.array_equal(added(tile_eg.jit(products), (16, 16), one, one), np.full((16, 16), 64.0))
@@ -122,18 +123,21 @@ def test_a_product_that_the_vector_cores_add_is_added_twice() -> None:
     assert np.array_equal(meant, np.full((16, 16), 128.0))
 
 
+@pytest.mark.slow
 def test_halves_are_added_once_each() -> None:
     kernel = tile_eg.jit(sums_of_halves)
     assert kernel.kernel.grid == (("cid", 2), ("vid", 2))
     np.testing.assert_allclose(added(kernel, (64,), X), X.sum(axis=0), rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_two_stores_of_equal_values_to_one_place_are_no_finding() -> None:
     y, z = tile_eg.jit(both_store_the_same, out_idx=[1, 2])(X)
     np.testing.assert_allclose(y, np.exp(X), rtol=1e-5)
     assert np.array_equal(z, X[:2])
 
 
+@pytest.mark.slow
 def test_a_branch_may_ask_which_core_this_is() -> None:
     assert np.array_equal(tile_eg.jit(one_core_stores, out_idx=[1])(X), X[:2])
 

@@ -39,6 +39,7 @@ def test_every_step_of_the_schedule_has_its_line(attention: Lowered) -> None:
     assert len(lines(str(attention.schedule), "─ ")) == len(steps) + 1
 
 
+@pytest.mark.slow
 def test_a_step_says_what_it_computes_where_it_lies_and_who_made_it(gemm: Lowered) -> None:
     (line,) = lines(str(gemm.schedule), "GmToL1(A)")
     for part in ("─ a = GmToL1(A)", "AIC.MTE2", "L1 f16[128, ", "gm-l1", " 7 "):
@@ -114,6 +115,7 @@ def test_the_tree_reads_in_the_order_of_issue(gemm: Lowered) -> None:
     assert text.index("ZeroL0C") < text.index("for k") < text.index("MmadAcc") < text.index("FixToGM")
 
 
+@pytest.mark.slow
 def test_an_instruction_shows_the_chain_of_rules_from_the_source() -> None:
     text = str(lowered("flash_attention_rows").schedule)
     assert "nest-bin > row-operand > v-rows" in text

@@ -13,8 +13,8 @@ from tile_eg.rules import registry
 LAWS = "tests/rules/test_laws.py"
 INSTRUCTIONS = "tests/rules/test_implements.py"
 PRODUCTS = "tests/rules/test_tiling.py"
-PARTS = "tests/test_split_depth.py"
-STRIPS = "tests/test_operand_in_strips.py"
+PARTS = "tests/search/test_split_k.py"
+STRIPS = "tests/search/test_packed_operand.py"
 ELSEWHERE = {
     "deeper-panels": (f"{PRODUCTS}::test_every_form_of_a_loop_of_products_has_the_same_sums",),
     "whole-panels": (f"{PRODUCTS}::test_every_form_of_a_loop_of_products_has_the_same_sums",),

@@ -37,6 +37,7 @@ def world_of(name: str) -> World:
     return world(kernel(name), with_blocks())
 
 
+@pytest.mark.slow(but=5)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in QUICK else pytest.mark.slow) for n in KERNELS])
 def test_all_facts_about_a_kernel_are_so(name: str) -> None:
     assert untrue(world_of(name)) == []
@@ -57,6 +58,7 @@ def test_every_table_that_a_rule_fills_has_a_claim() -> None:
     assert filled - physical <= CLAIMS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "old", "new", "name"),
     [

@@ -124,6 +124,7 @@ def meeting_inside(graph: Graph, loop: int) -> bool:
     return any(n.op in MEETING and n.region == loop for n in graph.nodes)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("name", ["sums beside exponentials", "gated", "stores in a loop"])
 def test_loops_are_skewed_just_where_the_cores_meet(name: str) -> None:
     graph = saturate(to_values(small(name)), load_chip("910B2"))

@@ -47,6 +47,7 @@ def test_a_theory_that_cannot_be_read_is_shown_where(
     assert f"this parenthesis is never closed\n  --> 20_algebra.egg:{line}:1" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_types_of_rules_of_each_kind_are_good() -> None:
     assert [name for name in ("sigmoid", "v-axpy", "shape-red0", "panel-state", "split-depth") if not types_of(name).good] == []
 
@@ -84,10 +85,12 @@ def test_a_bound_that_is_too_narrow_is_a_bad_law(tmp_path: Path) -> None:
     assert re.findall(r"^(\w+) +(good|BAD):", done.stdout, re.M) == [("types", "good"), ("law", "BAD"), ("need", "good")]
 
 
+@pytest.mark.slow
 def test_a_kernel_that_does_not_need_a_rule_is_no_witness() -> None:
     assert Search({"copy": small("copy")}).witness("v-axpy", "copy") is None
 
 
+@pytest.mark.slow
 def test_another_kernel_is_found_where_the_known_one_is_gone() -> None:
     found = Search({n: small(n) for n in ("copy", "rsqrt")}).witness("rsqrt", "gone")
     assert found and (found.kernel, found.without) == ("rsqrt", None)

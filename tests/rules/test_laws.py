@@ -58,6 +58,7 @@ def stays_normal(instance: Instance, operand: str, factor: str) -> bool:
     return bool((x * abs(instance.env[factor]) >= 2.0 ** EXPONENT[dtype][0]).all())
 
 
+@pytest.mark.slow(but=4)
 @pytest.mark.parametrize("name", EXACT)
 def test_both_sides_are_equal_bit_for_bit(name: str) -> None:
     @EXAMPLES
@@ -69,6 +70,7 @@ def test_both_sides_are_equal_bit_for_bit(name: str) -> None:
     check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROUNDED)
 def test_both_sides_are_within_a_few_roundings(name: str) -> None:
     @EXAMPLES
@@ -83,6 +85,7 @@ def test_both_sides_are_within_a_few_roundings(name: str) -> None:
     check()
 
 
+@pytest.mark.slow
 def test_the_users_rule_that_the_page_shows_holds_within_its_bound() -> None:
     page = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
     text = page.split("## Rules of your own\n\n```lisp\n")[1].split("```")[0]

@@ -84,11 +84,13 @@ def test_egglog_takes_one_name_for_another(names: str) -> None:
     assert not holds(plainly, *PAIRS[names])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", PAIRS)
 def test_egglog_keeps_names_apart_that_end_in_no_digit(names: str) -> None:
     assert holds(native.run, *PAIRS[names])
 
 
+@pytest.mark.slow
 def test_rule_variables_make_no_names() -> None:
     there = "(datatype M (F i64) (P M M)) (relation R (i64 i64)) (P (F 11) (F 1)) (ruleset r)"
     rule = '(rule ((P (F F1) (F F2))) ((let F3 (F F1)) (R F1 F2)) :ruleset r :name "x") (run r 1) (check (R 11 1))'
@@ -125,6 +127,7 @@ def test_a_name_that_ends_in_a_digit_is_longer_for_egglog(written: str, got: str
 NAMES = st.from_regex(r"[$_a-c12]{1,5}", fullmatch=True).filter(lambda n: not n.isdigit())
 
 
+@pytest.mark.slow
 @given(NAMES, NAMES)
 def test_no_name_as_egglog_gets_it_is_another_and_a_number(one: str, other: str) -> None:
     assert unspelled(spelled(one)) == one
@@ -155,11 +158,13 @@ TWO_NAMES = """
 """
 
 
+@pytest.mark.slow
 def test_a_users_names_may_end_in_digits() -> None:
     see, saw = checked("my.egg", TWO_NAMES.format("x1")).rules
     assert "Seen1(x1)" in see.maths and "_" not in see.maths + saw.maths
 
 
+@pytest.mark.slow
 def test_a_fault_of_type_shows_the_name_as_it_was_written() -> None:
     with pytest.raises(TileError) as caught:
         checked("my.egg", TWO_NAMES.format("(Un2 x1)"))

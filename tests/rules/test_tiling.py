@@ -53,6 +53,7 @@ def long_product(transposed: bool, sizes: dict[str, int]) -> World:
     return world(kernel(LONG.format(**sizes, b="N, K" if transposed else "K, N", product="b.T" if transposed else "b")))
 
 
+@pytest.mark.slow
 @FEW
 @given(EITHER, EITHER, LOOP)
 def test_every_form_of_a_loop_of_products_has_the_same_sums(ta: bool, tb: bool, sizes: dict[str, int]) -> None:
@@ -74,6 +75,7 @@ def test_a_product_in_two_halves_has_the_same_sums(transposed: bool, sizes: dict
     assert w.differing() == [] and untrue(w) == []
 
 
+@pytest.mark.slow
 @FEW
 @given(EITHER, HALVES, st.integers(0, 99))
 def test_a_product_in_two_halves_is_within_its_bound(transposed: bool, sizes: dict[str, int], seed: int) -> None:
@@ -91,6 +93,7 @@ def test_a_depth_that_does_not_divide_is_not_halved() -> None:
     assert "product-in-two" not in long_product(False, {"M": 16, "N": 16, "K": 280}).matched()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "old", "new", "text"),
     [

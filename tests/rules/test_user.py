@@ -53,6 +53,7 @@ def test_a_fault_of_type_is_shown_where_it_stands() -> None:
     assert "type f64, but get type String" in str(error)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize(
     ("was", "instead", "words"),
     [
@@ -72,6 +73,7 @@ def test_a_rule_that_lacks_something_is_refused(was: str, instead: str, words: s
 ROUNDS = '(rewrite (Un "sigmoid" x) (Un "tanh" x) :ruleset algebra :name "lie" :law rounding :within (8 1))'
 
 
+@pytest.mark.slow
 def test_a_rule_that_rounds_says_how_far() -> None:
     bounds = [checked("my.egg", ROUNDS.replace("(8 1)", b)).rules[0].within for b in ("(8 1)", '(of "tanh")')]
     assert [b.half_steps() for b in bounds if b] == [(8, 1), (8, 4)]
@@ -96,6 +98,7 @@ def test_a_bound_that_is_missing_or_none_is_told(was: str, instead: str, words: 
     assert error.span and error.source[error.span.column - 1 :].startswith(at)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("side", "words"),
     [
@@ -120,6 +123,7 @@ def test_a_new_instruction_is_refused_as_nothing_could_write_it() -> None:
     assert "an instruction needs a price" in str(refused("(constructor VFoo (P) P)"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "sides",
     [
@@ -134,6 +138,7 @@ def test_sides_of_different_shape_or_type_are_refused_with_the_rules_name(sides:
     assert "the two sides of rule 'wrong' differ" in str(error)
 
 
+@pytest.mark.slow
 def test_a_condition_can_make_sides_agree() -> None:
     text = (
         '(rule ((= v (Un "exp" x)) (= (dt v) "f16")) ((union v (Cast "f16" (Un "exp" x)))) :ruleset algebra :name "n" :law equal)'
@@ -141,12 +146,14 @@ def test_a_condition_can_make_sides_agree() -> None:
     assert checked("my.egg", text).rules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theory", ["10_nest", "20_algebra"])
 def test_our_own_rules_pass_the_same_check(theory: str) -> None:
     forms = parse((files("tile_eg.rules") / f"{theory}.egg").read_text())
     assert [d for d in (difference(f) for f in forms if f[0] in ("rewrite", "rule")) if d] == []
 
 
+@pytest.mark.slow
 def test_an_added_theory_can_be_taken_back() -> None:
     theory = add(SWAP)
     assert added() == (theory,)
@@ -154,6 +161,7 @@ def test_an_added_theory_can_be_taken_back() -> None:
     assert added() == ()
 
 
+@pytest.mark.slow
 def test_a_theory_is_read_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "mine.egg").write_text(SWAP)
     assert read_theory_of(tmp_path / "mine.egg").name == "mine"

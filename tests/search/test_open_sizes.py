@@ -59,6 +59,7 @@ def test_sizes_left_open_are_as_good_as_the_best_by_hand(name, sizes, by_hand):
     assert lower(left_open(name, "BM", M=m, N=n)).timeline.microseconds <= 1.03 * best
 
 
+@pytest.mark.slow
 def test_the_climb_is_the_same_every_time():
     kernel = left_open("flash_attention", "BM", "BN")
     assert [c.sizes for c in found(kernel)] == [c.sizes for c in found(kernel)]
@@ -97,11 +98,13 @@ def test_sizes_that_cannot_be_compiled_are_told_and_passed_over(monkeypatch):
     assert trials[0].predicted and trials[-1].problem == "too large"
 
 
+@pytest.mark.slow
 def test_where_nothing_fits_the_nearest_sizes_are_named():
     with pytest.raises(TileError, match="with BM=1: the tiles need"):
         lower(left_open("softmax", "BM", M=64, N=65536), search=search_options(exact_math=True))
 
 
+@pytest.mark.slow
 def test_the_kernel_at_the_sizes_found_computes_what_it_means():
     kernel = left_open("gemm", "BM", "BN", "BK", M=70, N=50, K=100)
     rng = np.random.default_rng(0)
@@ -111,10 +114,12 @@ def test_the_kernel_at_the_sizes_found_computes_what_it_means():
     np.testing.assert_allclose(got.astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=4e-3)
 
 
+@pytest.mark.slow
 def test_no_effort_compiles_the_sizes_that_look_best():
     assert len(lower(left_open("softmax", "BM"), search=search_options(effort="none")).trials) == 1
 
 
+@pytest.mark.slow
 def test_more_effort_tries_more_sizes():
     quick, full = (lower(left_open("softmax", "BM", M=256), search=search_options(effort=e)) for e in ("quick", "full"))
     assert len(full.trials) > len(quick.trials)

@@ -39,6 +39,7 @@ def test_a_rule_that_is_left_out_makes_no_instruction() -> None:
     assert "v-unary" in rules_of(lower(softmax))
 
 
+@pytest.mark.slow
 def test_without_a_rule_that_is_needed_the_error_names_it() -> None:
     with pytest.raises(TileError, match="left out, and matched with all rules: v-unary"):
         lower(example("softmax"), search=search_options(without=["v-unary"]))
@@ -60,6 +61,7 @@ def test_exact_mathematics_keeps_only_rules_that_hold_bit_for_bit() -> None:
     assert left_out
 
 
+@pytest.mark.slow
 def test_exact_mathematics_uses_no_rounding_rule() -> None:
     exact = lower(example("softmax"), search=search_options(exact_math=True))
     used = {rule for phase in exact.phases for rule, n in phase.matches.items() if n}
@@ -77,12 +79,14 @@ def test_an_unknown_effort_is_refused() -> None:
         search_options(effort="ful")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", EFFORTS)
 def test_every_effort_plans_at_most_its_number_of_schedules(effort: str) -> None:
     found = lower(example("gemm"), search=search_options(effort=effort)).extraction
     assert 1 <= len(found.schedules) <= EFFORTS[effort].schedules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gemm", "flash_attention", "softmax"])
 def test_more_effort_never_gives_a_slower_kernel(name: str) -> None:
     none, quick, full = (lower(example(name), search=search_options(effort=e)) for e in EFFORTS)
@@ -90,10 +94,12 @@ def test_more_effort_never_gives_a_slower_kernel(name: str) -> None:
     assert times == sorted(times, reverse=True)
 
 
+@pytest.mark.slow
 def test_no_effort_solves_no_optimisation() -> None:
     assert lower(example("gemm"), search=search_options(effort="none")).extraction.extractor == "greedy"
 
 
+@pytest.mark.slow
 def test_a_phase_that_runs_out_of_fuel_says_so() -> None:
     phases = lower(example("gemm"), search=search_options(fuel=450)).phases
     assert [p.name for p in phases if p.stopped_by] == []
@@ -107,12 +113,14 @@ def test_too_little_fuel_for_any_schedule_asks_for_more() -> None:
     assert "--fuel" in error.value.help
 
 
+@pytest.mark.slow
 def test_what_no_rule_computes_is_shown_at_its_line() -> None:
     with pytest.raises(TileError) as error:
         lower(example("softmax"), search=search_options(without=["v-reduce", "v-reduce-blocks"]))
     assert "m = rowmax(x)\n" in str(error.value) and "`max` of 1 x 32 f32, line 7" in error.value.help
 
 
+@pytest.mark.slow
 def test_what_cannot_be_computed_is_the_operand_and_not_what_is_made_of_it() -> None:
     with pytest.raises(TileError) as error:
         lower(example("softmax"), search=search_options(without=["v-unary"]))
@@ -125,12 +133,14 @@ def test_numbers_below_one_are_refused(options: dict[str, int]) -> None:
         search_options(**options)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_a_rule_of_the_users_takes_part_in_the_search() -> None:
     mine = '(rewrite (Un "exp" x) (Un "exp" (BinS "mul" x 1.0)) :ruleset algebra :name "slow-exp" :law equal)'
     phases = lower(example("softmax"), search=search_options(rules=[mine])).phases
     assert any(p.matches.get("slow-exp") for p in phases)
 
 
+@pytest.mark.slow
 def test_a_wrong_rule_that_only_a_kernel_shows_is_told_by_its_name() -> None:
     """Facts see what the trial of a rule's sides cannot follow: here a state of a loop."""
     when = '(= v (Un "exp" x)) (StElem l k i b) (= c (cols v)) (!= c 1)'

@@ -80,12 +80,14 @@ def test_strips_long_loads_unit_flags_and_halves_go_together(monkeypatch):
     np.testing.assert_allclose(ran["E"].astype(np.float32), meaning(k, arrays)["E"].astype(np.float32), rtol=4e-3, atol=4e-2)
 
 
+@pytest.mark.slow
 def test_a_large_product_takes_it():
     chosen = large().candidates[0].schedule
     assert chosen.parts and (chosen.parts.op, chosen.parts.payload) == ("Strips", ("B",))
     assert large().cost.microseconds < 0.97 * large(without=("operand-in-strips",)).cost.microseconds
 
 
+@pytest.mark.slow
 def test_without_loads_from_strips_there_is_no_copy():
     assert large(without=("gm-l1-strips",)).candidates[0].schedule.parts is None
 
@@ -95,6 +97,7 @@ def test_it_can_be_switched_off(options):
     assert large(**options).candidates[0].schedule.parts is None
 
 
+@pytest.mark.slow
 def test_all_cores_meet_once_behind_the_first_turns():
     program, schedule = large().program, large().candidates[0].schedule
     first, second = schedule.tiles, schedule.second.tiles
@@ -109,6 +112,7 @@ def test_before_the_meeting_nothing_is_loaded_from_strips_and_behind_it_nothing_
     assert [{n.srcs[0].tensor for n in part} for part in loads] == [{"A", "B"}, {"A", "B_strips"}]
 
 
+@pytest.mark.slow
 def test_explain_shows_the_copy_and_the_rule():
     text = str(explained(large()))
     assert "B_strips = B, in strips of 16 columns" in text and "operand-in-strips" in text and "B copied in strips first" in text
@@ -118,5 +122,6 @@ def test_why_not_tells_what_it_costs_to_do_without():
     assert "us (+" in str(why_not(large(), "grid=24,0,0"))
 
 
+@pytest.mark.slow
 def test_a_small_product_is_not_offered_it():
     assert not any(g.op == "Strips" for g in lower(kernel(GEMM, M=256)).extraction.best.graph.grids)

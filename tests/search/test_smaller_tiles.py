@@ -47,6 +47,7 @@ def runs(made: Lowered) -> None:
         np.testing.assert_allclose(run.outputs[name].astype(float), want.astype(float), rtol=2e-3, atol=2e-3)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("rows", "cols", "said"), [(32, 4096, "rows in panels"), (4, 65536, "columns in tiles")])
 def test_the_schedule_says_what_was_parted(rows: int, cols: int, said: str) -> None:
     lines = str(lower(kernel("rms_norm", M=64, N=cols, BM=rows)).schedule).splitlines()
@@ -104,6 +105,7 @@ def test_sums_keep_their_order_in_exact_math() -> None:
         lower(kernel("softmax", M=8, N=65536, BM=2), search=search_options(exact_math=True))
 
 
+@pytest.mark.slow
 def test_rows_may_be_parted_in_exact_math() -> None:
     assert loops(lower(kernel("rms_norm", M=64, N=4096, BM=32), search=search_options(exact_math=True))) == {"panel"}
 

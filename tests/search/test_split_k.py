@@ -42,6 +42,7 @@ def parts_of(low: Lowered) -> int | None:
     return chosen.payload[0] if chosen else None
 
 
+@pytest.mark.slow
 def test_a_long_sum_of_one_tile_goes_to_many_cores():
     assert parts_of(skinny()) == 16
     assert skinny().cost.microseconds < skinny(without=("split-depth",)).cost.microseconds / 4
@@ -51,16 +52,19 @@ def test_a_short_sum_stays_whole():
     assert parts_of(lower(kernel(PRODUCT))) is None
 
 
+@pytest.mark.slow
 def test_tiles_for_all_cores_stay_whole():
     low = lower(kernel(PRODUCT, M=512, N=1024, K=4096))
     assert not any(g.op == "Parts" for g in low.extraction.best.graph.grids)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("options", [{"without": ("split-depth",)}, {"exact_math": True}, {"effort": "none"}])
 def test_it_can_be_switched_off(options):
     assert parts_of(skinny(**options)) is None
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("text", [PRODUCT, EXP, TWO])
 def test_the_result_is_right_and_the_same_in_every_order(text):
     k = kernel(text, K=16384, **({"M": 30, "N": 60} if text is PRODUCT else {}))
@@ -81,11 +85,13 @@ def in_floats(**options) -> Lowered:
     return lower(kernel(FLOATS, M=30, N=60, K=16384), search=search_options(**options))
 
 
+@pytest.mark.slow
 def test_sums_that_are_stored_as_they_are_are_added_where_they_lie():
     assert in_floats().candidates[0].schedule.parts.op == "Added"
     assert in_floats().cost.microseconds < in_floats(without=("split-depth-added",)).cost.microseconds
 
 
+@pytest.mark.slow
 def test_they_are_right_in_any_order():
     low = in_floats()
     random = np.random.default_rng(8)
@@ -95,20 +101,24 @@ def test_they_are_right_in_any_order():
         assert np.allclose(low.run(given, order=order)["C"], want, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_without_the_rule_their_order_is_fixed():
     assert in_floats(without=("split-depth-added",)).candidates[0].schedule.parts.op == "Parts"
 
 
+@pytest.mark.slow
 def test_explain_tells_of_additions_in_gm():
     text = str(explained(in_floats()))
     assert "the first parts are stored; all cores meet; the others are added" in text
     assert "split-depth-added" in text
 
 
+@pytest.mark.slow
 def test_the_fixed_order_has_its_price():
     assert "us (+" in str(why_not(in_floats(), "grid=parts,16"))
 
 
+@pytest.mark.slow
 def test_explain_shows_both_phases_and_the_rule():
     text = str(explained(skinny()))
     assert "all cores meet" in text
@@ -116,18 +126,22 @@ def test_explain_shows_both_phases_and_the_rule():
     assert "16 parts of each sum" in text
 
 
+@pytest.mark.slow
 def test_other_numbers_of_parts_have_their_price():
     assert "parts of each sum instead of 16" in str(why_not(skinny(), "grid=parts,2"))
 
 
+@pytest.mark.slow
 def test_why_not_in_one_part_is_answered():
     assert "grid: a block a tile instead of 16 parts of each sum" in str(why_not(skinny(), "grid=blocks"))
 
 
+@pytest.mark.slow
 def test_a_kernel_that_stays_whole_tells_what_parts_would_cost():
     assert "us (+" in str(why_not(lower(kernel(PRODUCT)), "rule=split-depth"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chip", ["910B4", "950"])
 def test_all_cores_of_a_chip_meet_whatever_their_number(chip: str) -> None:
     low = lower(kernel(PRODUCT, M=30, N=60, K=4096), chip)

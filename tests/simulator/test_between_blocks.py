@@ -8,6 +8,8 @@ import pytest
 from tests.simulator.kernels import UB, gm, kernel
 from tile_eg.simulator.run import Simulation, simulate
 
+pytestmark = pytest.mark.slow(but=3)
+
 EACH = 64  # elements of a vector core
 
 

@@ -92,6 +92,7 @@ def strides(draw: Callable) -> tuple[tuple[int, int, int], tuple[int, int, int]]
     return block, (8 * block[0] + draw(st.integers(0, 2)), draw(st.integers(0, 12)), draw(st.integers(0, 12)))
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("dtype", ["half", "float"])
 @few
 @given(data=st.data(), mode=st.sampled_from(list(MODES)), repeat=st.integers(1, 6), seed=st.integers(0, 99))
@@ -115,6 +116,7 @@ def test_compare_gives_all_bits_of_its_rounds(dtype: str, data: st.DataObject, m
 KINDS = ("lanes", "bits", "counter", "register", "counter register")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["half", "float"])
 @few
 @given(data=st.data(), mode=st.sampled_from(list(MODES)), seed=st.integers(0, 99))
@@ -130,6 +132,7 @@ def test_the_register_takes_one_round_and_zeros_beside_its_lanes(dtype: str, dat
     np.testing.assert_array_equal(np.unpackbits(result, bitorder="little").astype(bool), wanted, err_msg=f"{mode} {form}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["half", "float"])
 @few
 @given(data=st.data(), seed=st.integers(0, 99))

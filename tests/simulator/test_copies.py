@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from tests.simulator.forms import ELEMENTS, READ, SET_REGISTER, Form
 from tests.simulator.kernels import gm, kernel, run_vector
 
+pytestmark = pytest.mark.slow(but=3)
+
 few = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 
 

@@ -8,6 +8,8 @@ import pytest
 from tests.simulator.kernels import CUBE, UB, gm, kernel
 from tile_eg.simulator.run import Simulation, simulate
 
+pytestmark = pytest.mark.slow(but=3)
+
 ROWS, COLS, DEPTH = 32, 48, 64
 
 

@@ -9,6 +9,8 @@ from tests.simulator.kernels import CUBE, gm, kernel, load_a, load_b, run_vector
 from tests.simulator.test_quantised import OUT, cut, operands, product, scale
 from tile_eg.simulator.run import Simulation, simulate
 
+pytestmark = pytest.mark.slow(but=3)
+
 M, N, K = 48, 64, 96
 NUMBERS = {"half": np.float16, "float": np.float32, "int8_t": np.int8, "int32_t": np.int32}
 

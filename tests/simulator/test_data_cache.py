@@ -8,6 +8,8 @@ import pytest
 from tests.simulator.kernels import kernel
 from tile_eg.simulator.run import Simulation, simulate
 
+pytestmark = pytest.mark.slow(but=3)
+
 SETUP = """GlobalTensor<int32_t> g; g.SetGlobalBuffer((__gm__ int32_t*)A, 256);
 LocalTensor<int32_t> x(TPosition::VECCALC, 0, 64); int me = GetBlockIdx();
 """

@@ -153,12 +153,14 @@ def check(kernel_type: str, *streams: list[Row]) -> None:
     assert bool(found) == (len(met_in_any_order(kernel_type, *streams)) > 1)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(programs())
 def test_there_is_a_race_just_where_orders_differ(rows: list[Row]) -> None:
     check("AIV_ONLY", rows)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(mixed_programs())
 def test_there_is_a_race_between_cores_just_where_orders_differ(streams: tuple[list[Row], list[Row]]) -> None:

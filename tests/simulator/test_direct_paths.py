@@ -14,6 +14,8 @@ from tile_eg.simulator.kernel_run import run_kernel
 from tile_eg.simulator.program import Options
 from tile_eg.simulator.spec import read_spec
 
+pytestmark = pytest.mark.slow(but=3)
+
 M, N, K = 32, 64, 48
 ORDER = "#define ORDER(pipes) SetFlag<HardEvent::pipes>(0); WaitFlag<HardEvent::pipes>(0)\n"
 CAPACITIES = {"L1": 524288, "UB": 253952, "L0A": 65536, "L0B": 65536, "L0C": 262144}

@@ -303,6 +303,7 @@ def marked(kernel_type: str, name: str, mark: str) -> int:
     return next((i + 1 for i in range(start, end) if mark in lines[i]), 0)
 
 
+@pytest.mark.slow(but=26)
 @pytest.mark.parametrize(("kernel_type", "name"), ALL, ids=[name for _, name in ALL])
 def test_a_fault_is_found_at_its_lines(kernel_type: str, name: str) -> None:
     found = run(kernel_type, name, repaired=False).findings
@@ -312,6 +313,7 @@ def test_a_fault_is_found_at_its_lines(kernel_type: str, name: str) -> None:
     assert (first.kind, first.line, first.other_line) == expected, first
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("kernel_type", "name"), ALL, ids=[name for _, name in ALL])
 def test_the_repaired_kernel_has_no_fault(kernel_type: str, name: str) -> None:
     done = run(kernel_type, name, repaired=True)

@@ -11,6 +11,8 @@ from tests.simulator.forms import BINARY_PARAMS, READ, SET_REGISTER, UNARY_PARAM
 from tests.simulator.kernels import gm, kernel, run_vector
 from tests.simulator.test_vector_forms import numbers
 
+pytestmark = pytest.mark.slow(but=3)
+
 few = settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 BYTES, LANES = 16384, 128
 KINDS = ("lanes", "bits", "counter", "register", "counter register")

@@ -59,6 +59,7 @@ else { auto pattern = o.ReinterpretCast<UNSIGNED>(); GatherMask(d, a, pattern, b
 SetFlag<HardEvent::V_S>(0); WaitFlag<HardEvent::V_S>(0); d.SetValue(4095, DTYPE(kept)); ORDER(S_MTE3);"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["half", "float"])
 @few
 @given(
@@ -86,6 +87,7 @@ def test_a_pattern_packs_the_lanes_that_it_names(
     np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "kind"), [("half", np.float16), ("float", np.float32), ("int8_t", np.int8)])
 @pytest.mark.parametrize("to_nhwc", [True, False])
 @pytest.mark.parametrize("shape", [(1, 3, 4, 8), (2, 5, 2, 16), (2, 1, 1, 32)])
@@ -106,6 +108,7 @@ else if (p[1] == 2) { CreateVecIndex(d, DTYPE(p[14]), bits, p[7], p[8], p[11]); 
 else { CreateVecIndex(d, DTYPE(p[14]), p[2], p[7], p[8], p[11]); }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", NUMBERS)
 @few
 @given(data=st.data(), first=st.integers(-20, 20))

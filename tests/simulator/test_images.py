@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -47,6 +48,7 @@ def im2col(
     return np.concatenate(columns, axis=1)
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(
     size=st.tuples(st.integers(3, 7), st.integers(3, 7)), filter=st.tuples(st.integers(1, 3), st.integers(1, 3)),
@@ -117,6 +119,7 @@ def test_a_load_repeats_down_the_image() -> None:
     np.testing.assert_array_equal(taken(one_image(set_up, PRO.format(m=16), 64, 32), rows, 32), expected)
 
 
+@pytest.mark.slow
 def test_beyond_its_boundary_an_image_starts_again() -> None:
     rows = np.arange(64 * 16).reshape(64, 16).astype(np.float16)
     image = "const uint8_t pads[4] = {0, 0, 0, 0}; SetFmatrix(64, 1, pads, FmatrixMode::FMATRIX_LEFT);"

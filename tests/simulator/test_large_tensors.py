@@ -53,6 +53,7 @@ def run(source: str, **given: object) -> np.ndarray:
     return done.outputs[0]
 
 
+@pytest.mark.slow
 def test_a_kernel_reads_and_writes_beyond_two_to_the_31_elements() -> None:
     found = run(corners().source)
     assert [found[tile].min() for tile in TILES] == [found[tile].max() for tile in TILES] == [number + 3 for number in range(16)]
@@ -63,6 +64,7 @@ def test_what_is_not_touched_stays_as_it_was() -> None:
     assert not found[:4096, 0].any() and not found[TILES[15][0], -256:-128].any()
 
 
+@pytest.mark.slow
 def test_the_same_text_in_32_bits_is_caught() -> None:
     narrow = str(corners().source).replace("static_cast<int64_t>(block)", "block")
     a, c = arrays()
@@ -70,6 +72,7 @@ def test_the_same_text_in_32_bits_is_caught() -> None:
     assert "out_of_bounds" in {f.kind for f in done.findings}
 
 
+@pytest.mark.slow
 def test_chosen_blocks_run_alone() -> None:
     found = run(corners().source, blocks=[15])
     assert found[TILES[15]].max() == 18 and found[TILES[14]].max() == 1
@@ -80,6 +83,7 @@ def test_a_block_that_the_launch_has_not_is_refused() -> None:
         run(corners().source, blocks=[16])
 
 
+@pytest.mark.slow
 def test_memory_counts_what_is_touched() -> None:
     """Ten gigabytes of tensors, of which 512 rows of 256 bytes are touched: some 600 pieces of 8 KiB, 9.5 bytes for each."""
     assert run(corners().source, limits=Limits(bytes=96 << 20))[TILES[15]].all()
@@ -87,12 +91,14 @@ def test_memory_counts_what_is_touched() -> None:
         run(corners().source, limits=Limits(bytes=1 << 20))
 
 
+@pytest.mark.slow
 def test_an_output_of_which_nothing_was_written_is_nan_in_every_piece() -> None:
     like = np.zeros(3 * 8192, np.float32)
     done = simulate(kernel("A", "AIV_ONLY", ""), "k", [like], kernel_type="AIV_ONLY", launch=1, outputs=[0])
     assert np.isnan(done.outputs[0]).all()
 
 
+@pytest.mark.slow
 def test_a_main_allocates_more_than_there_is_and_touches_little(tmp_path: Path) -> None:
     source = MAIN.replace("&xDevice, sizeof host", "&xDevice, size_t(24) << 30")
     source = source.replace("aclrtMemcpy(xDevice,", "float* const far = xDevice + (size_t(5) << 30);\n    aclrtMemcpy(far,")
@@ -101,11 +107,13 @@ def test_a_main_allocates_more_than_there_is_and_touches_little(tmp_path: Path) 
     assert done.ok and done.printed == "last 254\n"
 
 
+@pytest.mark.slow
 def test_a_main_may_end_with_the_code_that_stands_for_too_little_memory(tmp_path: Path) -> None:
     done = ran(tmp_path, "#include <cstdlib>\n" + MAIN.replace("    return host[1]", "    exit(4);\n    return host[1]"))
     assert done.returned == 4
 
 
+@pytest.mark.slow
 def test_a_limit_on_file_sizes_is_named() -> None:
     lines = [
         "import resource",

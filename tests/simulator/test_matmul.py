@@ -9,6 +9,8 @@ import pytest
 from tests.simulator.kernels import gemm_blocked, kernel, matmul
 from tile_eg.simulator.run import Simulation, simulate
 
+pytestmark = pytest.mark.slow(but=3)
+
 DTYPES = {"half": np.float16, "bfloat16_t": ml_dtypes.bfloat16, "float": np.float32}
 
 

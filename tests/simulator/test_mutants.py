@@ -37,11 +37,13 @@ def sample(name: str) -> list[Mutant]:
     return found[:: max(1, len(found) // SAMPLE)]
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", SIZES)
 def test_an_unchanged_example_is_not_blamed(name: str) -> None:
     assert subject(name).right.ok
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", ["vector_add", "softmax", "gemm", "gemm_exp", "flash_attention"])
 def test_a_wrong_kernel_is_caught(name: str) -> None:
     kernel = subject(name)
@@ -49,6 +51,7 @@ def test_a_wrong_kernel_is_caught(name: str) -> None:
     assert not missed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gemm", "flash_attention", PERSISTENT])
 def test_every_kind_of_mutant_is_there(name: str) -> None:
     kernel = subject(name)
@@ -56,6 +59,7 @@ def test_every_kind_of_mutant_is_there(name: str) -> None:
     assert missing <= ({without_a_barrier} if name == PERSISTENT else {with_another_unit_flag})
 
 
+@pytest.mark.slow
 def test_every_unit_flag_that_is_not_as_it_was_emitted_is_found() -> None:
     kernel = subject(PERSISTENT)
     assert kernel.right.ok
@@ -66,6 +70,7 @@ def test_every_unit_flag_that_is_not_as_it_was_emitted_is_found() -> None:
 BARRIERS = "flash_attention", "flash_attention_causal", "online_softmax"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BARRIERS)
 def test_every_barrier_of_an_example_at_its_own_size_is_needed(name: str) -> None:
     kernel = example(name)
@@ -87,6 +92,7 @@ def test_a_buffer_that_moves_to_free_memory_is_harmless() -> None:
     assert fate(subject("vector_add"), Mutant("", "", ("shift:0:-1:UB:0:196608:32",))) == HARMLESS
 
 
+@pytest.mark.slow
 def test_wrong_numbers_are_told_from_findings() -> None:
     kernel = subject("softmax")
     shifts = [m for m in mutants_of(kernel) if m.kind == "operand shifted by 32 bytes"]

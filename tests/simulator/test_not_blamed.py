@@ -11,6 +11,8 @@ from tests.simulator.asc import MAIN, file_of, ran
 from tests.simulator.kernels import CUBE, UB, gm, kernel, run_vector
 from tile_eg.simulator.run import Simulation, simulate
 
+pytestmark = pytest.mark.slow(but=3)
+
 # ---- two views of one buffer ------------------------------------------------------------------------------------------------
 
 

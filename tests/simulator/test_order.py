@@ -23,6 +23,8 @@ from tests.simulator.mutants import (
 from tile_eg import simulator
 from tile_eg.simulator.run import Simulation, simulate
 
+pytestmark = pytest.mark.slow(but=7)
+
 FEW = range(8)
 
 

@@ -19,6 +19,7 @@ from tile_eg.simulator import build
 from tile_eg.simulator.run import Limits, Simulation, SimulatorError, find_compiler, simulate
 
 A = np.zeros(8192, np.float32)
+GCC = build._is_gcc(find_compiler() or "false")
 
 
 def run(body: str, limits: Limits = Limits(seconds=20)) -> Simulation:  # noqa: B008
@@ -45,17 +46,20 @@ def test_a_crash_is_an_error_with_its_signal() -> None:
         run("*(volatile int*)8 = 1;")
 
 
+@pytest.mark.slow
 def test_a_crash_is_told_after_the_instruction_that_came_last() -> None:
     with pytest.raises(SimulatorError, match=r"SIGSEGV\) after Duplicate at line 6 \(AIV, block 0\)"):
         run("LocalTensor<float> x(TPosition::VECCALC, 0, 64); Duplicate(x, 1.0f, 64);\n*(volatile int*)8 = 1;")
 
 
+@pytest.mark.slow
 def test_what_is_printed_without_end_is_cut() -> None:
     printed = run('for (int i = 0; i < 300000; ++i) AscendC::printf("nothing of interest\\n");').printed
     assert printed.startswith("nothing of interest\n") and printed.endswith("bytes more\n")
     assert len(printed) < 1.1 * (1 << 20)
 
 
+@pytest.mark.slow
 def test_memory_is_limited() -> None:
     with pytest.raises(TileError, match="more memory than the 1073741824 bytes"):
         run("*(new volatile char[1ull << 32]) = 1;", Limits(bytes=1 << 30, seconds=20))
@@ -69,6 +73,7 @@ def test_an_output_that_is_not_written_is_nan_and_an_inout_keeps_its_values() ->
     np.testing.assert_array_equal(kept.outputs[0], A + 3)
 
 
+@pytest.mark.slow
 def test_outputs_come_back_in_the_order_that_was_asked_for() -> None:
     source = kernel("A B", "AIV_ONLY", "")
     done = simulate(source, "k", [A, A[:8] + 1], kernel_type="AIV_ONLY", launch=1, outputs=[1, 0], inout=[0, 1])
@@ -85,18 +90,43 @@ def test_a_text_compiles_once_and_leaves_nothing_else_behind(tmp_path: Path, mon
     monkeypatch.setenv(build.CACHE_VARIABLE, str(tmp_path))
     assert run_vector(VECTOR_ADD, A, A, A).ok
     files = sorted(tmp_path.iterdir())
-    assert [f.name.split("-")[0] for f in files] == ["headers", "kernel", "simulator"]
+    assert [f.name.split("-")[0] for f in files] == ["headers", "kernel", *(["precompiled"] if GCC else []), "simulator"]
     monkeypatch.setattr(build, "_run", lambda *_: pytest.fail("compiled again"))
     assert run_vector(VECTOR_ADD, A, A, A).ok
     assert sorted(tmp_path.iterdir()) == files
 
 
+@pytest.mark.slow
 def test_headers_that_change_while_a_process_runs_do_not_reach_its_kernels(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run("").ok
     monkeypatch.setattr(build, "INCLUDE", tmp_path)
     assert run(f"// a text that nobody has compiled: {tmp_path}").ok
+
+
+@pytest.mark.skipif(not GCC, reason="only GCC is given a header that was parsed before")
+def test_the_header_is_parsed_once_for_all_kernels(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+    compiled = build._run
+    monkeypatch.setattr(build, "_run", lambda command, folder: (commands.append(command), compiled(command, folder))[1])
+    assert run("// one").ok and run("// another").ok
+    assert ["c++-header" in command for command in commands] == [True, False, False]
+    (kept,) = own_cache.glob("precompiled-*")
+    assert all(str(kept / build.PRECOMPILED) in command for command in commands[1:])
+
+
+@pytest.mark.parametrize("before", ["#define INFINITY 1\n", "int x;\n", "#include <cmath>\n"])
+def test_a_text_that_begins_in_another_way_reads_the_header_itself(before: str) -> None:
+    text = kernel("A", "AIV_ONLY", "")
+    assert build._BEGINS_WITH_HEADER.match("// the kernel\n/* of\nmany */\n" + text)
+    assert not build._BEGINS_WITH_HEADER.match(before + text)
+
+
+def test_a_text_without_the_header_does_not_compile() -> None:
+    text = kernel("A", "AIV_ONLY", "").replace('#include "kernel_operator.h"', "")
+    with pytest.raises(SimulatorError, match="does not compile"):
+        simulate(text, "k", [A], kernel_type="AIV_ONLY", launch=1)
 
 
 @pytest.fixture
@@ -109,6 +139,7 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", ["kernel-*/kernel.so", "headers-*/kernel_operator.h"])
 @pytest.mark.parametrize("size", [0, 100])
 def test_a_file_of_the_cache_that_was_cut_off_is_made_again(file: str, size: int, own_cache: Path) -> None:

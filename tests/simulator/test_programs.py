@@ -14,6 +14,8 @@ from tile_eg.simulator.findings import SimulatorError
 from tile_eg.simulator.launches import kernels, rewrite
 from tile_eg.simulator.run import Limits
 
+pytestmark = pytest.mark.slow(but=3)
+
 
 def test_a_template_kernel_is_launched_from_main_and_its_result_reaches_the_host(tmp_path: Path) -> None:
     done = ran(tmp_path)

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from tests.simulator.kernels import CUBE, gm, kernel, load_a, load_b
 from tile_eg.simulator.run import Simulation, simulate
 
+pytestmark = pytest.mark.slow(but=3)
+
 M, N, K = 48, 64, 96
 OUT = {"int32_t": np.int32, "half": np.float16, "int8_t": np.int8, "uint8_t": np.uint8}
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.simulator.asc import QUEUES, launched, without
 
+pytestmark = pytest.mark.slow(but=3)
+
 
 def test_a_double_buffered_kernel_in_queue_style_computes_and_is_not_blamed(tmp_path: Path) -> None:
     done = launched(tmp_path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.simulator.kernels import UB, VECTOR_ADD, gm, kernel, run_vector, vector
 from tests.simulator.mutants import pairs_of, statement, subject
@@ -10,6 +11,8 @@ from tests.simulator.test_cores import BACK, SET, WAIT, fused
 from tests.simulator.test_cores import run as run_fused
 from tile_eg.report.findings import finding_text
 from tile_eg.simulator.run import Finding, Simulation, simulate
+
+pytestmark = pytest.mark.slow(but=3)
 
 
 def line(source: str, mark: str) -> int:

@@ -11,6 +11,8 @@ from tests.simulator.forms import ELEMENTS, READ, SET_REGISTER, Form
 from tests.simulator.kernels import gm, kernel, run_vector
 from tests.simulator.test_vector_forms import numbers
 
+pytestmark = pytest.mark.slow(but=3)
+
 KINDS = ("lanes", "bits", "counter", "register", "counter register")
 CALLS = {
     "ReduceRepeat": ("ReduceType::SUM", "ReduceType::MAX", "ReduceType::MIN"),

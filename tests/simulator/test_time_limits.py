@@ -64,12 +64,14 @@ def test_a_process_that_stood_still_is_not_late(monkeypatch: pytest.MonkeyPatch)
     assert len(stopped) >= 4
 
 
+@pytest.mark.slow
 def test_workers_and_their_parent_have_one_limit() -> None:
     spin = "static volatile float s; for (int i = 0; i < 100000000; ++i) s = i;"
     with pytest.raises(LimitError, match="within 1 seconds of processor time"):
         launch(spin, blocks=40, seconds=1)
 
 
+@pytest.mark.slow
 def test_a_run_that_waits_instead_of_computing_ends_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PATIENCE", 2)
     monkeypatch.setattr(limits, "LEAST_PATIENCE", 0)
@@ -78,6 +80,7 @@ def test_a_run_that_waits_instead_of_computing_ends_too(tmp_path: Path, monkeypa
         ran(tmp_path, waits, limits=Limits(seconds=0.5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("handled", ["signal(SIGPROF, SIG_IGN);", "itimerval none{}; setitimer(ITIMER_PROF, &none, nullptr);"])
 def test_the_limit_holds_for_a_file_that_stops_the_clock(handled: str, tmp_path: Path) -> None:
     text = "#include <csignal>\n#include <sys/time.h>\n" + MAIN.replace("    aclInit(nullptr);", handled + BUSY)
@@ -85,6 +88,7 @@ def test_the_limit_holds_for_a_file_that_stops_the_clock(handled: str, tmp_path:
         ran(tmp_path, text, limits=Limits(seconds=0.5))
 
 
+@pytest.mark.slow
 def test_the_limit_is_an_argument_of_kernels_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def late(command: list[str], limits: Limits, _: object) -> None:
         assert "seconds=7" in command
@@ -122,6 +126,7 @@ def test_a_limit_that_is_none_is_refused_at_once(limit: dict[str, object], why: 
         tile_eg.jit(**limit)
 
 
+@pytest.mark.slow
 def test_the_limit_is_an_option_of_simulate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = file_of(tmp_path, MAIN.replace("    aclInit(nullptr);", BUSY)).path
     assert run(["simulate", str(file), "--seconds", "0.2"]) == 1
@@ -129,6 +134,7 @@ def test_the_limit_is_an_option_of_simulate(tmp_path: Path, capsys: pytest.Captu
     assert "within 0.2 seconds of processor time" in said and "--seconds NUMBER" in said
 
 
+@pytest.mark.slow
 def test_a_long_run_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[Progress] = []
     monkeypatch.setattr(runs, "EVERY", 0.02)
@@ -166,6 +172,7 @@ def test_a_file_gets_a_line_each_minute() -> None:
     assert file.getvalue() == "60 s\n120 s\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_an_interrupt_says_what_is_lost_and_ends_the_simulator(tmp_path: Path) -> None:
     file = file_of(tmp_path, MAIN.replace("    aclInit(nullptr);", 'FILE* f = fopen("./output/up", "w"); fclose(f);' + BUSY)).path

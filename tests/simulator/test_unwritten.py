@@ -16,6 +16,8 @@ from tile_eg.simulator.findings import Counts, Finding, Simulation
 from tile_eg.simulator.run import simulate
 from tile_eg.simulator.unwritten import unwritten_text
 
+pytestmark = pytest.mark.slow(but=3)
+
 EVERY_SECOND = QUEUES.replace("AscendC::DataCopy(gz[i * tile], c, tile);", "if (i % 2) AscendC::DataCopy(gz[i * tile], c, tile);")
 
 

@@ -39,6 +39,7 @@ BINARY = {"Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Div": np.divid
 SCALAR = {"Adds": np.add, "Muls": np.multiply, "Maxs": np.maximum, "Mins": np.minimum}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float", "half"])
 def test_elementwise_instructions_round_once(dtype: str) -> None:
     a, b = operands(dtype)
@@ -51,6 +52,7 @@ def test_elementwise_instructions_round_once(dtype: str) -> None:
         np.testing.assert_array_equal(compute(call, a, b, dtype), rounded(expected, a), err_msg=call)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize(("dtype", "least", "most"), [("half", 1e-3, 4e-3), ("float", 1e-4, 1e-3)])
 @pytest.mark.parametrize("name", ["Reciprocal", "Rsqrt"])
 def test_reciprocal_and_rsqrt_are_approximations(name: str, dtype: str, least: float, most: float) -> None:
@@ -60,6 +62,7 @@ def test_reciprocal_and_rsqrt_are_approximations(name: str, dtype: str, least: f
     assert least < error < most
 
 
+@pytest.mark.slow
 def test_instructions_that_overwrite_their_destination_read_it_too() -> None:
     a, b = operands("float")
     np.testing.assert_allclose(
@@ -88,6 +91,7 @@ def cast(a: np.ndarray, from_type: str, to_type: str, mode: str, like: np.ndarra
     return run.outputs[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("to_type", "dtype"), [("half", np.float16), ("bfloat16_t", ml_dtypes.bfloat16)])
 def test_cast_rint_rounds_ties_to_even(to_type: str, dtype: type) -> None:
     a = np.random.default_rng(0).standard_normal(N).astype(np.float32)
@@ -96,6 +100,7 @@ def test_cast_rint_rounds_ties_to_even(to_type: str, dtype: type) -> None:
     np.testing.assert_array_equal(result.astype(np.float32), a.astype(dtype).astype(np.float32))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "function"),
     [("CAST_FLOOR", np.floor), ("CAST_CEIL", np.ceil), ("CAST_TRUNC", np.trunc), ("CAST_RINT", np.rint)],
@@ -107,11 +112,13 @@ def test_cast_to_integers_rounds_as_its_mode_says(mode: str, function: np.ufunc)
     np.testing.assert_array_equal(cast(a, "float", "int32_t", mode, np.zeros(N, np.int32)), expected)
 
 
+@pytest.mark.slow
 def test_a_widening_cast_is_exact() -> None:
     a = np.random.default_rng(0).standard_normal(N).astype(np.float16)
     np.testing.assert_array_equal(cast(a, "half", "float", "CAST_NONE", np.zeros(N, np.float32)), a.astype(np.float32))
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     rows=st.integers(1, 7), cols=st.integers(1, 64), pitch=st.integers(8, 10), times=st.integers(0, 1), seed=st.integers(0, 99)
@@ -136,6 +143,7 @@ ORDER(V_MTE3); DataCopy(gmC, w, {size});
     np.testing.assert_array_equal(run.outputs[0], expected)
 
 
+@pytest.mark.slow
 def test_a_bit_mask_picks_its_lanes() -> None:
     a, b = operands("float")
     picked = np.array([(0x5A0F >> (i % 16)) & 1 for i in range(64)], bool)
@@ -144,6 +152,7 @@ def test_a_bit_mask_picks_its_lanes() -> None:
     np.testing.assert_array_equal(result[:64], np.where(picked, a[:64] + b[:64], 0))
 
 
+@pytest.mark.slow
 def test_brcb_fills_a_block_with_each_element_for_row_broadcasts() -> None:
     a, b = operands("float")
     body = "Brcb(z, x, 1, BrcbRepeatParams(1, 8)); PipeBarrier<PIPE_V>();\n"
@@ -159,6 +168,7 @@ def tree(values: np.ndarray) -> np.ndarray:
     return values[..., 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", ["float", "half"])
 def test_a_sum_of_rounds_is_a_tree_of_neighbours(dtype: str) -> None:
     a, b = operands(dtype)
@@ -168,6 +178,7 @@ def test_a_sum_of_rounds_is_a_tree_of_neighbours(dtype: str) -> None:
     np.testing.assert_array_equal(result[: N // lanes], tree(a.reshape(-1, lanes)))
 
 
+@pytest.mark.slow
 def test_a_maximum_of_rounds_comes_alone_or_with_its_index() -> None:
     a, b = operands("float")
     fill = f"Duplicate(z, 0.0f, {N}); PipeBarrier<PIPE_V>(); "
@@ -179,12 +190,14 @@ def test_a_maximum_of_rounds_comes_alone_or_with_its_index() -> None:
     np.testing.assert_array_equal(np.ascontiguousarray(both[:, 1]).view(np.uint32), rows.argmax(1))
 
 
+@pytest.mark.slow
 def test_block_reductions_leave_one_value_for_each_block() -> None:
     a, b = operands("float")
     result = compute(f"Duplicate(z, 0.0f, {N}); PipeBarrier<PIPE_V>(); BlockReduceMin(z, x, 4, 64, 1, 1, 8);", a, b)
     np.testing.assert_array_equal(result[:32], a.reshape(32, 8).min(1))
 
 
+@pytest.mark.slow
 def test_a_reduction_of_everything_uses_its_scratch() -> None:
     a, b = operands("float")
     body = f"Duplicate(z, 0.0f, {N}); PipeBarrier<PIPE_V>(); ReduceMax(z, y, x, {N}, true); ReduceSum(z[8], y, x, {N});"
@@ -194,6 +207,7 @@ def test_a_reduction_of_everything_uses_its_scratch() -> None:
     np.testing.assert_allclose(result[8], b.sum(), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_compare_and_select_pick_elements() -> None:
     a, b = operands("float")
     body = f"""auto bits = ub.GetWithOffset<uint8_t>({N // 8}, 188416 - 256);
@@ -232,6 +246,7 @@ def padded(rows: int, cols: int, pad: str, touched: int) -> tuple[Simulation, np
     return run, a, np.lib.stride_tricks.as_strided(run.outputs[0][5:], (rows, cols), (100, 2))
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(rows=st.integers(1, 7), cols=st.integers(1, 40))
 def test_rows_of_any_length_go_in_and_out(rows: int, cols: int) -> None:
@@ -242,11 +257,13 @@ def test_rows_of_any_length_go_in_and_out(rows: int, cols: int) -> None:
     np.testing.assert_array_equal(result, expected)
 
 
+@pytest.mark.slow
 def test_padding_that_is_asked_for_but_given_no_value_holds_nothing() -> None:
     run, _, _ = padded(1, 10, "false, 0, 2, (half)0.0f", 12)
     assert [f.kind for f in run.findings] == ["uninitialised"]
 
 
+@pytest.mark.slow
 def test_padding_with_a_value_may_be_read() -> None:
     run, _, _ = padded(1, 10, "true, 0, 2, (half)0.0f", 12)
     assert run.ok, run

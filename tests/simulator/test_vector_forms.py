@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from tests.simulator.forms import BINARY_PARAMS, ELEMENTS, FORMS, TYPES, UNARY_PARAMS, Family, Form
 
+pytestmark = pytest.mark.slow(but=3)
+
 many = settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e-40, -6e-8, 6e-5, 65504.0, -3e38)
 

@@ -30,6 +30,7 @@ def nodes(planned: Planned) -> list:
     return list(walk((*planned.program.cube, *planned.program.vector)))
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", SIZES)
 def test_it_computes_what_the_source_says(name: str) -> None:
     k, rng = kernel(name), np.random.default_rng(0)
@@ -39,10 +40,12 @@ def test_it_computes_what_the_source_says(name: str) -> None:
         assert np.allclose(run[out].astype(np.float32), expected.astype(np.float32), rtol=4e-3, atol=4e-3)
 
 
+@pytest.mark.slow
 def test_it_has_no_ring() -> None:
     assert all(b.slots == 1 for b in literal(kernel("flash_attention"), "910B2").program.buffers)
 
 
+@pytest.mark.slow
 def test_it_waits_for_all_pipes_instead_of_flags() -> None:
     found = nodes(literal(kernel("flash_attention"), "910B2"))
     assert not any(isinstance(n, SetFlag | WaitFlag) for n in found)
@@ -55,6 +58,7 @@ def test_it_computes_row_by_row() -> None:
     assert all(n.rows.value == 1 for loop in loops for n in walk(loop.body) if isinstance(n, Instr))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
 def test_the_search_finds_something_faster(name: str) -> None:
     k = kernel(name)

@@ -15,6 +15,8 @@ from benchmarks.targets.bounds import Bound
 from benchmarks.targets.rows import Row
 from tile_eg.chips import Chip, load_chip
 
+pytestmark = pytest.mark.slow(but=1)
+
 SIZES = {"M": 256, "N": 256, "K": 128}
 
 

@@ -239,6 +239,7 @@ def test_extrapolation_holds_across_two_cores() -> None:
     assert run(program, CHIP).cycles == pytest.approx(run(program, CHIP, exact=True).cycles, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_nested_loops_extrapolate_in_both() -> None:
     inner = stream_loop(100, 2)
     program = vector_program(*inner[:4], Loop("o", 90, inner[4:5]), *inner[5:])
@@ -304,6 +305,7 @@ def test_stores_wait_for_completion_at_the_end() -> None:
     assert block(vector_program(store())) == pytest.approx(1 + STORE_DONE)
 
 
+@pytest.mark.slow
 def test_a_slower_clock_takes_longer() -> None:
     program = gemm_program(20, 2)
     assert run(program, load_chip("910B4")).core_us > run(program, load_chip("910B1")).core_us

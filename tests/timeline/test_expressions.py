@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -44,6 +45,7 @@ def test_a_settled_expression_has_its_value_in_every_trip(e: Expr) -> None:
     assert [evaluate(settled, p) for p in POINTS] == [evaluate(e, p) for p in POINTS]
 
 
+@pytest.mark.slow
 @given(e=EXPRS)
 def test_an_expression_over_arrays_has_its_value_everywhere(e: Expr) -> None:
     found = values(e, {name: np.array([p[name] for p in POINTS]) for name in TRIPS})

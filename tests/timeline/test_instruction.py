@@ -227,6 +227,7 @@ def test_an_empty_tile_costs_nothing(op: str) -> None:
     assert cycles(CHIP, Work(op, 0, 16, 16)) == 0
 
 
+@pytest.mark.slow(but=6)
 @pytest.mark.parametrize("op", OPS)
 @given(rows=SIZES, cols=SIZES, depth=SIZES)
 def test_an_isolated_instruction_is_never_quicker(op: str, rows: int, cols: int, depth: int) -> None:
@@ -234,6 +235,7 @@ def test_an_isolated_instruction_is_never_quicker(op: str, rows: int, cols: int,
     assert cycles(CHIP, work, cold=True) >= cycles(CHIP, work) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", [*MOVES, "vrowmax", "vrowsum", "vcolsum", "vadd_rows", "vbrcb"])
 @given(rows=SIZES, more=SIZES, cols=SIZES)
 def test_more_rows_never_take_less(op: str, rows: int, more: int, cols: int) -> None:

@@ -192,6 +192,7 @@ COPIES = st.tuples(
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None)
 @given(st.lists(COPIES, min_size=1, max_size=12), st.sampled_from((1, 48)), st.booleans())
 def test_no_launch_is_quicker_than_hbm_moves_its_bytes(kinds: list[Kind], blocks: int, apart: bool) -> None:

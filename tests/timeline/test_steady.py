@@ -92,6 +92,7 @@ def test_any_ring_with_any_guard_and_tail(trips: int, slots: int, n: int, until:
     assert quick.busy == pytest.approx(exact.busy)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(trips=st.integers(5, 300), skewed=st.booleans(), tile=st.sampled_from([32, 64, 128]))
 def test_two_cores_that_wait_for_each_other(trips: int, skewed: bool, tile: int) -> None:
@@ -113,6 +114,7 @@ def over_tiles(tiles: int, trips: int, skewed: bool) -> Program:
     return replace(inner, cube=(Loop("task", tiles, inner.cube),), vector=(Loop("task", tiles, inner.vector),))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(tiles=st.integers(1, 40), trips=st.integers(2, 60), skewed=st.booleans())
 def test_two_cores_that_meet_in_a_loop_for_each_tile(tiles: int, trips: int, skewed: bool) -> None:

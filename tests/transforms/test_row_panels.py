@@ -86,6 +86,7 @@ def test_a_kernel_that_reads_what_it_stores_stays_whole():
     assert in_panels(to_values(kernel(again)), 2) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tile", [(256, 256), (512, 128), (128, 512), (256, 512)])
 def test_any_tile_that_fits_l1_compiles_and_computes(tile):
     k = kernel(GEMM, BM=tile[0], BN=tile[1])
@@ -94,6 +95,7 @@ def test_any_tile_that_fits_l1_compiles_and_computes(tile):
     np.testing.assert_allclose(run["C"].astype(np.float32), meaning(k, arrays)["C"].astype(np.float32), rtol=4e-3, atol=4e-3)
 
 
+@pytest.mark.slow
 def test_operands_that_do_not_fit_l1_are_still_refused():
     with pytest.raises(TileError, match="of L1 at once"):
         lower(kernel(GEMM, BM=256, BN=256, BK=1024, K=2048))

@@ -102,6 +102,7 @@ def test_what_hangs_on_its_order_stays_whole(text):
 SUMS = PRODUCT.replace("max(c, 0) + r[None, :]", "c")
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(17, 130), st.data())
 def test_parts_that_are_added_up_have_the_meaning_of_the_whole(m, n, depth, data):

@@ -21,8 +21,11 @@ from tile_eg.simulator.findings import SimulatorError
 
 INCLUDE = Path(__file__).parent / "include"
 FOUND = ("c++", "g++", "clang++")
-LIBRARY, RUNTIME = "kernel.so", "simulator"
+LIBRARY, RUNTIME, PRECOMPILED = "kernel.so", "simulator", "precompiled.h"
 """The files of the cache's entries."""
+HEADER = "kernel_operator.h"
+_BEGINS_WITH_HEADER = re.compile(rf'(?:\s|//.*\n|/\*[\s\S]*?\*/)*#include "{re.escape(HEADER)}"')
+"""A text in which nothing but comments comes before the header, which then means the same wherever it was parsed."""
 RUNTIME_FLAGS = ("-std=c++17", "-O2", "-ffp-contract=off")
 LINK_FLAGS = ("-rdynamic", "-pthread", *(("-ldl",) if sys.platform.startswith("linux") else ()))
 KERNEL_FLAGS = ("-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden")
@@ -74,7 +77,8 @@ def build(source: str, kernel: str, architecture: int = 2201) -> tuple[Path, Pat
     flags = KERNEL_FLAGS if architecture == 2201 else (*KERNEL_FLAGS, f"-D__NPU_ARCH__={architecture}")
     name = f"kernel-{_digest(_runtime_key(compiler), ' '.join(flags), kernel, source)}"
     texts = {"kernel.asc": source, "launch.cpp": _launcher(kernel, len(parameters))}
-    return runtime, _library(name, lambda folder: _compile([compiler, *flags], (), texts, folder))
+    command = [compiler, *flags]
+    return runtime, _library(name, lambda folder: _compile([*command, *_parsed(compiler, flags, source)], (), texts, folder))
 
 
 def _cache() -> DiskCache:
@@ -87,7 +91,7 @@ def _library(name: str, make: Callable[[Path], None]) -> Path:
     if found := cache.find(name):
         return found / LIBRARY
     made = cache.entry(name, make)
-    for pattern, most in (("kernel-*", 400), ("simulator-*", 8), ("headers-*", 8)):
+    for pattern, most in (("kernel-*", 2000), ("simulator-*", 8), ("headers-*", 8), ("precompiled-*", 8)):
         cache.forget_oldest(pattern, most)
     return made / LIBRARY
 
@@ -155,14 +159,40 @@ def _runtime(compiler: str) -> Path:
 
 
 def _compile_runtime(compiler: str, target: Path) -> None:
-    files = sorted((_headers(compiler) / "runtime").glob("*.cpp"))
+    folder = _headers(compiler) / "runtime"
     with tempfile.TemporaryDirectory(dir=target.parent.parent) as directory, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         work = Path(directory)
         try:
-            list(pool.map(lambda file: _run([compiler, *RUNTIME_FLAGS, "-c", str(file)], work), files))
+            command = [compiler, *RUNTIME_FLAGS, *_precompile([compiler, *RUNTIME_FLAGS, f"-I{folder}"], "machine.h", work)]
+            list(pool.map(lambda file: _run([*command, "-c", str(file)], work), sorted(folder.glob("*.cpp"))))
             _run([compiler, *(file.name for file in work.glob("*.o")), *LINK_FLAGS, "-o", str(target)], work)
         except CompileError as error:
             raise _no_compiler(compiler, error.output) from None
+
+
+def _parsed(compiler: str, flags: Sequence[str], source: str) -> list[str]:
+    """Options that give a text the header with which it begins as it was parsed before, which is half of the work.
+
+    None for a text that begins in another way, nor for a compiler that may refuse a precompiled header: GCC reads it anew.
+    """
+    if not _BEGINS_WITH_HEADER.match(source) or not _is_gcc(compiler):
+        return []
+    command = [compiler, *flags, f"-I{_headers(compiler)}"]
+    name = f"precompiled-{_digest(_runtime_key(compiler), *flags)}"
+    return _included(_cache().entry(name, lambda folder: _precompile(command, HEADER, folder)))
+
+
+def _precompile(command: list[str], header: str, folder: Path) -> list[str]:
+    """Parses a header into a file of the folder, if the compiler is GCC; the options with which other texts begin with it."""
+    if not _is_gcc(command[0]):
+        return []
+    (folder / PRECOMPILED).write_text(f'#include "{header}"\n')
+    _run([*command, "-x", "c++-header", str(folder / PRECOMPILED), "-o", str(folder / f"{PRECOMPILED}.gch")], folder)
+    return _included(folder)
+
+
+def _included(folder: Path) -> list[str]:
+    return ["-include", str(folder / PRECOMPILED)]
 
 
 def _headers(compiler: str) -> Path:
@@ -173,8 +203,16 @@ def _headers(compiler: str) -> Path:
 
 @cache
 def _runtime_key(compiler: str) -> str:
-    version = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
-    return _digest(version, " ".join(RUNTIME_FLAGS), *(part for item in _texts().items() for part in item))
+    return _digest(_version(compiler), " ".join(RUNTIME_FLAGS), *(part for item in _texts().items() for part in item))
+
+
+@cache
+def _version(compiler: str) -> str:
+    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=False).stdout
+
+
+def _is_gcc(compiler: str) -> bool:
+    return "Free Software Foundation" in _version(compiler)
 
 
 @cache

@@ -1,6 +1,5 @@
 // Lines of the files that a kernel includes: a line goes through the runtime as one number, which says the file too.
 #include <cstring>
-#include <regex>
 
 #include "machine.h"
 
@@ -29,6 +28,11 @@ int number_of(const std::string& file)
     return int(files.size()) - 1;
 }
 
+size_t digits_from(const std::string& message, size_t begin)
+{
+    return std::min(message.find_first_not_of("0123456789", begin), message.size()) - begin;
+}
+
 }  // namespace
 
 int placed(int line, const char* file)
@@ -43,16 +47,18 @@ FileLine of_line(int line) { return {line % most_lines, files[size_t(line / most
 
 std::string with_files(const std::string& message)
 {
-    static const std::regex place("line ([0-9]{7,})");
     std::string out;
-    auto rest = message.cbegin();
-    for (std::sregex_iterator at(message.begin(), message.end(), place), end; at != end; ++at) {
-        const FileLine where = of_line(std::stoi((*at)[1]));
-        out.append(rest, message.cbegin() + at->position());
+    for (size_t at = 0; at < message.size();) {
+        const size_t digits = message.compare(at, 5, "line ") ? 0 : digits_from(message, at + 5);
+        if (digits < 7) {
+            out += message[at++];
+            continue;
+        }
+        const FileLine where = of_line(std::stoi(message.substr(at + 5, digits)));
         out += text("line %d of %s", where.line, where.file.c_str());
-        rest = message.cbegin() + at->position() + at->length();
+        at += 5 + digits;
     }
-    return out.append(rest, message.cend());
+    return out;
 }
 
 }  // namespace tile_sim
