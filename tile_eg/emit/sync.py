@@ -48,8 +48,8 @@ MOST_CASES = 6  # numbers of trips that are analysed together
 class _Plan:
     """The streams of a program, its candidate edges, what they must order, and which edges are kept.
 
-    `crossing` are the pairs of instances of the two cores that are to be in order. `built` is the last order that was made, and of
-    which edges and barriers.
+    `crossing` are the pairs of instances of the two cores that are to be in order. `built` is the last order that was made, and
+    of which edges and barriers.
     """
 
     layout: Layout
