@@ -18,7 +18,7 @@ from tile_eg.emit.sync_placed import decided_by
 from tile_eg.emit.sync_tasks import with_tiles
 from tile_eg.emit.sync_trace import SyncError, Trace
 from tile_eg.emit.sync_walk import Walks
-from tile_eg.extract.grid import with_grid
+from tile_eg.extract.grid import with_grid, with_grids
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.program import AIC, AIV, Program
 from tile_eg.ir.program_text import parse_program
@@ -205,6 +205,10 @@ def test_a_program_is_timed_once(monkeypatch: pytest.MonkeyPatch):
     with sharing():
         times = {engine.run(program, CHIP, record=False).cycles for _ in range(3)}
     assert len(times) == 1 and counted["runs"] == 1
+
+
+def test_a_kernel_without_anything_in_ub_has_one_persistent_form():
+    assert len(with_grids(best("gemm"), grid(3), CHIP)) == 1
 
 
 @pytest.mark.slow

@@ -53,7 +53,8 @@ def with_grids(schedule: Schedule, grid: Node, chip: Chip) -> list[Schedule]:
     base = _copy(schedule, grid)
     if not base.persistent:
         return [base]
-    alone = all(s.slots == 1 and not s.given for s in base.storages.values() if s.level is Level.UB)
+    in_ub = [s for s in base.storages.values() if s.level is Level.UB]
+    alone = in_ub and all(s.slots == 1 and not s.given for s in in_ub)
     turns = _roomiest(base, chip, COPIES) if alone else base
     found = [turns] if turns.copies > 1 else []
     return [_with_rings(s, chip) for s in (*found, _roomiest(base, chip, 1))]
