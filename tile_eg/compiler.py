@@ -12,8 +12,6 @@ from tile_eg.ir.kernel import Kernel, Note, added_to
 from tile_eg.ir.sharing import sharing
 from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.candidates import Candidate
-from tile_eg.search.compile import compiled
-from tile_eg.search.form import check_room
 from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, rare_collections, stage
 from tile_eg.search.result import Lowered
 
@@ -38,6 +36,7 @@ def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: Search
     Block sizes that are left open are found by the same search. A template has its own sizes, where it has all.
     """
     from tile_eg.cost_models import roles
+    from tile_eg.search.compile import compiled
 
     kernel = _at_its_sizes(kernel)
     options = search or search_options()
@@ -68,6 +67,7 @@ def check_kernel(kernel: Kernel | Template, chip: str = DEFAULT_CHIP) -> tuple[N
     from tile_eg.frontend.checks import check
     from tile_eg.frontend.checks.notes import notes
     from tile_eg.frontend.ssa import to_values
+    from tile_eg.search.form import check_room
 
     kernel = _at_its_sizes(kernel)
     with stage("check", kernel.source):

@@ -12,9 +12,8 @@ from tests.emit.test_tasks import KERNELS, best, grid
 from tests.extract.kernels import CHIP
 from tile_eg.compiler import lower, plan_schedule
 from tile_eg.emit import lower as lowering
-from tile_eg.emit.sync import planning, walk
 from tile_eg.emit.sync.placed import decided_by
-from tile_eg.emit.sync.planning import synchronise
+from tile_eg.emit.sync.planning import planning, synchronise, walk
 from tile_eg.emit.sync.tasks import with_tiles
 from tile_eg.emit.sync.trace import SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
@@ -219,3 +218,9 @@ def test_a_larger_matrix_takes_no_more_work_for_its_flags(analysed: Counter):
         lower(load_text((EXAMPLES / "gemm.tile").read_text(), "gemm.tile").instantiate({"M": n, "N": n, "K": n}))
         found.append((analysed["found"], analysed["walked"]))
     assert found[1][0] <= found[0][0] + 1 and found[1][1] < 1.3 * found[0][1]
+
+
+def test_a_plan_is_shared_on_its_own_chip_alone():
+    schedule, other = with_grid(best("gemm"), grid(3), CHIP), replace(CHIP, clock_mhz=2 * CHIP.clock_mhz)
+    with sharing():
+        assert [plan_schedule(schedule, chip).chip for chip in (CHIP, other)] == [CHIP, other]

@@ -265,7 +265,7 @@ def explain(
 
 @app.command()
 def rules(theory: Annotated[list[str] | None, typer.Argument(metavar="[THEORY]...", help="Only these.")] = None) -> None:
-    """Lists rules and moves of the search: name, law, maths, bound."""
+    """Lists rules and moves: name, law, line of maths, bound."""
     from tile_eg.report.inventory import rules_text
     from tile_eg.search.moves import MOVES
 

@@ -336,7 +336,7 @@ def _plan_phase(schedule: Schedule, chip: Chip) -> Planned:
     while True:
         program = lowering.plan(schedule, chip)
         try:
-            return once("plan", (program, _spans(program)), partial(_with_flags, program, chip))
+            return once("plan", (program, chip, _spans(program)), partial(_with_flags, program, chip))
         except SyncError:
             if not shallower(schedule):
                 raise

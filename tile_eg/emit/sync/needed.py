@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 
 from tile_eg.emit.sync.clock import BITS, MOST
 from tile_eg.emit.sync.order import Needed, Order, Verdict
-from tile_eg.emit.sync.trace import Instance
+from tile_eg.emit.sync.trace import Dependence, Trace
 from tile_eg.ir.program import AIC
 
 Place = tuple[str, int]  # core, instance
 Pair = tuple[Place, Place]  # before, after
 Check = tuple[int, int, int]
+Filter = Callable[[str, Dependence], bool]
 
 
 def number(at: Place) -> int:
@@ -20,11 +22,20 @@ def number(at: Place) -> int:
 
 
 class Pairs:
-    """Pairs of instances of these traces."""
+    """What these traces have to keep in order: dependences within a core, and pairs of instances of the two."""
 
-    def __init__(self, pairs: list[Pair], instances: Mapping[str, Sequence[Instance]]) -> None:
-        self.pairs, self.instances = pairs, instances
+    def __init__(self, traces: Mapping[str, Trace], cross: Sequence[Pair], only: Filter | None = None) -> None:
+        """`only`, given a core and a dependence there, says which of those count (None: all of them)."""
+        self.instances, self.cross = {core: t.instances for core, t in traces.items()}, cross
+        self.within = {c: t.dependences if only is None else [d for d in t.dependences if only(c, d)] for c, t in traces.items()}
         self.known: dict[tuple, list[Check]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self.cross) or any(self.within.values())
+
+    @cached_property
+    def pairs(self) -> list[Pair]:
+        return [*(((core, d.before), (core, d.after)) for core, found in self.within.items() for d in found), *self.cross]
 
     def needed(self, order: Order) -> Needed:
         """What each instance has to know when it starts, by place in its clock the most."""
@@ -42,7 +53,8 @@ class Pairs:
         if key not in self.known:
             facts = {core: [(order.index[core, i.pipe], i.number) for i in found] for core, found in self.instances.items()}
             later = {core: number((core, 0)) for core in facts}
-            self.known[key] = [(n + later[core], *facts[c][k]) for (c, k), (core, n) in self.pairs]
+            checks = [(d.after + later[core], *facts[core][d.before]) for core, found in self.within.items() for d in found]
+            self.known[key] = [*checks, *((number(b), *facts[core][n]) for (core, n), b in self.cross)]
         return self.known[key]
 
 

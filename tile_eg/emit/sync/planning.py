@@ -19,7 +19,7 @@ from tile_eg.emit.sync.needed import Pair, Pairs, number
 from tile_eg.emit.sync.order import Op, Order, Verdict
 from tile_eg.emit.sync.placed import Placed, decided_by, with_flags
 from tile_eg.emit.sync.tasks import lengths, with_tiles
-from tile_eg.emit.sync.trace import Counts, Env, Instance, Layout, Path, Site, SyncError
+from tile_eg.emit.sync.trace import Counts, Dependence, Env, Instance, Layout, Path, Site, SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
 from tile_eg.ir.machine import needs_barrier
 from tile_eg.ir.program import (
@@ -48,32 +48,47 @@ MOST_CASES = 6  # numbers of trips that are analysed together
 class _Plan:
     """The streams of a program, its candidate edges, what they must order, and which edges are kept.
 
-    `built` is the last order that was made, and of which edges and barriers.
+    `crossing` are the pairs of instances of the two cores that are to be in order. `built` is the last order that was made, and
+    of which edges and barriers.
     """
 
     layout: Layout
     streams: dict[str, Stream]
     edges: list[Edge]
     cross: list[CrossEdge]
-    pairs: list[Pair]
+    crossing: list[Pair]
     barriers: dict[str, set[Path]] = field(default_factory=lambda: {AIC: set(), AIV: set()})
     built: tuple[tuple, Order] | None = None
 
     @cached_property
     def between(self) -> Pairs:
-        """The pairs on two pipes."""
-        found = [(a, b) for a, b in self.pairs if a[0] != b[0] or self.instance(a).pipe != self.instance(b).pipe]
-        return Pairs(found, self.instances)
+        """What has to be in order on two pipes."""
+        return Pairs(self.traces, self.crossing, lambda core, d: not self.on_one_pipe(core, d))
 
     @cached_property
     def within(self) -> Pairs:
-        """The pairs on one pipe that nothing but barriers and flags that come back orders."""
-        same = (p for p in self.pairs if p[0][0] == p[1][0] and self.instance(p[0]).pipe == self.instance(p[1]).pipe)
-        return Pairs([(a, b) for a, b in same if not _guarded(self, self.instance(a), self.instance(b))], self.instances)
+        """What has to be on one pipe, which only barriers and flags that come back see to."""
+        return Pairs(self.traces, (), lambda core, d: self.on_one_pipe(core, d) and not self.guarded(core, d))
 
     @property
-    def instances(self) -> dict[str, list[Instance]]:
-        return {core: s.trace.instances for core, s in self.streams.items()}
+    def traces(self) -> dict[str, Trace]:
+        return {core: s.trace for core, s in self.streams.items()}
+
+    @cached_property
+    def runs(self) -> dict[str, list[Op]]:
+        """Each instance as a step of its core."""
+        return {
+            core: [Op("run", core, i.pipe, instance=number((core, n)), stepped=i.stepped) for n, i in enumerate(t.instances)]
+            for core, t in self.traces.items()
+        }
+
+    def on_one_pipe(self, core: str, d: Dependence) -> bool:
+        instances = self.streams[core].trace.instances
+        return instances[d.before].pipe == instances[d.after].pipe
+
+    def guarded(self, core: str, d: Dependence) -> bool:
+        instances = self.streams[core].trace.instances
+        return _guarded(self, instances[d.before], instances[d.after])
 
     @property
     def state(self) -> tuple:
@@ -146,7 +161,7 @@ def _fault(walks: Walks, plan: _Plan, case: Case) -> str:
     _share(plan, other)
     order = _order(other)
     verdict = order.replay()
-    found = Pairs(other.pairs, other.instances).open(order, verdict)
+    found = Pairs(other.traces, other.crossing).open(order, verdict)
     unordered = [p for p in found if not _guarded(other, *map(other.instance, p))]
     return _complaint(other, unordered, verdict) if unordered or verdict.faults else ""
 
@@ -167,8 +182,7 @@ def _plan(walks: Walks, case: Case, edges: list[Edge] | None = None, whole: bool
         return _plan(walks, case, edges, whole=True)
     if edges is None:
         edges = [e for s in streams.values() for e in candidates(s)]
-    inner = [((c, d.before), (c, d.after)) for c, s in streams.items() for d in s.trace.dependences]
-    return _Plan(layout, streams, edges, cross, [*inner, *cross_pairs])
+    return _Plan(layout, streams, edges, cross, cross_pairs)
 
 
 def _site_ops(plan: _Plan, core: str) -> dict[Site, list[tuple[int, Flag | Op]]]:
@@ -210,9 +224,7 @@ def _ops(plan: _Plan, core: str) -> list[Op]:
     """The core's trace with every flag of every candidate in it."""
     stream = plan.streams[core]
     sites = {site: [_op_at(op) for _, op in ops] for site, ops in _site_ops(plan, core).items()}
-    instances = stream.trace.instances
-    runs = [Op("run", core, i.pipe, instance=number((core, n)), stepped=i.stepped) for n, i in enumerate(instances)]
-    out: list[Op] = []
+    out, runs = list[Op](), plan.runs[core]
     for site, env, n in stream.trace.steps:
         if n >= 0:
             out.append(runs[n])
@@ -336,7 +348,7 @@ def _guarded(plan: _Plan, a: Instance, b: Instance) -> bool:
 def _barriers(plans: list[_Plan]) -> None:
     """Barriers before instructions whose dependence on their own pipe is still open; then those that others made needless go."""
     for plan in plans:
-        while plan.within.pairs and (unordered := plan.within.open(order := _same_order(plan), order.replay())):
+        while plan.within and (unordered := plan.within.open(order := _same_order(plan), order.replay())):
             _mark(plan, order, unordered)
     barriers = plans[0].barriers
     orders = [(_same_order(p), p.within.needed(_same_order(p))) for p in plans]
