@@ -35,11 +35,7 @@ SIZES = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SIZES)
-@settings(max_examples=5, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-@given(data=st.data())
-def test_every_schedule_kept_computes_the_meaning(name: str, data: st.DataObject) -> None:
+def check(name: str, data: st.DataObject) -> None:
     sizes = {n: data.draw(s, n) for n, s in SIZES[name].items()}
     kernel = load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate(sizes)
     inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
@@ -47,3 +43,22 @@ def test_every_schedule_kept_computes_the_meaning(name: str, data: st.DataObject
     for candidate in lower(kernel, data.draw(st.sampled_from(known_chips()), "chip")).candidates:
         got = candidate.planned.run(inputs).outputs
         assert [c for c in compare(got, want) if not c.good] == []
+
+
+SETTINGS = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SIZES)
+@settings(SETTINGS, max_examples=3)
+@given(data=st.data())
+def test_every_schedule_kept_computes_the_meaning(name: str, data: st.DataObject) -> None:
+    check(name, data)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SIZES)
+@settings(SETTINGS, max_examples=5)
+@given(data=st.data())
+def test_every_schedule_kept_computes_the_meaning_at_more_sizes(name: str, data: st.DataObject) -> None:
+    check(name, data)

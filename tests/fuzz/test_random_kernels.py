@@ -7,7 +7,7 @@ import pytest
 from tests.fuzz.generator import random_kernel
 from tests.fuzz.outcome import outcome
 
-QUICK, MORE = range(16), range(16, 90)
+FIRST, MORE, MANY = range(16), range(16, 40), range(40, 90)
 FEW_ARE_LEGAL = (129, 627, 755, 858)
 """States that swap, in loops in loops: most choices overwrite something that is still needed."""
 
@@ -23,7 +23,7 @@ def test_a_seed_gives_one_kernel():
 
 
 @pytest.mark.slow(but=1)
-@pytest.mark.parametrize("seed", QUICK)
+@pytest.mark.parametrize("seed", FIRST)
 def test_a_random_kernel_computes_what_was_meant(seed):
     check(seed)
 
@@ -31,6 +31,12 @@ def test_a_random_kernel_computes_what_was_meant(seed):
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", (*MORE, *FEW_ARE_LEGAL))
 def test_more_random_kernels_compute_what_was_meant(seed):
+    check(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", MANY)
+def test_many_random_kernels_compute_what_was_meant(seed):
     check(seed)
 
 
