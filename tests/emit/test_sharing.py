@@ -12,8 +12,9 @@ from tests.emit.test_tasks import KERNELS, best, grid
 from tests.extract.kernels import CHIP
 from tile_eg.compiler import lower, plan_schedule
 from tile_eg.emit import lower as lowering
+from tile_eg.emit.sync import planning, walk
 from tile_eg.emit.sync.placed import decided_by
-from tile_eg.emit.sync.planning import planning, synchronise, walk
+from tile_eg.emit.sync.planning import synchronise
 from tile_eg.emit.sync.tasks import with_tiles
 from tile_eg.emit.sync.trace import SyncError, Trace
 from tile_eg.emit.sync.walk import Walks
