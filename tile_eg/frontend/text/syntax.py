@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.disk_cache import recall, remember
@@ -20,6 +20,7 @@ Node = Any
 """A lark Tree (`data`, `children`, `meta`) or Token; lark is imported on first use only."""
 
 
+GRAMMAR = Path(__file__).parents[2] / "grammar.lark"
 OPTIONS = {"parser": "lalr", "lexer": "basic", "propagate_positions": True, "maybe_placeholders": True}
 GRAMMARS = 8  # tables that stay in the cache
 
@@ -29,7 +30,7 @@ def parser() -> Lark:
     """The LALR parser, on first use: from its tables where they were kept, else from the grammar."""
     from lark import Lark, __version__
 
-    grammar = files("tile_eg").joinpath("grammar.lark").read_text()
+    grammar = GRAMMAR.read_text(encoding="utf-8")
     name = f"grammar-{sha256(repr((grammar, __version__, OPTIONS, sys.version)).encode()).hexdigest()[:32]}"
     kept = recall(name)
     if kept is not None:
