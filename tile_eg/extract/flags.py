@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from tile_eg.extract.buffers import depth_of
 from tile_eg.extract.schedule import Schedule, Storage
 from tile_eg.ir.machine import USABLE_EVENT_IDS
 
@@ -49,11 +50,20 @@ def _deepest(schedule: Schedule, group: Iterable[Storage]) -> Storage | None:
 
 
 def shrink(schedule: Schedule, ring: Storage) -> None:
-    """Takes one slot from a ring."""
+    """Takes one slot from a ring: another decision."""
     ring.slots -= 1
     if ring.slots == 1:
         ring.ring = None
     schedule.shrunk += 1
+    decide(schedule, ring)
+
+
+def decide(schedule: Schedule, held: Storage) -> None:
+    """Makes the schedule's decisions about a storage say what it has; where a lag makes it deeper than is offered, they stay."""
+    new = {d: next((m for m in schedule.graph.classes[d.cls] if depth_of(m) == held.slots), d) for d in held.decisions}
+    if any(new[d] is not d for d in new):
+        held.decisions = tuple(new.values())
+        schedule.nodes = [new.get(n, n) for n in schedule.nodes]
 
 
 def _crossings(schedule: Schedule) -> dict[tuple[str, str], list[Storage]]:

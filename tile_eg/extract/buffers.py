@@ -1,0 +1,111 @@
+"""How many buffers each tile has that comes into a loop or goes from one pipe to another in it: a decision for each of them.
+
+The e-graph offers the depths (`rules/50_loops.egg`), the model of a choice counts their bytes, and this is what a depth hides.
+With one buffer, the pipe that moves a tile waits until the others have done with it, and they wait for the move. With two and
+more they work at the same time; what is left then is a handover between pipes in each trip, and the pause that a long load makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from tile_eg.egraph import Node, Where
+from tile_eg.extract.pricing import Price
+from tile_eg.extract.selection import trips_ahead
+from tile_eg.ops.physical import DEEP
+
+REFILL = {1: 120, 2: 60, 3: 10}
+"""Cycles a trip by which pipes wait for each other's flags at so many buffers: assumed, there is no published figure."""
+ALONE = 1
+
+
+class Buffer(NamedTuple):
+    """The buffers of one tile: how many, the pipe that moves it, the cycles that this takes in a trip, the trips that a load
+    brings at once."""
+
+    depth: int
+    pipe: str
+    cycles: int
+    trips: int = 1
+
+    @property
+    def burst(self) -> int:
+        """Cycles of one load."""
+        return self.cycles * self.trips
+
+
+def depth_of(decision: Node) -> int:
+    """How many buffers a node says."""
+    return decision.payload[-1] if decision.op == "Buffers" else ALONE
+
+
+def refill(depth: int) -> int:
+    """Cycles a trip that so many buffers leave uncovered: more than three hide no more than three."""
+    return REFILL[min(depth, max(REFILL))]
+
+
+def place_of(decision: Node) -> Where:
+    """What one buffer of a decision holds, of one trip."""
+    tile, (level, share), region, *_ = decision.payload
+    return Where(tile, level, share, region)
+
+
+def trips_in(decision: Node) -> int:
+    """Of how many trips one buffer holds the tiles."""
+    return decision.payload[3]
+
+
+def decided(node: Node) -> int | None:
+    """The class that decides how many buffers a move's tile has; None where nothing does."""
+    return node.children[-1] if node.op in DEEP else None
+
+
+def buffers(nodes: Iterable[Node], prices: list[Price]) -> dict[int, list[Buffer]]:
+    """The buffers of a choice, by loop."""
+    nodes = list(nodes)
+    depth = {n.cls: depth_of(n) for n in nodes if n.op == "Buffers"}
+    out: dict[int, list[Buffer]] = {}
+    for n in nodes:
+        cls = decided(n)
+        if cls in depth:
+            price = prices[n.index]
+            out.setdefault(n.region, []).append(Buffer(depth[cls], price.pipe, price.total, trips_ahead(n)))
+    return out
+
+
+def busy(pipes: Mapping[str, int], held: Iterable[Buffer]) -> dict[str, int]:
+    """Cycles of a trip by pipe, and those in which a pipe waits for the moves of its core that have one buffer."""
+    out = dict(pipes)
+    for b in held:
+        for p in out if b.depth == ALONE else ():
+            out[p] += b.cycles * waits(p, b.pipe)
+    return out
+
+
+def waits(pipe: str, moving: str) -> bool:
+    """Whether a pipe waits for a move into a single buffer: one of the same core that does not make the move itself."""
+    return pipe != moving and pipe.split(".")[0] == moving.split(".")[0]
+
+
+def uncovered(held: Iterable[Buffer]) -> int:
+    """Cycles a trip that the buffers of a loop leave uncovered."""
+    held = list(held)
+    handovers = max((refill(b.depth) for b in held), default=0)
+    return handovers + max((pause(long, b) for long in held for b in held), default=0)
+
+
+def pause(long: Buffer, other: Buffer) -> int:
+    """Cycles a trip by which a load for several trips is longer than what is in another buffer that its pipe fills lasts.
+
+    It holds the pipe for as many trips' loads; a trip takes at least one of each.
+    """
+    if long.trips == 1 or other.trips > 1 or long.pipe != other.pipe:
+        return 0
+    return max(0, -(-(long.burst - (other.depth - 1) * (long.cycles + other.cycles)) // long.trips))
+
+
+__all__ = [
+    "ALONE", "REFILL", "Buffer", "buffers", "busy", "decided", "depth_of", "pause", "place_of", "refill", "trips_in", "uncovered",
+    "waits",
+]  # fmt: skip
