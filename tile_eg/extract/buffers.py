@@ -30,6 +30,11 @@ class Buffer(NamedTuple):
     trips: int = 1
 
     @property
+    def handover(self) -> int:
+        """Cycles a trip that it leaves uncovered: one wait for a flag in so many trips."""
+        return refill(self.depth, self.trips)
+
+    @property
     def burst(self) -> int:
         """Cycles of one load."""
         return self.cycles * self.trips
@@ -40,9 +45,9 @@ def depth_of(decision: Node) -> int:
     return decision.payload[-1] if decision.op == "Buffers" else ALONE
 
 
-def refill(depth: int) -> int:
-    """Cycles a trip that so many buffers leave uncovered: more than three hide no more than three."""
-    return REFILL[min(depth, max(REFILL))]
+def refill(depth: int, trips: int = 1) -> int:
+    """Cycles a trip that so many buffers of so many trips each leave uncovered: more than three hide no more than three."""
+    return -(-REFILL[min(depth, max(REFILL))] // trips)
 
 
 def place_of(decision: Node) -> Where:
@@ -91,18 +96,20 @@ def waits(pipe: str, moving: str) -> bool:
 def uncovered(held: Iterable[Buffer]) -> int:
     """Cycles a trip that the buffers of a loop leave uncovered."""
     held = list(held)
-    handovers = max((refill(b.depth) for b in held), default=0)
+    handovers = max((b.handover for b in held), default=0)
     return handovers + max((pause(long, b) for long in held for b in held), default=0)
 
 
 def pause(long: Buffer, other: Buffer) -> int:
     """Cycles a trip by which a load for several trips is longer than what is in another buffer that its pipe fills lasts.
 
-    It holds the pipe for as many trips' loads; a trip takes at least one of each.
+    It holds the pipe for as many trips' loads; a trip takes at least one of each. With one buffer it waits before that, and what
+    is loaded behind it is late, too.
     """
     if long.trips == 1 or other.trips > 1 or long.pipe != other.pipe:
         return 0
-    return max(0, -(-(long.burst - (other.depth - 1) * (long.cycles + other.cycles)) // long.trips))
+    late = long.burst - (other.depth - 1) * (long.cycles + other.cycles)
+    return -(-max(0, late, other.cycles * (long.depth == ALONE)) // long.trips)
 
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
+from itertools import product
 from typing import Any
 
 from tile_eg.chips import Chip
@@ -63,7 +64,7 @@ class Model:
             for n, p, x in zip(self.graph.nodes, self.prices, self.chosen, strict=True)
         )
         waits = sum(
-            refill(depth_of(n)) * self.graph.total_trips(n.region) * self.chosen[n.index]
+            refill(depth_of(n), trips_in(n)) * self.graph.total_trips(n.region) * self.chosen[n.index]
             for n in self.graph.nodes
             if n.op == "Buffers"
         )
@@ -260,13 +261,11 @@ class Model:
         inside = [(n, d) for c, moves in self.moves.items() for n in moves if n.region == loop for d in self.graph.classes[c]]
         handovers, pauses = (self.cp.new_int_var(0, HORIZON, "") for _ in range(2))
         for d in dict.fromkeys(d for _, d in inside):
-            self.cp.add(handovers >= refill(depth_of(d))).only_enforce_if(self.chosen[d.index])
+            self.cp.add(handovers >= refill(depth_of(d), trips_in(d))).only_enforce_if(self.chosen[d.index])
         held = [(Buffer(depth_of(d), (price := self.prices[n.index]).pipe, price.total, trips_ahead(n)), n, d) for n, d in inside]
-        for long, n, _ in (h for h in held if h[0].trips > 1):
-            for other, m, d in held:
-                if cycles := pause(long, other):
-                    on = {self.chosen[x.index] for x in (n, m, d)}
-                    self.cp.add(pauses >= cycles).only_enforce_if(*on)
+        for (long, n, deep), (other, m, d) in product(held, held):
+            if cycles := pause(long, other):
+                self.cp.add(pauses >= cycles).only_enforce_if(*(self.chosen[x.index] for x in (n, deep, m, d)))
         return handovers + pauses
 
     def _meets(self, loop: int, ways: Set[str] = MEETING) -> Any:
