@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from tile_eg.chips import Chip
 from tile_eg.extract.banks import Banks, banks_of
 from tile_eg.extract.base import Overflow, Refused
-from tile_eg.extract.flags import fit_ids, shrink
+from tile_eg.extract.flags import fit_ids, missing, shrink
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.program import AIV
 from tile_eg.ir.types import Level
@@ -271,7 +271,7 @@ def _peak(schedule: Schedule, lives: dict[int, Life], level: Level) -> list[Stor
 
 
 def _spare(schedule: Schedule, level: Level, late: set[StorageId], gently: bool) -> Storage | None:
-    """The ring of a level that misses a slot least: what stands behind a cross-core wait first, then the largest.
+    """The ring of a level that misses a slot least; of several, the one with the largest slots.
 
     Gently, a load that could run ahead keeps two slots.
     """
@@ -280,7 +280,8 @@ def _spare(schedule: Schedule, level: Level, late: set[StorageId], gently: bool)
         for s in schedule.storages.values()
         if s.level is level and s.spare > 0 and not (gently and s.id not in late and s.slots <= 2)
     ]
-    return max(able, key=lambda s: (s.id in late, s.slot_bytes, s.slots, -s.id)) if able else None
+    missed = missing(schedule) if len(able) > 1 else {}
+    return max(able, key=lambda s: (-missed.get(s.id, 0), s.slot_bytes, s.slots, -s.id), default=None)
 
 
 def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
