@@ -2,7 +2,8 @@
 
 The e-graph offers the depths (`rules/50_loops.egg`), the model of a choice counts their bytes, and this is what a depth hides.
 With one buffer, the pipe that moves a tile waits until the others have done with it, and they wait for the move. With two and
-more they work at the same time; what is left then is a handover between pipes in each trip, and the pause that a long load makes.
+more they work at the same time; what is left then is a handover between pipes in each trip, and the pause that a load for several
+trips makes. Such a load comes before all others of its trips: with one buffer, it waits until all work of the last trip is done.
 """
 
 from __future__ import annotations
@@ -80,11 +81,13 @@ def buffers(nodes: Iterable[Node], prices: list[Price]) -> dict[int, list[Buffer
 
 
 def busy(pipes: Mapping[str, int], held: Iterable[Buffer]) -> dict[str, int]:
-    """Cycles of a trip by pipe, and those in which a pipe waits for the moves of its core that have one buffer."""
+    """Cycles of a trip by pipe, and those in which a pipe waits for moves of its core: into one buffer, or for several trips."""
+    held = list(held)
+    late = max((pause(long, b) for long in held for b in held), default=0)
     out = dict(pipes)
-    for b in held:
-        for p in out if b.depth == ALONE else ():
-            out[p] += b.cycles * waits(p, b.pipe)
+    for p in out:
+        out[p] += sum(b.cycles for b in held if b.depth == ALONE and waits(p, b.pipe))
+        out[p] += late if any(b.trips > 1 and waits(p, b.pipe) for b in held) else 0
     return out
 
 
@@ -93,23 +96,23 @@ def waits(pipe: str, moving: str) -> bool:
     return pipe != moving and pipe.split(".")[0] == moving.split(".")[0]
 
 
-def uncovered(held: Iterable[Buffer]) -> int:
+def uncovered(pipes: Mapping[str, int], held: Iterable[Buffer]) -> int:
     """Cycles a trip that the buffers of a loop leave uncovered."""
     held = list(held)
     handovers = max((b.handover for b in held), default=0)
-    return handovers + max((pause(long, b) for long in held for b in held), default=0)
+    alone = (b for b in held if b.trips > 1 and b.depth == ALONE)
+    idle = (-(-sum(c for p, c in pipes.items() if waits(p, b.pipe)) // b.trips) for b in alone)
+    return handovers + sum(idle)
 
 
 def pause(long: Buffer, other: Buffer) -> int:
     """Cycles a trip by which a load for several trips is longer than what is in another buffer that its pipe fills lasts.
 
-    It holds the pipe for as many trips' loads; a trip takes at least one of each. With one buffer it waits before that, and what
-    is loaded behind it is late, too.
+    It holds the pipe for as many trips' loads; a trip takes at least one of each.
     """
     if long.trips == 1 or other.trips > 1 or long.pipe != other.pipe:
         return 0
-    late = long.burst - (other.depth - 1) * (long.cycles + other.cycles)
-    return -(-max(0, late, other.cycles * (long.depth == ALONE)) // long.trips)
+    return max(0, -(-(long.burst - (other.depth - 1) * (long.cycles + other.cycles)) // long.trips))
 
 
 __all__ = [

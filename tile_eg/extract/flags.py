@@ -74,7 +74,7 @@ def missing(schedule: Schedule) -> dict[int, int]:
 
 
 def _trip(pipes: dict[str, int], held: dict[int, Buffer]) -> int:
-    return max(busy(pipes, held.values()).values()) + uncovered(held.values())
+    return max(busy(pipes, held.values()).values()) + uncovered(pipes, held.values())
 
 
 def shrink(schedule: Schedule, ring: Storage) -> None:

@@ -34,7 +34,7 @@ def loop_time(
     if crossing and not skew:
         turns = sum(max((c for p, c in waiting.items() if p.startswith(core)), default=0) for core in ("AIC", "AIV"))
         return trips * (turns + inner + 2 * hop)
-    each = slowest + inner + uncovered(held)
+    each = slowest + inner + uncovered(pipes, held)
     if crossing:
         way = total + HOPS * hop
         around = -(-trips * (total + inner + 2 * hop) // (skew + 1)) if returning else 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
-from itertools import product
 from typing import Any
 
 from tile_eg.chips import Chip
@@ -16,6 +15,7 @@ from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole, trips_ahead
 from tile_eg.extract.solver import load_cp_model
+from tile_eg.ir.machine import USABLE_EVENT_IDS
 from tile_eg.ir.program import AIC
 from tile_eg.ir.types import Level
 from tile_eg.ops.physical import STORES, TOUCHES
@@ -53,6 +53,7 @@ class Model:
         self._tensors()
         self.skew = self._loops()
         self.moves = self._moves()
+        self._flags()
         if capacity:
             self._capacity()
         self.time = self._makespan()
@@ -178,6 +179,18 @@ class Model:
         self.cp.add_bool_or([x.Not(), y.Not(), z])
         return z
 
+    def _flags(self) -> None:
+        """Each of several buffers has a flag of its own between two pipes, but where the author gave their number."""
+        taken: dict[tuple[Level, str], list] = defaultdict(list)
+        for cls, moves in self.moves.items():
+            offered = self.graph.classes[cls]
+            place = place_of(offered[0])
+            for d in offered if len(offered) > 1 else ():
+                if depth_of(d) > ALONE:
+                    taken[place.level, self.prices[moves[0].index].pipe].append(depth_of(d) * self.chosen[d.index])
+        for terms in taken.values():
+            self.cp.add(sum(terms) <= len(USABLE_EVENT_IDS))
+
     def _capacity(self) -> None:
         """Lower bounds: what lives through a whole loop (states, kept values, buffers of two and more) lives there together."""
         held: dict[tuple[int, Level], list] = defaultdict(list)
@@ -225,10 +238,11 @@ class Model:
         trips = self.graph.trips[loop]
         inner = sum(self._loop_time(k, loads) for k, r in self.graph.parents.items() if r == loop and k in self.skew)
         total = sum(sum(x) for x in loads[loop].values())
-        waiting = self._waiting(loop, loads[loop])
+        inside = self._inside(loop)
+        waiting = self._waiting(inside, loads[loop])
         slowest = {core: self._max([x for p, x in waiting.items() if p.startswith(core)]) for core in ("AIC", "AIV")}
         overall = self._max(list(slowest.values()))
-        each = overall + inner + self._uncovered(loop)
+        each = overall + inner + self._uncovered(inside, loads[loop])
         hop = round(self.chip.sync.cross_latency)
         time = self.cp.new_int_var(0, HORIZON, f"time{loop}")
         meets = self._meets(loop)
@@ -244,29 +258,48 @@ class Model:
                 self.cp.add(time >= trips * turns).only_enforce_if(on, meets)
         return time
 
-    def _waiting(self, loop: int, loads: dict[str, list]) -> dict[str, Any]:
+    def _inside(self, loop: int) -> list[tuple[Buffer, Node, Node]]:
+        """What a loop may hold: the buffers, the move, the node that says how many."""
+        out = []
+        for cls, moves in self.moves.items():
+            for n in moves if moves[0].region == loop else ():
+                price = self.prices[n.index]
+                out += [(Buffer(depth_of(d), price.pipe, price.total, trips_ahead(n)), n, d) for d in self.graph.classes[cls]]
+        return out
+
+    def _waiting(self, inside: list[tuple[Buffer, Node, Node]], loads: dict[str, list]) -> dict[str, Any]:
         """As `buffers.busy`: what each pipe does in a trip, and the moves that it waits for."""
         pipes = {p: list(x) for p, x in loads.items()}
-        for cls, moves in self.moves.items():
-            for single in (d for d in self.graph.classes[cls] if depth_of(d) == ALONE and moves[0].region == loop):
-                for n in moves:
-                    price = self.prices[n.index]
-                    on = self.chosen[single.index] if len(moves) == 1 else self._both(self.chosen[n.index], self.chosen[single.index])
-                    for p, x in pipes.items():
-                        x += [price.total * on] if waits(p, price.pipe) else []
+        late = self._late(inside)
+        for b, n, d in inside:
+            if b.depth == ALONE:
+                on = self.chosen[d.index] if len(self.moves[d.cls]) == 1 else self._both(self.chosen[n.index], self.chosen[d.index])
+                for p, x in pipes.items():
+                    x += [b.cycles * on] if waits(p, b.pipe) else []
+        for p, x in pipes.items():
+            x += [late] if late is not None and any(waits(p, b.pipe) for b, *_ in inside if b.trips > 1) else []
         return {p: sum(x) for p, x in pipes.items()}
 
-    def _uncovered(self, loop: int) -> Any:
+    def _late(self, inside: list[tuple[Buffer, Node, Node]]) -> Any:
+        """The longest `buffers.pause` of a loop; None where no load is for several trips."""
+        several = {n: b for b, n, _ in inside if b.trips > 1}
+        late = self.cp.new_int_var(0, HORIZON, "") if several else None
+        for n, long in several.items():
+            for other, m, d in inside:
+                if cycles := pause(long, other):
+                    self.cp.add(late >= cycles).only_enforce_if(*(self.chosen[x.index] for x in (n, m, d)))
+        return late
+
+    def _uncovered(self, inside: list[tuple[Buffer, Node, Node]], loads: dict[str, list]) -> Any:
         """As `buffers.uncovered`."""
-        inside = [(n, d) for c, moves in self.moves.items() for n in moves if n.region == loop for d in self.graph.classes[c]]
-        handovers, pauses = (self.cp.new_int_var(0, HORIZON, "") for _ in range(2))
-        for d in dict.fromkeys(d for _, d in inside):
-            self.cp.add(handovers >= refill(depth_of(d), trips_in(d))).only_enforce_if(self.chosen[d.index])
-        held = [(Buffer(depth_of(d), (price := self.prices[n.index]).pipe, price.total, trips_ahead(n)), n, d) for n, d in inside]
-        for (long, n, deep), (other, m, d) in product(held, held):
-            if cycles := pause(long, other):
-                self.cp.add(pauses >= cycles).only_enforce_if(*(self.chosen[x.index] for x in (n, deep, m, d)))
-        return handovers + pauses
+        handovers, idle = (self.cp.new_int_var(0, HORIZON, "") for _ in range(2))
+        for d, cycles in {d: b.handover for b, _, d in inside}.items():
+            self.cp.add(handovers >= cycles).only_enforce_if(self.chosen[d.index])
+        several = [(b, d) for b, _, d in inside if b.trips > 1 and b.depth == ALONE]
+        for b, d in several:
+            work = sum(x for p, terms in loads.items() if waits(p, b.pipe) for x in terms)
+            self.cp.add(b.trips * idle >= work).only_enforce_if(self.chosen[d.index])
+        return handovers + idle if several else handovers
 
     def _meets(self, loop: int, ways: Set[str] = MEETING) -> Any:
         """True where cube and vector cores meet in the loop (0: outside of all), in one of these ways."""
