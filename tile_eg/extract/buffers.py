@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tile_eg.egraph import Node, Where
 from tile_eg.extract.pricing import Price
 from tile_eg.extract.selection import trips_ahead
-from tile_eg.ops.physical import DEEP
+from tile_eg.ops.physical import DEEP, MOVES
 
 REFILL = {1: 120, 2: 60, 3: 10}
 """Cycles a trip by which pipes wait for each other's flags at so many buffers: assumed, there is no published figure."""
@@ -23,17 +23,27 @@ ALONE = 1
 
 class Buffer(NamedTuple):
     """The buffers of one tile: how many, the pipe that moves it, the cycles that this takes in a trip, the trips that a load
-    brings at once."""
+    brings at once, and whether the move is out of them."""
 
     depth: int
     pipe: str
     cycles: int
     trips: int = 1
+    out: bool = False
+
+    @staticmethod
+    def of(move: Node, decision: Node, price: Price) -> Buffer:
+        return Buffer(depth_of(decision), price.pipe, price.total, trips_ahead(move), MOVES[move.op].empties)
 
     @property
     def handover(self) -> int:
-        """Cycles a trip that it leaves uncovered: one wait for a flag in so many trips."""
-        return refill(self.depth, self.trips)
+        """Cycles a trip that it leaves uncovered: one wait for flags in so many trips.
+
+        Who computes a tile has other work before the next one is written, so that two buffers hide as much as three.
+        """
+        deepest = max(REFILL)
+        depth = deepest if self.out and self.depth > ALONE else min(self.depth, deepest)
+        return -(-REFILL[depth] // self.trips)
 
     @property
     def burst(self) -> int:
@@ -44,11 +54,6 @@ class Buffer(NamedTuple):
 def depth_of(decision: Node) -> int:
     """How many buffers a node says."""
     return decision.payload[-1] if decision.op == "Buffers" else ALONE
-
-
-def refill(depth: int, trips: int = 1) -> int:
-    """Cycles a trip that so many buffers of so many trips each leave uncovered: more than three hide no more than three."""
-    return -(-REFILL[min(depth, max(REFILL))] // trips)
 
 
 def place_of(decision: Node) -> Where:
@@ -70,13 +75,12 @@ def decided(node: Node) -> int | None:
 def buffers(nodes: Iterable[Node], prices: list[Price]) -> dict[int, list[Buffer]]:
     """The buffers of a choice, by loop."""
     nodes = list(nodes)
-    depth = {n.cls: depth_of(n) for n in nodes if n.op == "Buffers"}
+    depth = {n.cls: n for n in nodes if n.op == "Buffers"}
     out: dict[int, list[Buffer]] = {}
     for n in nodes:
         cls = decided(n)
         if cls in depth:
-            price = prices[n.index]
-            out.setdefault(n.region, []).append(Buffer(depth[cls], price.pipe, price.total, trips_ahead(n)))
+            out.setdefault(n.region, []).append(Buffer.of(n, depth[cls], prices[n.index]))
     return out
 
 
@@ -116,6 +120,5 @@ def pause(long: Buffer, other: Buffer) -> int:
 
 
 __all__ = [
-    "ALONE", "REFILL", "Buffer", "buffers", "busy", "decided", "depth_of", "pause", "place_of", "refill", "trips_in", "uncovered",
-    "waits",
+    "ALONE", "REFILL", "Buffer", "buffers", "busy", "decided", "depth_of", "pause", "place_of", "trips_in", "uncovered", "waits",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from tile_eg.extract.buffers import Buffer, busy, decided, depth_of, uncovered
 from tile_eg.extract.schedule import Schedule, Storage
 from tile_eg.ir.machine import USABLE_EVENT_IDS
+from tile_eg.ops.physical import MOVES
 
 
 def fit_ids(schedule: Schedule) -> None:
@@ -62,7 +63,7 @@ def missing(schedule: Schedule) -> dict[int, int]:
             pipes[loop][step.pipe] += step.cycles
             for s in (schedule.storages[x] for x in (step.dst, *step.srcs) if isinstance(x, int)):
                 if s.decisions and s.ring == loop and decided(step.node) in {d.cls for d in s.decisions}:
-                    held[loop][s.id] = Buffer(s.slots, step.pipe, step.cycles, s.ahead)
+                    held[loop][s.id] = Buffer(s.slots, step.pipe, step.cycles, s.ahead, MOVES[step.node.op].empties)
     late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
     out = {}
     for loop, found in held.items():

@@ -9,7 +9,7 @@ from typing import Any
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.accumulators import Accumulators, layout
-from tile_eg.extract.buffers import ALONE, Buffer, decided, depth_of, pause, place_of, refill, trips_in, waits
+from tile_eg.extract.buffers import ALONE, Buffer, decided, depth_of, pause, place_of, trips_in, waits
 from tile_eg.extract.laws import laws
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
 from tile_eg.extract.pricing import Pricer
@@ -64,12 +64,12 @@ class Model:
             p.total * self.graph.total_trips(n.region) * x
             for n, p, x in zip(self.graph.nodes, self.prices, self.chosen, strict=True)
         )
-        waits = sum(
-            refill(depth_of(n), trips_in(n)) * self.graph.total_trips(n.region) * self.chosen[n.index]
-            for n in self.graph.nodes
-            if n.op == "Buffers"
+        offered = [(moves[0], d) for cls, moves in self.moves.items() for d in self.graph.classes[cls]]
+        depths = sum(
+            (Buffer.of(n, d, self.prices[n.index]).handover * self.graph.total_trips(d.region) + depth_of(d)) * self.chosen[d.index]
+            for n, d in offered
         )
-        self.cp.minimize(self.time * 64 + work + waits + sum(self.chosen))
+        self.cp.minimize(self.time * 64 + work + depths + sum(self.chosen))
 
     def forbid(self, nodes: Iterable[Node]) -> None:
         """Not all of these together."""
@@ -262,9 +262,8 @@ class Model:
         """What a loop may hold: the buffers, the move, the node that says how many."""
         out = []
         for cls, moves in self.moves.items():
-            for n in moves if moves[0].region == loop else ():
-                price = self.prices[n.index]
-                out += [(Buffer(depth_of(d), price.pipe, price.total, trips_ahead(n)), n, d) for d in self.graph.classes[cls]]
+            if moves[0].region == loop:
+                out += [(Buffer.of(n, d, self.prices[n.index]), n, d) for n in moves for d in self.graph.classes[cls]]
         return out
 
     def _waiting(self, inside: list[tuple[Buffer, Node, Node]], loads: dict[str, list]) -> dict[str, Any]:
@@ -293,8 +292,9 @@ class Model:
     def _uncovered(self, inside: list[tuple[Buffer, Node, Node]], loads: dict[str, list]) -> Any:
         """As `buffers.uncovered`."""
         handovers, idle = (self.cp.new_int_var(0, HORIZON, "") for _ in range(2))
-        for d, cycles in {d: b.handover for b, _, d in inside}.items():
-            self.cp.add(handovers >= cycles).only_enforce_if(self.chosen[d.index])
+        for b, n, d in inside:
+            on = {self.chosen[d.index]} if len(self.moves[d.cls]) == 1 else {self.chosen[d.index], self.chosen[n.index]}
+            self.cp.add(handovers >= b.handover).only_enforce_if(*on)
         several = [(b, d) for b, _, d in inside if b.trips > 1 and b.depth == ALONE]
         for b, d in several:
             work = sum(x for p, terms in loads.items() if waits(p, b.pipe) for x in terms)
