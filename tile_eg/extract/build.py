@@ -266,9 +266,14 @@ def rings(top: list[Item], storages: dict[int, Storage]) -> set[int]:
     for sid, storage in storages.items():
         if len(writes[sid]) == 1:
             writer, around = writes[sid][0]
-            deepest = max((depth_of(d) for s in storages.values() for d in s.decisions if around and d.region == around[-1].loop), default=1)
-            able |= {sid} if _ring(storage, writer, around, reads[sid], deepest) else set()
+            able |= {sid} if _ring(storage, writer, around, reads[sid], _deepest(around, storages)) else set()
     return able
+
+
+def _deepest(around: tuple[LoopStep, ...], storages: dict[int, Storage]) -> int:
+    """The most buffers that a tile of a loop was given."""
+    loop = around[-1].loop if around else 0
+    return max((depth_of(d) for s in storages.values() for d in s.decisions if d.region == loop), default=1)
 
 
 def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: list, deepest: int) -> bool:

@@ -13,7 +13,7 @@ from tile_eg.extract.buffers import ALONE, Buffer, decided, depth_of, pause, pla
 from tile_eg.extract.laws import laws
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.selection import is_half, tensor_of, touches_whole, trips_ahead
+from tile_eg.extract.selection import is_half, tensor_of, touches_whole
 from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.machine import USABLE_EVENT_IDS
 from tile_eg.ir.program import AIC
@@ -64,11 +64,8 @@ class Model:
             p.total * self.graph.total_trips(n.region) * x
             for n, p, x in zip(self.graph.nodes, self.prices, self.chosen, strict=True)
         )
-        offered = [(moves[0], d) for cls, moves in self.moves.items() for d in self.graph.classes[cls]]
-        depths = sum(
-            (Buffer.of(n, d, self.prices[n.index]).handover * self.graph.total_trips(d.region) + depth_of(d)) * self.chosen[d.index]
-            for n, d in offered
-        )
+        deep = ((Buffer.of(m[0], d, self.prices[m[0].index]), d) for c, m in self.moves.items() for d in self.graph.classes[c])
+        depths = sum((b.handover * self.graph.total_trips(d.region) + b.depth) * self.chosen[d.index] for b, d in deep)
         self.cp.minimize(self.time * 64 + work + depths + sum(self.chosen))
 
     def forbid(self, nodes: Iterable[Node]) -> None:
@@ -272,7 +269,8 @@ class Model:
         late = self._late(inside)
         for b, n, d in inside:
             if b.depth == ALONE:
-                on = self.chosen[d.index] if len(self.moves[d.cls]) == 1 else self._both(self.chosen[n.index], self.chosen[d.index])
+                on = self.chosen[d.index]
+                on = on if len(self.moves[d.cls]) == 1 else self._both(self.chosen[n.index], on)
                 for p, x in pipes.items():
                     x += [b.cycles * on] if waits(p, b.pipe) else []
         for p, x in pipes.items():
@@ -282,7 +280,9 @@ class Model:
     def _late(self, inside: list[tuple[Buffer, Node, Node]]) -> Any:
         """The longest `buffers.pause` of a loop; None where no load is for several trips."""
         several = {n: b for b, n, _ in inside if b.trips > 1}
-        late = self.cp.new_int_var(0, HORIZON, "") if several else None
+        if not several:
+            return None
+        late = self.cp.new_int_var(0, HORIZON, "")
         for n, long in several.items():
             for other, m, d in inside:
                 if cycles := pause(long, other):

@@ -26,7 +26,7 @@ class Simple(Exact):
 
 
 def simple_schedules(graph: Graph, chip: Chip, model: str = "analytic") -> list[Schedule]:
-    """Up to three schedules of a graph without second buffers and skews, the shortest first; none where a rule that offers them is out."""
+    """Up to three schedules of a graph without second buffers and skews, the shortest first; none where no rule offers them."""
     from tile_eg.cost_models import search_model
 
     return Simple().extract(graph, chip, Pricer(graph, chip, search_model(model, chip))).schedules
