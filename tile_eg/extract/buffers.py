@@ -72,6 +72,12 @@ def decided(node: Node) -> int | None:
     return node.children[-1] if node.op in DEEP else None
 
 
+def buffered(move: Node) -> int:
+    """The class of the tile whose buffers a move fills or empties."""
+    term = MOVES[move.op]
+    return move.cls if term.staged else move.children[term.operand]
+
+
 def buffers(nodes: Iterable[Node], prices: list[Price]) -> dict[int, list[Buffer]]:
     """The buffers of a choice, by loop."""
     nodes = list(nodes)
@@ -117,8 +123,3 @@ def pause(long: Buffer, other: Buffer) -> int:
     if long.trips == 1 or other.trips > 1 or long.pipe != other.pipe:
         return 0
     return max(0, -(-(long.burst - (other.depth - 1) * (long.cycles + other.cycles)) // long.trips))
-
-
-__all__ = [
-    "ALONE", "REFILL", "Buffer", "buffers", "busy", "decided", "depth_of", "pause", "place_of", "trips_in", "uncovered", "waits",
-]  # fmt: skip

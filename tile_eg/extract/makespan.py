@@ -33,7 +33,7 @@ def loop_time(
     slowest = max(waiting.values(), default=0)
     if crossing and not skew:
         turns = sum(max((c for p, c in waiting.items() if p.startswith(core)), default=0) for core in ("AIC", "AIV"))
-        return trips * (turns + inner + 2 * hop)
+        return trips * (turns + inner + 2 * hop + uncovered(pipes, held))
     each = slowest + inner + uncovered(pipes, held)
     if crossing:
         way = total + HOPS * hop

@@ -323,17 +323,18 @@ def _place(
             if used <= limit:
                 return places, used
     steps = _closer(schedule, level, late)
-    for close in steps:
-        schedule.crowded += 1
-        while True:
-            lives = lifetimes(schedule, True, close=close)
-            places, used = _pack_apart(schedule, lives, level, chip, limit)
-            if used <= limit or not enforce:
-                return places, used
-            ring = _spare(schedule, level, ahead if close != steps[-1] else set())
-            if ring is None:
-                break
-            shrink(schedule, ring)
+    for able in (ahead, set[StorageId]()):  # loads that run ahead lose their second buffer last
+        for close in steps:
+            schedule.crowded += 1
+            while True:
+                lives = lifetimes(schedule, True, close=close)
+                places, used = _pack_apart(schedule, lives, level, chip, limit)
+                if used <= limit or not enforce:
+                    return places, used
+                ring = _spare(schedule, level, able)
+                if ring is None:
+                    break
+                shrink(schedule, ring)
     raise _overflow(schedule, lifetimes(schedule), level, limit)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
+from functools import cached_property
+from itertools import product
 from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.accumulators import Accumulators, layout
-from tile_eg.extract.buffers import ALONE, Buffer, decided, depth_of, pause, place_of, trips_in, waits
+from tile_eg.extract.buffers import ALONE, Buffer, buffered, decided, depth_of, pause, place_of, trips_in, waits
 from tile_eg.extract.laws import laws
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
 from tile_eg.extract.pricing import Pricer
@@ -18,7 +20,7 @@ from tile_eg.extract.solver import load_cp_model
 from tile_eg.ir.machine import USABLE_EVENT_IDS
 from tile_eg.ir.program import AIC
 from tile_eg.ir.types import Level
-from tile_eg.ops.physical import STORES, TOUCHES
+from tile_eg.ops.physical import ALIASES, OVERWRITES, STORES, TOUCHES
 
 HORIZON = 10**10
 
@@ -53,6 +55,7 @@ class Model:
         self._tensors()
         self.skew = self._loops()
         self.moves = self._moves()
+        self._one_place()
         self._flags()
         if capacity:
             self._capacity()
@@ -176,6 +179,25 @@ class Model:
         self.cp.add_bool_or([x.Not(), y.Not(), z])
         return z
 
+    def _one_place(self) -> None:
+        """What is a state's, is kept for all trips or is written over has one place and no second buffer."""
+        for cls, moves in self.moves.items():
+            several = [d for d in self.graph.classes[cls] if depth_of(d) > ALONE]
+            for n in moves if len(self.graph.classes[cls]) > 1 else ():
+                for d, m in product(several, self._fixed[buffered(n)]):
+                    self.cp.add_bool_or([self.chosen[x.index].Not() for x in (d, m)])
+
+    @cached_property
+    def _fixed(self) -> dict[int, list[Node]]:
+        """By class, the nodes with which what is there has a place that does not change from trip to trip."""
+        out: dict[int, list[Node]] = defaultdict(list)
+        for n in self.graph.nodes:
+            if n.op in ALIASES or n.op in OVERWRITES or n.op in ("PArg", "PProj"):
+                out[n.cls].append(n)
+            if n.op in ("Give", "NextIn"):
+                out[n.children[0]].append(n)
+        return out
+
     def _flags(self) -> None:
         """Each of several buffers has a flag of its own between two pipes, but where the author gave their number."""
         taken: dict[tuple[Level, str], list] = defaultdict(list)
@@ -239,7 +261,8 @@ class Model:
         waiting = self._waiting(inside, loads[loop])
         slowest = {core: self._max([x for p, x in waiting.items() if p.startswith(core)]) for core in ("AIC", "AIV")}
         overall = self._max(list(slowest.values()))
-        each = overall + inner + self._uncovered(inside, loads[loop])
+        uncovered = self._uncovered(inside, loads[loop])
+        each = overall + inner + uncovered
         hop = round(self.chip.sync.cross_latency)
         time = self.cp.new_int_var(0, HORIZON, f"time{loop}")
         meets = self._meets(loop)
@@ -251,7 +274,7 @@ class Model:
                 late = self._meets(0, BACK)
                 self.cp.add(time >= trips * each + 2 * once).only_enforce_if(on, late)
             if not skew:
-                turns = slowest["AIC"] + slowest["AIV"] + inner + 2 * hop
+                turns = slowest["AIC"] + slowest["AIV"] + inner + 2 * hop + uncovered
                 self.cp.add(time >= trips * turns).only_enforce_if(on, meets)
         return time
 
