@@ -17,7 +17,7 @@ from tile_eg.ir.types import Level
 
 KERNELS = {
     "nest of a load": ["copy-store"],
-    "x + 1 + 2": ["ub-store", "v-scalar", "gm-ub"],
+    "x + 1 + 2": ["ub-store", "v-scalar", "gm-ub", "buffer-alone", "handed-outside"],
     "rsqrt": ["v-binary", "v-unary", "v-fill"],
     "y + x * 2": ["v-axpy"],
     "y + x * y": ["v-mul-add"],
@@ -50,8 +50,9 @@ KERNELS = {
     "copied_late": ["next-in-place"],
     "swap": ["next-copy", "result", "state-read", "state-tile", "state-end", "state-place", "state-in-ub"],
     "copy": ["tensor-given"],
-    "loads with three slots": ["ring-depth-given"],
-    "stores in a loop": ["tensor-state", "tensor-result", "state-tensor", "ring-depth", "no-skew"],
+    "loads with three slots": ["buffer-depth-given"],
+    "stores in a loop": ["tensor-state", "tensor-result", "state-tensor", "no-skew", "buffer-depth", "handed-depth"],
+    "stores with one buffer": ["handed-alone"],
     "sums beside exponentials": ["skew", "far-skew", "state-in-l0c"],
     "product of bytes": ["v-add-whole"],
     "bytes in L1": ["fixpipe-l1-scaled"],
