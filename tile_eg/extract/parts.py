@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
-from tile_eg.ir.machine import SYNC_ALL_HANDOVERS
-
-SECOND_PHASE = 2500
-"""Cycles that a second phase takes at the least: loads of a few parts one behind the other, and a store."""
+from tile_eg.ir.machine import SECOND_PHASE_CYCLES, SYNC_ALL_HANDOVERS
 
 
 def worth_parting(graph: Graph, cycles: float, hbm_cycles: float, shared: int, chip: Chip, most: int | None) -> list[Node]:
@@ -23,7 +20,7 @@ def worth_parting(graph: Graph, cycles: float, hbm_cycles: float, shared: int, c
             continue
         turns = -(-graph.values.blocks * parts // chip.cube_cores) / parts / -(-graph.values.blocks // chip.cube_cores)
         moved = (1 + again) * parts * shared / chip.hbm_share(1)
-        extra = SYNC_ALL_HANDOVERS * chip.sync.cross_latency + again * SECOND_PHASE + moved
+        extra = SYNC_ALL_HANDOVERS * chip.sync.cross_latency + again * SECOND_PHASE_CYCLES + moved
         found[node] = max(cycles * turns, hbm_cycles) + extra
     worth = sorted((n for n in found if found[n] < cycles), key=lambda n: found[n])
     kinds = {op: [n for n in worth if n.op == op] for op in ("Parts", "Added")}
