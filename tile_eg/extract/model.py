@@ -211,20 +211,33 @@ class Model:
             self.cp.add(sum(terms) <= len(USABLE_EVENT_IDS))
 
     def _capacity(self) -> None:
-        """Lower bounds: what lives through a whole loop (states, kept values, buffers of two and more) lives there together."""
+        """Lower bounds: what lives through a whole loop (states, kept values, buffers of two and more) lives there together.
+
+        Before one tile has a second buffer, each one that a loop moves has a place that it shares with none of the others.
+        """
         held: dict[tuple[int, Level], list] = defaultdict(list)
+        alone: dict[tuple[int, Level], list] = defaultdict(list)
+        second: dict[tuple[int, Level], list] = defaultdict(list)
         for n in self.graph.nodes:
             if n.op in ("State", "Keep"):
                 place = self.graph.where[n.children[0]]
                 held[n.payload[0], place.level].append(slot_bytes(place) * self._new_place(n))
-            elif n.op == "Buffers" and depth_of(n) > ALONE:
-                place = place_of(n)
-                held[n.region, place.level].append(depth_of(n) * slot_bytes(place, trips_in(n)) * self.chosen[n.index])
+            elif n.op == "Buffers":
+                place, several = place_of(n), depth_of(n) > ALONE
+                size = depth_of(n) * slot_bytes(place, trips_in(n))
+                (held if several else alone)[n.region, place.level].append(size * self.chosen[n.index])
+                second[n.region, place.level] += [self.chosen[n.index]] if several else []
         for loop in self.skew:
             for level in (Level.L1, Level.UB, Level.L0C):
                 around = [x for r in self.graph.ancestors(loop) for x in held[r, level]]
+                limit = self.chip.level_bytes(level)
                 if around:
-                    self.cp.add(sum(around) <= self.chip.level_bytes(level))
+                    self.cp.add(sum(around) <= limit)
+                if second[loop, level] and alone[loop, level]:
+                    any_second = self.cp.new_bool_var("")
+                    for on in second[loop, level]:
+                        self.cp.add_implication(on, any_second)
+                    self.cp.add(sum(around) + sum(alone[loop, level]) <= limit).only_enforce_if(any_second)
 
     def _new_place(self, n: Node) -> Any:
         """True where a state or a kept value has a place of its own, not one that an outer loop holds already."""
