@@ -30,7 +30,8 @@ def copyable(values: Values, long: int) -> list[str]:
             loads.setdefault(t.args[0].args[0].name, []).append(t)
     loops = loops_of_products(values)
     read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes == 2]
-    return [t.name for t in read if t.shape[1] % PIECE == 0 and all(_short_and_down(values, t, x, loops, long) for x in loads[t.name])]
+    whole = (t for t in read if t.shape[1] % PIECE == 0)
+    return [t.name for t in whole if all(_short_and_down(values, t, x, loops, long) for x in loads[t.name])]
 
 
 def _short_and_down(values: Values, tensor: Tensor, load: Term, loops: dict[int, int], long: int) -> bool:
