@@ -23,17 +23,20 @@ ALONE = 1
 
 class Buffer(NamedTuple):
     """The buffers of one tile: how many, the pipe that moves it, the cycles that this takes in a trip, the trips that a load
-    brings at once, and whether the move is out of them."""
+    brings at once, and whether the move is out of them. A `late` one stands behind a wait for the other cores: it cannot run ahead,
+    and the loop is no longer for fewer of its buffers."""
 
     depth: int
     pipe: str
     cycles: int
     trips: int = 1
     out: bool = False
+    late: bool = False
 
     @staticmethod
     def of(move: Node, decision: Node, price: Price) -> Buffer:
-        return Buffer(depth_of(decision), price.pipe, price.total, trips_ahead(move), MOVES[move.op].empties)
+        term = MOVES[move.op]
+        return Buffer(depth_of(decision), price.pipe, price.total, trips_ahead(move), term.empties, term.source == "WS")
 
     @property
     def handover(self) -> int:
@@ -96,7 +99,7 @@ def busy(pipes: Mapping[str, int], held: Iterable[Buffer]) -> dict[str, int]:
     late = max((pause(long, b) for long in held for b in held), default=0)
     out = dict(pipes)
     for p in out:
-        out[p] += sum(b.cycles for b in held if b.depth == ALONE and waits(p, b.pipe))
+        out[p] += sum(b.cycles for b in held if b.depth == ALONE and not b.late and waits(p, b.pipe))
         out[p] += late if any(b.trips > 1 and waits(p, b.pipe) for b in held) else 0
     return out
 
@@ -109,7 +112,7 @@ def waits(pipe: str, moving: str) -> bool:
 def uncovered(pipes: Mapping[str, int], held: Iterable[Buffer]) -> int:
     """Cycles a trip that the buffers of a loop leave uncovered."""
     held = list(held)
-    handovers = max((b.handover for b in held), default=0)
+    handovers = max((b.handover for b in held if not b.late), default=0)
     alone = (b for b in held if b.trips > 1 and b.depth == ALONE)
     idle = (-(-sum(c for p, c in pipes.items() if waits(p, b.pipe)) // b.trips) for b in alone)
     return handovers + sum(idle)

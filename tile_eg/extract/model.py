@@ -304,7 +304,7 @@ class Model:
         pipes = {p: list(x) for p, x in loads.items()}
         late = self._late(inside)
         for b, n, d in inside:
-            if b.depth == ALONE:
+            if b.depth == ALONE and not b.late:
                 on = self.chosen[d.index]
                 on = on if len(self.moves[d.cls]) == 1 else self._both(self.chosen[n.index], on)
                 for p, x in pipes.items():
@@ -328,7 +328,7 @@ class Model:
     def _uncovered(self, inside: list[tuple[Buffer, Node, Node]], loads: dict[str, list]) -> Any:
         """As `buffers.uncovered`."""
         handovers, idle = (self.cp.new_int_var(0, HORIZON, "") for _ in range(2))
-        for b, n, d in inside:
+        for b, n, d in (x for x in inside if not x[0].late):
             on = {self.chosen[d.index]} if len(self.moves[d.cls]) == 1 else {self.chosen[d.index], self.chosen[n.index]}
             self.cp.add(handovers >= b.handover).only_enforce_if(*on)
         several = [(b, d) for b, _, d in inside if b.trips > 1 and b.depth == ALONE]
