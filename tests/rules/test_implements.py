@@ -40,7 +40,6 @@ KERNELS = {
     "chain": ["fixpipe-l1", "workspace-l1", "ub-workspace"],
     "product of depth 512": ["l0-split-k", "fixpipe-store-cast"],
     "long sum of products": ["gm-l1-ahead"],
-    "narrow product of depth 1024": ["l0-longest-step"],
     "exp of a product": ["workspace-ub"],
     "exp of a product in f16": ["workspace-ub-cast"],
     "exp of the relu of a product": ["workspace-ub-relu"],
