@@ -23,8 +23,10 @@ ALONE = 1
 
 class Buffer(NamedTuple):
     """The buffers of one tile: how many, the pipe that moves it, the cycles that this takes in a trip, the trips that a load
-    brings at once, and whether the move is out of them. A `late` one stands behind a wait for the other cores: it cannot run ahead,
-    and the loop is no longer for fewer of its buffers."""
+    brings at once, and whether the move is out of them.
+
+    A `late` one stands behind a wait for other cores: it cannot run ahead, and fewer buffers make the loop no longer.
+    """
 
     depth: int
     pipe: str
