@@ -62,6 +62,16 @@ kernel threefold[M=32, N=256](X: f32[M, N]) -> C: f32[M, 64] {
   C[0, 0] = s
 }
 """,
+    "stores with one buffer": """
+kernel alone[M=64, N=512](X: f32[M, N]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, 64]
+  for j in pipelined(8, stages=1) {
+    x = X[0, j*64]
+    C[0, j*64] = exp(x) + x
+  }
+}
+""",
     "stores in a loop": """
 kernel stores[M=64, N=512](X: f32[M, N]) -> C: f32[M, N] {
   grid bx = 1

@@ -58,9 +58,10 @@ class Literal(Exact):
     name = "literal"
 
     def aim(self, model: Model) -> None:
-        """A ring costs more than all work; then cycles count, whichever pipe they are on."""
+        """A second buffer costs more than all work; then cycles count, whichever pipe they are on."""
         graph = model.graph
-        rings = sum(x for n, x in zip(graph.nodes, model.chosen, strict=True) if n.op in ("Stages", "Skew") and n.payload[1] > 1)
+        deep = (n for n in graph.nodes if n.op in ("Buffers", "Skew") and n.payload[-1] > 1)
+        rings = sum(model.chosen[n.index] for n in deep)
         work = sum(
             (p.total * graph.total_trips(n.region) + 1) * x
             for n, p, x in zip(graph.nodes, model.prices, model.chosen, strict=True)

@@ -15,9 +15,9 @@ from tile_eg.extract.model import Model
 from tile_eg.extract.realise import realise
 
 IN_A_LOOP = """
-kernel in_a_loop[M=100, N=64, K=96, BK=32](A: f16[M, K], B: f16[K, N], C: f16[M, 32], D: f16[32, N]) -> E: f32[M, N] {
+kernel in_a_loop[M=100, N=256, K=384, BK=128](A: f16[M, K], B: f16[K, N], C: f16[M, BK], D: f16[BK, N]) -> E: f32[M, N] {
   grid bx = 1
-  shared a: f16[M, BK], b: f16[BK, N], c: f16[M, 32], d: f16[32, N]
+  shared a: f16[M, BK], b: f16[BK, N], c: f16[M, BK], d: f16[BK, N]
   fragment e: f32[M, N] = 0
   for k in pipelined(ceildiv(K, BK)) {
     a = A[0, k*BK]
@@ -34,8 +34,8 @@ kernel in_a_loop[M=100, N=64, K=96, BK=32](A: f16[M, K], B: f16[K, N], C: f16[M,
 
 def cut_otherwise(graph: Graph, nodes: list[Node]) -> list[Node]:
     """The choice with one of its two products cut so that it lies otherwise in L0C."""
-    cut = next(n for n in nodes if n.op == "L0")
-    other = next(n for n in graph.classes[cut.cls] if layout(n) != layout(cut))
+    pairs = ((n, m) for n in nodes if n.op == "L0" for m in graph.classes[n.cls])
+    cut, other = next((n, m) for n, m in pairs if layout(m) != layout(n))
     return [other if n is cut else n for n in nodes]
 
 

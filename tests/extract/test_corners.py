@@ -199,7 +199,8 @@ def test_a_corner_computes_what_it_means(name, extractor):
 
 @pytest.mark.slow
 def test_products_of_a_loop_hand_the_halves_of_l0_to_each_other():
-    made = lower(kernel(THREE_CUT_PRODUCTS), search=search_options(without=["split-depth", "split-depth-added"]))
+    without = ["split-depth", "split-depth-added", "product-in-two"]
+    made = lower(kernel(THREE_CUT_PRODUCTS), search=search_options(without=without))
     freed = [n for n in walk(made.program.cube) if isinstance(n, SetFlag) and (n.src, n.dst) == ("M", "MTE1")]
     inside = [n for n in freed if n.id.value is None]
     assert len(inside) == 3

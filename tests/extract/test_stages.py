@@ -131,7 +131,7 @@ def test_without_stages_the_search_goes_deeper_than_the_loop_as_written() -> Non
 
 def test_one_stage_is_no_overlap() -> None:
     graph = graph_of(ATTENTION.replace("STAGES", ", stages=1"))
-    assert {n.payload[1] for n in graph.nodes if n.op in ("Skew", "Stages")} == {0, 1}
+    assert {n.payload[-1] for n in graph.nodes if n.op in ("Skew", "Buffers")} == {0, 1}
 
 
 def test_a_part_of_a_long_sum_has_trips_for_all_its_stages() -> None:
@@ -142,8 +142,8 @@ def test_a_part_of_a_long_sum_has_trips_for_all_its_stages() -> None:
 
 def test_explain_says_whose_depth_it_is() -> None:
     shown = str(made(GEMM, 4).explanation)
-    assert "for k in 8, rings of 4, as written" in shown
-    assert "ring of loop k  4, as written" in shown
+    assert "for k in 8, stages=4 as written" in shown
+    assert "buffers of a in L1  4, as written" in shown and "buffers of b in L1  4, as written" in shown
 
 
 def test_why_not_names_the_author() -> None:

@@ -51,9 +51,10 @@ def test_a_product_is_made_by_its_own_rule_and_by_its_cut_for_l0(gemm: Lowered) 
     assert "mmad-accumulate, l0-" in line
 
 
-def test_a_loop_says_how_often_it_runs_and_how_deep_its_rings_are(gemm: Lowered) -> None:
+def test_a_loop_says_how_often_it_runs_and_a_tile_how_many_buffers_it_has(gemm: Lowered) -> None:
     (line,) = lines(str(gemm.schedule), "─ for k")
-    assert " in " in line and ", rings of " in line
+    assert " in 4" in line
+    assert all(" x 3 " in line for line in lines(str(gemm.schedule), "GmToL1"))
 
 
 def test_shares_of_the_vector_cores_are_explained_where_there_are_some(gemm: Lowered, attention: Lowered) -> None:
@@ -62,7 +63,7 @@ def test_shares_of_the_vector_cores_are_explained_where_there_are_some(gemm: Low
 
 
 def test_a_decision_names_what_else_was_offered(gemm: Lowered) -> None:
-    (line,) = lines(decisions_text(gemm.schedule.schedule), "ring of loop")
+    (line,) = lines(decisions_text(gemm.schedule.schedule), "buffers of a in L1")
     assert sorted(line.split()[-3:]) == ["1,", "2", "3"]
 
 
@@ -73,7 +74,7 @@ def test_what_was_chosen_is_never_among_the_other_offers(attention: Lowered) -> 
 
 
 def test_decisions_of_one_name_are_told_apart_by_their_lines(attention: Lowered) -> None:
-    rows = [line for line in decisions_text(attention.schedule.schedule).splitlines() if "o in UB/rows" in line]
+    rows = [line for line in decisions_text(attention.schedule.schedule).splitlines() if line.startswith("o in UB/rows")]
     told = [row[: row.index("  ", 2)] for row in rows]
     assert len(told) > 1 and all(", line " in about for about in told)
 

@@ -203,6 +203,11 @@ def step_of(size: Callable[[World, Class], int]) -> Callable[..., bool]:
     return lambda w, v, cut, _: cut % 16 == 0 and 0 < cut < size(w, v) + 16
 
 
+def part_of(size: Callable[[World, Class], int]) -> Callable[..., bool]:
+    """Whether a cut is in whole fractals, and says rightly whether it is a part of what it cuts or all of it."""
+    return lambda w, v, cut, part, _: cut % 16 == 0 and (0 < cut < size(w, v) if part else size(w, v) <= cut < size(w, v) + 32)
+
+
 def chosen_from(w: World, v: Class, x: Class, _: None) -> bool:
     return any(m.op in ("Cho", "ChoS", "ChoI") and x in m.args for m in w.members.classes[v])
 
@@ -240,7 +245,8 @@ CLAIMS: dict[str, Callable[..., bool]] = {
     "Chain": everywhere(lambda w, n, v, loop, k, _: adds_to_state(w, n, v, loop, k)),
     "Chosen": chosen_from,
     "depth": everywhere(lambda w, n, v, k: _depth(w, v) == k),
-    "CutM": step_of(lambda w, v: w.of("rows")[v]), "CutN": step_of(lambda w, v: w.of("cols")[v]), "CutK": step_of(_depth),
+    "CutM": part_of(lambda w, v: w.of("rows")[v]), "CutN": part_of(lambda w, v: w.of("cols")[v]),
+    "CutK": step_of(_depth),
     "WholeBlocks": lambda w, v, _: w.of("dt")[v] != "i8" or (flat_or_rows(w, v, "flat", None) and w.of("cols")[v] % 32 == 0),
     "Form": flat_or_rows, "ShOK": can_be_split,
     "Factor": lambda w, loop, deep, factor, _: (w.tiling(deep).loop, w.tiling(deep).factor) == (loop, factor),

@@ -17,7 +17,7 @@ from tile_eg.ops.types import Level
 
 KERNELS = {
     "nest of a load": ["copy-store"],
-    "x + 1 + 2": ["ub-store", "v-scalar", "gm-ub"],
+    "x + 1 + 2": ["ub-store", "v-scalar", "gm-ub", "buffer-alone", "handed-outside"],
     "rsqrt": ["v-binary", "v-unary", "v-fill"],
     "y + x * 2": ["v-axpy"],
     "y + x * y": ["v-mul-add"],
@@ -40,7 +40,6 @@ KERNELS = {
     "chain": ["fixpipe-l1", "workspace-l1", "ub-workspace"],
     "product of depth 512": ["l0-split-k", "fixpipe-store-cast"],
     "long sum of products": ["gm-l1-ahead"],
-    "narrow product of depth 1024": ["l0-longest-step"],
     "exp of a product": ["workspace-ub"],
     "exp of a product in f16": ["workspace-ub-cast"],
     "exp of the relu of a product": ["workspace-ub-relu"],
@@ -50,8 +49,9 @@ KERNELS = {
     "copied_late": ["next-in-place"],
     "swap": ["next-copy", "result", "state-read", "state-tile", "state-end", "state-place", "state-in-ub"],
     "copy": ["tensor-given"],
-    "loads with three slots": ["ring-depth-given"],
-    "stores in a loop": ["tensor-state", "tensor-result", "state-tensor", "ring-depth", "no-skew"],
+    "loads with three slots": ["buffer-depth-given"],
+    "stores in a loop": ["tensor-state", "tensor-result", "state-tensor", "no-skew", "buffer-depth", "handed-depth"],
+    "stores with one buffer": ["handed-alone"],
     "sums beside exponentials": ["skew", "far-skew", "state-in-l0c"],
     "product of bytes": ["v-add-whole"],
     "bytes in L1": ["fixpipe-l1-scaled"],

@@ -101,7 +101,7 @@ def test_no_effort_solves_no_optimisation() -> None:
 
 @pytest.mark.slow
 def test_a_phase_that_runs_out_of_fuel_says_so() -> None:
-    phases = lower(example("gemm"), search=search_options(fuel=450)).phases
+    phases = lower(example("gemm"), search=search_options(fuel=900)).phases
     assert [p.name for p in phases if p.stopped_by] == []
     with pytest.raises(TileError, match="stopped at 20 new rows"):
         lower(example("gemm"), search=search_options(fuel=20))

@@ -35,7 +35,7 @@ def values(text: str = GEMM, **sizes: int) -> Values:
 
 
 def test_the_operand_whose_tiles_move_down_may_be_copied():
-    assert copyable(values()) == ["B"]
+    assert copyable(values(), 512) == ["B"]
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_operand_whose_tiles_move_down_may_be_copied():
     ids=["rows along the depth", "columns that are no whole pieces", "long rows", "elements of 32 bits"],
 )
 def test_others_may_not(text, sizes):
-    assert not copyable(values(text, **sizes))
+    assert not copyable(values(text, **sizes), 512)
 
 
 @given(st.data())

@@ -84,6 +84,11 @@ class Rows:
     same_line: float
     source: str
 
+    @property
+    def long(self) -> int:
+        """Bytes of a row from which it is moved in whole bursts."""
+        return max(self.bursts)
+
 
 @dataclass(frozen=True)
 class Cube:

@@ -230,7 +230,7 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
         commands.append(f"(Divisible {trips} {least_trips(values)})")
         commands += ["(Addable)"] if addable(values) else []
     if chip.architecture == COPIED_ON and not values.shared and values.blocks >= TURNS * chip.cube_cores:
-        commands += [f'(Copyable "{tensor}")' for tensor in copyable(values)]
+        commands += [f'(Copyable "{tensor}")' for tensor in copyable(values, chip.rows.long)]
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
     return encoder, commands
 

@@ -20,6 +20,8 @@ WRITES = ["Store", "Accumulate"]
 GRID = ["Blocks", "Persistent", "Parts", "Added", "Strips"]
 CLASS_SORTS = {"P", "PT", "Cfg", "PStt", "PSt", "PL", "Outs"}
 RECORDS = ("byP", "byPT", "byCfg", "byPStt", "byPSt", "byPL")
+REGION_AT = {"L0": 1, "Buffers": 2}
+"""Where in the payload of a decision its region stands."""
 WHOLE = None
 
 
@@ -144,8 +146,8 @@ class _Reader:
                 )
                 rules = tuple(sorted(n for n in made.get(r.output, ()) if op in self.rules[n].makes))
                 region = where[r.output].region if r.output in where else versions.get(r.output, 0)
-                if op == "L0":
-                    region = payload[1]
+                if op in REGION_AT:
+                    region = payload[REGION_AT[op]]
                 out.append(Node(0, op, r.output, children, payload, region, rules))
         return out
 

@@ -82,5 +82,6 @@ def _plain(lowered: Lowered, whole: bool = False) -> Candidate:
 
 
 def alike(a: Schedule, b: Schedule) -> bool:
-    """Whether two schedules are of the same choice, the steps of products and the grid aside."""
-    return a.graph is b.graph and {n for n in a.nodes if n.op != "L0"} == {n for n in b.nodes if n.op != "L0"}
+    """Whether two schedules are of the same choice, the steps of products, the depth of buffers and the grid aside."""
+    ours, theirs = ({n for n in s.nodes if n.op not in ("L0", "Buffers")} for s in (a, b))
+    return a.graph is b.graph and ours == theirs

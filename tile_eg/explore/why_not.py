@@ -11,10 +11,22 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.explore.otherwise import Otherwise
 from tile_eg.extract.base import Overflow
+from tile_eg.extract.buffers import decided, depth_of, place_of
 from tile_eg.extract.forced import Answer
 from tile_eg.extract.schedule import Storage
 from tile_eg.ir.printed import Printed
-from tile_eg.report.decisions import difference, distinct_subject, grid_option, more, open_choices, option, subject
+from tile_eg.ops.physical import LOADS
+from tile_eg.report.decisions import (
+    difference,
+    distinct_subject,
+    grid_option,
+    more,
+    open_choices,
+    option,
+    subject,
+    value_name,
+)  # fmt: skip
+from tile_eg.report.schedule_tree import place_text
 from tile_eg.report.text import duration, indent, times
 from tile_eg.rules import registry
 from tile_eg.search import nearest_rule
@@ -22,7 +34,7 @@ from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Tried
 
 FORMS = {
-    "ring=3": "the depth of a loop's rings; also stages=3, and k.ring=3 for one loop",
+    "ring=3": "how many buffers a tile has in a loop, asked of each; also stages=3; k.ring=3 of one loop, a.ring=3 of one tile",
     "skew=0": "by how many half trips work behind a handover between cores is issued later",
     "L0 128,256,64": "the steps m, n, k of a product",
     "rule=NAME": "a schedule with something that this rule made",
@@ -66,29 +78,62 @@ def why_not(lowered: Lowered, question: str) -> WhyNot:
     raise TileError(f"--why-not {question}: this names no decision", help=f"ask for {known}")
 
 
-def _setting(otherwise: Otherwise, loop: str | None, what: str, value: str) -> list[Verdict]:
-    """Ring depth or skew, of one loop or of each."""
-    op = "Skew" if what == "skew" else "Stages"
+def _skew(otherwise: Otherwise, loop: str | None, value: str) -> list[Verdict]:
+    """The skew of one loop or of each."""
     graph = otherwise.graph
-    names = {n.payload[0]: graph.values.variables[n.payload[0]] for n in graph.nodes if n.op == op}
+    names = {n.payload[0]: graph.values.variables[n.payload[0]] for n in graph.nodes if n.op == "Skew"}
     if loop is not None and loop not in names.values():
-        raise TileError(f"there is no loop '{loop}' whose {what} is decided", help=did_you_mean(loop, names.values()))
+        raise TileError(f"there is no loop '{loop}' whose skew is decided", help=did_you_mean(loop, names.values()))
     out = []
     for number, name in sorted(names.items()):
         if loop in (None, name):
-            offered = [n for n in graph.nodes if n.op == op and n.payload[0] == number]
+            offered = [n for n in graph.nodes if n.op == "Skew" and n.payload[0] == number]
             members = [n for n in offered if n.payload[1] == int(value)]
-            title = f"{what} {value} of loop {name}"
-            none = _given(number, graph) if op == "Stages" else ""
-            out.append(_verdict(otherwise, title, members, none or _offered(offered, graph)))
+            out.append(_verdict(otherwise, f"skew {value} of loop {name}", members, _offered(offered, graph)))
     if not out:
-        raise TileError(f"the kernel has no loop whose {what} is decided")
+        raise TileError("the kernel has no loop whose skew is decided")
     return out
 
 
-def _given(loop: int, graph: Graph) -> str:
-    """That the author decided the depth of a loop's rings, where he did."""
-    given = graph.values.stages.get(loop)
+def _depth(otherwise: Otherwise, name: str | None, what: str, value: str) -> list[Verdict]:
+    """How many buffers a tile has: of each that the chosen loops move, of those of one loop, or of one tile.
+
+    Of a loop that was not chosen, the tiles that it loads.
+    """
+    graph = otherwise.graph
+    tiles = {n.cls: _tile_name(otherwise, n.cls) for n in graph.nodes if n.op == "Buffers"}
+    loops = {cls: graph.values.variables[graph.classes[cls][0].region] for cls in tiles}
+    if not tiles:
+        raise TileError("the kernel has no loop whose buffers are decided")
+    if name is not None and name not in {*tiles.values(), *loops.values()}:
+        known = [*loops.values(), *tiles.values()]
+        raise TileError(f"there is no loop or tile '{name}' whose {what} is decided", help=did_you_mean(name, known))
+    used = {n.cls for n in otherwise.chosen.schedule.nodes}
+    loaded = {decided(n) for n in graph.nodes if n.op in LOADS}
+    asked = [c for c in tiles if name in (None, tiles[c], loops[c])]
+    wanted = [c for c in asked if c in used] or [c for c in asked if c in loaded] or asked
+    return [_depth_of(otherwise, c, what, int(value), f"{tiles[c]} in loop {loops[c]}") for c in wanted]
+
+
+def _depth_of(otherwise: Otherwise, cls: int, what: str, value: int, about: str) -> Verdict:
+    """The verdict on so many buffers of one tile."""
+    offered = otherwise.graph.classes[cls]
+    place = place_of(offered[0])
+    title = f"{what} {value} of {about}, {place_text(place.level, place.share)}"
+    members = [n for n in offered if depth_of(n) == value]
+    return _verdict(otherwise, title, members, _given(offered, otherwise.graph) or _offered(offered, otherwise.graph))
+
+
+def _tile_name(otherwise: Otherwise, cls: int) -> str:
+    """The name of the tile whose buffers a class decides."""
+    nodes = otherwise.graph.classes[cls]
+    held = (otherwise.chosen.schedule.holding(n) for n in nodes)
+    return next((s.name for s in held if s), value_name(otherwise.graph, place_of(nodes[0])))
+
+
+def _given(offered: Sequence[Node], graph: Graph) -> str:
+    """That the author decided how many buffers there are, where he did."""
+    given = graph.values.stages.get(offered[0].region) if len(offered) == 1 else None
     return f"not offered: the loop is written with stages={given}; without it the search is free" if given else ""
 
 
@@ -185,7 +230,8 @@ def _named(otherwise: Otherwise, about: str, wanted: str) -> list[Verdict]:
 
 _MOVE = "|".join(map(re.escape, sorted(MOVES, key=len, reverse=True)))
 _QUESTIONS: tuple[tuple[str, Callable[..., list[Verdict]]], ...] = (
-    (r"(?:(\w+)\.)?(stages|ring|skew) *= *(\d+)", _setting),
+    (r"(?:(\w+)\.)?(stages|ring) *= *(\d+)", _depth),
+    (r"(?:(\w+)\.)?skew *= *(\d+)", _skew),
     (r"L0[ =]+(\d+) *[,x] *(\d+) *[,x] *(\d+)", _steps),
     (r"rule *= *([\w-]+)", _rule),
     (r"grid *= *([\w,]+)", _grid),

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
+from tile_eg.extract.buffers import decided, depth_of
+from tile_eg.extract.flags import decide
 from tile_eg.extract.model import slot_bytes
 from tile_eg.extract.order import Dependences, order_regions
 from tile_eg.extract.pricing import Price, bit_elements
@@ -14,11 +16,10 @@ from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, St
 from tile_eg.extract.selection import Selection, trips_ahead
 from tile_eg.extract.skew import lags
 from tile_eg.ir.machine import block_steps, dot_elements
-from tile_eg.ops.physical import LOADS, MOVES, OVERWRITES, STAGED, STORES, VECTOR
+from tile_eg.ops.physical import LOADS, MOVES, OVERWRITES, STORES, VECTOR
 from tile_eg.ops.types import Level
 
 SPREAD = {name: term.row_bytes for name, term in VECTOR.items() if term.row_bytes}
-RINGED = STAGED | {name for name, move in MOVES.items() if move.target == "WS"}
 
 
 def step_price(chosen: Selection, prices: list[Price], node: Node) -> Price:
@@ -56,9 +57,14 @@ class Builder:
             self.lag |= lags(self.chosen, loop, self.orders[loop], self.needs.edges[loop], core)
             self.orders[loop].sort(key=lambda x: self.lag[x])
         top = self._body(0)
-        rings(top, self.storages)
+        able = rings(top, self.storages)
         self._keep_given(top)
-        return Schedule(self.graph, self.chosen.nodes, top, self.storages)
+        schedule = Schedule(self.graph, self.chosen.nodes, top, self.storages)
+        for sid, storage in self.storages.items():
+            decide(schedule, storage)
+            if sid not in able:
+                storage.decisions = ()
+        return schedule
 
     def _keep_given(self, top: list[Item]) -> None:
         """What a loop loads has exactly the slots that its author gave, and keeps them. Refused where that cannot be."""
@@ -66,11 +72,11 @@ class Builder:
             if not around or not around[-1].given or step.node.op not in LOADS or not isinstance(step.dst, int):
                 continue
             storage, loop = self.storages[step.dst], around[-1]
-            if storage.slots != loop.stages:
+            if storage.slots != loop.given:
                 name = self.graph.values.variables[loop.loop]
-                what = f"{storage.name} needs {storage.slots} slots in loop {name}, and the source says stages={loop.stages}"
+                what = f"{storage.name} needs {storage.slots} slots in loop {name}, and the source says stages={loop.given}"
                 raise Refused("stages", what, self._cell_nodes(step.dst))
-            storage.given = loop.stages
+            storage.given = loop.given
 
     def _pipe(self, cls: int) -> str:
         if pipe := self.price[cls].pipe:
@@ -149,9 +155,8 @@ class Builder:
         last = max((s.lag for s in body if isinstance(s, Step)), default=0)
         body += self._back_edge(loop)
         halves = self.chosen.skews.get(loop, 0) if last else 0
-        stages = self.chosen.stages.get(loop, 1)
-        given = loop in self.graph.values.stages
-        return LoopStep(loop, self.graph.trips[loop], stages, body, last, self._ahead(loop, last), halves, given)
+        given = self.graph.values.stages.get(loop, 0)
+        return LoopStep(loop, self.graph.trips[loop], body, last, self._ahead(loop, last), halves, given)
 
     def _ahead(self, loop: int, skew: int) -> int:
         """How many trips' tiles the loads of a loop bring that bring several: all of them as many, and none in a skewed loop."""
@@ -167,9 +172,20 @@ class Builder:
         versions = tuple(self.chosen.base(c) for c in sources)
         srcs = tuple(self.storage(v) for v in versions)
         dst = self._destination(n)
+        self._depth(n, dst, srcs)
         return Step(
             n, n.region, self._pipe(cls), self.price[cls].total, dst, srcs, versions, self.lag[cls], scratch=self._scratch(n)
         )
+
+    def _depth(self, node: Node, dst: StorageId, srcs: tuple[StorageId, ...]) -> None:
+        """Tells the storage of a move's tile what was decided of it."""
+        cls = decided(node)
+        if cls is not None and self.chosen.pick[cls].op == "Buffers":
+            move = MOVES[node.op]
+            sid = dst if move.staged else srcs[move.operand]
+            if isinstance(sid, int):
+                held = self.storages[sid]
+                held.decisions = tuple(dict.fromkeys((*held.decisions, self.chosen.pick[cls])))
 
     def _scratch(self, node: Node) -> int | None:
         """Room for the partial rows of a row reduction: one repeat of 256 bytes a row, where a row is longer than that.
@@ -235,8 +251,12 @@ class Builder:
         return [(c[0], aside if c[1] == cell else c[1], c[2], c[3]) for c in todo], step
 
 
-def rings(top: list[Item], storages: dict[int, Storage]) -> None:
-    """Slots of every storage: staged loads, and values that live across a lag. A state's cell is never a ring."""
+def rings(top: list[Item], storages: dict[int, Storage]) -> set[int]:
+    """Slots of every storage: as many as were decided, and more for a value that lives across a lag. A state's cell has one.
+
+    The storages that may have several.
+    """
+    able = set[int]()
     writes: dict[StorageId, list] = defaultdict(list)
     reads: dict[StorageId, list] = defaultdict(list)
     for step, around in walk(top):
@@ -246,27 +266,36 @@ def rings(top: list[Item], storages: dict[int, Storage]) -> None:
     for sid, storage in storages.items():
         if len(writes[sid]) == 1:
             writer, around = writes[sid][0]
-            _ring(storage, writer, around, reads[sid])
+            able |= {sid} if _ring(storage, writer, around, reads[sid], _deepest(around, storages)) else set()
+    return able
 
 
-def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: list) -> None:
+def _deepest(around: tuple[LoopStep, ...], storages: dict[int, Storage]) -> int:
+    """The most buffers that a tile of a loop was given."""
+    loop = around[-1].loop if around else 0
+    return max((depth_of(d) for s in storages.values() for d in s.decisions if d.region == loop), default=1)
+
+
+def _ring(storage: Storage, writer: Step, around: tuple[LoopStep, ...], reads: list, deepest: int) -> bool:
     if not around or writer.node.op in OVERWRITES or writer.node.op in STORES:
-        return
+        return False
     loop = around[-1]
     inside = [s for s, path in reads if path and path[-1] is loop]
     if any(loop not in path for _, path in reads):
-        return
+        return False
     position = {id(s): i for i, s in enumerate(loop.body)}
     if any((s.lag, position[id(s)]) <= (writer.lag, position[id(writer)]) for s in inside):
-        return
+        return False
     least = max([s.lag - writer.lag for s in inside], default=0) + 1
     storage.least = least
-    deep = loop.stages if storage.ahead == 1 else min(2, loop.stages)
-    known = loop.halves + 1 if storage.level is Level.WS else 1  # trips until the writer hears that a slot was read
-    storage.slots = _even(max(least, known, deep if writer.node.op in RINGED else 1), deep)
+    wanted = max((depth_of(d) for d in storage.decisions), default=1)
+    if storage.level is Level.WS:  # has room: as deep as the trips until the writer hears that a slot was read
+        wanted = max(deepest, loop.halves + 1)
+    storage.slots = _even(max(least, wanted), deepest)
     storage.ring = loop.loop if storage.slots > 1 else None
+    return True
 
 
-def _even(least: int, stages: int) -> int:
-    """Slots that come round with the loop's other rings, of at most `stages`: a long loop repeats itself every few trips."""
-    return least if least <= stages else stages * -(-least // stages)
+def _even(least: int, deepest: int) -> int:
+    """Slots that come round with the deepest of the loop's other buffers: a long loop repeats itself every few trips."""
+    return least if least <= deepest else deepest * -(-least // deepest)

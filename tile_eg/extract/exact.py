@@ -85,7 +85,7 @@ class Exact:
         A skew that moves nothing gives the schedule of a smaller one again, and adds none.
         """
         legal: list[list[Node]] = []
-        found: dict[object, tuple[int, int, Schedule]] = {}
+        found: dict[object, tuple[int, Schedule]] = {}
         for cost, choice in self._skewed(model, nodes):
             try:
                 schedule = realise(model.graph, choice, model.prices, model.chip)
@@ -99,10 +99,8 @@ class Exact:
                 legal.append(choice)
                 skew = sum(n.payload[1] for n in choice if n.op == "Skew")
                 moved = tuple((item.loop, item.skew, item.halves) for _, around in schedule.walk() for item in around)
-                found[moved] = min(found.get(moved, (skew, cost, schedule)), (skew, cost, schedule), key=lambda f: f[0])
-        for _, cost, schedule in sorted(found.values(), key=lambda f: f[1])[: k - len(out.schedules)]:
-            schedule.cost = cost
-            out.schedules.append(schedule)
+                found[moved] = min(found.get(moved, (skew, schedule)), (skew, schedule), key=lambda f: f[0])
+        out.schedules += sorted((s for _, s in found.values()), key=lambda s: s.cost)[: k - len(out.schedules)]
         return legal
 
     def _skewed(self, model: Model, nodes: list[Node]) -> list[tuple[int, list[Node]]]:
@@ -113,7 +111,8 @@ class Exact:
 
     @staticmethod
     def _decided(graph: Graph, nodes: list[Node], found: int) -> Iterable[Node]:
-        return [n for n in decisions(nodes) if n.op != "Skew"] or nodes
+        """Which decisions: how deep buffers are, and the skew, follow from the others as what is best with them."""
+        return [n for n in decisions(nodes) if n.op not in ("Skew", "Buffers")] or nodes
 
     @staticmethod
     def _settled(graph: Graph, nodes: list[Node], found: int) -> Iterable[Node]:
@@ -128,7 +127,7 @@ class Exact:
 
     @staticmethod
     def _cut(refused: Refused, nodes: list[Node]) -> Iterable[Node]:
-        return refused.cut or [n for n in nodes if n.op not in ("Stages", "L0")]
+        return refused.cut or [n for n in nodes if n.op not in ("Buffers", "L0")]
 
     def aim(self, model: Model) -> None:
         """Sets what the solver is to minimise."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from tile_eg.extract.buffers import Buffer, busy, decided, depth_of, uncovered
 from tile_eg.extract.schedule import Schedule, Storage
 from tile_eg.ir.machine import USABLE_EVENT_IDS
+from tile_eg.ops.physical import MOVES
 
 
 def fit_ids(schedule: Schedule) -> None:
@@ -44,16 +46,53 @@ def _ids(group: list[Storage]) -> int:
 
 def _deepest(schedule: Schedule, group: Iterable[Storage]) -> Storage | None:
     able = [s for s in group if s.spare > 0]
+    missed = missing(schedule) if len(able) > 1 else {}
+    return max(able, key=lambda s: (s.ring == 0, -missed.get(s.id, 0), s.slots, s.slot_bytes, -s.id), default=None)
+
+
+def missing(schedule: Schedule) -> dict[int, int]:
+    """By how many cycles the loop of each buffer takes longer with one slot less of it, as the search model has it.
+
+    None for what comes through the workspace: its load stands behind a cross-core wait and cannot run ahead anyway.
+    """
+    pipes: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    held: dict[int, dict[int, Buffer]] = defaultdict(dict)
+    for step, around in schedule.walk():
+        if around:
+            loop = around[-1].loop
+            pipes[loop][step.pipe] += step.cycles
+            for s in (schedule.storages[x] for x in (step.dst, *step.srcs) if isinstance(x, int)):
+                if s.decisions and s.ring == loop and decided(step.node) in {d.cls for d in s.decisions}:
+                    held[loop][s.id] = Buffer(s.slots, step.pipe, step.cycles, s.ahead, MOVES[step.node.op].empties)
     late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
-    return max(able, key=lambda s: (s.ring == 0, s.slots, s.id in late, s.slot_bytes, -s.id), default=None)
+    out = {}
+    for loop, found in held.items():
+        now = _trip(pipes[loop], found)
+        for sid, b in found.items():
+            fewer = found | {sid: b._replace(depth=b.depth - 1)}
+            out[sid] = 0 if sid in late else (_trip(pipes[loop], fewer) - now) * schedule.graph.total_trips(loop)
+    return out
+
+
+def _trip(pipes: dict[str, int], held: dict[int, Buffer]) -> int:
+    return max(busy(pipes, held.values()).values()) + uncovered(pipes, held.values())
 
 
 def shrink(schedule: Schedule, ring: Storage) -> None:
-    """Takes one slot from a ring."""
+    """Takes one slot from a ring: another decision."""
     ring.slots -= 1
     if ring.slots == 1:
         ring.ring = None
     schedule.shrunk += 1
+    decide(schedule, ring)
+
+
+def decide(schedule: Schedule, held: Storage) -> None:
+    """Makes the schedule's decisions about a storage say what it has; where a lag makes it deeper than is offered, they stay."""
+    new = {d: next((m for m in schedule.graph.classes[d.cls] if depth_of(m) == held.slots), d) for d in held.decisions}
+    if any(new[d] is not d for d in new):
+        held.decisions = tuple(new.values())
+        schedule.nodes = [new.get(n, n) for n in schedule.nodes]
 
 
 def _crossings(schedule: Schedule) -> dict[tuple[str, str], list[Storage]]:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Overflow, Refused
-from tile_eg.extract.makespan import makespan
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.realise import realise
@@ -57,12 +56,11 @@ class Forced:
             if nodes is None:
                 break
             try:
-                schedule = realise(self.graph, nodes, model.prices, self.chip)
+                schedule = realise(self.graph, nodes, model.prices, self.chip, members)
             except Refused as r:
                 refused.append(r)
                 model.forbid(r.cut or nodes)
             else:
-                schedule.cost = makespan(self.graph, self.chip, nodes, model.prices)
                 return Answer(schedule, tuple(refused))
         return Answer(None, tuple(refused), next((r.overflow for r in refused if r.overflow), None))
 

@@ -8,6 +8,7 @@ from itertools import product
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
+from tile_eg.extract.buffers import Buffer, buffers, busy, uncovered
 from tile_eg.extract.pricing import Price
 from tile_eg.ops.physical import AIC, AIV, CROSSING
 
@@ -15,48 +16,44 @@ HOPS = 3  # handovers on the way through a trip: cube to vector, back, and to ve
 THERE, BACK = CROSSING[AIC], CROSSING[AIV]
 NEAR = 2  # half trips of skew: more of them hide nothing where the cores meet one way only
 MEETING = THERE | BACK  # where one kind of core fills what the other reads: the cube core, the vector cores
-REFILL = {2: 60, 3: 10}  # cycles a trip that a ring of this depth leaves uncovered: assumed, there is no published figure
-
-
-def refill(stages: int) -> int:
-    """Cycles a trip that rings of `stages` slots, two or more, leave uncovered: those of three hide what can be hidden."""
-    return REFILL[min(stages, max(REFILL))]
 
 
 def loop_time(
-    trips: int, stages: int, skew: int, pipes: dict[str, int], inner: int, crossing: bool, returning: bool, hop: int,
+    trips: int, skew: int, pipes: dict[str, int], held: list[Buffer], inner: int, crossing: bool, returning: bool, hop: int,
     fills: int = 1,
 ) -> int:  # fmt: skip
-    """Cycles of a loop: fill + trips * slowest pipe + drain where trips overlap, trips * sum where they do not.
+    """Cycles of a loop: fill + trips * slowest pipe + drain, where a pipe is as slow as the `held` buffers make it.
 
     `hop` is the latency of one handover between cores; without skew both cores take turns. Where they meet there and back, a trip
     is not begun before the one that is `skew + 1` earlier has gone its way; whether a skew is enough otherwise is left to a model
     that sees the order. The way through one trip is filled and drained once, and a handover longer for each further half trip:
     twice (`fills`) where the cube core cannot begin while the vector cores end the tile before, since it waits for them first.
     """
-    total, slowest = sum(pipes.values()), max(pipes.values(), default=0)
-    if stages == 1:
-        return trips * (total + inner + (2 * hop if crossing else 0))
+    total, waiting = sum(pipes.values()), busy(pipes, held)
+    slowest = max(waiting.values(), default=0)
     if crossing and not skew:
-        turns = sum(max((c for p, c in pipes.items() if p.startswith(core)), default=0) for core in ("AIC", "AIV"))
-        return trips * (turns + inner + 2 * hop)
+        turns = sum(max((c for p, c in waiting.items() if p.startswith(core)), default=0) for core in ("AIC", "AIV"))
+        return trips * (turns + inner + 2 * hop + uncovered(pipes, held))
+    each = slowest + inner + uncovered(pipes, held)
     if crossing:
         way = total + HOPS * hop
         around = -(-trips * (total + inner + 2 * hop) // (skew + 1)) if returning else 0
-        return max(trips * (slowest + inner + refill(stages)), around) + fills * (way - slowest + (skew - 1) * hop)
-    return trips * (slowest + inner + refill(stages)) + total - slowest
+        return max(trips * each, around) + fills * (way - slowest + (skew - 1) * hop)
+    return trips * each + total - slowest
 
 
 def makespan(graph: Graph, chip: Chip, nodes: Iterable[Node], prices: list[Price]) -> int:
     """Cycles of one block under a choice of nodes."""
+    nodes = list(nodes)
+    held = buffers(nodes, prices)
     loads: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    option: dict[tuple[str, int], int] = {}
+    late: dict[int, int] = {}
     loops, there, back = set[int](), set[int](), set[int]()
     for n in nodes:
         for pipe, c in prices[n.index].cycles.items():
             loads[n.region][pipe] += c
-        if n.op in ("Stages", "Skew"):
-            option[n.op, n.payload[0]] = n.payload[1]
+        if n.op == "Skew":
+            late[n.payload[0]] = n.payload[1]
         elif n.op == "PLoop":
             loops.add(n.payload[0])
         elif n.op in MEETING:
@@ -66,11 +63,11 @@ def makespan(graph: Graph, chip: Chip, nodes: Iterable[Node], prices: list[Price
         return sum(time(loop) for loop, around in graph.parents.items() if around == region and loop in loops)
 
     def time(loop: int) -> int:
-        stages, skew = option.get(("Stages", loop), 1), option.get(("Skew", loop), 0)
         hop = round(chip.sync.cross_latency)
         meets, returns = loop in there | back, loop in there & back
         fills = 2 if 0 in back and not graph.parents[loop] else 1
-        return loop_time(graph.trips[loop], stages, skew, loads[loop], inside(loop), meets, returns, hop, fills)
+        pipes, around = loads[loop], held.get(loop, [])
+        return loop_time(graph.trips[loop], late.get(loop, 0), pipes, around, inside(loop), meets, returns, hop, fills)
 
     return sum(loads[0].values()) + inside(0)
 

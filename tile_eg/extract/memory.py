@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from tile_eg.chips import Chip
 from tile_eg.extract.banks import Banks, banks_of
 from tile_eg.extract.base import Overflow, Refused
-from tile_eg.extract.flags import fit_ids, shrink
+from tile_eg.extract.flags import fit_ids, missing, shrink
 from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, StorageId
 from tile_eg.ir.program import AIV
-from tile_eg.ops.physical import VECTOR
+from tile_eg.ops.physical import STAGED, VECTOR
 from tile_eg.ops.types import Level
 
 ON_CHIP = (Level.L1, Level.L0C, Level.UB)
@@ -270,17 +270,14 @@ def _peak(schedule: Schedule, lives: dict[int, Life], level: Level) -> list[Stor
     return [s for life, s in group if life.first <= at <= life.last]
 
 
-def _spare(schedule: Schedule, level: Level, late: set[StorageId], gently: bool) -> Storage | None:
-    """The ring of a level that misses a slot least: what stands behind a cross-core wait first, then the largest.
+def _spare(schedule: Schedule, level: Level, ahead: set[StorageId]) -> Storage | None:
+    """The ring of a level that misses a slot least; of several, the one with the largest slots.
 
-    Gently, a load that could run ahead keeps two slots.
+    Those in `ahead`, loads that could run ahead, keep two slots.
     """
-    able = [
-        s
-        for s in schedule.storages.values()
-        if s.level is level and s.spare > 0 and not (gently and s.id not in late and s.slots <= 2)
-    ]
-    return max(able, key=lambda s: (s.id in late, s.slot_bytes, s.slots, -s.id)) if able else None
+    able = [s for s in schedule.storages.values() if s.level is level and s.spare > 0 and not (s.id in ahead and s.slots <= 2)]
+    missed = missing(schedule) if len(able) > 1 else {}
+    return max(able, key=lambda s: (-missed.get(s.id, 0), s.slot_bytes, s.slots, -s.id), default=None)
 
 
 def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
@@ -288,8 +285,9 @@ def assign(schedule: Schedule, chip: Chip, enforce: bool = True) -> None:
     fit_ids(schedule)
     schedule.crowded = 0
     late = {s.dst for s, _ in schedule.walk() if s.node.op.startswith("WsTo")}
+    ahead = {s.dst for s, _ in schedule.walk() if s.node.op in STAGED} - late
     for level in ON_CHIP:
-        places, used = _place(schedule, chip, level, late, enforce)
+        places, used = _place(schedule, chip, level, late, ahead, enforce)
         schedule.peaks[level] = used
         for sid, at in places.items():
             s = schedule.storages[sid]
@@ -312,7 +310,9 @@ def _copy_ub(schedule: Schedule, chip: Chip) -> None:
             schedule.addresses[sid] = tuple(at + i * step for i in range(schedule.copies))
 
 
-def _place(schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], enforce: bool) -> tuple[dict[int, int], int]:
+def _place(
+    schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], ahead: set[StorageId], enforce: bool
+) -> tuple[dict[int, int], int]:
     """A place of its own for whatever crosses pipes where there is room, else as tight as lifetimes allow."""
     limit = chip.level_bytes(level)
     if schedule.persistent:
@@ -323,17 +323,18 @@ def _place(schedule: Schedule, chip: Chip, level: Level, late: set[StorageId], e
             if used <= limit:
                 return places, used
     steps = _closer(schedule, level, late)
-    for close in steps:
-        schedule.crowded += 1
-        while True:
-            lives = lifetimes(schedule, True, close=close)
-            places, used = _pack_apart(schedule, lives, level, chip, limit)
-            if used <= limit or not enforce:
-                return places, used
-            ring = _spare(schedule, level, late, gently=close != steps[-1])
-            if ring is None:
-                break
-            shrink(schedule, ring)
+    for able in (ahead, set[StorageId]()):  # loads that run ahead lose their second buffer last
+        for close in steps:
+            schedule.crowded += 1
+            while True:
+                lives = lifetimes(schedule, True, close=close)
+                places, used = _pack_apart(schedule, lives, level, chip, limit)
+                if used <= limit or not enforce:
+                    return places, used
+                ring = _spare(schedule, level, able)
+                if ring is None:
+                    break
+                shrink(schedule, ring)
     raise _overflow(schedule, lifetimes(schedule), level, limit)
 
 
@@ -353,7 +354,7 @@ def _overflow(schedule: Schedule, lives: dict[int, Life], level: Level, limit: i
     live = _peak(schedule, lives, level)
     hot = {s.id for s in live}
     cut = [s.node for s, _ in schedule.walk() if s.dst in hot]
-    cut += [n for n in schedule.nodes if n.op in ("Keep", "Stages", "Skew", "State", "NextCp")]
+    cut += [n for n in schedule.nodes if n.op in ("Keep", "Buffers", "Skew", "State", "NextCp")]
     what = f"{sum(s.bytes for s in live)} bytes in {level}, which has {limit}"
     places = tuple((s.name, s.bytes, s) for s in sorted(live, key=lambda s: -s.bytes))
     return Refused("capacity", what, cut, Overflow(str(level), limit, places))

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Set
+from functools import cached_property
+from itertools import product
 from typing import Any
 
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.extract.accumulators import Accumulators, layout
+from tile_eg.extract.buffers import ALONE, Buffer, buffered, decided, depth_of, pause, place_of, trips_in, waits
 from tile_eg.extract.laws import laws
-from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE, refill
+from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.selection import is_half, tensor_of, touches_whole, trips_ahead
+from tile_eg.extract.selection import is_half, tensor_of, touches_whole
 from tile_eg.extract.solver import load_cp_model
+from tile_eg.ir.machine import USABLE_EVENT_IDS
 from tile_eg.ir.program import AIC
-from tile_eg.ops.physical import LOADS, STAGED, STORES, TOUCHES
+from tile_eg.ops.physical import ALIASES, OVERWRITES, STORES, TOUCHES
 from tile_eg.ops.types import Level
 
 HORIZON = 10**10
@@ -49,18 +53,23 @@ class Model:
         self._storage()
         self._accumulators()
         self._tensors()
-        self.depth = self._loop_options()
+        self.skew = self._loops()
+        self.moves = self._moves()
+        self._one_place()
+        self._flags()
         if capacity:
             self._capacity()
         self.time = self._makespan()
 
     def minimise_time(self) -> None:
-        """Shortest first; among equals the least work on all pipes, then the fewest instructions."""
+        """Shortest first; among equals the least work on all pipes and waiting at all buffers, then the fewest instructions."""
         work = sum(
             p.total * self.graph.total_trips(n.region) * x
             for n, p, x in zip(self.graph.nodes, self.prices, self.chosen, strict=True)
         )
-        self.cp.minimize(self.time * 64 + work + sum(self.chosen))
+        deep = ((Buffer.of(m[0], d, self.prices[m[0].index]), d) for c, m in self.moves.items() for d in self.graph.classes[c])
+        depths = sum((b.handover * self.graph.total_trips(d.region) + b.depth) * self.chosen[d.index] for b, d in deep)
+        self.cp.minimize(self.time * 64 + work + depths + sum(self.chosen))
 
     def forbid(self, nodes: Iterable[Node]) -> None:
         """Not all of these together."""
@@ -148,14 +157,21 @@ class Model:
 
     # ---- loops ----
 
-    def _loop_options(self) -> dict[int, list[tuple[int, int, Any]]]:
-        """For each loop its (ring depth, skew, literal) options."""
-        stage: dict[int, dict[int, Any]] = defaultdict(dict)
-        skew: dict[int, dict[int, Any]] = defaultdict(dict)
+    def _loops(self) -> dict[int, list[tuple[int, Any]]]:
+        """For each loop its skews, with their literals."""
+        out: dict[int, list[tuple[int, Any]]] = defaultdict(list)
         for n in self.graph.nodes:
-            if n.op in ("Stages", "Skew"):
-                (stage if n.op == "Stages" else skew)[n.payload[0]][n.payload[1]] = self.chosen[n.index]
-        return {loop: [(s, k, self._both(x, y)) for s, x in stage[loop].items() for k, y in skew[loop].items()] for loop in stage}
+            if n.op == "Skew":
+                out[n.payload[0]].append((n.payload[1], self.chosen[n.index]))
+        return out
+
+    def _moves(self) -> dict[int, list[Node]]:
+        """For each decision how many buffers a tile has, the moves that have it."""
+        out: dict[int, list[Node]] = defaultdict(list)
+        for n in self.graph.nodes:
+            if (cls := decided(n)) is not None and self.graph.classes[cls][0].op == "Buffers":
+                out[cls].append(n)
+        return out
 
     def _both(self, x: Any, y: Any) -> Any:
         z = self.cp.new_bool_var("")
@@ -163,48 +179,65 @@ class Model:
         self.cp.add_bool_or([x.Not(), y.Not(), z])
         return z
 
+    def _one_place(self) -> None:
+        """What is a state's, is kept for all trips or is written over has one place and no second buffer."""
+        for cls, moves in self.moves.items():
+            several = [d for d in self.graph.classes[cls] if depth_of(d) > ALONE]
+            for n in moves if len(self.graph.classes[cls]) > 1 else ():
+                for d, m in product(several, self._fixed[buffered(n)]):
+                    self.cp.add_bool_or([self.chosen[x.index].Not() for x in (d, m)])
+
+    @cached_property
+    def _fixed(self) -> dict[int, list[Node]]:
+        """By class, the nodes with which what is there has a place that does not change from trip to trip."""
+        out: dict[int, list[Node]] = defaultdict(list)
+        for n in self.graph.nodes:
+            if n.op in ALIASES or n.op in OVERWRITES or n.op in ("PArg", "PProj"):
+                out[n.cls].append(n)
+            if n.op in ("Give", "NextIn"):
+                out[n.children[0]].append(n)
+        return out
+
+    def _flags(self) -> None:
+        """Each of several buffers has a flag of its own between two pipes, but where the author gave their number."""
+        taken: dict[tuple[Level, str], list] = defaultdict(list)
+        for cls, moves in self.moves.items():
+            offered = self.graph.classes[cls]
+            place = place_of(offered[0])
+            for d in offered if len(offered) > 1 else ():
+                if depth_of(d) > ALONE:
+                    taken[place.level, self.prices[moves[0].index].pipe].append(depth_of(d) * self.chosen[d.index])
+        for terms in taken.values():
+            self.cp.add(sum(terms) <= len(USABLE_EVENT_IDS))
+
     def _capacity(self) -> None:
-        """Lower bounds: what lives through a whole loop (states, kept values, rings of two and more) lives there together."""
-        levels = (Level.L1, Level.UB, Level.L0C)
-        resident: dict[tuple[int, Level], list] = defaultdict(list)
-        staged: dict[tuple[int, Level], list] = defaultdict(list)
+        """Lower bounds: what lives through a whole loop (states, kept values, buffers of two and more) lives there together.
+
+        Before one tile has a second buffer, each one that a loop moves has a place that it shares with none of the others.
+        """
+        held: dict[tuple[int, Level], list] = defaultdict(list)
+        alone: dict[tuple[int, Level], list] = defaultdict(list)
+        second: dict[tuple[int, Level], list] = defaultdict(list)
         for n in self.graph.nodes:
             if n.op in ("State", "Keep"):
                 place = self.graph.where[n.children[0]]
-                resident[n.payload[0], place.level].append(slot_bytes(place) * self._new_place(n))
-            elif n.op in STAGED and n.region:
-                place = self.graph.where[n.cls]
-                staged[n.region, place.level].append(slot_bytes(place, trips_ahead(n)) * self.chosen[n.index])
-        for loop, options in self.depth.items():
-            for level in levels:
-                around = [x for r in self.graph.ancestors(loop) for x in resident[r, level]]
+                held[n.payload[0], place.level].append(slot_bytes(place) * self._new_place(n))
+            elif n.op == "Buffers":
+                place, several = place_of(n), depth_of(n) > ALONE
+                size = depth_of(n) * slot_bytes(place, trips_in(n))
+                (held if several else alone)[n.region, place.level].append(size * self.chosen[n.index])
+                second[n.region, place.level] += [self.chosen[n.index]] if several else []
+        for loop in self.skew:
+            for level in (Level.L1, Level.UB, Level.L0C):
+                around = [x for r in self.graph.ancestors(loop) for x in held[r, level]]
                 limit = self.chip.level_bytes(level)
                 if around:
                     self.cp.add(sum(around) <= limit)
-                for stages, _, on in options:
-                    rings = self._rings(loop, level, stages, staged) if stages > 1 else []
-                    if rings:
-                        self.cp.add(sum(around) + sum(rings) <= limit).only_enforce_if(on)
-            self._third_slots(loop, options)
-
-    def _rings(self, loop: int, level: Level, stages: int, staged: dict[tuple[int, Level], list]) -> list:
-        """Bytes of what is brought in each trip: in as many slots as the author gave; else two, since the others can go."""
-        if loop not in self.graph.values.stages:
-            return [2 * x for x in staged[loop, level]]
-        nodes = [n for n in self.graph.nodes if n.op in LOADS and n.region == loop and self.graph.where[n.cls].level is level]
-        return [stages * slot_bytes(self.graph.where[n.cls]) * self.chosen[n.index] for n in nodes]
-
-    def _third_slots(self, loop: int, options: list[tuple[int, int, Any]]) -> None:
-        """A load that brings several trips' tiles holds its pipe for long: the rings beside it have three slots, not fewer."""
-        several = [n for n in self.graph.nodes if n.region == loop and trips_ahead(n) > 1]
-        if not several:
-            return
-        loads = [n for n in self.graph.nodes if n.region == loop and n.op in STAGED and self.graph.where[n.cls].level is Level.L1]
-        rings = [slot_bytes(self.graph.where[n.cls], trips_ahead(n)) * (3 - (n in several)) * self.chosen[n.index] for n in loads]
-        for n in several:
-            on = self.chosen[n.index]
-            self.cp.add(sum(rings) <= self.chip.level_bytes(Level.L1)).only_enforce_if(on)
-            self.cp.add_bool_or([on.Not(), *(option for stages, _, option in options if stages == 3)])
+                if second[loop, level] and alone[loop, level]:
+                    any_second = self.cp.new_bool_var("")
+                    for on in second[loop, level]:
+                        self.cp.add_implication(on, any_second)
+                    self.cp.add(sum(around) + sum(alone[loop, level]) <= limit).only_enforce_if(any_second)
 
     def _new_place(self, n: Node) -> Any:
         """True where a state or a kept value has a place of its own, not one that an outer loop holds already."""
@@ -229,35 +262,80 @@ class Model:
         for n, price in zip(self.graph.nodes, self.prices, strict=True):
             for pipe, c in price.cycles.items():
                 loads[n.region][pipe].append(c * self.chosen[n.index])
-        inner = sum(self._loop_time(loop, loads) for loop, r in self.graph.parents.items() if r == 0 and loop in self.depth)
+        inner = sum(self._loop_time(loop, loads) for loop, r in self.graph.parents.items() if r == 0 and loop in self.skew)
         return sum(x for terms in loads[0].values() for x in terms) + inner
 
     def _loop_time(self, loop: int, loads: dict[int, dict[str, list]]) -> Any:
         """As `makespan.loop_time`, but for the way there and back: `skews` follow that."""
         trips = self.graph.trips[loop]
-        inner = sum(self._loop_time(k, loads) for k, r in self.graph.parents.items() if r == loop and k in self.depth)
-        pipes = {p: sum(x) for p, x in loads[loop].items()}
-        total = sum(pipes.values())
-        slowest = {core: self._max([x for p, x in pipes.items() if p.startswith(core)]) for core in ("AIC", "AIV")}
+        inner = sum(self._loop_time(k, loads) for k, r in self.graph.parents.items() if r == loop and k in self.skew)
+        total = sum(sum(x) for x in loads[loop].values())
+        inside = self._inside(loop)
+        waiting = self._waiting(inside, loads[loop])
+        slowest = {core: self._max([x for p, x in waiting.items() if p.startswith(core)]) for core in ("AIC", "AIV")}
         overall = self._max(list(slowest.values()))
+        uncovered = self._uncovered(inside, loads[loop])
+        each = overall + inner + uncovered
         hop = round(self.chip.sync.cross_latency)
         time = self.cp.new_int_var(0, HORIZON, f"time{loop}")
         meets = self._meets(loop)
-        for stages, skew, on in self.depth[loop]:
-            if stages == 1:
-                self.cp.add(time >= trips * (total + inner)).only_enforce_if(on)
-                self.cp.add(time >= trips * (total + inner + 2 * hop)).only_enforce_if(on, meets)
-                continue
+        for skew, on in self.skew[loop]:
             once = total - overall + ((HOPS + skew - 1) * hop if skew else 0)
             filled = (on,) if skew else (on, meets.Not())
-            self.cp.add(time >= trips * (overall + inner + refill(stages)) + once).only_enforce_if(*filled)
+            self.cp.add(time >= trips * each + once).only_enforce_if(*filled)
             if skew and not self.graph.parents[loop]:
                 late = self._meets(0, BACK)
-                self.cp.add(time >= trips * (overall + inner + refill(stages)) + 2 * once).only_enforce_if(on, late)
+                self.cp.add(time >= trips * each + 2 * once).only_enforce_if(on, late)
             if not skew:
-                turns = slowest["AIC"] + slowest["AIV"] + inner + 2 * hop
+                turns = slowest["AIC"] + slowest["AIV"] + inner + 2 * hop + uncovered
                 self.cp.add(time >= trips * turns).only_enforce_if(on, meets)
         return time
+
+    def _inside(self, loop: int) -> list[tuple[Buffer, Node, Node]]:
+        """What a loop may hold: the buffers, the move, the node that says how many."""
+        out = []
+        for cls, moves in self.moves.items():
+            if moves[0].region == loop:
+                out += [(Buffer.of(n, d, self.prices[n.index]), n, d) for n in moves for d in self.graph.classes[cls]]
+        return out
+
+    def _waiting(self, inside: list[tuple[Buffer, Node, Node]], loads: dict[str, list]) -> dict[str, Any]:
+        """As `buffers.busy`: what each pipe does in a trip, and the moves that it waits for."""
+        pipes = {p: list(x) for p, x in loads.items()}
+        late = self._late(inside)
+        for b, n, d in inside:
+            if b.depth == ALONE and not b.late:
+                on = self.chosen[d.index]
+                on = on if len(self.moves[d.cls]) == 1 else self._both(self.chosen[n.index], on)
+                for p, x in pipes.items():
+                    x += [b.cycles * on] if waits(p, b.pipe) else []
+        for p, x in pipes.items():
+            x += [late] if late is not None and any(waits(p, b.pipe) for b, *_ in inside if b.trips > 1) else []
+        return {p: sum(x) for p, x in pipes.items()}
+
+    def _late(self, inside: list[tuple[Buffer, Node, Node]]) -> Any:
+        """The longest `buffers.pause` of a loop; None where no load is for several trips."""
+        several = {n: b for b, n, _ in inside if b.trips > 1}
+        if not several:
+            return None
+        late = self.cp.new_int_var(0, HORIZON, "")
+        for n, long in several.items():
+            for other, m, d in inside:
+                if cycles := pause(long, other):
+                    self.cp.add(late >= cycles).only_enforce_if(*(self.chosen[x.index] for x in (n, m, d)))
+        return late
+
+    def _uncovered(self, inside: list[tuple[Buffer, Node, Node]], loads: dict[str, list]) -> Any:
+        """As `buffers.uncovered`."""
+        handovers, idle = (self.cp.new_int_var(0, HORIZON, "") for _ in range(2))
+        for b, n, d in (x for x in inside if not x[0].late):
+            on = {self.chosen[d.index]} if len(self.moves[d.cls]) == 1 else {self.chosen[d.index], self.chosen[n.index]}
+            self.cp.add(handovers >= b.handover).only_enforce_if(*on)
+        several = [(b, d) for b, _, d in inside if b.trips > 1 and b.depth == ALONE]
+        for b, d in several:
+            work = sum(x for p, terms in loads.items() if waits(p, b.pipe) for x in terms)
+            self.cp.add(b.trips * idle >= work).only_enforce_if(self.chosen[d.index])
+        return handovers + idle if several else handovers
 
     def _meets(self, loop: int, ways: Set[str] = MEETING) -> Any:
         """True where cube and vector cores meet in the loop (0: outside of all), in one of these ways."""

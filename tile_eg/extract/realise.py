@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
+from tile_eg.extract.base import Refused
+from tile_eg.extract.buffers import depth_of
 from tile_eg.extract.build import Builder
 from tile_eg.extract.laws import check_laws
 from tile_eg.extract.legality import check
+from tile_eg.extract.makespan import makespan
 from tile_eg.extract.memory import assign
 from tile_eg.extract.pricing import Price
 from tile_eg.extract.schedule import Schedule
@@ -15,13 +20,28 @@ FOREIGN = "graph"
 """The pipe on which the nodes of a graph from a file lie, and the prefix of their names: they have a cost, and no order."""
 
 
-def realise(graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, enforce_capacity: bool = True) -> Schedule:
-    """A choice in order, legal and with addresses. Refused where it has no order, clobbers a value or overflows a level."""
+def realise(graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, asked: Iterable[Node] = ()) -> Schedule:
+    """A choice in order, legal and with addresses. Refused where it has no order, clobbers a value or overflows a level.
+
+    Where there is not room or flags for all its buffers, other decisions are taken on their depth, but not of those `asked` for.
+    """
     if any(n.op.startswith(f"{FOREIGN}:") for n in nodes):
         return Schedule(graph, nodes, [], {})
     check_laws(graph, nodes)
     builder = Builder(graph, nodes, prices)
     schedule = builder.build()
     check(schedule, builder.chosen)
-    assign(schedule, chip, enforce_capacity)
+    _hold(schedule, asked)
+    assign(schedule, chip)
+    schedule.cost = makespan(graph, chip, schedule.nodes, prices)
     return schedule
+
+
+def _hold(schedule: Schedule, asked: Iterable[Node]) -> None:
+    """Refused where a depth that was asked for cannot be had."""
+    depths = {n for n in asked if n.op == "Buffers"}
+    for node in depths.intersection(schedule.nodes):
+        held = schedule.holding(node)
+        if held is None:
+            raise Refused("stages", f"there are not {depth_of(node)} buffers of it", [node])
+        held.held = True

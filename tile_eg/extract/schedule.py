@@ -20,7 +20,8 @@ class Storage:
     """A piece of one memory, `slots` times for a ring over loop `ring`; `least` slots are needed for correctness.
 
     `rows` and `cols` are what one core holds; `share` as in `egraph.Where`. A slot holds the tiles of `ahead` trips of loop
-    `region`, side by side. The author asked for `given` slots (0: for none).
+    `region`, side by side. The author asked for `given` slots (0: for none). `decisions` are the nodes that say how many it has;
+    `held`: so it is asked for, and none can be missed.
     """
 
     id: int
@@ -38,11 +39,13 @@ class Storage:
     ahead: int = 1
     region: int = 0
     given: int = 0
+    decisions: tuple[Node, ...] = ()
+    held: bool = False
 
     @property
     def spare(self) -> int:
         """The slots that it could do without, beyond those that its author asked for."""
-        return self.slots - max(self.least, self.given)
+        return 0 if self.held else self.slots - max(self.least, self.given)
 
     @property
     def bytes(self) -> int:
@@ -74,17 +77,16 @@ class LoopStep:
     """A loop: its body in order of issue; `skew` trips more run, with the first and last ones guarded by each step's lag.
 
     Loads of its body may bring the tiles of `ahead` trips, before the first of these. Each crossing between cores adds `halves`
-    half trips to a lag. Where `stages` was `given` by the author, what the body loads has that many slots, no more and no less.
+    half trips to a lag. What the body loads has as many slots as were `given` by the author, no more and no less (0: left open).
     """
 
     loop: int
     trips: int
-    stages: int
     body: list[Item]
     skew: int = 0
     ahead: int = 1
     halves: int = 0
-    given: bool = False
+    given: int = 0
 
 
 Item = Union[Step, LoopStep]
@@ -94,7 +96,7 @@ Item = Union[Step, LoopStep]
 class Schedule:
     """An ordered and legal choice. `cost` is the search model's, in cycles; `peaks` is bytes by level, as planned.
 
-    `crowded` grows with what had to share places, `shrunk` counts the slots that rings gave up.
+    `crowded` grows with what had to share places, `shrunk` counts the slots that buffers gave up.
     `grid` is how the tiles of the grid go to the cores; None: a launch block for each. A ring over loop 0 turns with the tiles
     that a block goes through; where UB has room for `copies` of all that a tile needs, they take turns. What lies in the storages
     `once` is the same for all tiles: a block makes it before its first one, and nothing else has the place of what tiles read.
@@ -134,6 +136,11 @@ class Schedule:
     def loops(self) -> bool:
         """Whether a block has loops."""
         return any(isinstance(item, LoopStep) for item in self.top)
+
+    def holding(self, decision: Node) -> Storage | None:
+        """The storage about whose slots a node decides; None where it cannot have several, or more than are offered."""
+        found = (s for s in self.storages.values() if decision in s.decisions)
+        return next((s for s in found if s.slots == decision.payload[-1]), None)
 
     @cached_property
     def labels(self) -> dict[int, str]:

@@ -43,7 +43,6 @@ class Selection:
             if n.op == "PTCons":
                 self.tensor_states[n.payload[0]][n.payload[1]] = n
         self.loops = {n.payload[0]: n for n in self.nodes if n.op == "PLoop"}
-        self.stages = {n.payload[0]: n.payload[1] for n in self.nodes if n.op == "Stages"}
         self.skews = {n.payload[0]: n.payload[1] for n in self.nodes if n.op == "Skew"}
         self.instructions = [n for n in self.nodes if n.op not in ALIASES and n.op not in STRUCTURE]
         self.readers = self._readers()
@@ -64,7 +63,7 @@ class Selection:
 
     def sources(self, node: Node) -> list[int]:
         """The classes of data that a node reads: its decisions left out."""
-        return [c for c in node.children if self.pick[c].op not in ("L0", "Stages", "Skew")]
+        return [c for c in node.children if self.pick[c].op not in ("L0", "Buffers", "Alone")]
 
     def producer(self, cls: int) -> tuple[int, int] | None:
         """(item, region) that makes the value of `cls`, or None where it is there from the start of its region."""

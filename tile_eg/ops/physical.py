@@ -65,7 +65,8 @@ class Cube(Term):
 class Move(Term):
     """A move from memory `source` to memory `target` (GM, WS for the workspace, L1, L0C, UB) by `instruction`.
 
-    `operand` is the place of what it moves among its classes. `staged`: in a loop its buffer may be a multi-buffer, as a load's.
+    `operand` is the place of what it moves among its classes. In a loop the place that it fills (`staged`), or the one in UB that
+    it empties (`empties`), has as many buffers as is decided: the last of its classes.
     `strips`: the source holds strips of 16 columns. `several_trips`: it brings the tiles of as many trips as its first argument.
     """
 
@@ -74,6 +75,7 @@ class Move(Term):
     target: str = ""
     operand: int = 0
     staged: bool = False
+    empties: bool = False
     strips: bool = False
     several_trips: bool = False
 
@@ -160,8 +162,8 @@ TERMS: dict[str, Term] = {
         _move("FixToUB", "fixpipe", "L0C", "UB", staged=True),
         _move("UBToL1", "ub_to_l1", "UB", "L1", staged=True),
         _move("L1ToUB", "l1_to_ub", "L1", "UB", staged=True),
-        _move("UBToGM", "ub_to_gm", "UB", "GM", operand=1),
-        _move("UBToWS", "ub_to_gm", "UB", "WS"),
+        _move("UBToGM", "ub_to_gm", "UB", "GM", operand=1, empties=True),
+        _move("UBToWS", "ub_to_gm", "UB", "WS", empties=True),
         Cube("Mmad", decision=True),
         Cube("MmadAcc", decision=True, overwrites=1),
         Cube("ZeroL0C"),
@@ -202,7 +204,8 @@ TERMS: dict[str, Term] = {
         Structure("PNil"),
         Structure("PCons"),
         Structure("PTCons"),
-        Structure("Stages", decision=True),
+        Structure("Buffers", decision=True),
+        Structure("Alone"),
         Structure("Skew", decision=True),
         Structure("PLoop"),
         Structure("PProj"),
@@ -224,6 +227,8 @@ TOUCHES = {n: m.core for n, m in MOVES.items() if "GM" in (m.source, m.target)}
 LOADS = frozenset(TOUCHES.keys() - STORES)
 """What brings a tile of a tensor: into the buffers that an author loads. Those in which cores meet are the compiler's own."""
 STAGED = frozenset(n for n, m in MOVES.items() if m.staged)
+DEEP = frozenset(n for n, m in MOVES.items() if m.staged or m.empties)
+"""What has a decision how many buffers its tile has."""
 CROSSING = {core: frozenset(n for n, m in MOVES.items() if m.crosses and m.core == core) for core in (AIC, AIV)}
 """By the core that fills, what the other kind of core reads."""
 OVERWRITES = {n: t.overwrites for n, t in TERMS.items() if t.overwrites is not None}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tile_eg.egraph import Graph, Node, Where
 from tile_eg.errors import Note
+from tile_eg.extract.buffers import depth_of, place_of
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ops.physical import MOVES, TERMS
 from tile_eg.report.schedule_tree import instruction, place_text
@@ -70,9 +71,8 @@ def choices(schedule: Schedule) -> Iterator[tuple[int, str, str, list[str]]]:
 
 
 def given_depths(schedule: Schedule) -> list[Node]:
-    """The depths of rings that the author gave: nothing else is offered there."""
-    given = schedule.graph.values.stages
-    return [n for n in schedule.nodes if n.op == "Stages" and n.payload[0] in given]
+    """The depths of buffers that the author gave: nothing else is offered there."""
+    return [n for s in schedule.storages.values() if s.given for n in s.decisions if len(schedule.graph.classes[n.cls]) == 1]
 
 
 def missing_slots(schedule: Schedule) -> Iterator[Note]:
@@ -89,11 +89,14 @@ def summary(schedule: Schedule) -> str:
 
 
 def open_choices(schedule: Schedule) -> Iterator[tuple[Node, list[str]]]:
-    """The chosen nodes whose class offered something else; a skew that moved nothing was no choice."""
+    """The chosen nodes whose class offered something else; a skew that moved nothing was no choice, nor are buffers where the
+    order of issue says how many there are."""
     skewed = {item.loop for _, around in schedule.walk() for item in around if item.skew}
     graph = schedule.graph
     for node in schedule.nodes:
         if node.op == "Skew" and node.payload[1] and node.payload[0] not in skewed:
+            continue
+        if node.op == "Buffers" and schedule.holding(node) is None:
             continue
         others = dict.fromkeys(option(m, graph) for m in graph.classes[node.cls] if m is not node)
         others.pop(option(node, graph), None)
@@ -104,8 +107,11 @@ def open_choices(schedule: Schedule) -> Iterator[tuple[Node, list[str]]]:
 def subject(schedule: Schedule, node: Node) -> str:
     """What a choice is about, in the kernel's own names."""
     graph = schedule.graph
-    if node.op in ("Stages", "Skew"):
-        return f"{'ring' if node.op == 'Stages' else 'skew'} of loop {graph.values.variables[node.payload[0]]}"
+    if node.op == "Skew":
+        return f"skew of loop {graph.values.variables[node.payload[0]]}"
+    if node.op == "Buffers":
+        place, held = place_of(node), schedule.holding(node)
+        return f"buffers of {held.name if held else value_name(graph, place)} in {place_text(place.level, place.share)}"
     if node.op == "State":
         return f"{_state(graph, node)} of loop {graph.values.variables[node.payload[0]]}"
     if node.op == "L0":
@@ -124,7 +130,7 @@ def distinct_subject(schedule: Schedule, node: Node) -> str:
     alike = [n for n, _ in open_choices(schedule) if subject(schedule, n) == about]
     if len(alike) < 2:
         return about
-    place = graph.where.get(node.cls)
+    place = place_of(node) if node.op == "Buffers" else graph.where.get(node.cls)
     span = graph.values.spans.get(place.tile.term) if place and place.tile.term else None
     return f"{about}, line {span.line}" if span else about
 
@@ -148,8 +154,8 @@ def value_name(graph: Graph, place: Where) -> str:
 
 def option(node: Node, graph: Graph) -> str:
     """One way to decide, in few words."""
-    if node.op == "Stages":
-        return str(node.payload[1])
+    if node.op == "Buffers":
+        return str(depth_of(node))
     if node.op == "Skew":
         return str(node.payload[1])
     if node.op == "L0":
@@ -193,12 +199,12 @@ def difference(schedule: Schedule, best: Schedule) -> str:
 
 
 def _changed(schedule: Schedule, best: Schedule) -> Iterator[str]:
-    """Decisions about the same thing that differ; rings and skews are told with their loops."""
+    """Decisions about the same thing that differ; skews are told with their loops."""
     theirs = {n.cls: n for n in best.nodes}
     lines: dict[str, None] = {}
     for n in schedule.nodes:
         other = theirs.get(n.cls)
-        if other is not None and n.op not in ("Stages", "Skew", *RESULTS):
+        if other is not None and n.op not in ("Skew", *RESULTS):
             mine, was = option(n, schedule.graph), option(other, best.graph)
             if mine != was:
                 lines[f"{subject(schedule, n)}: {mine} instead of {was}"] = None
@@ -220,26 +226,26 @@ def _by_name(schedule: Schedule, other: Schedule) -> dict[str, str]:
 
 
 def _loops(schedule: Schedule, best: Schedule) -> Iterator[str]:
-    """How the loops differ: their form, the depth of their rings, their skew."""
+    """How the loops differ: their form, their skew."""
     ours, theirs = _settings(schedule), _settings(best)
     for loop in sorted(ours.keys() & theirs.keys()):
         name = schedule.graph.values.variables[loop]
-        for what, mine, other in zip(("ring", "skew"), ours[loop], theirs[loop], strict=True):
-            if mine != other:
-                yield f"loop {name}: {what} {mine} instead of {other}"
+        if ours[loop] != theirs[loop]:
+            yield f"loop {name}: skew {ours[loop]} instead of {theirs[loop]}"
     new, gone = (sorted(a.keys() - b.keys()) for a, b in ((ours, theirs), (theirs, ours)))
     if new or gone:
-        yield f"{_forms(schedule, new, ours)} instead of {_forms(best, gone, theirs)}"
+        yield f"{_forms(schedule, new)} instead of {_forms(best, gone)}"
 
 
-def _settings(schedule: Schedule) -> dict[int, tuple[int, int]]:
+def _settings(schedule: Schedule) -> dict[int, int]:
+    """The skew of each loop."""
     skews = {n.payload[0]: n.payload[1] for n in schedule.nodes if n.op == "Skew"}
-    return {i.loop: (i.stages, skews.get(i.loop, 0) if i.skew else 0) for _, around in schedule.walk() for i in around}
+    return {i.loop: skews.get(i.loop, 0) if i.skew else 0 for _, around in schedule.walk() for i in around}
 
 
-def _forms(schedule: Schedule, loops: list[int], settings: dict[int, tuple[int, int]]) -> str:
+def _forms(schedule: Schedule, loops: list[int]) -> str:
     names = schedule.graph.values.variables
-    told = (f"loop {names[k]} of {schedule.graph.trips[k]}, ring {settings[k][0]}" for k in loops)
+    told = (f"loop {names[k]} of {schedule.graph.trips[k]}" for k in loops)
     return " and ".join(told) or "no loop"
 
 

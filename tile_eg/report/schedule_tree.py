@@ -83,8 +83,7 @@ def _branches(schedule: Schedule, items: Iterable[Item]) -> list[Branch]:
 
 def _loop(schedule: Schedule, loop: LoopStep) -> Branch:
     name = schedule.graph.values.variables[loop.loop]
-    ring = f", rings of {loop.stages}" if loop.stages > 1 else ", no rings" if loop.given else ""
-    ring += ", as written" if loop.given else ""
+    ring = f", stages={loop.given} as written" if loop.given else ""
     skew = f", skew {_skew(schedule, loop)}: up to {loop.skew} trips late" if loop.skew else ""
     columns = ("", "", "", "", ", ".join(schedule.graph.forms.get(loop.loop, ())))
     trips = f"up to {loop.trips}" if loop.loop in schedule.graph.values.counts else str(loop.trips)

@@ -21,7 +21,6 @@ from tile_eg.timeline.instruction import Work, cycles
 from tile_eg.timeline.reuse import with_reads
 from tile_eg.transforms.k_tiling import Tiling, with_deeper_loops
 
-LONG_ROW = 512  # bytes: a longer row of a panel brings nothing
 HALVES = 2
 IN_PLACE = ("unary", "binary", "nest")  # an operand that ends there gives its place
 STEPS = ((128, 256), (256, 128), (128, 128), (64, 256), (256, 64))  # m and n of a step in L0
@@ -267,7 +266,7 @@ class _Estimator:
         for t in self.tilings:
             if t.loop == loop and t.trips > 1 and self._l1({loop: t.factor}) <= self.chip.level_bytes(Level.L1):
                 best = t.factor
-                if all(x.cols * t.factor * x.dtype.bytes >= LONG_ROW for x in self._side_by_side(t)):  # type: ignore[union-attr]
+                if all(x.cols * t.factor * x.dtype.bytes >= self.chip.rows.long for x in self._side_by_side(t)):  # type: ignore[union-attr]
                     break
         return best
 

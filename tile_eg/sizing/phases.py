@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_eg.chips import Chip
-from tile_eg.ir.machine import SYNC_ALL_HANDOVERS
+from tile_eg.ir.machine import SECOND_PHASE_CYCLES, SYNC_ALL_HANDOVERS
 from tile_eg.ir.values import Values
 from tile_eg.sizing.estimate import Estimate, estimate
 from tile_eg.transforms.split_k import COUNTS, divisible, in_parts
 
 TRIED = 2
-LEAST = 3000  # cycles of a second phase, which loads a few parts one behind the other
 
 
 def with_parts(values: Values, chip: Chip) -> Estimate:
@@ -21,7 +20,7 @@ def with_parts(values: Values, chip: Chip) -> Estimate:
         return whole
     turns = {n: -(-values.blocks * n // chip.cube_cores) / n for n in (1, *COUNTS)}
     meeting = SYNC_ALL_HANDOVERS * chip.sync.cross_latency
-    shorter = [n for n in COUNTS if whole.cycles * turns[n] / turns[1] + meeting + LEAST < whole.cycles]
+    shorter = [n for n in COUNTS if whole.cycles * turns[n] / turns[1] + meeting + SECOND_PHASE_CYCLES < whole.cycles]
     trips = divisible(values) if shorter else None
     forms = sorted((n for n in shorter if trips and trips % n == 0), key=lambda n: (turns[n], n))[:TRIED]
     times = {n: _cycles(values, n, chip) + meeting for n in forms}
@@ -32,4 +31,4 @@ def with_parts(values: Values, chip: Chip) -> Estimate:
 def _cycles(values: Values, count: int, chip: Chip) -> float:
     """Cycles of both phases."""
     parts = in_parts(values, count, chip.vector_cores)
-    return estimate(parts.first, chip).cycles + max(LEAST, estimate(parts.second, chip).cycles)
+    return estimate(parts.first, chip).cycles + max(SECOND_PHASE_CYCLES, estimate(parts.second, chip).cycles)

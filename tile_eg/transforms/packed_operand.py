@@ -17,25 +17,28 @@ from tile_eg.ir.values import Term, Values, reachable
 from tile_eg.transforms.k_tiling import loops_of_products
 
 PIECE = 128  # columns that the copy takes at a time
-LONG_ROW = 1024  # bytes of a row of a tile from which ND2NZ is about as fast as runs of bytes
 
 
-def copyable(values: Values) -> list[str]:
-    """Matrices of 16-bit elements that are only read, by tiles of short rows that move down them in loops of products."""
+def copyable(values: Values, long: int) -> list[str]:
+    """Matrices of 16-bit elements that are only read, by tiles of short rows that move down them in loops of products.
+
+    Rows of up to two bursts are short, where `long` bytes are one: ND2NZ takes a start for each.
+    """
     loads: dict[str, list[Term]] = {}
     for t in reachable(values):
         if t.op == "load" and t.args[0].op == "given":
             loads.setdefault(t.args[0].args[0].name, []).append(t)
     loops = loops_of_products(values)
     read = [t for t in values.tensors if t.name in loads and not t.output and len(t.shape) == 2 and t.dtype.bytes == 2]
-    return [t.name for t in read if t.shape[1] % PIECE == 0 and all(_short_and_down(values, t, x, loops) for x in loads[t.name])]
+    whole = (t for t in read if t.shape[1] % PIECE == 0)
+    return [t.name for t in whole if all(_short_and_down(values, t, x, loops, long) for x in loads[t.name])]
 
 
-def _short_and_down(values: Values, tensor: Tensor, load: Term, loops: dict[int, int]) -> bool:
+def _short_and_down(values: Values, tensor: Tensor, load: Term, loops: dict[int, int], long: int) -> bool:
     """Whether the tiles of a load move by whole rows from trip to trip, and have a place in the copy."""
     moved = terms_of(load.args[1])
     steps = [c for e, c in moved.items() if e.op == "var" and e.args[0] in {values.variables[x] for x in loops}]
-    short = load.rows > 1 and load.cols * tensor.dtype.bytes < LONG_ROW and load.args[2] == tensor.shape[1]
+    short = load.rows > 1 and load.cols * tensor.dtype.bytes < 2 * long and load.args[2] == tensor.shape[1]
     return short and any(c % tensor.shape[1] == 0 for c in steps) and place(values, tensor, load.args[1]) is not None
 
 

@@ -56,7 +56,7 @@ def _from_workspace(storages: Storages, step: Step, term: Move) -> Instr:
 
 
 def _fixpipe(storages: Storages, step: Step, term: Move) -> Instr:
-    source = step.node.children[-1]
+    source = step.node.children[term.operand]
     rows, cols = storages.valid(step, cls=source)
     relu = next(p for p in step.node.payload if isinstance(p, int)) == 1
     if term.target == "GM":
