@@ -32,7 +32,7 @@ from tile_eg.ir.program import (
 from tile_eg.rules import registry
 from tile_eg.search import search_options
 
-CLEVER = {"21_panels", "32_overwrite", "60_grid"}
+CLEVER = {"21_tiling", "32_overwrite", "60_grid"}
 CLEVER_RULES = {"v-reduce-blocks", "v-rows-apart", "v-brcb-twice", "skew"}
 PLAIN_RULES = {"block-a-tile"}
 NEVER = 10**6

@@ -71,7 +71,7 @@ def test_matches_are_counted_by_rule():
     assert phase.matches["mmad-accumulate"] >= 2
 
 
-def test_a_snapshot_does_not_depend_on_what_was_compiled_before():
+def test_a_view_does_not_depend_on_what_was_compiled_before():
     first = [(n.op, n.children) for n in graph_made_now(GATED).nodes]
     graph_made_now(ONE_VALUE_TWO_TENSORS)
     assert [(n.op, n.children) for n in graph_made_now(GATED).nodes] == first

@@ -9,10 +9,10 @@ from tests.extract.kernels import CHIP, PRODUCT_AND_SQUARE, SHORTER_PRODUCT, TWO
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.base import Refused
+from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.chaos import Random
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.model import Model
-from tile_eg.extract.realise import realise
 
 IN_A_LOOP = """
 kernel in_a_loop[M=100, N=256, K=384, BK=128](A: f16[M, K], B: f16[K, N], C: f16[M, BK], D: f16[BK, N]) -> E: f32[M, N] {
@@ -54,7 +54,7 @@ def test_products_that_lie_differently_in_one_accumulator_are_refused(text):
     wrong = cut_otherwise(graph, adding_up(graph))
     prices = [pricer(graph).price(n) for n in graph.nodes]
     with pytest.raises(Refused, match="one accumulator as 100 rows"):
-        realise(graph, wrong, prices, CHIP)
+        build_schedule(graph, wrong, prices, CHIP)
 
 
 def test_the_solver_knows_before_that_they_have_to_lie_alike():

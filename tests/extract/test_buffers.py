@@ -69,7 +69,7 @@ def test_less_buffers_than_decided_are_another_decision() -> None:
 def test_a_depth_that_was_asked_for_is_had_or_refused() -> None:
     found = graph("gemm", M=2048, N=2048, K=2048, BK=384)
     forced = Forced(found, CHIP, pricer(found))
-    loaded = {n.children[-1] for n in found.nodes if n.op == "GmToL1" and found.where[n.cls].tile.cols == 256 and n.region}
+    loaded = {n.children[-1] for n in found.nodes if n.op == "GmToL1" and found.demands[n.cls].tile.cols == 256 and n.region}
     deepest = [n for n in found.nodes if n.op == "Buffers" and n.cls in loaded and n.payload[-1] == 3]
     answer = forced.one_of(deepest)
     assert answer.schedule is None and answer.overflow and answer.overflow.level == Level.L1

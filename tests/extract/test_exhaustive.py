@@ -12,9 +12,9 @@ import pytest
 from tests.extract.kernels import CHIP, TRICKY, graph_of, pricer
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
+from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.makespan import makespan
-from tile_eg.extract.realise import realise
 
 MOST = 20_000
 SOFTMAX = """
@@ -78,7 +78,7 @@ def reads_where_placed(nodes: list[Node]) -> bool:
 
 
 def shortest(graph: Graph) -> tuple[int, int]:
-    """(how many choices there are, cycles of the shortest legal one); `realise` says what is legal and how deep buffers are."""
+    """(how many choices there are, cycles of the shortest legal one); `build_schedule` judges, and says how deep buffers are."""
     prices = [pricer(graph).price(n) for n in graph.nodes]
     listed = [list(p.values()) for p in islice(choices(graph, (graph.root,), {}), MOST) if well_founded(p)]
     best = math.inf
@@ -87,7 +87,7 @@ def shortest(graph: Graph) -> tuple[int, int]:
             break
         with suppress(Refused):
             if reads_where_placed(nodes):
-                best = min(best, realise(graph, nodes, prices, CHIP).cost)
+                best = min(best, build_schedule(graph, nodes, prices, CHIP).cost)
     return len(listed), round(best)
 
 

@@ -36,14 +36,14 @@ TRANSPOSED = TRANSPOSED.replace("B[k*BK, 0]", "B[0, k*BK]").replace("a @ b", "a 
 
 def best(text: str) -> Schedule:
     graph = graph_of(text)
-    return Using("gm-l1-ahead").extract(graph, CHIP, Pricer(graph, CHIP, search_model("analytic", CHIP)), 1).best
+    return Using("gm-l1-coarsened").extract(graph, CHIP, Pricer(graph, CHIP, search_model("analytic", CHIP)), 1).best
 
 
 def test_what_is_brought_for_several_trips_has_room_for_them_twice():
     schedule = best(GEMM)
     (ahead,) = [s for s in schedule.storages.values() if s.ahead > 1]
-    (load,) = [n for n in schedule.nodes if n.op == "GmToL1Ahead"]
-    assert (ahead.rows, ahead.cols) == (64, schedule.graph.where[load.cls].tile.cols * load.payload[0])
+    (load,) = [n for n in schedule.nodes if n.op == "GmToL1Coarsened"]
+    assert (ahead.rows, ahead.cols) == (64, schedule.graph.demands[load.cls].tile.cols * load.payload[0])
     assert ahead.slots >= 2
 
 
@@ -70,7 +70,7 @@ def test_its_loops_have_names_of_their_own():
 def test_its_price_is_shared_by_the_trips():
     graph = graph_of(GEMM)
     pricer = Pricer(graph, CHIP, search_model("analytic", CHIP))
-    longer = made_by(graph, "gm-l1-ahead")
+    longer = made_by(graph, "gm-l1-coarsened")
     assert longer
     for n in longer:
         plain = next(m for m in graph.classes[n.cls] if m.op == "GmToL1")
@@ -80,7 +80,7 @@ def test_its_price_is_shared_by_the_trips():
 def test_a_loop_has_one_such_load():
     graph = graph_of(TRANSPOSED)
     model = Model(graph, CHIP, Pricer(graph, CHIP, search_model("analytic", CHIP)))
-    first, *others = made_by(graph, "gm-l1-ahead")
+    first, *others = made_by(graph, "gm-l1-coarsened")
     second = next(n for n in others if n.region == first.region and n.cls != first.cls)
     for n in (first, second):
         model.cp.add(model.chosen[n.index] == 1)
@@ -91,4 +91,4 @@ def test_a_loop_has_one_such_load():
 @pytest.mark.parametrize("text", [GEMM, SHORT, TRANSPOSED], ids=["whole", "short last trip", "transposed"])
 @pytest.mark.parametrize("order", [None, (2, 0, 0)], ids=["a block a tile", "persistent"])
 def test_numbers_are_those_of_the_source(text, order):
-    check_numbers(kernel(text), Using("gm-l1-ahead"), order)
+    check_numbers(kernel(text), Using("gm-l1-coarsened"), order)

@@ -12,10 +12,10 @@ from tile_eg.errors import TileError
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.base import Refused, decisions
 from tile_eg.extract.beam import Beam
+from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.model import Model
-from tile_eg.extract.realise import realise
 from tile_eg.ops.types import Level
 
 GEMM = """
@@ -146,7 +146,7 @@ def test_the_solver_and_the_makespan_measure_the_same_time(text):
 def test_an_operand_that_lives_on_is_never_overwritten():
     graph = graph_of(TRICKY["operand_lives_on"])
     model = Model(graph, CHIP, pricer(graph))
-    axpy = next(n for n in graph.nodes if n.op == "VAxpy" and graph.where[n.cls].share is None)
+    axpy = next(n for n in graph.nodes if n.op == "VAxpy" and graph.demands[n.cls].share is None)
     give = next(n for n in graph.classes[axpy.children[1]] if n.op == "Give")
     model.cp.add(model.chosen[axpy.index] == 1)
     model.cp.add(model.chosen[give.index] == 1)
@@ -155,7 +155,7 @@ def test_an_operand_that_lives_on_is_never_overwritten():
     solver.parameters.num_workers = 1
     assert solver.solve(model.cp) == cp_model.OPTIMAL
     with pytest.raises(Refused, match="cycle|clobber"):
-        realise(graph, [n for n in graph.nodes if solver.boolean_value(model.chosen[n.index])], model.prices, CHIP)
+        build_schedule(graph, [n for n in graph.nodes if solver.boolean_value(model.chosen[n.index])], model.prices, CHIP)
 
 
 @pytest.mark.slow
@@ -184,7 +184,7 @@ def _times(graph, prices, classes):
                 reached[c] = chosen[c]
                 stack.extend(chosen[c].children)
         try:
-            realise(graph, list(reached.values()), prices, CHIP)
+            build_schedule(graph, list(reached.values()), prices, CHIP)
         except (Refused, KeyError, RecursionError):
             continue
         yield makespan(graph, CHIP, reached.values(), prices)

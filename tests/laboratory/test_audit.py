@@ -41,7 +41,7 @@ def test_all_terms_of_a_tricky_kernel_agree(name: str) -> None:
     assert audit_kernel(kernel(TRICKY[name])).found == []
 
 
-def test_deeper_panels_are_compared_trip_by_trip() -> None:
+def test_k_tiling_are_compared_trip_by_trip() -> None:
     done = audit_kernel(kernel(EXAMPLES["gemm"], **SMALL["gemm"]))
     assert done.compared > 0
 

@@ -16,7 +16,7 @@ PRODUCTS = "tests/rules/test_tiling.py"
 PARTS = "tests/search/test_split_k.py"
 STRIPS = "tests/search/test_packed_operand.py"
 ELSEWHERE = {
-    "deeper-panels": (f"{PRODUCTS}::test_every_form_of_a_loop_of_products_has_the_same_sums",),
+    "k-tiling": (f"{PRODUCTS}::test_every_form_of_a_loop_of_products_has_the_same_sums",),
     "whole-panels": (f"{PRODUCTS}::test_every_form_of_a_loop_of_products_has_the_same_sums",),
     **dict.fromkeys(
         ("product-in-two", "product-in-two-tb"),

@@ -58,13 +58,13 @@ def long_product(transposed: bool, sizes: dict[str, int]) -> World:
 @given(EITHER, EITHER, LOOP)
 def test_every_form_of_a_loop_of_products_has_the_same_sums(ta: bool, tb: bool, sizes: dict[str, int]) -> None:
     w = world(kernel(product(ta, tb, ", ".join(f"{k}={v}" for k, v in sizes.items()))))
-    assert {"deeper-panels", "whole-panels"} & w.matched()
+    assert {"k-tiling", "whole-panels"} & w.matched()
     assert w.differing() == [] and untrue(w) == []
 
 
 def test_two_trips_become_no_loop_and_three_also_a_deeper_one() -> None:
-    forms = [world(kernel(text)).matched() & {"deeper-panels", "whole-panels"} for text in (TWO_TRIPS, THREE_TRIPS)]
-    assert forms == [{"whole-panels"}, {"deeper-panels", "whole-panels"}]
+    forms = [world(kernel(text)).matched() & {"k-tiling", "whole-panels"} for text in (TWO_TRIPS, THREE_TRIPS)]
+    assert forms == [{"whole-panels"}, {"k-tiling", "whole-panels"}]
 
 
 @FEW
@@ -97,7 +97,7 @@ def test_a_depth_that_does_not_divide_is_not_halved() -> None:
 @pytest.mark.parametrize(
     ("rule", "old", "new", "text"),
     [
-        ("deeper-panels", "(Loop d e others)", "(Loop d (- e 1) others)", THREE_TRIPS),
+        ("k-tiling", "(Loop d e others)", "(Loop d (- e 1) others)", THREE_TRIPS),
         ("whole-panels", '(Bin "add" i w)', '(Bin "add" w w)', TWO_TRIPS),
         ("product-in-two", "(Load t p s r h i", "(Load t o s r h i", LONG.format(**SMALL, b="K, N", product="b")),
         ("product-in-two-tb", "(Load u w z d h j", "(Load u q z d h j", LONG.format(**SMALL, b="N, K", product="b.T")),

@@ -72,7 +72,7 @@ def test_strips_long_loads_unit_flags_and_halves_go_together(monkeypatch):
     k = kernel(ADDED, M=896, N=1024, K=1024, BM=128, BN=256)
     low = lower(k)
     second = low.candidates[0].schedule.second
-    assert second and {"GmToL1Strips", "GmToL1Ahead"} <= {n.op for n in second.nodes}
+    assert second and {"GmToL1Strips", "GmToL1Coarsened"} <= {n.op for n in second.nodes}
     assert [n.payload[2:] for n in second.nodes if n.op == "L0"] == [(128, 128, 128)]
     assert all(n.unit != ZERO for n in walk(low.program.cube) if isinstance(n, Instr) and n.op == "fixpipe")
     arrays = arrays_for(k)

@@ -48,7 +48,7 @@ def runs(made: Lowered) -> None:
 
 
 @pytest.mark.slow(but=1)
-@pytest.mark.parametrize(("rows", "cols", "said"), [(32, 4096, "rows in panels"), (4, 65536, "columns in tiles")])
+@pytest.mark.parametrize(("rows", "cols", "said"), [(32, 4096, "row panels"), (4, 65536, "column tiles")])
 def test_the_schedule_says_what_was_parted(rows: int, cols: int, said: str) -> None:
     lines = str(lower(kernel("rms_norm", M=64, N=cols, BM=rows)).schedule).splitlines()
     loops = [x.rstrip() for x in lines if "─ for " in x]

@@ -9,7 +9,7 @@ from tests.extract.kernels import FIBONACCI, GATED, graph_of, kernel
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.ssa.extents import inside
 from tile_eg.ir.index import const, evaluate, maximum, minimum, mod, var
-from tile_eg.transforms.k_tiling import Tiling, with_deeper_loops
+from tile_eg.transforms.k_tiling import Tiling, with_k_tilings
 
 GEMM = """
 kernel gemm[M=64, N=64, K=112, BK=16](A: f16[M, K], B: f16[K, N]) -> C: f32[M, N] {
@@ -68,18 +68,18 @@ def test_an_extent_that_is_short_before_the_last_trip_has_no_wider_form():
 
 
 def test_a_loop_of_products_gets_two_four_and_all_trips_as_one():
-    _, tilings = with_deeper_loops(to_values(kernel(GEMM)))
+    _, tilings = with_k_tilings(to_values(kernel(GEMM)))
     assert [(t.factor, t.trips) for t in tilings] == [(2, 4), (4, 2), (7, 1)]
 
 
 def test_every_state_of_a_loop_moves_to_its_deeper_form():
-    _, tilings = with_deeper_loops(to_values(kernel(GATED)))
+    _, tilings = with_k_tilings(to_values(kernel(GATED)))
     assert [t.factor for t in tilings] == [2, 4]
 
 
 def test_a_loop_whose_states_are_no_sums_of_products_stays_as_it_is():
     values = to_values(kernel(FIBONACCI))
-    assert with_deeper_loops(values) == (values, [])
+    assert with_k_tilings(values) == (values, [])
 
 
 def test_the_graph_offers_every_form_of_the_loop():
@@ -103,15 +103,15 @@ LONG = GEMM.replace("K=112", "K=1024")
 
 
 def test_a_long_loop_may_load_the_tiles_of_several_trips_of_the_operand_whose_rows_grow():
-    loads = [n for n in graph_of(LONG).nodes if n.op == "GmToL1Ahead"]
+    loads = [n for n in graph_of(LONG).nodes if n.op == "GmToL1Coarsened"]
     assert {n.payload[2] for n in loads} == {"A"}
 
 
 def test_loads_of_several_trips_divide_the_loop_and_leave_several_of_them():
     graph = graph_of(LONG)
-    loads = [(graph.trips[n.region], n.payload[0]) for n in graph.nodes if n.op == "GmToL1Ahead"]
+    loads = [(graph.trips[n.region], n.payload[0]) for n in graph.nodes if n.op == "GmToL1Coarsened"]
     assert loads and all(trips % n == 0 and trips // n >= 4 for trips, n in loads)
 
 
 def test_a_short_loop_has_no_loads_of_several_trips():
-    assert not [n for n in graph_of(GEMM).nodes if n.op == "GmToL1Ahead"]
+    assert not [n for n in graph_of(GEMM).nodes if n.op == "GmToL1Coarsened"]

@@ -34,7 +34,7 @@ class Tile:
 
 
 @dataclass(frozen=True)
-class Where:
+class Demand:
     """What a class of P is a demand for: a value, its level, the region, and the share of one vector core.
 
     A share of None is the whole, 0 or 1 a half along that axis.
@@ -67,10 +67,11 @@ class Node:
 
 @dataclass(eq=False)
 class Graph:
-    """A snapshot. `where` tells what a class of P is for; in the tensors `met` the two vector cores would meet.
+    """A view of a saturated e-graph. `demands` tells what a class of P is for; in the tensors `met` the two vector cores would
+    touch the same elements.
 
     `forms` are the rules behind each loop that is another form of one in the source; `theories` those that took part.
-    `grids` are the ways to give the tiles of the grid to the cores; they go with every choice of nodes. `unanswered` are
+    `grids` are the ways to give the tiles of the grid to the cores; they go with every choice of nodes. `not_implementable` are
     values that no instruction computes, operands first.
     """
 
@@ -78,10 +79,10 @@ class Graph:
     nodes: list[Node]
     classes: dict[int, list[Node]]
     root: int
-    where: dict[int, Where]
+    demands: dict[int, Demand]
     rows: int
     met: frozenset[str] = frozenset()
-    unanswered: list[Term] = field(default_factory=list)
+    not_implementable: list[Term] = field(default_factory=list)
     grids: tuple[Node, ...] = ()
     phases: list = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.chips import Chip
-from tile_eg.egraph.blame import alone, ruleset_of
+from tile_eg.egraph.diagnosis import alone, ruleset_of
 from tile_eg.egraph.saturate import CHUNK, ONCE, PHASES, SATURATED, Budget, commands_of, rows_of
 from tile_eg.ir.values import Values
 from tile_eg.rules import Theory, native

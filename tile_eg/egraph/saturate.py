@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from tile_eg.chips import Chip
-from tile_eg.egraph.blame import blame
+from tile_eg.egraph.diagnosis import blame
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.graph import Graph
 from tile_eg.egraph.members import Members, read_members
-from tile_eg.egraph.snapshot import snapshot
-from tile_eg.egraph.unanswered import described
+from tile_eg.egraph.not_implementable import described
+from tile_eg.egraph.view import view
 from tile_eg.errors import TileError
 from tile_eg.ir.values import Values
 from tile_eg.ops.types import Level
 from tile_eg.rules import Theory, native, registry, theories
-from tile_eg.transforms.k_tiling import with_deeper_loops
+from tile_eg.transforms.k_tiling import with_k_tilings
 from tile_eg.transforms.packed_operand import copyable
 from tile_eg.transforms.split_k import addable, divisible, least_trips
 
@@ -191,7 +191,7 @@ class Watch:
 
 
 def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tuple[Theory, ...] | None = None) -> Graph:
-    """All schedules that the rules of `held` (None: all of the project's) find for `values` on `chip`, as a flat snapshot.
+    """All schedules that the rules of `held` (None: all of the project's) find for `values` on `chip`, as a flat view.
 
     TileError where they find none, or where a rule of the user's joined two values that cannot be equal.
     """
@@ -208,8 +208,8 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
             watch.lap("write values")
             phases = _run_phases(egraph, PHASES, budget or Budget())
             watch.lap("phases")
-            graph = snapshot(egraph, encoder, values, registry(rules))
-            watch.lap("snapshot")
+            graph = view(egraph, encoder, values, registry(rules))
+            watch.lap("view")
     except RuntimeError as e:
         raise _explained(e, commands, rules) from e
     graph.phases, graph.seconds, graph.theories = phases, watch.seconds, rules
@@ -220,7 +220,7 @@ def saturate(values: Values, chip: Chip, budget: Budget | None = None, held: tup
 
 def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     """The values as egglog commands, with what the rules must know of the chip."""
-    values, tilings = with_deeper_loops(values)
+    values, tilings = with_k_tilings(values)
     encoder = Encoder(values, tilings)
     commands = encoder.encode()
     commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
@@ -246,7 +246,7 @@ def with_values(
     values: Values, held: tuple[Theory, ...], read: Callable[[Any, Encoder], Read], budget: Budget | None = None
 ) -> tuple[Read, list[Phase]]:
     """What `read` finds in the e-graph after the phases of values, before anything is placed, and how they went."""
-    values, tilings = with_deeper_loops(values)
+    values, tilings = with_k_tilings(values)
     encoder = Encoder(values, tilings)
     commands = encoder.encode()
     try:
@@ -265,7 +265,7 @@ def value_members(values: Values, held: tuple[Theory, ...], budget: Budget | Non
 
 def proves(values: Values, held: tuple[Theory, ...], first: str, second: str) -> bool:
     """Whether the rules of `held` find two terms of the kernel equal."""
-    values, tilings = with_deeper_loops(values)
+    values, tilings = with_k_tilings(values)
     commands = Encoder(values, tilings).encode()
     with _lock, _scratch(held) as egraph:
         _run(egraph, "\n".join([*commands, f"(let $first {first})", f"(let $second {second})"]))
@@ -304,8 +304,8 @@ def _nothing(graph: Graph) -> TileError:
         fuel = [p for p in stopped if "rows" in p.stopped_by]
         help = f"let the phases add more rows: a larger --fuel, or none; {_busiest(fuel[0])}" if fuel else ""
         return TileError("no instruction sequence was found that computes this kernel", help=help, notes=notes)
-    stuck = list(dict.fromkeys(described(t, graph.values) for t in graph.unanswered))
+    stuck = list(dict.fromkeys(described(t, graph.values) for t in graph.not_implementable))
     help = f"no rule gives instructions for {stuck[0]}" if stuck else "no rule answers the kernel's outputs"
     help += f" (and {len(stuck) - 1} more)" if len(stuck) > 1 else ""
-    span = graph.values.spans.get(graph.unanswered[0]) if stuck else None
+    span = graph.values.spans.get(graph.not_implementable[0]) if stuck else None
     return TileError("no instruction sequence computes this kernel", span, help=help)

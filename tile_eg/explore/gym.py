@@ -14,9 +14,9 @@ from tile_eg.cost_models import roles, search_model
 from tile_eg.egraph import Node
 from tile_eg.errors import TileError
 from tile_eg.extract import make_extractor
+from tile_eg.extract.frozen import frozen
 from tile_eg.extract.gym import Foreign, dump, load
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.settled import settled
 from tile_eg.ir.printed import Printed
 from tile_eg.report.text import duration, table
 
@@ -25,7 +25,7 @@ def exported(lowered: Lowered, whole: bool = False) -> str:
     """The graph from which a kernel's schedules are chosen, as JSON; `whole`: with what one cost a node cannot say, too."""
     best = lowered.extraction.best
     model = search_model(roles(lowered.search.cost_model, lowered.chip).search, lowered.chip)
-    kept = None if whole else settled(best.graph, best.nodes)
+    kept = None if whole else frozen(best.graph, best.nodes)
     return json.dumps(dump(best.graph, Pricer(best.graph, lowered.chip, model), kept), indent=1)
 
 

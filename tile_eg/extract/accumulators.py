@@ -45,7 +45,7 @@ def check_accumulators(chosen: Selection) -> None:
                 raise Refused("cell", f"one accumulator as {made} and as {layout(cut)}", [first, cut, *_sharing(chosen, n.cls)])
     for n in chosen.instructions:
         for c in _read(chosen, n):
-            rows, held = chosen.graph.where[c].tile.vrows, found.get(chosen.cells.find(c))
+            rows, held = chosen.graph.demands[c].tile.vrows, found.get(chosen.cells.find(c))
             if held and held[0].rows != rows:
                 what = f"{n.op} reads {rows} rows of an accumulator of {held[0]}"
                 raise Refused("cell", what, [held[1], n, *_sharing(chosen, c)])
@@ -53,7 +53,7 @@ def check_accumulators(chosen: Selection) -> None:
 
 def _read(chosen: Selection, n: Node) -> Iterable[int]:
     """The classes in L0C that an instruction takes out of it."""
-    places = ((c, chosen.graph.where.get(c)) for c in chosen.sources(n) if n.op != "MmadAcc")
+    places = ((c, chosen.graph.demands.get(c)) for c in chosen.sources(n) if n.op != "MmadAcc")
     return [c for c, where in places if where and where.level is Level.L0C]
 
 
@@ -61,7 +61,7 @@ def _sharing(chosen: Selection, cls: int) -> list[Node]:
     """The nodes by which an accumulator is one."""
     root = chosen.cells.find(cls)
     states = (n for n in chosen.nodes if n.op == "State" and chosen.cells.find(("cell", *n.payload[:2])) == root)
-    return [*(n for n in chosen.nodes if n.cls in chosen.graph.where and chosen.cells.find(n.cls) == root), *states]
+    return [*(n for n in chosen.nodes if n.cls in chosen.graph.demands and chosen.cells.find(n.cls) == root), *states]
 
 
 class Accumulators:
@@ -85,7 +85,7 @@ class Accumulators:
             return [(n, n.payload[:2], c) for c in n.children] if n.payload[2][0] is Level.L0C else []
         if n.op in ("PArg", "PProj"):
             return [(n, n.cls, n.payload[:2])] if n.payload[2][0] is Level.L0C else []
-        place = self.graph.where.get(n.cls)
+        place = self.graph.demands.get(n.cls)
         return [(n, n.cls, n.children[0])] if n.op in ALIASES and place and place.level is Level.L0C else []
 
     def _groups(self) -> list[set[object]]:

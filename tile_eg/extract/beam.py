@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, Refused, decisions
+from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.pricing import Price, Pricer
-from tile_eg.extract.realise import realise
 
 FAR = 1 << 60
 
@@ -40,7 +40,7 @@ class Beam:
             if len(out.schedules) == k or key in seen:
                 continue
             try:
-                schedule = realise(graph, list(choice.nodes), search.prices, chip)
+                schedule = build_schedule(graph, list(choice.nodes), search.prices, chip)
                 schedule.cost = choice.cost
                 out.schedules.append(schedule)
                 seen.add(key)
@@ -107,7 +107,7 @@ class _Search:
 
     def _place_cost(self, state: Node) -> tuple[bool, bool, int]:
         """In L0C before UB, halved before whole."""
-        where = self.graph.where[state.children[0]]
+        where = self.graph.demands[state.children[0]]
         return where.level != "L0C", where.share is None, state.index
 
     @staticmethod

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from tile_eg.egraph import Node, Where
+from tile_eg.egraph import Demand, Node
 from tile_eg.extract.pricing import Price
 from tile_eg.extract.selection import trips_ahead
 from tile_eg.ops.physical import DEEP, MOVES
@@ -61,10 +61,10 @@ def depth_of(decision: Node) -> int:
     return decision.payload[-1] if decision.op == "Buffers" else ALONE
 
 
-def place_of(decision: Node) -> Where:
+def place_of(decision: Node) -> Demand:
     """What one buffer of a decision holds, of one trip."""
     tile, (level, share), region, *_ = decision.payload
-    return Where(tile, level, share, region)
+    return Demand(tile, level, share, region)
 
 
 def trips_in(decision: Node) -> int:

@@ -95,7 +95,7 @@ class Builder:
         sid = self.storage(node.cls)
         if isinstance(sid, str):
             return sid
-        place = self.graph.where[node.cls]
+        place = self.graph.demands[node.cls]
         ahead = trips_ahead(node)
         r, c = place.shape[0], place.shape[1] * ahead
         size = slot_bytes(place, ahead)
@@ -115,11 +115,11 @@ class Builder:
         return sid
 
     def _cell_nodes(self, sid: int) -> list[Node]:
-        return [n for n in self.chosen.nodes if n.cls in self.graph.where and self.storage(n.cls) == sid]
+        return [n for n in self.chosen.nodes if n.cls in self.graph.demands and self.storage(n.cls) == sid]
 
     def _name(self, node: Node) -> str:
         """The buffer that a value is assigned to, or that the statement which computes it assigns to."""
-        term = self.graph.where[node.cls].tile.term
+        term = self.graph.demands[node.cls].tile.term
         named = self.graph.values.buffers.get(term) if term else None
         if named:
             return named[0]
@@ -193,22 +193,22 @@ class Builder:
         A reduction by blocks keeps what each of its steps leaves. A choice keeps the bits of its comparison.
         """
         if node.op == "VRedBlock":
-            rows, cols = self.graph.where[node.children[0]].shape
+            rows, cols = self.graph.demands[node.children[0]].shape
             return self._room(node, 1, max(8, rows * sum(left for _, left in block_steps(cols, rows) if left > 1)))
         if node.op == "VRedMul":
-            rows, cols = self.graph.where[node.children[0]].shape
+            rows, cols = self.graph.demands[node.children[0]].shape
             return self._room(node, 1, dot_elements(rows, cols))
         if node.op in VECTOR and VECTOR[node.op].kind == "choice":
-            compared = self.graph.where[node.children[0]]
-            return self._room(node, 1, bit_elements(compared, self.graph.where[node.cls]), "bits")
+            compared = self.graph.demands[node.children[0]]
+            return self._room(node, 1, bit_elements(compared, self.graph.demands[node.cls]), "bits")
         if node.op != "VRed" or node.payload[0] != 1:
             return None
-        place = self.graph.where[node.children[0]]
+        place = self.graph.demands[node.children[0]]
         rows, lanes = place.shape[0], 256 // place.tile.dtype.bytes
         return self._room(node, rows, lanes) if place.shape[1] > lanes else None
 
     def _room(self, node: Node, rows: int, cols: int, what: str = "rows") -> int:
-        place = self.graph.where[node.children[0]]
+        place = self.graph.demands[node.children[0]]
         sid = self.ids.setdefault(("scratch", node.cls), len(self.ids))
         size, name = rows * cols * place.tile.dtype.bytes, f"{self._name(node)}_{what}"
         self.storages[sid] = Storage(sid, name, Level.UB, rows, cols, place.tile.dtype, place.share, slot_bytes=size)

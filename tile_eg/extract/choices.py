@@ -10,10 +10,10 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.errors import TileError
 from tile_eg.extract.base import Extraction, Refused
+from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.gym import node_id
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.realise import realise
 
 
 class Choices:
@@ -30,7 +30,7 @@ class Choices:
         cost = makespan(graph, chip, nodes, prices)
         out = Extraction([], extractor=self.name)
         try:
-            schedule = realise(graph, nodes, prices, chip)
+            schedule = build_schedule(graph, nodes, prices, chip)
         except Refused as refused:
             help = "its nodes have one cost each; what is judged on a whole schedule is not in the file"
             raise TileError(f"the choice in '{self.file}' is no legal schedule: {refused}", help=help) from None

@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterable
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, Refused, decisions
+from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.makespan import makespan, skews
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.realise import realise
 from tile_eg.extract.schedule import Schedule
-from tile_eg.extract.selection import is_half
+from tile_eg.extract.selection import is_half, trips_ahead
 from tile_eg.extract.solver import load_cp_model, solver
 from tile_eg.ops.physical import STORES, VECTOR
 
+ALIKE = 1
+"""Choices that may be of one form of a loop before another form is asked for; one more where a load may bring several trips'
+tiles, since the search model does not know what the memory system makes of that."""
 Settled = Callable[[Graph, list[Node], int], Iterable[Node]]
 
 
@@ -88,7 +91,7 @@ class Exact:
         found: dict[object, tuple[int, Schedule]] = {}
         for cost, choice in self._skewed(model, nodes):
             try:
-                schedule = realise(model.graph, choice, model.prices, model.chip)
+                schedule = build_schedule(model.graph, choice, model.prices, model.chip)
             except Refused as r:
                 out.refused.append((cost, r))
                 cuts.append(list(self._cut(r, choice)))
@@ -118,11 +121,12 @@ class Exact:
     def _settled(graph: Graph, nodes: list[Node], found: int) -> Iterable[Node]:
         """What must not recur: the decisions of a choice, or how many vector cores a block takes, where that can be chosen.
 
-        Behind the second choice it is the form of a loop, how deep its tiles are.
+        Behind the first few choices it is the form of a loop, how deep its tiles are.
         """
         if _both_ways(graph):
             return _shared_stores(graph, nodes)
-        forms = [n for n in nodes if len(_loops_that_give(graph, n.cls)) > 1] if found > 1 else []
+        alike = ALIKE + any(trips_ahead(n) > 1 for n in graph.nodes)
+        forms = [n for n in nodes if len(_loops_that_give(graph, n.cls)) > 1] if found > alike else []
         return forms or Exact._decided(graph, nodes, found)
 
     @staticmethod

@@ -8,9 +8,9 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph
 from tile_eg.errors import TileError
 from tile_eg.extract.base import Extraction, Overflow, Refused
+from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.realise import realise
 from tile_eg.extract.schedule import Storage
 from tile_eg.extract.solver import load_cp_model, solver
 from tile_eg.ops.types import Level
@@ -58,7 +58,7 @@ def _without_bounds(graph: Graph, chip: Chip, pricer: Pricer) -> Overflow | None
             return None
         nodes = [n for n in graph.nodes if cp.boolean_value(model.chosen[n.index])]
         try:
-            realise(graph, nodes, model.prices, chip)
+            build_schedule(graph, nodes, model.prices, chip)
         except Refused as r:
             if r.overflow:
                 return r.overflow

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Overflow, Refused
+from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.realise import realise
 from tile_eg.extract.schedule import Schedule
 from tile_eg.extract.solver import load_cp_model, solver
 
@@ -56,7 +56,7 @@ class Forced:
             if nodes is None:
                 break
             try:
-                schedule = realise(self.graph, nodes, model.prices, self.chip, members)
+                schedule = build_schedule(self.graph, nodes, model.prices, self.chip, members)
             except Refused as r:
                 refused.append(r)
                 model.forbid(r.cut or nodes)

@@ -6,10 +6,10 @@ from tile_eg.chips import Chip
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Extraction, Refused
 from tile_eg.extract.beam import additive
+from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.model import Model
 from tile_eg.extract.pricing import Pricer
-from tile_eg.extract.realise import realise
 
 
 class Greedy(Exact):
@@ -26,7 +26,7 @@ class Greedy(Exact):
         self.start = list(choice.nodes) if choice else []
         if choice:
             try:
-                schedule = realise(graph, self.start, [pricer.price(n) for n in graph.nodes], chip)
+                schedule = build_schedule(graph, self.start, [pricer.price(n) for n in graph.nodes], chip)
                 schedule.cost = choice.cost
                 return Extraction([schedule], extractor=self.name)
             except Refused as refused:

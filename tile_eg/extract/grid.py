@@ -105,7 +105,7 @@ def shared_by_tiles(schedule: Schedule) -> frozenset[int]:
 
 def _knows_tile(graph: Graph, node: Node) -> bool:
     """Whether what an instruction reads, or how much of it is valid, depends on the tile."""
-    tile = graph.where[node.cls].tile
+    tile = graph.demands[node.cls].tile
     return any(BLOCK in variables(e) for e in (*node.payload, tile.vrows, tile.vcols) if isinstance(e, Expr))
 
 
@@ -156,7 +156,7 @@ class _Load:
 
     @staticmethod
     def of(graph: Graph, node: Node) -> _Load:
-        tile = graph.where[node.cls].tile
+        tile = graph.demands[node.cls].tile
         path = "gm_to_ub" if MOVES[node.op].target == "UB" else "gm_to_l1_nd2nz"
         return _Load(node.payload[-4], tile.rows * tile.cols * tile.dtype.bytes * graph.total_trips(node.region), path)
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tile_eg.egraph import Graph, Node
-from tile_eg.egraph.snapshot import numbered, pruned
+from tile_eg.egraph.view import numbered, pruned
 from tile_eg.errors import TileError
+from tile_eg.extract.build_schedule import FOREIGN
 from tile_eg.extract.pricing import Price, Pricer
-from tile_eg.extract.realise import FOREIGN
 from tile_eg.ir.values import Values
 
 ROOT = "(all roots)"
@@ -41,7 +41,7 @@ def dump(graph: Graph, pricer: Pricer, kept: Sequence[Node] | None = None) -> di
         }
         for n in kept
     }
-    places = ((cls, graph.where[cls]) for cls in graph.where if cls in first)
+    places = ((cls, graph.demands[cls]) for cls in graph.demands if cls in first)
     told = {str(cls): {"type": f"{w.tile.rows}x{w.tile.cols} {w.tile.dtype} in {w.level}"} for cls, w in places}
     return {"nodes": nodes, "root_eclasses": [str(graph.root)], "class_data": told}
 

@@ -15,7 +15,7 @@ SAMPLE = 256  # blocks
 def needed(graph: Graph, node: Node) -> Expr:
     """1 where a mask in place may change an element of its tile: where some position of the whole tile does not compare."""
     op, bound = node.payload[:2]
-    least, most = _ends(graph.where[node.children[0]].tile)
+    least, most = _ends(graph.demands[node.children[0]].tile)
     fails = {"lt": less(bound, most + 1), "le": less(bound, most), "gt": less(least, bound + 1), "ge": less(least, bound)}
     return fails.get(op, ONE)
 

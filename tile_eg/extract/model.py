@@ -9,10 +9,10 @@ from itertools import product
 from typing import Any
 
 from tile_eg.chips import Chip
-from tile_eg.egraph import Graph, Node, Where
+from tile_eg.egraph import Demand, Graph, Node
 from tile_eg.extract.accumulators import Accumulators, layout
 from tile_eg.extract.buffers import ALONE, Buffer, buffered, decided, depth_of, pause, place_of, trips_in, waits
-from tile_eg.extract.laws import laws
+from tile_eg.extract.constraints import constraints
 from tile_eg.extract.makespan import BACK, HOPS, MEETING, NEAR, THERE
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole
@@ -25,7 +25,7 @@ from tile_eg.ops.types import Level
 HORIZON = 10**10
 
 
-def slot_bytes(place: Where, ahead: int = 1) -> int:
+def slot_bytes(place: Demand, ahead: int = 1) -> int:
     """Bytes of one slot of so many tiles of a value side by side at its place, fractals and 32-byte rows included."""
     r, c = place.shape[0], place.shape[1] * ahead
     size = place.tile.dtype.bytes
@@ -117,11 +117,11 @@ class Model:
 
     def _storage(self) -> None:
         """What may not be chosen together."""
-        for law in laws(self.graph):
-            if law.most == 1:
-                self.cp.add_at_most_one([self.chosen[n.index] for n in law.nodes])
+        for constraint in constraints(self.graph):
+            if constraint.most == 1:
+                self.cp.add_at_most_one([self.chosen[n.index] for n in constraint.nodes])
             else:
-                self.forbid(law.nodes)
+                self.forbid(constraint.nodes)
 
     def _accumulators(self) -> None:
         """Products that add up in one accumulator lay it out alike: a number for the layout of each of its parts."""
@@ -220,7 +220,7 @@ class Model:
         second: dict[tuple[int, Level], list] = defaultdict(list)
         for n in self.graph.nodes:
             if n.op in ("State", "Keep"):
-                place = self.graph.where[n.children[0]]
+                place = self.graph.demands[n.children[0]]
                 held[n.payload[0], place.level].append(slot_bytes(place) * self._new_place(n))
             elif n.op == "Buffers":
                 place, several = place_of(n), depth_of(n) > ALONE

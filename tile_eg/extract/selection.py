@@ -21,7 +21,7 @@ def trips_ahead(node: Node) -> int:
 
 def is_half(graph: Graph, node: Node) -> bool:
     """Whether each vector core does one half of what the node does."""
-    where = graph.where.get(node.cls)
+    where = graph.demands.get(node.cls)
     return node.payload[0] is not None if node.op == "UBToGM" else where is not None and where.share is not None
 
 

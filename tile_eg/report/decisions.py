@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from tile_eg.egraph import Graph, Node, Where
+from tile_eg.egraph import Demand, Graph, Node
 from tile_eg.errors import Note
 from tile_eg.extract.buffers import depth_of, place_of
 from tile_eg.extract.schedule import Schedule
@@ -115,10 +115,10 @@ def subject(schedule: Schedule, node: Node) -> str:
     if node.op == "State":
         return f"{_state(graph, node)} of loop {graph.values.variables[node.payload[0]]}"
     if node.op == "L0":
-        users = [n for n in schedule.nodes if node.cls in n.children and n.cls in graph.where]
-        return f"steps of {value_name(graph, graph.where[users[0].cls])}" if users else "steps of a product"
-    if node.cls in graph.where:
-        place = graph.where[node.cls]
+        users = [n for n in schedule.nodes if node.cls in n.children and n.cls in graph.demands]
+        return f"steps of {value_name(graph, graph.demands[users[0].cls])}" if users else "steps of a product"
+    if node.cls in graph.demands:
+        place = graph.demands[node.cls]
         return f"{value_name(graph, place)} in {place_text(place.level, place.share)}"
     stored = next((p for p in node.payload if isinstance(p, tuple) and p and isinstance(p[0], str)), None)
     return f"store to {stored[0]}" if stored else node.op
@@ -130,18 +130,18 @@ def distinct_subject(schedule: Schedule, node: Node) -> str:
     alike = [n for n, _ in open_choices(schedule) if subject(schedule, n) == about]
     if len(alike) < 2:
         return about
-    place = place_of(node) if node.op == "Buffers" else graph.where.get(node.cls)
+    place = place_of(node) if node.op == "Buffers" else graph.demands.get(node.cls)
     span = graph.values.spans.get(place.tile.term) if place and place.tile.term else None
     return f"{about}, line {span.line}" if span else about
 
 
 def _state(graph: Graph, node: Node) -> str:
-    places = (graph.where.get(c) for c in reversed(node.children))  # what a trip leaves; what it begins with may be a constant
+    places = (graph.demands.get(c) for c in reversed(node.children))  # what a trip leaves; what it begins with may be a constant
     place = next((p for p in places if p), None)
     return value_name(graph, place) if place else f"state {node.payload[1]}"
 
 
-def value_name(graph: Graph, place: Where) -> str:
+def value_name(graph: Graph, place: Demand) -> str:
     """The name of the buffer that a value was written to, or its shape and the line that computes it."""
     term = place.tile.term
     named = graph.values.buffers.get(term) if term else None
@@ -251,5 +251,5 @@ def _forms(schedule: Schedule, loops: list[int]) -> str:
 
 def _only(schedule: Schedule, best: Schedule) -> list[str]:
     known = {n.index for n in best.nodes}
-    fresh = (n for n in schedule.nodes if n.index not in known and n.cls in schedule.graph.where)
+    fresh = (n for n in schedule.nodes if n.index not in known and n.cls in schedule.graph.demands)
     return list(dict.fromkeys(option(n, schedule.graph) for n in fresh))

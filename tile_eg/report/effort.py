@@ -58,7 +58,7 @@ def _together(rules: Sequence[RuleProfile]) -> tuple[str, int, int]:
 
 
 def nodes_by_rule(graph: Graph) -> dict[str, int]:
-    """How many physical nodes of the snapshot each rule made."""
+    """How many physical nodes of the view each rule made."""
     return Counter(rule for node in graph.nodes for rule in node.rules)
 
 

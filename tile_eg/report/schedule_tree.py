@@ -110,7 +110,7 @@ def chain(graph: Graph, node: Node) -> str:
     Rules that offer the same stand side by side: `nest-bin > row-operand > v-rows`.
     """
     rules = registry(graph.theories or None)
-    place = graph.where.get(node.cls)
+    place = graph.demands.get(node.cls)
     found = [node.rules] if node.rules else []
     needed = _values(rules[r].needs for r in node.rules)
     left = {r for r in (place.tile.rules if place else ()) if r in rules}
@@ -158,6 +158,6 @@ def place_text(level: Level, share: int | None) -> str:
 
 
 def _line(graph: Graph, node: Node) -> str:
-    place = graph.where.get(node.cls)
+    place = graph.demands.get(node.cls)
     span = graph.values.spans.get(place.tile.term) if place and place.tile.term else None
     return str(span.line) if span else ""

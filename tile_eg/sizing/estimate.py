@@ -19,7 +19,7 @@ from tile_eg.ops.types import F32, Level
 from tile_eg.sizing.anatomy import COMPUTED, Anatomy
 from tile_eg.timeline.instruction import Work, cycles
 from tile_eg.timeline.reuse import with_reads
-from tile_eg.transforms.k_tiling import Tiling, with_deeper_loops
+from tile_eg.transforms.k_tiling import Tiling, with_k_tilings
 
 HALVES = 2
 IN_PLACE = ("unary", "binary", "nest")  # an operand that ends there gives its place
@@ -66,7 +66,7 @@ class _Estimator:
     def __init__(self, anatomy: Anatomy, chip: Chip, at_once: float, shares: int) -> None:
         self.values, self.a, self.shares = anatomy.values, anatomy, shares
         self.chip = chip if anatomy.cube else with_reads(chip, self._read_share())
-        self.tilings = with_deeper_loops(self.values)[1]
+        self.tilings = with_k_tilings(self.values)[1]
         self.busy: dict[int, dict[str, float]] = defaultdict(lambda: defaultdict(float))
         self.priced: dict[Work, float] = {}
         self.sharing = {AIC: at_once, AIV: min(shares * at_once, chip.vector_cores)}

@@ -48,7 +48,7 @@ def sums_in_columns(values: Values) -> bool:
 
 def part_of(variable: str) -> str:
     """What a loop goes through that a form of a kernel has and the kernel has not."""
-    return "columns in tiles" if variable.startswith(VARIABLE) else "rows in panels"
+    return "column tiles" if variable.startswith(VARIABLE) else "row panels"
 
 
 class _Columns:

@@ -125,7 +125,7 @@ class Lowering:
         if isinstance(node, Loop):
             return replace(node, body=tuple(self._finish(n, step, trip) for n in node.body))
         assert isinstance(node, Instr)
-        held, chosen = self.schedule.graph.where, step.node
+        held, chosen = self.schedule.graph.demands, step.node
         where = held.get(chosen.cls) or next((held[c] for c in reversed(chosen.children) if c in held), None)
         span = self.values.spans.get(where.tile.term) if where and where.tile.term else None
         made = replace(node, span=span, rules=step.node.rules)

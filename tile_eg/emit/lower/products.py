@@ -128,7 +128,7 @@ class Products:
         """How much of k is valid: what both operands have."""
         tile = self.pick[step.node.children[0]].payload[0]
         ta, tb = tile.matmul or (False, False)
-        a, b = (self.storages.schedule.graph.where[c].tile for c in step.node.children[-2:])
+        a, b = (self.storages.schedule.graph.demands[c].tile for c in step.node.children[-2:])
         of_a, of_b = (a.vrows if ta else a.vcols), (b.vcols if tb else b.vrows)
         return of_b if of_a.value == tile.depth else of_a if of_b.value == tile.depth or of_a == of_b else minimum(of_a, of_b)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tile_eg.chips import Chip
-from tile_eg.egraph import Where
+from tile_eg.egraph import Demand
 from tile_eg.emit.lower.tasks import TaskLoop, counts
 from tile_eg.extract import LoopStep, Schedule, Step, Storage
 from tile_eg.extract.schedule import StorageId
@@ -80,12 +80,12 @@ class Storages:
 
     def valid(self, step: Step, sid: StorageId | None = None, cls: int | None = None) -> tuple[Expr, Expr]:
         """Valid rows and cols of a class's value, on one core."""
-        where = self.schedule.graph.where[cls if cls is not None else step.node.cls]
+        where = self.schedule.graph.demands[cls if cls is not None else step.node.cls]
         return shared(where, where.tile.vrows, where.tile.vcols)
 
     def form(self, cls: int) -> str:
         """How a copy of a class's value runs: flat where its rows lie without gaps."""
-        tile = self.schedule.graph.where[cls].tile
+        tile = self.schedule.graph.demands[cls].tile
         dense = tile.vcols.value == tile.cols and tile.cols * tile.dtype.bytes % 32 == 0
         return "flat" if tile.rows == 1 or dense else "rows"
 
@@ -101,7 +101,7 @@ def buffer_of(s: Storage, addresses: tuple[int, ...], name: str) -> Buffer:
     return Buffer(name, s.level, s.dtype, s.rows, s.cols, pitch, layout, len(addresses), addresses, s.share is not None)
 
 
-def shared(where: Where, rows: Expr, cols: Expr) -> tuple[Expr, Expr]:
+def shared(where: Demand, rows: Expr, cols: Expr) -> tuple[Expr, Expr]:
     """What one core has of a tile's valid rows and cols."""
     if where.share == 0:
         return half(rows, where.tile.rows), cols

@@ -40,7 +40,7 @@ def _reduction(storages: Storages, step: Step, term: Vector) -> Instr:
 
 def _choice(storages: Storages, step: Step, term: Vector) -> Instr:
     """A comparison and a selection by its bits; in place, only where it changes something."""
-    payload, where = step.node.payload, storages.schedule.graph.where
+    payload, where = step.node.payload, storages.schedule.graph.demands
     assert step.scratch is not None
     fields = {name: of(payload) for name, of in term.fields.items()}
     form = choice_form(where[step.node.children[0]], where[step.node.cls])
@@ -53,7 +53,7 @@ def _choice(storages: Storages, step: Step, term: Vector) -> Instr:
 
 def _ramp(storages: Storages, step: Step, term: Vector) -> Instr:
     """All of the buffer, its padding included: what reads whole rounds finds numbers there."""
-    where, buffer = storages.schedule.graph.where[step.node.cls], storages.buffers[step.dst]  # type: ignore[index]
+    where, buffer = storages.schedule.graph.demands[step.node.cls], storages.buffers[step.dst]  # type: ignore[index]
     i, j = where.tile.ramp or (0, 0)
     h, w = where.shape
     start = var(SUB) * (i * h if where.share == 0 else j * w if where.share == 1 else 0)
@@ -72,7 +72,7 @@ def _wanted(storages: Storages, step: Step) -> Expr:
 
 
 def _fill(storages: Storages, step: Step, term: Vector) -> Instr:
-    where, buffer = storages.schedule.graph.where[step.node.cls], storages.buffers[step.dst]  # type: ignore[index]
+    where, buffer = storages.schedule.graph.demands[step.node.cls], storages.buffers[step.dst]  # type: ignore[index]
     rows, cols = buffer.rows, buffer.cols if buffer.rows == 1 else buffer.pitch
     name = term.instruction(step.node.payload)
     return Instr(name, storages.tile(step.dst), (), const(rows), const(cols), scalar=where.tile.fill or 0.0)

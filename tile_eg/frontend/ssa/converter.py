@@ -183,7 +183,7 @@ class Converter(Regions):
         while True:
             states = [n for n in names if n not in settled]
             args, inits, later = self.states(s, states, env | settled, after | exposed)
-            new = fold.settled(self.scope(loop), args, inits, later)
+            new = fold.frozen(self.scope(loop), args, inits, later)
             if not self.fewest[loop]:  # what no trip made is what it was before the loop
                 new = {n: t for n, t in new.items() if n not in after or t is inits[n]}
             if not new:

@@ -139,7 +139,7 @@ def initial_values(
     return matcher.bindings
 
 
-def settled(scope: Varying, args: dict[str, Term], inits: dict[str, Term], later: dict[str, Term]) -> dict[str, Term]:
+def frozen(scope: Varying, args: dict[str, Term], inits: dict[str, Term], later: dict[str, Term]) -> dict[str, Term]:
     """Names that need no state, with the value that they have: what no trip changes, and what every trip makes anew, the same,
     without a look at what was there."""
     kept = {n: inits[n] for n, a in args.items() if later[n] is a}

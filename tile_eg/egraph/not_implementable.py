@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.ir.values import Term, Values
 
 if TYPE_CHECKING:
-    from tile_eg.egraph.graph import Where
+    from tile_eg.egraph.graph import Demand
 
 WORDS = {
     "matmul": "a product", "cast": "a cast", "nest": "an element loop", "bcast": "a broadcast", "load": "a load",
@@ -16,7 +16,7 @@ WORDS = {
 }  # fmt: skip
 
 
-def unanswered(where: Mapping[Any, Where], answerable: Container[Any], order: list[Term]) -> list[Term]:
+def not_implementable(where: Mapping[Any, Demand], answerable: Container[Any], order: list[Term]) -> list[Term]:
     """The kernel's values that are wanted somewhere and answered nowhere, operands before what is made of them."""
     wanted = {w.tile.term for w in where.values()}
     answered = {w.tile.term for c, w in where.items() if c in answerable}

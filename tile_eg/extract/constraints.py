@@ -1,4 +1,4 @@
-"""Laws of a choice that need no order: what may not be chosen together. The solver is told them; any choice is judged by them.
+"""Constraints on a choice that need no order: what may not be chosen together. The solver is told, and any choice is judged.
 
 What comes out of an order (clobbered values), of addresses (capacity) and of whole accumulators is judged elsewhere.
 """
@@ -14,7 +14,7 @@ from tile_eg.extract.base import Refused
 from tile_eg.extract.selection import trips_ahead
 
 
-class Law(NamedTuple):
+class Constraint(NamedTuple):
     """At most `most` of these nodes are chosen, or the choice is wrong for the reason `what`."""
 
     nodes: Sequence[Node]
@@ -22,12 +22,12 @@ class Law(NamedTuple):
     what: str
 
 
-def laws(graph: Graph) -> Iterator[Law]:
-    """Laws of storage cells: a buffer is handed over once, a kept one never, a state only to itself; and of loads for several
+def constraints(graph: Graph) -> Iterator[Constraint]:
+    """Those of storage cells: a buffer is handed over once, a kept one never, a state only to itself; and of loads for several
     trips: one of them for a loop, since all would go by as many trips."""
     taken: dict[int, list[Node]] = defaultdict(list)
     copied: dict[int, list[Node]] = defaultdict(list)
-    ahead: dict[int, list[Node]] = defaultdict(list)
+    coarsened: dict[int, list[Node]] = defaultdict(list)
     for n in graph.nodes:
         if n.op in ("Give", "NextIn"):
             taken[n.children[0]].append(n)
@@ -35,21 +35,21 @@ def laws(graph: Graph) -> Iterator[Law]:
         elif n.op == "NextCp":
             copied[n.children[0]].append(n)
         elif trips_ahead(n) > 1:
-            ahead[n.region].append(n)
-    yield from (Law(group, 1, "a buffer is handed over twice") for group in taken.values() if len(group) > 1)
-    yield from (Law(group, 1, "two loads of a loop bring several trips' tiles") for group in ahead.values() if len(group) > 1)
+            coarsened[n.region].append(n)
+    for groups, what in ((taken, "a buffer is handed over twice"), (coarsened, "two loads of a loop bring several trips' tiles")):
+        yield from (Constraint(group, 1, what) for group in groups.values() if len(group) > 1)
     yield from _copied_late(graph, copied, taken)
 
 
-def _handed_over(graph: Graph, taker: Node) -> Iterator[Law]:
+def _handed_over(graph: Graph, taker: Node) -> Iterator[Constraint]:
     for q in graph.classes[taker.children[0]]:
         if taker.op == "NextIn" and q.op == "PArg" and q.payload[:2] != taker.payload:
-            yield Law((taker, q), 1, "a state ends in the place of another one")
+            yield Constraint((taker, q), 1, "a state ends in the place of another one")
         elif q.op == "Keep":  # what is kept was made before the loop
-            yield Law((taker, q), 1, "a buffer is handed over that is kept for all trips of a loop")
+            yield Constraint((taker, q), 1, "a buffer is handed over that is kept for all trips of a loop")
 
 
-def _copied_late(graph: Graph, copied: dict[int, list[Node]], taken: dict[int, list[Node]]) -> Iterator[Law]:
+def _copied_late(graph: Graph, copied: dict[int, list[Node]], taken: dict[int, list[Node]]) -> Iterator[Constraint]:
     """What is copied at the back edge is still there then: not handed over, no state that is written in place."""
     in_place: dict[tuple, list[Node]] = defaultdict(list)
     for n in (n for group in taken.values() for n in group if n.op == "NextIn"):
@@ -59,17 +59,17 @@ def _copied_late(graph: Graph, copied: dict[int, list[Node]], taken: dict[int, l
         states = [(q, n) for q in graph.classes[c] if q.op == "PArg" for n in in_place[q.payload[:2]]]
         for other in (*gives, *states):
             for copy in copies:
-                yield Law((copy, *other), len(other), "what is copied when a trip ends is overwritten before")
+                yield Constraint((copy, *other), len(other), "what is copied when a trip ends is overwritten before")
 
 
-def check_laws(graph: Graph, nodes: Iterable[Node]) -> None:
+def check_constraints(graph: Graph, nodes: Iterable[Node]) -> None:
     """Refused where a choice breaks a law, or reads a state of a loop where it does not lie."""
     chosen = set(nodes)
     _check_places(graph, chosen)
-    for law in laws(graph):
-        together = [n for n in law.nodes if n in chosen]
-        if len(together) > law.most:
-            raise Refused("cell", law.what, together)
+    for constraint in constraints(graph):
+        together = [n for n in constraint.nodes if n in chosen]
+        if len(together) > constraint.most:
+            raise Refused("cell", constraint.what, together)
 
 
 def _check_places(graph: Graph, chosen: set[Node]) -> None:

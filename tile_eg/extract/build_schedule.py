@@ -9,7 +9,7 @@ from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.buffers import depth_of
 from tile_eg.extract.build import Builder
-from tile_eg.extract.laws import check_laws
+from tile_eg.extract.constraints import check_constraints
 from tile_eg.extract.legality import check
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.memory import assign
@@ -20,14 +20,14 @@ FOREIGN = "graph"
 """The pipe on which the nodes of a graph from a file lie, and the prefix of their names: they have a cost, and no order."""
 
 
-def realise(graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, asked: Iterable[Node] = ()) -> Schedule:
+def build_schedule(graph: Graph, nodes: list[Node], prices: list[Price], chip: Chip, asked: Iterable[Node] = ()) -> Schedule:
     """A choice in order, legal and with addresses. Refused where it has no order, clobbers a value or overflows a level.
 
     Where there is not room or flags for all its buffers, other decisions are taken on their depth, but not of those `asked` for.
     """
     if any(n.op.startswith(f"{FOREIGN}:") for n in nodes):
         return Schedule(graph, nodes, [], {})
-    check_laws(graph, nodes)
+    check_constraints(graph, nodes)
     builder = Builder(graph, nodes, prices)
     schedule = builder.build()
     check(schedule, builder.chosen)

@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tile_eg.egraph import Graph, Node
-from tile_eg.egraph.snapshot import pruned
+from tile_eg.egraph.view import pruned
 from tile_eg.extract.accumulators import Accumulators, layout
-from tile_eg.extract.laws import laws
+from tile_eg.extract.constraints import constraints
 from tile_eg.extract.selection import is_half, tensor_of, touches_whole, trips_ahead
 from tile_eg.ops.physical import STORES, TOUCHES
 from tile_eg.ops.types import Level
 
 
-def settled(graph: Graph, schedule: Iterable[Node]) -> list[Node]:
+def frozen(graph: Graph, schedule: Iterable[Node]) -> list[Node]:
     """The nodes that are left of a graph, all of those of the legal schedule among them."""
     kept = _Settled(graph, set(schedule))
     return pruned([n for n in graph.nodes if kept.has(n)], graph.root)
@@ -37,8 +37,8 @@ class _Settled:
         found = Accumulators(graph)
         meeting = [(n, cut) for n, part, cut in found.made if any(part in g for g in found.groups)]
         self.products, self.cuts = {n for n, _ in meeting}, {cut for _, cut in meeting}
-        full = (law for law in laws(graph) if len(schedule.intersection(law.nodes)) == law.most)
-        self.against = {n for law in full for n in law.nodes}
+        full = (c for c in constraints(graph) if len(schedule.intersection(c.nodes)) == c.most)
+        self.against = {n for c in full for n in c.nodes}
 
     def _places(self) -> list[Node]:
         """The states of loops, the one that holds last: of the schedule, else in L0C, else halved, else the first."""

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.egraph.encode import Encoder
-from tile_eg.egraph.graph import Graph, Node, Tile, Where
-from tile_eg.egraph.unanswered import unanswered
+from tile_eg.egraph.graph import Demand, Graph, Node, Tile
+from tile_eg.egraph.not_implementable import not_implementable
 from tile_eg.ir.index import const
 from tile_eg.ir.values import Term, Values
 from tile_eg.ops.physical import TERMS
@@ -105,13 +105,13 @@ class _Reader:
             out.setdefault(v, self.encoder.numbered[i])
         return out
 
-    def where(self) -> dict[Any, Where]:
+    def demands(self) -> dict[Any, Demand]:
         i64, out = self.egraph.value_to_i64, {}
         for name, value, memory, region in (("at", 0, 1, 2), ("into", 1, 2, 3), ("nxt", 2, 3, 0)):
             for r in self.of(name):
                 if r.inputs[value] in self.tile:
                     level, share = self.memory[r.inputs[memory]]
-                    out[r.output] = Where(self.tile[r.inputs[value]], level, share, i64(r.inputs[region]))
+                    out[r.output] = Demand(self.tile[r.inputs[value]], level, share, i64(r.inputs[region]))
         return out
 
     def region_of_versions(self) -> dict[Any, int]:
@@ -132,7 +132,7 @@ class _Reader:
                 out[r.inputs[0]].add(self.egraph.value_to_string(r.inputs[1]))
         return out
 
-    def nodes(self, where: dict[Any, Where], ops: Iterable[str] = TERMS) -> list[Node]:
+    def nodes(self, where: dict[Any, Demand], ops: Iterable[str] = TERMS) -> list[Node]:
         made, versions = self._made_by(RECORDS), self.region_of_versions()
         out = []
         for op in ops:
@@ -196,16 +196,16 @@ def pruned(nodes: list[Node], root: Any) -> list[Node]:
     return _reachable(root, by_class, answerable) if root in answerable else []
 
 
-def snapshot(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule]) -> Graph:
+def view(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule]) -> Graph:
     """The physical nodes that can take part in a schedule, numbered in an order that does not depend on the process."""
     reader = _Reader(egraph, encoder, values, rules)
-    where = reader.where()
+    where = reader.demands()
     nodes = reader.nodes(where)
     answerable = _answerable(nodes)
     inner = {r.inputs[1] for r in reader.of("OCons")}
     root = next(r.output for r in reader.of("OCons") if r.output not in inner)
     kept = pruned(nodes, root)
-    stuck = unanswered(where, answerable, encoder.numbered)
+    stuck = not_implementable(where, answerable, encoder.numbered)
     graph = Graph(values, [], {}, 0, {}, reader.total, frozenset(encoder.met), stuck, grids=_grids(reader))
     graph.forms = reader.forms()
     return numbered(kept, root, where, graph)
@@ -216,7 +216,7 @@ def _grids(reader: _Reader) -> tuple[Node, ...]:
     return tuple(replace(n, index=i, cls=-1) for i, n in enumerate(found))
 
 
-def numbered(kept: list[Node], root: Any, where: dict[Any, Where], graph: Graph) -> Graph:
+def numbered(kept: list[Node], root: Any, where: dict[Any, Demand], graph: Graph) -> Graph:
     """The graph with these nodes, and their classes numbered in the nodes' order."""
     number: dict[Any, int] = {}
     for i, n in enumerate(kept):
@@ -229,5 +229,5 @@ def numbered(kept: list[Node], root: Any, where: dict[Any, Where], graph: Graph)
     for n in kept:
         graph.classes[n.cls].append(n)
     graph.root = number.get(root, -1)
-    graph.where = {number[c]: w for c, w in where.items() if c in number}
+    graph.demands = {number[c]: w for c, w in where.items() if c in number}
     return graph

@@ -13,9 +13,9 @@ from tests.extract.test_chaos import EXAMPLES, SMALL
 from tile_eg.compiler import meaning, plan_schedule
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
+from tile_eg.extract.build_schedule import build_schedule
+from tile_eg.extract.constraints import check_constraints, constraints
 from tile_eg.extract.exact import Exact
-from tile_eg.extract.laws import check_laws, laws
-from tile_eg.extract.realise import realise
 from tile_eg.extract.schedule import Schedule
 
 SOURCES = {
@@ -54,7 +54,7 @@ def needed(graph: Graph, best: dict[int, Node]) -> list[Node]:
 
 def realised(graph: Graph, nodes: list[Node]) -> Schedule | None:
     try:
-        return realise(graph, nodes, [pricer(graph).price(n) for n in graph.nodes], CHIP)
+        return build_schedule(graph, nodes, [pricer(graph).price(n) for n in graph.nodes], CHIP)
     except Refused:
         return None
 
@@ -80,7 +80,7 @@ def test_a_state_that_is_read_where_it_does_not_lie_is_refused():
     others = (n for n in graph.nodes if n.op == "PProj" and n.payload[:2] == read.payload[:2])
     elsewhere = next(n for n in others if n.payload != read.payload)
     with pytest.raises(Refused, match=r"place: a state of loop \w+ lies in UB.* and is read in UB"):
-        check_laws(graph, [elsewhere if n is read else n for n in nodes])
+        check_constraints(graph, [elsewhere if n is read else n for n in nodes])
 
 
 @pytest.mark.parametrize(
@@ -94,13 +94,13 @@ def test_a_state_that_is_read_where_it_does_not_lie_is_refused():
 )
 def test_what_breaks_a_law_of_cells_is_refused_with_the_reason(text, what):
     graph = graph_of(text)
-    broken = next(law for law in laws(graph) if law.what == what)
+    broken = next(constraint for constraint in constraints(graph) if constraint.what == what)
     states = [n for n in graph.nodes if n.op == "State" and n.payload in {p.payload for p in broken.nodes if p.op == "PArg"}]
     with pytest.raises(Refused, match=what):
-        check_laws(graph, [*broken.nodes[: broken.most + 1], *states])
+        check_constraints(graph, [*broken.nodes[: broken.most + 1], *states])
 
 
 def test_what_the_solver_finds_breaks_no_law():
     graph = graph_of(COPIED_LATE)
     for schedule in Exact().extract(graph, CHIP, pricer(graph), 3).schedules:
-        check_laws(graph, schedule.nodes)
+        check_constraints(graph, schedule.nodes)

@@ -1,4 +1,4 @@
-"""The snapshot holds what can take part in a schedule, and all of it."""
+"""The view holds what can take part in a schedule, and all of it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_nodes_are_numbered_in_their_order(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_node_answers_a_demand_at_its_own_level(name):
     graph = graph_of(TRICKY[name])
-    assert all(graph.where[n.cls].level is PLACED[n.op] for n in graph.nodes if n.op in PLACED)
+    assert all(graph.demands[n.cls].level is PLACED[n.op] for n in graph.nodes if n.op in PLACED)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -58,4 +58,4 @@ def test_nodes_of_one_class_answer_one_demand_once(name):
 
 def test_a_shared_value_has_half_the_rows_on_each_core():
     graph = graph_of(TRICKY["one_value_two_tensors"])
-    assert {w.shape for w in graph.where.values() if w.share == 0} == {(32, 128)}
+    assert {w.shape for w in graph.demands.values() if w.share == 0} == {(32, 128)}
