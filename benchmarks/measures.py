@@ -72,8 +72,8 @@ def _again(file: Path) -> float:
 
 def _warm(file: Path) -> float:
     """Of text to Ascend C in a process that has compiled this kernel before."""
-    from tile_eg.compiler import lower
     from tile_eg.frontend.text import load_text
+    from tile_eg.search.compiler import lower
 
     def once() -> float:
         start = perf_counter()

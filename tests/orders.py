@@ -13,9 +13,9 @@ from pathlib import Path
 from random import Random
 
 from tests.fuzz.generator import random_kernel
-from tile_eg.compiler import lower
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import lower
 
 ROOT = Path(__file__).parents[1]
 

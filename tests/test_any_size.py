@@ -9,10 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tile_eg.chips import known_chips
-from tile_eg.compiler import expected, lower
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import draw
 from tile_eg.report.compare import compare
+from tile_eg.search.compiler import expected, lower
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 size = st.integers(1, 200)

@@ -8,11 +8,11 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 from tests.frontend.test_atomic import IN_A_LOOP, SUMS
-from tile_eg.compiler import lower, meaning
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.program import Instr, walk
 from tile_eg.ir.program.parser import parse_program
+from tile_eg.search.compiler import lower, meaning
 
 pytestmark = pytest.mark.slow(but=1)
 

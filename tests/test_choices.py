@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tile_eg.compiler import expected, lower
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import draw
 from tile_eg.report.compare import compare
+from tile_eg.search.compiler import expected, lower
 
 CHOICES = """kernel choices[M=64, N=128, BM=32](X: f32[M, N], Z: f16[M, N], V: bf16[M]) -> (Y: f32[M, N], W: f16[M, N]) {
   grid bx = ceildiv(M, BM)

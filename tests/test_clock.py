@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 import tile_eg
-from tile_eg.compiler import Lowered, lower
 from tile_eg.extract.solver import solver
 from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import Lowered, lower
 
 ROOT = Path(tile_eg.__file__).parent
 EXAMPLES = ROOT.parent / "examples"
@@ -94,7 +94,7 @@ extern "C" int gettimeofday(timeval* out, void*) noexcept {
 COMPILE = """
 import sys, time
 from pathlib import Path
-from tile_eg.compiler import lower
+from tile_eg.search.compiler import lower
 from tile_eg.frontend.text import load_text
 
 print(time.time() - time.time() < -40)

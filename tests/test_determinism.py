@@ -18,7 +18,7 @@ SMALL = [str(seed) for seed in (3, 5, 7, 11, 14, 16, 19, 24, 26, 27, 28, 627)]
 PROGRAM = """
 import sys
 from pathlib import Path
-from tile_eg.compiler import lower
+from tile_eg.search.compiler import lower
 from tile_eg.frontend.text import load_text
 
 for name in sys.argv[2:]:

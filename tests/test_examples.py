@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tile_eg.compiler import lower
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import USUAL, drawn_sets
 from tile_eg.report.compare import absolute_error, compare
+from tile_eg.search.compiler import lower
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 Arrays = Mapping[str, np.ndarray]

@@ -8,13 +8,13 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tile_eg.compiler import Lowered, lower
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import GIVEN, SETS, USUAL, Drawn, draw, drawn_sets, set_names
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ops.types import BF16, F16, F32, I8
 from tile_eg.report.compare import compare
+from tile_eg.search.compiler import Lowered, lower
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 FLOATS = [Tensor("A", F16, (64, 96), False), Tensor("B", BF16, (64, 96), False), Tensor("C", F32, (64, 96), False)]

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tile_eg.compiler import check_kernel
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.jit import TileKernel
+from tile_eg.search.compiler import check_kernel
 
 PAGE = (Path(__file__).parent.parent / "docs" / "language.md").read_text(encoding="utf-8")
 KERNEL = PAGE.split("```tile\n")[1].split("```")[0]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from tile_eg.compiler import lower
 from tile_eg.emit.host import launch_blocks
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.search import search_options
+from tile_eg.search.compiler import lower
 
 
 def doubled(tiles: int) -> Kernel:

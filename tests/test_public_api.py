@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tile_eg
-from tile_eg.compiler import Lowered
+from tile_eg.search.compiler import Lowered
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 HEAVY = ["egglog", "ortools", "numpy", "ml_dtypes", "lark", "typer", "rich", "torch"]
@@ -44,7 +44,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 @pytest.mark.slow(but=3)
-@pytest.mark.parametrize("first", ["import tile_eg.jit", "import tile_eg.language", "import tile_eg.compiler", "pass"])
+@pytest.mark.parametrize("first", ["import tile_eg.jit", "import tile_eg.language", "import tile_eg.search.compiler", "pass"])
 def test_jit_is_the_decorator_whatever_was_imported_first(first: str) -> None:
     loaded_after(f"{first}\nimport tile_eg\nassert tile_eg.jit(out_idx=[-1])")
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tile_eg.compiler import expected, meaning
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import draw, drawn_sets
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference_bounds import Expected
+from tile_eg.search.compiler import expected, meaning
 
 TWO = """kernel two[N=64](A: f32[8, N]) -> (Y: f32[8, N], Z: bf16[8, N]) {
   grid one = 1

@@ -9,11 +9,11 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tile_eg.compiler import Lowered, expected, lower, meaning
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Tensor
 from tile_eg.report.compare import compare
 from tile_eg.search import search_options
+from tile_eg.search.compiler import Lowered, expected, lower, meaning
 
 pytestmark = pytest.mark.slow(but=1)
 

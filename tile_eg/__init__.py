@@ -12,14 +12,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from tile_eg.version import __version__
+
 if TYPE_CHECKING:
-    from tile_eg.compiler import Lowered, lower
     from tile_eg.errors import TileError
     from tile_eg.jit import jit, load
     from tile_eg.jit.process_cache import cache, disable_cache, enable_cache
     from tile_eg.jit.switches import PassConfigKey
-
-__version__ = "0.1.0"
+    from tile_eg.search.compiler import Lowered, lower
 
 _HOME = {
     "jit": "tile_eg.jit",
@@ -28,11 +28,12 @@ _HOME = {
     "cache": "tile_eg.jit.process_cache",
     "disable_cache": "tile_eg.jit.process_cache",
     "enable_cache": "tile_eg.jit.process_cache",
-    "lower": "tile_eg.compiler",
-    "Lowered": "tile_eg.compiler",
+    "lower": "tile_eg.search.compiler",
+    "Lowered": "tile_eg.search.compiler",
     "TileError": "tile_eg.errors",
 }
 __all__ = [
+    "__version__",
     "Lowered",
     "PassConfigKey",
     "TileError",

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import islice
 
 from benchmarks.rules.kernels import chip_of
-from tile_eg.compiler import Lowered, lower
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.rules import registry
 from tile_eg.search import search_options
+from tile_eg.search.compiler import Lowered, lower
 
 SLOWER = 1.001
 UNTRACED = ("nest", "algebra", "tiling", "loops")

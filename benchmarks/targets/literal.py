@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_eg.compiler import Planned, lower, plan
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.model import Model
 from tile_eg.ir.index import Expr, const, less, var
@@ -31,6 +30,7 @@ from tile_eg.ir.program import (
 )
 from tile_eg.rules import registry
 from tile_eg.search import search_options
+from tile_eg.search.compiler import Planned, lower, plan
 
 CLEVER = {"21_tiling", "32_overwrite", "60_grid"}
 CLEVER_RULES = {"v-reduce-blocks", "v-rows-apart", "v-brcb-twice", "skew"}

@@ -18,11 +18,11 @@ from benchmarks.targets import bounds
 from benchmarks.targets.bounds import FLOAT, HALF, Bound
 from benchmarks.targets.literal import literal
 from tile_eg.chips import Chip
-from tile_eg.compiler import lower, plan
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import Template, load_text
 from tile_eg.ir.open_kernel import AUTO
 from tile_eg.ir.program import Program
+from tile_eg.search.compiler import lower, plan
 
 TILE_SIZES = ("BM", "BN", "BK")
 EQUAL = 1.002  # two times that a table would print alike

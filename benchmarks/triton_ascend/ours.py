@@ -17,8 +17,8 @@ def main(example: str, sizes: dict[str, int], times: int) -> None:
 
 def _seconds(file: Path, sizes: dict[str, int]) -> float:
     start = process_time()
-    from tile_eg.compiler import lower
     from tile_eg.frontend.text import load_text
+    from tile_eg.search.compiler import lower
 
     _ = lower(load_text(file.read_text(), str(file)).instantiate(sizes)).source
     return process_time() - start

@@ -11,11 +11,11 @@ import pytest
 import tile_eg
 from tile_eg.chips import Chip, load_chip
 from tile_eg.cli import app
-from tile_eg.compiler import Lowered, lower
 from tile_eg.cost_models import Roles, roles
 from tile_eg.errors import TileError
 from tile_eg.ir.program import Program
 from tile_eg.search import search_options
+from tile_eg.search.compiler import Lowered, lower
 from tile_eg.timeline.instruction import Work
 
 GEMM = Path(__file__).parents[2] / "examples" / "gemm.tile"

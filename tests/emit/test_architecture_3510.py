@@ -12,7 +12,6 @@ import pytest
 from tests.extract import kernels
 from tests.extract.checked import arrays_for
 from tile_eg.chips import known_chips, load_chip
-from tile_eg.compiler import Lowered, lower, meaning, plan_schedule
 from tile_eg.cost_models import search_model
 from tile_eg.egraph import saturate
 from tile_eg.emit.ascend_c.index import EmitError, Scope
@@ -24,6 +23,7 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Instr, walk
 from tile_eg.search import search_options
+from tile_eg.search.compiler import Lowered, lower, meaning, plan_schedule
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SMALL = {

@@ -10,7 +10,6 @@ import pytest
 
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import CHIP, graph_of, kernel
-from tile_eg.compiler import meaning, plan, plan_schedule
 from tile_eg.egraph import Node
 from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.sync.check import races
@@ -20,6 +19,7 @@ from tile_eg.extract.grid import with_grid
 from tile_eg.ir.program import Loop, Program, Tasks, walk
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.ir.program.tasks import counted_by, inlined
+from tile_eg.search.compiler import meaning, plan, plan_schedule
 
 CAUSAL = """
 kernel causal[H=4, S=192, D=32, BM=32, BN=32](Q: f16[H, S, D], K: f16[H, S, D], V: f16[H, S, D]) -> O: f16[H, S, D] {

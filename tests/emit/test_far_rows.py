@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tile_eg.compiler import lower
 from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import lower
 
 FAR = """
 kernel far[M=4, N=2200000000, W=128](A: f16[M, N]) -> C: f16[M, W] {

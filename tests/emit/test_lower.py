@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, kernel
-from tile_eg.compiler import lower
 from tile_eg.emit.lower.cuts import part
 from tile_eg.emit.lower.storages import half
 from tile_eg.ir import index as ix
 from tile_eg.ir.program import Instr, Loop, Program, Tile, When, walk
+from tile_eg.search.compiler import lower
 
 FLASH = """
 kernel flash[S=256, D=64, BM=64, BN=64](Q: f16[S, D], K: f16[S, D], V: f16[S, D]) -> O: f16[S, D] {

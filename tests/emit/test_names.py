@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tile_eg.compiler import Lowered, lower
 from tile_eg.emit.names import spelled
 from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import Lowered, lower
 
 NAMES = ["main", "new", "half", "int32_t", "std", "AscendC", "Min", "pipe", "workspace", "ub", "sub", "EVENT_ID0", "PIPE_V"]
 NAMES += ["NULL", "linux", "GM_ADDR", "validRows", "A_gm", "x_ub", "stream", "launch", "blocks", "_A", "__x", "double", "char"]

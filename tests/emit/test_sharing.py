@@ -10,7 +10,6 @@ import pytest
 
 from tests.emit.test_tasks import KERNELS, best, grid
 from tests.extract.kernels import CHIP
-from tile_eg.compiler import lower, plan_schedule
 from tile_eg.emit import lower as lowering
 from tile_eg.emit.sync import planning, walk
 from tile_eg.emit.sync.placed import decided_by
@@ -23,6 +22,7 @@ from tile_eg.frontend.text import load_text
 from tile_eg.ir.program import AIC, AIV, Program
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.ir.sharing import once, sharing
+from tile_eg.search.compiler import lower, plan_schedule
 from tile_eg.timeline import engine
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

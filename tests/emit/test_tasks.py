@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tests.emit.test_lower import FLASH, GEMM
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import CHIP, graph_of, kernel
-from tile_eg.compiler import meaning, plan_schedule
 from tile_eg.egraph import Node
 from tile_eg.emit import lower as lowering
 from tile_eg.emit.ascend_c.kernel import kernel_text
@@ -28,6 +27,7 @@ from tile_eg.ir.index import BLOCK, evaluate, var, variables
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Let, Program, Tasks, walk
 from tile_eg.ir.program.parser import parse_program
 from tile_eg.ir.program.tasks import free_names, in_order, inlined, tasks, tile_at
+from tile_eg.search.compiler import meaning, plan_schedule
 
 NAMES = free_names(("task", "turn", "band", "width", "step", "tile"), ())
 ORDERS = st.tuples(st.integers(1, 9), st.integers(1, 9), st.integers(0, 10), st.integers(0, 1), st.integers(1, 12))

@@ -10,7 +10,6 @@ import pytest
 
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import CHIP, graph_of, kernel
-from tile_eg.compiler import meaning
 from tile_eg.egraph import Node
 from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.sync.check import races
@@ -20,6 +19,7 @@ from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.index import ZERO, evaluate, variables
 from tile_eg.ir.program import Instr, Loop, Program, SetFlag, WaitFlag, walk
 from tile_eg.ir.program.parser import parse_program
+from tile_eg.search.compiler import meaning
 from tile_eg.search.planned import Planned, plan_schedule
 from tile_eg.timeline.engine import run
 

@@ -9,7 +9,6 @@ import pytest
 
 from tests.emit.widths import narrowed, overflows
 from tile_eg.chips import load_chip
-from tile_eg.compiler import lower
 from tile_eg.emit.ascend_c.kernel import kernel_text
 from tile_eg.emit.host import launch_blocks
 from tile_eg.emit.packed_operand import copy_in_strips
@@ -17,6 +16,7 @@ from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ops.types import F16
 from tile_eg.search import search_options
+from tile_eg.search.compiler import lower
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 SQUARE = {"M": 65536, "N": 65536}

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tile_eg.compiler import plan
 from tile_eg.ir.program import Program
 from tile_eg.ir.program.parser import parse_program
+from tile_eg.search.compiler import plan
 
 
 def halves(*shape: int, seed: int = 0) -> np.ndarray:

@@ -10,8 +10,8 @@ import pytest
 
 from benchmarks.experts.epilogue import gemm_exp, matmul_add
 from benchmarks.experts.gemm import Gemm, expert
-from tile_eg.compiler import plan
 from tile_eg.ir.program import Program
+from tile_eg.search.compiler import plan
 
 from .running import halves, ran
 

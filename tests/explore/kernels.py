@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from tile_eg.compiler import Lowered, lower
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
+from tile_eg.search.compiler import Lowered, lower
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -10,12 +10,12 @@ import pytest
 
 from tests.explore.kernels import EXAMPLES, kernel, lowered
 from tile_eg.cli.app import run
-from tile_eg.compiler import lower
 from tile_eg.errors import TileError
 from tile_eg.explore.gym import exported, extracted
 from tile_eg.extract import EXTRACTORS
 from tile_eg.extract.gym import node_id
 from tile_eg.search import search_options
+from tile_eg.search.compiler import lower
 
 SHARED: dict[str, Any] = {
     "nodes": {

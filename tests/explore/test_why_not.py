@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.explore.kernels import kernel, lowered
-from tile_eg.compiler import lower
 from tile_eg.errors import TileError
 from tile_eg.explore import explained, runners, why_not
 from tile_eg.explore.otherwise import alike
@@ -13,6 +12,7 @@ from tile_eg.explore.why_not import FORMS
 from tile_eg.report.decisions import GRID, distinct_subject, open_choices, option
 from tile_eg.rules import registry
 from tile_eg.search import search_options
+from tile_eg.search.compiler import lower
 
 
 def answer(name: str, question: str, **sizes: int) -> str:

@@ -8,7 +8,6 @@ import numpy as np
 
 from tests.extract.kernels import CHIP
 from tile_eg.chips import Chip
-from tile_eg.compiler import Run, meaning, plan_schedule
 from tile_eg.cost_models import search_model
 from tile_eg.egraph import Graph, Node, saturate
 from tile_eg.extract.base import Extractor
@@ -18,6 +17,7 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ops.types import I8
+from tile_eg.search.compiler import Run, meaning, plan_schedule
 
 
 def arrays_for(k: Kernel) -> dict[str, np.ndarray]:

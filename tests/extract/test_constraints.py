@@ -10,13 +10,13 @@ import pytest
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import CHIP, COPIED_LATE, GATED, SHIFT, SWAP, graph_of, kernel, pricer
 from tests.extract.test_chaos import EXAMPLES, SMALL
-from tile_eg.compiler import meaning, plan_schedule
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.base import Refused
 from tile_eg.extract.build_schedule import build_schedule
 from tile_eg.extract.constraints import check_constraints, constraints
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.schedule import Schedule
+from tile_eg.search.compiler import meaning, plan_schedule
 
 SOURCES = {
     "gated": (GATED, {}), "swap": (SWAP, {}), "copied_late": (COPIED_LATE, {}),

@@ -7,12 +7,12 @@ import pytest
 
 from tests.extract.checked import check_numbers
 from tests.extract.kernels import kernel
-from tile_eg.compiler import lower
 from tile_eg.extract.chaos import Random
 from tile_eg.extract.exact import Exact
 from tile_eg.ir.index import bounds, variables
 from tile_eg.ir.program import SetFlag, walk
 from tile_eg.search import search_options
+from tile_eg.search.compiler import lower
 
 TWO_PRODUCTS_ONE_SUM = """
 kernel t[M=64, N=64](A: f16[M, 96], B: f16[96, N], D: f16[M, 40], E: f16[40, N]) -> C: f32[M, N] {

@@ -10,12 +10,12 @@ import pytest
 
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import CHIP, graph_of, kernel
-from tile_eg.compiler import Lowered, lower, meaning, plan_schedule
 from tile_eg.egraph import Node
 from tile_eg.extract import Schedule, extract
 from tile_eg.extract.grid import Traffic, orders, shared_by_tiles, with_grid, with_grids
 from tile_eg.extract.memory import kept_for_tiles
 from tile_eg.ops.types import Level
+from tile_eg.search.compiler import Lowered, lower, meaning, plan_schedule
 
 GEMM = """
 kernel gemm[M=640, N=640, K=256, BM=64, BN=128, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {

@@ -6,13 +6,13 @@ import pytest
 
 from tests.extract.checked import arrays_for, check_numbers
 from tests.extract.kernels import CHIP, GATED, kernel, pricer
-from tile_eg.compiler import lower, plan_schedule
 from tile_eg.egraph import saturate
 from tile_eg.extract.chaos import Random
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.model import Model
 from tile_eg.frontend.ssa import to_values
 from tile_eg.search import search_options
+from tile_eg.search.compiler import lower, plan_schedule
 
 pytestmark = pytest.mark.slow(but=4)
 

@@ -8,13 +8,13 @@ import pytest
 
 from tests.extract.checked import check_numbers
 from tests.extract.kernels import CHIP, graph_of, kernel
-from tile_eg.compiler import plan_schedule
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract import extract
 from tile_eg.extract.exact import Exact
 from tile_eg.extract.masks import needed, share
 from tile_eg.ir.index import evaluate
 from tile_eg.ir.program import Instr, walk
+from tile_eg.search.compiler import plan_schedule
 
 BELOW = """
 kernel below[M=128, N=128, BM=32, BN=32](X: f32[M, N]) -> Y: f32[M] {{

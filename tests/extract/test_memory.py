@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extract.kernels import CHIP, TRICKY, graph_of, kernel
-from tile_eg.compiler import lower
 from tile_eg.extract import extract
 from tile_eg.extract.memory import ON_CHIP, Life, _pack, kept_for_tiles, lifetimes
 from tile_eg.extract.schedule import Storage
 from tile_eg.ops.types import F32, Level
+from tile_eg.search.compiler import lower
 
 SOFTMAX = Path(__file__).parents[2] / "examples/softmax.tile"
 NORM = (Path(__file__).parents[2] / "examples/layer_norm.tile").read_text()

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from tests.extract.kernels import graph_of
-from tile_eg.compiler import Lowered, check_kernel, lower, meaning
 from tile_eg.emit import sync
 from tile_eg.errors import TileError
 from tile_eg.explore import why_not
@@ -17,6 +16,7 @@ from tile_eg.extract.schedule import Schedule
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.search import search_options
+from tile_eg.search.compiler import Lowered, check_kernel, lower, meaning
 
 GEMM = """
 kernel gemm[M=256, N=256, K=512, BM=128, BN=256, BK=64](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {

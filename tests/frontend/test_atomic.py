@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.frontend.test_bad_input import error_of
-from tile_eg.compiler import check_kernel, meaning
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference_values import run_values
+from tile_eg.search.compiler import check_kernel, meaning
 
 SUMS = """
 kernel sums[M=40, N=24, BM=16](X: f32[M, N]) -> S: f32[N] {

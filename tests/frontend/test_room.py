@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tile_eg.compiler import check_kernel, lower
 from tile_eg.errors import TileError
 from tile_eg.frontend.checks.room import sized
 from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import check_kernel, lower
 
 ADD = """\
 kernel add[M=128, N=128](A: f32[M, N], B: f32[M, N]) -> C: f32[M, N] {

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tile_eg.compiler import check_kernel
 from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
@@ -15,6 +14,7 @@ from tile_eg.frontend.text.printer import print_kernel
 from tile_eg.ir.kernel import For, Kernel
 from tile_eg.ir.reference import run_kernel, run_values
 from tile_eg.ir.values import Values, reachable
+from tile_eg.search.compiler import check_kernel
 
 SUMS = """
 kernel sums[M=128, N=512, BM=32, BN=64](X: f32[M, N]) -> Y: f32[M] {{

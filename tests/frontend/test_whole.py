@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.frontend.test_bad_input import error_of
-from tile_eg.compiler import meaning
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.reference_values import run_values
+from tile_eg.search.compiler import meaning
 
 BYTES = """
 kernel bytes[M=20, N=40, K=100, BK=32](A: i8[M, K], B: i8[N, K]) -> C: i32[M, N] {

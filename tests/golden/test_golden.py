@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tile_eg.compiler import Lowered, lower
 from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import Lowered, lower
 
 HERE = Path(__file__).parent
 EXAMPLES = sorted((HERE.parents[1] / "examples").glob("*.tile"))

@@ -8,9 +8,9 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 from tests.python.written import prim_func
-from tile_eg.compiler import check_kernel, meaning
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
+from tile_eg.search.compiler import check_kernel, meaning
 
 X = np.random.default_rng(0).uniform(-1, 1, (32, 32)).astype(np.float32)
 V = np.random.default_rng(1).uniform(-1, 1, (32, 1)).astype(np.float32)
@@ -60,7 +60,7 @@ def test_a_vector_that_is_written_as_a_column_is_one(statement: str, expected: n
 
 
 def test_it_is_one_in_the_emitted_text_too() -> None:
-    from tile_eg.compiler import lower
+    from tile_eg.search.compiler import lower
 
     done = lower(kernel("T.tile.sub(y, x, v)")).run({"X": X, "V": V})
     np.testing.assert_allclose(done["Y"], X - V, rtol=1e-6)

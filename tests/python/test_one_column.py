@@ -7,8 +7,8 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tile_eg.compiler import meaning
 from tile_eg.ir.kernel import Alloc, Kernel
+from tile_eg.search.compiler import meaning
 
 
 @tile_eg.jit(out_idx=[-1])

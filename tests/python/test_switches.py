@@ -13,11 +13,11 @@ import tile_eg
 import tile_eg.language as T
 from tests.python.written import prim_func
 from tile_eg import language
-from tile_eg.compiler import check_kernel
 from tile_eg.errors import TileError
 from tile_eg.frontend.python.refused import REFUSED
 from tile_eg.jit import KNOWN, CompiledKernel, switches
 from tile_eg.jit.arrays import to_numpy
+from tile_eg.search.compiler import check_kernel
 
 
 @T.prim_func

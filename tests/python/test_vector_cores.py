@@ -8,10 +8,10 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 from tests.python.written import prim_func
-from tile_eg.compiler import check_kernel, meaning
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.kernel import For, Kernel
 from tile_eg.jit import CompiledKernel
+from tile_eg.search.compiler import check_kernel, meaning
 
 X = np.random.default_rng(0).uniform(-1, 1, (64, 64)).astype(np.float32)
 

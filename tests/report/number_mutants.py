@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 
-from tile_eg.compiler import Lowered, expected, lower
 from tile_eg.emit.host import launch_blocks
 from tile_eg.emit.names import kernel_symbol
 from tile_eg.frontend.text import load_text
@@ -26,6 +25,7 @@ from tile_eg.inputs import USUAL, drawn_sets
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.reference_bounds import Expected
 from tile_eg.report.compare import compare
+from tile_eg.search.compiler import Lowered, expected, lower
 from tile_eg.simulator.findings import SimulatorError
 from tile_eg.simulator.run import simulate
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tile_eg.compiler import Lowered, lower
 from tile_eg.extract.base import Refused
 from tile_eg.frontend.text import load_text
 from tile_eg.report.decisions import Runner, decisions_text, difference, open_choices, option
 from tile_eg.report.schedule_tree import schedule_text
+from tile_eg.search.compiler import Lowered, lower
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tile_eg.compiler import Lowered, lower
 from tile_eg.frontend.text import load_text
 from tile_eg.report.html import Bar, Strip, html_table, html_tree
 from tile_eg.report.text import Branch
+from tile_eg.search.compiler import Lowered, lower
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

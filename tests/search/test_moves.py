@@ -10,11 +10,11 @@ from tests.cli.test_commands import Captured, printed
 from tests.emit.test_phases import PRODUCT
 from tests.extract.kernels import kernel
 from tests.search.test_options import example
-from tile_eg.compiler import Lowered, lower
 from tile_eg.errors import TileError
 from tile_eg.explore.why_not import why_not
 from tile_eg.rules import INEXACT, registry
 from tile_eg.search import search_options
+from tile_eg.search.compiler import Lowered, lower
 from tile_eg.search.moves import MOVES
 
 SIZES = {"gemm": {"M": 2048, "N": 2048, "K": 256}, "softmax": {"M": 4096, "N": 512}}

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tile_eg.chips import load_chip
-from tile_eg.compiler import lower, meaning
 from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.open_kernel import OpenKernel
-from tile_eg.search import compile, search_options
+from tile_eg.search import driver, search_options
+from tile_eg.search.compiler import lower, meaning
 from tile_eg.sizing.candidates import Climb, shortlist
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -87,13 +87,13 @@ def test_every_trial_had_the_same_moves():
 
 
 def test_sizes_that_cannot_be_compiled_are_told_and_passed_over(monkeypatch):
-    kernel, usual = left_open("softmax", "BM", M=4096, N=512), compile.searched
+    kernel, usual = left_open("softmax", "BM", M=4096, N=512), driver.searched
 
     def fails_first(*given):
-        monkeypatch.setattr(compile, "searched", usual)
+        monkeypatch.setattr(driver, "searched", usual)
         raise TileError("too large")
 
-    monkeypatch.setattr(compile, "searched", fails_first)
+    monkeypatch.setattr(driver, "searched", fails_first)
     trials = lower(kernel).trials
     assert trials[0].predicted and trials[-1].problem == "too large"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tile_eg.compiler import Lowered, lower
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.rules import INEXACT, registry
 from tile_eg.search import EFFORTS, search_options
+from tile_eg.search.compiler import Lowered, lower
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SIGMOID = """

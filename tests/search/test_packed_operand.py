@@ -12,13 +12,13 @@ from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
 from tests.transforms.test_packed_operand import GEMM
 from tile_eg.chips import load_chip
-from tile_eg.compiler import Candidate, Lowered, lower, meaning
 from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
 from tile_eg.ir.index import ZERO
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program.instructions import Instr, SyncAll, walk
 from tile_eg.search import search_options
+from tile_eg.search.compiler import Candidate, Lowered, lower, meaning
 from tile_eg.search.packed_operand import made_of
 
 ADDED = """
@@ -67,7 +67,7 @@ def test_numbers_are_those_of_the_source(text, sizes, order):
 def test_strips_long_loads_unit_flags_and_halves_go_together(monkeypatch):
     """On a chip of two cube cores, so that a core goes through as many large tiles as on a large one."""
     chip = replace(load_chip("910B2"), cube_cores=2, vector_cores=4)
-    for module in ("compiler", "search.planned"):
+    for module in ("search.compiler", "search.planned"):
         monkeypatch.setattr(f"tile_eg.{module}.compiled_for", lambda name: chip)
     k = kernel(ADDED, M=896, N=1024, K=1024, BM=128, BN=256)
     low = lower(k)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from tile_eg.chips import load_chip
-from tile_eg.compiler import Lowered, lower, meaning
 from tile_eg.cost_models import rank_model
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.search import search_options
+from tile_eg.search.compiler import Lowered, lower, meaning
 from tile_eg.search.form import Form, Setting, searched, values_of
 from tile_eg.search.smaller_tiles import in_smaller_tiles, offers
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.emit.test_phases import PRODUCT
 from tests.extract.kernels import kernel
-from tile_eg.compiler import Lowered, lower, meaning
 from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
 from tile_eg.search import search_options
+from tile_eg.search.compiler import Lowered, lower, meaning
 
 EXP = PRODUCT.replace("= c\n}", "= exp(c)\n}")
 TWO = """

@@ -21,7 +21,6 @@ from pathlib import Path
 import numpy as np
 
 from tests.emit.test_units import planned
-from tile_eg.compiler import lower
 from tile_eg.emit.ascend_c import kernel_text
 from tile_eg.emit.host import launch_blocks
 from tile_eg.frontend.text import load_text
@@ -29,6 +28,7 @@ from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import ZERO
 from tile_eg.ir.program import Buffer, Instr, Program, walk
 from tile_eg.ops.types import Level
+from tile_eg.search.compiler import lower
 from tile_eg.simulator.run import Limits, Simulation, SimulatorError, TraceRow, simulate
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

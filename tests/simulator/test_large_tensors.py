@@ -15,9 +15,9 @@ import pytest
 
 from tests.simulator.asc import MAIN, ran
 from tests.simulator.kernels import kernel
-from tile_eg.compiler import Lowered, lower
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import Lowered, lower
 from tile_eg.simulator.run import Limits, simulate
 
 CORNERS = """

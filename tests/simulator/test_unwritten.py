@@ -10,8 +10,8 @@ import pytest
 from tests.simulator.asc import MAIN, QUEUES, SPEC, launched, ran
 from tests.simulator.kernels import kernel
 from tile_eg.cli.app import run
-from tile_eg.compiler import Run
 from tile_eg.frontend.text import load_text
+from tile_eg.search.compiler import Run
 from tile_eg.simulator.findings import Counts, Finding, Simulation
 from tile_eg.simulator.run import simulate
 from tile_eg.simulator.unwritten import unwritten_text

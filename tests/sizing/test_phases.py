@@ -9,9 +9,9 @@ import pytest
 
 import tile_eg
 from tests.search.test_open_sizes import CHIP, left_open
-from tile_eg.compiler import lower
 from tile_eg.frontend.ssa import to_values
 from tile_eg.search import search_options
+from tile_eg.search.compiler import lower
 from tile_eg.sizing.estimate import estimate
 from tile_eg.sizing.phases import with_parts
 from tile_eg.transforms.split_k import COUNTS

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from benchmarks.targets.literal import literal
-from tile_eg.compiler import Planned, lower, meaning
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Instr, Loop, PipeBarrier, SetFlag, WaitFlag, walk
+from tile_eg.search.compiler import Planned, lower, meaning
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SIZES = {

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tile_eg.chips import load_chip
-from tile_eg.compiler import Lowered, lower
 from tile_eg.emit.host import launch_blocks, workspace_bytes
 from tile_eg.emit.names import kernel_symbol
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.search.compiler import Lowered, lower
 from tile_eg.simulator.findings import TraceRow
 from tile_eg.simulator.run import simulate
 from tile_eg.timeline.engine import run

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from tests.extract.kernels import CHAIN, FIBONACCI, GATED, RELU_CAST, kernel
-from tile_eg.compiler import lower, meaning
 from tile_eg.errors import TileError
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.reference_values import run_values
+from tile_eg.search.compiler import lower, meaning
 from tile_eg.transforms.row_panels import in_panels
 
 GEMM = """

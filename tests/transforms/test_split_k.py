@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.extract.kernels import GATED, kernel
-from tile_eg.compiler import meaning
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.reference_values import run_values
+from tile_eg.search.compiler import meaning
 from tile_eg.transforms.split_k import addable, added, divisible, in_parts
 
 PRODUCT = """

@@ -25,12 +25,12 @@ from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
 from tile_eg.cli.waiting import lost, shown_progress
-from tile_eg.compiler import InternalError, Lowered, check_kernel, lower, stage
 from tile_eg.errors import TileError, in_source, rendered
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
+from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
@@ -105,7 +105,7 @@ def _unreadable(error: Any) -> TileError:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from tile_eg import __version__
+        from tile_eg.version import __version__
 
         show(f"tile-eg {__version__}")
         raise typer.Exit

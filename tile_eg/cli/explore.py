@@ -10,10 +10,10 @@ import typer
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import show
-from tile_eg.compiler import lower
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.search import SearchOptions
+from tile_eg.search.compiler import lower
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text, or a .py module with one kernel.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]

@@ -13,13 +13,13 @@ import typer
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import sources
 from tile_eg.cli.console import complain, show
-from tile_eg.compiler import Lowered, Planned
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.jit import kernel_cache
 from tile_eg.jit.kernel_cache import Texts
 from tile_eg.report.text import size
 from tile_eg.search import SearchOptions
+from tile_eg.search.compiler import Lowered, Planned
 
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Compile, whether or not it was done before.")]
 

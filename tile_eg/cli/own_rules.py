@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from tile_eg.compiler import Lowered, Planned
 from tile_eg.search import SearchOptions
+from tile_eg.search.compiler import Lowered, Planned
 
 
 def blamed(planned: Planned, search: SearchOptions, good: Callable[[SearchOptions], bool]) -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.cli import options
-from tile_eg.compiler import Planned, Run, stage
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import Program
+from tile_eg.search.compiler import Planned, Run, stage
 
 if TYPE_CHECKING:
     from tile_eg.inputs import Drawn

@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 from tile_eg.chips import load_chip
-from tile_eg.compiler import Lowered
 from tile_eg.cost_models import roles, search_model
 from tile_eg.egraph import Node
 from tile_eg.errors import TileError
@@ -19,6 +18,7 @@ from tile_eg.extract.gym import Foreign, dump, load
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.printed import Printed
 from tile_eg.report.text import duration, table
+from tile_eg.search.compiler import Lowered
 
 
 def exported(lowered: Lowered, whole: bool = False) -> str:

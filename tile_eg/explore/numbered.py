@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.compiler import Candidate, Lowered, lower
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.explore.otherwise import Otherwise
 from tile_eg.explore.runners import flips
@@ -21,6 +20,7 @@ from tile_eg.ops.types import Level
 from tile_eg.report.decisions import difference
 from tile_eg.report.text import duration, indent, share, size, table
 from tile_eg.search import SearchOptions, search_options
+from tile_eg.search.compiler import Candidate, Lowered, lower
 
 POOL = 8
 LEVELS = (Level.L1, Level.L0C, Level.UB)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tile_eg.compiler import Candidate, Lowered, plan_schedule
 from tile_eg.cost_models import predicted, rank_model, roles, search_model
 from tile_eg.egraph import Graph, Node
 from tile_eg.extract.forced import Answer, Forced
@@ -14,6 +13,7 @@ from tile_eg.extract.makespan import MEETING
 from tile_eg.extract.pricing import Pricer
 from tile_eg.extract.schedule import Schedule
 from tile_eg.search import packed_operand, split_k
+from tile_eg.search.compiler import Candidate, Lowered, plan_schedule
 
 
 class Otherwise:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tile_eg.compiler import Candidate, Lowered
 from tile_eg.egraph import Node
 from tile_eg.egraph.profile import profile
 from tile_eg.explore.otherwise import Otherwise
@@ -13,6 +12,7 @@ from tile_eg.extract.forced import Answer
 from tile_eg.frontend.ssa import to_values
 from tile_eg.report.decisions import GRID, Runner, grid_option, open_choices, option
 from tile_eg.report.explain import Explanation
+from tile_eg.search.compiler import Candidate, Lowered
 
 
 def explained(lowered: Lowered, profiled: bool = False) -> Explanation:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tile_eg.compiler import Candidate, Lowered
 from tile_eg.egraph import Graph, Node
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.explore.otherwise import Otherwise
@@ -30,6 +29,7 @@ from tile_eg.report.schedule_tree import place_text
 from tile_eg.report.text import duration, indent, times
 from tile_eg.rules import registry
 from tile_eg.search import nearest_rule
+from tile_eg.search.compiler import Candidate, Lowered
 from tile_eg.search.moves import MOVES
 from tile_eg.search.queue import Tried
 

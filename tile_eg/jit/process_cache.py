@@ -11,8 +11,8 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.search import SearchOptions
 
 if TYPE_CHECKING:
-    from tile_eg.compiler import Lowered
     from tile_eg.jit.kernel_cache import Restored
+    from tile_eg.search.compiler import Lowered
 
 
 @dataclass
@@ -51,7 +51,7 @@ class Cache:
 
     def lowered(self, kernel: Kernel, chip: str, search: SearchOptions) -> Lowered:
         """The lowered form of a kernel, from the cache where it is there."""
-        from tile_eg.compiler import lower
+        from tile_eg.search.compiler import lower
 
         found = self.entries.get((kernel, chip, search)) if self.enabled else None
         if found is None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from tile_eg.compiler import stage
 from tile_eg.egraph.audit import Audit, Disagreement, audit, joined_by
 from tile_eg.egraph.saturate import proves, value_members
 from tile_eg.ir.arrays import numpy_dtype
@@ -14,6 +13,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.values import Values
 from tile_eg.rules import Theory, registry
 from tile_eg.search import SearchOptions, search_options
+from tile_eg.search.compiler import stage
 
 SHOWN = 8
 

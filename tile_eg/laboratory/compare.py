@@ -9,7 +9,6 @@ from time import perf_counter
 import numpy as np
 
 from tile_eg.chips import DEFAULT_CHIP, Chip, load_chip
-from tile_eg.compiler import Planned, lower, plan_schedule
 from tile_eg.cost_models import named, predicted, search_model
 from tile_eg.errors import TileError
 from tile_eg.extract import Schedule, extract
@@ -17,6 +16,7 @@ from tile_eg.extract.chaos import Random
 from tile_eg.extract.makespan import makespan
 from tile_eg.extract.pricing import Pricer
 from tile_eg.ir.kernel import Kernel
+from tile_eg.search.compiler import Planned, lower, plan_schedule
 
 TRUTH = "timeline"
 

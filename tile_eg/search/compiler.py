@@ -36,7 +36,7 @@ def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: Search
     Block sizes that are left open are found by the same search. A template has its own sizes, where it has all.
     """
     from tile_eg.cost_models import roles
-    from tile_eg.search.compile import compiled
+    from tile_eg.search.driver import compiled
 
     kernel = _at_its_sizes(kernel)
     options = search or search_options()
