@@ -22,15 +22,14 @@ EXAMPLES = ROOT.parent / "examples"
 CLOCKS = ["time", "monotonic", "perf_counter", "process_time", "thread_time"]
 CLOCKS += [f"{name}_ns" for name in CLOCKS]
 REPORTED = {
-    "compiler.py": "how long each stage took",
     "egraph/profile.py": "what each rule costs",
     "egraph/saturate.py": "how long each phase took",
     "explore/gym.py": "how long an extractor of a user's took",
-    "grids.py": "how long each stage took",
     "jit/kernel_cache.py": "whether a file of tile_eg changed since the process began",
     "laboratory/compare.py": "how long a cost model took",
-    "phases.py": "how long each stage took",
-    "planned.py": "how long each stage took",
+    "search/driver.py": "how long a compilation took",
+    "search/planned.py": "how long each stage took",
+    "search/queue.py": "how long each move took",
     "disk_cache.py": "when an entry was used last",
     "simulator/progress.py": "how long a run takes still",
     "simulator/run.py": "how long a run may wait without computing: then it is ended, by name",

@@ -25,7 +25,8 @@ class Buffer(NamedTuple):
     """The buffers of one tile: how many, the pipe that moves it, the cycles that this takes in a trip, the trips that a load
     brings at once, and whether the move is out of them.
 
-    A `late` one stands behind a wait for other cores: it cannot run ahead, and fewer buffers make the loop no longer.
+    A `late` one stands behind a wait for other cores, or is what they wait for: it cannot run ahead, and fewer buffers make the
+    loop no longer.
     """
 
     depth: int
@@ -38,7 +39,8 @@ class Buffer(NamedTuple):
     @staticmethod
     def of(move: Node, decision: Node, price: Price) -> Buffer:
         term = MOVES[move.op]
-        return Buffer(depth_of(decision), price.pipe, price.total, trips_ahead(move), term.empties, term.source == "WS")
+        late = term.source == "WS" or (term.crosses and term.target != "WS")
+        return Buffer(depth_of(decision), price.pipe, price.total, trips_ahead(move), term.empties, late)
 
     @property
     def handover(self) -> int:
