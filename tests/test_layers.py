@@ -44,6 +44,13 @@ ROOMS: dict[str, set[str]] = {
     "jit": GROUND | {
         "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator",
     },
+    "math": set(),
+    "utils": {"jit"},
+    "intrinsics": {"language"},
+    "profiler": {"jit"},
+    "autotuner": {"jit"},
+    "engine": {"jit"},
+    "carver": GROUND | {"frontend", "sizing", "jit"},
 }  # fmt: skip
 """For each room, what else it may import. `cli` and the package's own front door see everything."""
 OPEN = {"cli", "__init__", "__main__", "version"}

@@ -16,13 +16,26 @@ from tile_eg.version import __version__
 
 if TYPE_CHECKING:
     from tile_eg.errors import TileError
-    from tile_eg.jit import jit, load
+    from tile_eg.jit import CompiledKernel as JITKernel
+    from tile_eg.jit import compile, jit, load
     from tile_eg.jit.process_cache import cache, disable_cache, enable_cache
-    from tile_eg.jit.switches import PassConfigKey
+    from tile_eg.jit.profiling import Profiler, TensorSupplyType
+    from tile_eg.jit.switches import PassConfigKey, set_log_level
+    from tile_eg.jit.tuning import autotune
+    from tile_eg.language.data_type import DataType
+    from tile_eg.math import cdiv, next_power_of_2
     from tile_eg.search.compiler import Lowered, lower
 
 _HOME = {
     "jit": "tile_eg.jit",
+    "compile": "tile_eg.jit",
+    "autotune": "tile_eg.jit.tuning",
+    "Profiler": "tile_eg.jit.profiling",
+    "TensorSupplyType": "tile_eg.jit.profiling",
+    "set_log_level": "tile_eg.jit.switches",
+    "DataType": "tile_eg.language.data_type",
+    "cdiv": "tile_eg.math",
+    "next_power_of_2": "tile_eg.math",
     "load": "tile_eg.jit",
     "PassConfigKey": "tile_eg.jit.switches",
     "cache": "tile_eg.jit.process_cache",
@@ -32,25 +45,52 @@ _HOME = {
     "Lowered": "tile_eg.search.compiler",
     "TileError": "tile_eg.errors",
 }
+_MODULES = ("autotuner", "carver", "engine", "intrinsics", "language", "math", "profiler", "rules", "utils")
+_NOT_HERE = {
+    "tvm": "tile_eg builds on no TVM; tile_eg.DataType tells the bits of a dtype",
+    "Layout": "where a tile lies, and how, is found",
+    "Fragment": "where a tile lies, and how, is found",
+}
+"""Names of TileLang's that are not here, and what to do without them."""
 __all__ = [
     "__version__",
+    "DataType",
+    "JITKernel",
     "Lowered",
     "PassConfigKey",
+    "Profiler",
+    "TensorSupplyType",
     "TileError",
+    "autotune",
+    "autotuner",
     "cache",
+    "carver",
+    "cdiv",
+    "compile",
     "disable_cache",
     "enable_cache",
+    "engine",
+    "intrinsics",
     "jit",
     "language",
     "load",
     "lower",
+    "math",
+    "next_power_of_2",
+    "profiler",
     "rules",
+    "set_log_level",
+    "utils",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("language", "rules"):
+    if name in _MODULES:
         return import_module(f"tile_eg.{name}")
+    if name == "JITKernel":
+        return import_module("tile_eg.jit").CompiledKernel
+    if name in _NOT_HERE:
+        raise import_module("tile_eg.errors").TileError(f"tile_eg.{name} is not here", help=_NOT_HERE[name])
     if name not in _HOME:
         raise AttributeError(f"module 'tile_eg' has no attribute {name!r}")
     value = getattr(import_module(_HOME[name]), name)

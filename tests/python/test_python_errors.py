@@ -11,10 +11,9 @@ from tile_eg.frontend.python import kernel_of
 
 # name: (lines, where the error points to, what it says)
 FAULTS = {
-    "an Expert allocation": ("u = T.alloc_ub((16, 16), 'float32')", "T.alloc_ub", "T.alloc_ub is Expert level"),
     "an Expert flag": ("T.set_flag('mte2', 'v', 0)", "T.set_flag", "Expert level, not supported yet"),
     "an Expert scope": ("with T.Scope('V'):\n    T.clear(x)", "T.Scope", "T.Scope is Expert level"),
-    "an Expert block order": ("d = T.use_swizzle(c, 64, 64, 16, 16, 16)", "T.use_swizzle", "T.use_swizzle of an index is Expert"),
+    "an order of blocks": ("d = T.use_swizzle(c, 64, 64, 16, 16, 16)", "T.use_swizzle", "orders 4 x 4 tiles, and there are"),
     "a later word": ("T.copy(T.cumsum(x, y), f)", "T.cumsum", "T.cumsum is not supported yet"),
     "a later tile word": ("T.tile.sort(x, y, 128)", "T.tile.sort", "T.tile.sort is not supported yet"),
     "a misspelt word": ("T.coppy(x, y)", "T.coppy", "T has no word coppy"),
@@ -169,8 +168,8 @@ LAUNCHES = {
     "a statement after it": ("with T.Kernel(2):\n        T.clear(A)\n    T.clear(A)", "has to end with"),
     "a tile before it": ("x = T.alloc_shared((4, 4), 'float32')\n    with T.Kernel(2):\n        T.clear(x)", "only inside"),
     "the half beside a product": (
-        "with T.Kernel(2, is_npu=True) as (cid, vid):\n        T.gemm(A, A, A)\n        T.fill(A[vid * 2 : vid * 2 + 2, :], 0)",
-        "the vector half is written by hand",
+        "with T.Kernel(2, is_npu=True) as (cid, vid):\n        T.gemm(A, A, A)\n        T.fill(A[vid : vid + 2, :], 0)",
+        "has to part tiles into halves that lie side by side",
     ),
 }
 

@@ -57,7 +57,6 @@ def test_target_and_platform_name_the_chip(options: dict[str, Any], chip: str) -
     [
         ({"target": "nonsense"}, "target='nonsense' is nothing that kernels are compiled for"),
         ({"target": "cuda"}, "target='cuda' is nothing"),
-        ({"target": "pto"}, "target='pto' is nothing"),
         ({"target": ["ascendc"]}, "is nothing that kernels"),
         ({"target": "950", "chip": "910B2"}, "chip='910B2' and target='950' name different machines"),
         ({"platform": "A5", "chip": "910B2"}, "chip='910B2' and platform='A5' name different machines"),
@@ -176,7 +175,7 @@ def test_an_argument_that_cannot_be_kept_is_refused_at_its_line(word: str, name:
 
 HEARD = {
     "Kernel": {"threads", "is_npu"},
-    "use_swizzle": {"panel_size"},
+    "use_swizzle": {"panel_size", "index", "M", "N", "K", "block_M", "block_N", "off", "dir", "in_loop"},
     "serial": {"stop", "step"},
     "unroll": {"stop", "step"},
     "Pipelined": {"stop", "num_stages"},

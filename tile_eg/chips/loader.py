@@ -5,8 +5,8 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.resources import files
 from math import inf
+from pathlib import Path as FilePath
 from types import MappingProxyType
 from typing import Any
 
@@ -33,7 +33,7 @@ def known_chips(architecture: str | None = COMPILED) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _stems() -> tuple[str, ...]:
     """The names of all tables: those of chips, and those that are the base of others."""
-    return tuple(sorted(f.name[:-5] for f in files(__package__).iterdir() if f.name.endswith(".toml")))
+    return tuple(sorted(f.name[:-5] for f in FilePath(__file__).parent.iterdir() if f.name.endswith(".toml")))
 
 
 def load_chip(name: str = DEFAULT_CHIP) -> Chip:
@@ -68,7 +68,7 @@ def _load(name: str) -> Chip:
 @lru_cache(maxsize=32)
 def _tables(name: str) -> Mapping[str, Any]:
     """A chip's tables over those of its base; shared by all who ask, so nobody changes them."""
-    tables = tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"))
+    tables = tomllib.loads(FilePath(__file__).parent.joinpath(f"{name}.toml").read_text("utf-8"))
     return _merge(_tables(tables.pop("base")), tables) if "base" in tables else tables
 
 

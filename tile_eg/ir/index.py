@@ -7,7 +7,7 @@ stands outside its quotient.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import gcd
@@ -269,6 +269,11 @@ def substitute(e: Expr, env: Mapping[str, Expr]) -> Expr:
 _BUILD: dict[str, Callable[[Expr, Expr], Expr]] = {
     "mul": mul, "div": div, "mod": mod, "min": minimum, "max": maximum, "lt": less, "and": both,
 }  # fmt: skip
+
+
+def rebuilt(e: Expr, args: Sequence[Expr]) -> Expr:
+    """The operation of e, which is one of two operands, on others, in normal form."""
+    return _BUILD[e.op](*args)
 
 
 @lru_cache(maxsize=65536)

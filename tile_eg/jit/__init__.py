@@ -21,8 +21,11 @@ from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, open_kernel
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
+from tile_eg.jit.profiling import launched
 from tile_eg.jit.switches import check_others, check_passes, chosen_chip
+from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import USUAL, Limits
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-class CompiledKernel:
+class CompiledKernel(HostSide):
     """A kernel whose sizes are known.
 
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
@@ -60,6 +63,7 @@ class CompiledKernel:
         with in_source(kernel.source):
             self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
+        self.compiled = without_stores(kernel, [kernel.tensors[i].name for i in self.workspace_idx])
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
@@ -70,15 +74,12 @@ class CompiledKernel:
         if sizes:
             raise TileError(f"{', '.join(sizes)}: the sizes of {self.kernel.name} are fixed by the arguments of its function")
         with in_source(self.kernel.source):
-            return cache.lowered(self.kernel, chip or self.chip, search_options(**self.search))
+            return cache.lowered(self.compiled, chip or self.chip, search_options(**self.search))
 
-    def get_kernel_source(self) -> str:
-        """The Ascend C text."""
-        return str(self._planned().source)
-
-    def _planned(self) -> Lowered | Restored:
+    def planned(self) -> Lowered | Restored:
+        """The program with its texts and its predicted time, from the caches where it is there."""
         with in_source(self.kernel.source):
-            return cache.planned(self.kernel, self.chip, search_options(**self.search))
+            return cache.planned(self.compiled, self.chip, search_options(**self.search))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         made = {*self.out_idx, *self.workspace_idx}
@@ -98,7 +99,7 @@ class CompiledKernel:
         for t in updated:
             if not arrays[t.name].flags.writeable:
                 raise TileError(f"argument {t.name} is read-only, and {self.kernel.name} writes it", t.span)
-        run = run_lowered(self._planned(), arrays, self.limits)
+        run = run_lowered(self.planned(), arrays, self.limits)
         for t in updated:
             np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
         outputs = [self._whole(self.kernel.tensors[i], run) for i in self.out_idx]
@@ -118,6 +119,7 @@ def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], l
     given = added_to(lowered.kernel)
     tensors = [t for t in lowered.kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
+    launched(lowered)
     return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
 
 
@@ -209,6 +211,7 @@ class Options:
     chip: str = DEFAULT_CHIP
     search: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits = USUAL
+    target: Any = "auto"
 
     def compiled(self, kernel: Kernel) -> CompiledKernel:
         return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.limits)
@@ -223,6 +226,11 @@ class Factory:
     def __init__(self, function: Callable[..., Any], options: Options) -> None:
         self.function, self.options = function, options
         functools.update_wrapper(self, function)
+
+    @property
+    def __jit_impl__(self) -> Options:
+        """What `jit` was told: `.target`, `.out_idx`."""
+        return self.options
 
     def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel:
         left = self._left_open(args, kwargs)
@@ -296,7 +304,7 @@ def jit(
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)
     positions = _positions(out_idx, "out_idx"), _positions(workspace_idx, "workspace_idx")
-    options = Options(*positions, target_chip, search, Limits(seconds, memory))
+    options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto")
     if function is None:
         return lambda f: _jitted(f, options)
     return _jitted(function, options)
@@ -310,6 +318,16 @@ def _jitted(function: Any, options: Options) -> CompiledKernel | Factory:
     if callable(function):
         return Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")
+
+
+def compile(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any) -> CompiledKernel:  # noqa: A001
+    """The compiled kernel of a function under `@T.prim_func`; `options` are those of `jit`. TileError for anything else."""
+    if not isinstance(func, PrimFunc):
+        help = "a function of sizes gets @tile_eg.jit, and compiles when it is called"
+        raise TileError(f"compile takes a function under @T.prim_func, not a {type(func).__name__}", help=help)
+    made = jit(func, out_idx=out_idx, workspace_idx=workspace_idx, **options)
+    assert isinstance(made, CompiledKernel)
+    return made
 
 
 KNOWN = tuple(inspect.signature(jit).parameters)[1:-1]

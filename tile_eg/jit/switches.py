@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
 from tile_eg.chips import DEFAULT_CHIP, known_chips, load_chip
-from tile_eg.errors import TileError, did_you_mean
+from tile_eg.errors import TileError, TileWarning, did_you_mean
 
 
 class PassConfigKey(StrEnum):
@@ -47,8 +49,9 @@ _PASSES: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 """What each switch may be, and why it can be nothing else."""
 
-TARGETS = ("auto", "ascendc", "ascend", "npu", "npuir")
-"""Targets of TileLang that mean an Ascend NPU, of the kind that `chip` says; npuir is a dialect, whose words are taken too."""
+TARGETS = ("auto", "ascendc", "ascend", "npu", "npuir", "pto")
+"""Targets of TileLang that mean an Ascend NPU, of the kind that `chip` says. npuir is a dialect, whose words are taken too; pto
+is another code generator for the same kernels: what comes out here is Ascend C whichever is named."""
 PLATFORMS = {"A2": ("910B2", "dav-2201"), "A3": ("910C", "dav-2201"), "A5": ("950", "dav-3510")}
 """TileLang's names of platforms: the chip that each stands for, and its architecture."""
 _BACKENDS = ("cython", "ctypes", "dlpack", "auto")
@@ -81,6 +84,9 @@ def chosen_chip(chip: str | None, target: Any, platform: Any) -> str:
 
 def _of_target(target: Any) -> str | None:
     """The chip that a target names; None where it names Ascend NPUs in general."""
+    if isinstance(target, str) and target == "pto":
+        text = "target='pto' names another code generator; what comes out here is Ascend C, of the same kernel"
+        warnings.warn(text, TileWarning, stacklevel=5)
     if target is None or (isinstance(target, str) and target in TARGETS):
         return None
     if isinstance(target, str) and target.removeprefix("Ascend") in known_chips(None):
@@ -120,3 +126,12 @@ def _check(what: str, value: Any, allowed: tuple[Any, ...], why: str) -> None:
     if not any(type(value) is type(a) and value == a for a in allowed):
         instead = " or ".join(map(repr, allowed))
         raise TileError(f"{what} is {instead} here, not {value!r}: {why}", help="leave it out")
+
+
+def set_log_level(level: Any) -> None:
+    """How much the logger `tile_eg` tells: a name such as "INFO", or a number of `logging`. TileError for another name."""
+    names = logging.getLevelNamesMapping()
+    found = names.get(level.upper()) if isinstance(level, str) else level
+    if not isinstance(found, int):
+        raise TileError(f"there is no log level {level!r}", help="there are " + ", ".join(names))
+    logging.getLogger("tile_eg").setLevel(found)

@@ -20,6 +20,14 @@ from tile_eg.language.kernels import PrimFunc as PrimFunc
 from tile_eg.language.kernels import Tensor as Tensor
 from tile_eg.language.kernels import macro as macro
 from tile_eg.language.kernels import prim_func as prim_func
+from tile_eg.language.placement import Persistent as Persistent
+from tile_eg.language.placement import alloc_L0A as alloc_L0A
+from tile_eg.language.placement import alloc_L0B as alloc_L0B
+from tile_eg.language.placement import alloc_L0C as alloc_L0C
+from tile_eg.language.placement import alloc_L1 as alloc_L1
+from tile_eg.language.placement import alloc_ub as alloc_ub
+from tile_eg.language.placement import annotate_layout as annotate_layout
+from tile_eg.language.placement import use_swizzle as use_swizzle
 from tile_eg.language.words import number_word, reduction, word
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import dtype_of
@@ -46,11 +54,6 @@ def func_attr(attrs: dict[str, Any]) -> None:
     """Attributes of the function; synchronisation is always automatic, so that they change nothing."""
 
 
-@word
-def use_swizzle(panel_size: Any = None, *window: Any, order: str = "row", enable: bool = True) -> None:
-    """The order in which blocks run, as a hint: it changes nothing here. The form that gives an index back is Expert level."""
-
-
 # Buffers
 
 
@@ -62,6 +65,14 @@ def alloc_shared(shape: Sequence[int], dtype: Any, scope: str = "shared.dyn") ->
 @word
 def alloc_fragment(shape: Sequence[int], dtype: Any, scope: str = "local.fragment") -> Any:
     """A tile next to a compute unit: L0A, L0B, L0C or UB, whichever its uses ask for."""
+
+
+@word
+def alloc_var(dtype: Any, *init_or_scope: Any, init: Any = None, scope: str = "local.var") -> Any:
+    """A number by name: `a = T.alloc_var("int32", init=1)`; 0 where there is no `init`.
+
+    It is known when the kernel is compiled: `a = 2` and `a += 1` change it, but not in a loop or branch around which it goes on.
+    """
 
 
 # Loops
@@ -142,6 +153,11 @@ def gemm(
 @word
 def gemm_v0(A: Any, B: Any, C: Any, transpose_A: bool = False, transpose_B: bool = False, init: Any = False) -> None:
     """C += A @ B, or C = A @ B where `init` holds."""
+
+
+@word
+def mma(A: Any, B: Any, C: Any, init: Any = False) -> None:
+    """C += A @ B, or C = A @ B where `init` holds, of operands in L0A and L0B."""
 
 
 @word

@@ -37,12 +37,12 @@ _TILE_LATER = """pow leaky_relu bitwise_and bitwise_or bitwise_xor bitwise_not b
     bilinear_interpolation brcb brcb_experiment row_expand_mul row_expand_mul_experiment row_expand_sub_experiment
     row_expand_div_experiment sub_experiment abs_experiment mins_experiment reduce_sum_experiment fill_experiment
     gathermask_experiment sum_experiment reduce_sum_mask_experiment datacachecleanandinvalid_experiment"""
-_LATER = """alloc_var If Then Else Select Persistent view reshape reinterpretcast reinterpret printf
+_LATER = """If Then Else Select view reshape reinterpretcast reinterpret printf
     print dump_tensor dynamic dyn loop_break while_loop set_deq_scale verf vpow vand vor vnot vxor vcmp vselect vcumsum
     erf pow sin cos floor ceil round bitwise_and bitwise_or cumsum any_of all_of call_extern contiguous shmem_put_nbi
     shmem_get_nbi shmem_ub_put_nbi shmem_ub_get_nbi c2d_im2col Then alloc_local wait_wgmma"""
-_EXPERT = """Scope alloc_ub alloc_L1 alloc_L0A alloc_L0B alloc_L0C mma set_flag wait_flag barrier_all pipe_barrier sync_all
-    set_cross_flag wait_cross_flag init_flag clear_flag annotate_address annotate_layout sync_threads"""
+_EXPERT = """Scope set_flag wait_flag barrier_all pipe_barrier sync_all
+    set_cross_flag wait_cross_flag init_flag clear_flag annotate_address sync_threads"""
 
 tile = SimpleNamespace(
     **unsupported("tile.", "later", _TILE_LATER),

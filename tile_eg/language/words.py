@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import linecache
 import sys
@@ -64,9 +65,23 @@ def word(function: Callable[..., Any]) -> Any:
     return Word(function.__name__, inspect.signature(function), __doc__=function.__doc__)
 
 
+class Whole(int):
+    """What a word gives for plain whole numbers: one of them, with a `value` as TVM's have it."""
+
+    @property
+    def value(self) -> int:
+        return int(self)
+
+
 def number_word(function: Callable[..., Any]) -> Any:
     """A word whose body computes it on plain numbers."""
-    return Word(function.__name__, inspect.signature(function), number=function, __doc__=function.__doc__)
+
+    @functools.wraps(function)
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        found = function(*args, **kwargs)
+        return Whole(found) if type(found) is int else found
+
+    return Word(function.__name__, inspect.signature(function), number=computed, __doc__=function.__doc__)
 
 
 def alike(function: Callable[..., None], names: Sequence[str], prefix: str, doc: str) -> dict[str, Word]:

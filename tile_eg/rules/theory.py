@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 
 from tile_eg.ops.elementwise import UNARY
 from tile_eg.rules.bound import Bound, BoundFault, bound_of
@@ -147,7 +147,7 @@ def show_form(form: Form) -> str:
 def theories() -> tuple[Theory, ...]:
     """All theories of the project, in their order."""
     sorts: dict[str, str] = {}
-    found = sorted((f for f in files(__package__).iterdir() if f.name.endswith(".egg")), key=lambda f: f.name)
+    found = sorted((f for f in Path(__file__).parent.iterdir() if f.name.endswith(".egg")), key=lambda f: f.name)
     names = [f.name.removesuffix(".egg") for f in found]
     return tuple(read_theory(n, f.read_text() + _declared(n), sorts) for n, f in zip(names, found, strict=True))
 

@@ -44,11 +44,17 @@ class Builder(ABC):
         self.uses: list[tuple[str, set[str], Span]] = []
         self.in_parallel = False
         self.grid: dict[str, Interval] = {}
+        self.left: list[tuple[str, Span, str]] = []
         self.half: Expr | None = None
         self.half_used: Span | None = None
         self.has_product = False
         self.notes: list[Note] = []
         self.columns: set[str] = set()
+
+    def renew_grid(self, grid: dict[str, Interval], span: Span, word: str) -> None:
+        """Other variables for the blocks; those of before have no use beside them."""
+        self.left += [(name, span, word) for name in self.grid]
+        self.grid = grid
 
     def span(self, node: ast.AST) -> Span:
         return self.source.span(node)

@@ -16,8 +16,8 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.refused import refuse
-from tile_eg.frontend.python.tile_words import HANDLERS
 from tile_eg.frontend.python.values import (
     TILE_NODES,
     Buffer,

@@ -9,11 +9,14 @@ import ast
 import linecache
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
+from tile_eg.frontend.python.parts import with_parts
+from tile_eg.frontend.python.slots import without_slots
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.statements import Reader
-from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe
-from tile_eg.frontend.python.vector_cores import alike, apart
+from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
+from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import sizes
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Kernel, Tensor
@@ -42,19 +45,34 @@ def _kernel(r: Reader, found: FunctionSource) -> Kernel:
     tensors = [_tensor(r, a) for a in found.node.args.args]
     r.taken |= {t.name for t in tensors}
     launch = _prologue(r, found.node)
-    grid = _grid(r, launch)
+    _grid(r, launch)
+    r.last = launch.body[-1]
     r.run(launch.body)
-    if r.half_used is not None and r.has_product:
-        raise TileError(
-            "the vector half is written by hand beside a matrix product: Expert level, not supported yet",
-            r.half_used,
-            help="write the whole tile and name the half `_`; the halves share the rows by themselves",
-        )
+    _check_left(r)
+    grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
-    made = Kernel(found.node.name, outputs, grid, tuple(r.statements), found.source.text, found.source.file, tuple(r.notes))
+    body = with_parts(without_slots(r.statements), r.unique)
+    made = Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes))
+    return carried(_on_both_cores(r, made))
+
+
+def _on_both_cores(r: Reader, made: Kernel) -> Kernel:
+    """What the kernel means where its body runs on both vector cores of a block."""
     if r.half is None:
         return made
-    return alike(made) if r.half_used is None else apart(made, index.text(r.half))
+    if r.half_used is None:
+        return alike(made)
+    vid = index.text(r.half)
+    return merged(made, vid, r.half_used) if r.has_product else apart(made, vid)
+
+
+def _check_left(r: Reader) -> None:
+    """TileError where a block's index is used beside the word that orders the blocks anew."""
+    for name, span, word in r.left:
+        for s in nodes(tuple(r.statements)):
+            if name in mentioned(s):
+                message = f"`{name}` is used beside {word}, which says that the order of blocks does not matter"
+                raise TileError(message, span, notes=(("used here", s.span),), help=f"use only what {word} gives")
 
 
 def _tensor(r: Reader, arg: ast.arg) -> Tensor:
@@ -85,8 +103,8 @@ def _prologue(r: Reader, node: ast.FunctionDef) -> ast.With:
     return launches[0]
 
 
-def _grid(r: Reader, node: ast.With) -> tuple[tuple[str, int], ...]:
-    """The grid's names and extents. With one extent and two names, the second is the half of the vector cores."""
+def _grid(r: Reader, node: ast.With) -> None:
+    """Binds the grid's names and extents. With one extent and two names, the second is the half of the vector cores."""
     if len(node.items) != 1:
         raise r.error("only `with T.Kernel(...)` is supported here", node)
     launch = evaluate(r, node.items[0].context_expr)
@@ -98,7 +116,6 @@ def _grid(r: Reader, node: ast.With) -> tuple[tuple[str, int], ...]:
     if half is not None:
         r.half = r.local[half] = index.var(r.unique("vid" if half == "_" else half))
     r.grid = {name: (0, n - 1) for name, n in zip(unique, launch.extents, strict=True)}
-    return tuple(zip(unique, launch.extents, strict=True))
 
 
 def _grid_names(r: Reader, target: ast.expr | None, count: int) -> tuple[list[str], str | None]:

@@ -32,9 +32,10 @@ class Return(Exception):
 
 
 class Reader(Builder):
-    """Reads statements into the builder."""
+    """Reads statements into the builder. `last` is the last statement of the launch."""
 
     calls = 0
+    last: ast.stmt | None = None
 
     def run(self, body: Sequence[ast.stmt]) -> None:
         for node in body:
@@ -182,7 +183,7 @@ def _for(r: Reader, node: ast.For) -> None:
     if isinstance(over, range):
         over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
     if isinstance(over, Loop):
-        return _parallel(r, node, over) if over.kind == "parallel" else _loop(r, node, over)
+        return {"parallel": _parallel, "persistent": _persistent}.get(over.kind, _loop)(r, node, over)
     if isinstance(over, (list, tuple)):
         return _unrolled(r, node, over)
     raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Parallel and range are")
@@ -233,6 +234,23 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
     finally:
         r.in_parallel = False
     r.statements.append(Parallel(variables, loop.extents, _element_assignments(body), r.span(node)))
+
+
+def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:
+    """All tiles as the blocks of a grid: each is done once, by whichever block, so that none may know of another."""
+    if node is not r.last or r.outer:
+        help = "stores may stand in it; what all tiles have in common, before it"
+        raise r.error("T.Persistent has to be the last statement of the kernel", node, help)
+    before, first = set(r.writes), len(r.writes)
+    names = _names(r, node, len(loop.extents))
+    variables = [r.unique(n) for n in names]
+    r.renew_grid({v: (0, n - 1) for v, n in zip(variables, loop.extents, strict=True)}, r.span(node.iter), "T.Persistent")
+    r.local.update({n: index.var(v) for n, v in zip(names, variables, strict=True)})
+    r.run(node.body)
+    if carried := before & set(r.writes[first:]):
+        name = min(carried)
+        message = f"`{name}` is carried from tile to tile, and tiles of T.Persistent have no order"
+        raise r.error(message, node, f"fill {name} inside")
 
 
 def _element_assignments(body: list[Stmt]) -> tuple[Assign, ...]:

@@ -125,7 +125,14 @@ def _unary(op: str, b: Builder, span: Span, x: Any, dst: Any) -> TileExpr | None
 
 
 def _tile_binary(op: str, b: Builder, span: Span, dst: Any, x: Any, y: Any) -> None:
-    b.assign(as_region(dst, span), Binary(op, as_tile(x, span), as_tile(y, span), span), span)
+    to = as_region(dst, span)
+    left, right = (_one_row_as_vector(as_tile(v, span), to) for v in (x, y))
+    b.assign(to, Binary(op, left, right, span), span)
+
+
+def _one_row_as_vector(x: TileExpr, to: Region) -> TileExpr:
+    """A tile of one row beside a row, such as x[i, :], as the vector that it holds."""
+    return with_rank(x, 1) if isinstance(x, Region) and len(x.shape) == 2 and len(to.shape) == 1 else x
 
 
 def _vector_binary(op: str, b: Builder, span: Span, x: Any, y: Any, dst: Any) -> None:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from tile_eg.errors import Note, TileError
+from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.checks.kernel import check, check_reads
+from tile_eg.frontend.python.merging import Merge, Parted
 from tile_eg.frontend.python.values import nodes
 from tile_eg.ir.index import Expr, variables
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, MatMul, Number, Parallel, Region, Stmt
@@ -55,12 +56,29 @@ def _in_cube(body: tuple[Stmt, ...]) -> set[str]:
     }  # fmt: skip
 
 
+def merged(kernel: Kernel, vid: str, place: Span) -> Kernel:
+    """The kernel on whole tiles, of which each vector core has a half: what each does is done for both, the cube's work once.
+
+    TileError where the halves are not rows or columns of one tile.
+    """
+    shapes = {n.name: n.shape for n in nodes(kernel.body) if isinstance(n, Alloc)}
+    try:
+        body = Merge(vid, CORES, shapes, once=True).run(kernel.body)
+    except Parted as e:
+        raise TileError(
+            f"beside a matrix product, `{vid}` has to part tiles into halves that lie side by side: {e.reason}", e.span or place,
+            notes=(("the half is used here", place),),
+            help="write the whole tile and name the half `_`; the halves share the rows by themselves",
+        ) from None  # fmt: skip
+    return replace(kernel, body=body)
+
+
 def apart(kernel: Kernel, vid: str) -> Kernel:
     """The kernel whose body asks by `vid` which vector core this is. TileError where both write different values to one place."""
     differs = _differing(kernel.body, vid)
-    once = [s for s, _ in _stores(kernel, vid) if vid not in _mentioned(s.target)]
-    same = {s for s in once if not (_buffers(s.value) & differs or vid in _mentioned(s.value))}
-    asked = any(isinstance(n, If) and vid in _mentioned(n.condition) for n in nodes(kernel.body))
+    once = [s for s, _ in _stores(kernel, vid) if vid not in mentioned(s.target)]
+    same = {s for s in once if not (_buffers(s.value) & differs or vid in mentioned(s.value))}
+    asked = any(isinstance(n, If) and vid in mentioned(n.condition) for n in nodes(kernel.body))
     as_grid = replace(kernel, grid=(*kernel.grid, (vid, CORES)))
     if not same and not asked:
         return as_grid
@@ -110,7 +128,7 @@ def _stores(kernel: Kernel, vid: str) -> Iterator[tuple[Assign, bool]]:
                 case For() | Parallel():
                     yield from inside(s.body, sure)
                 case If():
-                    yield from inside((*s.then, *s.otherwise), sure and vid not in _mentioned(s.condition))
+                    yield from inside((*s.then, *s.otherwise), sure and vid not in mentioned(s.condition))
 
     yield from inside(kernel.body, True)
 
@@ -123,14 +141,14 @@ def _differing(body: tuple[Stmt, ...], vid: str) -> set[str]:
         for s in body:
             match s:
                 case Assign():
-                    if under or vid in _mentioned(s) or _buffers(s.value) & found:
+                    if under or vid in mentioned(s) or _buffers(s.value) & found:
                         found.add(s.target.name)
                 case For():
                     walk(s.body, under or (s.count is not None and vid in variables(s.count)))
                 case Parallel():
                     walk(s.body, under)
                 case If():
-                    walk((*s.then, *s.otherwise), under or vid in _mentioned(s.condition))
+                    walk((*s.then, *s.otherwise), under or vid in mentioned(s.condition))
 
     before = -1
     while len(found) != before:
@@ -143,7 +161,7 @@ def _buffers(tree: Any) -> set[str]:
     return {n.name for n in nodes(tree) if isinstance(n, Region)}
 
 
-def _mentioned(tree: Any) -> set[str]:
+def mentioned(tree: Any) -> set[str]:
     """The variables in the index expressions of a tree."""
     if isinstance(tree, Expr):
         return set(variables(tree))

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tile_eg.errors import Note, Span, TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.refused import check_attributes
@@ -85,13 +85,6 @@ def _attributes(b: Builder, span: Span, attrs: Any) -> None:
     check_attributes(attrs, span)
 
 
-@handles("use_swizzle")
-def _swizzle(b: Builder, span: Span, panel_size: Any, *window: Any, **_: Any) -> None:
-    if window or isinstance(panel_size, Expr):
-        raise TileError("T.use_swizzle of an index is Expert level, not supported yet", span, help="the order of blocks is found")
-    b.notes.append(Note("the order of blocks is found: T.use_swizzle changes nothing", span))
-
-
 @handles("symbolic")
 def _symbolic(b: Builder, span: Span, name: Any, dtype: Any) -> None:
     what = name if isinstance(name, str) else "T.symbolic"
@@ -104,6 +97,22 @@ def _alloc(b: Builder, span: Span, shape: Any, dtype: Any, scope: str) -> NewBuf
     if kind is None:
         raise TileError(f"a buffer has no scope {_quoted(scope)} here", span, help="leave it out: where a buffer lies is found")
     return NewBuffer(kind, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
+
+
+@handles("alloc_var")
+def _alloc_var(b: Builder, span: Span, dtype: Any, *rest: Any, init: Any, scope: Any) -> Any:
+    name = str(dtype)
+    if name != "bool":
+        as_dtype(dtype, span)
+    given = [v for v in (*rest, init) if v is not None and not isinstance(v, str)]
+    if len(given) > 1:
+        raise TileError("T.alloc_var has one init", span)
+    start = given[0] if given else 0
+    if isinstance(start, bool | int | float):
+        return bool(start) if name == "bool" else float(start) if "float" in name else int(start)
+    if isinstance(start, Expr):
+        return start
+    raise TileError(f"a variable holds a number that is known when the kernel is compiled, not {describe(start)}", span)
 
 
 # Loops
@@ -284,6 +293,11 @@ def _gemm(b: Builder, span: Span, A: Any, B: Any, C: Any, size: Any, **options: 
         transpose_a, size = size, None
     init = next((v for k in ("init", "initC", "clear_accum") if (v := options[k]) is not False), False)
     product(b, span, (A, B, C), size, transpose_a, transpose_b, init)
+
+
+@handles("mma")
+def _mma(b: Builder, span: Span, A: Any, B: Any, C: Any, init: Any) -> None:
+    product(b, span, (A, B, C), None, False, False, init)
 
 
 @handles("gemm_v0")

@@ -238,6 +238,8 @@ class Statement:
         found = tuple(name for name, _ in self.coordinates(r))
         v = self.value(r)
         if found == () or (found == (axes.col,) and axes.row is None):
+            if found == () and (v.rows, v.cols) == (1, 1) and axes.rows == 1:
+                return Scalar(self.make(r, "elem_row", v))
             if (v.rows, v.cols) != (axes.rows, axes.cols):
                 raise self.unsupported(r, "one fixed element")
             return Scalar(self.make(r, "elem", v), valid_rows(v), valid_cols(v))

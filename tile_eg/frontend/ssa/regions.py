@@ -90,10 +90,10 @@ class Regions:
         return self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
 
     def whole(self, r: kn.Region) -> None:
-        """TileError unless the region is all of its buffer."""
+        """TileError unless the region is all of its buffer; an index stands for all of a dimension of one element."""
         shape = self.buffers[r.name].shape
-        element = all(e is None for e in r.extents) and set(shape) == {1}
-        if not element and (r.extents != shape or any(s != ix.ZERO for s in r.starts)):
+        all_of_it = all(e == n or (e is None and n == 1) for e, n in zip(r.extents, shape, strict=True))
+        if not all_of_it or any(s != ix.ZERO for s in r.starts):
             raise TileError(
                 f"a part of the buffer `{r.name}` stands outside a row or element loop: not supported yet", r.span,
                 help="use whole buffers, or loop over all rows: "

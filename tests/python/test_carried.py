@@ -1,0 +1,132 @@
+"""Tensors that a kernel writes and reads: a buffer that the tensor shows to the caller, who finds in it what was written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg.errors import TileError
+
+X = np.random.default_rng(0).uniform(-1, 1, (64, 64)).astype(np.float32)
+
+
+def handed_on(read_row: int = 0, dtype: str = "float32", parts: int = 1):
+    """x * 2 goes to W; what comes back from there, plus 1, is C. It is read in so many parts of columns."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float32"), W: T.Tensor((64, 64), dtype), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(2) as cid:
+            x = T.alloc_shared((32, 64), "float32")
+            y = T.alloc_shared((32, 64 // parts), "float32")
+            T.copy(A[cid * 32, 0], x)
+            x[:, :] = x * 2.0
+            T.copy(x, W[cid * 32, 0])
+            for i in T.serial(parts):
+                T.copy(W[cid * 32 + read_row, i * (64 // parts)], y)
+                y[:, :] = y + 1.0
+                T.copy(y, C[cid * 32, i * (64 // parts)])
+
+    return main
+
+
+def test_what_was_written_is_read() -> None:
+    assert (tile_eg.compile(handed_on(), out_idx=[-1], workspace_idx=[1])(X) == X * 2 + 1).all()
+
+
+def test_the_callers_array_holds_what_was_written() -> None:
+    w = np.zeros((64, 64), np.float32)
+    tile_eg.compile(handed_on(), out_idx=[-1])(X, w)
+    assert (w == X * 2).all()
+
+
+def test_a_narrow_tensor_rounds_what_it_hands_on() -> None:
+    got = tile_eg.compile(handed_on(dtype="float16"), out_idx=[-1], workspace_idx=[1])(X)
+    assert (got == (X * 2).astype(np.float16).astype(np.float32) + 1).all()
+
+
+def test_parts_side_by_side_are_read_as_one() -> None:
+    assert (tile_eg.compile(handed_on(parts=4), out_idx=[-1], workspace_idx=[1])(X) == X * 2 + 1).all()
+
+
+def test_a_window_that_is_not_the_one_that_was_written_says_so() -> None:
+    with pytest.raises(TileError, match="`W` is written and read in this kernel, in windows that differ"):
+        tile_eg.compile(handed_on(read_row=1), out_idx=[-1])
+
+
+def test_a_window_that_is_read_before_it_is_written_says_so() -> None:
+    @T.prim_func
+    def main(W: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared((64,), "float32")
+            T.copy(W[0], x)
+            T.copy(x, C[0])
+            T.copy(x, W[0])
+
+    with pytest.raises(TileError, match="read before"):
+        tile_eg.compile(main, out_idx=[-1])(np.zeros(64, np.float32))
+
+
+def test_a_workspace_that_nobody_sees_is_not_stored() -> None:
+    kernel = tile_eg.compile(handed_on(), out_idx=[-1], workspace_idx=[1])
+    assert [t.name for t in kernel.compiled.tensors] == ["A", "C"]
+
+
+def test_a_workspace_that_the_caller_gives_is_stored() -> None:
+    kernel = tile_eg.compile(handed_on(), out_idx=[-1])
+    assert [t.name for t in kernel.compiled.tensors] == ["A", "W", "C"]
+
+
+def in_columns(init: bool):
+    """A product, two halves of its columns one after the other, handed on as a whole."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 64), "float16"), B: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32"),
+        W: T.Tensor((64, 64), "float32"),
+    ):  # fmt: skip
+        with T.Kernel(1) as _:
+            a = T.alloc_L1((64, 64), "float16")
+            b = T.alloc_L1((32, 64), "float16")
+            c = T.alloc_L0C((64, 32), "float32")
+            x = T.alloc_ub((64, 64), "float32")
+            T.copy(A[0, 0], a)
+            if not init:
+                T.clear(c)
+            for i in T.serial(2):
+                T.copy(B[i * 32, 0], b)
+                T.gemm_v0(a, b, c, transpose_B=True, init=init)
+                T.copy(c, W[0, i * 32])
+            T.copy(W[0, 0], x)
+            T.copy(x, C[0, 0])
+
+    return tile_eg.compile(main, out_idx=[2], workspace_idx=[3])
+
+
+def test_columns_of_a_product_that_are_handed_on_one_after_the_other_are_one_product() -> None:
+    a, b = (np.random.default_rng(n).uniform(-1, 1, (64, 64)).astype(np.float16) for n in range(2))
+    assert np.allclose(in_columns(init=True)(a, b), a.astype(np.float32) @ b.T.astype(np.float32), atol=1e-3)
+
+
+def test_a_sum_that_goes_on_from_part_to_part_is_not_merged() -> None:
+    with pytest.raises(TileError, match="in windows that differ"):
+        in_columns(init=False)
+
+
+def test_a_part_that_an_element_loop_fills_is_one_of_a_tile() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float32"), W: T.Tensor((64, 64), "float32"), C: T.Tensor((64, 64), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared((64, 64), "float32")
+            y = T.alloc_shared((64, 16), "float32")
+            z = T.alloc_shared((64, 16), "float32")
+            T.copy(A[0, 0], x)
+            T.copy(x, W[0, 0])
+            for k in T.serial(4):
+                T.copy(W[0, k * 16], y)
+                for i, j in T.Parallel(64, 16):
+                    z[i, j] = y[i, j] + 1.0
+                T.copy(z, C[0, k * 16])
+
+    assert (tile_eg.compile(main, out_idx=[-1], workspace_idx=[1])(X) == X + 1).all()

@@ -1,0 +1,174 @@
+"""Parts of buffers outside of loops over rows and elements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg.errors import TileError
+from tile_eg.search.compiler import meaning
+
+X = np.arange(32 * 128, dtype=np.float32).reshape(32, 128)
+
+
+def computed(lines) -> np.ndarray:
+    """What y is behind `lines(x, y)`; x is X, y begins with zeros."""
+
+    @T.prim_func
+    def main(A: T.Tensor((32, 128), "float32"), C: T.Tensor((16, 64), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared((32, 128), "float32")
+            y = T.alloc_shared((16, 64), "float32")
+            T.copy(A[0, 0], x)
+            T.clear(y)
+            lines(x, y)
+            T.copy(y, C[0, 0])
+
+    return tile_eg.compile(main, out_idx=[-1])(X)
+
+
+@T.macro
+def a_part_is_read(x, y):
+    y[:, :] = x[8:24, 64:128] * 2.0
+
+
+@T.macro
+def a_part_is_filled(x, y):
+    y[4:8, 16:32] = 3.0
+
+
+@T.macro
+def an_element_is_written(x, y):
+    y[2, 5] = 7.0
+
+
+def with_part(rows: slice, columns: slice, value: float) -> np.ndarray:
+    y = np.zeros((16, 64), np.float32)
+    y[rows, columns] = value
+    return y
+
+
+@pytest.mark.parametrize(
+    ("lines", "wanted"),
+    [
+        (a_part_is_read, X[8:24, 64:128] * 2),
+        (a_part_is_filled, with_part(slice(4, 8), slice(16, 32), 3)),
+        (an_element_is_written, with_part(slice(2, 3), slice(5, 6), 7)),
+    ],
+    ids=["read", "filled", "element"],
+)
+def test_a_part_of_a_buffer(lines, wanted: np.ndarray) -> None:
+    assert (computed(lines) == wanted).all()
+
+
+def test_a_part_that_gets_other_values_is_not_there_yet() -> None:
+    @T.macro
+    def copied(x, y):
+        y[0:8, :] = x[0:8, 0:64]
+
+    with pytest.raises(TileError, match="a part of the buffer `y` stands outside a row or element loop"):
+        computed(copied)
+
+
+def test_an_index_stands_for_a_dimension_of_one_element() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((2, 64), "float32"), C: T.Tensor((2, 64), "float32")):
+        with T.Kernel(2) as cid:
+            x = T.alloc_shared([1, 64], "float32")
+            T.copy(A[cid, 0], x[0, :])
+            T.copy(x[0, :], C[cid, 0])
+
+    assert (tile_eg.compile(main, out_idx=[-1])(X[:2, :64].copy()) == X[:2, :64]).all()
+
+
+# ---- variables ------------------------------------------------------------------------------------------------
+
+
+def with_variables(lines) -> float:
+    @T.prim_func
+    def main(C: T.Tensor((16,), "float32")):
+        with T.Kernel(1) as _:
+            c = T.alloc_shared((16,), "float32")
+            lines(c)
+            T.copy(c, C[0])
+
+    return float(meaning(tile_eg.compile(main).kernel, {})["C"][0])
+
+
+def test_a_variable_changes_as_the_statements_stand() -> None:
+    @T.macro
+    def lines(c):
+        a = T.alloc_var("int32", init=1)
+        b = T.alloc_var("int32", init=a)
+        flag = T.alloc_var("bool", init=False)
+        flag = True  # noqa: F841
+        if flag:
+            a += 3
+        T.fill(c, a * 10 + b)
+
+    assert with_variables(lines) == 41
+
+
+def test_a_variable_without_a_value_is_0() -> None:
+    @T.macro
+    def lines(c):
+        a = T.alloc_var("float32")
+        T.fill(c, a + 2.0)
+
+    assert with_variables(lines) == 2
+
+
+def test_a_variable_that_goes_on_around_a_loop_is_not_there_yet() -> None:
+    @T.macro
+    def lines(c):
+        a = T.alloc_var("int32", init=1)
+        for _ in T.serial(3):
+            a += 1
+        T.fill(c, a)
+
+    with pytest.raises(TileError, match="a changes inside a loop or branch"):
+        with_variables(lines)
+
+
+@pytest.mark.parametrize("index", [0, 3, 63])
+def test_an_element_of_a_vector_is_spread(index: int) -> None:
+    @T.prim_func
+    def main(A: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared((64,), "float32")
+            T.copy(A[0], x)
+            T.tile.fill(x, x[index])
+            T.copy(x, C[0])
+
+    a = X[0, :64] + 0.1
+    a[5] = np.nan
+    assert (tile_eg.compile(main, out_idx=[-1])(a) == a[index]).all()
+
+
+@T.macro
+def a_tile_times_an_element(x, y, v):
+    T.tile.mul(y, y, v[2])
+
+
+@T.macro
+def elements_times_an_element(x, y, v):
+    for i, j in T.Parallel(16, 64):
+        y[i, j] = y[i, j] * v[2]
+
+
+@pytest.mark.parametrize("lines", [a_tile_times_an_element, elements_times_an_element], ids=["tile", "loop"])
+def test_an_element_of_a_vector_beside_a_tile(lines) -> None:
+    @T.prim_func
+    def main(A: T.Tensor((16, 64), "float32"), V: T.Tensor((8,), "float32"), C: T.Tensor((16, 64), "float32")):
+        with T.Kernel(1) as _:
+            y = T.alloc_shared((16, 64), "float32")
+            v = T.alloc_shared((8,), "float32")
+            T.copy(A[0, 0], y)
+            T.copy(V[0], v)
+            lines(None, y, v)
+            T.copy(y, C[0, 0])
+
+    v = np.arange(8, dtype=np.float32)
+    assert (tile_eg.compile(main, out_idx=[-1])(X[:16, :64].copy(), v) == X[:16, :64] * 2).all()

@@ -1,0 +1,5 @@
+"""What sizes of blocks are found for."""
+
+from tile_eg.carver.arch.ascend import Ascend
+
+__all__ = ["Ascend"]

@@ -1,0 +1,15 @@
+"""TileLang's `engine`: a kernel's texts without a call of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tile_eg.jit import CompiledKernel, compile
+
+
+def lower(func: Any, target: Any = "auto", **options: Any) -> CompiledKernel:
+    """The compiled kernel of a function under `@T.prim_func`: `.kernel_source`, `.host_source`, `.params`.
+
+    `options` are those of `tile_eg.jit`. TileError where the kernel does not compile.
+    """
+    return compile(func, target=target, **options)

@@ -1,0 +1,177 @@
+"""Tensors that only carry a value from one core to another: a store and a load of one value.
+
+A tensor that a kernel writes and reads, always in the same window, is a buffer of the block that the tensor shows to the caller:
+it holds what was written, and what is read is what was written before. The loads go; the stores stay, as the array is the
+caller's. Where the parts that are read lie side by side (`workspace[i0 + k*n, j0]` for k in a loop), the loop is first merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.python.merging import Merge, Parted, temporaries, uses_of
+from tile_eg.frontend.python.values import nodes
+from tile_eg.frontend.ranges import at_most
+from tile_eg.ir.index import ZERO, Interval, variables
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor
+
+Ranges = dict[str, Interval]
+Seen = tuple[Region, tuple[str, ...], Ranges]
+
+
+def carried(kernel: Kernel) -> Kernel:
+    """The kernel in which what it reads of a tensor that it also writes is read from a buffer.
+
+    TileError where a window that is read is not the one that is written.
+    """
+    for t in kernel.tensors:
+        if t.output and _is_read(kernel.body, t.name):
+            kernel = _without_loads(kernel, t)
+    return kernel
+
+
+def _is_read(body: Sequence[Stmt], name: str) -> bool:
+    values = (s.value for s in nodes(tuple(body)) if isinstance(s, Assign))
+    return any(r.name == name for value in values for r in _regions(value))
+
+
+def _regions(tree: object) -> Iterator[Region]:
+    return (n for n in nodes(tree) if isinstance(n, Region))
+
+
+def _without_loads(kernel: Kernel, t: Tensor) -> Kernel:
+    body = _merged_loops(kernel, t.name)
+    window = _window(kernel, body, t)
+    taken = {*(x.name for x in kernel.tensors), *(s.name for s in nodes(body) if isinstance(s, Alloc))}
+    name = next(n for n in (t.name + "_tile", *(f"{t.name}_tile{k}" for k in range(len(taken) + 1))) if n not in taken)
+    tile = Region(name, (ZERO,) * len(window.shape), window.shape)
+    alloc = Alloc(name, "shared", t.dtype, window.shape, t.span)
+    changed = tuple(_through(body, t.name, tile))
+    return replace(kernel, body=(alloc, *changed))
+
+
+def _through(body: Sequence[Stmt], name: str, tile: Region) -> Iterator[Stmt]:
+    """The statements with loads of a tensor from the tile, and stores to it through the tile."""
+    for s in body:
+        match s:
+            case Assign() if s.target.name == name:
+                yield replace(s, target=replace(tile, span=s.target.span), value=_loaded(s.value, name, tile))
+                yield replace(s, value=replace(tile, span=s.target.span))
+            case Assign():
+                yield replace(s, value=_loaded(s.value, name, tile))
+            case For():
+                yield replace(s, body=tuple(_through(s.body, name, tile)))
+            case If():
+                yield replace(s, then=tuple(_through(s.then, name, tile)), otherwise=tuple(_through(s.otherwise, name, tile)))
+            case _:
+                yield s
+
+
+def _loaded(e, name: str, tile: Region):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
+    """A value with the window of a tensor replaced by the tile."""
+    if isinstance(e, Region):
+        return replace(tile, span=e.span) if e.name == name else e
+    parts = {f: _loaded(getattr(e, f), name, tile) for f in ("a", "b", "x", "y") if hasattr(e, f)}
+    return replace(e, **parts) if parts else e
+
+
+# The one window
+
+
+def _window(kernel: Kernel, body: tuple[Stmt, ...], t: Tensor) -> Region:
+    """The window through which the kernel sees a tensor, wherever it does."""
+    found = list(_seen(body, t.name, {name: (0, n - 1) for name, n in kernel.grid}, ()))
+    (first, inside, ranges), *rest = found
+    for r, around, _ in rest:
+        if (r.starts, r.extents) != (first.starts, first.extents) or r.step != 1:
+            raise _two_windows(t, first, r)
+        if around != inside and any(variables(x) & (set(around) ^ set(inside)) for x in r.starts):
+            raise _two_windows(t, first, r)
+    loops = {v for x in first.starts for v in variables(x)} - {name for name, _ in kernel.grid}
+    if loops and len({around for _, around, _ in found}) > 1:
+        raise _two_windows(t, first, rest[0][0])
+    for start, extent, size in zip(first.starts, first.extents, t.shape, strict=True):
+        if not at_most(start, size - (extent or 1), ranges):
+            raise TileError(f"this window of `{t.name}`, which is written and read, passes its end", first.span)
+    return first
+
+
+def _two_windows(t: Tensor, first: Region, other: Region) -> TileError:
+    return TileError(
+        f"`{t.name}` is written and read in this kernel, in windows that differ: not supported yet", other.span,
+        notes=(("this is the other window", first.span),),
+        help="what one statement hands on to another is the same window of the same block; or keep it in a buffer",
+    )  # fmt: skip
+
+
+def _seen(body: Sequence[Stmt], name: str, ranges: Ranges, around: tuple[str, ...]) -> Iterator[Seen]:
+    """Each window of a tensor, with the loops around it and their ranges."""
+    for s in body:
+        match s:
+            case Assign():
+                yield from ((r, around, ranges) for r in (*_regions(s.value), s.target) if r.name == name)
+            case For():
+                yield from _seen(s.body, name, ranges | {s.var: (s.start, s.start + max(s.extent, 1) - 1)}, (*around, s.var))
+            case Parallel():
+                inner = {v: (0, n - 1) for v, n in zip(s.vars, s.extents, strict=True)}
+                yield from _seen(s.body, name, ranges | inner, (*around, *s.vars))
+            case If():
+                yield from _seen((*s.then, *s.otherwise), name, ranges, around)
+
+
+# Loops over parts
+
+
+def _merged_loops(kernel: Kernel, name: str) -> tuple[Stmt, ...]:
+    """The body with the loops merged that read, or write, one part of a tensor in each trip."""
+    body = kernel.body
+    for s in [s for s in nodes(body) if isinstance(s, For)]:
+        if any(r.name == name and any(s.var in variables(x) for x in r.starts) for r in _regions(s.body)):
+            body = _merged(body, s)
+    return body
+
+
+def _merged(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
+    """The body with one loop as statements on whole tiles; as it is where there is no such form."""
+    buffers = {s.name: s.shape for s in nodes(body) if isinstance(s, Alloc)}
+    targets = [s.target for s in nodes(loop.body) if isinstance(s, Assign)]
+    written = {t.name for t in targets} & buffers.keys()
+    moving = all(t.name in buffers or any(loop.var in variables(x) for x in t.starts) for t in targets)
+    if loop.start or loop.count is not None or not moving or written != temporaries(loop, buffers, uses_of(body)):
+        return body
+    merge = Merge(loop.var, loop.extent, buffers)
+    try:
+        done = merge.run(loop.body)
+    except Parted:
+        return body
+    return tuple(_longer(_with(body, loop, done), merge)) if written == merge.axes.keys() else body
+
+
+def _with(body: Sequence[Stmt], loop: For, instead: tuple[Stmt, ...]) -> Iterator[Stmt]:
+    """The statements with others in the place of one loop."""
+    for s in body:
+        match s:
+            case For() if s is loop:
+                yield from instead
+            case For():
+                yield replace(s, body=tuple(_with(s.body, loop, instead)))
+            case If():
+                yield replace(s, then=tuple(_with(s.then, loop, instead)), otherwise=tuple(_with(s.otherwise, loop, instead)))
+            case _:
+                yield s
+
+
+def _longer(body: Iterable[Stmt], merge: Merge) -> Iterator[Stmt]:
+    """The statements with the allocations of whole tiles."""
+    for s in body:
+        match s:
+            case Alloc():
+                yield replace(s, shape=merge.longer(s.name, s.shape))
+            case For():
+                yield replace(s, body=tuple(_longer(s.body, merge)))
+            case If():
+                yield replace(s, then=tuple(_longer(s.then, merge)), otherwise=tuple(_longer(s.otherwise, merge)))
+            case _:
+                yield s

@@ -1,0 +1,193 @@
+"""Parts of buffers outside of loops over rows and elements, as element loops: `y[:] = x[0:n] * s[0]`, `y[0] = 2`.
+
+An assignment of values that are computed element by element is the loop over the elements of its target. One to a part of a
+buffer is the loop over all of it in which the other elements keep their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tile_eg.errors import Span
+from tile_eg.frontend.python.values import nodes
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import ZERO, Expr, variables
+from tile_eg.ir.kernel import (
+    Alloc,
+    Assign,
+    Binary,
+    Broadcast,
+    Cast,
+    Choose,
+    For,
+    If,
+    Index,
+    Number,
+    Parallel,
+    Reduce,
+    Region,
+    Select,
+    Stmt,
+    TileExpr,
+    Unary,
+)
+
+
+def with_parts(body: Sequence[Stmt], unique: Callable[[str], str]) -> tuple[Stmt, ...]:
+    """The statements with such assignments as element loops; `unique` names their variables. Others stay as they are."""
+    shapes = {s.name: s for s in nodes(tuple(body)) if isinstance(s, Alloc)}
+    return tuple(_block(body, shapes, frozenset(), unique))
+
+
+def _block(
+    body: Sequence[Stmt], shapes: Mapping[str, Alloc], loops: frozenset[str], unique: Callable[[str], str]
+) -> Iterator[Stmt]:
+    for s in body:
+        match s:
+            case Assign():
+                made, taken_out = _elements_taken_out(s, shapes, loops, unique)
+                yield from taken_out
+                yield _assignment(made, shapes, loops, unique)
+            case Parallel():
+                yield from _elements_of_loop(s, shapes, loops, unique)
+            case For():
+                yield replace(s, body=tuple(_block(s.body, shapes, loops | {s.var}, unique)))
+            case If():
+                arms = (tuple(_block(arm, shapes, loops, unique)) for arm in (s.then, s.otherwise))
+                yield replace(s, then=next(arms), otherwise=next(arms))
+            case _:
+                yield s
+
+
+def _elements_taken_out(
+    s: Assign, shapes: Mapping[str, Alloc], loops: frozenset[str], unique: Callable[[str], str]
+) -> tuple[Assign, list[Stmt]]:
+    """The assignment with a buffer of one element for each element of a vector that it reads, `v[3]`, and what fills those."""
+    before: list[Stmt] = []
+    target = shapes.get(s.target.name)
+    if not s.target.shape or (target is not None and not _whole(s.target, target.shape)):
+        return s, before
+    for r in dict.fromkeys(_regions(s.value)):
+        alloc = shapes.get(r.name)
+        if alloc is None or r.shape or len(alloc.shape) != 1 or variables(r.starts[0]) & loops:
+            continue
+        spread = Region(unique(f"{r.name}_spread"), (ZERO,), s.target.shape[-1:], r.span)
+        before += _taken_out(r, alloc, spread, unique, s.span)
+        s = replace(s, value=_exchanged(s.value, r, Broadcast(spread, 0, r.span) if len(s.target.shape) == 2 else spread))
+    return s, before
+
+
+def _elements_of_loop(
+    s: Parallel, shapes: Mapping[str, Alloc], loops: frozenset[str], unique: Callable[[str], str]
+) -> Iterator[Stmt]:
+    """An element loop that reads a fixed element of a vector, after what spreads that along its last variable."""
+    inside, written = loops | set(s.vars), {a.target.name for a in s.body}
+    for r in dict.fromkeys(_regions(tuple(a.value for a in s.body))):
+        alloc = shapes.get(r.name)
+        if alloc is None or len(alloc.shape) != 1 or r.name in written or variables(r.starts[0]) & inside:
+            continue
+        spread = Region(unique(f"{r.name}_spread"), (ZERO,), s.extents[-1:], r.span)
+        yield from _taken_out(r, alloc, spread, unique, s.span)
+        element = replace(spread, starts=(ix.var(s.vars[-1]),), extents=(None,))
+        s = replace(s, body=tuple(replace(a, value=_exchanged(a.value, r, element)) for a in s.body))
+    yield s
+
+
+def _taken_out(r: Region, alloc: Alloc, spread: Region, unique: Callable[[str], str], span: Span | None) -> list[Stmt]:
+    """spread = v[n]: the sum of the vector that has v[n] in its place and 0 elsewhere, in each element."""
+    alone, one = (replace(r, name=unique(f"{r.name}_{what}"), starts=(ZERO,)) for what in ("alone", "element"))
+    i, j = (unique(f"{r.name}_{axis}") for axis in "ij")
+    at, to = (replace(r, name=name, starts=(ix.var(v),)) for name, v in ((alone.name, i), (spread.name, j)))
+    chosen = Select(_inside(r, at.starts), replace(at, name=r.name), Number(0.0), span)
+    return [
+        *(
+            replace(alloc, name=name, shape=shape, span=None)
+            for name, shape in ((alone.name, alloc.shape), (one.name, (1,)), (spread.name, spread.shape))
+        ),
+        Parallel((i,), alloc.shape, (Assign(at, chosen, span),), span),
+        Assign(one, Reduce("sum", replace(alone, extents=alloc.shape), 1, span), span),
+        Parallel((j,), spread.shape, (Assign(to, one, span),), span),
+    ]
+
+
+def _exchanged(e: TileExpr, old: Region, new: TileExpr) -> TileExpr:
+    if e == old:
+        return new
+    parts = {f: _exchanged(getattr(e, f), old, new) for f in ("a", "b", "x", "y") if hasattr(e, f)}
+    return replace(e, **parts) if parts else e  # type: ignore[arg-type]
+
+
+def _assignment(
+    s: Assign, allocs: Mapping[str, Alloc], loops: frozenset[str], unique: Callable[[str], str], spread: bool = False
+) -> Stmt:
+    """The assignment as an element loop where it needs one, as for the one element that it spreads."""
+    shapes = {name: a.shape for name, a in allocs.items()}
+    parts = [r for r in _regions((s.target, s.value)) if r.name in shapes and not _whole(r, shapes[r.name])]
+    if not (parts or spread) or s.atomic or any(variables(x) & loops for r in parts for x in r.starts):
+        return s
+    whole = s.target not in parts
+    extents = s.target.shape if whole else tuple(shapes[s.target.name])
+    if not 1 <= len(extents) <= 2 or not (whole or _same_everywhere(s.value)):
+        return s
+    names = tuple(unique(f"{s.target.name}_{axis}") for axis in "ij"[: len(extents)])
+    at = tuple(map(ix.var, names))
+    value = _element(s.value, at)
+    if value is None:
+        return s
+    target = _at(s.target, at) if whole else replace(s.target, starts=at, extents=(None,) * len(at))
+    if target is None:
+        return s
+    if not whole:
+        value = Select(_inside(s.target, at), value, target, s.span)
+    return Parallel(names, extents, (replace(s, target=target, value=value),), s.span)
+
+
+def _regions(tree: object) -> Iterator[Region]:
+    return (n for n in nodes(tree) if isinstance(n, Region))
+
+
+def _whole(r: Region, shape: tuple[int, ...]) -> bool:
+    """Whether a window is all of a buffer; an index stands for all of a dimension of one element."""
+    same = all(e == n or (e is None and n == 1) for e, n in zip(r.extents, shape, strict=True))
+    return same and all(start == ZERO for start in r.starts)
+
+
+def _same_everywhere(value: TileExpr) -> bool:
+    """Whether a value is one number for all elements."""
+    return all(not r.shape for r in _regions(value)) and all(isinstance(n, _ELEMENTWISE) for n in nodes(value))
+
+
+_ELEMENTWISE = (Region, Number, Index, Unary, Binary, Cast, Select, Choose)
+
+
+def _element(e: TileExpr, at: tuple[Expr, ...]) -> TileExpr | None:
+    """An expression at one element; None where it is not computed element by element."""
+    match e:
+        case Number() | Index():
+            return e
+        case Region():
+            return _at(e, at)
+        case Broadcast() if len(at) == 2:
+            return _element(e.x, (at[1 - e.axis],))
+        case Unary() | Cast() | Binary() | Select() | Choose():
+            parts = {f: _element(getattr(e, f), at) for f in ("a", "b", "x", "y") if hasattr(e, f)}
+            return None if None in parts.values() else replace(e, **parts)  # type: ignore[arg-type]
+    return None
+
+
+def _at(r: Region, at: tuple[Expr, ...]) -> Region | None:
+    """One element of a window; None where its dimensions are not those that are counted."""
+    if r.step != 1 or (r.shape and len(r.shape) != len(at)):
+        return None
+    rest = iter(at)
+    starts = tuple(start if e is None else start + next(rest) for start, e in zip(r.starts, r.extents, strict=True))
+    return replace(r, starts=starts, extents=(None,) * len(starts))
+
+
+def _inside(r: Region, at: tuple[Expr, ...]) -> Expr:
+    """The condition under which an element is one of the window."""
+    found = ix.ONE
+    for start, extent, i in zip(r.starts, r.extents, at, strict=True):
+        found = ix.both(found, ix.both(ix.less(start - 1, i), ix.less(i, start + (extent or 1))))
+    return found

@@ -1,0 +1,88 @@
+"""What the words of levels, layouts and orders of tiles mean in a kernel whose places and order are found."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from tile_eg.errors import Note, Span, TileError
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.tile_words import HANDLERS
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, as_dtype, describe
+from tile_eg.frontend.python.words import handles, known, sizes
+from tile_eg.ir import index
+from tile_eg.ir.index import Expr
+from tile_eg.language.placement import Layout
+
+LEVELS = {"alloc_L1": "shared", "alloc_ub": "shared", "alloc_L0A": "fragment", "alloc_L0B": "fragment", "alloc_L0C": "fragment"}
+
+
+def _alloc(scope: str, b: Builder, span: Span, shape: Any, dtype: Any) -> NewBuffer:
+    return NewBuffer(scope, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
+
+
+HANDLERS.update({name: partial(_alloc, scope) for name, scope in LEVELS.items()})
+
+
+# Layouts
+
+
+def _layout(name: str, b: Builder, span: Span, buffer: Any) -> Layout:
+    if not isinstance(buffer, Buffer):
+        raise TileError(f"a layout is one of a buffer, not of {describe(buffer)}", span)
+    return Layout(name)
+
+
+for _word, _name in {"make_zn_layout": "zN", "make_nz_layout": "nZ", "make_col_major_layout": "column major"}.items():
+    HANDLERS[_word] = partial(_layout, _name)
+
+
+@handles("annotate_layout")
+def _annotate_layout(b: Builder, span: Span, layouts: Any) -> None:
+    if not isinstance(layouts, Mapping) or not all(isinstance(k, Buffer) for k in layouts):
+        raise TileError("T.annotate_layout takes a dictionary of layouts by buffer", span, help="{a: make_zn_layout(a)}")
+
+
+# Orders of tiles
+
+
+@handles("use_swizzle")
+def _swizzle(b: Builder, span: Span, at: Any, *sizes_: Any, panel_size: Any, **_: Any) -> Any:
+    """The block's index by a new name, which takes the place of the old one in the grid: a permutation of it."""
+    if not isinstance(at, Expr):
+        b.notes.append(Note("the order of blocks is found: T.use_swizzle changes nothing", span))
+        return None
+    name = index.text(at)
+    if name not in b.grid or len(b.grid) != 1:
+        raise TileError("T.use_swizzle orders the blocks of a grid of one dimension by their index", span, help="give it that")
+    m, n, _k, block_m, block_n, _off, _dir, _in_loop = sizes_
+    rows, columns = (_tiles(*pair, span) for pair in ((m, block_m), (n, block_n)))
+    if rows * columns != b.grid[name][1] + 1:
+        blocks = b.grid[name][1] + 1
+        raise TileError(f"T.use_swizzle orders {rows} x {columns} tiles, and there are {blocks} blocks", span)
+    new = b.unique(name)
+    b.renew_grid({new: b.grid[name]}, span, "T.use_swizzle")
+    b.notes.append(Note("the order of blocks is found: T.use_swizzle gives the block's own index", span))
+    return index.var(new)
+
+
+def _tiles(size: Any, block: Any, span: Span) -> int:
+    return -(-known(size, "a size of T.use_swizzle", span) // known(block, "a block of T.use_swizzle", span))
+
+
+@handles("Persistent")
+def _persistent(b: Builder, span: Span, domain: Any, wave_size: Any, at: Any, group_size: Any) -> Loop:
+    extents, wave = sizes(domain, "an extent of T.Persistent", span), known(wave_size, "the number of blocks", span)
+    name = index.text(at) if isinstance(at, Expr) else ""
+    if name not in b.grid or len(b.grid) != 1:
+        message = "T.Persistent takes the index of the block, in a grid of one dimension"
+        raise TileError(message, span, help="with T.Kernel(n) as cid")
+    if wave != b.grid[name][1] + 1:
+        message = f"T.Persistent shares {math.prod(extents)} tiles among {wave} blocks, and there are {b.grid[name][1] + 1}"
+        raise TileError(message, span, help="launch as many blocks: T.Kernel(n) and T.Persistent(domain, n, cid)")
+    return Loop("persistent", (0,) * len(extents), extents)
+
+
+__all__ = ["HANDLERS"]

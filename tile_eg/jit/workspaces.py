@@ -1,0 +1,54 @@
+"""Tensors that a call makes for itself (`workspace_idx`): where nothing reads them, nobody sees what is stored there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from tile_eg.ir.kernel import Assign, For, If, Kernel, Parallel, Region, Stmt, TileExpr
+from tile_eg.ir.open_kernel import OpenKernel
+
+
+def without_stores(kernel: Kernel, names: Collection[str]) -> Kernel:
+    """The kernel without those of these tensors that it only stores to; as it is where no output would be left."""
+    unseen = set(names) - set(_kept(kernel.body))
+    rest = tuple(t for t in kernel.tensors if t.name not in unseen)
+    if not unseen or isinstance(kernel, OpenKernel) or not any(t.output for t in rest):
+        return kernel
+    return replace(kernel, tensors=rest, body=tuple(_without(kernel.body, unseen)))
+
+
+def _kept(body: Sequence[Stmt]) -> Iterator[str]:
+    """What is read, or added to."""
+    for s in body:
+        match s:
+            case Assign():
+                yield from (*_read(s.value), *((s.target.name,) if s.atomic else ()))
+            case For() | Parallel():
+                yield from _kept(s.body)
+            case If():
+                yield from _kept((*s.then, *s.otherwise))
+
+
+def _read(e: TileExpr) -> Iterator[str]:
+    if isinstance(e, Region):
+        yield e.name
+    for part in ("a", "b", "x", "y"):
+        if hasattr(e, part):
+            yield from _read(getattr(e, part))
+
+
+def _without(body: Sequence[Stmt], names: Collection[str]) -> Iterator[Stmt]:
+    for s in body:
+        match s:
+            case Assign() if s.target.name in names:
+                continue
+            case For():
+                yield replace(s, body=tuple(_without(s.body, names)))
+            case Parallel():
+                if kept := tuple(a for a in s.body if a.target.name not in names):
+                    yield replace(s, body=kept)
+            case If():
+                yield replace(s, then=tuple(_without(s.then, names)), otherwise=tuple(_without(s.otherwise, names)))
+            case _:
+                yield s

@@ -1,0 +1,1 @@
+"""TileLang's `utils`."""
