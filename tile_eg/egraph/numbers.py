@@ -188,7 +188,7 @@ class Numbers:
                 i, j, start = m.args
                 return ar.positions(i, j, *shape, self.at(start))
             case "SCast":
-                return self.scalar(m.args[1], shape).astype(numpy_dtype(DTYPES[m.args[0]]))
+                return ar.cast(self.scalar(m.args[1], shape), numpy_dtype(DTYPES[m.args[0]]))
         over = (shape[1] if vector else shape[0], m.args[2])
         tile = np.broadcast_to(self.scalar(m.args[1], over), over)
         made = ar.reduce(m.args[0], tile[:, : self.width(m.args[1])], 1)

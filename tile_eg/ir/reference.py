@@ -239,7 +239,7 @@ class Block:
 
     def compared(self, op: str, a: Tile, b: Tile, x: Tile, y: Tile) -> Tile:
         """x where `a op b`, else y."""
-        holds = ar.compare(op, *(t.data.astype(common(a, b)).astype(np.float32) for t in (a, b)))
+        holds = ar.compare(op, *(ar.compared(t.data.astype(common(a, b))) for t in (a, b)))
         return self.chosen(holds, x, y, _both(a.valid, b.valid))
 
     def binary(self, op: str, x: Tile, y: Tile) -> Tile:

@@ -15,6 +15,7 @@ import numpy as np
 from tile_eg.ir import accuracy as ac
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import rounding as rd
+from tile_eg.ops.types import I8, I32
 from tile_eg.ir.reference import Array, Block, Env, Tile, blocks, common, filled, initial
 
 
@@ -51,7 +52,7 @@ class Scales:
     def of(kernel: kn.Kernel) -> Scales:
         numbers = [abs(f) for f in _factors(kernel.body) if f and frexp(abs(f))[0] == 0.5]
         dtypes = [t.dtype for t in kernel.tensors] + [s.dtype for s in kernel.body if isinstance(s, kn.Alloc)]
-        return Scales(min([1.0, *numbers]), any(d.name[0] == "i" for d in dtypes))
+        return Scales(min([1.0, *numbers]), any(d in (I8, I32) for d in dtypes))
 
 
 def _factors(x: object) -> Iterator[float]:

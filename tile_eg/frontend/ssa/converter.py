@@ -10,6 +10,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
 from tile_eg.frontend.ranges import extremes, surely_equal
 from tile_eg.frontend.ssa import elements, fold, positions
+from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.fold import Varying
 from tile_eg.frontend.ssa.planes import without_planes
@@ -25,7 +26,7 @@ from tile_eg.ops.types import F32, DType
 def to_values(kernel: kn.Kernel) -> Values:
     """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
     with in_source(kernel.source):
-        return Converter(without_planes(kernel)).values()
+        return Converter(composed(without_planes(kernel))).values()
 
 
 class Converter(Regions):

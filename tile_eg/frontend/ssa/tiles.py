@@ -15,10 +15,8 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.values import Builder, Term
-from tile_eg.ops.types import BF16, F16, F32, I8, I32, DType
-
-BETWEEN = {I32: F32, I8: F16}
-"""What whole numbers become on their way to any other type; of bytes, all are exact. What becomes a byte is f32 before."""
+from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
+from tile_eg.ops.types import F32, I8, I32, DType
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -114,8 +112,8 @@ class Tiles:
             return self.make(span, "fill", rounded(x.args[0], x.dtype), like=x, dtype=dtype)
         if x.op == "bcast":
             return self.make(span, "bcast", x.args[0], self.cast(x.args[1], dtype, span), like=x, dtype=dtype)
-        step = F32 if dtype == I8 and x.dtype != F32 else BETWEEN.get(x.dtype) if x.dtype else None
-        if step not in (None, dtype):
+        step = between(x.dtype, dtype)
+        if step is not None:
             return self.cast(self.make(span, "cast", x, like=x, dtype=step), dtype, span)
         return self.make(span, "cast", x, like=x, dtype=dtype)
 
@@ -215,18 +213,3 @@ def valid_rows(x: Term) -> Expr:
 
 def valid_cols(x: Term) -> Expr:
     return x.vcols if x.vcols is not None else ix.const(x.cols)
-
-
-def computing(dtype: DType | None) -> DType:
-    """The dtype that the vector unit computes in: it has no bf16 arithmetic."""
-    return F32 if dtype in (None, BF16) else dtype
-
-
-def reducing(name: str, dtype: DType | None) -> DType:
-    """The dtype that a reduction is computed in: a sum of f16 would lose a digit with every few terms."""
-    return F32 if name == "sum" else computing(dtype)
-
-
-def promoted(x: DType | None, y: DType | None) -> DType:
-    """The dtype of an operation on x and y: equal ones stay, mixed ones become f32."""
-    return x if x == y and x is not None else F32
