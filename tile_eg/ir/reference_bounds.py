@@ -15,8 +15,8 @@ import numpy as np
 from tile_eg.ir import accuracy as ac
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import rounding as rd
-from tile_eg.ops.types import I8, I32
 from tile_eg.ir.reference import Array, Block, Env, Tile, blocks, common, filled, initial
+from tile_eg.ops.types import I8, I32
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def _arithmetic(op: str, wide: Array, a: Array, b: Array, sx: Array, sy: Array) 
 
 
 def _power(wide: Array, a: Array, b: Array, sx: Array, sy: Array) -> Array:
-    """By the logarithm: what an error of the base or of the exponent does to it, in the first order; infinite where it is large."""
+    """By the logarithm: what an error of the base or of the exponent does, in the first order; infinite where it is large."""
     tx, ty = total(sx), total(sy)
     logs = np.where(a > 0, np.abs(np.log(a)), np.inf)
     off = np.where(tx > 0, b * tx / np.maximum(a - tx, 0), 0.0) + np.where(ty > 0, logs * ty, 0.0)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.ops.types import BF16, F16, F32, I16, I32, U16, U32, DType
+from tile_eg.ops.types import F16, F32, I16, I32, U16, U32, DType
 
 Meaning = Callable[..., Any]
 """Takes the module that computes, NumPy for arrays or `math` for a number, and then the operands."""
@@ -94,9 +94,12 @@ def _own(name: str, meaning: Meaning, **fields: Any) -> Unary:
     return Unary(name, meaning, tile=(name,), python=(name,), **fields)
 
 
+_MODE = "AscendC::RoundMode::CAST_"
+
+
 def _whole(name: str, meaning: Meaning, mode: str) -> Unary:
     """The whole number near x, in x's element type: a Cast of float to float."""
-    return _own(name, meaning, native="Cast", mode=f"AscendC::RoundMode::CAST_{mode}", types=(F32,), of_numbers=True, apart=(1, 0))
+    return _own(name, meaning, native="Cast", mode=_MODE + mode, types=(F32,), of_numbers=True)
 
 
 def _made(name: str, meaning: Meaning, apart: tuple[int, int] = (1, 0), **fields: Any) -> Unary:
@@ -133,8 +136,8 @@ UNARY: dict[str, Unary] = {
         _whole("ceil", lambda m, x: m.ceil(x), "CEIL"),
         _whole("trunc", lambda m, x: m.trunc(x), "TRUNC"),
         Unary("round", lambda m, x: round(x) if m is math else m.rint(x), ("round", "rint"), ("round", "rint"), "Cast",
-              "AscendC::RoundMode::CAST_RINT", (F32,), of_numbers=True),
-        Unary("round_away", lambda m, x: m.trunc(x + m.copysign(0.5, x)), (), (), "Cast", "AscendC::RoundMode::CAST_ROUND", (F32,)),
+              f"{_MODE}RINT", (F32,), of_numbers=True),
+        Unary("round_away", lambda m, x: m.trunc(x + m.copysign(0.5, x)), ("round_away",), (), "Cast", f"{_MODE}ROUND", (F32,)),
         _made("sign", lambda m, x: (x > 0) * 1.0 - (x < 0) * 1.0),
         _made("sin", lambda m, x: m.sin(x), (4, 4), of_numbers=True),
         _made("cos", lambda m, x: m.cos(x), (4, 4), of_numbers=True),

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 
-from tile_eg.ops.elementwise import BINARY, UNARY
+from tile_eg.ops.elementwise import BINARY, UNARY, Binary, Unary
 from tile_eg.rules.bound import Bound, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
 from tile_eg.rules.sexpr import Form, heads, parse, show
@@ -156,7 +156,7 @@ def _declared(theory: str) -> str:
     """The facts of a theory that are rows of the table of operations."""
     if theory != "31_vector":
         return ""
-    native = [("Native", op) for op in UNARY.values() if op.native and op.exact]
+    native: list[tuple[str, Unary | Binary]] = [("Native", op) for op in UNARY.values() if op.native and op.exact]
     native += [("Native", op) for op in BINARY.values() if op.native]
     native += [("NativeS", op) for op in BINARY.values() if op.with_scalar]
     return "".join(f'({table} "{op.name}" "{dtype}")' for table, op in native for dtype in op.types)

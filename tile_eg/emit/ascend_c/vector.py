@@ -16,7 +16,7 @@ from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, U16, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, DType
 
 TYPES = {
     **{op.name: op.types for op in elementwise.UNARY.values()},
@@ -283,13 +283,10 @@ def unary(s: Scope, i: Instr) -> list[str]:
 
 
 def copy(s: Scope, i: Instr) -> list[str]:
-    """UB to UB by adding zero: exact for every value, and takes any count. Of others than f16 and f32 the bits are copied, as whole
-    numbers."""
-    return moved(s, i)
+    """UB to UB, or the same bits as another element type, by adding zero: exact for every value, and takes any count.
 
-
-def moved(s: Scope, i: Instr) -> list[str]:
-    """The bits of an operand, unchanged."""
+    Of others than f16 and f32 the bits are copied, as whole numbers.
+    """
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     dtype = s.buffer(dst).dtype
     if dtype.bits != s.buffer(src).dtype.bits:
@@ -347,7 +344,7 @@ def cast(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     types = s.buffer(src).dtype, s.buffer(dst).dtype
     if types[0].bits == types[1].bits and types[0].whole and types[1].whole:
-        return moved(s, i)
+        return copy(s, i)
     if types not in ROUND:
         raise EmitError(f"no cast from {types[0]} to {types[1]}", i.span)
     return written(s, unary_job(s, i, "Cast", dst, src, (f"AscendC::RoundMode::{ROUND[types]}",)))

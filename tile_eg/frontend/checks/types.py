@@ -137,7 +137,9 @@ class Typing:
         _check_number(target, s.value)
         if target.dtype in WHOLE and value.dtype not in (None, target.dtype):
             to = target.dtype
-            help = f"{cast(to, 'x', s.span)} rounds, and saturates" if to not in SIGNED or to.bits == 8 else f"cast to {SIGNED[to]} first"
+            help = f"{cast(to, 'x', s.span)} rounds, and saturates"
+            if to in SIGNED and to.bits > 8:
+                help = f"cast to {SIGNED[to]} first, and that to {to}: it has the same bits"
             raise TileError(f"`{s.target.name}` holds {to}, the value is {value}", s.span, help=help)
         same_rank = len(target.shape) == len(value.shape)
         fits = same_rank and all(v in (t, ANY) for t, v in zip(target.shape, value.shape, strict=True))

@@ -31,7 +31,8 @@ class Builder(ABC):
     `local` holds the names that the kernel binds, `names` those around it (closure, globals), `outer` the bindings from
     outside of the current loop or branch, which it may not change. A name may stand for a tile expression, which is read
     where the name is used: `writes` (every buffer written so far) and `uses` (such names used inside of loops) tell where
-    that would not be the value that the author bound.
+    that would not be the value that the author bound. `masks` are the tiles that stand for buffers of bits, `homes` the
+    statements among which each buffer is declared.
     """
 
     def __init__(self, source: Source, names: Mapping[str, Any]) -> None:
@@ -49,6 +50,8 @@ class Builder(ABC):
         self.has_product = False
         self.notes: list[Note] = []
         self.columns: set[str] = set()
+        self.masks: dict[str, Buffer] = {}
+        self.homes: dict[str, list[Stmt]] = {}
 
     def span(self, node: ast.AST) -> Span:
         return self.source.span(node)
@@ -70,8 +73,12 @@ class Builder(ABC):
         if self.in_parallel and any(e is not None for e in target.extents):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
         self.statements.append(Assign(target, spread(value, len(target.shape), self.columns), span, atomic))
-        self.writes.append(target.name)
-        self._forget({target.name})
+        self.written(target.name)
+
+    def written(self, name: str) -> None:
+        """Notes that a buffer has been written."""
+        self.writes.append(name)
+        self._forget({name})
 
     def _forget(self, written: set[str]) -> None:
         """Names whose values were read from these buffers cannot be used any more."""
@@ -97,6 +104,7 @@ class Builder(ABC):
         shape = new.shape[:1] if new.column else new.shape
         buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, new.column)
         self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span))
+        self.homes[buffer.name] = self.statements
         self.columns |= {buffer.name} if new.column else set()
         self.local[name] = buffer
 

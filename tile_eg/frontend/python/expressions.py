@@ -16,8 +16,8 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.index_words import HANDLERS
 from tile_eg.frontend.python.refused import refuse
-from tile_eg.frontend.python.tile_words import HANDLERS
 from tile_eg.frontend.python.values import (
     TILE_NODES,
     Buffer,
@@ -44,9 +44,9 @@ from tile_eg.language.words import Word, developer_words, missing
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
     ast.Div: ("div", operator.truediv), ast.FloorDiv: ("", operator.floordiv), ast.Mod: ("", operator.mod),
-    ast.Pow: ("", operator.pow), ast.MatMult: ("", operator.matmul), ast.LShift: ("", operator.lshift),
-    ast.RShift: ("", operator.rshift), ast.BitAnd: ("", operator.and_), ast.BitOr: ("", operator.or_),
-    ast.BitXor: ("", operator.xor),
+    ast.Pow: ("pow", operator.pow), ast.MatMult: ("", operator.matmul), ast.LShift: ("shl", operator.lshift),
+    ast.RShift: ("shr", operator.rshift), ast.BitAnd: ("and", operator.and_), ast.BitOr: ("or", operator.or_),
+    ast.BitXor: ("xor", operator.xor),
 }  # fmt: skip
 COMPARE: dict[type[Any], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
@@ -128,7 +128,11 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     if op is ast.MatMult and (is_tile(x) or is_tile(y)):
         return _product(x, y, b.span(node))
     if is_tile(x) or is_tile(y):
+        if conditions.of_elements(x) or conditions.of_elements(y):
+            return _joined(op, x, y, node, b)
         return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
+    if conditions.of_elements(x) and conditions.is_condition(y):
+        return _joined(op, x, y, node, b)
     if isinstance(x, Expr) or isinstance(y, Expr):
         if op is ast.Div or isinstance(x, float) or isinstance(y, float):
             return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
@@ -137,6 +141,13 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
             raise b.error(f"{symbol}: indices have +, -, *, // and % with integers", node)
         return function(index.wrap(x), index.wrap(y))
     return function(x, y)
+
+
+def _joined(op: type[Any], x: Any, y: Any, node: ast.AST, b: Builder) -> Any:
+    """Conditions of elements joined as NumPy does: & and |."""
+    if op not in (ast.BitAnd, ast.BitOr) or not (conditions.is_condition(x) and conditions.is_condition(y)):
+        raise b.error("conditions are joined by and, or, not (also & and |)", node)
+    return (conditions.both if op is ast.BitAnd else conditions.either)(x, y, b.span(node))
 
 
 def _product(x: Any, y: Any, span: Span) -> MatMul:
@@ -149,7 +160,7 @@ def _tile_arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -
     if op is ast.Pow and getattr(y, "value", None) == 2.0:
         return Binary("mul", x, x, b.span(node))
     if not name:
-        raise b.error("tiles have +, -, *, / and @; other operators are not supported yet", node)
+        raise b.error("tiles have +, -, *, /, **, &, |, ^, <<, >> and @; // and % are of indices", node)
     return Binary(name, x, y, b.span(node))
 
 
@@ -158,9 +169,9 @@ def _unary(b: Builder, node: ast.UnaryOp) -> Any:
     if isinstance(node.op, ast.Not):
         return _not(x)
     if is_tile(x):
-        if not isinstance(node.op, ast.USub):
-            raise b.error("tiles have -x; other signs are not supported", node)
-        return Unary("neg", as_tile(x, b.span(node)), b.span(node))
+        if isinstance(node.op, ast.UAdd):
+            return x
+        return Unary("neg" if isinstance(node.op, ast.USub) else "not", as_tile(x, b.span(node)), b.span(node))
     if isinstance(x, Expr):
         if not isinstance(node.op, ast.USub | ast.UAdd):
             raise b.error("indices have +, -, *, // and % with integers", node)
@@ -346,7 +357,9 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
 
 
 def _cast(b: Builder, dtype: Any, x: Any, node: ast.AST) -> Any:
-    if isinstance(x, Expr) and as_dtype(dtype, b.span(node)).name.startswith("i"):
+    if isinstance(x, Expr) and not as_dtype(dtype, b.span(node)).whole:
+        return as_tile(x, b.span(node))
+    if isinstance(x, Expr) and as_dtype(dtype, b.span(node)).whole:
         return x
     return Cast(as_dtype(dtype, b.span(node)), as_tile(x, b.span(node)), b.span(node))
 

@@ -14,7 +14,7 @@ from tile_eg.frontend.checks.types import Typing
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.elementwise import BINARY, UNARY
-from tile_eg.ops.types import BF16, F32, I32, WHOLE, DType
+from tile_eg.ops.types import F32, I32, WHOLE, DType
 
 
 def composed(kernel: kn.Kernel) -> kn.Kernel:
@@ -38,7 +38,8 @@ def _expressions(x: Any) -> Any:
 
 def _needs(e: TileExpr) -> bool:
     """Whether it may be made of others; a comparison may be one of whole numbers."""
-    return isinstance(e, kn.Unary) and _of_others(UNARY[e.op]) or isinstance(e, kn.Binary) and _of_others(BINARY[e.op]) or isinstance(e, kn.Choose)
+    table = {kn.Unary: UNARY, kn.Binary: BINARY}.get(type(e))
+    return isinstance(e, kn.Choose) or (table is not None and _of_others(table[e.op]))  # type: ignore[union-attr,index]
 
 
 def _of_others(op: Any) -> bool:
@@ -89,7 +90,7 @@ class Composer:
         dtype = self.dtype(*operands)
         if dtype in (None, F32):
             return _at(e, made(*operands))
-        wide = [x if isinstance(x, kn.Number) else kn.Cast(F32, x, e.span) for x in operands]
+        wide: list[TileExpr] = [x if isinstance(x, kn.Number) else kn.Cast(F32, x, e.span) for x in operands]
         return kn.Cast(dtype, _at(e, made(*wide)), e.span)
 
     def choice(self, e: kn.Choose) -> TileExpr:
@@ -101,9 +102,9 @@ class Composer:
         if dtype != I32:
             a, b = (x if isinstance(x, kn.Number) else kn.Cast(F32, x, e.span) for x in (e.a, e.b))
             return replace(e, a=a, b=b)
-        op, a, b = ({"ge": "le", "gt": "lt"}[e.op], e.b, e.a) if e.op in ("ge", "gt") else (e.op, e.a, e.b)
-        least = a if op in ("eq", "ne") else kn.Binary("min", a, b, e.span)
-        apart = kn.Cast(F32, kn.Binary("sub", least, a if op == "le" else b, e.span), e.span)
+        op, x, y = ({"ge": "le", "gt": "lt"}[e.op], e.b, e.a) if e.op in ("ge", "gt") else (e.op, e.a, e.b)
+        least = x if op in ("eq", "ne") else kn.Binary("min", x, y, e.span)
+        apart = kn.Cast(F32, kn.Binary("sub", least, x if op == "le" else y, e.span), e.span)
         return replace(e, op="ne" if op in ("lt", "ne") else "eq", a=apart, b=kn.Number(0.0, e.span))
 
 
@@ -231,6 +232,11 @@ def _xor(x: TileExpr, y: TileExpr) -> TileExpr:
 
 
 _FUNCTIONS: dict[str, Callable[[TileExpr], TileExpr]] = {
-    "sign": _sign, "sin": _sin, "cos": _cos, "erf": _erf, "gelu": _gelu, "softplus": _softplus,
+    "sign": _sign,
+    "sin": _sin,
+    "cos": _cos,
+    "erf": _erf,
+    "gelu": _gelu,
+    "softplus": _softplus,
 }
 _PAIRS: dict[str, Callable[[TileExpr, TileExpr], TileExpr]] = {"pow": _power, "leaky_relu": _leaky_relu}

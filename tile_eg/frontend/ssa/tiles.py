@@ -11,11 +11,11 @@ from tile_eg.frontend.ranges import Ranges
 from tile_eg.frontend.ssa.extents import inside, known_as, meet
 from tile_eg.frontend.ssa.positions import Place, Position
 from tile_eg.frontend.ssa.rounding import rounded
+from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.values import Builder, Term
-from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.ops.types import F32, I8, I32, DType
 
 
