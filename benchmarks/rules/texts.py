@@ -16,6 +16,7 @@ ELEMENTS = {
     "x * y + y": "x * abs(y) + y",
     "x - v[:, None]": "x - v[:, None]", "v[:, None] - x": "v[:, None] - x", "x - w[None, :]": "x - w[None, :]",
     "w[None, :] - x": "w[None, :] - x", "x / v[:, None]": "x / v[:, None]",
+    "a kept comparison": "select(select(x > y, 1, 0) != 0, x, y)", "a kept comparison with 0.5": "select(select(x > 0.5, 1, 0) != 0, x, y)",
     "abs(y) + x / 4": "abs(y) + x / 4", "abs(y) + x * 2": "abs(y) + x * 2",
 }  # fmt: skip
 ROW = {"row: exp(x) + x * y": "exp(x) + x * y", "row: x * y + exp(x)": "x * y + exp(x)"}
@@ -198,7 +199,8 @@ SCALED = {
     "product of bytes in f32": ("f32", "exp(f32(c) * 0.00001)"),
 }
 MOVES = {
-    "bytes to short": ("i8", "f16", "x"), "long to bytes": ("f32", "i8", "i8(x)"),
+    "bytes to short": ("i8", "f16", "x"), "long to bytes": ("f32", "i8", "i8(x)"), "long to unsigned bytes": ("f32", "u8", "u8(x)"),
+    "x << 3": ("i32", "i32", "x << 3"), "x >> 3": ("i32", "i32", "x >> 3"),
     "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
     "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
     "long to short": ("f32", "f16", "x"),

@@ -53,7 +53,6 @@ KERNELS = {
     "loads with three slots": ["ring-depth-given"],
     "stores in a loop": ["tensor-state", "tensor-result", "state-tensor", "ring-depth", "no-skew"],
     "sums beside exponentials": ["skew", "far-skew", "state-in-l0c"],
-    "product of bytes": ["v-add-whole"],
     "bytes in L1": ["fixpipe-l1-scaled"],
     "relu to bytes in L1": ["fixpipe-l1-scaled-relu"],
     "floats to bytes in L1": ["fixpipe-l1-bytes"],

@@ -128,7 +128,7 @@ UNARY: dict[str, Unary] = {
         _own("rsqrt", lambda m, x: 1 / m.sqrt(x), native="Rsqrt", exact=False, of_numbers=True, apart=(4, 0)),
         _own("reciprocal", lambda m, x: 1 / x, native="Reciprocal", exact=False, apart=(8, 0)),
         _own("abs", lambda m, x: abs(x), native="Abs", takes=SIGNED_TOO, of_numbers=True),
-        _own("relu", lambda m, x: m.maximum(x, 0), native="Relu", types=(F16, F32, I32), takes=SIGNED_TOO),
+        _own("relu", lambda m, x: m.maximum(x, 0), native="Relu", takes=SIGNED_TOO),
         _own("sigmoid", lambda m, x: 1 / (1 + m.exp(-x)), apart=(8, 1)),  # as 1 / (1 + e)
         _own("tanh", lambda m, x: m.tanh(x), of_numbers=True, apart=(8, 4)),  # as 1 - 2 / (1 + e)
         Unary("neg", lambda m, x: -x, takes=SIGNED_TOO),

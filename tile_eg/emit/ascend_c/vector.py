@@ -10,21 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tile_eg.emit.ascend_c.element_types import BY_BITS, ROUND, TYPES, seen, times
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number, scalar_operand
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, DType
+from tile_eg.ops.types import F16, F32, I16, I32, SIGNED
 
-TYPES = {
-    **{op.name: op.types for op in elementwise.UNARY.values()},
-    **{op.name: op.types for op in elementwise.BINARY.values() if op.native},
-    **{f"{op.name}s": op.types for op in elementwise.BINARY.values() if op.with_scalar},
-}
-BY_BITS = ("And", "Or", "Not")
-"""Instructions on 16 bits at a time, of any element type."""
 REPEATS, STRIDE, REGISTER, BLOCK_BYTES = 255, 255, 256, 32
 BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
 NAMES = {
@@ -32,12 +26,6 @@ NAMES = {
     **{op.name: op.native for op in elementwise.BINARY.values() if op.native},
     **{f"{op.name}s": op.with_scalar for op in elementwise.BINARY.values() if op.with_scalar},
 }
-ROUND = {
-    (F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE",
-    (I32, F32): "CAST_RINT", (I8, F16): "CAST_NONE", (F32, I32): "CAST_RINT", (F16, I8): "CAST_RINT",
-    (U8, F16): "CAST_NONE", (F16, U8): "CAST_RINT", (F32, I16): "CAST_RINT", (F16, I16): "CAST_RINT", (F16, I32): "CAST_RINT",
-    (I16, F16): "CAST_RINT", (I16, F32): "CAST_NONE", (I32, I16): "CAST_NONE",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -229,23 +217,6 @@ def checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
     known = TYPES.get(i.op[1:].partition("_")[0], (F16, F32))
     if any(s.buffer(t).dtype not in known for t in tiles):
         raise EmitError(f"{i.op} works on {' and '.join(map(str, known))} only", i.span)
-
-
-def seen(dtype: DType, bits: bool) -> tuple[str, int]:
-    """How an instruction sees a tensor: what stands behind it, and how many elements it then has for each one.
-
-    `bits`: it takes 16 bits at a time. Others compute with whole numbers without a sign as with those that have one.
-    """
-    if bits:
-        return (".ReinterpretCast<uint16_t>()", dtype.bytes // 2) if dtype.bytes == 4 else ("", 1)
-    return (f".ReinterpretCast<{SIGNED[dtype].ascend}>()", 1) if dtype in SIGNED else ("", 1)
-
-
-def times(count: str, n: int) -> str:
-    """So many elements, n to each."""
-    if n == 1:
-        return count
-    return str(int(count) * n) if count.isdigit() else f"{n} * ({count})"
 
 
 def unary_job(

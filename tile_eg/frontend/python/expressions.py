@@ -127,12 +127,10 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     name, function = ARITHMETIC[op]
     if op is ast.MatMult and (is_tile(x) or is_tile(y)):
         return _product(x, y, b.span(node))
+    if conditions.of_elements(x) or conditions.of_elements(y):
+        return conditions.joined(op.__name__, x, y, b.span(node))
     if is_tile(x) or is_tile(y):
-        if conditions.of_elements(x) or conditions.of_elements(y):
-            return _joined(op, x, y, node, b)
         return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
-    if conditions.of_elements(x) and conditions.is_condition(y):
-        return _joined(op, x, y, node, b)
     if isinstance(x, Expr) or isinstance(y, Expr):
         if op is ast.Div or isinstance(x, float) or isinstance(y, float):
             return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
@@ -141,13 +139,6 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
             raise b.error(f"{symbol}: indices have +, -, *, // and % with integers", node)
         return function(index.wrap(x), index.wrap(y))
     return function(x, y)
-
-
-def _joined(op: type[Any], x: Any, y: Any, node: ast.AST, b: Builder) -> Any:
-    """Conditions of elements joined as NumPy does: & and |."""
-    if op not in (ast.BitAnd, ast.BitOr) or not (conditions.is_condition(x) and conditions.is_condition(y)):
-        raise b.error("conditions are joined by and, or, not (also & and |)", node)
-    return (conditions.both if op is ast.BitAnd else conditions.either)(x, y, b.span(node))
 
 
 def _product(x: Any, y: Any, span: Span) -> MatMul:

@@ -183,7 +183,16 @@ def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any)
         help = "leave it away: what lies beyond the end of a tensor takes no part in reductions, products and stores"
         raise TileError("T.copy with pad_value is not supported", span, help=help)
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    value = as_whole(value, src, dst, span)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
+
+
+def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:
+    """What a copy or a cast between two buffers does: rounded where the target holds whole numbers."""
+    if not all(isinstance(v, (Buffer, Window)) for v in (src, dst)):
+        return value
+    to, of = value_buffer(dst).dtype, value_buffer(src).dtype
+    return Cast(to, value, span) if to.whole and of != to else value
 
 
 @handles("atomic_add", "tile.atomic_add")
@@ -254,7 +263,7 @@ def _cast(b: Builder, span: Span, x: Any, dtype: Any) -> TileExpr:
 def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
     to, value = copied(src, dst, None, span)
     whole_count(count, to, span)
-    b.assign(to, _rounded_as(mode, value, dst, span), span)
+    b.assign(to, as_whole(_rounded_as(mode, value, dst, span), src, dst, span), span)
 
 
 MODES = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "trunc", "ROUND": "round_away"}
@@ -284,7 +293,7 @@ def whole_count(count: Any, to: Region, span: Span | None) -> None:
 @handles("vcast")
 def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
-    b.assign(to, _rounded_as(round_mode, value, dst, span), span)
+    b.assign(to, as_whole(_rounded_as(round_mode, value, dst, span), src, dst, span), span)
 
 
 # Products

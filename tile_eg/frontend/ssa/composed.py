@@ -39,7 +39,7 @@ def _expressions(x: Any) -> Any:
 def _needs(e: TileExpr) -> bool:
     """Whether it may be made of others; a comparison may be one of whole numbers."""
     table = {kn.Unary: UNARY, kn.Binary: BINARY}.get(type(e))
-    return isinstance(e, kn.Choose) or (table is not None and _of_others(table[e.op]))  # type: ignore[union-attr,index]
+    return isinstance(e, kn.Choose) or getattr(e, "op", "") in ("abs", "relu") or (table is not None and _of_others(table[e.op]))  # type: ignore[union-attr,index]
 
 
 def _of_others(op: Any) -> bool:
@@ -78,6 +78,8 @@ class Composer:
             case kn.Unary() if _of_others(UNARY[e.op]):
                 made = _FUNCTIONS.get(e.op, lambda x: kn.Unary(e.op, x, e.span))
                 return self.in_f32(lambda x: made(x), e, e.x)
+            case kn.Unary(op="abs" | "relu") if self.dtype(e.x) in WHOLE:
+                return kn.Binary("max", e.x, _mul(e.x, -1) if e.op == "abs" else _n(0), e.span)
             case kn.Binary(op="xor"):
                 return _xor(e.x, e.y)
             case kn.Binary() if BINARY[e.op].made_of_others:

@@ -173,7 +173,6 @@ CHARACTERS = {
     "!": ("`!` is not an operator", "write !=, or compare with 0"),
     '"': ("there are no strings here", ""),
     "'": ("there are no strings here", "a transposed operand is a.T"),
-    "^": ("`^` is not an operator", "write x * x"),
     "?": ("`?` is not an operator", "select(k == 0, x, y)"),
 }
 
