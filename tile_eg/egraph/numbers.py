@@ -123,6 +123,9 @@ class Numbers:
     def _cast(self, dtype: str, x: Class) -> Array:
         return ar.cast(self.of(x), numpy_dtype(DTYPES[dtype]))
 
+    def _bytes(self, dtype: str, x: Class) -> Array:
+        return ar.bytes_of(self.of(x), numpy_dtype(DTYPES[dtype]))
+
     def _bcast(self, axis: int, v: Class, n: int) -> Array:
         x = self.of(v)
         return np.repeat(x.T, n, axis=1) if axis == 1 else np.repeat(x, n, axis=0)

@@ -79,6 +79,11 @@ def cast(x: Array, dtype: np.dtype) -> Array:
     return np.clip(np.rint(np.nan_to_num(x.astype(np.float64), nan=0.0)), limits.min, limits.max).astype(dtype)
 
 
+def bytes_of(x: Array, dtype: np.dtype) -> Array:
+    """The two bytes of each number of 16 bits, the lower one first."""
+    return np.ascontiguousarray(x).astype("<i2").view(np.int8).astype(dtype)
+
+
 def nothing(dtype: np.dtype) -> float:
     """What stands where a tile has no element: NaN, or the least of the whole numbers."""
     return np.iinfo(dtype).min if dtype.kind in WHOLE else np.nan

@@ -122,6 +122,15 @@ class Cast:
 
 
 @dataclass(frozen=True)
+class Bytes:
+    """The two bytes of each number of 16 bits, the lower one first, as i8 or u8: twice as many columns."""
+
+    dtype: DType
+    x: TileExpr
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Select:
     """x where the condition (an index expression, 0 or 1) holds, else y. In an element loop it may vary with the element."""
 
@@ -146,7 +155,7 @@ class Choose:
     span: Span | None = _span()
 
 
-TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose]
+TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Select, Choose]
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,8 @@ class Block:
                 return self.binary(e.op, self.value(e.x, env), self.value(e.y, env))
             case kn.Cast():
                 return self.cast(self.value(e.x, env), numpy_dtype(e.dtype))
+            case kn.Bytes():
+                return self.bytes(self.value(e.x, env), numpy_dtype(e.dtype))
             case kn.Broadcast():
                 return self.value(e.x, env).taken((slice(None), None) if e.axis == 1 else (None, slice(None)))
             case kn.Reduce():
@@ -236,6 +238,9 @@ class Block:
 
     def cast(self, x: Tile, dtype: np.dtype) -> Tile:
         return Tile(ar.cast(x.data, dtype), x.valid)
+
+    def bytes(self, x: Tile, dtype: np.dtype) -> Tile:
+        return Tile(ar.bytes_of(x.data, dtype), None if x.valid is None else np.repeat(x.valid, 2, axis=-1))
 
     def compared(self, op: str, a: Tile, b: Tile, x: Tile, y: Tile) -> Tile:
         """x where `a op b`, else y."""

@@ -121,6 +121,10 @@ class BoundedBlock(Block):
         result = super().cast(x, dtype)
         return replace(result, spread=rd.cast(x.data, spread(x), result.data))
 
+    def bytes(self, x: Tile, dtype: np.dtype) -> Tile:
+        found = np.repeat(rd.total(spread(x)) > 0, 2, axis=-1)
+        return replace(super().bytes(x, dtype), spread=np.stack([np.where(found, np.inf, 0.0), np.zeros(found.shape)]))
+
     def binary(self, op: str, x: Tile, y: Tile) -> Tile:
         result = super().binary(op, x, y)
         a, b = (t.data.astype(common(x, y)) for t in (x, y))

@@ -152,6 +152,9 @@ class Run:
     def _cast(self, t: Term) -> Array:
         return ar.cast(self.term(t.args[0]), numpy_dtype(_dtype(t)))
 
+    def _bytes(self, t: Term) -> Array:
+        return ar.bytes_of(self.term(t.args[0]), numpy_dtype(_dtype(t)))
+
     def _choose(self, t: Term) -> Array:
         op, *four = t.args
         return ar.choose(op, *map(self.term, four))

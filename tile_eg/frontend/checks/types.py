@@ -60,6 +60,9 @@ class Typing:
                 return self.product(e)
             case kn.Reduce():
                 return self.reduction(e)
+            case kn.Bytes():
+                x = self.of(e.x)
+                return Type((*x.shape[:-1], 2 * x.shape[-1]), e.dtype)
             case kn.Cast():
                 x = self.of(e.x)
                 return Type(x.shape, converted(x.dtype, e.dtype, e.span))

@@ -163,6 +163,10 @@ class Tiles:
             return self.make(span, "bcast", 1, x, rows=x.cols, cols=count, dtype=x.dtype, vrows=x.vcols, vcols=n)
         return self.make(span, "bcast", 0, x, rows=count, cols=x.cols, dtype=x.dtype, vrows=n, vcols=x.vcols)
 
+    def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
+        """The two bytes of each element of 16 bits."""
+        return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=valid_cols(x) * 2)
+
     def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
         work = self.cast(x, reducing(name, x.dtype), span)
         n, valid = (x.rows, x.vrows) if axis == 1 else (x.cols, x.vcols)
