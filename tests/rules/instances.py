@@ -89,7 +89,8 @@ def numbers_of(dtype: str, count: int, tame: bool) -> st.SearchStrategy[np.ndarr
     """Numbers of a type: half of them usual ones, a quarter special ones, a quarter any bits. `tame` has no subnormal ones."""
     kind = numpy_dtype(DTYPES[dtype])
     if DTYPES[dtype].whole:
-        return st.binary(min_size=count * kind.itemsize, max_size=count * kind.itemsize).map(lambda b: np.frombuffer(b, kind).copy())
+        drawn = st.binary(min_size=count * kind.itemsize, max_size=count * kind.itemsize)
+        return drawn.map(lambda b: np.frombuffer(b, kind).copy())
     size = 3 + kind.itemsize
 
     def of(drawn: bytes) -> np.ndarray:

@@ -210,8 +210,13 @@ def _power(x: TileExpr, y: TileExpr) -> TileExpr:
     size = _un("abs", x)
     power = _where(size, "eq", 1, 1, _where(y, "eq", 0, 1, _un("exp", _mul(y, _un("ln", size)))))
     odd = _sub(y, _mul(_un("floor", _mul(y, 0.5)), 2))
-    signed = _where(y, "eq", _un("floor", y), _where(odd, "eq", 1, _mul(power, -1), power), _un("ln", x))
+    signed = _where(y, "eq", _un("floor", y), _where(odd, "eq", 1, _mul(power, -1), power), _broken(x, size, power))
     return _where(x, "lt", 0, signed, power)
+
+
+def _broken(x: TileExpr, size: TileExpr, power: TileExpr) -> TileExpr:
+    """A broken power of a negative number: none, but of minus infinity."""
+    return _where(size, "eq", math.inf, power, _un("ln", x))
 
 
 def _constant_power(x: TileExpr, n: float) -> TileExpr:
@@ -225,7 +230,7 @@ def _constant_power(x: TileExpr, n: float) -> TileExpr:
         return _n(1) if n == 0 else x if n == 1 else _mul(half, half) if n % 2 == 0 else _mul(_mul(half, half), x)
     size = _un("abs", x)
     power = _un("exp", _mul(_un("ln", size), n))
-    signed = (_mul(power, -1) if n % 2 else power) if n.is_integer() else _un("ln", x)
+    signed = (_mul(power, -1) if n % 2 else power) if n.is_integer() else _broken(x, size, power)
     return _where(x, "lt", 0, signed, power)
 
 

@@ -13,8 +13,8 @@ from tile_eg.frontend.ssa import elements, fold, positions
 from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.fold import Varying
-from tile_eg.frontend.ssa.planes import without_planes
 from tile_eg.frontend.ssa.interleaved import interleaved
+from tile_eg.frontend.ssa.planes import without_planes
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.tiles import tile_shape
 from tile_eg.ir import index as ix
