@@ -17,7 +17,6 @@ ELEMENTS = {
     "x - v[:, None]": "x - v[:, None]", "v[:, None] - x": "v[:, None] - x", "x - w[None, :]": "x - w[None, :]",
     "w[None, :] - x": "w[None, :] - x", "x / v[:, None]": "x / v[:, None]",
     "a kept comparison": "select(select(x > y, 1, 0) != 0, x, y)",
-    "a kept comparison with 0.5": "select(select(x > 0.5, 1, 0) != 0, x, y)",
     "abs(y) + x / 4": "abs(y) + x / 4", "abs(y) + x * 2": "abs(y) + x * 2",
 }  # fmt: skip
 ROW = {"row: exp(x) + x * y": "exp(x) + x * y", "row: x * y + exp(x)": "x * y + exp(x)"}

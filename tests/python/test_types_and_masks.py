@@ -130,18 +130,39 @@ FAULTS = {
     "a mask of nothing": ('T.tile.select(x, bits, x, y, "VSEL_CMPMASK_SPR")', "bits holds no mask yet", "T.tile.compare("),
     "a comparison that is none": ('T.tile.compare(bits, x, y, "GTE")', "there is no comparison 'GTE'", "did you mean"),
     "a mode that is none": ('T.tile.select(x, bits, x, y, "SPR")', "a selection has no mode 'SPR'", "VSEL_CMPMASK_SPR"),
-    "a mask that is no buffer of bytes": ('T.tile.compare(y, x, x, "GT")', "a mask is kept in a buffer of uint8", "uint8"),
-    "bits of a float": ('T.reinterpretcast(w, x, "int32")', "the bits of f32 as i32 are not supported yet", "same bits"),
+    "a mask that is no buffer": ('T.tile.compare(A, x, x, "GT")', "a mask is kept in a buffer of uint8", "uint8"),
+    "bits read as numbers": (
+        'T.tile.compare(bits, x, y, "GT")\nT.copy(bits, whole)', "bits holds the bits of a comparison", "T.if_then_else(x > y",
+    ),
+    "bits of the trip before read as numbers": (
+        'for k in T.serial(3):\n    T.tile.add(f, f, x)\n    T.tile.compare(f, x, y, "GT")',
+        "f holds the bits of a comparison", "T.if_then_else(x > y",
+    ),
+    "bits of a float": ('T.reinterpretcast(whole, x, "int32")', "the bits of f32 as i32 are not supported yet", "same bits"),
     "bits of floats": ("T.tile.bitwise_and(x, x, y)", "`&` takes i16, u16, i32, u32", ""),
-    "a broken number": ("T.tile.add(w, w, 0.5)", "0.5 is no i32", ""),
+    "a broken number": ("T.tile.add(whole, whole, 0.5)", "0.5 is no i32", ""),
 }
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_cannot_be_said_names_a_way_out(name: str, python_kernel: Any) -> None:
     line, message, help = FAULTS[name]
-    head = 'bits = T.alloc_shared((16, 16), "uint8")\nw = T.alloc_shared((16, 128), "int32")\nT.clear(w)\n'
+    head = 'bits = T.alloc_shared((16, 16), "uint8")\nwhole = T.alloc_shared((16, 128), "int32")\nT.clear(whole)\nT.clear(f)\n'
     with pytest.raises(TileError) as caught:
         check_kernel(python_kernel(head + line))
     assert message in caught.value.message
     assert help in caught.value.help
+
+
+NEAR = {
+    "T.maximum(x, y)": "write T.max(x, y)", "T.tile.reduce_max(x, v)": "did you mean T.reduce_max?", 
+    "T.argmax(x)": "T.reduce_max, then",
+    "T.reduce_absmx(x, v)": "did you mean T.reduce_absmax?", "T.axpy(y, x, 2.0)": "did you mean T.tile.axpy?",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", NEAR)
+def test_a_word_that_is_not_there_names_what_is(call: str, python_kernel: Any) -> None:
+    with pytest.raises(TileError) as caught:
+        python_kernel(call)
+    assert NEAR[call] in caught.value.help

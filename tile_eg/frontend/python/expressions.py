@@ -17,6 +17,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.index_words import HANDLERS
+from tile_eg.frontend.python.instead import near_word
 from tile_eg.frontend.python.refused import refuse
 from tile_eg.frontend.python.values import (
     TILE_NODES,
@@ -39,7 +40,7 @@ from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
 from tile_eg.language.kernels import ElementType, Macro
-from tile_eg.language.words import Word, developer_words, missing
+from tile_eg.language.words import Word, missing
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
@@ -94,17 +95,9 @@ def _attribute(b: Builder, node: ast.Attribute) -> Any:
     if hasattr(value, node.attr):
         return getattr(value, node.attr)
     if value is language or value is language.tile:
-        raise b.error(f"{ast.unparse(node.value)} has no word {node.attr}", node, _near_word(value, node))
+        prefix = ast.unparse(node.value)
+        raise b.error(f"{prefix} has no word {node.attr}", node, near_word(prefix, value, node.attr))
     raise b.error(f"{describe(value)} has no attribute {node.attr}", node)
-
-
-def _near_word(value: Any, node: ast.Attribute) -> str:
-    """The word of that name in the other half of the language, or the nearest one that has a meaning."""
-    prefix = ast.unparse(node.value)
-    if value is language and node.attr in developer_words(language.tile):
-        return f"did you mean {prefix}.tile.{node.attr}?"
-    close = get_close_matches(node.attr, developer_words(value), 1)
-    return f"did you mean {prefix}.{close[0]}?" if close else ""
 
 
 def _tuple(b: Builder, node: ast.Tuple | ast.List) -> Any:

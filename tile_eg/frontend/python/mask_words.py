@@ -18,7 +18,7 @@ from tile_eg.frontend.windows import known_shape
 from tile_eg.ir.index import ZERO
 from tile_eg.ir.kernel import Alloc, Binary, Choose, Number, Region, TileExpr
 from tile_eg.ops.elementwise import COMPARE
-from tile_eg.ops.types import F16, F32, U8, WHOLE, DType
+from tile_eg.ops.types import F16, F32, DType
 
 __all__ = ["HANDLERS"]
 
@@ -85,12 +85,9 @@ def _dtype(value: Any) -> DType:
 
 def _buffer(mask: Any, span: Span) -> Buffer:
     if isinstance(mask, (Buffer, Window)) and value_buffer(mask).scope != "tensor":
-        found = value_buffer(mask)
-        if found.dtype in WHOLE:
-            return found
-    raise TileError(
-        f"a mask is kept in a buffer of uint8, not in {describe(mask)}", span, help='T.alloc_shared([n // 8], "uint8")'
-    )
+        return value_buffer(mask)
+    what = f"a mask is kept in a buffer of uint8, not in {describe(mask)}"
+    raise TileError(what, span, help='T.alloc_shared([n // 8], "uint8")')
 
 
 def _written(b: Builder, mask: Any, shape: tuple[int, ...], dtype: DType, span: Span) -> Region:
@@ -103,6 +100,8 @@ def _written(b: Builder, mask: Any, shape: tuple[int, ...], dtype: DType, span: 
         home = b.homes[buffer.name]
         at = next(n for n, s in enumerate(home) if isinstance(s, Alloc) and s.name == buffer.name)
         home.insert(at + 1, Alloc(name, buffer.scope, dtype, full, span))
+    b.written(buffer.name)
+    b.bits.add(buffer.name)
     kept = b.masks[buffer.name]
     if kept.shape != full:
         help = "use a buffer for each"
@@ -112,7 +111,7 @@ def _written(b: Builder, mask: Any, shape: tuple[int, ...], dtype: DType, span: 
 
 def _read(b: Builder, mask: Any, span: Span) -> Region:
     buffer = _buffer(mask, span)
-    if buffer.name not in b.masks:
+    if buffer.name not in b.bits:
         raise TileError(
             f"{buffer.name} holds no mask yet: bits come from T.tile.compare here, not from a tensor", span,
             help="select by a comparison: T.tile.compare(mask, flags, 0, \"NE\"), with a flag an element",
@@ -150,7 +149,7 @@ def _inverted(plain: Callable[..., None], b: Builder, span: Span, dst: Any, x: A
 
 
 def _is_mask(b: Builder, v: Any) -> bool:
-    return isinstance(v, (Buffer, Window)) and value_buffer(v).dtype == U8 and value_buffer(v).name in b.masks
+    return isinstance(v, (Buffer, Window)) and value_buffer(v).name in b.bits
 
 
 for _op in _LOGIC:
