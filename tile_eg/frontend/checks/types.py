@@ -11,7 +11,7 @@ from tile_eg.frontend.windows import shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
-from tile_eg.ops.types import BF16, F16, F32, I8, I32, SIGNED, WHOLE, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, WHOLE, DType
 
 Shape = tuple[int, ...]
 ANY = -1
@@ -165,19 +165,13 @@ def converted(of: DType | None, to: DType, span: kn.Span | None) -> DType:
 
 
 def _takes(op: Unary | Binary, t: Type, span: kn.Span | None) -> Type:
-    """TileError where an operation has no meaning on whole numbers of this type."""
-    if t.dtype not in (None, BF16, *op.takes):
-        there = ", ".join(map(str, op.takes))
-        if t.dtype in WHOLE:
-            help = f"cast it first: {cast(next(d for d in reversed(op.takes) if d.bits >= 16), 'x', span)}"
-            if t.dtype not in (I8, I32) and t.dtype in SIGNED and SIGNED[t.dtype] in op.takes:
-                help = f"cast it first: {cast(SIGNED[t.dtype], 'x', span)}"
-        else:
-            help = ""
-        raise TileError(f"{t}: `{_written(op)}` takes {there}", span, help=help)
-    if t.dtype == BF16 and F32 not in op.takes:
-        raise TileError(f"{t}: `{_written(op)}` takes {', '.join(map(str, op.takes))}", span)
-    return t
+    """TileError where an operation has no meaning on this element type."""
+    if t.dtype is None or t.dtype in op.takes or (t.dtype == BF16 and F32 in op.takes):
+        return t
+    near = (SIGNED.get(t.dtype), I16 if t.dtype.bits == 8 else I32, F32)
+    to = next(d for d in near if d is not None and d in op.takes)
+    there = ", ".join(map(str, op.takes))
+    raise TileError(f"{t}: `{_written(op)}` takes {there}", span, help=f"cast it first: {cast(to, 'x', span)}")
 
 
 def _written(op: Unary | Binary) -> str:
