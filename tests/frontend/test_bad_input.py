@@ -129,7 +129,7 @@ FAULTS = [
     ("c += a @ b", "if c > 0 { c = a @ b }", "a branch cannot depend on the elements of a tile", "c > 0", "element by element"),
     ("c += a @ b", "c = np.exp(c)", "functions are called by their name alone", "(", "exp(x), not np.exp(x)"),
     ("c += a @ b", "c = c.dot(a, b)", "functions are called by their name alone", "(", "exp(x), not np.exp(x)"),
-    ("c += a @ b", "c = c & c", "`&` takes i16, u16, i32, u32", "c & c", "cast"),
+    ("c += a @ b", "c = c & c", "`&` takes i16, u16, i32, u32", "c & c", "cast it first: i32(x)"),
     ("pipelined", "pipeline", "runs over serial(n) or pipelined(n)", "pipeline(ceildiv(K, BK))", "for k in pipelined(...)"),
     ("pipelined", "range", "runs over serial(n) or pipelined(n)", "range(ceildiv(K, BK))", "for k in serial(...)"),
     ("BK=64]", "BK=1/2]", "an index or a size is a whole number, not 0.5", "1/2", "write // for"),

@@ -126,8 +126,40 @@ def test_nibbles_become_bytes_in_turns() -> None:
     assert np.array_equal(np.asarray(found), np.stack([low - 16 * (low >= 8), b >> 4], -1).reshape(4, -1).astype(np.int8))
 
 
+def flags() -> Any:
+    @T.prim_func
+    def main(A: T.Tensor((40, 256), "int32"), K: T.Tensor((40, 32), "uint8"), C: T.Tensor((40, 256), "int32")):
+        with T.Kernel(4, is_npu=True) as (cid, _):
+            a = T.alloc_shared((20, 128), "int32")
+            c = T.alloc_shared((20, 128), "int32")
+            k = T.alloc_shared((20, 16), "uint8")
+            T.copy(A[cid // 2 * 20, cid % 2 * 128], a)
+            T.copy(K[cid // 2 * 20, cid % 2 * 16], k)
+            T.tile.select(c, k, a, 7, "VSEL_TENSOR_SCALAR_MODE")
+            T.copy(c, C[cid // 2 * 20, cid % 2 * 128])
+
+    return main
+
+
+def test_loaded_bits_select() -> None:
+    random = np.random.default_rng(3)
+    a, k = random.integers(-(2**31), 2**31, (40, 256)).astype(np.int32), random.integers(0, 256, (40, 32)).astype(np.uint8)
+    found = tile_eg.jit(out_idx=[2])(flags)()(a, k)
+    assert np.array_equal(np.asarray(found), np.where(np.unpackbits(k, axis=-1, bitorder="little"), a, 7))
+
+
+DECLARED = (
+    'bits = T.alloc_shared((16, 16), "uint8")',
+    'few = T.alloc_shared((16, 8), "uint8")',
+    'whole = T.alloc_shared((16, 128), "int32")',
+    'T.clear(whole)',
+    'T.clear(f)',
+)
 FAULTS = {
-    "a mask of nothing": ('T.tile.select(x, bits, x, y, "VSEL_CMPMASK_SPR")', "bits holds no mask yet", "T.tile.compare("),
+    "a mask of nothing": ('T.tile.select(x, f, x, y, "VSEL_CMPMASK_SPR")', "f holds no mask", "T.tile.compare("),
+    "too few bits": (
+        'T.tile.fill(few, 1)\nT.tile.select(x, few, x, y, "VSEL_CMPMASK_SPR")', "holds no bit for each element", "a byte",
+    ),
     "a comparison that is none": ('T.tile.compare(bits, x, y, "GTE")', "there is no comparison 'GTE'", "did you mean"),
     "a mode that is none": ('T.tile.select(x, bits, x, y, "SPR")', "a selection has no mode 'SPR'", "VSEL_CMPMASK_SPR"),
     "a mask that is no buffer": ('T.tile.compare(A, x, x, "GT")', "a mask is kept in a buffer of uint8", "uint8"),
@@ -147,7 +179,7 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_cannot_be_said_names_a_way_out(name: str, python_kernel: Any) -> None:
     line, message, help = FAULTS[name]
-    head = 'bits = T.alloc_shared((16, 16), "uint8")\nwhole = T.alloc_shared((16, 128), "int32")\nT.clear(whole)\nT.clear(f)\n'
+    head = "".join(f"{line}\n" for line in DECLARED)
     with pytest.raises(TileError) as caught:
         check_kernel(python_kernel(head + line))
     assert message in caught.value.message

@@ -137,7 +137,7 @@ class Encoder:
         if t.op not in WRITES and t.vrows is not None and t.vcols is not None:
             self.lines.append(f"(Source {name} {len(self.numbered)})")
             self.numbered.append(t)
-            if t.op == "arg" or (t.op == "binary" and self._differ(t)):
+            if t.op in ("arg", "choose_bits") or (t.op == "binary" and self._differ(t)):
                 self.lines.append(f"(set (vr {name}) {self.expr(t.vrows)})")
                 self.lines.append(f"(set (vc {name}) {self.expr(t.vcols)})")
 
@@ -182,6 +182,9 @@ class Encoder:
 
     def _choose(self, t: Term) -> str:
         return f'(Cho "{t.args[0]}" {" ".join(map(self.term, t.args[1:]))})'
+
+    def _choose_bits(self, t: Term) -> str:
+        return f"(ChoB {' '.join(map(self.term, t.args))})"
 
     def _choose_at(self, t: Term) -> str:
         op, i, j, bound, x, y = t.args

@@ -146,6 +146,10 @@ class Numbers:
     def _cho(self, op: str, *four: Class) -> Array:
         return ar.choose(op, *map(self.of, four))
 
+    def _chob(self, bits: Class, x: Class, y: Class) -> Array:
+        a = self.of(x)
+        return np.where(ar.bits_of(self.of(bits))[:, : a.shape[1]], a, self.of(y))
+
     def _chos(self, op: str, a: Class, f: float, x: Class, y: Class) -> Array:
         tile = self.of(a)
         return ar.choose(op, tile, np.full_like(tile, f), self.of(x), self.of(y))

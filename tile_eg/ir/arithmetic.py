@@ -84,6 +84,11 @@ def bytes_of(x: Array, dtype: np.dtype) -> Array:
     return np.ascontiguousarray(x).astype("<i2").view(np.int8).astype(dtype)
 
 
+def bits_of(x: Array) -> Array:
+    """Whether each bit of bytes is 1, the lowest first."""
+    return np.unpackbits(np.ascontiguousarray(x).view(np.uint8), axis=-1, bitorder="little").astype(bool)
+
+
 def nothing(dtype: np.dtype) -> float:
     """What stands where a tile has no element: NaN, or the least of the whole numbers."""
     return np.iinfo(dtype).min if dtype.kind in WHOLE else np.nan

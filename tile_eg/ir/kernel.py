@@ -14,6 +14,8 @@ from tile_eg.errors import Note, Span
 from tile_eg.ir.index import Expr
 from tile_eg.ops.types import DType
 
+BIT = "bit"
+
 
 def _span() -> Span | None:
     return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
@@ -144,7 +146,8 @@ class Select:
 class Choose:
     """x where `a op b` holds of the elements, else y. op: lt le gt ge eq ne; a comparison with NaN holds for ne alone.
 
-    All four have equal shapes, or are Numbers or Broadcasts.
+    All four have equal shapes, or are Numbers or Broadcasts. op `BIT`: x where the bit of an element is 1 in the bytes a, whose
+    rows hold eight elements a byte, the lowest bit first.
     """
 
     op: str

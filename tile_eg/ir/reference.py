@@ -244,6 +244,8 @@ class Block:
 
     def compared(self, op: str, a: Tile, b: Tile, x: Tile, y: Tile) -> Tile:
         """x where `a op b`, else y."""
+        if op == kn.BIT:
+            return self.chosen(ar.bits_of(a.data), x, y, None if a.valid is None else np.repeat(a.valid, 8, axis=-1))
         holds = ar.compare(op, *(ar.compared(t.data.astype(common(a, b))) for t in (a, b)))
         return self.chosen(holds, x, y, _both(a.valid, b.valid))
 

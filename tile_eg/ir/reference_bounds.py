@@ -141,6 +141,8 @@ class BoundedBlock(Block):
 
     def compared(self, op: str, a: Tile, b: Tile, x: Tile, y: Tile) -> Tile:
         result = super().compared(op, a, b, x, y)
+        if op == kn.BIT:
+            return result
         near = rd.close(a.data, b.data, spread(a), spread(b))
         return replace(result, spread=rd.either(near, x.data, y.data, spread(x), spread(y), spread(result)))
 

@@ -155,6 +155,10 @@ class Run:
     def _bytes(self, t: Term) -> Array:
         return ar.bytes_of(self.term(t.args[0]), numpy_dtype(_dtype(t)))
 
+    def _choose_bits(self, t: Term) -> Array:
+        bits, x, y = map(self.term, t.args)
+        return np.where(ar.bits_of(bits)[:, : t.cols], x, y)
+
     def _choose(self, t: Term) -> Array:
         op, *four = t.args
         return ar.choose(op, *map(self.term, four))

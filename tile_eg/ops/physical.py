@@ -187,6 +187,7 @@ TERMS: dict[str, Term] = {
         _choice("VCho", "choose"),
         _choice("VChoS", "chooses", "scalar"),
         _choice("VChoI", "chooses", "bound"),
+        _elementwise("VChoB", always("vbitselect"), 0, form=always("rows")),
         _choice("VMask", "mask", "scalar"),
         _choice("VMaskI", "mask", "bound"),
         _choice("VMaskOn", "mask", "bound", in_place=0, decision=True, overwrites=1),

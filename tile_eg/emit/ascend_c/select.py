@@ -107,6 +107,22 @@ def _blocks(s: Scope, i: Instr) -> tuple[str, str]:
     return s.at(i.scratch), second if kept == dtype else f"{second}.ReinterpretCast<{kept.ascend}>()"
 
 
+def by_bits(s: Scope, i: Instr) -> list[str]:
+    """A selection for each row, by its bits, which begin with a block of 32 bytes."""
+    dst, bits, x, y = (tile(i, o) for o in (i.dst, *i.srcs))
+    pitch = s.buffer(bits).pitch
+    if i.rows != ONE and pitch % BLOCK_BYTES:
+        raise EmitError(f"{i.op}: rows of bits do not start at 32-byte multiples", i.span)
+    r = s.fresh("row")
+    s.ranges[r] = (0, max(0, s.high(i.rows) - 1))
+    row = ix.var(r) if i.rows != ONE else ZERO
+    to, kept, other = (s.at(t, row * s.buffer(t).pitch) + _behind(s, t) for t in (dst, x, y))
+    mask = s.at(bits, row * pitch) + (".ReinterpretCast<uint8_t>()" if s.buffer(bits).dtype.name != "u8" else "")
+    mode = "AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE"
+    body = [f"AscendC::Select({to}, {mask},", f"    {kept}, {other},", f"    {mode}, {s.cpp(i.cols)});"]
+    return body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
+
+
 def ramp(s: Scope, i: Instr) -> list[str]:
     """The first row as an index times its step, and each further row from it: whole numbers, exact in f32 up to 2^24."""
     dst = tile(i, i.dst)
@@ -134,4 +150,5 @@ def ramp(s: Scope, i: Instr) -> list[str]:
 SELECTIONS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     **{f"v{kind}_{op}": choose for kind in ("choose", "chooses", "mask") for op in COMPARE},
     "vramp": ramp,
+    "vbitselect": by_bits,
 }

@@ -93,11 +93,22 @@ class Typing:
 
     def choice(self, e: kn.Choose) -> Type:
         """All four of one shape, or numbers or broadcast vectors; the type is that of what is chosen."""
+        if e.op == kn.BIT:
+            return self.by_bits(e)
         compared = self.pair(kn.Select(ix.ONE, e.a, e.b, e.span))
         chosen = self.pair(kn.Select(ix.ONE, e.x, e.y, e.span))
         if chosen.dtype is None:
             return Type(compared.shape, None)
         return Type(joined(Type(compared.shape, F32), chosen, e.span), chosen.dtype)
+
+    def by_bits(self, e: kn.Choose) -> Type:
+        """A choice by bits: one for each element of the two tiles."""
+        bits, chosen = self.of(e.a), self.pair(kn.Select(ix.ONE, e.x, e.y, e.span))
+        fits = chosen.shape and (*bits.shape[:-1], 8 * bits.shape[-1]) == chosen.shape if bits.shape else False
+        if not fits or bits.dtype is None or not bits.dtype.whole or bits.dtype.bits != 8:
+            help = "eight elements share a byte of a row"
+            raise TileError(f"{bits} holds no bit for each element of {chosen}", e.span, help=help)
+        return chosen
 
     def broadcast(self, e: kn.Broadcast) -> Type:
         x = self.of(e.x)

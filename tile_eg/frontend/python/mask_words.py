@@ -16,9 +16,9 @@ from tile_eg.frontend.python.tile_words import HANDLERS, handles
 from tile_eg.frontend.python.values import Buffer, Slice, Window, as_region, as_tile, describe, region, value_buffer, whole
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir.index import ZERO
-from tile_eg.ir.kernel import Alloc, Binary, Choose, Number, Region, TileExpr
+from tile_eg.ir.kernel import BIT, Alloc, Binary, Choose, Number, Region, TileExpr
 from tile_eg.ops.elementwise import COMPARE
-from tile_eg.ops.types import F16, F32, DType
+from tile_eg.ops.types import F16, F32, I8, U8, DType
 
 __all__ = ["HANDLERS"]
 
@@ -48,8 +48,14 @@ def _select(b: Builder, span: Span, dst: Any, mask: Any, x: Any, y: Any, mode: A
     if mode not in SELECT_MODES:
         what = repr(mode) if isinstance(mode, str) else describe(mode)
         raise TileError(f"a selection has no mode {what}", span, help="it is one of " + ", ".join(SELECT_MODES))
-    bits = _read(b, mask, span)
-    b.assign(as_region(dst, span), Choose("ne", bits, Number(0.0, span), as_tile(x, span), as_tile(y, span), span), span)
+    op, bits = ("ne", _read(b, mask, span)) if not _of_bytes(b, mask) else (BIT, as_region(mask, span))
+    b.assign(as_region(dst, span), Choose(op, bits, Number(0.0, span), as_tile(x, span), as_tile(y, span), span), span)
+
+
+def _of_bytes(b: Builder, mask: Any) -> bool:
+    """Whether a mask is of bytes that were loaded or computed."""
+    is_buffer = isinstance(mask, (Buffer, Window)) and value_buffer(mask).dtype in (U8, I8)
+    return is_buffer and value_buffer(mask).name not in b.bits
 
 
 @handles("vselect")
@@ -113,8 +119,8 @@ def _read(b: Builder, mask: Any, span: Span) -> Region:
     buffer = _buffer(mask, span)
     if buffer.name not in b.bits:
         raise TileError(
-            f"{buffer.name} holds no mask yet: bits come from T.tile.compare here, not from a tensor", span,
-            help="select by a comparison: T.tile.compare(mask, flags, 0, \"NE\"), with a flag an element",
+            f"{buffer.name} holds no mask", span,
+            help='it is written by T.tile.compare(mask, x, y, "GT"), or holds bytes (uint8) that were loaded',
         )  # fmt: skip
     return _place(b.masks[buffer.name], mask, span)
 

@@ -99,7 +99,7 @@ class Composer:
         """Whole numbers are compared in f32, which holds the short ones; of i32, a <= b where min(a, b) - a is 0: no other number
         becomes 0 in f32."""
         dtype = self.dtype(e.a, e.b)
-        if dtype not in WHOLE:
+        if dtype not in WHOLE or e.op == kn.BIT:
             return e
         if dtype != I32:
             a, b = (x if isinstance(x, kn.Number) else kn.Cast(F32, x, e.span) for x in (e.a, e.b))

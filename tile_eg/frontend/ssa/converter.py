@@ -121,6 +121,9 @@ class Converter(Regions):
                 return self.product(e, env)
             case kn.Select():
                 return self.select(e, env, shape, dtype)
+            case kn.Choose(op=kn.BIT):
+                bits = self.tile(e.a, env, (shape[0], shape[1] // 8), dtype)
+                return t.choose_bits(bits, self.pair(e.x, e.y, env, shape, dtype), e.span)
             case kn.Choose():
                 compared = self.pair(e.a, e.b, env, shape, dtype)
                 return t.choose(e.op, compared, self.pair(e.x, e.y, env, shape, dtype), e.span)

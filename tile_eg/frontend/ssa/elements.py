@@ -173,6 +173,8 @@ class Statement:
                 return self.reduce(e, axes)
             case kn.Select():
                 return self.select(e, axes, dtype)
+            case kn.Choose(op=kn.BIT):
+                raise TileError("bits select whole tiles, no rows of them yet", e.span, help="select outside of the loop")
             case kn.Choose():
                 return self.choose(e, axes, dtype)
         raise TileError("this operation is not supported in an element loop yet", e.span)

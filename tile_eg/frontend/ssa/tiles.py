@@ -139,6 +139,16 @@ class Tiles:
             like = self.make(span, "choose", op, a, b, x, y, like=x, vrows=rows, vcols=cols)
         return self.cast(like, dtype, span)
 
+    def choose_bits(self, bits: Term, pair: tuple[Term, Term], span: Span | None) -> Term:
+        """x of `pair` where the bit of an element is 1, else y."""
+        (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
+        rows, cols = self.meets(x, y, span)
+        rows = meet(rows, valid_rows(bits), x.rows, self.ranges, "rows", span)
+        if valid_cols(bits).value != bits.cols:
+            help = "let the tile divide the tensor"
+            raise TileError("bits that end before their row does are not supported yet", span, help=help)
+        return self.cast(self.make(span, "choose_bits", bits, x, y, like=x, vrows=rows, vcols=cols), dtype, span)
+
     def choose_at(self, holds: Position, pair: tuple[Term, Term], span: Span | None) -> Term:
         """x of `pair` where an element's position is as `holds` says, else y."""
         (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
@@ -194,6 +204,8 @@ class Tiles:
         match x.op, x.args:
             case ("load" | "fill" | "nest", _):
                 return again(*x.args)
+            case "choose_bits", (bits, *pair):
+                return again(self.narrowed(bits, rows, None, span), *(self.narrowed(a, rows, cols, span) for a in pair))
             case ("unary" | "binary" | "cast" | "choose" | "choose_at", _):
                 return again(*(self.narrowed(a, rows, cols, span) if isinstance(a, Term) else a for a in x.args))
             case "bcast", (axis, v):

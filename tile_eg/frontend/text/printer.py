@@ -152,6 +152,8 @@ class Printer:
             case kn.Select():
                 parts = (index_text(e.condition), self.expression(e.x, 0), self.expression(e.y, 0))
                 return f"select({', '.join(parts)})"
+            case kn.Choose(op=kn.BIT):
+                return f"select(bits({self.expression(e.a, 0)}), {self.expression(e.x, 0)}, {self.expression(e.y, 0)})"
             case kn.Choose():
                 test = f"{self.expression(e.a, 1)} {COMPARE[e.op].sign} {self.expression(e.b, 1)}"
                 return f"select({test}, {self.expression(e.x, 0)}, {self.expression(e.y, 0)})"
