@@ -62,6 +62,7 @@ def bits() -> Any:
             T.tile.bitwise_lshift(i, i, 2)
             T.tile.bitwise_xor(i, i, m)
             T.tile.mul(i, i, a)
+            T.tile.bitwise_lshift(i, i, 5)
             T.reinterpretcast(u, i, "uint32_t")
             T.tile.bitwise_rshift(u, u, 3)
             T.copy(i, C)
@@ -74,7 +75,7 @@ def test_whole_numbers_keep_their_low_bits() -> None:
     a = np.random.default_rng(1).integers(-(2**31), 2**31, (M, N)).astype(np.int32)
     c, d = tile_eg.jit(out_idx=[1, 2])(bits)()(a)
     place = (np.arange(M * N).reshape(M, N) + 5).astype(np.int32)
-    want = (((place & 12) << 2) ^ 12) * a
+    want = ((((place & 12) << 2) ^ 12) * a) << 5
     assert np.array_equal(np.asarray(c), want)
     assert np.array_equal(np.asarray(d), want.view(np.uint32) >> 3)
 

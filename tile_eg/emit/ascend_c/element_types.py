@@ -21,6 +21,11 @@ ROUND = {
 """Casts, with their rounding modes."""
 
 
+def without_sign(dtype: DType) -> DType:
+    """The element type without a sign that has the same bits."""
+    return next((u for u, signed in SIGNED.items() if signed == dtype), dtype)
+
+
 def seen(dtype: DType, bits: bool) -> tuple[str, int]:
     """How an instruction sees a tensor: what stands behind it, and how many elements it then has for each one.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tile_eg.emit.ascend_c.element_types import BY_BITS, ROUND, TYPES, seen, times
+from tile_eg.emit.ascend_c.element_types import BY_BITS, ROUND, TYPES, seen, times, without_sign
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number, scalar_operand
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
@@ -285,9 +285,9 @@ def scalar(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     checked(s, i, [dst, src])
     name, dtype = "Axpy" if i.op == "vaxpy" else NAMES[i.op[1:]], s.buffer(src).dtype
-    behind, _ = seen(dtype, False) if i.op in ("vadds", "vmuls") else ("", 1)
-    operand = scalar_operand(s, i, SIGNED.get(dtype, dtype) if behind else dtype)
-    return written(s, unary_job(s, i, name, dst, src, (operand,), behind))
+    as_type = without_sign(dtype) if i.op == "vshls" else dtype if i.op == "vshrs" else SIGNED.get(dtype, dtype)
+    behind = f".ReinterpretCast<{as_type.ascend}>()" if as_type != dtype else ""  # a shift to the left would keep the sign
+    return written(s, unary_job(s, i, name, dst, src, (scalar_operand(s, i, as_type),), behind))
 
 
 def binary(s: Scope, i: Instr) -> list[str]:

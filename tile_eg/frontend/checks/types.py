@@ -89,6 +89,8 @@ class Typing:
                 _takes(BINARY[e.op], t, e.span)
         if isinstance(e, kn.Binary) and not BINARY[e.op].native and BINARY[e.op].with_scalar and not isinstance(e.y, kn.Number):
             raise TileError(f"`{BINARY[e.op].sign}` takes a number known when the kernel is compiled on its right", e.span)
+        if isinstance(e, kn.Binary) and e.op in ("shl", "shr") and isinstance(e.y, kn.Number) and x.dtype is not None:
+            _check_shift(e.y, x.dtype)
         return Type(joined(x, y, e.span), _common(x.dtype, y.dtype, e.span))
 
     def choice(self, e: kn.Choose) -> Type:
@@ -197,6 +199,12 @@ def _check_number(t: Type, other: kn.TileExpr) -> None:
     low, high = (0, 2**bits) if t.dtype in SIGNED else (-(2 ** (bits - 1)), 2 ** (bits - 1))
     if value != value // 1 or not low <= value < high:
         raise TileError(f"{value:g} is no {t.dtype}, which holds whole numbers from {low} to {high - 1}", other.span)
+
+
+def _check_shift(by: kn.Number, dtype: DType) -> None:
+    """TileError where a shift takes all bits away, or none in the other direction."""
+    if not 0 <= by.value < dtype.bits:
+        raise TileError(f"{dtype} is shifted by 0 to {dtype.bits - 1} bits, not by {by.value:g}", by.span)
 
 
 def _floats(t: Type, span: kn.Span | None) -> Type:
