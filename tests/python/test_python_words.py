@@ -51,6 +51,8 @@ WORDS = {
     "clamp_min": ("T.tile.clamp_min(y, x, 0.0)", "y = max(x, 0)"),
     "tile.cast": ("T.tile.cast(h, x, 'CAST_RINT', 16 * 128)", "h = x"),
     "vcast": ("T.vcast(x, h)", "h = x"),
+    "Min": ("y[:, :] = T.Min(x, f)", "y[:, :] = min(x, f)"),
+    "Cast": ("T.copy(T.Cast('float32', h) * 2.0, x)", "x = f32(h) * 2"),
     "tile.sin": ("T.tile.sin(y, x)", "y = sin(x)"),
     "tile.round": ("T.tile.round(y, x, 16 * 128)", "y = round(x)"),
     "tile.pow": ("T.tile.pow(y, x, f)", "y = x ** f"),

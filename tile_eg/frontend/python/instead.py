@@ -9,8 +9,8 @@ from tile_eg import language
 from tile_eg.language.words import developer_words
 
 INSTEAD = {
-    "maximum": "T.max(x, y)", "minimum": "T.min(x, y)", "Min": "T.min(x, y)", "Max": "T.max(x, y)",
-    "Cast": 'T.cast(x, "float32")', "to": 'T.cast(x, "float32")', "square": "x * x", "power": "x ** y", "fabs": "T.abs(x)",
+    "maximum": "T.max(x, y)", "minimum": "T.min(x, y)", 
+    "to": 'T.cast(x, "float32")', "square": "x * x", "power": "x ** y", "fabs": "T.abs(x)",
     "softmax": "T.reduce_max, T.exp and T.reduce_sum of the rows", "mean": "T.reduce_sum(x, dim=1) / n",
     "reduce_mean": "T.reduce_sum(x, dim=1) / n", "matmul": "T.gemm(a, b, c)", "dot": "T.gemm(a, b, c)",
     "argmax": "T.reduce_max, then the least index where x equals it: T.reduce_min(T.where(x == m[:, None], index, n))",

@@ -209,6 +209,8 @@ def _extreme(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
 
 HANDLERS["max"] = partial(_extreme, "max")
 HANDLERS["min"] = partial(_extreme, "min")
+HANDLERS["Max"] = HANDLERS["max"]
+HANDLERS["Min"] = HANDLERS["min"]
 
 
 def _divided(word: str, up: bool, b: Builder, span: Span, x: Any, y: Any) -> index.Expr:

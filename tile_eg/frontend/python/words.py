@@ -259,6 +259,11 @@ def _cast(b: Builder, span: Span, x: Any, dtype: Any) -> TileExpr:
     return Cast(as_dtype(dtype, span), as_tile(x, span), span)
 
 
+@handles("Cast")
+def _typed(b: Builder, span: Span, dtype: Any, x: Any) -> TileExpr:
+    return _cast(b, span, x, dtype)
+
+
 @handles("tile.cast")
 def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
     to, value = copied(src, dst, None, span)
