@@ -48,6 +48,7 @@ WORDS = {
     "axpy": ("T.tile.axpy(y, x, 2.0)", "y = y + x * 2"),
     "mul_add_dst": ("T.tile.mul_add_dst(y, x, f)", "y = y + x * f"),
     "clamp": ("T.tile.clamp(y, x, 0.0, 6.0, 16 * 128)", "y = min(max(x, 0), 6)"),
+    "clamp as an expression": ("y[:, :] = T.clamp(x, 0.0, 6.0)", "y[:, :] = min(max(x, 0), 6)"),
     "clamp_min": ("T.tile.clamp_min(y, x, 0.0)", "y = max(x, 0)"),
     "tile.cast": ("T.tile.cast(h, x, 'CAST_RINT', 16 * 128)", "h = x"),
     "vcast": ("T.vcast(x, h)", "h = x"),

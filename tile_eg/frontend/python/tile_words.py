@@ -201,6 +201,11 @@ def _clamp(b: Builder, span: Span, out: Any, buffer: Any, low: Any, high: Any, c
     b.assign(to, Binary("min", above, as_tile(high, span), span), span)
 
 
+@handles("clamp")
+def _within(b: Builder, span: Span, x: Any, low: Any, high: Any) -> TileExpr:
+    return Binary("min", Binary("max", as_tile(x, span), as_tile(low, span), span), as_tile(high, span), span)
+
+
 def _extreme(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
     if is_index(x) and is_index(y):
         return (index.minimum if op == "min" else index.maximum)(x, y)
