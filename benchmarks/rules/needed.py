@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from benchmarks.rules.kernels import chip_of
-from tile_eg.compiler import Lowered, lower
+from tile_eg.search.compiler import Lowered, lower
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.rules import registry

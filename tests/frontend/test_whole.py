@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.frontend.test_bad_input import error_of
-from tile_eg.compiler import meaning
+from tile_eg.search.compiler import meaning
 from tile_eg.frontend.ssa import to_values
 from tile_eg.frontend.text import load_text
 from tile_eg.ir.reference_values import run_values

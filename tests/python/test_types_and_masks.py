@@ -9,7 +9,7 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tile_eg.compiler import check_kernel
+from tile_eg.search.compiler import check_kernel
 from tile_eg.errors import TileError
 
 M, N = 16, 64

@@ -41,7 +41,7 @@ KERNELS = {
     "gated": ["mmad-accumulate", "cell-zero", "cell-fill"],
     "chain": ["fixpipe-l1", "workspace-l1", "ub-workspace"],
     "product of depth 512": ["l0-split-k", "fixpipe-store-cast"],
-    "long sum of products": ["gm-l1-ahead"],
+    "long sum of products": ["gm-l1-coarsened"],
     "narrow product of depth 1024": ["l0-longest-step"],
     "exp of a product": ["workspace-ub"],
     "exp of a product in f16": ["workspace-ub-cast"],

@@ -149,7 +149,7 @@ TERMS: dict[str, Term] = {
     t.name: t
     for t in (
         _load("GmToL1", "gm_to_l1", "GM"),
-        _load("GmToL1Ahead", "gm_to_l1", "GM", several_trips=True),
+        _load("GmToL1Coarsened", "gm_to_l1", "GM", several_trips=True),
         _load("GmToL1Strips", "gm_to_l1", "GM", strips=True),
         _load("GmToUB", "gm_to_ub", "GM"),
         _load("WsToL1", "gm_to_l1", "WS"),
