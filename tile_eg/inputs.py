@@ -95,7 +95,7 @@ def _overflows(outputs: Arrays) -> int:
     import ml_dtypes
     import numpy as np
 
-    floats = [a for a in outputs.values() if a.dtype.kind != "i"]
+    floats = [a for a in outputs.values() if a.dtype.kind not in "iu"]
     ends = (float(ml_dtypes.finfo(a.dtype).max) / 2 for a in floats)
     return sum(int(np.sum(~(np.abs(a.astype(np.float64)) <= end))) for a, end in zip(floats, ends, strict=True))
 
@@ -122,7 +122,7 @@ def _has_product(node: Any) -> bool:
 
 def _array(rng: np.random.Generator, t: Tensor, number: int, name: str, top: float) -> np.ndarray:
     dtype = numpy_dtype(t.dtype)
-    if dtype.kind == "i":
+    if dtype.kind in "iu":
         return _whole(rng, t, name).astype(dtype)
     if name == "wide":
         return _wide(rng, t, top).astype(dtype)

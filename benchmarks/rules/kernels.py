@@ -30,7 +30,6 @@ ON_950 = {
 """Rules for paths that only the 950 has, and a kernel that takes each."""
 SUFFIX = " on the 950"
 SHOWN_BY = {
-    "v-add-whole": "product of bytes, deep",
     "const-sub": "UB full: 1 - x", "const-add": "twelve times c + x", "sub-const": "twelve times x - c",
     "const-mul": "twelve times c * x", "max-const": "twelve times max(x, c)", "const-max": "twelve times max(c, x)",
     "min-const": "twelve times min(x, c)", "const-min": "twelve times min(c, x)", "v-choose-const": "twelve times x > c",

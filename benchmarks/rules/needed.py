@@ -16,9 +16,7 @@ from tile_eg.search.compiler import Lowered, lower
 SLOWER = 1.001
 UNTRACED = ("nest", "algebra", "tiling", "loops")
 TRIES = 8
-STANDS_IN = {
-    "bands-across": "bands-down", "bands-down": "bands-across", "v-add-whole": "split-depth-added", "index-add": "handed-depth",
-}  # fmt: skip
+STANDS_IN = {"bands-across": "bands-down", "bands-down": "bands-across", "index-add": "handed-depth"}
 """Rules for which another one stands in: both are left out."""
 
 

@@ -16,6 +16,7 @@ ELEMENTS = {
     "x * y + y": "x * abs(y) + y",
     "x - v[:, None]": "x - v[:, None]", "v[:, None] - x": "v[:, None] - x", "x - w[None, :]": "x - w[None, :]",
     "w[None, :] - x": "w[None, :] - x", "x / v[:, None]": "x / v[:, None]",
+    "a kept comparison": "select(select(x > y, 1, 0) != 0, x, y)",
     "abs(y) + x / 4": "abs(y) + x / 4", "abs(y) + x * 2": "abs(y) + x * 2",
 }  # fmt: skip
 ROW = {"row: exp(x) + x * y": "exp(x) + x * y", "row: x * y + exp(x)": "x * y + exp(x)"}
@@ -199,6 +200,7 @@ SCALED = {
 }
 MOVES = {
     "bytes to short": ("i8", "f16", "x"), "long to bytes": ("f32", "i8", "i8(x)"),
+    "long to unsigned bytes": ("f32", "u8", "u8(x)"), "x << 3": ("i32", "i32", "x << 3"), "x >> 3": ("i32", "i32", "x >> 3"),
     "copy": ("f32", "f32", "x"), "short to other short": ("f16", "bf16", "x"), "short to long": ("f16", "f32", "x"),
     "tanh in f16": ("f16", "f16", "tanh(x)"), "short sum": ("f16", "f16", "x + x * x"),
     "long to short": ("f32", "f16", "x"),
@@ -212,6 +214,29 @@ kernel move[M={rows}, N={cols}](X: {source}[M, N]) -> C: {target}[M, N] {{
   c = {value}
   C[0, 0] = c
 }}
+"""
+IN_TURNS = """
+kernel turns[N=256](X: i8[N], Y: i8[N]) -> C: i8[2*N] {
+  grid bx = 1
+  shared x: i8[N], y: i8[N], c: i8[2*N]
+  x = X[0]
+  y = Y[0]
+  parallel j in N {
+    c[2*j] = x[j]
+    c[2*j + 1] = y[j]
+  }
+  C[0] = c
+}
+"""
+BY_BITS = """
+kernel chosen[M=64, N=256](X: f32[M, N], Y: f32[M, N], B: u8[M, N // 8]) -> C: f32[M, N] {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N], b: u8[M, N // 8]
+  x = X[0, 0]
+  y = Y[0, 0]
+  b = B[0, 0]
+  C[0, 0] = select(bits(b), x, y)
+}
 """
 BELOW = """
 kernel below[S=1024, D=64, BM=128, BN=128](Q: f16[S, D], K: f16[S, D]) -> L: f32[S] {
@@ -264,7 +289,7 @@ def texts() -> dict[str, str]:
         out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)
         out[f"{name}, rows of 24"] = MOVE.format(rows=20, cols=24, source=source, target=target, value=value)
         out[f"{name}, short rows"] = MOVE.format(rows=20, cols=17, source=source, target=target, value=value)
-    return out | TILES | TRICKY
+    return out | {"bytes in turns": IN_TURNS, "a choice by bits": BY_BITS} | TILES | TRICKY
 
 
 def full_nest(value: str, width: int) -> str:

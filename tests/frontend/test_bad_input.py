@@ -63,7 +63,7 @@ FAULTS = [
         "`@` multiplies tiles of one element type, not f16[128, 64] and bf16[64, 256]", "a @ b", "cast one",
     ),
     ("a: f16[BM", "a: i8[BM", "`a` holds i8, the value is f16[128, 64]", "a = A[bx*BM, k*BK]", "i8(x) rounds, and saturates"),
-    ("c += a @ b", "c = i32(c)", "a cast to i32 is not supported yet", "i32(c)", "use f16, bf16, f32 or i8"),
+    ("c += a @ b", "c = u32(c)", "there is no cast from f32 to u32", "u32(c)", "cast to i32 on the way: it has the same bits"),
     ("c += a @ b", "c += bf16(c) + f16(c)", "f16 and bf16 do not mix", "bf16(c) + f16(c)", "cast one of them"),
     # shapes
     ("a @ b", "a @ a", "the inner sizes of this product differ", "a @ a", ""),
@@ -129,7 +129,7 @@ FAULTS = [
     ("c += a @ b", "if c > 0 { c = a @ b }", "a branch cannot depend on the elements of a tile", "c > 0", "element by element"),
     ("c += a @ b", "c = np.exp(c)", "functions are called by their name alone", "(", "exp(x), not np.exp(x)"),
     ("c += a @ b", "c = c.dot(a, b)", "functions are called by their name alone", "(", "exp(x), not np.exp(x)"),
-    ("c += a @ b", "c = c ** 2", "`**` is not an operator", "*", "write x * x"),
+    ("c += a @ b", "c = c & c", "`&` takes i16, u16, i32, u32", "c & c", "cast it first: i32(x)"),
     ("pipelined", "pipeline", "runs over serial(n) or pipelined(n)", "pipeline(ceildiv(K, BK))", "for k in pipelined(...)"),
     ("pipelined", "range", "runs over serial(n) or pipelined(n)", "range(ceildiv(K, BK))", "for k in serial(...)"),
     ("BK=64]", "BK=1/2]", "an index or a size is a whole number, not 0.5", "1/2", "write // for"),

@@ -43,9 +43,9 @@ FAULTS = {
     "a fill with a tile": ("T.fill(x, y)", "T.fill", "a number is needed here"),
     "an axis that is none": ("T.reduce_sum(x, v, dim=2)", "T.reduce_sum", "dim 2 does not exist"),
     "a reduction of a column's rows": ("T.reduce_sum(w, v, dim=1)", "T.reduce_sum", "needs no reduction"),
-    "a rounding mode": ("T.tile.cast(h, x, 'CAST_FLOOR', 2048)", "T.tile.cast", "CAST_FLOOR is not supported yet"),
+    "a rounding mode": ("T.tile.cast(h, x, 'CAST_FLOOR', 2048)", "T.tile.cast", "CAST_FLOOR rounds to whole numbers"),
     "a count that is a part": ("T.tile.cast(h, x, 'CAST_RINT', 64)", "T.tile.cast", "not the whole of h"),
-    "an operator on tiles": ("x[:, :] = x // y", "x // y", "other operators are not supported yet"),
+    "an operator on tiles": ("x[:, :] = x // y", "x // y", "// and % are of indices"),
     "a comparison of tiles": ("x[:, :] = x < y", "x[:, :]", "a condition is no value"),
     "a branch on a tile": ("if x:\n    T.clear(y)", "x:", "a branch cannot depend on the elements of a tile"),
     "a branch on elements": ("if x > 0:\n    T.clear(y)", "x > 0", "a branch cannot depend on the elements of a tile"),
@@ -101,11 +101,11 @@ def test_a_misspelt_word_gets_the_right_one_offered(python_error) -> None:
 
 
 def test_a_word_of_the_other_half_of_the_language_is_offered_where_it_stands(python_error) -> None:
-    assert "T.tile.clamp?" in python_error("T.clamp(x, y, 0.0, 1.0)").help
+    assert "T.tile.axpy?" in python_error("T.axpy(x, y, 2.0)").help
 
 
 def test_a_word_that_has_no_meaning_is_never_offered(python_error) -> None:
-    assert "T.vcmp" not in python_error("T.vcmpp(x, y)").help
+    assert "T.vcumsum" not in python_error("T.vcumsumm(x, y)").help
 
 
 HINTS = {

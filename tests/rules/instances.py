@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from tile_eg.egraph.members import Class, Member, Members, Shape
 from tile_eg.egraph.numbers import Numbers
+from tile_eg.ir.arithmetic import nothing
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import Expr, const
 from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
-from tile_eg.ops.types import DTYPES
+from tile_eg.ops.types import DTYPES, F32
 from tile_eg.rules import signatures
 from tile_eg.rules.sexpr import Form, parse
 
@@ -45,8 +46,15 @@ class Law:
         """The element types that the result can have."""
         if any(f"'{head}'" in str(self.left) for head in ("MatMul", "Ramp", "AddI", "SIdx")):
             return ["f32"]
+        if whole := [op for op in ("shl", "shr") if f"'\"{op}\"'" in str(self.left)]:
+            return [d.name for d in BINARY[whole[0]].takes]
         named = {x.strip('"') for c in self.conditions if c[0] == "=" for x in c[1:] if isinstance(x, str)}
         return sorted(named & DIGITS.keys() or DIGITS)
+
+
+def _of_floats(op: Any) -> bool:
+    """Whether an operation takes all floats."""
+    return F32 in getattr(op, "takes", (F32,))
 
 
 def laws(text: str) -> dict[str, Law]:
@@ -80,6 +88,9 @@ def laws_of_values() -> dict[str, Law]:
 def numbers_of(dtype: str, count: int, tame: bool) -> st.SearchStrategy[np.ndarray]:
     """Numbers of a type: half of them usual ones, a quarter special ones, a quarter any bits. `tame` has no subnormal ones."""
     kind = numpy_dtype(DTYPES[dtype])
+    if DTYPES[dtype].whole:
+        drawn = st.binary(min_size=count * kind.itemsize, max_size=count * kind.itemsize)
+        return drawn.map(lambda b: np.frombuffer(b, kind).copy())
     size = 3 + kind.itemsize
 
     def of(drawn: bytes) -> np.ndarray:
@@ -259,9 +270,13 @@ class Instance:
     def operator(self, form: Form) -> None:
         place = 2 if form[0] == "Red" else 1
         if form[0] in ("Un", "Bin", "BinR", "BinC", "BinS", "Red", "SUn", "SBin", "SRed", *CHOICES):
-            self.bind(form[place], lambda: self.data.draw(st.sampled_from(sorted(OPS.get(form[0], BINARY))), "op"))
+            ops = {n: op for n, op in OPS.get(form[0], BINARY).items() if _of_floats(op)}
+            self.bind(form[place], lambda: self.data.draw(st.sampled_from(sorted(ops)), "op"))
 
     def constant(self, form: str, dtype: str) -> None:
+        if DTYPES[dtype].whole:
+            self.bind(form, lambda: float(self.data.draw(st.integers(0, 8), "constant")))
+            return
         usual = [st.floats(-8, 8, width=16), st.sampled_from([x for x in specials(dtype, False) if x == x])]
         listed = [literal(f[1]) for c in self.law.conditions if c[1:] == (form,) for f in self.law.facts if f[0] == c[0]]
         self.bind(form, lambda: self.data.draw(st.sampled_from(listed) if listed else st.one_of(*usual), "constant"))
@@ -279,7 +294,7 @@ class Instance:
             with np.errstate(all="ignore"):
                 array = self.data.draw(numbers_of(dtype, shape[0] * shape[1], self.tame), name).reshape(shape)
             valid = (1 if shape[0] == 1 else self.extents[shape[0]], self.extents.get(shape[1], shape[1]))
-            array[valid[0] :], array[:, valid[1] :] = np.nan, np.nan
+            array[valid[0] :], array[:, valid[1] :] = nothing(array.dtype), nothing(array.dtype)
             cls = self.known("V", array)
             self.members.shapes[cls] = Shape(*shape, DTYPES[dtype], const(valid[0]), const(valid[1]))
             return cls

@@ -137,7 +137,7 @@ class Encoder:
         if t.op not in WRITES and t.vrows is not None and t.vcols is not None:
             self.lines.append(f"(Source {name} {len(self.numbered)})")
             self.numbered.append(t)
-            if t.op == "arg" or (t.op == "binary" and self._differ(t)):
+            if t.op in ("arg", "choose_bits") or (t.op == "binary" and self._differ(t)):
                 self.lines.append(f"(set (vr {name}) {self.expr(t.vrows)})")
                 self.lines.append(f"(set (vc {name}) {self.expr(t.vcols)})")
 
@@ -183,6 +183,9 @@ class Encoder:
     def _choose(self, t: Term) -> str:
         return f'(Cho "{t.args[0]}" {" ".join(map(self.term, t.args[1:]))})'
 
+    def _choose_bits(self, t: Term) -> str:
+        return f"(ChoB {' '.join(map(self.term, t.args))})"
+
     def _choose_at(self, t: Term) -> str:
         op, i, j, bound, x, y = t.args
         return f'(ChoI "{op}" (Ramp {t.rows} {t.cols} {i} {j}) {self.expr(bound)} {self.term(x)} {self.term(y)})'
@@ -220,6 +223,9 @@ class Encoder:
             return f'(SCho "{op}" {a} {b} {x} {y})'
         i, j, bound, *pair = rest
         return f'(SChoI "{op}" {i} {j} {self.expr(bound)} {" ".join(self._scalar(p, s.dtype) for p in pair)})'
+
+    def _bytes(self, t: Term) -> str:
+        return f'(Bytes "{t.dtype}" {self.term(t.args[0])})'
 
     def _arg(self, t: Term) -> str:
         return f"(Arg {t.args[0]} {t.args[1]})"

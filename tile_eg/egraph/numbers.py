@@ -123,6 +123,9 @@ class Numbers:
     def _cast(self, dtype: str, x: Class) -> Array:
         return ar.cast(self.of(x), numpy_dtype(DTYPES[dtype]))
 
+    def _bytes(self, dtype: str, x: Class) -> Array:
+        return ar.bytes_of(self.of(x), numpy_dtype(DTYPES[dtype]))
+
     def _bcast(self, axis: int, v: Class, n: int) -> Array:
         x = self.of(v)
         return np.repeat(x.T, n, axis=1) if axis == 1 else np.repeat(x, n, axis=0)
@@ -142,6 +145,10 @@ class Numbers:
 
     def _cho(self, op: str, *four: Class) -> Array:
         return ar.choose(op, *map(self.of, four))
+
+    def _chob(self, bits: Class, x: Class, y: Class) -> Array:
+        a = self.of(x)
+        return np.where(ar.bits_of(self.of(bits))[:, : a.shape[1]], a, self.of(y))
 
     def _chos(self, op: str, a: Class, f: float, x: Class, y: Class) -> Array:
         tile = self.of(a)
@@ -188,7 +195,7 @@ class Numbers:
                 i, j, start = m.args
                 return ar.positions(i, j, *shape, self.at(start))
             case "SCast":
-                return self.scalar(m.args[1], shape).astype(numpy_dtype(DTYPES[m.args[0]]))
+                return ar.cast(self.scalar(m.args[1], shape), numpy_dtype(DTYPES[m.args[0]]))
         over = (shape[1] if vector else shape[0], m.args[2])
         tile = np.broadcast_to(self.scalar(m.args[1], over), over)
         made = ar.reduce(m.args[0], tile[:, : self.width(m.args[1])], 1)

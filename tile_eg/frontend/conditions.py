@@ -63,6 +63,13 @@ def opposite(a: Condition, span: Span | None) -> Condition:
     return negation(a) if isinstance(a, Expr) else Logic("not", (a,), span)
 
 
+def joined(operator: str, a: Any, b: Any, span: Span | None) -> Condition:
+    """Conditions of elements joined as NumPy does, by & and |."""
+    if operator not in ("BitAnd", "BitOr") or not (is_condition(a) and is_condition(b)):
+        raise TileError("conditions are joined by and, or, not (also & and |)", span)
+    return both(a, b, span) if operator == "BitAnd" else either(a, b, span)
+
+
 def chosen(c: Condition, x: TileExpr, y: TileExpr, span: Span | None) -> TileExpr:
     """x where the condition holds, else y: joined conditions are choices inside choices."""
     match c:

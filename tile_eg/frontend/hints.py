@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tile_eg.errors import Span
-from tile_eg.ops.types import DType
+from tile_eg.ops.types import DTYPES, DType
 
 
 def hint(tile: str, python: str, span: Span | None) -> str:
@@ -17,8 +17,8 @@ def is_python(span: Span | None) -> bool:
 
 
 def cast(dtype: DType | str, x: str, span: Span | None) -> str:
-    """A cast as the author's language writes it. `dtype` is f16, bf16, f32 or i8."""
+    """A cast as the author's language writes it. """
     return hint(f"{dtype}({x})", f'T.cast({x}, "{_LONG[str(dtype)]}")', span)
 
 
-_LONG = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "i8": "int8", "i32": "int32"}
+_LONG = {d.name: d.numpy for d in DTYPES.values()}

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from tile_eg.errors import Span, TileError
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import (
+    BIT,
     Binary,
     Broadcast,
     Cast,
@@ -68,7 +69,7 @@ def known_shape(e: TileExpr | OpenWindow) -> Shape | None:
             x, y = known_shape(e.x), known_shape(e.y)
             return max((s for s in (x, y) if s), key=len, default=None if None in (x, y) else ())
         case Choose():
-            parts = [known_shape(part) for part in (e.a, e.b, e.x, e.y)]
+            parts = [known_shape(part) for part in ((e.x, e.y) if e.op == BIT else (e.a, e.b, e.x, e.y))]
             return max((s for s in parts if s), key=len, default=None if None in parts else ())
         case MatMul():
             return _product_shape(e)

@@ -26,6 +26,9 @@ FUNCTION_HALF_STEPS = 8
 """Half steps of f32 by which NumPy's exp and ln may be off beside their rounding (its documentation: below 4 units in the last
 place). The simulator's are the nearest number."""
 
+TURNS = 2.0**16
+"""The largest number whose sine and cosine are computed: beyond it the nearest multiple of pi is no sure number of f32."""
+
 CONFIDENCE = 4.0
 """n independent errors of at most e each add up to less than CONFIDENCE * sqrt(n) * e, or to n * e if that is less. Of errors
 that are uniform within their bounds these are 6.9 standard deviations; of any others the odds are 1500 to 1 (Hoeffding's

@@ -8,19 +8,21 @@ from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
 
 Array = np.ndarray
 
+WHOLE = "iu"
 
 
 def unary(name: str, x: Array) -> Array:
-    """One function of each element, computed in f32 at least and rounded to x's dtype."""
-    wide = x.astype(np.float32) if x.dtype.itemsize < 4 else x
+    """One function of each element, computed in f32 at least and rounded to x's dtype; of whole numbers in them."""
+    wide = x.astype(np.float32) if x.dtype.itemsize < 4 and x.dtype.kind not in WHOLE else x
     return UNARY[name].meaning(np, wide).astype(x.dtype)
 
 
 def binary(name: str, x: Array, y: Array) -> Array:
-    """Both in one dtype, which is the result's. f32 holds the exact result of a 16-bit operation well enough to round once."""
-    if x.dtype.itemsize < 4:
+    """Both in one dtype, which is the result's. f32 holds the exact result of a 16-bit operation well enough to round once; whole
+    numbers keep their low bits."""
+    if x.dtype.itemsize < 4 and x.dtype.kind not in WHOLE:
         return BINARY[name].meaning(np, x.astype(np.float32), y.astype(np.float32)).astype(x.dtype)
-    return BINARY[name].meaning(np, x, y)
+    return BINARY[name].meaning(np, x, y).astype(x.dtype)
 
 
 def compare(op: str, a: Array, b: Array) -> Array:
@@ -30,7 +32,12 @@ def compare(op: str, a: Array, b: Array) -> Array:
 
 def choose(op: str, a: Array, b: Array, x: Array, y: Array) -> Array:
     """x where `a op b` holds, else y; the comparison is exact, and x and y have one dtype."""
-    return np.where(compare(op, a.astype(np.float32), b.astype(np.float32)), x, y)
+    return np.where(compare(op, *map(compared, (a, b))), x, y)
+
+
+def compared(x: Array) -> Array:
+    """What is compared: floats in f32, whole numbers as they are."""
+    return x if x.dtype.kind in WHOLE else x.astype(np.float32)
 
 
 def choose_at(op: str, steps: tuple[int, int], bound: int, x: Array, y: Array) -> Array:
@@ -52,23 +59,36 @@ def reduce(name: str, x: Array, axis: int) -> Array:
 
 def matmul(a: Array, b: Array) -> Array:
     """f32 product of f16, bf16 or f32 operands; of i8 the exact one, in i32."""
-    if a.dtype.kind == "i":
+    if a.dtype.kind in WHOLE:
         return (a.astype(np.float64) @ b.astype(np.float64)).astype(np.int32)
     return a.astype(np.float32) @ b.astype(np.float32)
 
 
 def cast(x: Array, dtype: np.dtype) -> Array:
-    """x in another dtype, rounded to nearest; whole numbers of 32 bits become f32 before anything else.
+    """x in another dtype, rounded to nearest; whole numbers of 32 bits become f32 before any other float.
 
-    What becomes a whole number saturates; NaN becomes 0.
+    What becomes a whole number saturates; NaN becomes 0. Whole numbers of one width keep their bits.
     """
-    wide = x.astype(np.float32) if x.dtype == np.int32 and dtype != np.int32 else x
-    if dtype.kind != "i" or wide.dtype.kind == "i":
-        return wide.astype(dtype)
+    if dtype.kind not in WHOLE:
+        return (x.astype(np.float32) if x.dtype.kind in WHOLE and x.dtype.itemsize == 4 else x).astype(dtype)
+    if x.dtype.kind in WHOLE and x.dtype.itemsize == dtype.itemsize:
+        return x.astype(dtype)
     limits = np.iinfo(dtype)
-    return np.clip(np.rint(np.nan_to_num(wide.astype(np.float64), nan=0.0)), limits.min, limits.max).astype(dtype)
+    if x.dtype.kind in WHOLE:
+        return np.clip(x.astype(np.int64), limits.min, limits.max).astype(dtype)
+    return np.clip(np.rint(np.nan_to_num(x.astype(np.float64), nan=0.0)), limits.min, limits.max).astype(dtype)
+
+
+def bytes_of(x: Array, dtype: np.dtype) -> Array:
+    """The two bytes of each number of 16 bits, the lower one first."""
+    return np.ascontiguousarray(x).astype("<i2").view(np.int8).astype(dtype)
+
+
+def bits_of(x: Array) -> Array:
+    """Whether each bit of bytes is 1, the lowest first."""
+    return np.unpackbits(np.ascontiguousarray(x).view(np.uint8), axis=-1, bitorder="little").astype(bool)
 
 
 def nothing(dtype: np.dtype) -> float:
     """What stands where a tile has no element: NaN, or the least of the whole numbers."""
-    return np.iinfo(dtype).min if dtype.kind == "i" else np.nan
+    return np.iinfo(dtype).min if dtype.kind in WHOLE else np.nan

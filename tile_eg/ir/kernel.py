@@ -14,6 +14,8 @@ from tile_eg.errors import Note, Span
 from tile_eg.ir.index import Expr
 from tile_eg.ops.types import DType
 
+BIT = "bit"
+
 
 def _span() -> Span | None:
     return field(default=None, compare=False, repr=False)  # type: ignore[return-value]
@@ -122,6 +124,15 @@ class Cast:
 
 
 @dataclass(frozen=True)
+class Bytes:
+    """The two bytes of each number of 16 bits, the lower one first, as i8 or u8: twice as many columns."""
+
+    dtype: DType
+    x: TileExpr
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Select:
     """x where the condition (an index expression, 0 or 1) holds, else y. In an element loop it may vary with the element."""
 
@@ -135,7 +146,8 @@ class Select:
 class Choose:
     """x where `a op b` holds of the elements, else y. op: lt le gt ge eq ne; a comparison with NaN holds for ne alone.
 
-    All four have equal shapes, or are Numbers or Broadcasts.
+    All four have equal shapes, or are Numbers or Broadcasts. op `BIT`: x where the bit of an element is 1 in the bytes a, whose
+    rows hold eight elements a byte, the lowest bit first.
     """
 
     op: str
@@ -146,7 +158,7 @@ class Choose:
     span: Span | None = _span()
 
 
-TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose]
+TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Select, Choose]
 
 
 @dataclass(frozen=True)

@@ -195,6 +195,8 @@ class Block:
                 return self.binary(e.op, self.value(e.x, env), self.value(e.y, env))
             case kn.Cast():
                 return self.cast(self.value(e.x, env), numpy_dtype(e.dtype))
+            case kn.Bytes():
+                return self.bytes(self.value(e.x, env), numpy_dtype(e.dtype))
             case kn.Broadcast():
                 return self.value(e.x, env).taken((slice(None), None) if e.axis == 1 else (None, slice(None)))
             case kn.Reduce():
@@ -237,9 +239,14 @@ class Block:
     def cast(self, x: Tile, dtype: np.dtype) -> Tile:
         return Tile(ar.cast(x.data, dtype), x.valid)
 
+    def bytes(self, x: Tile, dtype: np.dtype) -> Tile:
+        return Tile(ar.bytes_of(x.data, dtype), None if x.valid is None else np.repeat(x.valid, 2, axis=-1))
+
     def compared(self, op: str, a: Tile, b: Tile, x: Tile, y: Tile) -> Tile:
         """x where `a op b`, else y."""
-        holds = ar.compare(op, *(t.data.astype(common(a, b)).astype(np.float32) for t in (a, b)))
+        if op == kn.BIT:
+            return self.chosen(ar.bits_of(a.data), x, y, None if a.valid is None else np.repeat(a.valid, 8, axis=-1))
+        holds = ar.compare(op, *(ar.compared(t.data.astype(common(a, b))) for t in (a, b)))
         return self.chosen(holds, x, y, _both(a.valid, b.valid))
 
     def binary(self, op: str, x: Tile, y: Tile) -> Tile:

@@ -16,6 +16,7 @@ from tile_eg.ir import accuracy as ac
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import rounding as rd
 from tile_eg.ir.reference import Array, Block, Env, Tile, blocks, common, filled, initial
+from tile_eg.ops.types import I8, I32
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Scales:
     def of(kernel: kn.Kernel) -> Scales:
         numbers = [abs(f) for f in _factors(kernel.body) if f and frexp(abs(f))[0] == 0.5]
         dtypes = [t.dtype for t in kernel.tensors] + [s.dtype for s in kernel.body if isinstance(s, kn.Alloc)]
-        return Scales(min([1.0, *numbers]), any(d.name[0] == "i" for d in dtypes))
+        return Scales(min([1.0, *numbers]), any(d in (I8, I32) for d in dtypes))
 
 
 def _factors(x: object) -> Iterator[float]:
@@ -120,6 +121,10 @@ class BoundedBlock(Block):
         result = super().cast(x, dtype)
         return replace(result, spread=rd.cast(x.data, spread(x), result.data))
 
+    def bytes(self, x: Tile, dtype: np.dtype) -> Tile:
+        found = np.repeat(rd.total(spread(x)) > 0, 2, axis=-1)
+        return replace(super().bytes(x, dtype), spread=np.stack([np.where(found, np.inf, 0.0), np.zeros(found.shape)]))
+
     def binary(self, op: str, x: Tile, y: Tile) -> Tile:
         result = super().binary(op, x, y)
         a, b = (t.data.astype(common(x, y)) for t in (x, y))
@@ -136,6 +141,8 @@ class BoundedBlock(Block):
 
     def compared(self, op: str, a: Tile, b: Tile, x: Tile, y: Tile) -> Tile:
         result = super().compared(op, a, b, x, y)
+        if op == kn.BIT:
+            return result
         near = rd.close(a.data, b.data, spread(a), spread(b))
         return replace(result, spread=rd.either(near, x.data, y.data, spread(x), spread(y), spread(result)))
 

@@ -143,13 +143,21 @@ class Run:
 
     def _reduce(self, t: Term) -> Array:
         axis, name, x = t.args
-        out = np.full((t.rows, t.cols), np.nan, numpy_dtype(_dtype(t)))
+        dtype = numpy_dtype(_dtype(t))
+        out = np.full((t.rows, t.cols), ar.nothing(dtype), dtype)
         found = ar.reduce(name, self.inner(x), axis)
         out[0, : found.size] = found
         return out
 
     def _cast(self, t: Term) -> Array:
         return ar.cast(self.term(t.args[0]), numpy_dtype(_dtype(t)))
+
+    def _bytes(self, t: Term) -> Array:
+        return ar.bytes_of(self.term(t.args[0]), numpy_dtype(_dtype(t)))
+
+    def _choose_bits(self, t: Term) -> Array:
+        bits, x, y = map(self.term, t.args)
+        return np.where(ar.bits_of(bits)[:, : t.cols], x, y)
 
     def _choose(self, t: Term) -> Array:
         op, *four = t.args
@@ -193,7 +201,7 @@ class Run:
                 i, j, start = s.args
                 return ar.positions(i, j, rows, cols, self.at(start))
             case "s_cast":
-                return self.scalar(s.args[0], rows, cols).astype(numpy_dtype(_dtype(s)))
+                return ar.cast(self.scalar(s.args[0], rows, cols), numpy_dtype(_dtype(s)))
             case "s_reduce":
                 return self.row_reduction(s, rows)
         raise AssertionError(f"{s.op} is not a scalar expression")

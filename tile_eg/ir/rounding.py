@@ -41,7 +41,7 @@ def repeated(spread: Array, shape: tuple[int, ...]) -> Array:
 
 def rounded(op: str, wide: Array, result: Array, spread: Array) -> Array:
     """The spread of `result`, which is `wide` (f64) after the operation's roundings to the result's type."""
-    if result.dtype.kind == "i":
+    if result.dtype.kind in ar.WHOLE:
         return spread
     name = result.dtype.name
     size = np.where(np.isfinite(wide), np.abs(wide), 0.0) + total(spread)
@@ -67,7 +67,9 @@ def _overflowed(wide: Array, result: Array, spread: Array) -> Array:
 
 
 def unary(op: str, x: Array, spread: Array, result: Array) -> Array:
-    """One function of each element: evaluated at both ends of what its operand may be."""
+    """One function of each element: evaluated at both ends of what its operand may be. Whole numbers have no roundings."""
+    if x.dtype.kind in ar.WHOLE:
+        return _bits(spread)
     middle, radius = x.astype(np.float64), total(spread)
     if op in ("neg", "abs"):
         return spread.copy()
@@ -78,6 +80,8 @@ def unary(op: str, x: Array, spread: Array, result: Array) -> Array:
     reach = radius
     if radius.any():
         reach = np.maximum(_apart(f(middle + radius), wide), _apart(f(middle - radius), wide))
+    if op in ("sin", "cos"):
+        reach = np.where(np.abs(middle) + radius > ac.TURNS, np.inf, np.minimum(radius, 2.0))
     if op in ("reciprocal", "rsqrt"):  # of zero: a zero of either sign
         reach = np.where(np.abs(middle) <= radius, np.inf, reach)
     return rounded(op, wide, result, _divided(reach, spread, radius))
@@ -96,12 +100,22 @@ def _divided(reach: Array, spread: Array, radius: Array) -> Array:
     return np.stack([np.where(finite, reach - own, reach), own])
 
 
+def _bits(*spreads: Array) -> Array:
+    """What roundings have done to whole numbers may change every bit of what is computed from them."""
+    found = sum(total(s) for s in spreads)
+    return np.stack([np.where(found > 0, np.inf, 0.0), np.zeros_like(found)])
+
+
 def binary(op: str, x: Array, y: Array, sx: Array, sy: Array, result: Array) -> Array:
     """Spreads are of the operands; what is smaller than the result is repeated."""
+    if result.dtype.kind in ar.WHOLE and (op not in ("add", "sub", "mul", "max", "min") or not (sx.any() or sy.any())):
+        return _bits(repeated(sx, result.shape), repeated(sy, result.shape))
     a, b = np.broadcast_arrays(x.astype(np.float64), y.astype(np.float64))
     sx, sy = repeated(sx, result.shape), repeated(sy, result.shape)
     if op in ("max", "min"):
         return _extreme(op, a, b, sx, sy)
+    if op == "leaky_relu":
+        return rounded(op, BINARY[op].meaning(np, a, b), result, sx + times(np.abs(a), sy) + times(np.abs(b), sx))
     wide = BINARY[op].meaning(np, a, b)
     out = _arithmetic(op, np.abs(wide), np.abs(a), np.abs(b), sx, sy)
     out = np.where(_without_doubt(op, a, b, total(sx), total(sy)), 0.0, np.where(np.isnan(out), np.inf, out))
@@ -112,6 +126,8 @@ def _arithmetic(op: str, wide: Array, a: Array, b: Array, sx: Array, sy: Array) 
     """What the operands' errors do to a sum, a product or a quotient, by magnitudes."""
     if op in ("add", "sub"):
         return sx + sy
+    if op == "pow":
+        return _power(wide, a, b, sx, sy)
     if op == "mul":
         out = times(a, sy) + times(b, sx)
         out[0] += times(total(sx), total(sy))
@@ -119,6 +135,15 @@ def _arithmetic(op: str, wide: Array, a: Array, b: Array, sx: Array, sy: Array) 
     room = b - total(sy)
     shared, own = (sx + times(wide, sy)) / np.where(room > 0, room, 1.0)
     return np.stack([np.where(room > 0, shared, np.inf), own])  # else zero is among what the divisor may be, so both signs are
+
+
+def _power(wide: Array, a: Array, b: Array, sx: Array, sy: Array) -> Array:
+    """By the logarithm: what an error of the base or of the exponent does, in the first order; infinite where it is large."""
+    tx, ty = total(sx), total(sy)
+    logs = np.where(a > 0, np.abs(np.log(a)), np.inf)
+    off = np.where(tx > 0, b * tx / np.maximum(a - tx, 0), 0.0) + np.where(ty > 0, logs * ty, 0.0)
+    reach = np.where(off > 0.5, np.inf, np.where(off > 0, wide * 2 * off, 0.0))
+    return np.stack([reach, np.zeros_like(reach)])
 
 
 def _without_doubt(op: str, a: Array, b: Array, tx: Array, ty: Array) -> Array:
@@ -169,7 +194,7 @@ def close(a: Array, b: Array, sa: Array, sb: Array) -> Array:
 
 def cast(x: Array, spread: Array, result: Array) -> Array:
     wide = x.astype(np.float64)
-    if result.dtype.kind == "i" and x.dtype.kind != "i":
+    if result.dtype.kind in ar.WHOLE and x.dtype.kind not in ar.WHOLE:
         radius = total(spread)
         up, down = (ar.cast(wide + r, result.dtype).astype(np.float64) for r in (radius, -radius))
         there = result.astype(np.float64)
@@ -213,7 +238,7 @@ def matmul(a: Array, b: Array, sa: Array, sb: Array, result: Array) -> Array:
         out[0] += _carried(sb.swapaxes(-1, -2), x.T).T
     if sa.any() and sb.any():
         out[0] += _times_matrix(total(sa), total(sb))
-    if result.dtype.kind != "i":
+    if result.dtype.kind not in ar.WHOLE:
         size = (x @ y).astype(np.float64) + total(out)
         out[1] = _sum_error(a.shape[1] + 1, size)  # one more: products of f32 are rounded, too
     return out

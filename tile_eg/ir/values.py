@@ -36,7 +36,9 @@ class Term:
       bcast    axis (int), v           axis 1: v[i] for all j; axis 0: v[j] for all i
       reduce   axis (int), name, x     axis 1: over a row; axis 0: over a column; gives a vector
       cast     x                       to `dtype`
+      bytes    x                       the two bytes of each i16, the lower one first, as `dtype`: twice as many columns
       choose   op, a, b, x, y          x where a op b holds (lt le gt ge eq ne), else y; equal shapes, a and b of one dtype
+      choose_bits bits, x, y           x where the bit of an element is 1, else y; a row of bytes has eight elements a byte
       choose_at op, i (int), j (int), bound (Expr), x, y   x where i * row + j * col op bound holds of an element's position
       nest     s                       a tile from a scalar expression at (i, j)
       arg      loop id (int), k (int)  state k inside the loop

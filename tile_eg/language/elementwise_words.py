@@ -13,7 +13,12 @@ from tile_eg.language.words import Word, alike, unsupported
 from tile_eg.ops import elementwise
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.python} | {"exp2": "exp2", "silu": "silu"}
-BINARY = tuple(elementwise.BINARY)
+BINARY = {word: op.name for op in elementwise.BINARY.values() for word in (op.python or (op.name,))}
+_DIALECT = {"vand": "and", "vor": "or", "vxor": "xor", "vpow": "pow"}
+"""Of AscendNPU-IR."""
+VECTOR_BINARY = {"v" + word: op for word, op in BINARY.items() if not word.startswith("bitwise")} | _DIALECT
+EXPRESSIONS = ("pow", "bitwise_and", "bitwise_or", "bitwise_xor", "leaky_relu")
+"""Words of two values that are expressions too."""
 
 
 def _tile_unary(dst: Any, src: Any) -> None: ...
@@ -25,29 +30,45 @@ def _tile_broadcast(dst: Any, src: Any, axis: int | None = None) -> None: ...
 def _tile_multiply_add(dst: Any, a: Any, b: Any) -> None: ...
 def _tile_atomic(dst: Any, src: Any) -> None: ...
 def _tile_bound(out: Any, buffer: Any, bound: Any, count: Any = None) -> None: ...
+def _tile_compare(dst: Any, src0: Any, src1: Any, mode: str) -> None: ...
+def _tile_select(dst: Any, mask: Any, src0: Any, src1: Any, selMode: str = "VSEL_TENSOR_TENSOR_MODE") -> None: ...  # noqa: N803
+def _tile_index(dst: Any, first: Any) -> None: ...
+def _tile_progression(buffer: Any, first: Any, diff: Any, count: Any = None) -> None: ...
+def _tile_shift(dst: Any, src: Any, bits: Any) -> None: ...
+def _tile_counted(out: Any, buffer: Any, count: Any = None) -> None: ...
+def _tile_rows(dst: Any, src: Any, rows: Any, tmp: Any = None) -> None: ...
+def _reinterpreted(dst: Any, src: Any, dtype: Any) -> None: ...
+def _chosen(condition: Any, x: Any, y: Any) -> Any: ...
+def _expression(x: Any, y: Any) -> Any: ...
+def _typed(dtype: Any, x: Any) -> Any: ...
+def _within(x: Any, low: Any, high: Any) -> Any: ...
+def _predicate(x: Any) -> Any: ...
+def _vector_compare(a: Any, b: Any, dst: Any, mode: str) -> None: ...
+def _vector_select(mask: Any, a: Any, b: Any, dst: Any) -> None: ...
+def _absolute(buffer: Any, out: Any = None, dim: int = -1, clear: bool = True, real_shape: Any = None) -> Any: ...
 def _tile_clamp(out: Any, buffer: Any, low: Any, high: Any, count: Any = None) -> None: ...
 def _unary(x: Any, dst: Any = None) -> Any: ...
 def _vector_unary(src: Any, dst: Any) -> None: ...
 def _vector_binary(a: Any, b: Any, dst: Any) -> None: ...
 
 
-_TILE_LATER = """pow leaky_relu bitwise_and bitwise_or bitwise_xor bitwise_not bitwise_lshift bitwise_rshift sin cos round
-    transpose createvecindex arith_progression compare select gather gatherb gather_mask sort sort32 merge_sort topk
-    init_sort_buf wholereducemax wholereducemin wholereducesum block_reduce_max block_reduce_min block_reduce_sum
-    bilinear_interpolation brcb brcb_experiment row_expand_mul row_expand_mul_experiment row_expand_sub_experiment
-    row_expand_div_experiment sub_experiment abs_experiment mins_experiment reduce_sum_experiment fill_experiment
-    gathermask_experiment sum_experiment reduce_sum_mask_experiment datacachecleanandinvalid_experiment"""
-_LATER = """If Then Else Select view reshape reinterpretcast reinterpret printf
-    print dump_tensor dynamic dyn loop_break while_loop set_deq_scale verf vpow vand vor vnot vxor vcmp vselect vcumsum
-    erf pow sin cos floor ceil round bitwise_and bitwise_or cumsum any_of all_of call_extern contiguous shmem_put_nbi
+_TILE_LATER = """transpose gather gatherb gather_mask sort sort32 merge_sort topk init_sort_buf wholereducemax wholereducemin
+    wholereducesum block_reduce_max block_reduce_min block_reduce_sum bilinear_interpolation brcb brcb_experiment
+    row_expand_mul_experiment row_expand_sub_experiment row_expand_div_experiment sub_experiment abs_experiment
+    mins_experiment reduce_sum_experiment fill_experiment gathermask_experiment sum_experiment reduce_sum_mask_experiment
+    datacachecleanandinvalid_experiment"""
+_LATER = """If Then Else view reshape reinterpret printf
+    print dump_tensor dynamic dyn loop_break while_loop set_deq_scale vcumsum
+    cumsum any_of all_of call_extern contiguous shmem_put_nbi
     shmem_get_nbi shmem_ub_put_nbi shmem_ub_get_nbi c2d_im2col Then alloc_local wait_wgmma"""
 _EXPERT = """Scope set_flag wait_flag barrier_all pipe_barrier sync_all
     set_cross_flag wait_cross_flag init_flag clear_flag annotate_address sync_threads"""
 
 tile = SimpleNamespace(
     **unsupported("tile.", "later", _TILE_LATER),
-    **alike(_tile_unary, list(UNARY), "tile.", "dst = {}(src)"),
-    **alike(_tile_binary, BINARY, "tile.", "dst = {} of a and b, which is a tile, a number or an element m[i]"),
+    **alike(_tile_unary, [u for u in UNARY if u != "round"], "tile.", "dst = {}(src)"),
+    **alike(_tile_counted, ["round"], "tile.", "out = the buffer, each element the nearest whole number, ties to even"),
+    **alike(_tile_binary, tuple(BINARY), "tile.", "dst = {} of a and b, which is a tile, a number or an element m[i]"),
     **alike(_tile_fill, ["fill"], "tile.", "every element becomes `value`"),
     **alike(_tile_clear, ["clear"], "tile.", "every element becomes 0"),
     **alike(_tile_cast, ["cast"], "tile.", "dst = src in dst's dtype"),
@@ -55,6 +76,11 @@ tile = SimpleNamespace(
     **alike(_tile_multiply_add, ["axpy", "mul_add_dst"], "tile.", "dst = dst + a * b"),
     **alike(_tile_atomic, ["atomic_add"], "tile.", "dst += src, where other blocks may add to dst as well"),
     **alike(_tile_bound, ["clamp_min", "clamp_max"], "tile.", "out = the buffer, not beyond the bound"),
+    **alike(_tile_compare, ["compare"], "tile.", "a mask: where src0 is to src1 as the mode says: EQ NE GT GE LT LE"),
+    **alike(_tile_select, ["select"], "tile.", "dst = src0 where the mask holds, else src1"),
+    **alike(_tile_index, ["createvecindex"], "tile.", "dst = first, first + 1, ... row by row"),
+    **alike(_tile_progression, ["arith_progression"], "tile.", "buffer = first, first + diff, first + 2 diff, ... row by row"),
+    **alike(_tile_rows, ["row_expand_mul"], "tile.", "dst[i, j] = src[i, j] * rows[i]"),
     **alike(_tile_clamp, ["clamp"], "tile.", "out = the buffer within low .. high"),
 )
 WORDS: dict[str, Word] = {
@@ -62,5 +88,16 @@ WORDS: dict[str, Word] = {
     **unsupported("", "expert", _EXPERT),
     **alike(_unary, list(UNARY), "", "{0}(x); with a second argument, dst = {0}(x)"),
     **alike(_vector_unary, ["v" + op for op in UNARY], "", "{}: dst = f(src)"),
-    **alike(_vector_binary, ["v" + op for op in BINARY], "", "{}: dst = f(a, b)"),
+    **alike(_vector_binary, list(VECTOR_BINARY), "", "{}: dst = f(a, b)"),
+    **alike(_vector_unary, ["vnot"], "", "{}: dst = f(src)"),
+    **alike(_vector_compare, ["vcmp"], "", "{}: the mask of a comparison"),
+    **alike(_vector_select, ["vselect"], "", "{}: dst = a where the mask holds, else b"),
+    **alike(_expression, list(EXPRESSIONS), "", "{} of two values"),
+    **alike(_expression, ["Min", "Max"], "", "the {} of two values"),
+    **alike(_within, ["clamp"], "", "x within low .. high, as an expression"),
+    **alike(_typed, ["Cast"], "", "x in another dtype, as an expression"),
+    **alike(_chosen, ["where", "Select"], "", "x where the condition holds, else y"),
+    **alike(_predicate, ["isnan"], "", "the condition that x is no number"),
+    **alike(_reinterpreted, ["reinterpretcast"], "", "dst = the bits of src"),
+    **alike(_absolute, ["reduce_absmax", "reduce_abssum"], "", "{}: the reduction of the magnitudes"),
 }

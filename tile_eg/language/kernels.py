@@ -29,7 +29,7 @@ class ElementType:
     name: str
 
     def __call__(self, value: Any = 0) -> Any:
-        return int(value) if self.name.startswith("int") else float(value)
+        return int(value) if "int" in self.name else float(value)
 
     def __str__(self) -> str:
         return self.name

@@ -6,12 +6,21 @@ what is native, the program's vector instructions and their text.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tile_eg.ops.types import F16, F32, I16, I32, U16, U32, DType
+
 Meaning = Callable[..., Any]
 """Takes the module that computes, NumPy for arrays or `math` for a number, and then the operands."""
+Types = tuple[DType, ...]
+NUMBERS: Types = (F16, F32)
+SIGNED_TOO: Types = (F16, F32, I16, I32)
+ALL: Types = (F16, F32, I16, I32, U16, U32)
+BITS: Types = (I16, U16, I32, U32)
+"""Element types of 16 and 32 bits: those of instructions on floats, on these and signed whole numbers, on all, on bits."""
 
 
 @dataclass(frozen=True)
@@ -19,8 +28,10 @@ class Unary:
     """An operation of one tile.
 
     `tile` and `python` are its names as a function in `.tile` text and in Python (T.exp, T.tile.exp, T.vexp). `native` is the
-    Ascend C function of its vector instruction, empty where rules compute it from others; `exact` says that this is good to a few
-    units in the last place, so that the rules may use it. `of_numbers`: also of a number known when the kernel is compiled.
+    Ascend C function of its vector instruction, empty where rules compute it from others, `mode` one more argument of it, and
+    `types` the element types that it takes; `exact` says that this is good to a few units in the last place, so that the rules
+    may use it. `made_of_others`: `frontend/ssa/composed.py` says of which, before there are rules. `takes` are the element types
+    of its operand beside bf16, which is computed in f32. `of_numbers`: also of a number known when the kernel is compiled.
     `apart`: how far the ways to compute it may be apart, in half steps (`ir/accuracy.py`) of the result's type relative to the
     result, and relative to the number 1.
     """
@@ -30,7 +41,11 @@ class Unary:
     tile: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
     native: str = ""
+    mode: str = ""
+    types: Types = NUMBERS
+    takes: Types = NUMBERS
     exact: bool = True
+    made_of_others: bool = False
     of_numbers: bool = False
     apart: tuple[int, int] = (1, 0)
 
@@ -39,8 +54,9 @@ class Unary:
 class Binary:
     """An operation of two tiles of one element type.
 
-    `sign` is how both languages write it between its operands, else it is a function. `native` is its Ascend C function, and
-    `with_scalar` that of the form whose second operand is a number, empty where there is none. `apart`: as in `Unary`.
+    `sign` is how both languages write it between its operands, else it is a function; `python` are its other names in Python.
+    `native` is its Ascend C function, and `with_scalar` that of the form whose second operand is a number, empty where there is
+    none; `types` are the element types that these take. `takes`, `made_of_others`, `apart`: as in `Unary`.
     """
 
     name: str
@@ -49,6 +65,10 @@ class Binary:
     native: str = ""
     with_scalar: str = ""
     apart: tuple[int, int] = (1, 0)
+    types: Types = NUMBERS
+    takes: Types = NUMBERS
+    python: tuple[str, ...] = ()
+    made_of_others: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +94,31 @@ def _own(name: str, meaning: Meaning, **fields: Any) -> Unary:
     return Unary(name, meaning, tile=(name,), python=(name,), **fields)
 
 
+_MODE = "AscendC::RoundMode::CAST_"
+
+
+def _whole(name: str, meaning: Meaning, mode: str) -> Unary:
+    """The whole number near x, in x's element type: a Cast of float to float."""
+    return _own(name, meaning, native="Cast", mode=_MODE + mode, types=(F32,), of_numbers=True)
+
+
+def _made(name: str, meaning: Meaning, apart: tuple[int, int] = (1, 0), **fields: Any) -> Unary:
+    return _own(name, meaning, made_of_others=True, apart=apart, **fields)
+
+
+def _erf(m: Any, x: Any) -> Any:
+    return math.erf(x) if m is math else m.frompyfunc(math.erf, 1, 1)(x).astype(x.dtype)
+
+
+def _softplus(m: Any, x: Any) -> Any:
+    return m.maximum(x, 0) + m.log1p(m.exp(-abs(x)))
+
+
+def _shift(left: bool) -> Meaning:
+    """Bits that are shifted out are lost; a number with a sign keeps it to the right."""
+    return lambda m, x, y: m.left_shift(x, y) if left else m.right_shift(x, y)
+
+
 UNARY: dict[str, Unary] = {
     u.name: u
     for u in (
@@ -82,22 +127,42 @@ UNARY: dict[str, Unary] = {
         _own("sqrt", lambda m, x: m.sqrt(x), native="Sqrt", of_numbers=True),
         _own("rsqrt", lambda m, x: 1 / m.sqrt(x), native="Rsqrt", exact=False, of_numbers=True, apart=(4, 0)),
         _own("reciprocal", lambda m, x: 1 / x, native="Reciprocal", exact=False, apart=(8, 0)),
-        _own("abs", lambda m, x: abs(x), native="Abs", of_numbers=True),
-        _own("relu", lambda m, x: m.maximum(x, 0), native="Relu"),
+        _own("abs", lambda m, x: abs(x), native="Abs", takes=SIGNED_TOO, of_numbers=True),
+        _own("relu", lambda m, x: m.maximum(x, 0), native="Relu", takes=SIGNED_TOO),
         _own("sigmoid", lambda m, x: 1 / (1 + m.exp(-x)), apart=(8, 1)),  # as 1 / (1 + e)
         _own("tanh", lambda m, x: m.tanh(x), of_numbers=True, apart=(8, 4)),  # as 1 - 2 / (1 + e)
-        Unary("neg", lambda m, x: -x),
+        Unary("neg", lambda m, x: -x, takes=SIGNED_TOO),
+        _whole("floor", lambda m, x: m.floor(x), "FLOOR"),
+        _whole("ceil", lambda m, x: m.ceil(x), "CEIL"),
+        _whole("trunc", lambda m, x: m.trunc(x), "TRUNC"),
+        Unary("round", lambda m, x: round(x) if m is math else m.rint(x), ("round", "rint"), ("round", "rint"), "Cast",
+              f"{_MODE}RINT", (F32,), of_numbers=True),
+        Unary("round_away", lambda m, x: m.trunc(x + m.copysign(0.5, x)), ("round_away",), (), "Cast", f"{_MODE}ROUND", (F32,)),
+        _made("sign", lambda m, x: (x > 0) * 1.0 - (x < 0) * 1.0),
+        _made("sin", lambda m, x: m.sin(x), (4, 4), of_numbers=True),
+        _made("cos", lambda m, x: m.cos(x), (4, 4), of_numbers=True),
+        _made("erf", _erf, (8, 8), of_numbers=True),
+        _made("gelu", lambda m, x: x * 0.5 * (1 + _erf(m, x * math.sqrt(0.5))), (16, 32)),
+        _made("softplus", _softplus, (8, 4)),
+        Unary("not", lambda m, x: ~x, ("bitwise_not",), ("bitwise_not",), "Not", types=BITS, takes=BITS),
     )
 }
 BINARY: dict[str, Binary] = {
     b.name: b
     for b in (
-        Binary("add", lambda m, x, y: x + y, "+", "Add", "Adds"),
-        Binary("sub", lambda m, x, y: x - y, "-", "Sub"),
-        Binary("mul", lambda m, x, y: x * y, "*", "Mul", "Muls"),
+        Binary("add", lambda m, x, y: x + y, "+", "Add", "Adds", types=ALL, takes=ALL),
+        Binary("sub", lambda m, x, y: x - y, "-", "Sub", types=ALL, takes=ALL),
+        Binary("mul", lambda m, x, y: x * y, "*", "Mul", "Muls", types=ALL, takes=ALL),
         Binary("div", lambda m, x, y: x / y, "/", "Div", apart=(8, 0)),
-        Binary("max", lambda m, x, y: m.maximum(x, y), "", "Max", "Maxs"),
-        Binary("min", lambda m, x, y: m.minimum(x, y), "", "Min", "Mins"),
+        Binary("max", lambda m, x, y: m.maximum(x, y), "", "Max", "Maxs", types=SIGNED_TOO, takes=SIGNED_TOO),
+        Binary("min", lambda m, x, y: m.minimum(x, y), "", "Min", "Mins", types=SIGNED_TOO, takes=SIGNED_TOO),
+        Binary("and", lambda m, x, y: x & y, "&", "And", types=BITS, takes=BITS, python=("bitwise_and",)),
+        Binary("or", lambda m, x, y: x | y, "|", "Or", types=BITS, takes=BITS, python=("bitwise_or",)),
+        Binary("xor", lambda m, x, y: x ^ y, "^", takes=BITS, python=("bitwise_xor",), made_of_others=True),
+        Binary("shl", _shift(True), "<<", "", "ShiftLeft", types=BITS, takes=BITS, python=("bitwise_lshift",)),
+        Binary("shr", _shift(False), ">>", "", "ShiftRight", types=BITS, takes=BITS, python=("bitwise_rshift",)),
+        Binary("pow", lambda m, x, y: x**y, "**", apart=(300, 0), python=("pow",), made_of_others=True),
+        Binary("leaky_relu", lambda m, x, y: m.where(x >= 0, x, x * y), python=("leaky_relu",), made_of_others=True),
     )
 }
 COMPARE: dict[str, Comparison] = {

@@ -19,6 +19,11 @@ class DType:
     def bytes(self) -> int:
         return self.bits // 8
 
+    @property
+    def whole(self) -> bool:
+        """Whether its elements are whole numbers."""
+        return "int" in self.numpy
+
     def __str__(self) -> str:
         return self.name
 
@@ -27,18 +32,26 @@ F16 = DType("f16", 16, "half", "float16")
 BF16 = DType("bf16", 16, "bfloat16_t", "bfloat16")
 F32 = DType("f32", 32, "float", "float32")
 I8 = DType("i8", 8, "int8_t", "int8")
+U8 = DType("u8", 8, "uint8_t", "uint8")
+I16 = DType("i16", 16, "int16_t", "int16")
+U16 = DType("u16", 16, "uint16_t", "uint16")
 I32 = DType("i32", 32, "int32_t", "int32")
+U32 = DType("u32", 32, "uint32_t", "uint32")
 
-DTYPES = {d.name: d for d in (F16, BF16, F32, I8, I32)}
+FLOATS = (F16, BF16, F32)
+WHOLE = (I8, U8, I16, U16, I32, U32)
+DTYPES = {d.name: d for d in (*FLOATS, *WHOLE)}
+SIGNED = {U8: I8, U16: I16, U32: I32}
+"""The element types without a sign, and those with one that have the same bits."""
 ALIASES = {
     "float16": F16, "half": F16, "fp16": F16, "bfloat16": BF16, "float32": F32, "float": F32, "fp32": F32,
-    "int8": I8, "int32": I32,
+    "int8": I8, "uint8": U8, "int16": I16, "uint16": U16, "int32": I32, "uint32": U32, "int": I32,
 }  # fmt: skip
 
 
 def dtype_of(name: str) -> DType | None:
     """The element type called `name` in `.tile` text or in TileLang's spelling, or None."""
-    return DTYPES.get(name) or ALIASES.get(name)
+    return DTYPES.get(name) or ALIASES.get(name) or ALIASES.get(name.removesuffix("_t"))
 
 
 class Level(StrEnum):

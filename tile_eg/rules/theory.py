@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
-from tile_eg.ops.elementwise import UNARY
+from tile_eg.ops.elementwise import BINARY, UNARY, Binary, Unary
 from tile_eg.rules.bound import Bound, BoundFault, bound_of
 from tile_eg.rules.naming import confusable
 from tile_eg.rules.sexpr import Form, heads, parse, show
@@ -154,8 +154,12 @@ def theories() -> tuple[Theory, ...]:
 
 def _declared(theory: str) -> str:
     """The facts of a theory that are rows of the table of operations."""
-    native = (op.name for op in UNARY.values() if op.native and op.exact)
-    return "".join(f'(Native "{name}")' for name in native) if theory == "31_vector" else ""
+    if theory != "31_vector":
+        return ""
+    native: list[tuple[str, Unary | Binary]] = [("Native", op) for op in UNARY.values() if op.native and op.exact]
+    native += [("Native", op) for op in BINARY.values() if op.native]
+    native += [("NativeS", op) for op in BINARY.values() if op.with_scalar]
+    return "".join(f'({table} "{op.name}" "{dtype}")' for table, op in native for dtype in op.types)
 
 
 @lru_cache(maxsize=1)

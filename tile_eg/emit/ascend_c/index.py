@@ -199,11 +199,15 @@ def scalar_operand(s: Scope, i: Instr, dtype: DType) -> str:
     if i.bound == ZERO:
         return number(i.scalar, dtype)
     whole = f"static_cast<float>({s.cpp(i.bound)})"
+    if dtype.whole:
+        return f"static_cast<{dtype.ascend}>({s.cpp(i.bound)})"
     return whole if dtype is F32 else f"static_cast<{dtype.ascend}>({whole})"
 
 
 def number(x: float, dtype: DType) -> str:
     """A scalar operand in the element type."""
+    if dtype.whole:
+        return f"static_cast<{dtype.ascend}>({int(x)}{'LL' if abs(x) >= 2**31 else ''})"
     text = repr(float(x))
     literal = {"inf": "__builtin_inff()", "-inf": "-__builtin_inff()", "nan": '__builtin_nanf("")'}.get(text, text + "f")
     return literal if dtype is F32 else f"static_cast<{dtype.ascend}>({literal})"

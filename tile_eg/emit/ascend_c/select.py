@@ -14,7 +14,7 @@ from tile_eg.emit.ascend_c.vector import BARRIER, BLOCK_BYTES, REGISTER, by_chun
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import COMPARE, Instr, Tile
-from tile_eg.ops.types import F32
+from tile_eg.ops.types import F16, F32
 
 CONTIGUOUS = "AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8)"
 ONE_BLOCK = "AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0)"
@@ -24,11 +24,20 @@ ONE_BLOCK = "AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0)"
 def choose(s: Scope, i: Instr) -> list[str]:
     """dst = x where a is to b, or to a number, as the instruction's name says, else y, or another number."""
     dst, *sources = (tile(i, o) for o in (i.dst, *i.srcs))
-    checked(s, i, [dst, *sources])
+    checked(s, i, [sources[0], *sources[1 : None if _masks(i) else -2]] if not _masks(i) else [dst, *sources])
     if i.scratch is None:
         raise EmitError(f"{i.op} needs scratch for the bits of the comparison", i.span)
     a, x, y = sources[0], sources[-1 if _masks(i) else -2], None if _masks(i) else sources[-1]
     return _flat(s, i, dst, a, x, y) if i.form == "flat" else _by_rows(s, i, dst, a, x, y)
+
+
+_FLOAT = {2: F16, 4: F32}
+
+
+def _behind(s: Scope, t: Tile) -> str:
+    """What stands behind a tensor whose elements are chosen: a selection moves the bits of floats."""
+    dtype = s.buffer(t).dtype
+    return f".ReinterpretCast<{_FLOAT[dtype.bytes].ascend}>()" if dtype.whole else ""
 
 
 def _masks(i: Instr) -> bool:
@@ -59,8 +68,9 @@ def _flat(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) -> li
         compared = call("CompareScalar", bits, s.at(a), scalar_operand(s, i, dtype), _mode(i), count)
     else:
         compared = call("Compare", bits, s.at(a), s.at(i.srcs[1]), _mode(i), count)
-    other, mode = (s.at(y), "TENSOR_TENSOR") if y else (number(i.other, s.buffer(dst).dtype), "TENSOR_SCALAR")
-    select = call("Select", s.at(dst), bits, s.at(x), other, f"AscendC::SELMODE::VSEL_{mode}_MODE", count)
+    to, kept = (f"{s.at(t)}{_behind(s, t)}" for t in (dst, x))
+    other, mode = (f"{s.at(y)}{_behind(s, y)}", "TENSOR_TENSOR") if y else (number(i.other, s.buffer(dst).dtype), "TENSOR_SCALAR")
+    select = call("Select", to, bits, kept, other, f"AscendC::SELMODE::VSEL_{mode}_MODE", count)
     return [*compared, BARRIER, *select]
 
 
@@ -68,6 +78,7 @@ def _by_rows(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) ->
     dtype, kept = s.buffer(a).dtype, s.buffer(dst).dtype
     lanes = REGISTER // max(dtype.bytes, kept.bytes)
     first, second = _blocks(s, i)
+    behind = _behind(s, dst)
     r = s.fresh("row")
     s.ranges[r] = (0, max(0, s.high(i.rows) - 1))
     row = ix.var(r) if i.rows != ONE else ZERO
@@ -76,9 +87,9 @@ def _by_rows(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) ->
     def one(at: Expr, mask: Expr) -> list[str]:
         right, params = (first, ONE_BLOCK) if _constant(i) else (to(i.srcs[1], at), CONTIGUOUS)
         compared = call("Compare", to(a, at), right, _mode(i), s.cpp(mask), params)
-        other, params = (to(y, at), CONTIGUOUS) if y else (second, ONE_BLOCK)
-        select = f"Select<{kept.ascend}, AscendC::SELMODE::VSEL_CMPMASK_SPR>"
-        return [*compared, BARRIER, *call(select, to(dst, at), to(x, at), other, "1", params)]
+        other, params = (to(y, at) + behind, CONTIGUOUS) if y else (second, ONE_BLOCK)
+        select = f"Select<{_FLOAT[kept.bytes].ascend}, AscendC::SELMODE::VSEL_CMPMASK_SPR>"
+        return [*compared, BARRIER, *call(select, to(dst, at) + behind, to(x, at) + behind, other, "1", params)]
 
     body = by_chunks(s, i.cols, lanes, ZERO, one)
     lines = body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
@@ -94,6 +105,22 @@ def _blocks(s: Scope, i: Instr) -> tuple[str, str]:
     assert i.scratch is not None
     second = s.at(i.scratch, BLOCK_BYTES // dtype.bytes)
     return s.at(i.scratch), second if kept == dtype else f"{second}.ReinterpretCast<{kept.ascend}>()"
+
+
+def by_bits(s: Scope, i: Instr) -> list[str]:
+    """A selection for each row, by its bits, which begin with a block of 32 bytes."""
+    dst, bits, x, y = (tile(i, o) for o in (i.dst, *i.srcs))
+    pitch = s.buffer(bits).pitch
+    if i.rows != ONE and pitch % BLOCK_BYTES:
+        raise EmitError(f"{i.op}: rows of bits do not start at 32-byte multiples", i.span)
+    r = s.fresh("row")
+    s.ranges[r] = (0, max(0, s.high(i.rows) - 1))
+    row = ix.var(r) if i.rows != ONE else ZERO
+    to, kept, other = (s.at(t, row * s.buffer(t).pitch) + _behind(s, t) for t in (dst, x, y))
+    mask = s.at(bits, row * pitch) + (".ReinterpretCast<uint8_t>()" if s.buffer(bits).dtype.name != "u8" else "")
+    mode = "AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE"
+    body = [f"AscendC::Select({to}, {mask},", f"    {kept}, {other},", f"    {mode}, {s.cpp(i.cols)});"]
+    return body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
 
 
 def ramp(s: Scope, i: Instr) -> list[str]:
@@ -123,4 +150,5 @@ def ramp(s: Scope, i: Instr) -> list[str]:
 SELECTIONS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     **{f"v{kind}_{op}": choose for kind in ("choose", "chooses", "mask") for op in COMPARE},
     "vramp": ramp,
+    "vbitselect": by_bits,
 }

@@ -10,25 +10,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tile_eg.emit.ascend_c.element_types import BY_BITS, ROUND, TYPES, seen, times, without_sign
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number, scalar_operand
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import BF16, F16, F32, I8, I32
+from tile_eg.ops.types import F16, F32, I16, I32, SIGNED
 
 REPEATS, STRIDE, REGISTER, BLOCK_BYTES = 255, 255, 256, 32
 BARRIER = "AscendC::PipeBarrier<PIPE_V>();"
 NAMES = {
     **{op.name: op.native for op in elementwise.UNARY.values() if op.native},
-    **{op.name: op.native for op in elementwise.BINARY.values()},
+    **{op.name: op.native for op in elementwise.BINARY.values() if op.native},
     **{f"{op.name}s": op.with_scalar for op in elementwise.BINARY.values() if op.with_scalar},
 }
-ROUND = {
-    (F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE",
-    (I32, F32): "CAST_RINT", (I8, F16): "CAST_NONE", (F32, I32): "CAST_RINT", (F16, I8): "CAST_RINT",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -216,50 +213,81 @@ def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
 
 
 def checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
-    known = (F16, F32, I32) if i.op in ("vadd", "vcopy") else (F16, F32)
+    """EmitError where the instruction does not take an operand's element type."""
+    known = TYPES.get(i.op[1:].partition("_")[0], (F16, F32))
     if any(s.buffer(t).dtype not in known for t in tiles):
         raise EmitError(f"{i.op} works on {' and '.join(map(str, known))} only", i.span)
 
 
-def unary_job(s: Scope, i: Instr, name: str, dst: Tile, src: Tile, extra: tuple[str, ...] = (), seen_as: str = "") -> Job:
-    """dst = name(src, extra): `UnaryRepeatParams`. `seen_as` stands behind each operand."""
+def unary_job(
+    s: Scope, i: Instr, name: str, dst: Tile, src: Tile, extra: tuple[str, ...] = (), seen_as: str = "", each: int = 1
+) -> Job:
+    """dst = name(src, extra): `UnaryRepeatParams`. `seen_as` stands behind each operand, which then has `each` times as many
+    elements."""
     lanes = lanes_of(s, [dst, src])
 
     def masked(operands: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
-        seen = (o + seen_as for o in operands)
-        return call(name, *seen, *extra, mask, repeat, f"AscendC::UnaryRepeatParams({', '.join(strides)})")
+        found = (o + seen_as for o in operands)
+        return call(name, *found, *extra, times(mask, each), repeat, f"AscendC::UnaryRepeatParams({', '.join(strides)})")
 
     views = (view(s, dst, lanes), view(s, src, lanes))
-    return Job(i, views, lanes, lambda o, n: call(name, *(x + seen_as for x in o), *extra, n), masked, i.rows, i.cols)
+    flat = lambda o, n: call(name, *(x + seen_as for x in o), *extra, times(n, each))  # noqa: E731
+    return Job(i, views, lanes, flat, masked, i.rows, i.cols)
 
 
 def binary_job(s: Scope, i: Instr, name: str, views: tuple[View, View, View], lanes: int) -> Job:
-    def masked(operands: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
-        return call(name, *operands, mask, repeat, f"AscendC::BinaryRepeatParams({', '.join(strides)})")
+    behind, each = seen(s.buffer(views[0].tile).dtype, name in BY_BITS)
 
-    return Job(i, views, lanes, lambda o, n: call(name, *o, n), masked, i.rows, i.cols)
+    def masked(operands: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
+        found = (o + behind for o in operands)
+        return call(name, *found, times(mask, each), repeat, f"AscendC::BinaryRepeatParams({', '.join(strides)})")
+
+    return Job(i, views, lanes, lambda o, n: call(name, *(x + behind for x in o), times(n, each)), masked, i.rows, i.cols)
 
 
 def unary(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     checked(s, i, [dst, src])
-    return written(s, unary_job(s, i, NAMES[i.op[1:]], dst, src))
+    op = elementwise.UNARY[i.op[1:]]
+    behind, each = seen(s.buffer(dst).dtype, op.native in BY_BITS)
+    return written(s, unary_job(s, i, op.native, dst, src, (op.mode,) if op.mode else (), behind, each))
 
 
 def copy(s: Scope, i: Instr) -> list[str]:
-    """UB to UB by adding zero: exact for every value, and takes any count. Of bf16 the bits are copied, as whole numbers."""
+    """UB to UB, or the same bits as another element type, by adding zero: exact for every value, and takes any count.
+
+    Of others than f16 and f32 the bits are copied, as whole numbers.
+    """
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
-    if s.buffer(dst).dtype is BF16 and s.buffer(src).dtype is BF16:
-        return written(s, unary_job(s, i, "Adds", dst, src, ("int16_t(0)",), ".ReinterpretCast<int16_t>()"))
-    checked(s, i, [dst, src])
-    return written(s, unary_job(s, i, "Adds", dst, src, (number(0.0, s.buffer(dst).dtype),)))
+    dtype = s.buffer(dst).dtype
+    if dtype.bits != s.buffer(src).dtype.bits:
+        raise EmitError(f"{i.op} copies elements of one size only", i.span)
+    if dtype == s.buffer(src).dtype and dtype in (F16, F32, I16, I32):
+        zero = number(0.0, dtype)
+        return written(s, unary_job(s, i, "Adds", dst, src, (zero,)))
+    if dtype.bytes == 1:
+        return _bytes_moved(s, i, dst, src)
+    as_type = "int16_t" if dtype.bytes == 2 else "int32_t"
+    return written(s, unary_job(s, i, "Adds", dst, src, (f"{as_type}(0)",), f".ReinterpretCast<{as_type}>()"))
+
+
+def _bytes_moved(s: Scope, i: Instr, dst: Tile, src: Tile) -> list[str]:
+    """Two bytes at a time, the whole of each row: the padding goes along."""
+    pitch = s.buffer(dst).pitch
+    if pitch != s.buffer(src).pitch or pitch % 2:
+        raise EmitError(f"{i.op}: bytes are copied between rows of one length", i.span)
+    count = (i.cols + 1) // 2 if i.rows == ONE else i.rows * (pitch // 2)
+    to, of = (f"{s.at(t)}.ReinterpretCast<int16_t>()" for t in (dst, src))
+    return call("Adds", to, of, "int16_t(0)", s.field(i, "count", count, 2**31 - 1))
 
 
 def scalar(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     checked(s, i, [dst, src])
-    name = "Axpy" if i.op == "vaxpy" else NAMES[i.op[1:]]
-    return written(s, unary_job(s, i, name, dst, src, (scalar_operand(s, i, s.buffer(src).dtype),)))
+    name, dtype = "Axpy" if i.op == "vaxpy" else NAMES[i.op[1:]], s.buffer(src).dtype
+    as_type = without_sign(dtype) if i.op == "vshls" else dtype if i.op == "vshrs" else SIGNED.get(dtype, dtype)
+    behind = f".ReinterpretCast<{as_type.ascend}>()" if as_type != dtype else ""  # a shift to the left would keep the sign
+    return written(s, unary_job(s, i, name, dst, src, (scalar_operand(s, i, as_type),), behind))
 
 
 def binary(s: Scope, i: Instr) -> list[str]:
@@ -286,9 +314,22 @@ def binary(s: Scope, i: Instr) -> list[str]:
 def cast(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
     types = s.buffer(src).dtype, s.buffer(dst).dtype
+    if types[0].bits == types[1].bits and types[0].whole and types[1].whole:
+        return copy(s, i)
     if types not in ROUND:
         raise EmitError(f"no cast from {types[0]} to {types[1]}", i.span)
     return written(s, unary_job(s, i, "Cast", dst, src, (f"AscendC::RoundMode::{ROUND[types]}",)))
+
+
+def bytes_of(s: Scope, i: Instr) -> list[str]:
+    """The same bits with another number of elements."""
+    dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    if s.buffer(src).dtype.bytes != 2 or s.buffer(dst).dtype.bytes != 1:
+        raise EmitError(f"{i.op} takes elements of 16 bits", i.span)
+    if i.rows != ONE and s.buffer(dst).pitch != 2 * s.buffer(src).pitch:
+        raise EmitError(f"{i.op}: rows lie as far apart on both sides", i.span)
+    count = i.cols // 2 if i.rows == ONE else i.rows * s.buffer(src).pitch
+    return call("Adds", f"{s.at(dst)}.ReinterpretCast<int16_t>()", s.at(src), "int16_t(0)", s.field(i, "count", count, 2**31 - 1))
 
 
 def strips(s: Scope, i: Instr) -> list[str]:
@@ -307,7 +348,10 @@ def strips(s: Scope, i: Instr) -> list[str]:
 
 def duplicate(s: Scope, i: Instr) -> list[str]:
     dst = tile(i, i.dst)
-    value = number(i.scalar, s.buffer(dst).dtype)
+    dtype = s.buffer(dst).dtype
+    if dtype.bytes == 1:
+        return _bytes_filled(s, i, dst)
+    value = number(i.scalar, dtype)
     lanes = lanes_of(s, [dst])
 
     def masked(operands: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
@@ -315,6 +359,15 @@ def duplicate(s: Scope, i: Instr) -> list[str]:
 
     j = Job(i, (view(s, dst, lanes),), lanes, lambda o, n: call("Duplicate", *o, value, n), masked, i.rows, i.cols)
     return written(s, j)
+
+
+def _bytes_filled(s: Scope, i: Instr, dst: Tile) -> list[str]:
+    """Two bytes at a time: there is no Duplicate of one."""
+    if i.cols.value is None or i.cols.value % 2:
+        raise EmitError(f"{i.op} fills an even number of bytes in a row", i.span)
+    value = (int(i.scalar) & 0xFF) * 0x101
+    count = s.field(i, "count", i.rows * i.cols // 2, 2**31 - 1)
+    return call("Duplicate", f"{s.at(dst)}.ReinterpretCast<uint16_t>()", f"uint16_t({value})", count)
 
 
 def brcb(s: Scope, i: Instr) -> list[str]:
@@ -340,6 +393,7 @@ VECTOR_OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     "vaxpy": scalar,
     "vmuladd": binary,
     "vcast": cast,
+    "vbytes": bytes_of,
     "vdup": duplicate,
     "vbrcb": brcb,
     "vstrips": strips,

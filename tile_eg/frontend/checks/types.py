@@ -10,15 +10,12 @@ from tile_eg.frontend.hints import cast, hint
 from tile_eg.frontend.windows import shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY
-from tile_eg.ops.types import BF16, F16, F32, I8, I32, DType
+from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, WHOLE, DType
 
 Shape = tuple[int, ...]
 ANY = -1
 """The extent of a broadcast vector along the axis that it is repeated on."""
-SUPPORTED = (F16, BF16, F32)
-WHOLE = (I8, I32)
-"""Element types of tensors and buffers that nothing but products, their sums, casts and copies take."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,7 @@ class Typing:
             case kn.Number() | kn.Index():
                 return Type((), None)
             case kn.Unary():
-                return _floats(self.of(_known(e, e.op, UNARY).x), e.span)
+                return _takes(UNARY[_known(e, e.op, UNARY).op], self.of(e.x), e.span)
             case kn.Binary() | kn.Select():
                 return self.pair(e)
             case kn.Choose():
@@ -63,8 +60,12 @@ class Typing:
                 return self.product(e)
             case kn.Reduce():
                 return self.reduction(e)
+            case kn.Bytes():
+                x = self.of(e.x)
+                return Type((*x.shape[:-1], 2 * x.shape[-1]), e.dtype)
             case kn.Cast():
-                return Type(self.of(e.x).shape, supported(e.dtype, e.span))
+                x = self.of(e.x)
+                return Type(x.shape, converted(x.dtype, e.dtype, e.span))
 
     def region(self, r: kn.Region) -> Type:
         array = self.array(r)
@@ -82,20 +83,39 @@ class Typing:
         if isinstance(e, kn.Binary):
             _known(e, e.op, BINARY)
         x, y = self.of(e.x), self.of(e.y)
-        if isinstance(e, kn.Binary) and not (e.op == "add" and x.dtype == y.dtype == I32):
-            _floats(x, e.span), _floats(y, e.span)
+        for t, other in ((x, e.y), (y, e.x)):
+            _check_number(t, other)
+            if isinstance(e, kn.Binary):
+                _takes(BINARY[e.op], t, e.span)
+        if isinstance(e, kn.Binary) and not BINARY[e.op].native and BINARY[e.op].with_scalar and not isinstance(e.y, kn.Number):
+            raise TileError(f"`{BINARY[e.op].sign}` takes a number known when the kernel is compiled on its right", e.span)
+        if isinstance(e, kn.Binary) and e.op in ("shl", "shr") and isinstance(e.y, kn.Number) and x.dtype is not None:
+            _check_shift(e.y, x.dtype)
         return Type(joined(x, y, e.span), _common(x.dtype, y.dtype, e.span))
 
     def choice(self, e: kn.Choose) -> Type:
         """All four of one shape, or numbers or broadcast vectors; the type is that of what is chosen."""
-        compared = _floats(self.pair(kn.Select(ix.ONE, e.a, e.b, e.span)), e.span)
-        chosen = _floats(self.pair(kn.Select(ix.ONE, e.x, e.y, e.span)), e.span)
+        if e.op == kn.BIT:
+            return self.by_bits(e)
+        compared = self.pair(kn.Select(ix.ONE, e.a, e.b, e.span))
+        chosen = self.pair(kn.Select(ix.ONE, e.x, e.y, e.span))
         if chosen.dtype is None:
             return Type(compared.shape, None)
         return Type(joined(Type(compared.shape, F32), chosen, e.span), chosen.dtype)
 
+    def by_bits(self, e: kn.Choose) -> Type:
+        """A choice by bits: one for each element of the two tiles."""
+        bits, chosen = self.of(e.a), self.pair(kn.Select(ix.ONE, e.x, e.y, e.span))
+        fits = chosen.shape and (*bits.shape[:-1], 8 * bits.shape[-1]) == chosen.shape if bits.shape else False
+        if not fits or bits.dtype is None or not bits.dtype.whole or bits.dtype.bits != 8:
+            help = "eight elements share a byte of a row"
+            raise TileError(f"{bits} holds no bit for each element of {chosen}", e.span, help=help)
+        return chosen
+
     def broadcast(self, e: kn.Broadcast) -> Type:
-        x = _floats(self.of(e.x), e.span)
+        x = self.of(e.x)
+        if x.dtype in WHOLE and x.dtype.bits == 8:  # type: ignore[union-attr]
+            raise TileError(f"{x}: bytes are not repeated", e.span, help=f"cast them first: {cast(F16, 'x', e.span)}")
         if len(x.shape) != 1 or e.axis not in (0, 1):
             raise TileError(f"only a vector is repeated over rows or columns, not {x}", e.span)
         return Type((x.shape[0], ANY) if e.axis == 1 else (ANY, x.shape[0]), x.dtype)
@@ -114,8 +134,8 @@ class Typing:
             raise TileError(f"the inner sizes of this product differ: {left} @ {right} has {ka} and {kb}", e.span)
         if a.dtype == I8:
             _bytes_fit(e, n)
-        elif a.dtype == I32:
-            raise TileError("`@` multiplies f16, bf16, f32 or i8, not i32", e.span)
+        elif a.dtype in WHOLE:
+            raise TileError(f"`@` multiplies f16, bf16, f32 or i8, not {a.dtype}", e.span)
         return Type((m, n), I32 if a.dtype == I8 else F32)
 
     def reduction(self, e: kn.Reduce) -> Type:
@@ -130,9 +150,13 @@ class Typing:
     def assignment(self, s: kn.Assign) -> None:
         """The value has to have the target's shape; a number or one element fills it; any dtype is cast to a float one."""
         target, value = self.of(s.target), self.of(s.value)
+        _check_number(target, s.value)
         if target.dtype in WHOLE and value.dtype not in (None, target.dtype):
-            help = f"{cast(I8, 'x', s.span)} rounds, and saturates" if target.dtype == I8 else "use a buffer of f32"
-            raise TileError(f"`{s.target.name}` holds {target.dtype}, the value is {value}", s.span, help=help)
+            to = target.dtype
+            help = f"{cast(to, 'x', s.span)} rounds, and saturates"
+            if to in SIGNED and to.bits > 8:
+                help = f"cast to {SIGNED[to]} first, and that to {to}: it has the same bits"
+            raise TileError(f"`{s.target.name}` holds {to}, the value is {value}", s.span, help=help)
         same_rank = len(target.shape) == len(value.shape)
         fits = same_rank and all(v in (t, ANY) for t, v in zip(target.shape, value.shape, strict=True))
         fills = value.dtype is None or (value.shape == () and len(target.shape) == 1)
@@ -143,18 +167,50 @@ class Typing:
             )  # fmt: skip
 
 
-def supported(dtype: DType, span: kn.Span | None) -> DType:
-    """An element type that values are cast to."""
-    if dtype not in (*SUPPORTED, I8):
-        raise TileError(f"a cast to {dtype} is not supported yet", span, help="use f16, bf16, f32 or i8")
-    return dtype
+def converted(of: DType | None, to: DType, span: kn.Span | None) -> DType:
+    """The element type of a cast. Between whole numbers without a sign and other numbers lie those with one."""
+    for here, there in ((to, of), (of, to)):
+        signed = SIGNED.get(here) if here is not None and here.bits > 8 else None
+        if signed is not None and there not in (None, here, signed):
+            help = f"cast to {signed} on the way: it has the same bits"
+            raise TileError(f"there is no cast from {of} to {to}", span, help=help)
+    return to
+
+
+def _takes(op: Unary | Binary, t: Type, span: kn.Span | None) -> Type:
+    """TileError where an operation has no meaning on this element type."""
+    if t.dtype is None or t.dtype in op.takes or (t.dtype == BF16 and F32 in op.takes):
+        return t
+    near = (SIGNED.get(t.dtype), I16 if t.dtype.bits == 8 else I32, F32)
+    to = next(d for d in near if d is not None and d in op.takes)
+    there = ", ".join(map(str, op.takes))
+    raise TileError(f"{t}: `{_written(op)}` takes {there}", span, help=f"cast it first: {cast(to, 'x', span)}")
+
+
+def _written(op: Unary | Binary) -> str:
+    return op.sign or op.name if isinstance(op, Binary) else op.name
+
+
+def _check_number(t: Type, other: kn.TileExpr) -> None:
+    """TileError where a number stands beside whole numbers and is none of them."""
+    if t.dtype not in WHOLE or not isinstance(other, kn.Number):
+        return
+    bits, value = t.dtype.bits, other.value  # type: ignore[union-attr]
+    low, high = (0, 2**bits) if t.dtype in SIGNED else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+    if value != value // 1 or not low <= value < high:
+        raise TileError(f"{value:g} is no {t.dtype}, which holds whole numbers from {low} to {high - 1}", other.span)
+
+
+def _check_shift(by: kn.Number, dtype: DType) -> None:
+    """TileError where a shift takes all bits away, or none in the other direction."""
+    if not 0 <= by.value < dtype.bits:
+        raise TileError(f"{dtype} is shifted by 0 to {dtype.bits - 1} bits, not by {by.value:g}", by.span)
 
 
 def _floats(t: Type, span: kn.Span | None) -> Type:
     """TileError where elements are whole numbers, with which the vector units do not compute here."""
     if t.dtype in WHOLE:
-        message = f"{t}: whole numbers are multiplied as matrices, added up and cast, nothing else"
-        raise TileError(message, span, help=f"cast them first: {cast(F32, 'x', span)}")
+        raise TileError(f"{t}: whole numbers are not reduced", span, help=f"cast them first: {cast(F32, 'x', span)}")
     return t
 
 
@@ -189,6 +245,9 @@ def _vector_help(tile: Shape, vector: Shape) -> str:
 def _common(x: DType | None, y: DType | None, span: kn.Span | None) -> DType | None:
     if {x, y} == {F16, BF16}:
         raise TileError("f16 and bf16 do not mix", span, help=f"cast one of them, or both to f32: {cast(F32, 'x', span)}")
+    if x in WHOLE and y in WHOLE and x != y:
+        help = f"cast one of them: {cast(y, 'x', span)}"  # type: ignore[arg-type]
+        raise TileError(f"{x} and {y} do not mix", span, help=help)
     return y if x is None else x if y is None or x == y else F32
 
 

@@ -11,6 +11,7 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
+from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.values import Buffer, NewBuffer, nodes, reads
@@ -31,7 +32,8 @@ class Builder(ABC):
     `local` holds the names that the kernel binds, `names` those around it (closure, globals), `outer` the bindings from
     outside of the current loop or branch, which it may not change. A name may stand for a tile expression, which is read
     where the name is used: `writes` (every buffer written so far) and `uses` (such names used inside of loops) tell where
-    that would not be the value that the author bound.
+    that would not be the value that the author bound. `masks` are the tiles that stand for buffers of bits, `bits` those
+    that hold bits now, `homes` the statements among which each buffer is declared.
     """
 
     def __init__(self, source: Source, names: Mapping[str, Any]) -> None:
@@ -50,6 +52,10 @@ class Builder(ABC):
         self.has_product = False
         self.notes: list[Note] = []
         self.columns: set[str] = set()
+        self.masks: dict[str, Buffer] = {}
+        self.bits: set[str] = set()
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self.homes: dict[str, list[Stmt]] = {}
 
     def renew_grid(self, grid: dict[str, Interval], span: Span, word: str) -> None:
         """Other variables for the blocks; those of before have no use beside them."""
@@ -75,9 +81,23 @@ class Builder(ABC):
         self.has_product |= any(isinstance(n, MatMul) for n in nodes(value))
         if self.in_parallel and any(e is not None for e in target.extents):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
+        for read in nodes(value) if self.bits else ():
+            if isinstance(read, Region) and read.name in self.bits:
+                raise self._of_bits(read.name, read.span or span)
         self.statements.append(Assign(target, spread(value, len(target.shape), self.columns), span, atomic))
-        self.writes.append(target.name)
-        self._forget({target.name})
+        self.written(target.name)
+
+    @staticmethod
+    def _of_bits(name: str, span: Span | None) -> TileError:
+        help = "choose ones and zeros by the comparison: T.if_then_else(x > y, 1.0, 0.0)"
+        what = f"{name} holds the bits of a comparison: only T.tile.select and bitwise words read them"
+        return TileError(what, span, help=help)
+
+    def written(self, name: str) -> None:
+        """Notes that a buffer has been written."""
+        self.bits.discard(name)
+        self.writes.append(name)
+        self._forget({name})
 
     def _forget(self, written: set[str]) -> None:
         """Names whose values were read from these buffers cannot be used any more."""
@@ -103,6 +123,8 @@ class Builder(ABC):
         shape = new.shape[:1] if new.column else new.shape
         buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, new.column)
         self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span))
+        self.homes[buffer.name] = self.statements
+        self.shapes[buffer.name] = shape
         self.columns |= {buffer.name} if new.column else set()
         self.local[name] = buffer
 
@@ -125,12 +147,18 @@ class Builder(ABC):
     def block(self, repeats: bool) -> Iterator[list[Stmt]]:
         """The body of a branch, or of a loop (it repeats): its statements, and names that end with it."""
         statements, local, outer, first_use = self.statements, self.local, self.outer, len(self.uses)
+        bits = set(self.bits)
         with self._writing() as written:
             self.statements, self.local, self.outer = [], dict(local), {**outer, **local}
+            body = self.statements
             try:
-                yield self.statements
+                yield body
             finally:
                 self.statements, self.local, self.outer = statements, local, outer
+        if repeats and self.bits - bits:
+            exposed = Liveness(self.shapes).before(tuple(body), frozenset())
+            if again := (self.bits - bits) & exposed:
+                raise self._of_bits(min(again), body[0].span)
         for name, buffers, span in self.uses[first_use:] if repeats else ():
             if name in local and (changed := buffers & written):
                 raise self._stale(name, min(changed), span)

@@ -16,6 +16,7 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.instead import near_word
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.refused import refuse
 from tile_eg.frontend.python.values import (
@@ -39,14 +40,14 @@ from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
 from tile_eg.language.kernels import ElementType, Macro
-from tile_eg.language.words import Word, developer_words, missing
+from tile_eg.language.words import Word, missing
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
     ast.Div: ("div", operator.truediv), ast.FloorDiv: ("", operator.floordiv), ast.Mod: ("", operator.mod),
-    ast.Pow: ("", operator.pow), ast.MatMult: ("", operator.matmul), ast.LShift: ("", operator.lshift),
-    ast.RShift: ("", operator.rshift), ast.BitAnd: ("", operator.and_), ast.BitOr: ("", operator.or_),
-    ast.BitXor: ("", operator.xor),
+    ast.Pow: ("pow", operator.pow), ast.MatMult: ("", operator.matmul), ast.LShift: ("shl", operator.lshift),
+    ast.RShift: ("shr", operator.rshift), ast.BitAnd: ("and", operator.and_), ast.BitOr: ("or", operator.or_),
+    ast.BitXor: ("xor", operator.xor),
 }  # fmt: skip
 COMPARE: dict[type[Any], Callable[[Any, Any], Any]] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
@@ -94,17 +95,9 @@ def _attribute(b: Builder, node: ast.Attribute) -> Any:
     if hasattr(value, node.attr):
         return getattr(value, node.attr)
     if value is language or value is language.tile:
-        raise b.error(f"{ast.unparse(node.value)} has no word {node.attr}", node, _near_word(value, node))
+        prefix = ast.unparse(node.value)
+        raise b.error(f"{prefix} has no word {node.attr}", node, near_word(prefix, value, node.attr))
     raise b.error(f"{describe(value)} has no attribute {node.attr}", node)
-
-
-def _near_word(value: Any, node: ast.Attribute) -> str:
-    """The word of that name in the other half of the language, or the nearest one that has a meaning."""
-    prefix = ast.unparse(node.value)
-    if value is language and node.attr in developer_words(language.tile):
-        return f"did you mean {prefix}.tile.{node.attr}?"
-    close = get_close_matches(node.attr, developer_words(value), 1)
-    return f"did you mean {prefix}.{close[0]}?" if close else ""
 
 
 def _tuple(b: Builder, node: ast.Tuple | ast.List) -> Any:
@@ -127,6 +120,8 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     name, function = ARITHMETIC[op]
     if op is ast.MatMult and (is_tile(x) or is_tile(y)):
         return _product(x, y, b.span(node))
+    if conditions.of_elements(x) or conditions.of_elements(y):
+        return conditions.joined(op.__name__, x, y, b.span(node))
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
     if isinstance(x, Expr) or isinstance(y, Expr):
@@ -149,7 +144,7 @@ def _tile_arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -
     if op is ast.Pow and getattr(y, "value", None) == 2.0:
         return Binary("mul", x, x, b.span(node))
     if not name:
-        raise b.error("tiles have +, -, *, / and @; other operators are not supported yet", node)
+        raise b.error("tiles have +, -, *, /, **, &, |, ^, <<, >> and @; // and % are of indices", node)
     return Binary(name, x, y, b.span(node))
 
 
@@ -158,9 +153,9 @@ def _unary(b: Builder, node: ast.UnaryOp) -> Any:
     if isinstance(node.op, ast.Not):
         return _not(x)
     if is_tile(x):
-        if not isinstance(node.op, ast.USub):
-            raise b.error("tiles have -x; other signs are not supported", node)
-        return Unary("neg", as_tile(x, b.span(node)), b.span(node))
+        if isinstance(node.op, ast.UAdd):
+            return x
+        return Unary("neg" if isinstance(node.op, ast.USub) else "not", as_tile(x, b.span(node)), b.span(node))
     if isinstance(x, Expr):
         if not isinstance(node.op, ast.USub | ast.UAdd):
             raise b.error("indices have +, -, *, // and % with integers", node)
@@ -346,7 +341,9 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
 
 
 def _cast(b: Builder, dtype: Any, x: Any, node: ast.AST) -> Any:
-    if isinstance(x, Expr) and as_dtype(dtype, b.span(node)).name.startswith("i"):
+    if isinstance(x, Expr) and not as_dtype(dtype, b.span(node)).whole:
+        return as_tile(x, b.span(node))
+    if isinstance(x, Expr) and as_dtype(dtype, b.span(node)).whole:
         return x
     return Cast(as_dtype(dtype, b.span(node)), as_tile(x, b.span(node)), b.span(node))
 

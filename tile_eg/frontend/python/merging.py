@@ -21,6 +21,7 @@ from tile_eg.ir.kernel import (
     Assign,
     Binary,
     Broadcast,
+    Bytes,
     Cast,
     Choose,
     For,
@@ -188,6 +189,8 @@ class Merge:
                 return self.reduction(e)
             case MatMul():
                 return self.product(e)
+            case Bytes():
+                raise self.fail("bytes of a tile are read")
 
     def together(self, parts: Sequence[TileExpr]) -> tuple[list[TileExpr], Axis]:
         """Values of one shape: what is the same in all parts has to be so along the axis that is parted in another."""

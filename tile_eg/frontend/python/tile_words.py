@@ -20,11 +20,11 @@ from tile_eg.frontend.python.values import (
     whole,
     with_rank,
 )
-from tile_eg.frontend.python.words import HANDLERS, copied, handles, known, whole_count
+from tile_eg.frontend.python.words import HANDLERS, copied, handles, known, resized, sizes, whole_count
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, TileExpr, Unary
-from tile_eg.language.elementwise_words import BINARY, UNARY
+from tile_eg.language.elementwise_words import BINARY, EXPRESSIONS, UNARY, VECTOR_BINARY
 
 __all__ = ["HANDLERS", "apply"]
 
@@ -33,15 +33,27 @@ __all__ = ["HANDLERS", "apply"]
 
 def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, clear: Any, real_shape: Any) -> TileExpr | None:
     x = as_tile(buffer, span)
+    if real_shape is not None:
+        x = _first(x, sizes(real_shape, "real_shape", span), span)
     shape = known_shape(x) or ()
-    if real_shape is not None and tuple(real_shape) != shape:
-        raise TileError("real_shape is not supported: what lies beyond the end of a tensor is left out by itself", span)
     value: TileExpr = Reduce(op, x, _axis(dim, shape, buffer, span), span)
     if out is None:
         return value
     to = with_rank(as_region(out, span), len(shape) - 1)
+    kept = known_shape(value)
+    if real_shape is not None and kept and kept != to.shape:
+        to = resized(to, kept, span)
     b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
     return None
+
+
+def _first(x: TileExpr, shape: tuple[int, ...], span: Span) -> TileExpr:
+    """The first rows and columns of a buffer, as `real_shape` says."""
+    if not isinstance(x, Region):
+        raise TileError("real_shape says how much of a buffer is reduced, not of a value", span)
+    if len(x.shape) == len(shape) and any(n > m for n, m in zip(shape, x.shape, strict=True)):
+        raise TileError(f"real_shape {shape} is more than {x.name} has there: {x.shape}", span)
+    return x if x.shape == shape else resized(x, shape, span)
 
 
 def _axis(dim: Any, shape: tuple[int, ...], buffer: Any, span: Span) -> int:
@@ -143,9 +155,33 @@ for _name, _op in UNARY.items():
     HANDLERS["tile." + _name] = partial(_tile_unary, _op)
     HANDLERS["v" + _name] = partial(_vector_unary, _op)
     HANDLERS[_name] = partial(_unary, _op)
-for _op in BINARY:
-    HANDLERS["tile." + _op] = partial(_tile_binary, _op)
-    HANDLERS["v" + _op] = partial(_vector_binary, _op)
+for _name, _op in BINARY.items():
+    HANDLERS["tile." + _name] = partial(_tile_binary, _op)
+for _name, _op in VECTOR_BINARY.items():
+    HANDLERS[_name] = partial(_vector_binary, _op)
+HANDLERS["vnot"] = partial(_vector_unary, "not")
+
+
+def _pair(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
+    return Binary(op, as_tile(x, span), as_tile(y, span), span)
+
+
+for _name in EXPRESSIONS:
+    HANDLERS[_name] = partial(_pair, BINARY[_name])
+
+
+@handles("tile.round")
+def _round(b: Builder, span: Span, out: Any, buffer: Any, count: Any) -> None:
+    whole_count(count, as_region(out, span), span)
+    _tile_unary("round", b, span, out, buffer)
+
+
+def _magnitudes(op: str, b: Builder, span: Span, buffer: Any, out: Any, *rest: Any) -> TileExpr | None:
+    return _reduce(op, b, span, Unary("abs", as_tile(buffer, span), span), out, *rest)
+
+
+HANDLERS["reduce_absmax"] = partial(_magnitudes, "max")
+HANDLERS["reduce_abssum"] = partial(_magnitudes, "sum")
 
 
 @handles("tile.axpy", "tile.mul_add_dst")
@@ -172,6 +208,11 @@ def _clamp(b: Builder, span: Span, out: Any, buffer: Any, low: Any, high: Any, c
     b.assign(to, Binary("min", above, as_tile(high, span), span), span)
 
 
+@handles("clamp")
+def _within(b: Builder, span: Span, x: Any, low: Any, high: Any) -> TileExpr:
+    return Binary("min", Binary("max", as_tile(x, span), as_tile(low, span), span), as_tile(high, span), span)
+
+
 def _extreme(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
     if is_index(x) and is_index(y):
         return (index.minimum if op == "min" else index.maximum)(x, y)
@@ -180,6 +221,8 @@ def _extreme(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
 
 HANDLERS["max"] = partial(_extreme, "max")
 HANDLERS["min"] = partial(_extreme, "min")
+HANDLERS["Max"] = HANDLERS["max"]
+HANDLERS["Min"] = HANDLERS["min"]
 
 
 def _divided(word: str, up: bool, b: Builder, span: Span, x: Any, y: Any) -> index.Expr:

@@ -157,7 +157,7 @@ def _grid(b: Builder, span: Span, *extents: Any) -> Loop:
 # Conditions
 
 
-@handles("if_then_else")
+@handles("if_then_else", "where", "Select")
 def _if_then_else(b: Builder, span: Span, condition: Any, x: Any, y: Any) -> Any:
     if not is_condition(condition):
         if is_tile(condition):
@@ -192,7 +192,16 @@ def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any)
         help = "leave it away: what lies beyond the end of a tensor takes no part in reductions, products and stores"
         raise TileError("T.copy with pad_value is not supported", span, help=help)
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    value = as_whole(value, src, dst, span)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
+
+
+def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:
+    """What a copy or a cast between two buffers does: rounded where the target holds whole numbers."""
+    if not all(isinstance(v, (Buffer, Window)) for v in (src, dst)):
+        return value
+    to, of = value_buffer(dst).dtype, value_buffer(src).dtype
+    return Cast(to, value, span) if to.whole and of != to else value
 
 
 @handles("atomic_add", "tile.atomic_add")
@@ -259,14 +268,35 @@ def _cast(b: Builder, span: Span, x: Any, dtype: Any) -> TileExpr:
     return Cast(as_dtype(dtype, span), as_tile(x, span), span)
 
 
+@handles("Cast")
+def _typed(b: Builder, span: Span, dtype: Any, x: Any) -> TileExpr:
+    return _cast(b, span, x, dtype)
+
+
 @handles("tile.cast")
 def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
-    if mode not in ("CAST_NONE", "CAST_RINT"):
-        what = mode if isinstance(mode, str) else describe(mode)
-        raise TileError(f"the rounding mode {what} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
     to, value = copied(src, dst, None, span)
     whole_count(count, to, span)
-    b.assign(to, value, span)
+    b.assign(to, as_whole(_rounded_as(mode, value, dst, span), src, dst, span), span)
+
+
+MODES = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "trunc", "ROUND": "round_away"}
+"""Modes beside CAST_NONE and CAST_RINT, which round to nearest even where a cast rounds, and how they round to a whole number."""
+
+
+def _rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span) -> TileExpr:
+    """What a cast rounds to the nearest, after the rounding that its mode names."""
+    name = mode.upper().removeprefix("CAST_") if isinstance(mode, str) else ""
+    if name in ("NONE", "RINT"):
+        return value
+    to = value_buffer(dst).dtype if isinstance(dst, (Buffer, Window)) else None
+    if name not in MODES:
+        help = "there are CAST_NONE, CAST_RINT, " + ", ".join(f"CAST_{m}" for m in MODES)
+        raise TileError(f"the rounding mode {_quoted(mode)} is not supported", span, help=help)
+    if to is None or not (to.whole or to.bits == 32):
+        help = "CAST_RINT rounds to the nearest number"
+        raise TileError(f"{mode} rounds to whole numbers; a cast to {to} rounds to nearest even here", span, help=help)
+    return Unary(MODES[name], value, span)
 
 
 def whole_count(count: Any, to: Region, span: Span | None) -> None:
@@ -276,10 +306,8 @@ def whole_count(count: Any, to: Region, span: Span | None) -> None:
 
 @handles("vcast")
 def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
-    if round_mode not in ("rint", "none"):
-        raise TileError(f"the rounding mode {_quoted(round_mode)} is not supported yet", span, help="'rint' is")
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
-    b.assign(to, value, span)
+    b.assign(to, as_whole(_rounded_as(round_mode, value, dst, span), src, dst, span), span)
 
 
 # Products

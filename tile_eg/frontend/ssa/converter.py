@@ -10,8 +10,10 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
 from tile_eg.frontend.ranges import extremes, surely_equal
 from tile_eg.frontend.ssa import elements, fold, positions
+from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.fold import Varying
+from tile_eg.frontend.ssa.interleaved import interleaved
 from tile_eg.frontend.ssa.planes import without_planes
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.tiles import tile_shape
@@ -25,7 +27,7 @@ from tile_eg.ops.types import F32, DType
 def to_values(kernel: kn.Kernel) -> Values:
     """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
     with in_source(kernel.source):
-        return Converter(without_planes(kernel)).values()
+        return Converter(composed(interleaved(without_planes(kernel)))).values()
 
 
 class Converter(Regions):
@@ -108,6 +110,8 @@ class Converter(Regions):
                 return t.binary(e.op, *self.pair(e.x, e.y, env, shape, dtype), e.span)
             case kn.Cast():
                 return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
+            case kn.Bytes():
+                return t.bytes(self.tile(e.x, env, (shape[0], shape[1] // 2), dtype), e.dtype, e.span)
             case kn.Broadcast():
                 vector = (1, shape[0] if e.axis == 1 else shape[1])
                 return t.broadcast(self.tile(e.x, env, vector, dtype), e.axis, shape[e.axis], e.span)
@@ -117,6 +121,9 @@ class Converter(Regions):
                 return self.product(e, env)
             case kn.Select():
                 return self.select(e, env, shape, dtype)
+            case kn.Choose(op=kn.BIT):
+                bits = self.tile(e.a, env, (shape[0], shape[1] // 8), dtype)
+                return t.choose_bits(bits, self.pair(e.x, e.y, env, shape, dtype), e.span)
             case kn.Choose():
                 compared = self.pair(e.a, e.b, env, shape, dtype)
                 return t.choose(e.op, compared, self.pair(e.x, e.y, env, shape, dtype), e.span)

@@ -15,7 +15,8 @@ from tile_eg.frontend.ssa.parts import Part, part
 from tile_eg.frontend.ssa.positions import number, parts, position
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.rounding import rounded
-from tile_eg.frontend.ssa.tiles import computing, promoted, reducing, valid_cols, valid_rows
+from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
+from tile_eg.frontend.ssa.tiles import valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
@@ -172,6 +173,8 @@ class Statement:
                 return self.reduce(e, axes)
             case kn.Select():
                 return self.select(e, axes, dtype)
+            case kn.Choose(op=kn.BIT):
+                raise TileError("bits select whole tiles, no rows of them yet", e.span, help="select outside of the loop")
             case kn.Choose():
                 return self.choose(e, axes, dtype)
         raise TileError("this operation is not supported in an element loop yet", e.span)
@@ -186,6 +189,9 @@ class Statement:
             return s
         if s.term.op == "number":
             return replace(s, term=self.tiles.make(None, "number", rounded(s.term.args[0], s.term.dtype), dtype=dtype))
+        step = between(s.term.dtype, dtype)
+        if step is not None:
+            return self.to(self.to(s, step), dtype)
         return replace(s, term=self.tiles.make(None, "s_cast", s.term, dtype=dtype))
 
     def binary(self, e: kn.Binary, axes: Axes, dtype: DType) -> Scalar:

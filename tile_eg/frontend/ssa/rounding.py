@@ -5,11 +5,13 @@ from __future__ import annotations
 import struct
 from math import copysign, inf, isfinite
 
-from tile_eg.ops.types import BF16, F16, DType
+from tile_eg.ops.types import BF16, F16, WHOLE, DType
 
 
 def rounded(value: float, dtype: DType | None) -> float:
     """The nearest value that f16, bf16 or f32 can hold, ties to even; infinity beyond the largest."""
+    if dtype in WHOLE:
+        return float(value)
     if not isfinite(value):
         return value
     try:

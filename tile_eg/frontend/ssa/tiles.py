@@ -11,14 +11,12 @@ from tile_eg.frontend.ranges import Ranges
 from tile_eg.frontend.ssa.extents import inside, known_as, meet
 from tile_eg.frontend.ssa.positions import Place, Position
 from tile_eg.frontend.ssa.rounding import rounded
+from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.values import Builder, Term
-from tile_eg.ops.types import BF16, F16, F32, I8, I32, DType
-
-BETWEEN = {I32: F32, I8: F16}
-"""What whole numbers become on their way to any other type; of bytes, all are exact. What becomes a byte is f32 before."""
+from tile_eg.ops.types import F32, I8, I32, DType
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -114,8 +112,8 @@ class Tiles:
             return self.make(span, "fill", rounded(x.args[0], x.dtype), like=x, dtype=dtype)
         if x.op == "bcast":
             return self.make(span, "bcast", x.args[0], self.cast(x.args[1], dtype, span), like=x, dtype=dtype)
-        step = F32 if dtype == I8 and x.dtype != F32 else BETWEEN.get(x.dtype) if x.dtype else None
-        if step not in (None, dtype):
+        step = between(x.dtype, dtype)
+        if step is not None:
             return self.cast(self.make(span, "cast", x, like=x, dtype=step), dtype, span)
         return self.make(span, "cast", x, like=x, dtype=dtype)
 
@@ -141,6 +139,16 @@ class Tiles:
             like = self.make(span, "choose", op, a, b, x, y, like=x, vrows=rows, vcols=cols)
         return self.cast(like, dtype, span)
 
+    def choose_bits(self, bits: Term, pair: tuple[Term, Term], span: Span | None) -> Term:
+        """x of `pair` where the bit of an element is 1, else y."""
+        (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
+        rows, cols = self.meets(x, y, span)
+        rows = meet(rows, valid_rows(bits), x.rows, self.ranges, "rows", span)
+        if valid_cols(bits).value != bits.cols:
+            help = "let the tile divide the tensor"
+            raise TileError("bits that end before their row does are not supported yet", span, help=help)
+        return self.cast(self.make(span, "choose_bits", bits, x, y, like=x, vrows=rows, vcols=cols), dtype, span)
+
     def choose_at(self, holds: Position, pair: tuple[Term, Term], span: Span | None) -> Term:
         """x of `pair` where an element's position is as `holds` says, else y."""
         (x, y), dtype = self.alike(*pair, span), promoted(pair[0].dtype, pair[1].dtype)
@@ -164,6 +172,10 @@ class Tiles:
         if axis == 1:
             return self.make(span, "bcast", 1, x, rows=x.cols, cols=count, dtype=x.dtype, vrows=x.vcols, vcols=n)
         return self.make(span, "bcast", 0, x, rows=count, cols=x.cols, dtype=x.dtype, vrows=n, vcols=x.vcols)
+
+    def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
+        """The two bytes of each element of 16 bits."""
+        return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=valid_cols(x) * 2)
 
     def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
         work = self.cast(x, reducing(name, x.dtype), span)
@@ -192,6 +204,8 @@ class Tiles:
         match x.op, x.args:
             case ("load" | "fill" | "nest", _):
                 return again(*x.args)
+            case "choose_bits", (bits, *pair):
+                return again(self.narrowed(bits, rows, None, span), *(self.narrowed(a, rows, cols, span) for a in pair))
             case ("unary" | "binary" | "cast" | "choose" | "choose_at", _):
                 return again(*(self.narrowed(a, rows, cols, span) if isinstance(a, Term) else a for a in x.args))
             case "bcast", (axis, v):
@@ -215,18 +229,3 @@ def valid_rows(x: Term) -> Expr:
 
 def valid_cols(x: Term) -> Expr:
     return x.vcols if x.vcols is not None else ix.const(x.cols)
-
-
-def computing(dtype: DType | None) -> DType:
-    """The dtype that the vector unit computes in: it has no bf16 arithmetic."""
-    return F32 if dtype in (None, BF16) else dtype
-
-
-def reducing(name: str, dtype: DType | None) -> DType:
-    """The dtype that a reduction is computed in: a sum of f16 would lose a digit with every few terms."""
-    return F32 if name == "sum" else computing(dtype)
-
-
-def promoted(x: DType | None, y: DType | None) -> DType:
-    """The dtype of an operation on x and y: equal ones stay, mixed ones become f32."""
-    return x if x == y and x is not None else F32

@@ -17,12 +17,13 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import dtype_of
+from tile_eg.ops.types import DTYPES, dtype_of
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}
 BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
-FUNCTIONS = sorted({*UNARY, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "f16", "bf16", "f32", "i8"})
+PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
+FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", *DTYPES})
 
 
 @dataclass
@@ -111,6 +112,11 @@ class Expressions:
             return sc.arithmetic("-", 0, x, self.span(node)) if x != 0 or isinstance(x, int) else -x
         return kn.Unary("neg", x, self.span(node))
 
+    def _inverted(self, node: Node) -> kn.TileExpr:
+        if is_scalar(self.value(node.children[-1])):
+            raise TileError("`~` turns the bits of tiles, not of numbers", self.span(node))
+        return kn.Unary("not", self.tile(node.children[-1]), self.span(node))
+
     def _binary(self, node: Node) -> Any:
         left, op, right = node.children
         if op == "@":
@@ -160,6 +166,11 @@ class Expressions:
                 raise TileError(f"`{name}` has no argument called `{a.children[0]}`", self.span(a))
         if name == "select":
             return self._select(args, span)
+        if name == "bits":
+            return Compared(kn.BIT, self.tile(_one(name, args, span)), kn.Number(0.0, span), span)
+        if name == "isnan":
+            x = self.tile(_one(name, args, span))
+            return Compared("ne", x, x, span)
         if (dtype := dtype_of(name)) is not None:
             return kn.Cast(dtype, self.tile(_one(name, args, span)), span)
         values = [self.value(a) for a in args]
@@ -173,7 +184,9 @@ class Expressions:
         if name in REDUCTIONS:
             op, axis = REDUCTIONS[name]
             return kn.Reduce(op, self.tile(_one(name, args, span)), axis, span)
-        if name in ("max", "min") and len(args) == 2:
+        if name in PAIRS and (len(args) == 2 or name not in ("max", "min")):
+            if len(args) != 2:
+                raise TileError(f"`{name}` takes two arguments, not {len(args)}", span)
             return kn.Binary(name, self.tile(args[0]), self.tile(args[1]), span)
         if name in ("max", "min", "sum"):
             return kn.Reduce(name, self.tile(_one(name, args, span)), 1, span)

@@ -10,7 +10,7 @@ from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ops.elementwise import COMPARE
+from tile_eg.ops.elementwise import BINARY, COMPARE, UNARY
 
 OPERATORS = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
 REDUCTIONS = {(op, axis): f"{side}{op}" for op in ("max", "min", "sum") for axis, side in ((1, "row"), (0, "col"))}
@@ -142,7 +142,9 @@ class Printer:
     def call(self, e: kn.TileExpr) -> str:
         match e:
             case kn.Unary():
-                return f"{e.op}({self.expression(e.x, 0)})"
+                return f"{UNARY[e.op].tile[0]}({self.expression(e.x, 0)})"
+            case kn.Binary() if BINARY[e.op].sign:
+                return f"({self.expression(e.x, 3)} {BINARY[e.op].sign} {self.expression(e.y, 3)})"
             case kn.Binary():
                 return f"{e.op}({self.expression(e.x, 0)}, {self.expression(e.y, 0)})"
             case kn.Cast():
@@ -150,6 +152,8 @@ class Printer:
             case kn.Select():
                 parts = (index_text(e.condition), self.expression(e.x, 0), self.expression(e.y, 0))
                 return f"select({', '.join(parts)})"
+            case kn.Choose(op=kn.BIT):
+                return f"select(bits({self.expression(e.a, 0)}), {self.expression(e.x, 0)}, {self.expression(e.y, 0)})"
             case kn.Choose():
                 test = f"{self.expression(e.a, 1)} {COMPARE[e.op].sign} {self.expression(e.b, 1)}"
                 return f"select({test}, {self.expression(e.x, 0)}, {self.expression(e.y, 0)})"

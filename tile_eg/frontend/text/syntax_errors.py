@@ -30,7 +30,7 @@ NAME_A_TYPE = "name, type and shape belong together: A: f32[M, N]"
 
 UNFINISHED = tuple(
     f"@ a = {value}{then} = d"
-    for value in ("b + ", "exp(b) + ", "b - ", "b * ", "b / ", "b @ ", "b and ", "b < ", "-", "max(b, ")
+    for value in ("b + ", "exp(b) + ", "b - ", "b * ", "b / ", "b @ ", "b and ", "b < ", "b & ", "b | ", "b ** ", "-", "max(b, ")
     for then in ("c", "c[0]", "c[0, i]")
 )
 """A value that lacks its end, and the next statement."""
@@ -164,16 +164,17 @@ FAULTS = (
         "`.` has no name behind it", "a transposed operand is a.T",
         ("@ a = b.}", "@ a = b.4", "@ a = b. c.4", "@ a = b.("),
     ),
+    Fault(
+        "this operator of another language has no meaning here", "conditions are joined by `and`, `or`",
+        ("@ a = b && c", "@ a = b || c"),
+    ),
 )  # fmt: skip
 
 CHARACTERS = {
     ";": ("statements need no `;`", ""),
-    "&": ("`&` is not an operator", "conditions are joined by `and`"),
-    "|": ("`|` is not an operator", "conditions are joined by `and`"),
     "!": ("`!` is not an operator", "write !=, or compare with 0"),
     '"': ("there are no strings here", ""),
     "'": ("there are no strings here", "a transposed operand is a.T"),
-    "^": ("`^` is not an operator", "write x * x"),
     "?": ("`?` is not an operator", "select(k == 0, x, y)"),
 }
 

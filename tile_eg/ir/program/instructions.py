@@ -80,6 +80,7 @@ VECTOR = (
     *(f"vcol{r}" for r in REDUCE),
     "vrowdot",
     "vcast",
+    "vbytes",
     "vdup",
     "vbrcb",
     "vstrips",
@@ -88,6 +89,7 @@ VECTOR = (
     *(f"vchoose_{c}" for c in COMPARE),
     *(f"vchooses_{c}" for c in COMPARE),
     *(f"vmask_{c}" for c in COMPARE),
+    "vbitselect",
     "vramp",
 )
 OVERWRITES = ("vaxpy", "vmuladd")
@@ -115,11 +117,13 @@ class Instr:
     vrowdot    dst vector of rows <- srcs[0] * srcs[1], summed over the cols; `scratch` holds a part (`ir.machine.dot_elements`)
     vcolR      dst vector of cols <- src tile, reduced over its rows
     vcast      dst (its dtype) <- src;  vdup  dst = scalar;  vbrcb  dst (rows x 32 bytes) <- src vector, each element repeated
+    vbytes     dst (i8 or u8) <- src (i16): the two bytes of each element, the lower one first; rows and cols are those of dst
     vstrips    dst[j / 16, 16 * i + j % 16] = src[i, j], of 16-bit elements: strips of 16 columns one below the other
     vaxpy      dst += scalar * src;     vmuladd  dst += a * b
     vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
     vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);
                OP: lt le gt ge eq ne; `scratch` holds the bits of the comparison
+    vbitselect  dst = srcs[1] where the bit of an element in srcs[0] (bytes, the lowest bit first) is 1, else srcs[2]
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of f32, exact up to 2^24
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or

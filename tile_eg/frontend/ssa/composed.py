@@ -1,0 +1,249 @@
+"""Operations without an instruction, as expressions of others; how far these may be apart is in the table of operations.
+
+What is said of an operation here holds of f32: other floats are cast to it and back, which rounds once more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+from tile_eg.frontend.checks.types import Typing
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.kernel import TileExpr
+from tile_eg.ops.elementwise import BINARY, UNARY
+from tile_eg.ops.types import F32, I32, WHOLE, DType
+
+
+def composed(kernel: kn.Kernel) -> kn.Kernel:
+    """The kernel without operations that are made of others."""
+    if not any(map(_needs, _expressions(kernel.body))):
+        return kernel
+    return replace(kernel, body=Composer(kernel).block(kernel.body))
+
+
+def _expressions(x: Any) -> Any:
+    """Every expression in statements."""
+    if isinstance(x, tuple):
+        for part in x:
+            yield from _expressions(part)
+    elif isinstance(x, kn.Assign | kn.For | kn.Parallel | kn.If | TileExpr):  # type: ignore[misc,arg-type]
+        if isinstance(x, TileExpr):  # type: ignore[misc,arg-type]
+            yield x
+        for f in fields(x):
+            yield from _expressions(getattr(x, f.name))
+
+
+def _needs(e: TileExpr) -> bool:
+    """Whether it may be made of others; a comparison may be one of whole numbers."""
+    table = {kn.Unary: UNARY, kn.Binary: BINARY}.get(type(e))
+    return isinstance(e, kn.Choose) or getattr(e, "op", "") in ("abs", "relu") or (table is not None and _of_others(table[e.op]))  # type: ignore[union-attr,index]
+
+
+def _of_others(op: Any) -> bool:
+    return op.made_of_others or (bool(op.native) and op.types == (F32,))
+
+
+class Composer:
+    """Rewrites the expressions of one kernel."""
+
+    def __init__(self, kernel: kn.Kernel) -> None:
+        self.arrays: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors}
+        self.typing = Typing(self.arrays)
+
+    def block(self, body: tuple[kn.Stmt, ...]) -> tuple[kn.Stmt, ...]:
+        return tuple(map(self.statement, body))
+
+    def statement(self, s: kn.Stmt) -> kn.Stmt:
+        match s:
+            case kn.Alloc():
+                self.arrays[s.name] = s
+                return s
+            case kn.Assign():
+                return replace(s, value=self.of(s.value))
+            case kn.If():
+                return replace(s, then=self.block(s.then), otherwise=self.block(s.otherwise))
+        return replace(s, body=self.block(s.body))  # type: ignore[arg-type]
+
+    def dtype(self, *operands: TileExpr) -> DType | None:
+        return next((d for d in (self.typing.of(x).dtype for x in operands) if d is not None), None)
+
+    def of(self, e: TileExpr) -> TileExpr:
+        """The expression with its operands, and then itself, made of what there is."""
+        changed = {f.name: self.of(x) for f in fields(e) if isinstance(x := getattr(e, f.name), TileExpr)}  # type: ignore[misc,arg-type]
+        e = replace(e, **changed) if any(changed[n] is not getattr(e, n) for n in changed) else e  # type: ignore[arg-type]
+        match e:
+            case kn.Unary() if _of_others(UNARY[e.op]):
+                made = _FUNCTIONS.get(e.op, lambda x: kn.Unary(e.op, x, e.span))
+                return self.in_f32(lambda x: made(x), e, e.x)
+            case kn.Unary(op="abs" | "relu") if self.dtype(e.x) in WHOLE:
+                return kn.Binary("max", e.x, _mul(e.x, -1) if e.op == "abs" else _n(0), e.span)
+            case kn.Binary(op="xor"):
+                return _xor(e.x, e.y)
+            case kn.Binary() if BINARY[e.op].made_of_others:
+                return self.in_f32(_PAIRS[e.op], e, e.x, e.y)
+            case kn.Choose():
+                return self.choice(e)
+        return e
+
+    def in_f32(self, made: Callable[..., TileExpr], e: kn.Unary | kn.Binary, *operands: TileExpr) -> TileExpr:
+        dtype = self.dtype(*operands)
+        if dtype in (None, F32):
+            return _at(e, made(*operands))
+        wide: list[TileExpr] = [x if isinstance(x, kn.Number) else kn.Cast(F32, x, e.span) for x in operands]
+        return kn.Cast(dtype, _at(e, made(*wide)), e.span)
+
+    def choice(self, e: kn.Choose) -> TileExpr:
+        """Whole numbers are compared in f32, which holds the short ones; of i32, a <= b where min(a, b) - a is 0: no other number
+        becomes 0 in f32."""
+        dtype = self.dtype(e.a, e.b)
+        if dtype not in WHOLE or e.op == kn.BIT:
+            return e
+        if dtype != I32:
+            a, b = (x if isinstance(x, kn.Number) else kn.Cast(F32, x, e.span) for x in (e.a, e.b))
+            return replace(e, a=a, b=b)
+        op, x, y = ({"ge": "le", "gt": "lt"}[e.op], e.b, e.a) if e.op in ("ge", "gt") else (e.op, e.a, e.b)
+        least = x if op in ("eq", "ne") else kn.Binary("min", x, y, e.span)
+        apart = kn.Cast(F32, kn.Binary("sub", least, x if op == "le" else y, e.span), e.span)
+        return replace(e, op="ne" if op in ("lt", "ne") else "eq", a=apart, b=kn.Number(0.0, e.span))
+
+
+def _at(e: kn.Unary | kn.Binary, made: TileExpr) -> TileExpr:
+    return replace(made, span=e.span)
+
+
+def _n(x: TileExpr | float) -> TileExpr:
+    return kn.Number(float(x)) if isinstance(x, int | float) else x
+
+
+def _add(x: TileExpr | float, y: TileExpr | float) -> TileExpr:
+    return kn.Binary("add", _n(x), _n(y))
+
+
+def _sub(x: TileExpr | float, y: TileExpr | float) -> TileExpr:
+    return kn.Binary("sub", _n(x), _n(y))
+
+
+def _mul(x: TileExpr | float, y: TileExpr | float) -> TileExpr:
+    return kn.Binary("mul", _n(x), _n(y))
+
+
+def _un(op: str, x: TileExpr) -> TileExpr:
+    return kn.Unary(op, x)
+
+
+def _where(a: TileExpr, op: str, b: TileExpr | float, x: TileExpr | float, y: TileExpr | float) -> TileExpr:
+    return kn.Choose(op, a, _n(b), _n(x), _n(y))
+
+
+def _polynomial(x: TileExpr, *coefficients: float) -> TileExpr:
+    """By Horner's rule, the highest power first."""
+    value: TileExpr | float = coefficients[0]
+    for c in coefficients[1:]:
+        value = _add(_mul(value, x), c)
+    return _n(value)
+
+
+def _sign(x: TileExpr) -> TileExpr:
+    return _where(x, "gt", 0, 1, _where(x, "lt", 0, -1, 0))
+
+
+PI_PARTS = (3.140625, 0.000965118408203125, 2.5331974029541016e-06, 1.984187036896401e-09)
+"""Pi as a sum of numbers, all but the last of eight bits: their products with half a whole number below 2^15 are exact in f32
+(W. Cody and W. Waite, Software Manual for the Elementary Functions, 1980)."""
+SINE = (-1.0 / 39916800, 1.0 / 362880, -1.0 / 5040, 1.0 / 120, -1.0 / 6)
+"""The series of (sin(r) / r - 1) / r^2 in r^2; its next term is below 2^-26 for |r| <= pi / 2."""
+
+
+def _sine(x: TileExpr, turns: TileExpr, half: bool) -> TileExpr:
+    """The sine of what is left of x after so many half turns, with the sign of their number."""
+    rest = x
+    for part in PI_PARTS:
+        rest = _sub(rest, _mul(turns, part))
+    whole = _sub(turns, 0.5) if half else turns
+    odd = _sub(whole, _mul(_un("floor", _mul(whole, 0.5)), 2))
+    square = _mul(rest, rest)
+    value = _add(rest, _mul(_mul(rest, square), _polynomial(square, *SINE)))
+    return _mul(value, _sub(1, _mul(odd, 2)))
+
+
+def _sin(x: TileExpr) -> TileExpr:
+    return _sine(x, _un("round", _mul(x, 1 / math.pi)), False)
+
+
+def _cos(x: TileExpr) -> TileExpr:
+    """The sine from the nearest odd number of quarter turns on: cos(x) = -sin(x - (n + 1/2) pi) for even n."""
+    turns = _add(_un("round", _sub(_mul(x, 1 / math.pi), 0.5)), 0.5)
+    return _mul(_sine(x, turns, True), -1)
+
+
+ERF = (1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592, 0.0)
+"""M. Abramowitz and I. Stegun, Handbook of Mathematical Functions, 7.1.26: within 1.5e-7 of erf."""
+
+
+def _erf(x: TileExpr) -> TileExpr:
+    size = _un("abs", x)
+    t = kn.Binary("div", _n(1), _add(_mul(size, 0.3275911), 1))
+    value = _sub(1, _mul(_polynomial(t, *ERF), _un("exp", _mul(_mul(size, size), -1))))
+    return _where(x, "lt", 0, _mul(value, -1), value)
+
+
+def _gelu(x: TileExpr) -> TileExpr:
+    return _mul(_mul(x, 0.5), _add(_erf(_mul(x, math.sqrt(0.5))), 1))
+
+
+def _softplus(x: TileExpr) -> TileExpr:
+    """max(x, 0) + ln(1 + exp(-|x|)): nothing overflows."""
+    return _add(kn.Binary("max", x, _n(0)), _un("ln", _add(_un("exp", _mul(_un("abs", x), -1)), 1)))
+
+
+def _leaky_relu(x: TileExpr, y: TileExpr) -> TileExpr:
+    return _where(x, "ge", 0, x, _mul(x, y))
+
+
+def _power(x: TileExpr, y: TileExpr) -> TileExpr:
+    """exp(y ln |x|), with the sign of an odd power; no number for a negative base and a broken exponent."""
+    if isinstance(y, kn.Number):
+        return _constant_power(x, y.value)
+    size = _un("abs", x)
+    power = _where(size, "eq", 1, 1, _where(y, "eq", 0, 1, _un("exp", _mul(y, _un("ln", size)))))
+    odd = _sub(y, _mul(_un("floor", _mul(y, 0.5)), 2))
+    signed = _where(y, "eq", _un("floor", y), _where(odd, "eq", 1, _mul(power, -1), power), _broken(x, size, power))
+    return _where(x, "lt", 0, signed, power)
+
+
+def _broken(x: TileExpr, size: TileExpr, power: TileExpr) -> TileExpr:
+    """A broken power of a negative number: none, but of minus infinity."""
+    return _where(size, "eq", math.inf, power, _un("ln", x))
+
+
+def _constant_power(x: TileExpr, n: float) -> TileExpr:
+    """Products for small whole exponents, roots for halves."""
+    if n < 0 and (-n * 2).is_integer() and -n <= 8:
+        return kn.Binary("div", _n(1), _constant_power(x, -n))
+    if n == 0.5:
+        return _un("sqrt", x)
+    if n.is_integer() and 0 <= n <= 8:
+        half = _constant_power(x, n // 2) if n > 1 else _n(1)
+        return _n(1) if n == 0 else x if n == 1 else _mul(half, half) if n % 2 == 0 else _mul(_mul(half, half), x)
+    size = _un("abs", x)
+    power = _un("exp", _mul(_un("ln", size), n))
+    signed = (_mul(power, -1) if n % 2 else power) if n.is_integer() else _broken(x, size, power)
+    return _where(x, "lt", 0, signed, power)
+
+
+def _xor(x: TileExpr, y: TileExpr) -> TileExpr:
+    return _sub(kn.Binary("or", x, y), kn.Binary("and", x, y))
+
+
+_FUNCTIONS: dict[str, Callable[[TileExpr], TileExpr]] = {
+    "sign": _sign,
+    "sin": _sin,
+    "cos": _cos,
+    "erf": _erf,
+    "gelu": _gelu,
+    "softplus": _softplus,
+}
+_PAIRS: dict[str, Callable[[TileExpr, TileExpr], TileExpr]] = {"pow": _power, "leaky_relu": _leaky_relu}
