@@ -19,7 +19,7 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
-from tile_eg.ir.open_kernel import AUTO, open_kernel
+from tile_eg.ir.open_kernel import AUTO, FIRST, open_kernel
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.switches import check_others, check_passes, chosen_chip
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from tile_eg.compiler import Lowered, Run
     from tile_eg.frontend.text import Template
+    from tile_eg.jit.any_size import AnySizeKernel
     from tile_eg.jit.kernel_cache import Restored
 
 
@@ -210,12 +211,23 @@ class Options:
     search: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits = USUAL
 
+    def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
+        """The kernel of a prim_func; one that has its sizes from each call where the shapes of its tensors leave some open."""
+        from tile_eg.frontend.python import arguments_of
+        from tile_eg.jit.any_size import AnySizeKernel, open_names
+
+        arguments = arguments_of(function)
+        if not open_names(arguments):
+            return self.compiled(build(NOTHING))
+        return AnySizeKernel(function.function.__name__, arguments, build, self)
+
     def compiled(self, kernel: Kernel) -> CompiledKernel:
         return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.limits)
 
 
 class Factory:
-    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`.
+    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`, or an `AnySizeKernel` where it leaves
+    sizes to each call.
 
     The search finds the sizes of blocks that are given as `T.auto`, or as "auto".
     """
@@ -224,19 +236,25 @@ class Factory:
         self.function, self.options = function, options
         functools.update_wrapper(self, function)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel:
+    def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
+        from tile_eg.frontend.python import kernel_of
+
         left = self._left_open(args, kwargs)
         if not left:
-            return self.options.compiled(self._kernel(args, kwargs))
+            function = self._function(args, kwargs)
+            return self.options.kernel(function, lambda sizes: kernel_of(function, sizes))
         positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
 
-        def build(found: Mapping[str, int]) -> Kernel:
+        def at(found: Mapping[str, int]) -> PrimFunc:
             filled = list(args)
             for name in found.keys() & positions.keys():
                 filled[positions[name]] = found[name]
-            return self._kernel(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
+            return self._function(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
 
-        return self.options.compiled(open_kernel(left, build))
+        def build(sizes: Mapping[str, Any]) -> Kernel:
+            return open_kernel(left, lambda found: kernel_of(at(found), sizes))
+
+        return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
 
     def _left_open(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
         """The parameters whose value, or default, is `auto`."""
@@ -247,9 +265,7 @@ class Factory:
         bound.apply_defaults()
         return [name for name, value in bound.arguments.items() if isinstance(value, str) and value == AUTO]
 
-    def _kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kernel:
-        from tile_eg.frontend.python import kernel_of
-
+    def _function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
         made = self.function(*args, **kwargs)
         if not isinstance(made, PrimFunc):
             name = getattr(self.function, "__name__", "the function")
@@ -257,7 +273,7 @@ class Factory:
                 f"{name} is under @tile_eg.jit and gave {type(made).__name__}, not a kernel",
                 help="let it return the function under @T.prim_func",
             )
-        return kernel_of(made)
+        return made
 
 
 def jit(
@@ -302,11 +318,11 @@ def jit(
     return _jitted(function, options)
 
 
-def _jitted(function: Any, options: Options) -> CompiledKernel | Factory:
+def _jitted(function: Any, options: Options) -> CompiledKernel | AnySizeKernel | Factory:
     if isinstance(function, PrimFunc):
         from tile_eg.frontend.python import kernel_of
 
-        return options.compiled(kernel_of(function))
+        return options.kernel(function, lambda sizes: kernel_of(function, sizes))
     if callable(function):
         return Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")

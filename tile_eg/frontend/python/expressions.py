@@ -73,7 +73,7 @@ def evaluate(b: Builder, node: ast.expr) -> Any:
 def _name(b: Builder, node: ast.Name) -> Any:
     for scope in (b.local, b.names, vars(builtins)):
         if node.id in scope:
-            return b.use(node.id, _plain(scope[node.id]), node)
+            return b.use(node.id, b.at_call(_plain(scope[node.id])), node)
     close = get_close_matches(node.id, [*b.local, *b.names], 1)
     raise b.error(f"unknown name {node.id}", node, f"did you mean {close[0]}?" if close else "")
 
@@ -92,7 +92,7 @@ def _attribute(b: Builder, node: ast.Attribute) -> Any:
     if isinstance(value, (Buffer, Window)) and node.attr in ("shape", "dtype"):
         return value_buffer(value).written if node.attr == "shape" else value_buffer(value).dtype.name
     if hasattr(value, node.attr):
-        return getattr(value, node.attr)
+        return b.at_call(getattr(value, node.attr))
     if value is language or value is language.tile:
         raise b.error(f"{ast.unparse(node.value)} has no word {node.attr}", node, _near_word(value, node))
     raise b.error(f"{describe(value)} has no attribute {node.attr}", node)
@@ -331,7 +331,7 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
     if isinstance(function, Macro):
         return b.inline(function.function, args, kwargs, node)
     if not any(map(is_of_kernel, (*args, *kwargs.values()))):
-        return function(*args, **kwargs)
+        return b.at_call(function(*args, **kwargs))
     if isinstance(function, FunctionType):
         return b.inline(function, args, kwargs, node)
     if isinstance(function, ElementType) and len(args) == 1:
@@ -367,7 +367,7 @@ def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], n
         raise b.error(f"T.{word.name}: {e}", node, f"T.{word.name}{word.signature}") from e
     refuse(word.name, bound.arguments, b.span(node))
     if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
-        return word.number(*args, **kwargs)
+        return b.at_call(word.number(*args, **kwargs))
     bound.apply_defaults()
     if word.name not in HANDLERS:
         raise b.error(f"T.{word.name} takes values known when the kernel is compiled", node)

@@ -210,6 +210,8 @@ def _loop(r: Reader, node: ast.For, loop: Loop) -> None:
 def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> None:
     if axis == len(names):
         return r.run(node.body)
+    if loop.extents[axis] == 0 and loop.count is None:
+        return None
     var, start = r.unique(names[axis]), loop.starts[axis]
     plain = loop.step == 1 and isinstance(start, int)
     with r.block(repeats=True) as body:

@@ -77,6 +77,8 @@ def _kernel(b: Builder, span: Span, *extents: Any, threads: Any, is_npu: Any, **
         sizes(threads, "the number of threads", span)
     if not isinstance(is_npu, bool):
         raise TileError(f"is_npu is True or False, not {describe(is_npu)}", span)
+    if b.sizes and 0 in (found := [known(n, "a grid size", span) for n in extents]):
+        return Launch(tuple(found))
     return Launch(sizes(extents, "a grid size", span))
 
 
@@ -90,12 +92,6 @@ def _swizzle(b: Builder, span: Span, panel_size: Any, *window: Any, **_: Any) ->
     if window or isinstance(panel_size, Expr):
         raise TileError("T.use_swizzle of an index is Expert level, not supported yet", span, help="the order of blocks is found")
     b.notes.append(Note("the order of blocks is found: T.use_swizzle changes nothing", span))
-
-
-@handles("symbolic")
-def _symbolic(b: Builder, span: Span, name: Any, dtype: Any) -> None:
-    what = name if isinstance(name, str) else "T.symbolic"
-    raise TileError(f"{what}: sizes known only at run time are not supported yet", span)
 
 
 @handles("alloc_shared", "alloc_fragment")

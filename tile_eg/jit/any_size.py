@@ -1,0 +1,159 @@
+"""Kernels in Python whose sizes are those of each call: `T.symbolic`, `T.dyn`, and numbers that a call passes.
+
+Each set of sizes is compiled once, as a kernel of its own, and kept like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.ir.arrays import check_argument, numpy_dtype
+from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.language.symbols import Size
+
+if TYPE_CHECKING:
+    from tile_eg.compiler import Lowered
+    from tile_eg.frontend.python import Argument
+    from tile_eg.jit import CompiledKernel, Options
+
+Build = Callable[[Mapping[str, Any]], Kernel]
+
+
+def open_names(arguments: Sequence[Argument]) -> list[str]:
+    """The sizes and numbers of a kernel that are known at each call, in the order of its parameters; none: it has its sizes."""
+    found: list[str] = []
+    for a in arguments:
+        dims = a.shape or ()
+        found += [a.name] if a.shape is None else [n for d in dims if isinstance(d, Size) for n in sorted(d.symbols())]
+    return list(dict.fromkeys(found))
+
+
+class AnySizeKernel:
+    """A kernel that takes its sizes from the shapes of each call's arrays.
+
+    Calling it takes what a `CompiledKernel` does, and sizes by name (`k(a, b, M=128)`) where no array that is passed has them.
+    """
+
+    def __init__(self, name: str, arguments: Sequence[Argument], build: Build, options: Options) -> None:
+        self.name, self.arguments, self.build = name, arguments, build
+        self.outputs = [_position(i, arguments, "out_idx") for i in options.out_idx]
+        self.workspaces = [_position(i, arguments, "workspace_idx") for i in options.workspace_idx]
+        tensors = [i for i, a in enumerate(arguments) if a.shape is not None]
+        places = tuple(map(tensors.index, self.outputs)), tuple(map(tensors.index, self.workspaces))
+        self.options = replace(options, out_idx=places[0], workspace_idx=places[1])
+        self.open = open_names(arguments)
+        self.made: dict[tuple[Any, ...], CompiledKernel] = {}
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}[{', '.join(self.open)}]>"
+
+    def with_sizes(self, **sizes: Any) -> CompiledKernel:
+        """The kernel at these sizes. TileError for one that is missing, unknown, or leaves no block to run."""
+        from tile_eg.frontend.python import NoBlocks
+
+        try:
+            return self._made(self._checked(sizes))
+        except NoBlocks:
+            shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
+            raise TileError(f"{self.name} has no blocks at {shown}: there is nothing to compile") from None
+
+    def compile(self, chip: str | None = None, **sizes: Any) -> Lowered:
+        """The lowered kernel at these sizes: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
+        return self.with_sizes(**sizes).compile(chip)
+
+    def get_kernel_source(self, **sizes: Any) -> str:
+        """The Ascend C text at these sizes."""
+        return self.with_sizes(**sizes).get_kernel_source()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from tile_eg.frontend.python import NoBlocks
+
+        numbers = {a.name for a in self.arguments if a.shape is None}
+        made = {*self.outputs, *self.workspaces}
+        names = [a.name for i, a in enumerate(self.arguments) if i not in made]
+        given = {n: v for n, v in kwargs.items() if n in self.open and n not in numbers}
+        values = by_name(names, args, {n: v for n, v in kwargs.items() if n not in given})
+        arrays = {n: v for n, v in values.items() if n not in numbers}
+        sizes = {**self._sizes_of(arrays), **{n: values[n] for n in values if n in numbers}, **given}
+        try:
+            kernel = self._made(self._checked(sizes))
+        except NoBlocks:
+            return self._nothing(sizes, arrays)
+        return kernel(**arrays)
+
+    def _checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """The sizes in their order, as Python's numbers."""
+        for name in sizes:
+            if name not in self.open:
+                raise TileError(f"{self.name} has no size called {name}", help=did_you_mean(name, self.open))
+        if missing := [n for n in self.open if n not in sizes]:
+            example = ", ".join(f"{n}=128" for n in missing)
+            message = f"{self.name} takes its sizes from each call, and {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} open"
+            raise TileError(message, help=f"give them by name: {example}")
+        numbers = {a.name: a for a in self.arguments if a.shape is None}
+        return {n: _number(numbers[n], sizes[n]) if n in numbers else _size(n, sizes[n]) for n in self.open}
+
+    def _made(self, sizes: Mapping[str, Any]) -> CompiledKernel:
+        found = self.made.get(key := tuple(sizes.values()))
+        if found is None:
+            found = self.made[key] = self.options.compiled(self.build(sizes))
+        return found
+
+    def _sizes_of(self, arrays: Mapping[str, Any]) -> dict[str, int]:
+        """The sizes that the shapes of arrays tell. TileError where a rank is wrong or two arrays disagree."""
+        out: dict[str, tuple[int, str]] = {}
+        for a in self.arguments:
+            if a.shape is None or a.name not in arrays:
+                continue
+            shape = to_numpy(arrays[a.name], a.name).shape
+            if len(shape) != len(a.shape):
+                raise TileError(f"{a.name} has {len(a.shape)} dimensions, the array has {len(shape)}: {tuple(shape)}", a.span)
+            for dim, n in zip(a.shape, shape, strict=True):
+                for name, size in dim.solved(n).items() if isinstance(dim, Size) else ():
+                    if out.setdefault(name, (size, a.name))[0] != size:
+                        raise TileError(f"{name} is {out[name][0]} in {out[name][1]} and {size} in {a.name}", a.span)
+        return {name: size for name, (size, _) in out.items()}
+
+    def _nothing(self, sizes: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
+        """What a call without blocks gives: arrays that are passed in stay as they are, those given back have to be empty."""
+        import numpy as np
+
+        tensors = {a.name: _tensor(a, sizes) for a in self.arguments if a.shape is not None}
+        for name, array in arrays.items():
+            check_argument(tensors[name], to_numpy(array, name))
+        back = [tensors[self.arguments[i].name] for i in self.outputs]
+        for t in back:
+            if 0 not in t.shape:
+                raise TileError(f"no block runs at these sizes, and none writes {t.name}", t.span, help=f"pass {t.name} in")
+        return give_back([np.zeros(t.shape, numpy_dtype(t.dtype)) for t in back], any(map(is_torch, arrays.values())))
+
+
+def _position(i: int, arguments: Sequence[Argument], what: str) -> int:
+    """The position of a tensor, counted from the front. TileError where it is that of none."""
+    count = len(arguments)
+    if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count or arguments[i].shape is None:
+        raise TileError(f"{what}: {i!r} is not the position of a tensor among the {count} arguments")
+    return i % count
+
+
+def _tensor(a: Argument, sizes: Mapping[str, Any]) -> Tensor:
+    shape = tuple(d.at(sizes) if isinstance(d, Size) else d for d in a.shape or ())
+    return Tensor(a.name, a.dtype, shape, False, a.span)
+
+
+def _size(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 0:
+        raise TileError(f"the size {name} is a whole number from 0 on, not {value!r}")
+    return int(value.__index__())
+
+
+def _number(a: Argument, value: Any) -> Any:
+    """A number that a call passes, whole where its type is."""
+    whole = a.dtype.name not in ("f16", "bf16", "f32")
+    if isinstance(value, bool) or not hasattr(value, "__index__" if whole else "__float__"):
+        raise TileError(f"{a.name} is a {'whole ' if whole else ''}number, not {value!r}", a.span)
+    return int(value.__index__()) if whole else float(value)
