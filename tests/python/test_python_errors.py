@@ -33,7 +33,7 @@ FAULTS = {
     "a loop with too few variables": ("for i in T.Parallel(4, 4):\n    x[i, i] = 0.0", "i in", "this loop has 2 variables"),
     "a while loop": ("while True:\n    T.clear(x)", "while", "while statements are not supported"),
     "a break": ("for i in range(4):\n    break", "break", "break statements are not supported"),
-    "a size known at run time": ("n = T.symbolic('n')", "T.symbolic", "sizes known only at run time"),
+    "a size known at run time": ("n = T.symbolic('n')", "T.symbolic", "the shape of no tensor has this size"),
     "a dtype that is none": ("u = T.alloc_shared((16, 16), 'float13')", "T.alloc_shared", "unknown dtype 'float13'"),
     "a shape that is none": ("u = T.alloc_shared((16, 0), 'float32')", "T.alloc_shared", "has to be positive"),
     "a copy of unknown size": ("T.copy(A[0, 0], O[0, 0])", "T.copy", "both sides are start points"),

@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,8 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
-from tile_eg.ir.open_kernel import AUTO, FIRST, open_kernel
+from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
+from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.switches import check_others, check_passes, chosen_chip
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
     from tile_eg.compiler import Lowered, Run
     from tile_eg.frontend.text import Template
-    from tile_eg.jit.any_size import AnySizeKernel
     from tile_eg.jit.kernel_cache import Restored
 
 
@@ -170,7 +170,12 @@ class TileKernel:
             arrays = by_name(list(self.template.tensor_dims()), args, given)
             shapes = {name: to_numpy(v, name).shape for name, v in arrays.items()}
             inferred = self.template.sizes_of(shapes)
-        return self.with_sizes(**{**inferred, **sizes})(**arrays)
+        try:
+            kernel = self.with_sizes(**{**inferred, **sizes})
+        except NoBlocks as empty_grid:
+            outputs = [i for i, t in enumerate(empty_grid.tensors) if t.output]
+            return nothing_done(empty_grid.tensors, outputs, arrays)
+        return kernel(**arrays)
 
 
 def load(
@@ -214,12 +219,15 @@ class Options:
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func; one that has its sizes from each call where the shapes of its tensors leave some open."""
         from tile_eg.frontend.python import arguments_of
-        from tile_eg.jit.any_size import AnySizeKernel, open_names
 
         arguments = arguments_of(function)
         if not open_names(arguments):
             return self.compiled(build(NOTHING))
-        return AnySizeKernel(function.function.__name__, arguments, build, self)
+        positions = self.out_idx, self.workspace_idx
+        return AnySizeKernel(function.function.__name__, arguments, build, positions, self._placed)
+
+    def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
+        return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
     def compiled(self, kernel: Kernel) -> CompiledKernel:
         return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.limits)

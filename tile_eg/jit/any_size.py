@@ -5,20 +5,21 @@ Each set of sizes is compiled once, as a kernel of its own, and kept like any ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.arrays import check_argument, numpy_dtype
 from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.language.symbols import Size
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tile_eg.compiler import Lowered
     from tile_eg.frontend.python import Argument
-    from tile_eg.jit import CompiledKernel, Options
 
 Build = Callable[[Mapping[str, Any]], Kernel]
 
@@ -35,26 +36,36 @@ def open_names(arguments: Sequence[Argument]) -> list[str]:
 class AnySizeKernel:
     """A kernel that takes its sizes from the shapes of each call's arrays.
 
+    `build` gives the kernel at some sizes, `compiled` a `CompiledKernel` of it; `positions` are those of the tensors that a call
+    gives back, and that it makes for itself.
+
     Calling it takes what a `CompiledKernel` does, and sizes by name (`k(a, b, M=128)`) where no array that is passed has them.
     """
 
-    def __init__(self, name: str, arguments: Sequence[Argument], build: Build, options: Options) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[Argument],
+        build: Build,
+        positions: tuple[Sequence[int], Sequence[int]],
+        compiled: Callable[[Kernel, Sequence[int], Sequence[int]], Any],
+    ) -> None:
         self.name, self.arguments, self.build = name, arguments, build
-        self.outputs = [_position(i, arguments, "out_idx") for i in options.out_idx]
-        self.workspaces = [_position(i, arguments, "workspace_idx") for i in options.workspace_idx]
+        self.outputs, self.workspaces = (
+            [_position(i, arguments, what) for i in given]
+            for given, what in zip(positions, ("out_idx", "workspace_idx"), strict=True)
+        )
         tensors = [i for i, a in enumerate(arguments) if a.shape is not None]
-        places = tuple(map(tensors.index, self.outputs)), tuple(map(tensors.index, self.workspaces))
-        self.options = replace(options, out_idx=places[0], workspace_idx=places[1])
+        self.places = [tensors.index(i) for i in self.outputs], [tensors.index(i) for i in self.workspaces]
+        self.compiled = compiled
         self.open = open_names(arguments)
-        self.made: dict[tuple[Any, ...], CompiledKernel] = {}
+        self.made: dict[tuple[Any, ...], Any] = {}
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}[{', '.join(self.open)}]>"
 
-    def with_sizes(self, **sizes: Any) -> CompiledKernel:
-        """The kernel at these sizes. TileError for one that is missing, unknown, or leaves no block to run."""
-        from tile_eg.frontend.python import NoBlocks
-
+    def with_sizes(self, **sizes: Any) -> Any:
+        """The `CompiledKernel` at these sizes. TileError for one that is missing, unknown, or leaves no block to run."""
         try:
             return self._made(self._checked(sizes))
         except NoBlocks:
@@ -70,8 +81,6 @@ class AnySizeKernel:
         return self.with_sizes(**sizes).get_kernel_source()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        from tile_eg.frontend.python import NoBlocks
-
         numbers = {a.name for a in self.arguments if a.shape is None}
         made = {*self.outputs, *self.workspaces}
         names = [a.name for i, a in enumerate(self.arguments) if i not in made]
@@ -81,8 +90,8 @@ class AnySizeKernel:
         sizes = {**self._sizes_of(arrays), **{n: values[n] for n in values if n in numbers}, **given}
         try:
             kernel = self._made(self._checked(sizes))
-        except NoBlocks:
-            return self._nothing(sizes, arrays)
+        except NoBlocks as empty_grid:
+            return nothing_done(empty_grid.tensors, self.places[0], arrays)
         return kernel(**arrays)
 
     def _checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
@@ -92,15 +101,15 @@ class AnySizeKernel:
                 raise TileError(f"{self.name} has no size called {name}", help=did_you_mean(name, self.open))
         if missing := [n for n in self.open if n not in sizes]:
             example = ", ".join(f"{n}=128" for n in missing)
-            message = f"{self.name} takes its sizes from each call, and {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} open"
-            raise TileError(message, help=f"give them by name: {example}")
+            message = f"{self.name} takes its sizes from each call: give {', '.join(missing)}"
+            raise TileError(message, help=f"by name: {example}")
         numbers = {a.name: a for a in self.arguments if a.shape is None}
         return {n: _number(numbers[n], sizes[n]) if n in numbers else _size(n, sizes[n]) for n in self.open}
 
-    def _made(self, sizes: Mapping[str, Any]) -> CompiledKernel:
+    def _made(self, sizes: Mapping[str, Any]) -> Any:
         found = self.made.get(key := tuple(sizes.values()))
         if found is None:
-            found = self.made[key] = self.options.compiled(self.build(sizes))
+            found = self.made[key] = self.compiled(self.build(sizes), *self.places)
         return found
 
     def _sizes_of(self, arrays: Mapping[str, Any]) -> dict[str, int]:
@@ -118,18 +127,22 @@ class AnySizeKernel:
                         raise TileError(f"{name} is {out[name][0]} in {out[name][1]} and {size} in {a.name}", a.span)
         return {name: size for name, (size, _) in out.items()}
 
-    def _nothing(self, sizes: Mapping[str, Any], arrays: Mapping[str, Any]) -> Any:
-        """What a call without blocks gives: arrays that are passed in stay as they are, those given back have to be empty."""
-        import numpy as np
 
-        tensors = {a.name: _tensor(a, sizes) for a in self.arguments if a.shape is not None}
-        for name, array in arrays.items():
-            check_argument(tensors[name], to_numpy(array, name))
-        back = [tensors[self.arguments[i].name] for i in self.outputs]
-        for t in back:
-            if 0 not in t.shape:
-                raise TileError(f"no block runs at these sizes, and none writes {t.name}", t.span, help=f"pass {t.name} in")
-        return give_back([np.zeros(t.shape, numpy_dtype(t.dtype)) for t in back], any(map(is_torch, arrays.values())))
+def nothing_done(tensors: Sequence[Tensor], outputs: Iterable[int], arrays: Mapping[str, Any]) -> Any:
+    """What a call without blocks gives: arrays that are passed in stay as they are, those given back have to be empty."""
+    for t in tensors:
+        if t.name in arrays:
+            check_argument(t, to_numpy(arrays[t.name], t.name))
+    return give_back([empty(tensors[i]) for i in outputs], any(map(is_torch, arrays.values())))
+
+
+def empty(t: Tensor) -> np.ndarray:
+    """A tensor that a call without blocks gives back. TileError where it has elements, which none wrote."""
+    import numpy as np
+
+    if 0 not in t.shape:
+        raise TileError(f"no block runs at these sizes, and none writes {t.name}", t.span, help=f"pass {t.name} in")
+    return np.zeros(t.shape, numpy_dtype(t.dtype))
 
 
 def _position(i: int, arguments: Sequence[Argument], what: str) -> int:
@@ -138,11 +151,6 @@ def _position(i: int, arguments: Sequence[Argument], what: str) -> int:
     if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count or arguments[i].shape is None:
         raise TileError(f"{what}: {i!r} is not the position of a tensor among the {count} arguments")
     return i % count
-
-
-def _tensor(a: Argument, sizes: Mapping[str, Any]) -> Tensor:
-    shape = tuple(d.at(sizes) if isinstance(d, Size) else d for d in a.shape or ())
-    return Tensor(a.name, a.dtype, shape, False, a.span)
 
 
 def _size(name: str, value: Any) -> int:

@@ -31,6 +31,9 @@ class Size:
         """The symbol that has to have a value so that this is `value`, where its form tells it; else nothing."""
         return {}
 
+    def __neg__(self) -> Size:
+        return Computed("-", operator.neg, (self,))
+
     def _unknown(self) -> TileError:
         names = ", ".join(sorted(self.symbols()))
         return TileError(
@@ -150,4 +153,3 @@ def _define(name: str, sign: str) -> None:
 
 for _name, _sign in SIGNS.items():
     _define(_name, _sign)
-Size.__neg__ = lambda x: Computed("-", operator.neg, (x,))  # type: ignore[attr-defined]

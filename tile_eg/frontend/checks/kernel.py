@@ -72,7 +72,7 @@ class Checker:
 
     def declare(self, array: kn.Tensor | kn.Alloc) -> None:
         self.check_new(array.name, array.span)
-        least = 0 if isinstance(array, kn.Tensor) and not array.output else 1  # an input without elements may stand and not be read
+        least = 0 if isinstance(array, kn.Tensor) and not array.output else 1  # an input without elements may go unread
         if not array.shape or min(array.shape) < least:
             raise TileError(f"`{array.name}` has no elements: its shape is {array.shape}", array.span)
         self.arrays[array.name] = array

@@ -22,15 +22,12 @@ from tile_eg.frontend.python.vector_cores import alike, apart
 from tile_eg.frontend.python.words import known, sizes
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
 from tile_eg.ops.types import DType, dtype_of
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-class NoBlocks(Exception):
-    """The grid is empty at these sizes: a launch does nothing."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +83,8 @@ def _kernel(r: Reader, found: FunctionSource) -> Kernel:
     r.taken |= {t.name for t in tensors}
     launch = _prologue(r, found.node)
     grid = _grid(r, launch)
+    if 0 in (extent for _, extent in grid):
+        raise NoBlocks(tensors)
     r.run(launch.body)
     if r.half_used is not None and r.has_product:
         raise TileError(
@@ -155,8 +154,6 @@ def _grid(r: Reader, node: ast.With) -> tuple[tuple[str, int], ...]:
     launch = evaluate(r, node.items[0].context_expr)
     if not isinstance(launch, Launch):
         raise r.error("a kernel's body is `with T.Kernel(...)`", node.items[0].context_expr)
-    if 0 in launch.extents:
-        raise NoBlocks
     names, half = _grid_names(r, node.items[0].optional_vars, len(launch.extents))
     unique = [r.unique("cid" if n == "_" else n) for n in names]
     r.local.update({n: index.var(u) for n, u in zip(names, unique, strict=True)})
