@@ -10,7 +10,7 @@ from typing import Any
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.graph import Graph, Node, Tile, Where
 from tile_eg.egraph.unanswered import unanswered
-from tile_eg.ir.index import const
+from tile_eg.ir.index import EACH, const, variables
 from tile_eg.ir.values import Term, Values
 from tile_eg.ops.physical import TERMS
 from tile_eg.ops.types import DTYPES, Level
@@ -146,7 +146,8 @@ class _Reader:
                 region = where[r.output].region if r.output in where else versions.get(r.output, 0)
                 if op == "L0":
                     region = payload[1]
-                out.append(Node(0, op, r.output, children, payload, region, rules))
+                if op != "FixToGM" or EACH not in variables(payload[-1][1]):  # a fixpipe's rows are a stride apart
+                    out.append(Node(0, op, r.output, children, payload, region, rules))
         return out
 
 

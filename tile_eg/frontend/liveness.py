@@ -29,8 +29,13 @@ def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
             yield from regions(e.b)
 
 
+def indexed_by(*windows: kn.Region) -> Names:
+    """The names of which elements say where these windows begin."""
+    return frozenset(r.args[0] for w in windows for s in w.starts for r in ix.all_reads(s))
+
+
 def reads(e: kn.TileExpr) -> Names:
-    return frozenset(r.name for r in regions(e))
+    return frozenset(r.name for r in regions(e)) | indexed_by(*regions(e))
 
 
 def assignments(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Assign]:
@@ -65,7 +70,7 @@ class Liveness:
     def _step(self, s: kn.Stmt, live: Names, extents: Mapping[str, int]) -> Names:
         match s:
             case kn.Assign():
-                return (live - {s.target.name} if self.covers(s.target, extents) else live) | reads(s.value)
+                return (live - {s.target.name} if self.covers(s.target, extents) else live) | reads(s.value) | indexed_by(s.target)
             case kn.If():
                 return self.before(s.then, live, extents) | self.before(s.otherwise, live, extents)
             case kn.Parallel():

@@ -17,6 +17,8 @@ def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
     the empty one (0, -1) where `where` never holds."""
     if e.value is not None and where == ix.ONE:
         return e.value, e.value
+    if ix.reads(e) or ix.reads(where):
+        e, where, ranges = _opaque(e, where, ranges)
     names = sorted(ix.variables(e) | ix.variables(where))
     counts = [ranges[n][1] - ranges[n][0] + 1 for n in names]
     if prod(counts) > MAX_POINTS:
@@ -26,6 +28,15 @@ def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
     values, holds = np.broadcast_arrays(all_values(e, ranges, names), all_values(where, ranges, names))
     chosen = values[holds != 0]
     return (int(chosen.min()), int(chosen.max())) if chosen.size else (0, -1)
+
+
+def _opaque(e: Expr, where: Expr, ranges: Ranges) -> tuple[Expr, Expr, Ranges]:
+    """The two with a variable of its own in place of each element of a tensor, of which no more than its bounds are known."""
+    found = sorted(ix.reads(e) | ix.reads(where), key=ix.text)
+    names = {r: f"{n}[]" for n, r in enumerate(found)}
+    known = {**ranges, **{name: ix.bounds(r, ranges) for r, name in names.items()}}
+    e, where = (ix.with_reads(x, lambda r: ix.var(names[r])) for x in (e, where))
+    return e, where, known
 
 
 def at_most(e: Expr, limit: int, ranges: Ranges, where: Expr = ix.ONE) -> bool:

@@ -14,12 +14,21 @@ from math import gcd
 
 BLOCK = "block"
 SUB = "sub"
+EACH = "each"
+"""The row of a window whose rows lie anywhere: its offset is that of row `each`."""
+READ = "[]"
+"""In what variables stand for, the function that gives the elements of tensors: (name, place) -> value."""
+ANY = (1 << 31) - 1
 Interval = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Expr:
-    """`op` is const, var, add, mul, div, mod, min, max, lt or and; `args` are Exprs, or one int (const) or str (var)."""
+    """`op` is const, var, add, mul, div, mod, min, max, lt or and; `args` are Exprs, or one int (const) or str (var).
+
+    read: an element of a tensor of whole numbers, counted from its first one; `args` are its name, the place (an Expr), and the
+    most that the element can be, as what it picks is inside of something. It is not negative.
+    """
 
     op: str
     args: tuple
@@ -202,7 +211,7 @@ def _natural(e: Expr) -> bool:
         return (e.args[1].value or 0) > 0
     if e.op == "max":
         return any(map(_natural, e.args))
-    return e.op in ("var", "lt", "and") or all(map(_natural, e.args))
+    return e.op in ("var", "lt", "and", "read") or all(map(_natural, e.args))
 
 
 def minimum(a: Expr | int, b: Expr | int) -> Expr:
@@ -234,6 +243,56 @@ def both(a: Expr, b: Expr) -> Expr:
     return a if b == ONE else Expr("and", (a, b))
 
 
+def read(name: str, place: Expr | int, most: int = ANY) -> Expr:
+    """The element of a tensor at a place, which is `most` at most."""
+    return Expr("read", (name, wrap(place), most))
+
+
+def some_value(place: int, most: int) -> int:
+    """A value for an element of which nothing is known: as far from its neighbours' as any other."""
+    return (place * 7919 + 1) % (most + 1)
+
+
+@lru_cache(maxsize=65536)
+def reads(e: Expr) -> frozenset[Expr]:
+    """The elements of tensors that e is made of, not those that these are made of."""
+    if e.op in ("const", "var"):
+        return frozenset()
+    return frozenset((e,)) if e.op == "read" else frozenset().union(*map(reads, e.args))
+
+
+def all_reads(e: Expr) -> set[Expr]:
+    """The elements of tensors that e is made of, and those of which their places are."""
+    return {x for r in reads(e) for x in (r, *all_reads(r.args[1]))}
+
+
+def with_reads(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """e with something else in place of each of its `reads`."""
+    if not reads(e):
+        return e
+    if e.op == "read":
+        return change(e)
+    parts = [with_reads(a, change) for a in e.args]
+    return sum(parts[1:], parts[0]) if e.op == "add" else _BUILD[e.op](*parts)
+
+
+def inside_of(e: Expr, most: int) -> Expr:
+    """e, which is `most` at most, with what follows from it for the elements of tensors in it."""
+    if not reads(e):
+        return e
+    if e.op == "read":
+        return Expr("read", (*e.args[:2], max(0, min(e.args[2], most))))
+    if e.op == "div" and e.args[1].value:
+        return div(inside_of(e.args[0], (most + 1) * e.args[1].value - 1), e.args[1])
+    if e.op in ("add", "mul"):
+        terms = terms_of(e)
+        if len(terms) > 1 or next(iter(terms)) != e:
+            below = sum(-c for k, c in terms.items() if c < 0 and k == ONE)
+            sure = all(c > 0 for k, c in terms.items() if k != ONE)
+            return _from_terms({inside_of(k, (most + below) // c) if sure and k != ONE else k: c for k, c in terms.items()})
+    return e
+
+
 _BINARY: dict[str, Callable[[int, int], int]] = {
     "mul": lambda a, b: a * b, "div": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": min, "max": max,
     "lt": lambda a, b: int(a < b), "and": lambda a, b: int(bool(a and b)),
@@ -241,13 +300,20 @@ _BINARY: dict[str, Callable[[int, int], int]] = {
 
 
 def evaluate(e: Expr, env: Mapping[str, int]) -> int:
-    """The value of e where `env` gives every variable's value; KeyError names a variable that it lacks."""
+    """The value of e where `env` gives every variable's value; KeyError names a variable that it lacks.
+
+    What is read from tensors is what `env[READ]` says, else any value.
+    """
     if e.op == "const":
         return e.args[0]
     if e.op == "var":
         return env[e.args[0]]
     if e.op == "add":
         return sum(evaluate(a, env) for a in e.args)
+    if e.op == "read":
+        name, place, most = e.args
+        known, at = env.get(READ), evaluate(place, env)
+        return known(name, at) if known else some_value(at, most)  # type: ignore[operator]
     return _BINARY[e.op](evaluate(e.args[0], env), evaluate(e.args[1], env))
 
 
@@ -257,6 +323,8 @@ def substitute(e: Expr, env: Mapping[str, Expr]) -> Expr:
         return e
     if e.op == "var":
         return env.get(e.args[0], e)
+    if e.op == "read":
+        return Expr("read", (e.args[0], substitute(e.args[1], env), e.args[2]))
     a = [substitute(x, env) for x in e.args]
     if e.op == "add":
         out = ZERO
@@ -277,6 +345,8 @@ def variables(e: Expr) -> frozenset[str]:
         return frozenset(e.args)
     if e.op == "const":
         return frozenset()
+    if e.op == "read":
+        return variables(e.args[1])
     return frozenset().union(*(variables(a) for a in e.args))
 
 
@@ -286,6 +356,8 @@ def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
         return e.args[0], e.args[0]
     if e.op == "var":
         return ranges[e.args[0]]
+    if e.op == "read":
+        return 0, e.args[2]
     parts = [bounds(a, ranges) for a in e.args]
     if e.op == "add":
         return sum(p[0] for p in parts), sum(p[1] for p in parts)
@@ -307,6 +379,8 @@ def simplified(e: Expr, ranges: Mapping[str, Interval]) -> Expr:
     """e without the minima, maxima and remainders that decide nothing where each variable stays in its own interval."""
     if e.op in ("const", "var"):
         return e
+    if e.op == "read":
+        return Expr("read", (e.args[0], simplified(e.args[1], ranges), e.args[2]))
     parts = [simplified(a, ranges) for a in e.args]
     if e.op == "add":
         return sum(parts[1:], parts[0])
@@ -331,6 +405,8 @@ def text(e: Expr) -> str:
         return str(e.args[0])
     if e.op == "var":
         return e.args[0]
+    if e.op == "read":
+        return f"{e.args[0]}[{text(e.args[1])} : {e.args[2]}]"
     parts = [text(a) for a in e.args]
     if e.op == "add":
         return "(" + " + ".join(parts).replace("+ -", "- ") + ")"

@@ -146,6 +146,7 @@ def _touched(s: Scope) -> set[str]:
         if isinstance(n, Instr):
             for o in (n.dst, *n.srcs, *([n.scratch] if n.scratch else [])):
                 out.add(o.tensor if hasattr(o, "tensor") else o.buffer)
+        out |= {r.args[0] for e in _expressions(n) for r in ix.all_reads(e)}
     return out
 
 

@@ -235,7 +235,8 @@ class Layout:
         terms = g.offset.args if g.offset.op == "add" else (g.offset,)
         far = tuple(t for t in terms if not ix.variables(t) <= env.keys())
         near = [t for t in terms if ix.variables(t) <= env.keys()]
-        mixed = any(ix.variables(t) & env.keys() for t in far) or any(_wraps(t) for t in near)
+        anywhere = ix.EACH in ix.variables(g.offset) or bool(ix.reads(g.offset))
+        mixed = anywhere or any(ix.variables(t) & env.keys() for t in far) or any(_wraps(t) for t in near)
         rows, cols = self.interval(i.rows, env)[1], self.interval(i.cols, env)[1]
         base = None if mixed else sum(self.at(t, env) for t in near)
         return GmWindow(far, base, g.stride, rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
@@ -254,7 +255,7 @@ class Layout:
                 shape = operand_shape(i, o) if o.buffer in self.windowed else None
                 yield from (o.slot,) if shape is None else (o.slot, o.row, o.col, *shape)
             elif o.tensor in self.written:
-                yield from (var(v) for v in sorted(ix.variables(o.offset)))
+                yield from (var(v) for v in sorted(ix.variables(o.offset) - {ix.EACH}))
                 yield from (i.rows, i.cols, *(var(t.var) for t in self.tasks if t.var in env))
 
     def fewest(self, i: Instr) -> tuple[int, int]:

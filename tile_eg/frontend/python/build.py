@@ -45,6 +45,7 @@ class Builder(ABC):
         self.writes: list[str] = []
         self.uses: list[tuple[str, set[str], Span]] = []
         self.in_parallel = False
+        self.in_index = False
         self.grid: dict[str, Interval] = {}
         self.half: Expr | None = None
         self.half_used: Span | None = None

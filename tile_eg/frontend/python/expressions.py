@@ -29,6 +29,7 @@ from tile_eg.frontend.python.values import (
     as_dtype,
     as_tile,
     describe,
+    element,
     is_index,
     is_tile,
     plainly,
@@ -40,6 +41,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
 from tile_eg.language.kernels import ElementType, Macro
 from tile_eg.language.words import Word, developer_words, missing
+from tile_eg.ops.types import I32
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
@@ -123,16 +125,26 @@ def _binary(b: Builder, node: ast.BinOp) -> Any:
     return arithmetic(b, type(node.op), evaluate(b, node.left), evaluate(b, node.right), node)
 
 
+INDEX_OPS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
+
+
+def is_whole(value: Any) -> bool:
+    """An index, or one element of a buffer of i32."""
+    return is_index(value) or (isinstance(value, Window) and value.is_point and value.buffer.dtype is I32)
+
+
 def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     name, function = ARITHMETIC[op]
     if op is ast.MatMult and (is_tile(x) or is_tile(y)):
         return _product(x, y, b.span(node))
+    if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
+        x, y = (element(v) if isinstance(v, Window) else v for v in (x, y))
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
     if isinstance(x, Expr) or isinstance(y, Expr):
         if op is ast.Div or isinstance(x, float) or isinstance(y, float):
             return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
-        if not (is_index(x) and is_index(y)) or op not in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod):
+        if not (is_index(x) and is_index(y)) or op not in INDEX_OPS:
             symbol = ast.unparse(node) if isinstance(node, ast.BinOp) else name
             raise b.error(f"{symbol}: indices have +, -, *, // and % with integers", node)
         return function(index.wrap(x), index.wrap(y))
@@ -278,8 +290,7 @@ def _check_column(b: Builder, item: Item, buffer: Buffer, node: ast.AST) -> None
 
 def _item(b: Builder, node: ast.expr, size: int) -> Item:
     if not isinstance(node, ast.Slice):
-        value = evaluate(b, node)
-        return as_index(b, value, node)
+        return as_index(b, _in_index(b, node), node)
     if node.step is not None and evaluate(b, node.step) != 1:
         raise b.error("slices with a step are not supported yet", node)
     start = _bound(b, node.lower, 0)
@@ -294,13 +305,25 @@ def _item(b: Builder, node: ast.expr, size: int) -> Item:
 
 
 def _bound(b: Builder, node: ast.expr | None, default: int) -> Expr:
-    return index.const(default) if node is None else as_index(b, evaluate(b, node), node)
+    return index.const(default) if node is None else as_index(b, _in_index(b, node), node)
+
+
+def _in_index(b: Builder, node: ast.expr) -> Any:
+    """The value of an expression in which elements of buffers are indices, and no tiles to compute with."""
+    outside, b.in_index = b.in_index, True
+    try:
+        return evaluate(b, node)
+    finally:
+        b.in_index = outside
 
 
 def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     """An integer known now or at run time, as an index expression."""
     if isinstance(value, Window) and value.is_point:
-        raise b.error("an index read from a buffer is not supported yet", node)
+        if value.buffer.dtype is not I32:
+            name, dtype = value.buffer.name, value.buffer.dtype
+            raise b.error(f"an index is a whole number, and `{name}` holds {dtype}", node, "indices are int32")
+        return element(value)
     if isinstance(value, TILE_NODES) and not isinstance(value, Region):
         raise b.error(f"an index is a whole number, not {ast.unparse(node)}", node, "indices have +, -, *, // and %")
     if not is_index(value):

@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import of_elements
-from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.index import ZERO, Expr, all_reads, read
 from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, Index, MatMul, Number, Reduce, Region, Select, TileExpr, Unary
 from tile_eg.ops.types import DType, dtype_of
 
@@ -107,6 +107,15 @@ def is_index(value: Any) -> bool:
     return isinstance(value, (Expr, int)) and not isinstance(value, bool)
 
 
+def element(window: Window) -> Expr:
+    """One element of whole numbers, as an index."""
+    place, shape = ZERO, window.buffer.shape
+    for item, size in zip(window.items, shape, strict=True):
+        assert isinstance(item, Expr)
+        place = place * size + item
+    return read(window.buffer.name, place)
+
+
 def whole(buffer: Buffer, span: Span | None = None) -> Region:
     return Region(buffer.name, (ZERO,) * len(buffer.shape), buffer.shape, span)
 
@@ -203,6 +212,8 @@ def nodes(tree: Any) -> Iterator[Any]:
 
 def reads(value: Any) -> set[str]:
     """The names of the buffers whose elements a bound value would read when it is used."""
+    if isinstance(value, Expr):
+        return {r.args[0] for r in all_reads(value)}
     if isinstance(value, Window) and value.is_point:
         return {value.buffer.name}
     if isinstance(value, TILE_NODES):

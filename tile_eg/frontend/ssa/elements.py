@@ -55,11 +55,17 @@ def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
     return {name: term for name, term in env.items() if name not in private}
 
 
+def reads_with(e: Expr, variable: str) -> list[Expr]:
+    """The elements of tensors in an index that vary with a variable."""
+    return [r for r in ix.reads(e) if variable in ix.variables(r)]
+
+
 class Statement:
     """Converts one assignment of a nest."""
 
     def __init__(self, c: Regions, step: Step, env: Env, private: Names) -> None:
         self.c, self.step, self.env, self.private = c, step, env, private
+        c.env = env
         self.tiles = c.tiles
 
     def term(self) -> Term:
@@ -110,12 +116,26 @@ class Statement:
         written = r is self.step.assign.target and not tensor
         if not inside and (not written or size == 1):
             return None
+        if self.gathered(r, d, inside):
+            return (inside[0], self.step.extents[inside[0]])
         if len(inside) != 1 or not self.plain(r, d, inside[0]):
             raise self.unsupported(r, f"the index {index_text(start)}")
         if written and self.step.extents[inside[0]] != size:
             what = f"`{inside[0]}` takes {self.step.extents[inside[0]]} values and `{r.name}` has {size} there"
             raise TileError(f"{what}: not supported yet", r.span, help="loop over all of the buffer that is written")
         return (inside[0], self.step.extents[inside[0]])
+
+    def gathered(self, r: kn.Region, d: int, inside: list[str]) -> bool:
+        """Whether the rows of a tensor lie where its index of the row says, which is read from somewhere."""
+        return r.name in self.c.tensors and len(inside) == 1 and bool(reads_with(r.starts[d], inside[0])) and self.over_rows(r, d)
+
+    def over_rows(self, r: kn.Region, d: int) -> bool:
+        """TileError unless single elements of a tensor are not what is gathered."""
+        if any(self.runs(r, later) for later in range(d + 1, len(r.starts))):
+            return True
+        raise TileError(
+            f"single elements of `{r.name}` are gathered: not supported yet", r.span, help="whole rows are: " + f"{r.name}[idx[i], :]"
+        )
 
     def plain(self, r: kn.Region, d: int, variable: str) -> bool:
         """Whether an index is the variable and an offset that does not vary with the nest; of a buffer that is written, the
@@ -271,8 +291,9 @@ class Statement:
         starts, extents, steps = [], [], [1]
         for start, extent in zip(r.starts, r.extents, strict=True):
             inside = [v for v in self.step.extents if v in ix.variables(start)]
-            steps += [multiple(start, v) for v in inside]
-            starts.append(ix.substitute(start, dict.fromkeys(inside, ix.ZERO)))
+            anywhere = any(reads_with(start, v) for v in inside)
+            steps += [] if anywhere else [multiple(start, v) for v in inside]
+            starts.append(ix.substitute(start, dict.fromkeys(inside, ix.var(ix.EACH) if anywhere else ix.ZERO)))
             extents.append(self.step.extents[inside[0]] if inside and extent is None else extent)
         return replace(r, starts=tuple(starts), extents=tuple(extents), step=max(steps))
 

@@ -15,7 +15,7 @@ from tile_eg.frontend.ssa.extents import smaller
 from tile_eg.frontend.ssa.tiles import Tiles, Window, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ir.index import BLOCK, Expr
+from tile_eg.ir.index import BLOCK, EACH, Expr
 from tile_eg.ir.values import Term
 
 Env = dict[str, Term]
@@ -33,7 +33,7 @@ def grid_variables(grid: tuple[tuple[str, int], ...]) -> dict[str, Expr]:
 
 
 class Regions:
-    """The regions of one kernel. `indices` replaces the kernel's variables in index expressions, `facts` narrows a loop variable
+    """The regions of one kernel. `env` is what each name holds where the statement at hand stands. `indices` replaces the kernel's variables in index expressions, `facts` narrows a loop variable
     to the trips that are being built. `named` is what terms are called: the name of a buffer, and its scope."""
 
     def __init__(self, kernel: kn.Kernel) -> None:
@@ -43,11 +43,31 @@ class Regions:
         self.blocks = prod(e for _, e in kernel.grid)
         self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)})
         self.indices = grid_variables(kernel.grid)
+        self.env: Env = {}
         self.facts: dict[str, ix.Interval] = {}
         self.named: dict[Term, tuple[str, str]] = {}
 
-    def index(self, e: Expr) -> Expr:
-        return ix.substitute(e, self.indices)
+    def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
+        """An index in terms of the block and of loops, what it reads from buffers as what these were loaded from."""
+        return ix.with_reads(ix.substitute(e, self.indices), lambda read: self.element(read, span))
+
+    def element(self, read: Expr, span: kn.Span | None) -> Expr:
+        """An element of a tensor or of a buffer, as one of an input."""
+        name, place, most = read.args
+        place, held = self.index(place, span), self.env[name]
+        if held.op == "given" and not held.args[0].output:
+            return ix.read(name, place, most)
+        if held.op != "load" or held.args[0].op != "given" or held.args[0].args[0].output:
+            what = "holds what is computed here" if name in self.buffers else "is written here"
+            raise TileError(
+                f"an index is read from `{name}`, which {what}: not supported yet", span,
+                help="read it from an input of the kernel, or from a buffer that is loaded from one",
+            )  # fmt: skip
+        version, offset, stride = held.args
+        if EACH in ix.variables(offset):
+            raise TileError(f"an index is read from `{name}`, whose rows were gathered: not supported yet", span)
+        row, col = (ix.ZERO, place) if held.rows == 1 else (place // held.cols, place % held.cols)
+        return ix.read(version.args[0].name, offset + row * stride + col, most)
 
     def decide(self, condition: Expr, span: kn.Span | None, extents: Mapping[str, int] = MappingProxyType({})) -> bool:
         """The truth of a condition on the trips that are being built, at all elements of a loop over `extents`."""
@@ -74,7 +94,7 @@ class Regions:
         return decided(self.index(condition), self.tiles.ranges | facts | elements)
 
     def located(self, r: kn.Region) -> kn.Region:
-        return replace(r, starts=tuple(self.index(s) for s in r.starts))
+        return replace(r, starts=tuple(self.index(s, r.span) for s in r.starts))
 
     def store(self, s: kn.Assign, value: Term, env: Env) -> Term:
         """The next version of the target tensor."""
