@@ -25,6 +25,8 @@ from tile_eg.ops.elementwise import REDUCE
 __all__ = ["run_kernel", "run_values"]
 
 Array = np.ndarray
+NO_INDEX = -(1 << 52)
+"""What is read for an index beyond the end of a tensor, or of a tile that ended there: what begins at it lies outside of all."""
 Env = Mapping[str, int | Array]
 
 
@@ -125,14 +127,14 @@ class Block:
         return Tile(np.full(s.shape, ar.nothing(dtype), dtype), np.zeros(s.shape, bool))
 
     def read(self, name: str, place: int | Array) -> Array:
-        """Elements of a tensor or a buffer, by their number; where there are none, or none that is valid, ones outside of all."""
+        """Elements of a tensor or a buffer, by their number; `NO_INDEX` where there are none, or none that is valid."""
         held = Tile(self.tensors[name]) if name in self.tensors else self.buffers[name]
         flat, at = held.data.reshape(-1), np.asarray(place)
         found = flat[np.clip(at, 0, flat.size - 1)].astype(np.int64)
         known = (at >= 0) & (at < flat.size)
         if held.valid is not None:
             known = known & held.valid.reshape(-1)[np.clip(at, 0, flat.size - 1)]
-        return np.where(known, found, -1)
+        return np.where(known, found, NO_INDEX)
 
     # assignments
 
@@ -280,7 +282,7 @@ class Block:
 
 def _refuse_outside(r: kn.Region, d: int, at: Array, size: int) -> None:
     """TileError where an index that was read begins a window outside of its tensor."""
-    outside = at[(at < 0) | (at >= size)]
+    outside = at[((at < 0) | (at >= size)) & (np.abs(at) < -NO_INDEX // 16)]
     if outside.size:
         value = int(outside.flat[0])
         raise TileError(f"an index of `{r.name}` that is read is {value}: dimension {d} has {size} elements", r.span)

@@ -116,9 +116,12 @@ def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], l
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
+    from tile_eg.ir.reference_indices import check_indices
+
     given = added_to(lowered.kernel)
     tensors = [t for t in lowered.kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
+    check_indices(lowered.kernel, inputs)
     return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided
-from tile_eg.frontend.ssa.extents import smaller
+from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.tiles import Tiles, Window, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -44,6 +44,7 @@ class Regions:
         self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)})
         self.indices = grid_variables(kernel.grid)
         self.env: Env = {}
+        self.there: list[Callable[[int], Expr]] = []
         self.facts: dict[str, ix.Interval] = {}
         self.named: dict[Term, tuple[str, str]] = {}
 
@@ -56,6 +57,7 @@ class Regions:
         name, place, most = read.args
         place, held = self.index(place, span), self.env[name]
         if held.op == "given" and not held.args[0].output:
+            self.shorten(place, prod(held.args[0].shape))
             return ix.read(name, place, most)
         if held.op != "load" or held.args[0].op != "given" or held.args[0].args[0].output:
             what = "holds what is computed here" if name in self.buffers else "is written here"
@@ -66,6 +68,7 @@ class Regions:
         version, offset, stride = held.args
         if EACH in ix.variables(offset):
             raise TileError(f"an index is read from `{name}`, whose rows were gathered: not supported yet", span)
+        self.shorten_by(held, place, name, span)
         row, col = (ix.ZERO, place) if held.rows == 1 else (place // held.cols, place % held.cols)
         return ix.read(version.args[0].name, offset + row * stride + col, most)
 
@@ -93,6 +96,23 @@ class Regions:
         facts = {} if elements else self.facts
         return decided(self.index(condition), self.tiles.ranges | facts | elements)
 
+    def shorten(self, place: Expr, size: int) -> None:
+        """Of rows that lie anywhere, those are there for which an index is: `place` of an input of `size` elements."""
+        if EACH in ix.variables(place) and EACH not in ix.variables(place - ix.var(EACH)):
+            self.there.append(lambda rows: inside(place - ix.var(EACH), rows, size, self.tiles.ranges, 1, self.tiles.within))
+
+    def shorten_by(self, held: Term, place: Expr, name: str, span: kn.Span | None) -> None:
+        """The same for a buffer, where the end of an input may have cut it short."""
+        rows, cols = valid_rows(held), valid_cols(held)
+        if EACH not in ix.variables(place) or (rows.value, cols.value) == (held.rows, held.cols):
+            return
+        if held.rows != 1 or place != ix.var(EACH):
+            raise TileError(
+                f"rows are gathered by a part of `{name}`, which ends at the edge of a tensor: not supported yet", span,
+                help=f"use all of `{name}`, or load it so that it lies inside",
+            )  # fmt: skip
+        self.there.append(lambda _: cols)
+
     def located(self, r: kn.Region) -> kn.Region:
         return replace(r, starts=tuple(self.index(s, r.span) for s in r.starts))
 
@@ -107,7 +127,11 @@ class Regions:
         return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
 
     def window(self, r: kn.Region) -> Window:
-        return self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
+        self.there = []
+        found = self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
+        for there in self.there:
+            found.vrows = self.tiles.extent(smaller(found.vrows, there(found.rows), self.tiles.ranges))
+        return found
 
     def whole(self, r: kn.Region) -> None:
         """TileError unless the region is all of its buffer."""
