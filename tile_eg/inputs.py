@@ -14,8 +14,8 @@ from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Assign, For, If, Kernel, MatMul, Parallel, Stmt, Tensor
 from tile_eg.ir.reference import run_kernel
-from tile_eg.ir.reference_indices import most_of_indices
 from tile_eg.ir.reference_bounds import Expected, run_with_bounds
+from tile_eg.ir.reference_indices import most_of_indices
 
 if TYPE_CHECKING:
     import numpy as np

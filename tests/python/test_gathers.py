@@ -14,6 +14,7 @@ from tile_eg.chips import known_chips
 from tile_eg.compiler import expected, lower
 from tile_eg.frontend.text import load_text
 from tile_eg.ir import index as ix
+from tile_eg.ir.index_elements import inside_of
 from tile_eg.ir.program.parser import parse_program
 
 jit = tile_eg.jit(out_idx=[-1], effort="none")
@@ -92,7 +93,12 @@ def scores(S, pages, D, H=16, page=32):
 @jit
 def products(N, V, D, H=16, BN=16):
     @T.prim_func
-    def products(Q: T.Tensor((H, D), "float16"), K: T.Tensor((V, D), "float16"), Idx: T.Tensor((N,), "int32"), Y: T.Tensor((H, N), "float32")):
+    def products(
+        Q: T.Tensor((H, D), "float16"),
+        K: T.Tensor((V, D), "float16"),
+        Idx: T.Tensor((N,), "int32"),
+        Y: T.Tensor((H, N), "float32"),
+    ):
         with T.Kernel(N // BN) as b:
             q = T.alloc_shared((H, D), "float16")
             k = T.alloc_shared((BN, D), "float16")
@@ -109,7 +115,12 @@ def products(N, V, D, H=16, BN=16):
 @jit
 def by_page(N, pages, D, page=8, BN=16):
     @T.prim_func
-    def by_page(K: T.Tensor((pages * page, D), "float16"), Table: T.Tensor((pages,), "int32"), Idx: T.Tensor((N,), "int32"), Y: T.Tensor((N, D), "float16")):
+    def by_page(
+        K: T.Tensor((pages * page, D), "float16"),
+        Table: T.Tensor((pages,), "int32"),
+        Idx: T.Tensor((N,), "int32"),
+        Y: T.Tensor((N, D), "float16"),
+    ):
         with T.Kernel(N // BN) as b:
             k = T.alloc_shared((BN, D), "float16")
             for i, j in T.Parallel(BN, D):
@@ -174,7 +185,8 @@ def test_an_index_may_pick_an_index() -> None:
 def test_an_index_outside_is_told_with_its_value_and_line(outside: int) -> None:
     idx = indices(40, 32)
     idx[17] = outside
-    with pytest.raises(TileError, match=rf"an index of `W` that is read is {outside}: dimension 0 has 40 elements(.|\n)*W\[idx\[i\], :\]"):
+    told = rf"an index of `W` that is read is {outside}: dimension 0 has 40 elements(.|\n)*W\[idx\[i\], :\]"
+    with pytest.raises(TileError, match=told):
         rows(32, 40, 16)(numbers(40, 16), idx)
 
 
@@ -212,7 +224,8 @@ def test_a_program_with_gathers_reads_back(embedding) -> None:
 
 
 def refused(body: str) -> str:
-    text = f"kernel f(A: f16[16, 16], i: i32[16], v: f16[16]) -> C: f16[16, 16] {{ grid b = 1 shared x: f16[16, 16], j: i32[16] {body} }}"
+    head = "kernel f(A: f16[16, 16], i: i32[16], v: f16[16]) -> C: f16[16, 16]"
+    text = f"{head} {{ grid b = 1 shared x: f16[16, 16], j: i32[16] {body} C[0, 0] = x }}"
     with pytest.raises(TileError) as error:
         lower(load_text(text).instantiate())
     return error.value.message
@@ -221,11 +234,11 @@ def refused(body: str) -> str:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("parallel (r, c) in (16, 16) { x[r, c] = A[v[r], c] } C[0, 0] = x", "an index or a size has to be a number, not a tile"),
-        ("parallel (r, c) in (16, 16) { x[r, c] = A[j[r], c] } C[0, 0] = x", "`j` is read before it is written"),
-        ("parallel (r, c) in (16, 16) { x[r, c] = A[r, i[c]] } C[0, 0] = x", "single elements of `A` are gathered: not supported yet"),
+        ("parallel (r, c) in (16, 16) { x[r, c] = A[v[r], c] }", "an index or a size has to be a number, not a tile"),
+        ("parallel (r, c) in (16, 16) { x[r, c] = A[j[r], c] }", "`j` is read before it is written"),
+        ("parallel (r, c) in (16, 16) { x[r, c] = A[r, i[c]] }", "single elements of `A` are gathered: not supported yet"),
         (
-            "j = i[0] j = j + j parallel (r, c) in (16, 16) { x[r, c] = A[j[r], c] } C[0, 0] = x",
+            "j = i[0] j = j + j parallel (r, c) in (16, 16) { x[r, c] = A[j[r], c] }",
             "an index is read from `j`, which holds what is computed here: not supported yet",
         ),
     ],
@@ -236,7 +249,7 @@ def test_what_is_no_index_is_told(body: str, message: str) -> None:
 
 def test_an_element_is_no_larger_than_what_it_picks_from() -> None:
     page = ix.read("table", ix.var("k")) * 64 + ix.var("k")
-    assert ix.bounds(ix.inside_of(page, 1023), {"k": (0, 63)}) == (0, 15 * 64 + 63)
+    assert ix.bounds(inside_of(page, 1023), {"k": (0, 63)}) == (0, 15 * 64 + 63)
 
 
 def test_two_elements_that_are_not_known_are_not_known_to_be_equal() -> None:

@@ -24,7 +24,7 @@ FAULTS = {
     "an unknown argument": ("T.copy(x, y, async_=True)", "T.copy", "unexpected keyword argument 'async_'"),
     "indices that are too few": ("T.copy(H[c, 0], h)", "H[c, 0]", "H has 3 dimensions, got 2 indices"),
     "an index that is a float": ("T.copy(A[c * 0.5, 0], x)", "c * 0.5", "an index is a whole number, not c * 0.5"),
-    "an index from a buffer": ("T.copy(A[v[3], 0], x)", "v[3]", "an index read from a buffer is not supported yet"),
+    "an index from a buffer": ("T.copy(A[v[3], 0], x)", "v[3]", "an index is a whole number, and `v` holds f32"),
     "a slice of varying size": ("T.copy(A[c : c * 16, :], x)", "c : c * 16", "the size of a slice has to be known"),
     "a slice with a step": ("T.copy(A[0:32:2, :], x)", "0:32:2", "slices with a step"),
     "a loop of varying length": ("for i in range(2):\n    for j in range(i):\n        pass", "range(i)", "when the block starts"),

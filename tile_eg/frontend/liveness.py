@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.index_elements import all_elements_in
 
 Names = frozenset[str]
 
@@ -31,7 +32,7 @@ def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
 
 def indexed_by(*windows: kn.Region) -> Names:
     """The names of which elements say where these windows begin."""
-    return frozenset(r.args[0] for w in windows for s in w.starts for r in ix.all_reads(s))
+    return frozenset(r.args[0] for w in windows for s in w.starts for r in all_elements_in(s))
 
 
 def reads(e: kn.TileExpr) -> Names:
@@ -70,7 +71,8 @@ class Liveness:
     def _step(self, s: kn.Stmt, live: Names, extents: Mapping[str, int]) -> Names:
         match s:
             case kn.Assign():
-                return (live - {s.target.name} if self.covers(s.target, extents) else live) | reads(s.value) | indexed_by(s.target)
+                needed = reads(s.value) | indexed_by(s.target)
+                return (live - {s.target.name} if self.covers(s.target, extents) else live) | needed
             case kn.If():
                 return self.before(s.then, live, extents) | self.before(s.otherwise, live, extents)
             case kn.Parallel():

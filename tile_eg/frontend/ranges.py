@@ -7,6 +7,7 @@ from math import prod
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
+from tile_eg.ir.index_elements import elements_in, with_elements
 
 MAX_POINTS = 1 << 20
 Ranges = Mapping[str, Interval]
@@ -17,7 +18,7 @@ def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
     the empty one (0, -1) where `where` never holds."""
     if e.value is not None and where == ix.ONE:
         return e.value, e.value
-    if ix.reads(e) or ix.reads(where):
+    if elements_in(e) or elements_in(where):
         e, where, ranges = _opaque(e, where, ranges)
     names = sorted(ix.variables(e) | ix.variables(where))
     counts = [ranges[n][1] - ranges[n][0] + 1 for n in names]
@@ -32,10 +33,10 @@ def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
 
 def _opaque(e: Expr, where: Expr, ranges: Ranges) -> tuple[Expr, Expr, Ranges]:
     """The two with a variable of its own in place of each element of a tensor, of which no more than its bounds are known."""
-    found = sorted(ix.reads(e) | ix.reads(where), key=ix.text)
+    found = sorted(elements_in(e) | elements_in(where), key=ix.text)
     names = {r: f"{n}[]" for n, r in enumerate(found)}
     known = {**ranges, **{name: ix.bounds(r, ranges) for r, name in names.items()}}
-    e, where = (ix.with_reads(x, lambda r: ix.var(names[r])) for x in (e, where))
+    e, where = (with_elements(x, lambda r: ix.var(names[r])) for x in (e, where))
     return e, where, known
 
 

@@ -104,7 +104,8 @@ def terms_of(e: Expr) -> dict[Expr, int]:
     return {e: 1}
 
 
-def _from_terms(terms: Mapping[Expr, int]) -> Expr:
+def from_terms(terms: Mapping[Expr, int]) -> Expr:
+    """The sum of atoms, each so often."""
     if any(k.op == "mod" for k in terms):
         terms = _rejoined(terms)
     parts = []
@@ -133,7 +134,7 @@ def add(a: Expr, b: Expr) -> Expr:
     out = dict(terms_of(a))
     for k, c in terms_of(b).items():
         out[k] = out.get(k, 0) + c
-    return _from_terms(out)
+    return from_terms(out)
 
 
 @lru_cache(maxsize=65536)
@@ -141,7 +142,7 @@ def mul(a: Expr, b: Expr) -> Expr:
     if a.op == "const":
         a, b = b, a
     if b.op == "const":
-        return _from_terms({k: c * b.args[0] for k, c in terms_of(a).items()})
+        return from_terms({k: c * b.args[0] for k, c in terms_of(a).items()})
     return Expr("mul", (a, b))
 
 
@@ -157,7 +158,7 @@ def div(a: Expr, b: Expr) -> Expr:
     whole, rest = _parted(a, b.value)
     factor = gcd(b.value, *(c for k, c in rest.items() if k != ONE))
     rest, n = {k: c // factor for k, c in rest.items()}, b.value // factor
-    return add(_from_terms({k: c // b.value for k, c in whole.items()}), _quotient(_from_terms(rest), n))
+    return add(from_terms({k: c // b.value for k, c in whole.items()}), _quotient(from_terms(rest), n))
 
 
 def _quotient(a: Expr, n: int) -> Expr:
@@ -181,7 +182,7 @@ def mod(a: Expr, b: Expr) -> Expr:
     _, rest = _parted(a, b.value)
     factor = gcd(b.value, *(c for k, c in rest.items() if k != ONE))
     least = rest.get(ONE, 0) % factor
-    inner, n = _from_terms({k: c // factor for k, c in rest.items()}), b.value // factor
+    inner, n = from_terms({k: c // factor for k, c in rest.items()}), b.value // factor
     return _remainder(inner, n) * factor + least
 
 
@@ -253,46 +254,6 @@ def some_value(place: int, most: int) -> int:
     return (place * 7919 + 1) % (most + 1)
 
 
-@lru_cache(maxsize=65536)
-def reads(e: Expr) -> frozenset[Expr]:
-    """The elements of tensors that e is made of, not those that these are made of."""
-    if e.op in ("const", "var"):
-        return frozenset()
-    return frozenset((e,)) if e.op == "read" else frozenset().union(*map(reads, e.args))
-
-
-def all_reads(e: Expr) -> set[Expr]:
-    """The elements of tensors that e is made of, and those of which their places are."""
-    return {x for r in reads(e) for x in (r, *all_reads(r.args[1]))}
-
-
-def with_reads(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """e with something else in place of each of its `reads`."""
-    if not reads(e):
-        return e
-    if e.op == "read":
-        return change(e)
-    parts = [with_reads(a, change) for a in e.args]
-    return sum(parts[1:], parts[0]) if e.op == "add" else _BUILD[e.op](*parts)
-
-
-def inside_of(e: Expr, most: int) -> Expr:
-    """e, which is `most` at most, with what follows from it for the elements of tensors in it."""
-    if not reads(e):
-        return e
-    if e.op == "read":
-        return Expr("read", (*e.args[:2], max(0, min(e.args[2], most))))
-    if e.op == "div" and e.args[1].value:
-        return div(inside_of(e.args[0], (most + 1) * e.args[1].value - 1), e.args[1])
-    if e.op in ("add", "mul"):
-        terms = terms_of(e)
-        if len(terms) > 1 or next(iter(terms)) != e:
-            below = sum(-c for k, c in terms.items() if c < 0 and k == ONE)
-            sure = all(c > 0 for k, c in terms.items() if k != ONE)
-            return _from_terms({inside_of(k, (most + below) // c) if sure and k != ONE else k: c for k, c in terms.items()})
-    return e
-
-
 _BINARY: dict[str, Callable[[int, int], int]] = {
     "mul": lambda a, b: a * b, "div": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": min, "max": max,
     "lt": lambda a, b: int(a < b), "and": lambda a, b: int(bool(a and b)),
@@ -325,13 +286,17 @@ def substitute(e: Expr, env: Mapping[str, Expr]) -> Expr:
         return env.get(e.args[0], e)
     if e.op == "read":
         return Expr("read", (e.args[0], substitute(e.args[1], env), e.args[2]))
-    a = [substitute(x, env) for x in e.args]
+    return rebuilt(e, [substitute(x, env) for x in e.args])
+
+
+def rebuilt(e: Expr, args: list[Expr]) -> Expr:
+    """The sum, product and so on that e is, of other operands."""
     if e.op == "add":
         out = ZERO
-        for x in a:
+        for x in args:
             out = add(out, x)
         return out
-    return _BUILD[e.op](*a)
+    return _BUILD[e.op](*args)
 
 
 _BUILD: dict[str, Callable[[Expr, Expr], Expr]] = {

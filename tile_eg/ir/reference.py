@@ -19,6 +19,7 @@ from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.reference_values import run_values
 from tile_eg.ops.elementwise import REDUCE
 
@@ -185,7 +186,7 @@ class Block:
         rank, n, places = len(r.shape), 0, []
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             at = np.asarray(evaluate(start, env))
-            if ix.reads(start):
+            if elements_in(start):
                 _refuse_outside(r, d, at, array.shape[d])
             if extent is not None:
                 at = (at + np.arange(extent)).reshape((-1,) + (1,) * (rank - n - 1))

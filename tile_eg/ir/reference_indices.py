@@ -10,6 +10,7 @@ import numpy as np
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.index_elements import all_elements_in, elements_in, inside_of
 from tile_eg.ir.reference import Block, Env, blocks
 from tile_eg.ops.types import I32
 
@@ -37,7 +38,7 @@ def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
     for s in _statements(kernel.body):
         for r in _windows(s) if isinstance(s, kn.Assign) else ():
             for start, size in zip(r.starts, shapes[r.name], strict=True):
-                for read in ix.all_reads(ix.inside_of(start, size - 1)):
+                for read in all_elements_in(inside_of(start, size - 1)):
                     for name in {read.args[0], *sources.get(read.args[0], ())} & shapes.keys():
                         found[name] = min(found.get(name, ix.ANY), read.args[2])
     return found
@@ -91,7 +92,7 @@ def _statements(body: Sequence[kn.Stmt]) -> Iterator[kn.Stmt]:
 
 def _windows(s: kn.Assign) -> list[kn.Region]:
     """The regions of an assignment whose place is read."""
-    return [r for r in (s.target, *_regions(s.value)) if any(map(ix.reads, r.starts))]
+    return [r for r in (s.target, *_regions(s.value)) if any(map(elements_in, r.starts))]
 
 
 def _regions(e: object) -> Iterator[kn.Region]:

@@ -171,7 +171,9 @@ class _Splitter:
     def _load(self, t: Term, axis: str) -> Term:
         version, offset, stride = t.args
         first = first_version(version)
-        if EACH in variables(offset) or first.op != "given" or first.args[0] in self.outputs:  # a panel must not read what another one stores
+        if EACH in variables(offset):
+            raise CannotSplit
+        if first.op != "given" or first.args[0] in self.outputs:  # a panel must not read what another one stores
             raise CannotSplit
         shift = self.start * {ROWS: stride, COLS: 1, NONE: 0}[axis]
         return self.builder.make("load", self.version(version), offset + shift, stride, **self.shape(t, axis))

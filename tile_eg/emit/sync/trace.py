@@ -11,6 +11,7 @@ from tile_eg.emit.sync.steps import Steps, steps
 from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval, var
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Operand, Program, Tasks, Tile, walk
 from tile_eg.ops.types import Level
 from tile_eg.timeline.expressions import Value, compiled
@@ -235,7 +236,7 @@ class Layout:
         terms = g.offset.args if g.offset.op == "add" else (g.offset,)
         far = tuple(t for t in terms if not ix.variables(t) <= env.keys())
         near = [t for t in terms if ix.variables(t) <= env.keys()]
-        anywhere = ix.EACH in ix.variables(g.offset) or bool(ix.reads(g.offset))
+        anywhere = ix.EACH in ix.variables(g.offset) or bool(elements_in(g.offset))
         mixed = anywhere or any(ix.variables(t) & env.keys() for t in far) or any(_wraps(t) for t in near)
         rows, cols = self.interval(i.rows, env)[1], self.interval(i.cols, env)[1]
         base = None if mixed else sum(self.at(t, env) for t in near)

@@ -9,6 +9,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.ranges import all_values
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.index_elements import elements_in
 
 MAX_WINDOWS = 1 << 18
 
@@ -20,7 +21,7 @@ def refuse_meeting(kernel: kn.Kernel, target: kn.Region, ranges: Mapping[str, ix
     apart, are tried. What they miss is left to the simulator, which sees every byte. So are more than 2**18 windows, and those
     whose place is read from a tensor.
     """
-    if any(map(ix.reads, target.starts)):
+    if any(map(elements_in, target.starts)):
         return
     grid = [name for name, extent in kernel.grid if extent > 1]
     names = sorted({*grid, *(v for s in target.starts for v in ix.variables(s))})

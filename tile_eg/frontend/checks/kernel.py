@@ -14,6 +14,7 @@ from tile_eg.frontend.ranges import extremes
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import all_elements_in, inside_of
 from tile_eg.ops.types import I32
 
 
@@ -174,9 +175,9 @@ class Checker:
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             self.variables(start, ranges, r.span)
             room = shape[d] - (1 if tensor else extent or 1)
-            for read in ix.all_reads(start):
+            for read in all_elements_in(start):
                 self.index_tensor(read, r.span)
-            start = ix.inside_of(start, room)
+            start = inside_of(start, room)
             low, high = self.range_of(start, room, ranges, ix.both(where, self.within), tensor)
             if low < 0 or high > room:
                 raise self.outside(r, d, start, low if low < 0 else high, tensor)

@@ -151,6 +151,15 @@ class Builder(ABC):
         written.update(self.writes[first:])
         self._forget(written)
 
+    @contextmanager
+    def indexing(self) -> Iterator[None]:
+        """Inside, elements of buffers are indices, and no tiles to compute with."""
+        outside, self.in_index = self.in_index, True
+        try:
+            yield
+        finally:
+            self.in_index = outside
+
     @abstractmethod
     def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Writes out a function's body where it is called."""

@@ -32,6 +32,7 @@ from tile_eg.frontend.python.values import (
     element,
     is_index,
     is_tile,
+    is_whole,
     plainly,
     value_buffer,
 )
@@ -41,7 +42,6 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
 from tile_eg.language.kernels import ElementType, Macro
 from tile_eg.language.words import Word, developer_words, missing
-from tile_eg.ops.types import I32
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
@@ -55,6 +55,7 @@ COMPARE: dict[type[Any], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
+INDEX_OPS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 SIGNS: dict[type[Any], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
@@ -123,14 +124,6 @@ def _dict(b: Builder, node: ast.Dict) -> Any:
 
 def _binary(b: Builder, node: ast.BinOp) -> Any:
     return arithmetic(b, type(node.op), evaluate(b, node.left), evaluate(b, node.right), node)
-
-
-INDEX_OPS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
-
-
-def is_whole(value: Any) -> bool:
-    """An index, or one element of a buffer of i32."""
-    return is_index(value) or (isinstance(value, Window) and value.is_point and value.buffer.dtype is I32)
 
 
 def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
@@ -290,7 +283,7 @@ def _check_column(b: Builder, item: Item, buffer: Buffer, node: ast.AST) -> None
 
 def _item(b: Builder, node: ast.expr, size: int) -> Item:
     if not isinstance(node, ast.Slice):
-        return as_index(b, _in_index(b, node), node)
+        return _index(b, node)
     if node.step is not None and evaluate(b, node.step) != 1:
         raise b.error("slices with a step are not supported yet", node)
     start = _bound(b, node.lower, 0)
@@ -305,24 +298,17 @@ def _item(b: Builder, node: ast.expr, size: int) -> Item:
 
 
 def _bound(b: Builder, node: ast.expr | None, default: int) -> Expr:
-    return index.const(default) if node is None else as_index(b, _in_index(b, node), node)
+    return index.const(default) if node is None else _index(b, node)
 
 
-def _in_index(b: Builder, node: ast.expr) -> Any:
-    """The value of an expression in which elements of buffers are indices, and no tiles to compute with."""
-    outside, b.in_index = b.in_index, True
-    try:
-        return evaluate(b, node)
-    finally:
-        b.in_index = outside
+def _index(b: Builder, node: ast.expr) -> Expr:
+    with b.indexing():
+        return as_index(b, evaluate(b, node), node)
 
 
 def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     """An integer known now or at run time, as an index expression."""
     if isinstance(value, Window) and value.is_point:
-        if value.buffer.dtype is not I32:
-            name, dtype = value.buffer.name, value.buffer.dtype
-            raise b.error(f"an index is a whole number, and `{name}` holds {dtype}", node, "indices are int32")
         return element(value)
     if isinstance(value, TILE_NODES) and not isinstance(value, Region):
         raise b.error(f"an index is a whole number, not {ast.unparse(node)}", node, "indices have +, -, *, // and %")

@@ -19,6 +19,7 @@ from tile_eg.frontend.ssa.tiles import computing, promoted, reducing, valid_cols
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import F32, DType
 
@@ -57,7 +58,7 @@ def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
 
 def reads_with(e: Expr, variable: str) -> list[Expr]:
     """The elements of tensors in an index that vary with a variable."""
-    return [r for r in ix.reads(e) if variable in ix.variables(r)]
+    return [r for r in elements_in(e) if variable in ix.variables(r)]
 
 
 class Statement:
@@ -133,9 +134,8 @@ class Statement:
         """TileError unless single elements of a tensor are not what is gathered."""
         if any(self.runs(r, later) for later in range(d + 1, len(r.starts))):
             return True
-        raise TileError(
-            f"single elements of `{r.name}` are gathered: not supported yet", r.span, help="whole rows are: " + f"{r.name}[idx[i], :]"
-        )
+        message = f"single elements of `{r.name}` are gathered: not supported yet"
+        raise TileError(message, r.span, help=f"whole rows are: {r.name}[idx[i], :]")
 
     def plain(self, r: kn.Region, d: int, variable: str) -> bool:
         """Whether an index is the variable and an offset that does not vary with the nest; of a buffer that is written, the

@@ -16,6 +16,7 @@ from tile_eg.frontend.ssa.tiles import Tiles, Window, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
+from tile_eg.ir.index_elements import with_elements
 from tile_eg.ir.values import Term
 
 Env = dict[str, Term]
@@ -33,8 +34,9 @@ def grid_variables(grid: tuple[tuple[str, int], ...]) -> dict[str, Expr]:
 
 
 class Regions:
-    """The regions of one kernel. `env` is what each name holds where the statement at hand stands. `indices` replaces the kernel's variables in index expressions, `facts` narrows a loop variable
-    to the trips that are being built. `named` is what terms are called: the name of a buffer, and its scope."""
+    """The regions of one kernel. `env` is what each name holds where the statement at hand stands, `indices` replaces the
+    kernel's variables in index expressions, `facts` narrows a loop variable to the trips that are being built. `named` is what terms are
+    called: the name of a buffer, and its scope. `there` tells of the rows of a gathered window how many there are."""
 
     def __init__(self, kernel: kn.Kernel) -> None:
         self.kernel = kernel
@@ -50,7 +52,7 @@ class Regions:
 
     def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
         """An index in terms of the block and of loops, what it reads from buffers as what these were loaded from."""
-        return ix.with_reads(ix.substitute(e, self.indices), lambda read: self.element(read, span))
+        return with_elements(ix.substitute(e, self.indices), lambda read: self.element(read, span))
 
     def element(self, read: Expr, span: kn.Span | None) -> Expr:
         """An element of a tensor or of a buffer, as one of an input."""

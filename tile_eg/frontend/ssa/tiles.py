@@ -13,6 +13,7 @@ from tile_eg.frontend.ssa.positions import Place, Position
 from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import inside_of
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.values import Builder, Term
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, DType
@@ -73,7 +74,7 @@ class Tiles:
         """Where a region of a tensor lies; its tile dimensions are those with an extent."""
         rows = max((e or 1 for e in region.extents), default=1)
         ranges = {**ranges, ix.EACH: (0, rows - 1)}
-        within = [ix.inside_of(s, n - 1) for s, n in zip(region.starts, tensor.shape, strict=True)]
+        within = [inside_of(s, n - 1) for s, n in zip(region.starts, tensor.shape, strict=True)]
         pitch, starts = strides(tensor.shape), [ix.simplified(s, ranges) for s in within]
         offset = ix.ZERO
         for start, step in zip(starts, pitch, strict=True):

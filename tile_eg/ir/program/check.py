@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, EACH, SUB, Expr
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS
 from tile_eg.ir.program import (
     AIC,
@@ -138,7 +139,7 @@ def _known(e: Expr, scope: tuple[str, ...], span: Span | None) -> None:
 def _readable(p: Program, e: Expr, span: Span | None) -> None:
     """What is read for an index is an element of an input of whole numbers: what a core writes meanwhile, it might not see."""
     inputs = {t.name: t for t in p.tensors if not t.output}
-    for r in ix.all_reads(e):
+    for r in all_elements_in(e):
         if r.args[0] not in inputs or inputs[r.args[0]].dtype is not I32:
             raise TileError(f"{r.args[0]} is no input of i32, and an index is read from it", span)
 
