@@ -34,9 +34,12 @@ def grid_variables(grid: tuple[tuple[str, int], ...]) -> dict[str, Expr]:
 
 
 class Regions:
-    """The regions of one kernel. `env` is what each name holds where the statement at hand stands, `indices` replaces the
-    kernel's variables in index expressions, `facts` narrows a loop variable to the trips that are being built. `named` is what terms are
-    called: the name of a buffer, and its scope. `there` tells of the rows of a gathered window how many there are."""
+    """The regions of one kernel.
+
+    `env` is what each name holds where the statement at hand stands, `indices` replaces the kernel's variables in index
+    expressions, `facts` narrows a loop variable to the trips that are being built. `named` is what terms are called: the name of
+    a buffer, and its scope. `there` tells of the rows of a gathered window how many there are.
+    """
 
     def __init__(self, kernel: kn.Kernel) -> None:
         self.kernel = kernel
