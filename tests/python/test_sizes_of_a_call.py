@@ -108,6 +108,20 @@ def test_the_text_is_that_of_sizes() -> None:
     assert "swapped_halves" in kernel.get_kernel_source(M=8, N=8)
 
 
+def test_a_vector_may_come_as_a_column() -> None:
+    @T.prim_func
+    def negated(A: T.Tensor((ROWS,), "float32"), C: T.Tensor((ROWS,), "float32")):
+        with T.Kernel(1) as b:
+            x = T.alloc_shared((A.shape[0],), "float32")
+            T.copy(A[b], x)
+            for i in T.Parallel(A.shape[0]):
+                x[i] = 0.0 - x[i]
+            T.copy(x, C[b])
+
+    a = numbers(8, 1)
+    np.testing.assert_array_equal(tile_eg.jit(out_idx=[1], effort="none")(negated)(a), -a[:, 0])
+
+
 def test_calls_of_one_size_share_a_kernel() -> None:
     kernel = swapped_halves()
     assert kernel.with_sizes(M=3, N=4) is kernel.with_sizes(N=4, M=3)

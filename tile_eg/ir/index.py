@@ -286,10 +286,10 @@ def substitute(e: Expr, env: Mapping[str, Expr]) -> Expr:
         return env.get(e.args[0], e)
     if e.op == "read":
         return Expr("read", (e.args[0], substitute(e.args[1], env), e.args[2]))
-    return rebuilt(e, [substitute(x, env) for x in e.args])
+    return with_operands(e, [substitute(x, env) for x in e.args])
 
 
-def rebuilt(e: Expr, args: list[Expr]) -> Expr:
+def with_operands(e: Expr, args: list[Expr]) -> Expr:
     """The sum, product and so on that e is, of other operands."""
     if e.op == "add":
         out = ZERO

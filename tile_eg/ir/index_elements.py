@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from tile_eg.ir.index import ONE, Expr, div, from_terms, rebuilt, terms_of
+from tile_eg.ir.index import ONE, Expr, div, from_terms, with_operands, terms_of
 
 
 @lru_cache(maxsize=65536)
@@ -27,7 +27,7 @@ def with_elements(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
         return e
     if e.op == "read":
         return change(e)
-    return rebuilt(e, [with_elements(a, change) for a in e.args])
+    return with_operands(e, [with_elements(a, change) for a in e.args])
 
 
 def inside_of(e: Expr, most: int) -> Expr:

@@ -21,7 +21,7 @@ from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
-from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.switches import check_others, check_passes, chosen_chip
 from tile_eg.language.kernels import PrimFunc
@@ -45,7 +45,7 @@ class CompiledKernel:
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
     tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
     the kernel writes them; one that is given back and not written whole is a TileError.
-    Arrays are NumPy's or torch's on the CPU, with exactly the declared shapes and dtypes; else TileError.
+    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
     """
 
     def __init__(
@@ -94,6 +94,7 @@ class CompiledKernel:
         arrays = {name: to_numpy(v, name) for name, v in values.items()}
         for t in self.kernel.tensors:
             if t.name in arrays:
+                arrays[t.name] = as_declared(arrays[t.name], t.shape)
                 check_argument(t, arrays[t.name])
         updated = [t for t in self.kernel.tensors if t.output and t.name in arrays]
         for t in updated:

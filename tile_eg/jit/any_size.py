@@ -118,9 +118,11 @@ class AnySizeKernel:
         for a in self.arguments:
             if a.shape is None or a.name not in arrays:
                 continue
-            shape = to_numpy(arrays[a.name], a.name).shape
+            shape = given = to_numpy(arrays[a.name], a.name).shape
+            if len(given) > len(a.shape):  # one of (M, 1) may stand for one of (M,)
+                shape = tuple(n for n in given if n != 1)
             if len(shape) != len(a.shape):
-                raise TileError(f"{a.name} has {len(a.shape)} dimensions, the array has {len(shape)}: {tuple(shape)}", a.span)
+                raise TileError(f"{a.name} has {len(a.shape)} dimensions, the array has {len(given)}: {tuple(given)}", a.span)
             for dim, n in zip(a.shape, shape, strict=True):
                 for name, size in dim.solved(n).items() if isinstance(dim, Size) else ():
                     if out.setdefault(name, (size, a.name))[0] != size:
