@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 
-from tile_eg.ir.index import ONE, Expr, div, from_terms, with_operands, terms_of
+from tile_eg.ir.index import ONE, Expr, div, from_terms, terms_of, with_operands
 
 
 @lru_cache(maxsize=65536)
