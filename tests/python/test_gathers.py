@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 import tile_eg
 import tile_eg.language as T
+from tests.python.written import prim_func
 from tile_eg import TileError
 from tile_eg.chips import known_chips
 from tile_eg.compiler import expected, lower
@@ -223,6 +226,12 @@ def test_a_program_with_gathers_reads_back(embedding) -> None:
     assert parse_program(str(program)).vector == program.vector
 
 
+def test_each_row_that_is_gathered_is_an_instruction_in_the_prediction(embedding) -> None:
+    rows = EMBEDDING.replace("W[i[r], c]", "W[r, c]")
+    gathered, strided = (lower(k).cost.microseconds for k in (embedding, load_text(rows).instantiate()))
+    assert gathered > strided
+
+
 def refused(body: str) -> str:
     head = "kernel f(A: f16[16, 16], i: i32[16], v: f16[16]) -> C: f16[16, 16]"
     text = f"{head} {{ grid b = 1 shared x: f16[16, 16], j: i32[16] {body} C[0, 0] = x }}"
@@ -245,6 +254,48 @@ def refused(body: str) -> str:
 )
 def test_what_is_no_index_is_told(body: str, message: str) -> None:
     assert refused(body) == message
+
+
+def written(body: str) -> str:
+    lines = f"""
+        @T.prim_func
+        def f(A: T.Tensor((64, 16), "float32"), I: T.Tensor((16,), "int32"), C: T.Tensor((16, 16), "float32")):
+            with T.Kernel(1) as b:
+                x = T.alloc_shared((16, 16), "float32")
+                i = T.alloc_shared((16,), "int32")
+                T.copy(I, i)
+                {body}
+                T.copy(x, C)
+    """
+    return textwrap.dedent(lines)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("for k in T.serial(i[0]): T.copy(A[k * 16, 0], x)", "how often a loop runs is read from `i`: not supported yet"),
+        ("if i[0] > 0: T.copy(A[i[0], 0], x)", "a branch by an element that is read is not supported yet"),
+        ("n = i[3] + 1; T.copy(I, i); T.copy(A[n, 0], x)", "n was computed from i, which may have changed since"),
+    ],
+)
+def test_what_is_read_decides_places_alone(body: str, message: str) -> None:
+    with pytest.raises(TileError) as error:
+        tile_eg.jit(prim_func(written(body)))
+    assert error.value.message == message
+
+
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_row_beside_one_that_is_read(step: int) -> None:
+    @T.prim_func
+    def beside(A: T.Tensor((64, 16), "float32"), I: T.Tensor((16,), "int32"), C: T.Tensor((16, 16), "float32")):
+        with T.Kernel(1) as b:
+            x = T.alloc_shared((16, 16), "float32")
+            for i, j in T.Parallel(16, 16):
+                x[i, j] = A[I[i], j] + A[I[i] + step, j]
+            T.copy(x, C[b, 0])
+
+    a, i = numbers(64, 16, dtype="float32"), indices(62, 16) + 1
+    np.testing.assert_array_equal(jit(beside)(a, i), a[i] + a[i + step])
 
 
 def test_an_element_is_no_larger_than_what_it_picks_from() -> None:

@@ -41,7 +41,7 @@ def inside_of(e: Expr, most: int) -> Expr:
     if e.op in ("add", "mul"):
         terms = terms_of(e)
         if len(terms) > 1 or next(iter(terms)) != e:
-            below = sum(-c for k, c in terms.items() if c < 0 and k == ONE)
+            rest = most - terms.get(ONE, 0)
             sure = all(c > 0 for k, c in terms.items() if k != ONE)
-            return from_terms({inside_of(k, (most + below) // c) if sure and k != ONE else k: c for k, c in terms.items()})
+            return from_terms({inside_of(k, rest // c) if sure and k != ONE else k: c for k, c in terms.items()})
     return e

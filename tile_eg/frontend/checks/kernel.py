@@ -14,7 +14,7 @@ from tile_eg.frontend.ranges import extremes
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
-from tile_eg.ir.index_elements import all_elements_in, inside_of
+from tile_eg.ir.index_elements import all_elements_in, elements_in
 from tile_eg.ops.types import I32
 
 
@@ -177,7 +177,8 @@ class Checker:
             room = shape[d] - (1 if tensor else extent or 1)
             for read in all_elements_in(start):
                 self.index_tensor(read, r.span)
-            start = inside_of(start, room)
+            if elements_in(start):  # what is read is looked at when the kernel runs
+                continue
             low, high = self.range_of(start, room, ranges, ix.both(where, self.within), tensor)
             if low < 0 or high > room:
                 raise self.outside(r, d, start, low if low < 0 else high, tensor)

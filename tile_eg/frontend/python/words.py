@@ -116,6 +116,10 @@ def counted(
     """A loop from `start` to `stop`, or from 0 to `start`, whose ends are numbers or known when the block starts."""
     if stop is None:
         start, stop = 0, start
+    for end in (start, stop):
+        if isinstance(end, Window) and end.is_point:
+            message = f"how often a loop runs is read from `{end.buffer.name}`: not supported yet"
+            raise TileError(message, span, help="pass the number to the kernel: a parameter `n: T.int32`, and n at the call")
     by = known(step, "the step of a loop", span)
     first, last = (index.wrap(v if isinstance(v, Expr) else known(v, "the bound of a loop", span)) for v in (start, stop))
     if by <= 0 or (first.value is not None and first.value < 0):
