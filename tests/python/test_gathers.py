@@ -287,15 +287,28 @@ def test_what_is_read_decides_places_alone(body: str, message: str) -> None:
 @pytest.mark.parametrize("step", [-1, 1])
 def test_a_row_beside_one_that_is_read(step: int) -> None:
     @T.prim_func
-    def beside(A: T.Tensor((64, 16), "float32"), I: T.Tensor((16,), "int32"), C: T.Tensor((16, 16), "float32")):
+    def beside(A: T.Tensor((64, 16), "float32"), Idx: T.Tensor((16,), "int32"), C: T.Tensor((16, 16), "float32")):
         with T.Kernel(1) as b:
             x = T.alloc_shared((16, 16), "float32")
             for i, j in T.Parallel(16, 16):
-                x[i, j] = A[I[i], j] + A[I[i] + step, j]
+                x[i, j] = A[Idx[i], j] + A[Idx[i] + step, j]
             T.copy(x, C[b, 0])
 
     a, i = numbers(64, 16, dtype="float32"), indices(62, 16) + 1
     np.testing.assert_array_equal(jit(beside)(a, i), a[i] + a[i + step])
+
+
+def test_an_index_may_be_clamped() -> None:
+    @T.prim_func
+    def clamped(A: T.Tensor((64, 16), "float32"), Idx: T.Tensor((16,), "int32"), C: T.Tensor((16, 16), "float32")):
+        with T.Kernel(1) as b:
+            x = T.alloc_shared((16, 16), "float32")
+            for i, j in T.Parallel(16, 16):
+                x[i, j] = A[T.min(T.max(Idx[i], 0), 63), j]
+            T.copy(x, C[b, 0])
+
+    a, idx = numbers(64, 16, dtype="float32"), indices(200, 16) - 70
+    np.testing.assert_array_equal(jit(clamped)(a, idx), a[np.clip(idx, 0, 63)])
 
 
 def test_an_element_is_no_larger_than_what_it_picks_from() -> None:

@@ -27,7 +27,7 @@ class Expr:
     """`op` is const, var, add, mul, div, mod, min, max, lt or and; `args` are Exprs, or one int (const) or str (var).
 
     read: an element of a tensor of whole numbers, counted from its first one; `args` are its name, the place (an Expr), and the
-    most that the element can be, as what it picks is inside of something. It is not negative.
+    most that the element can be, as what it picks is inside of something; it is then not negative. `ANY`: nothing is known of it.
     """
 
     op: str
@@ -210,9 +210,11 @@ def _natural(e: Expr) -> bool:
         return e.args[0] >= 0
     if e.op == "mod":
         return (e.args[1].value or 0) > 0
+    if e.op == "read":
+        return e.args[2] < ANY
     if e.op == "max":
         return any(map(_natural, e.args))
-    return e.op in ("var", "lt", "and", "read") or all(map(_natural, e.args))
+    return e.op in ("var", "lt", "and") or all(map(_natural, e.args))
 
 
 def minimum(a: Expr | int, b: Expr | int) -> Expr:
@@ -322,7 +324,7 @@ def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
     if e.op == "var":
         return ranges[e.args[0]]
     if e.op == "read":
-        return 0, e.args[2]
+        return (-ANY if e.args[2] == ANY else 0), e.args[2]
     parts = [bounds(a, ranges) for a in e.args]
     if e.op == "add":
         return sum(p[0] for p in parts), sum(p[1] for p in parts)

@@ -16,7 +16,7 @@ from tile_eg.frontend.ssa.tiles import Tiles, Window, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
-from tile_eg.ir.index_elements import with_elements
+from tile_eg.ir.index_elements import inside_of, with_elements
 from tile_eg.ir.values import Term
 
 Env = dict[str, Term]
@@ -60,9 +60,10 @@ class Regions:
     def element(self, read: Expr, span: kn.Span | None) -> Expr:
         """An element of a tensor or of a buffer, as one of an input."""
         name, place, most = read.args
-        place, held = self.index(place, span), self.env[name]
+        held = self.env[name]
+        place = inside_of(self.index(place, span), self.count_of(name) - 1)
         if held.op == "given" and not held.args[0].output:
-            self.shorten(place, prod(held.args[0].shape))
+            self.shorten(place, self.count_of(name))
             return ix.read(name, place, most)
         if held.op != "load" or held.args[0].op != "given" or held.args[0].args[0].output:
             what = "holds what is computed here" if name in self.buffers else "is written here"
@@ -100,6 +101,10 @@ class Regions:
         elements = {v: (0, n - 1) for v, n in extents.items()}
         facts = {} if elements else self.facts
         return decided(self.index(condition), self.tiles.ranges | facts | elements)
+
+    def count_of(self, name: str) -> int:
+        """The elements of a tensor or buffer."""
+        return prod((self.tensors.get(name) or self.buffers[name]).shape)
 
     def shorten(self, place: Expr, size: int) -> None:
         """Of rows that lie anywhere, those are there for which an index is: `place` of an input of `size` elements."""
