@@ -243,6 +243,10 @@ def refused(body: str) -> str:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
+        (
+            "parallel (r, c) in (16, 16) { x[r, c] = A[i[r*2], c] }",
+            "an index is read beyond the end of `i`: element 30 of 16",
+        ),
         ("parallel (r, c) in (16, 16) { x[r, c] = A[v[r], c] }", "an index or a size has to be a number, not a tile"),
         ("parallel (r, c) in (16, 16) { x[r, c] = A[j[r], c] }", "`j` is read before it is written"),
         ("parallel (r, c) in (16, 16) { x[r, c] = A[r, i[c]] }", "single elements of `A` are gathered: not supported yet"),
@@ -296,6 +300,21 @@ def test_a_row_beside_one_that_is_read(step: int) -> None:
 
     a, i = numbers(64, 16, dtype="float32"), indices(62, 16) + 1
     np.testing.assert_array_equal(jit(beside)(a, i), a[i] + a[i + step])
+
+
+def test_a_row_of_a_page_that_is_looked_up() -> None:
+    @T.prim_func
+    def paged(
+        K: T.Tensor((9, 8, 2, 16), "float16"), Table: T.Tensor((4,), "int32"), C: T.Tensor((32, 16), "float16")
+    ):  # the pages of a sequence of 32
+        with T.Kernel(1) as b:
+            x = T.alloc_shared((32, 16), "float16")
+            for i, j in T.Parallel(32, 16):
+                x[i, j] = K[Table[i // 8], i % 8, 1, j]
+            T.copy(x, C[b, 0])
+
+    k, table = numbers(9, 8, 2, 16), indices(9, 4)
+    np.testing.assert_array_equal(jit(paged)(k, table), k[table][:, :, 1].reshape(32, 16))
 
 
 def test_an_index_may_be_clamped() -> None:

@@ -117,8 +117,8 @@ class Statement:
         written = r is self.step.assign.target and not tensor
         if not inside and (not written or size == 1):
             return None
-        if self.gathered(r, d, inside):
-            return (inside[0], self.step.extents[inside[0]])
+        if inside and (rows := self.gathered(r)) and rows[0] in inside:
+            return (rows[0], self.step.extents[rows[0]]) if rows[1] == d and len(inside) == 1 else None
         if len(inside) != 1 or not self.plain(r, d, inside[0]):
             raise self.unsupported(r, f"the index {index_text(start)}")
         if written and self.step.extents[inside[0]] != size:
@@ -126,16 +126,19 @@ class Statement:
             raise TileError(f"{what}: not supported yet", r.span, help="loop over all of the buffer that is written")
         return (inside[0], self.step.extents[inside[0]])
 
-    def gathered(self, r: kn.Region, d: int, inside: list[str]) -> bool:
-        """Whether the rows of a tensor lie where its index of the row says, which is read from somewhere."""
-        return r.name in self.c.tensors and len(inside) == 1 and bool(reads_with(r.starts[d], inside[0])) and self.over_rows(r, d)
-
-    def over_rows(self, r: kn.Region, d: int) -> bool:
-        """TileError unless single elements of a tensor are not what is gathered."""
-        if any(self.runs(r, later) for later in range(d + 1, len(r.starts))):
-            return True
-        message = f"single elements of `{r.name}` are gathered: not supported yet"
-        raise TileError(message, r.span, help=f"whole rows are: {r.name}[idx[i], :]")
+    def gathered(self, r: kn.Region) -> tuple[str, int] | None:
+        """The variable by which the rows of a tensor are gathered, an index being read with it, and the first dimension that it
+        picks. TileError where single elements are gathered, not rows."""
+        if r.name not in self.c.tensors:
+            return None
+        found = next((v for v in self.step.extents if any(reads_with(start, v) for start in r.starts)), None)
+        if found is None:
+            return None
+        picks = [found in ix.variables(start) for start in r.starts]
+        if not any(self.runs(r, d) and not picked for d, picked in enumerate(picks) if d > picks.index(True)):
+            message = f"single elements of `{r.name}` are gathered: not supported yet"
+            raise TileError(message, r.span, help=f"whole rows are: {r.name}[idx[i], :]")
+        return found, picks.index(True)
 
     def plain(self, r: kn.Region, d: int, variable: str) -> bool:
         """Whether an index is the variable and an offset that does not vary with the nest; of a buffer that is written, the
@@ -288,12 +291,15 @@ class Statement:
 
     def opened(self, r: kn.Region) -> kn.Region:
         """A region with every index that runs over a loop variable opened to the whole range of it."""
-        starts, extents, steps = [], [], [1]
-        for start, extent in zip(r.starts, r.extents, strict=True):
+        starts, extents, steps, rows = [], [], [1], self.gathered(r)
+        for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             inside = [v for v in self.step.extents if v in ix.variables(start)]
-            anywhere = any(reads_with(start, v) for v in inside)
-            steps += [] if anywhere else [multiple(start, v) for v in inside]
-            starts.append(ix.substitute(start, dict.fromkeys(inside, ix.var(ix.EACH) if anywhere else ix.ZERO)))
+            if rows and rows[0] in inside:
+                starts.append(ix.substitute(start, {rows[0]: ix.var(ix.EACH)}))
+                extents.append(self.step.extents[rows[0]] if d == rows[1] else extent)
+                continue
+            steps += [multiple(start, v) for v in inside]
+            starts.append(ix.substitute(start, dict.fromkeys(inside, ix.ZERO)))
             extents.append(self.step.extents[inside[0]] if inside and extent is None else extent)
         return replace(r, starts=tuple(starts), extents=tuple(extents), step=max(steps))
 

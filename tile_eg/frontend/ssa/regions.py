@@ -10,13 +10,13 @@ from types import MappingProxyType
 from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.ranges import decided
+from tile_eg.frontend.ranges import decided, extremes
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.tiles import Tiles, Window, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
-from tile_eg.ir.index_elements import inside_of, with_elements
+from tile_eg.ir.index_elements import elements_in, inside_of, with_elements
 from tile_eg.ir.values import Term
 
 Env = dict[str, Term]
@@ -38,7 +38,8 @@ class Regions:
 
     `env` is what each name holds where the statement at hand stands, `indices` replaces the kernel's variables in index
     expressions, `facts` narrows a loop variable to the trips that are being built. `named` is what terms are called: the name of
-    a buffer, and its scope. `there` tells of the rows of a gathered window how many there are.
+    a buffer, and its scope. `rows` are those of the window at hand; `there` tells of the rows of a gathered
+    window how many there are.
     """
 
     def __init__(self, kernel: kn.Kernel) -> None:
@@ -49,6 +50,7 @@ class Regions:
         self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)})
         self.indices = grid_variables(kernel.grid)
         self.env: Env = {}
+        self.rows = 1
         self.there: list[Callable[[int], Expr]] = []
         self.facts: dict[str, ix.Interval] = {}
         self.named: dict[Term, tuple[str, str]] = {}
@@ -62,6 +64,7 @@ class Regions:
         name, place, most = read.args
         held = self.env[name]
         place = inside_of(self.index(place, span), self.count_of(name) - 1)
+        self.check_place(name, place, span)
         if held.op == "given" and not held.args[0].output:
             self.shorten(place, self.count_of(name))
             return ix.read(name, place, most)
@@ -102,6 +105,15 @@ class Regions:
         facts = {} if elements else self.facts
         return decided(self.index(condition), self.tiles.ranges | facts | elements)
 
+    def check_place(self, name: str, place: Expr, span: kn.Span | None) -> None:
+        """TileError where an index is read beyond the end of what holds the indices; rows that go on to its end are cut there."""
+        cut = EACH in ix.variables(place) and EACH not in ix.variables(place - ix.var(EACH))
+        if cut or elements_in(place):
+            return
+        _, high = extremes(place, {**self.tiles.ranges, **self.facts, EACH: (0, self.rows - 1)}, self.tiles.within)
+        if high >= self.count_of(name):
+            raise TileError(f"an index is read beyond the end of `{name}`: element {high} of {self.count_of(name)}", span)
+
     def count_of(self, name: str) -> int:
         """The elements of a tensor or buffer."""
         return prod((self.tensors.get(name) or self.buffers[name]).shape)
@@ -137,7 +149,7 @@ class Regions:
         return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
 
     def window(self, r: kn.Region) -> Window:
-        self.there = []
+        self.there, self.rows = [], max((e or 1 for e in r.extents), default=1)
         found = self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
         for there in self.there:
             found.vrows = self.tiles.extent(smaller(found.vrows, there(found.rows), self.tiles.ranges))
