@@ -16,9 +16,11 @@ from tile_eg import TileError
 from tile_eg.chips import known_chips
 from tile_eg.compiler import expected, lower
 from tile_eg.frontend.text import load_text
+from tile_eg.inputs import drawn_sets
 from tile_eg.ir import index as ix
 from tile_eg.ir.index_elements import inside_of
 from tile_eg.ir.program.parser import parse_program
+from tile_eg.report.compare import compare
 
 jit = tile_eg.jit(out_idx=[-1], effort="none")
 SIZE = st.sampled_from([1, 2, 7, 16, 31, 40])
@@ -230,6 +232,45 @@ def test_each_row_that_is_gathered_is_an_instruction_in_the_prediction(embedding
     rows = EMBEDDING.replace("W[i[r], c]", "W[r, c]")
     gathered, strided = (lower(k).cost.microseconds for k in (embedding, load_text(rows).instantiate()))
     assert gathered > strided
+
+
+ATTENTION = """
+kernel attention[N=50, V=40, D=48, H=16, BN=16](Q: f16[H, D], KV: f16[V, D], idx: i32[N]) -> O: f32[H, D] {
+  grid b = 1
+  shared q: f16[H, D], k: f16[BN, D], i: i32[BN], p: f16[H, BN]
+  fragment s: f32[H, BN], o: f32[H, D] = 0
+  q = Q[0, 0]
+  for t in pipelined(ceildiv(N, BN)) {
+    i = idx[t*BN]
+    parallel (r, c) in (BN, D) { k[r, c] = KV[i[r], c] }
+    s = q @ k.T
+    p = s * 0.1
+    o += p @ k
+  }
+  O[0, 0] = o
+}
+"""
+SUMS = """
+kernel sums[N=61, V=70, D=40, BN=16](X: f32[N, D], idx: i32[N]) -> O: f32[V, D] {
+  grid b = ceildiv(N, BN)
+  shared x: f32[BN, D], i: i32[BN]
+  i = idx[b*BN]
+  x = X[b*BN, 0]
+  x = exp(x)
+  for r in serial(BN) { atomic O[i[r], :] += x[r, :] }
+}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chip", known_chips())
+@pytest.mark.parametrize("text", [ATTENTION, SUMS], ids=["attention", "sums"])
+def test_every_schedule_kept_gathers_alike(text: str, chip: str) -> None:
+    kernel = load_text(text).instantiate()
+    drawn = drawn_sets(kernel, ["uniform"], 0)[0]
+    for candidate in lower(kernel, chip).candidates:
+        got = candidate.planned.run(drawn.arrays).outputs
+        assert [c for c in compare(got, drawn.meant) if not c.good] == []
 
 
 def refused(body: str) -> str:
