@@ -343,6 +343,13 @@ def test_a_row_beside_one_that_is_read(step: int) -> None:
     np.testing.assert_array_equal(jit(beside)(a, i), a[i] + a[i + step])
 
 
+def test_drawn_indices_lie_inside() -> None:
+    kernel = by_page(32, 7, 24).kernel
+    drawn = drawn_sets(kernel, ["uniform"], 0)[0].arrays
+    assert (drawn["Table"] >= 0).all() and (drawn["Table"] < 7).all()
+    assert (drawn["Idx"] >= 0).all() and (drawn["Idx"] < 56).all()
+
+
 def test_a_row_of_a_page_that_is_looked_up() -> None:
     @T.prim_func
     def paged(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
-from tile_eg.ir.index_elements import all_elements_in, elements_in, inside_of
+from tile_eg.ir.index_elements import elements_in, inside_of
 from tile_eg.ir.reference import Block, Env, blocks
 from tile_eg.ops.types import I32
 
@@ -30,6 +31,7 @@ def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
 def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
     """For each tensor that indices are read from the most that they may be."""
     shapes = {t.name: t.shape for t in kernel.tensors}
+    held = shapes | {s.name: s.shape for s in _statements(kernel.body) if isinstance(s, kn.Alloc)}
     sources: dict[str, set[str]] = {}
     found: dict[str, int] = {}
     for s in _statements(kernel.body):
@@ -38,10 +40,17 @@ def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
     for s in _statements(kernel.body):
         for r in _windows(s) if isinstance(s, kn.Assign) else ():
             for start, size in zip(r.starts, shapes[r.name], strict=True):
-                for read in all_elements_in(inside_of(start, size - 1)):
+                for read in _bounded(inside_of(start, size - 1), held):
                     for name in {read.args[0], *sources.get(read.args[0], ())} & shapes.keys():
                         found[name] = min(found.get(name, ix.ANY), read.args[2])
     return found
+
+
+def _bounded(e: ix.Expr, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[ix.Expr]:
+    """The elements in an index, and those in their places, each with the most that it may be."""
+    for read in elements_in(e):
+        yield read
+        yield from _bounded(inside_of(read.args[1], prod(shapes[read.args[0]]) - 1), shapes)
 
 
 class _Indices(Block):
