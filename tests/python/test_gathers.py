@@ -14,7 +14,7 @@ import tile_eg.language as T
 from tests.python.written import prim_func
 from tile_eg import TileError
 from tile_eg.chips import known_chips
-from tile_eg.compiler import expected, lower
+from tile_eg.search.compiler import expected, lower
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import drawn_sets
 from tile_eg.ir import index as ix

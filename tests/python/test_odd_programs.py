@@ -10,7 +10,7 @@ import pytest
 import tile_eg
 from tests.python.written import prim_func
 from tile_eg import language
-from tile_eg.compiler import check_kernel
+from tile_eg.search.compiler import check_kernel
 from tile_eg.errors import TileError
 from tile_eg.language.words import developer_words
 

@@ -25,7 +25,7 @@ from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
 from tile_eg.cli.simulate import simulate_file
 from tile_eg.cli.waiting import lost, shown_progress
-from tile_eg.compiler import InternalError, Lowered, check_kernel, lower, stage
+from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
 from tile_eg.errors import TileError, in_source, rendered
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel

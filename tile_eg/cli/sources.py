@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli.console import complain
-from tile_eg.compiler import Planned, lower, plan
+from tile_eg.search.compiler import Planned, lower, plan
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program

@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.egraph.encode import Encoder
-from tile_eg.egraph.graph import Graph, Node, Tile, Where
-from tile_eg.egraph.unanswered import unanswered
+from tile_eg.egraph.graph import Graph, Node, Tile, Demand
+from tile_eg.egraph.not_implementable import unanswered
 from tile_eg.ir.index import EACH, const, variables
 from tile_eg.ir.values import Term, Values
 from tile_eg.ops.physical import TERMS
@@ -103,13 +103,13 @@ class _Reader:
             out.setdefault(v, self.encoder.numbered[i])
         return out
 
-    def where(self) -> dict[Any, Where]:
+    def where(self) -> dict[Any, Demand]:
         i64, out = self.egraph.value_to_i64, {}
         for name, value, memory, region in (("at", 0, 1, 2), ("into", 1, 2, 3), ("nxt", 2, 3, 0)):
             for r in self.of(name):
                 if r.inputs[value] in self.tile:
                     level, share = self.memory[r.inputs[memory]]
-                    out[r.output] = Where(self.tile[r.inputs[value]], level, share, i64(r.inputs[region]))
+                    out[r.output] = Demand(self.tile[r.inputs[value]], level, share, i64(r.inputs[region]))
         return out
 
     def region_of_versions(self) -> dict[Any, int]:
@@ -130,7 +130,7 @@ class _Reader:
                 out[r.inputs[0]].add(self.egraph.value_to_string(r.inputs[1]))
         return out
 
-    def nodes(self, where: dict[Any, Where], ops: Iterable[str] = TERMS) -> list[Node]:
+    def nodes(self, where: dict[Any, Demand], ops: Iterable[str] = TERMS) -> list[Node]:
         made, versions = self._made_by(RECORDS), self.region_of_versions()
         out = []
         for op in ops:
@@ -215,7 +215,7 @@ def _grids(reader: _Reader) -> tuple[Node, ...]:
     return tuple(replace(n, index=i, cls=-1) for i, n in enumerate(found))
 
 
-def numbered(kept: list[Node], root: Any, where: dict[Any, Where], graph: Graph) -> Graph:
+def numbered(kept: list[Node], root: Any, where: dict[Any, Demand], graph: Graph) -> Graph:
     """The graph with these nodes, and their classes numbered in the nodes' order."""
     number: dict[Any, int] = {}
     for i, n in enumerate(kept):
@@ -228,5 +228,5 @@ def numbered(kept: list[Node], root: Any, where: dict[Any, Where], graph: Graph)
     for n in kept:
         graph.classes[n.cls].append(n)
     graph.root = number.get(root, -1)
-    graph.where = {number[c]: w for c, w in where.items() if c in number}
+    graph.demands = {number[c]: w for c, w in where.items() if c in number}
     return graph

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from tile_eg.chips import Chip
 from tile_eg.cost_models import SearchModel, node_cost
-from tile_eg.egraph import Graph, Node, Where
+from tile_eg.egraph import Graph, Node, Demand
 from tile_eg.extract.masks import share
 from tile_eg.extract.selection import trips_ahead
 from tile_eg.ir.index import EACH, Expr, variables
@@ -35,7 +35,7 @@ class Price:
         return self.works[-1][0].pipe if self.works else ""
 
 
-def choice_form(compared: Where, chosen: Where) -> str:
+def choice_form(compared: Demand, chosen: Demand) -> str:
     """How a choice runs: flat over whole rounds of 256 bytes of what is compared, else row by row under a mask.
 
     A comparison into UB takes no mask on this architecture, and reads and writes whole rounds.
@@ -47,7 +47,7 @@ def choice_form(compared: Where, chosen: Where) -> str:
     return "flat" if dense and (cols * size % 256 == 0 or (whole and rows * cols * size % 256 == 0)) else "rows"
 
 
-def bit_elements(compared: Where, chosen: Where) -> int:
+def bit_elements(compared: Demand, chosen: Demand) -> int:
     """Elements as wide as those compared that hold a bit for each of them; for a choice row by row two blocks of 32 bytes."""
     rows, cols = chosen.shape
     flat = choice_form(compared, chosen) == "flat"
@@ -99,18 +99,18 @@ class Pricer:
             return [_KINDS.get(term.kind, _whole)(self, node, term)]
         return _product(self, node) if node.op == "L0" else []
 
-    def where(self, cls: int) -> Where:
-        return self.graph.where[cls]
+    def where(self, cls: int) -> Demand:
+        return self.graph.demands[cls]
 
-    def pitch(self, place: Where) -> int:
+    def pitch(self, place: Demand) -> int:
         """Elements between rows in UB: the columns in whole 32-byte blocks."""
         block = 32 // place.tile.dtype.bytes
         return ceil_div(place.shape[1], block) * block
 
     def vector(self, term: Vector, node: Node, form: str, source: int | None = None) -> Work:
         """An instruction over all of its result; `source` is the class whose element type it reads, where that is another one."""
-        here = self.where(node.cls)
-        src = self.where(source).tile.dtype if source is not None else here.tile.dtype
+        here = self.demand(node.cls)
+        src = self.demand(source).tile.dtype if source is not None else here.tile.dtype
         r, c = here.shape
         meet = term.banks is False or len(set(node.children)) < len(node.children)
         op = term.instruction(node.payload)
@@ -128,7 +128,7 @@ def _moved(p: Pricer, n: Node, term: Move) -> list[Work]:
 
 def _in(p: Pricer, n: Node, term: Move) -> Work:
     """A load from a tensor, whose rows lie a stride apart, or from the workspace."""
-    here = p.where(n.cls)
+    here = p.demand(n.cls)
     r, c = here.shape
     dtype, cols = here.tile.dtype, c * trips_ahead(n)
     made = Work(term.instruction, r, cols, dtype=dtype, src_dtype=dtype, cores=p.cores[term.core])
@@ -145,14 +145,14 @@ def _form(offset: Expr) -> str:
 
 def _out(p: Pricer, n: Node, term: Move) -> Work:
     """A move out of L0C or UB: to a tensor (its dtype and stride), to the workspace or to L1 (the class's own dtype)."""
-    src = p.where(n.children[term.operand])
+    src = p.demand(n.children[term.operand])
     stride, form = 0, "flat"
     if term.target == "GM":
         tensor, offset, stride, *_ = n.payload[-1]
         form = _form(offset)
         dtype = next(t.dtype for t in p.graph.values.in_gm if t.name == tensor)
     else:
-        dtype = p.where(n.cls).tile.dtype
+        dtype = p.demand(n.cls).tile.dtype
     r, c = src.shape
     return Work(
         term.instruction, r, c, dtype=dtype, src_dtype=src.tile.dtype, stride_bytes=stride * dtype.bytes, other=term.target,
@@ -162,7 +162,7 @@ def _out(p: Pricer, n: Node, term: Move) -> Work:
 
 def _across(p: Pricer, n: Node, term: Move) -> Work:
     """What the cube core writes into UB: half of the rows for each vector core, or all of them."""
-    here = p.where(n.cls)
+    here = p.demand(n.cls)
     form, dtype = "flat" if here.share is None else "dual", here.tile.dtype
     other = "L1" if term.source == "L1" else "UB"
     return Work(term.instruction, here.tile.rows, here.tile.cols, dtype=dtype, src_dtype=dtype, form=form, other=other)
@@ -196,7 +196,7 @@ def _whole(p: Pricer, n: Node, term: Vector) -> Work:
 
 def _reduction(p: Pricer, n: Node, term: Vector) -> Work:
     """An instruction over its operand."""
-    src = p.where(n.children[0])
+    src = p.demand(n.children[0])
     (r, c), dtype = src.shape, src.tile.dtype
     op, form = term.instruction(n.payload), term.form(n.payload)
     meet = len(n.children) < 2 or n.children[0] == n.children[1]
@@ -205,7 +205,7 @@ def _reduction(p: Pricer, n: Node, term: Vector) -> Work:
 
 def _choice(p: Pricer, n: Node, term: Vector) -> Work:
     compared = n.children[0]
-    return p.vector(term, n, choice_form(p.where(compared), p.where(n.cls)), compared)
+    return p.vector(term, n, choice_form(p.demand(compared), p.demand(n.cls)), compared)
 
 
 _KINDS: dict[str, Callable[[Pricer, Node, Vector], Work]] = {"reduction": _reduction, "choice": _choice}

@@ -31,7 +31,7 @@ from tile_eg.simulator.limits import USUAL, Limits
 if TYPE_CHECKING:
     import numpy as np
 
-    from tile_eg.compiler import Lowered, Run
+    from tile_eg.search.compiler import Lowered, Run
     from tile_eg.frontend.text import Template
     from tile_eg.jit.kernel_cache import Restored
 

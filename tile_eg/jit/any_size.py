@@ -18,7 +18,7 @@ from tile_eg.language.symbols import Size
 if TYPE_CHECKING:
     import numpy as np
 
-    from tile_eg.compiler import Lowered
+    from tile_eg.search.compiler import Lowered
     from tile_eg.frontend.python import Argument
 
 Build = Callable[[Mapping[str, Any]], Kernel]

@@ -1,6 +1,6 @@
 """Loops of products with fewer and deeper trips: which loops, and how their index expressions go on.
 
-The equality is a rule (`rules/21_panels.egg`); index arithmetic is Python's, and comes to the rules as facts.
+The equality is a rule (`rules/21_tiling.egg`); index arithmetic is Python's, and comes to the rules as facts.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Tiling:
         return var(self.new_variable) if self.trips > 1 else const(0)
 
 
-def with_deeper_loops(values: Values) -> tuple[Values, list[Tiling]]:
+def with_k_tilings(values: Values) -> tuple[Values, list[Tiling]]:
     """The values with an id for each deeper form of their loops of products, and what each form is."""
     tilings = list(_tilings(values))
     if not tilings:

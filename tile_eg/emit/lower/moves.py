@@ -41,7 +41,7 @@ def moved(storages: Storages, step: Step, term: Move) -> Instr:
 
 
 def _from_gm(storages: Storages, step: Step, term: Move) -> Instr:
-    where = storages.schedule.graph.where[step.node.cls]
+    where = storages.schedule.graph.demands[step.node.cls]
     tensor, offset, stride = step.node.payload[-5:-2]
     source = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
     rows, cols = storages.valid(step)
@@ -52,7 +52,7 @@ def _from_gm(storages: Storages, step: Step, term: Move) -> Instr:
 
 
 def _from_workspace(storages: Storages, step: Step, term: Move) -> Instr:
-    where = storages.schedule.graph.where[step.node.cls]
+    where = storages.schedule.graph.demands[step.node.cls]
     source = _window(where.share, storages.tile(step.srcs[0]), where.tile.rows, where.tile.cols)
     return Instr(term.instruction, storages.tile(step.dst), (source,), *storages.valid(step))
 
@@ -66,7 +66,7 @@ def _fixpipe(storages: Storages, step: Step, term: Move) -> Instr:
         target = Gm(tensor, offset, stride)
         made = Instr(term.instruction, target, (storages.tile(step.srcs[1]),), rows, cols, relu=relu, atomic=atomic)
         return _times(made, scale, storages.dtypes[tensor])
-    dual = term.target == "UB" and storages.schedule.graph.where[step.node.cls].share is not None
+    dual = term.target == "UB" and storages.schedule.graph.demands[step.node.cls].share is not None
     form = "dual" if dual else "flat"
     made = Instr(term.instruction, storages.tile(step.dst), (storages.tile(step.srcs[0]),), rows, cols, relu=relu, form=form)
     return _times(made, step.node.payload[1], storages.buffers[step.dst].dtype) if term.target == "L1" else made  # type: ignore[index]
@@ -78,7 +78,7 @@ def _times(made: Instr, scale: float, dtype: DType) -> Instr:
 
 
 def _to_vector(storages: Storages, step: Step, term: Move) -> Instr:
-    where = storages.schedule.graph.where[step.node.cls]
+    where = storages.schedule.graph.demands[step.node.cls]
     form = "flat" if where.share is None else "dual"
     return Instr(
         term.instruction, storages.tile(step.dst), (storages.tile(step.srcs[0]),), where.tile.vrows, where.tile.vcols, form=form
@@ -86,7 +86,7 @@ def _to_vector(storages: Storages, step: Step, term: Move) -> Instr:
 
 
 def _store(storages: Storages, step: Step, term: Move) -> Instr:
-    where = storages.schedule.graph.where[step.node.children[1]]
+    where = storages.schedule.graph.demands[step.node.children[1]]
     tensor, offset, stride, rows, cols, atomic = step.node.payload[-1]
     rows, cols = shared(where, rows, cols)
     target = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
@@ -96,7 +96,7 @@ def _store(storages: Storages, step: Step, term: Move) -> Instr:
 
 def _to_cube(storages: Storages, step: Step, term: Move) -> Instr:
     """Each vector core gives its share to where the cube core finds it."""
-    where = storages.schedule.graph.where[step.node.children[0]]
+    where = storages.schedule.graph.demands[step.node.children[0]]
     rows, cols = storages.valid(step, cls=step.node.children[0])
     target = _window(where.share, storages.tile(step.dst), where.tile.rows, where.tile.cols)
     return Instr(term.instruction, target, (storages.tile(step.srcs[0]),), rows, cols, when=storages.only_once(where.share))
