@@ -15,6 +15,7 @@ from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.kernel import Assign, For, If, Kernel, MatMul, Parallel, Stmt, Tensor
 from tile_eg.ir.reference import run_kernel
 from tile_eg.ir.reference_bounds import Expected, run_with_bounds
+from tile_eg.ir.reference_indices import most_of_indices
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,8 +75,13 @@ def _drawn(kernel: Kernel, name: str, seed: int, given: Arrays) -> Drawn:
     """The set, `wide` at the first magnitude that the kernel's outputs bear."""
     inputs = [t for t in kernel.tensors if not t.output]
     tries = _tops(kernel) if name == "wide" else TOPS[-1:]
-    arrays = _borne(kernel, (draw(inputs, name, seed, top) | given for top in tries), len(tries))
+    arrays = _borne(kernel, (_with_indices(kernel, draw(inputs, name, seed, top)) | given for top in tries), len(tries))
     return Drawn(name, arrays, run_with_bounds(kernel, arrays))
+
+
+def _with_indices(kernel: Kernel, arrays: Arrays) -> Arrays:
+    """The arrays with indices that lie inside where the kernel reads indices."""
+    return arrays | {name: arrays[name] % (most + 1) for name, most in most_of_indices(kernel).items() if name in arrays}
 
 
 def _borne(kernel: Kernel, tries: Iterator[Arrays], count: int) -> Arrays:

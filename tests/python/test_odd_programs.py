@@ -108,7 +108,7 @@ def test_a_random_statement_is_read_or_refused_in_a_users_words(seed: int) -> No
         ("n = c[0]", "this cannot be computed: an index is not subscriptable"),
         ("a, b = x > y", "a condition does not unpack into 2 names"),
         ("[a] = h.T", "a transposed tile does not unpack into 1 names"),
-        ("T.symbolic(v)", "T.symbolic: sizes known only at run time are not supported yet"),
+        ("T.symbolic(v)", "T.symbolic takes values known when the kernel is compiled"),
         ("T.alloc_shared((16, 16), x)", "unknown dtype a buffer"),
         ("T.copy(None, x)", "a buffer or a slice of one is needed here, not nothing (None)"),
         ("T.fill(x, ~c)", "indices have +, -, *, // and % with integers"),

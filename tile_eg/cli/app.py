@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -248,15 +248,22 @@ def explain(
         str | None, typer.Option("--why-not", metavar="DECISION", help="What a decision would cost: ring=3, rule=NAME, ...")
     ] = None,
     profile: Annotated[bool, typer.Option("--profile", help="Also what each rule costs: time, matches, growth.")] = False,
+    at: Annotated[
+        list[str] | None, typer.Option("--at", metavar="NAME=NUMBER,...", help="Only the times at these sizes. Repeatable.")
+    ] = None,
     *,
     search: SearchOptions,
 ) -> None:
     """Shows the schedule, its decisions, and what lost.
 
-    With --why-not: what one decision would cost, or why it cannot be.
+    With --why-not: what one decision would cost, or why it cannot be. With --at: what is predicted at each of several sizes,
+    and at which of them the same schedule is chosen.
     """
     from tile_eg.explore import explained, why_not
 
+    if at:
+        show(str(_at(file, options.sizes(sizes or []), options.several_sizes(at), chip, search)))
+        return
     planned = sources.compiled(file, options.sizes(sizes or []), chip, search)
     if not isinstance(planned, Lowered):
         raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
@@ -278,6 +285,22 @@ def chips() -> None:
     from tile_eg.report.inventory import chips_text
 
     show(chips_text())
+
+
+def _at(
+    file: Path, sizes: Mapping[str, int | str], several: list[dict[str, int]], chip: str | None, search: SearchOptions
+) -> str:
+    """The times of a kernel at several sizes."""
+    from tile_eg.report.at_sizes import at_sizes
+    from tile_eg.report.decisions import summary
+
+    found = []
+    for more in several:
+        planned = sources.compiled(file, {**sizes, **more}, chip, search)
+        if not isinstance(planned, Lowered):
+            raise TileError(f"'{file}' is a program: its sizes are fixed")
+        found.append((more, planned.cost, summary(planned.candidates[0].schedule)))
+    return at_sizes(found)
 
 
 def _described(held: Kernel | Program) -> str:

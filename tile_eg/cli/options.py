@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,7 +49,7 @@ def pairs(option: str, given: Sequence[str]) -> dict[str, str]:
     return out
 
 
-_EXAMPLE = {"--set": "M=512", "--input": "A=a.npy"}
+_EXAMPLE = {"--set": "M=512", "--at": "M=1,128,4096", "--input": "A=a.npy"}
 
 
 def sizes(given: Sequence[str]) -> dict[str, int | str]:
@@ -56,13 +57,19 @@ def sizes(given: Sequence[str]) -> dict[str, int | str]:
     return {name: AUTO if value == AUTO else _size(name, value) for name, value in pairs("--set", given).items()}
 
 
-def _size(name: str, value: str) -> int:
+def several_sizes(given: Sequence[str]) -> list[dict[str, int]]:
+    """Every choice of one number for each name of `--at NAME=NUMBER,NUMBER`, the last name varying fastest."""
+    each = [[(name, _size(name, n, "--at")) for n in values.split(",")] for name, values in pairs("--at", given).items()]
+    return [dict(choice) for choice in product(*each)]
+
+
+def _size(name: str, value: str, option: str = "--set") -> int:
     try:
         number = int(value)
     except ValueError:
-        raise TileError(f"--set {name}={value}: a size is a whole number, and '{value}' is none") from None
+        raise TileError(f"{option} {name}={value}: a size is a whole number, and '{value}' is none") from None
     if number <= 0:
-        raise TileError(f"--set {name}={value}: a size is at least 1")
+        raise TileError(f"{option} {name}={value}: a size is at least 1")
     return number
 
 

@@ -21,6 +21,7 @@ from tile_eg.search.compiler import Planned, lower, plan
 
 if TYPE_CHECKING:
     from tile_eg.jit import CompiledKernel, Factory
+    from tile_eg.jit.any_size import AnySizeKernel
 
 NOTHING: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 KINDS = {".tile": "tile text", ".py": "a Python module", ".program": "an instruction stream"}
@@ -110,8 +111,9 @@ def _from_program(text: str, path: Path, sizes: Mapping[str, int | str]) -> Prog
 
 def _from_python(path: Path, sizes: Mapping[str, int | str]) -> Kernel:
     from tile_eg.jit import CompiledKernel, Factory
+    from tile_eg.jit.any_size import AnySizeKernel
 
-    found = {n: v for n, v in _module(path).items() if isinstance(v, CompiledKernel | Factory)}
+    found = {n: v for n, v in _module(path).items() if isinstance(v, CompiledKernel | AnySizeKernel | Factory)}
     kernels = dict(zip(map(id, found.values()), found.items(), strict=True)).values()
     if len(kernels) != 1:
         what = "no kernel" if not kernels else "several kernels (" + ", ".join(n for n, _ in kernels) + ")"
@@ -119,9 +121,27 @@ def _from_python(path: Path, sizes: Mapping[str, int | str]) -> Kernel:
     name, kernel = next(iter(kernels))
     if isinstance(kernel, Factory):
         return _made(name, kernel, sizes).kernel
+    if isinstance(kernel, AnySizeKernel):
+        return _at(kernel, sizes, name).kernel
     if sizes:
         raise TileError(f"--set has no meaning for '{name}': it has no parameters")
     return kernel.kernel
+
+
+def _at(kernel: AnySizeKernel, sizes: Mapping[str, int | str], name: str, parameters: Iterable[str] = ()) -> CompiledKernel:
+    """A kernel that has its sizes from each call, at these."""
+    for size in sizes:
+        if size not in kernel.open:
+            what = "parameter or size" if parameters else "size"
+            raise TileError(f"`{name}` has no {what} called `{size}`", help=did_you_mean(size, [*parameters, *kernel.open]))
+    _check_all(name, kernel.open, sizes)
+    return kernel.with_sizes(**sizes)
+
+
+def _check_all(name: str, needed: Iterable[str], sizes: Mapping[str, int | str]) -> None:
+    if missing := [n for n in needed if n not in sizes]:
+        values = " ".join(f"--set {n}=512" for n in missing)
+        raise TileError(f"`{name}` needs a value for {', '.join(missing)}", help=f"give it: {values}")
 
 
 def _module(path: Path) -> dict[str, Any]:
@@ -140,13 +160,15 @@ def _module(path: Path) -> dict[str, Any]:
 
 
 def _made(name: str, factory: Factory, sizes: Mapping[str, int | str]) -> CompiledKernel:
-    """The kernel for these sizes: the parameters of the function under @tile_eg.jit."""
+    """The kernel for these sizes: parameters of the function under @tile_eg.jit, and sizes that the kernel has from each call."""
+    from tile_eg.jit.any_size import AnySizeKernel
+
     parameters = inspect.signature(factory.function).parameters
-    for size in sizes:
-        if size not in parameters:
-            raise TileError(f"`{name}` has no parameter called `{size}`", help=did_you_mean(size, parameters))
-    missing = [n for n, p in parameters.items() if p.default is p.empty and n not in sizes]
-    if missing:
-        values = " ".join(f"--set {n}=512" for n in missing)
-        raise TileError(f"`{name}` needs a value for {', '.join(missing)}", help=f"give it: {values}")
-    return factory(**sizes)
+    _check_all(name, [n for n, p in parameters.items() if p.default is p.empty], sizes)
+    others = {n: v for n, v in sizes.items() if n not in parameters}
+    made = factory(**{n: v for n, v in sizes.items() if n in parameters})
+    if isinstance(made, AnySizeKernel):
+        return _at(made, others, name, parameters)
+    for size in others:
+        raise TileError(f"`{name}` has no parameter called `{size}`", help=did_you_mean(size, parameters))
+    return made

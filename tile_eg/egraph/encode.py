@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tile_eg.egraph.meeting import accesses, meetings
-from tile_eg.ir.index import BLOCK, SUB, Expr, variables
+from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, variables
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
 from tile_eg.ops.types import DType
 from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
@@ -90,7 +90,7 @@ class Encoder:
         text = str(e)
         if text not in self.index:
             self.index[text] = e
-            loops = sorted(self.loop_of[v] for v in variables(e) if v not in (BLOCK, SUB))
+            loops = sorted(self.loop_of[v] for v in variables(e) if v not in (BLOCK, SUB, EACH))
             deps = f"(set-of {' '.join(map(str, loops))})" if loops else "(set-empty)"
             self.lines.append(f'(set (ideps (Ix "{text}")) {deps})')
         return f'(Ix "{text}")'

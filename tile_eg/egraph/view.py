@@ -10,7 +10,7 @@ from typing import Any
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.graph import Demand, Graph, Node, Tile
 from tile_eg.egraph.not_implementable import not_implementable
-from tile_eg.ir.index import const
+from tile_eg.ir.index import EACH, const, variables
 from tile_eg.ir.values import Term, Values
 from tile_eg.ops.physical import TERMS
 from tile_eg.ops.types import DTYPES, Level
@@ -148,7 +148,8 @@ class _Reader:
                 region = where[r.output].region if r.output in where else versions.get(r.output, 0)
                 if op in REGION_AT:
                     region = payload[REGION_AT[op]]
-                out.append(Node(0, op, r.output, children, payload, region, rules))
+                if op != "FixToGM" or EACH not in variables(payload[-1][1]):  # a fixpipe's rows are a stride apart
+                    out.append(Node(0, op, r.output, children, payload, region, rules))
         return out
 
 

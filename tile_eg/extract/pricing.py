@@ -11,10 +11,11 @@ from tile_eg.cost_models import SearchModel, node_cost
 from tile_eg.egraph import Demand, Graph, Node
 from tile_eg.extract.masks import share
 from tile_eg.extract.selection import trips_ahead
+from tile_eg.ir.index import EACH, Expr, variables
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.ops.types import F32
-from tile_eg.timeline.instruction import Work
+from tile_eg.timeline.instruction import ANYWHERE, Work
 
 
 @dataclass(frozen=True)
@@ -133,22 +134,29 @@ def _in(p: Pricer, n: Node, term: Move) -> Work:
     made = Work(term.instruction, r, cols, dtype=dtype, src_dtype=dtype, cores=p.cores[term.core])
     if term.source == "WS":
         return replace(made, other="WS")
-    return replace(made, stride_bytes=n.payload[-3] * dtype.bytes, form="strips" if term.strips else made.form)
+    form = "strips" if term.strips else _form(n.payload[-4])
+    return replace(made, stride_bytes=n.payload[-3] * dtype.bytes, form=form)
+
+
+def _form(offset: Expr) -> str:
+    """Of a move from or to a tensor whose first element has this offset."""
+    return ANYWHERE if EACH in variables(offset) else "flat"
 
 
 def _out(p: Pricer, n: Node, term: Move) -> Work:
     """A move out of L0C or UB: to a tensor (its dtype and stride), to the workspace or to L1 (the class's own dtype)."""
     src = p.demand(n.children[term.operand])
-    stride = 0
+    stride, form = 0, "flat"
     if term.target == "GM":
-        tensor, _, stride, *_ = n.payload[-1]
+        tensor, offset, stride, *_ = n.payload[-1]
+        form = _form(offset)
         dtype = next(t.dtype for t in p.graph.values.in_gm if t.name == tensor)
     else:
         dtype = p.demand(n.cls).tile.dtype
     r, c = src.shape
     return Work(
         term.instruction, r, c, dtype=dtype, src_dtype=src.tile.dtype, stride_bytes=stride * dtype.bytes, other=term.target,
-        cores=p.cores[term.core],
+        cores=p.cores[term.core], form=form,
     )  # fmt: skip
 
 

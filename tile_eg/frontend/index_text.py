@@ -9,6 +9,8 @@ def index_text(e: Expr, tight: int = 0) -> str:
     """An index expression as an author would write it; `tight` is how strongly the text around it binds (0-2)."""
     if e.op in ("const", "var"):
         text, strength = str(e.args[0]), 3 if e.op == "var" or e.args[0] >= 0 else 1
+    elif e.op == "read":
+        text, strength = f"{e.args[0]}[{index_text(e.args[1])}]", 3
     elif e.op in ("min", "max"):
         text, strength = f"{e.op}({index_text(e.args[0])}, {index_text(e.args[1])})", 3
     elif e.op == "add":

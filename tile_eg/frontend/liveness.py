@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.index_elements import all_elements_in
 
 Names = frozenset[str]
 
@@ -29,8 +30,13 @@ def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
             yield from regions(e.b)
 
 
+def indexed_by(*windows: kn.Region) -> Names:
+    """The names of which elements say where these windows begin."""
+    return frozenset(r.args[0] for w in windows for s in w.starts for r in all_elements_in(s))
+
+
 def reads(e: kn.TileExpr) -> Names:
-    return frozenset(r.name for r in regions(e))
+    return frozenset(r.name for r in regions(e)) | indexed_by(*regions(e))
 
 
 def assignments(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Assign]:
@@ -65,7 +71,8 @@ class Liveness:
     def _step(self, s: kn.Stmt, live: Names, extents: Mapping[str, int]) -> Names:
         match s:
             case kn.Assign():
-                return (live - {s.target.name} if self.covers(s.target, extents) else live) | reads(s.value)
+                needed = reads(s.value) | indexed_by(s.target)
+                return (live - {s.target.name} if self.covers(s.target, extents) else live) | needed
             case kn.If():
                 return self.before(s.then, live, extents) | self.before(s.otherwise, live, extents)
             case kn.Parallel():

@@ -7,6 +7,7 @@ from math import prod
 
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, Interval
+from tile_eg.ir.index_elements import elements_in, with_elements
 
 MAX_POINTS = 1 << 20
 Ranges = Mapping[str, Interval]
@@ -17,6 +18,8 @@ def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
     the empty one (0, -1) where `where` never holds."""
     if e.value is not None and where == ix.ONE:
         return e.value, e.value
+    if elements_in(e) or elements_in(where):
+        e, where, ranges = _opaque(e, where, ranges)
     names = sorted(ix.variables(e) | ix.variables(where))
     counts = [ranges[n][1] - ranges[n][0] + 1 for n in names]
     if prod(counts) > MAX_POINTS:
@@ -26,6 +29,15 @@ def extremes(e: Expr, ranges: Ranges, where: Expr = ix.ONE) -> Interval:
     values, holds = np.broadcast_arrays(all_values(e, ranges, names), all_values(where, ranges, names))
     chosen = values[holds != 0]
     return (int(chosen.min()), int(chosen.max())) if chosen.size else (0, -1)
+
+
+def _opaque(e: Expr, where: Expr, ranges: Ranges) -> tuple[Expr, Expr, Ranges]:
+    """The two with a variable of its own in place of each element of a tensor, of which no more than its bounds are known."""
+    found = sorted(elements_in(e) | elements_in(where), key=ix.text)
+    names = {r: f"{n}[]" for n, r in enumerate(found)}
+    known = {**ranges, **{name: ix.bounds(r, ranges) for r, name in names.items()}}
+    e, where = (with_elements(x, lambda r: ix.var(names[r])) for x in (e, where))
+    return e, where, known
 
 
 def at_most(e: Expr, limit: int, ranges: Ranges, where: Expr = ix.ONE) -> bool:

@@ -63,6 +63,9 @@ _INDICES: dict[str, Callable[[Expr, Expr], Expr]] = {
 }  # fmt: skip
 
 
+OF_INDICES = ("+", "-", "*", "//", "%")
+
+
 def is_scalar(x: object) -> bool:
     return isinstance(x, int | float | Expr)
 

@@ -14,12 +14,21 @@ from math import gcd
 
 BLOCK = "block"
 SUB = "sub"
+EACH = "each"
+"""The row of a window whose rows lie anywhere: its offset is that of row `each`."""
+READ = "[]"
+"""In what variables stand for, the function that gives the elements of tensors: (name, place) -> value."""
+ANY = (1 << 31) - 1
 Interval = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Expr:
-    """`op` is const, var, add, mul, div, mod, min, max, lt or and; `args` are Exprs, or one int (const) or str (var)."""
+    """`op` is const, var, add, mul, div, mod, min, max, lt or and; `args` are Exprs, or one int (const) or str (var).
+
+    read: an element of a tensor of whole numbers, counted from its first one; `args` are its name, the place (an Expr), and the
+    most that the element can be, as what it picks is inside of something; it is then not negative. `ANY`: nothing is known of it.
+    """
 
     op: str
     args: tuple
@@ -95,7 +104,8 @@ def terms_of(e: Expr) -> dict[Expr, int]:
     return {e: 1}
 
 
-def _from_terms(terms: Mapping[Expr, int]) -> Expr:
+def from_terms(terms: Mapping[Expr, int]) -> Expr:
+    """The sum of atoms, each so often."""
     if any(k.op == "mod" for k in terms):
         terms = _rejoined(terms)
     parts = []
@@ -124,7 +134,7 @@ def add(a: Expr, b: Expr) -> Expr:
     out = dict(terms_of(a))
     for k, c in terms_of(b).items():
         out[k] = out.get(k, 0) + c
-    return _from_terms(out)
+    return from_terms(out)
 
 
 @lru_cache(maxsize=65536)
@@ -132,7 +142,7 @@ def mul(a: Expr, b: Expr) -> Expr:
     if a.op == "const":
         a, b = b, a
     if b.op == "const":
-        return _from_terms({k: c * b.args[0] for k, c in terms_of(a).items()})
+        return from_terms({k: c * b.args[0] for k, c in terms_of(a).items()})
     return Expr("mul", (a, b))
 
 
@@ -148,7 +158,7 @@ def div(a: Expr, b: Expr) -> Expr:
     whole, rest = _parted(a, b.value)
     factor = gcd(b.value, *(c for k, c in rest.items() if k != ONE))
     rest, n = {k: c // factor for k, c in rest.items()}, b.value // factor
-    return add(_from_terms({k: c // b.value for k, c in whole.items()}), _quotient(_from_terms(rest), n))
+    return add(from_terms({k: c // b.value for k, c in whole.items()}), _quotient(from_terms(rest), n))
 
 
 def _quotient(a: Expr, n: int) -> Expr:
@@ -172,7 +182,7 @@ def mod(a: Expr, b: Expr) -> Expr:
     _, rest = _parted(a, b.value)
     factor = gcd(b.value, *(c for k, c in rest.items() if k != ONE))
     least = rest.get(ONE, 0) % factor
-    inner, n = _from_terms({k: c // factor for k, c in rest.items()}), b.value // factor
+    inner, n = from_terms({k: c // factor for k, c in rest.items()}), b.value // factor
     return _remainder(inner, n) * factor + least
 
 
@@ -200,6 +210,8 @@ def _natural(e: Expr) -> bool:
         return e.args[0] >= 0
     if e.op == "mod":
         return (e.args[1].value or 0) > 0
+    if e.op == "read":
+        return e.args[2] < ANY
     if e.op == "max":
         return any(map(_natural, e.args))
     return e.op in ("var", "lt", "and") or all(map(_natural, e.args))
@@ -234,6 +246,16 @@ def both(a: Expr, b: Expr) -> Expr:
     return a if b == ONE else Expr("and", (a, b))
 
 
+def read(name: str, place: Expr | int, most: int = ANY) -> Expr:
+    """The element of a tensor at a place, which is `most` at most."""
+    return Expr("read", (name, wrap(place), most))
+
+
+def some_value(place: int, most: int) -> int:
+    """A value for an element of which nothing is known: as far from its neighbours' as any other."""
+    return (place * 7919 + 1) % (most + 1)
+
+
 _BINARY: dict[str, Callable[[int, int], int]] = {
     "mul": lambda a, b: a * b, "div": lambda a, b: a // b, "mod": lambda a, b: a % b, "min": min, "max": max,
     "lt": lambda a, b: int(a < b), "and": lambda a, b: int(bool(a and b)),
@@ -241,13 +263,20 @@ _BINARY: dict[str, Callable[[int, int], int]] = {
 
 
 def evaluate(e: Expr, env: Mapping[str, int]) -> int:
-    """The value of e where `env` gives every variable's value; KeyError names a variable that it lacks."""
+    """The value of e where `env` gives every variable's value; KeyError names a variable that it lacks.
+
+    What is read from tensors is what `env[READ]` says, else any value.
+    """
     if e.op == "const":
         return e.args[0]
     if e.op == "var":
         return env[e.args[0]]
     if e.op == "add":
         return sum(evaluate(a, env) for a in e.args)
+    if e.op == "read":
+        name, place, most = e.args
+        known, at = env.get(READ), evaluate(place, env)
+        return known(name, at) if known else some_value(at, most)  # type: ignore[operator]
     return _BINARY[e.op](evaluate(e.args[0], env), evaluate(e.args[1], env))
 
 
@@ -257,13 +286,19 @@ def substitute(e: Expr, env: Mapping[str, Expr]) -> Expr:
         return e
     if e.op == "var":
         return env.get(e.args[0], e)
-    a = [substitute(x, env) for x in e.args]
+    if e.op == "read":
+        return Expr("read", (e.args[0], substitute(e.args[1], env), e.args[2]))
+    return with_operands(e, [substitute(x, env) for x in e.args])
+
+
+def with_operands(e: Expr, args: list[Expr]) -> Expr:
+    """The sum, product and so on that e is, of other operands."""
     if e.op == "add":
         out = ZERO
-        for x in a:
+        for x in args:
             out = add(out, x)
         return out
-    return _BUILD[e.op](*a)
+    return _BUILD[e.op](*args)
 
 
 _BUILD: dict[str, Callable[[Expr, Expr], Expr]] = {
@@ -282,6 +317,8 @@ def variables(e: Expr) -> frozenset[str]:
         return frozenset(e.args)
     if e.op == "const":
         return frozenset()
+    if e.op == "read":
+        return variables(e.args[1])
     return frozenset().union(*(variables(a) for a in e.args))
 
 
@@ -291,6 +328,8 @@ def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
         return e.args[0], e.args[0]
     if e.op == "var":
         return ranges[e.args[0]]
+    if e.op == "read":
+        return (-ANY if e.args[2] == ANY else 0), e.args[2]
     parts = [bounds(a, ranges) for a in e.args]
     if e.op == "add":
         return sum(p[0] for p in parts), sum(p[1] for p in parts)
@@ -312,6 +351,8 @@ def simplified(e: Expr, ranges: Mapping[str, Interval]) -> Expr:
     """e without the minima, maxima and remainders that decide nothing where each variable stays in its own interval."""
     if e.op in ("const", "var"):
         return e
+    if e.op == "read":
+        return Expr("read", (e.args[0], simplified(e.args[1], ranges), e.args[2]))
     parts = [simplified(a, ranges) for a in e.args]
     if e.op == "add":
         return sum(parts[1:], parts[0])
@@ -336,6 +377,8 @@ def text(e: Expr) -> str:
         return str(e.args[0])
     if e.op == "var":
         return e.args[0]
+    if e.op == "read":
+        return f"{e.args[0]}[{text(e.args[1])} : {e.args[2]}]"
     parts = [text(a) for a in e.args]
     if e.op == "add":
         return "(" + " + ".join(parts).replace("+ -", "- ") + ")"

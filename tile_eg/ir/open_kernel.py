@@ -6,11 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 
 from tile_eg.errors import TileError
-from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.kernel import Kernel, Tensor
 
 AUTO = "auto"
 FIRST = (64, 32, 128, 16)  # sizes to look at a kernel with
 OTHER = 48
+
+
+class NoBlocks(Exception):
+    """The grid is empty at the sizes of a call: it does nothing, and there is nothing to compile. `tensors` are its arguments."""
+
+    def __init__(self, tensors: Sequence[Tensor] = ()) -> None:
+        super().__init__()
+        self.tensors = tensors
 
 
 @dataclass(frozen=True)

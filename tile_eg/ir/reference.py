@@ -14,16 +14,20 @@ from types import MappingProxyType
 
 import numpy as np
 
+from tile_eg.errors import TileError
 from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.reference_values import run_values
 from tile_eg.ops.elementwise import REDUCE
 
 __all__ = ["run_kernel", "run_values"]
 
 Array = np.ndarray
+NO_INDEX = -(1 << 52)
+"""What is read for an index beyond the end of a tensor, or of a tile that ended there: what begins at it lies outside of all."""
 Env = Mapping[str, int | Array]
 
 
@@ -96,6 +100,8 @@ class Block:
         self.elements = False
 
     def run(self, body: tuple[kn.Stmt, ...], env: Env) -> None:
+        if ix.READ not in env:
+            env = {**env, ix.READ: self.read}  # type: ignore[dict-item]
         for s in body:
             self.statement(s, env)
 
@@ -120,6 +126,16 @@ class Block:
     def allocated(self, s: kn.Alloc) -> Tile:
         dtype = numpy_dtype(s.dtype)
         return Tile(np.full(s.shape, ar.nothing(dtype), dtype), np.zeros(s.shape, bool))
+
+    def read(self, name: str, place: int | Array) -> Array:
+        """Elements of a tensor or a buffer, by their number; `NO_INDEX` where there are none, or none that is valid."""
+        held = Tile(self.tensors[name]) if name in self.tensors else self.buffers[name]
+        flat, at = held.data.reshape(-1), np.asarray(place)
+        found = flat[np.clip(at, 0, flat.size - 1)].astype(np.int64)
+        known = (at >= 0) & (at < flat.size)
+        if held.valid is not None:
+            known = known & held.valid.reshape(-1)[np.clip(at, 0, flat.size - 1)]
+        return np.where(known, found, NO_INDEX)
 
     # assignments
 
@@ -168,8 +184,10 @@ class Block:
     def tensor_places(self, r: kn.Region, array: Array, env: Env) -> tuple[list[Array], Array]:
         """The index of every element of a region in each dimension, and which of them lie inside the tensor."""
         rank, n, places = len(r.shape), 0, []
-        for start, extent in zip(r.starts, r.extents, strict=True):
+        for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             at = np.asarray(evaluate(start, env))
+            if elements_in(start):
+                _refuse_outside(r, d, at, array.shape[d])
             if extent is not None:
                 at = (at + np.arange(extent)).reshape((-1,) + (1,) * (rank - n - 1))
                 n += 1
@@ -270,12 +288,22 @@ class Block:
         return Tile(data, np.logical_and.outer(np.any(a.valid, axis=1), np.any(b.valid, axis=0)))
 
 
+def _refuse_outside(r: kn.Region, d: int, at: Array, size: int) -> None:
+    """TileError where an index that was read begins a window outside of its tensor."""
+    outside = at[((at < 0) | (at >= size)) & (np.abs(at) < -NO_INDEX // 16)]
+    if outside.size:
+        value = int(outside.flat[0])
+        raise TileError(f"an index of `{r.name}` that is read is {value}: dimension {d} has {size} elements", r.span)
+
+
 def evaluate(e: ix.Expr, env: Env) -> int | Array:
     """An index expression where variables may be arrays over an element loop."""
     if e.op == "const":
         return e.args[0]
     if e.op == "var":
         return env[e.args[0]]
+    if e.op == "read":
+        return env[ix.READ](e.args[0], evaluate(e.args[1], env))  # type: ignore[operator]
     parts = [evaluate(a, env) for a in e.args]
     if e.op == "add":
         return sum(parts[1:], parts[0])

@@ -73,7 +73,7 @@ class Run:
 
     def __init__(self, values: Values, dependences: Dependences, arrays: Mapping[str, Array], block: int) -> None:
         self.values, self.dependences, self.arrays = values, dependences, arrays
-        self.indices = {ix.BLOCK: block}
+        self.indices: dict[str, Any] = {ix.BLOCK: block, ix.READ: self.read}
         self.states: dict[int, tuple[Array, ...]] = {}
         self.results: dict[int, dict[Term, Any]] = {}
 
@@ -84,6 +84,10 @@ class Run:
             result = getattr(self, "_" + t.op)(t)
             known[t] = self.masked(t, result) if t.vrows is not None else result
         return known[t]
+
+    def read(self, name: str, place: int) -> int:
+        """An element of an input."""
+        return int(self.arrays[name].reshape(-1)[place])
 
     def at(self, e: ix.Expr) -> int:
         return ix.evaluate(e, self.indices)
@@ -102,13 +106,20 @@ class Run:
         x[:, cols:] = ar.nothing(x.dtype)
         return x
 
+    def rows(self, offset: ix.Expr, stride: int, count: int) -> Array:
+        """Where the rows of a window begin, one below the other."""
+        if ix.EACH not in ix.variables(offset):
+            return self.at(offset) + stride * np.arange(count)[:, None]
+        found = [ix.evaluate(offset, {**self.indices, ix.EACH: i}) for i in range(count)]
+        return np.asarray(found, int).reshape(-1, 1)
+
     # tiles
 
     def _load(self, t: Term) -> Array:
         version, offset, stride = t.args
         rows, cols = self.valid(t)
         flat = self.term(version).reshape(-1)
-        places = self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)
+        places = self.rows(offset, stride, rows) + np.arange(cols)
         out = np.full((t.rows, t.cols), ar.nothing(flat.dtype), flat.dtype)
         out[:rows, :cols] = flat[places]
         return out
@@ -225,7 +236,7 @@ class Run:
         rows, cols = self.valid(value)
         x = self.term(value)
         out = self.term(version).copy()
-        places = self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)
+        places = self.rows(offset, stride, rows) + np.arange(cols)
         out.reshape(-1)[places] = x[:rows, :cols]
         return out
 
@@ -233,9 +244,10 @@ class Run:
         version, offset, stride, value = t.args
         rows, cols = self.valid(value)
         out = self.term(version).copy()
-        places = self.at(offset) + stride * np.arange(rows)[:, None] + np.arange(cols)
+        places = self.rows(offset, stride, rows) + np.arange(cols)
         flat = out.reshape(-1)
-        flat[places] = ar.binary("add", flat[places], self.term(value)[:rows, :cols])
+        for place, row in zip(places, self.term(value), strict=False):  # rows that lie anywhere may meet
+            flat[place] = ar.binary("add", flat[place], row[:cols])
         return out
 
     _targ, _tproj = _arg, _proj

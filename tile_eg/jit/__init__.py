@@ -10,7 +10,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -19,8 +19,9 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
-from tile_eg.ir.open_kernel import AUTO, open_kernel
-from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
+from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
+from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
@@ -47,7 +48,7 @@ class CompiledKernel(HostSide):
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
     tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
     the kernel writes them; one that is given back and not written whole is a TileError.
-    Arrays are NumPy's or torch's on the CPU, with exactly the declared shapes and dtypes; else TileError.
+    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class CompiledKernel(HostSide):
         arrays = {name: to_numpy(v, name) for name, v in values.items()}
         for t in self.kernel.tensors:
             if t.name in arrays:
+                arrays[t.name] = as_declared(arrays[t.name], t.shape)
                 check_argument(t, arrays[t.name])
         updated = [t for t in self.kernel.tensors if t.output and t.name in arrays]
         for t in updated:
@@ -116,10 +118,13 @@ def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], l
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
+    from tile_eg.ir.reference_indices import check_indices
+
     given = added_to(lowered.kernel)
     tensors = [t for t in lowered.kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
     launched(lowered)
+    check_indices(lowered.kernel, inputs)
     return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
 
 
@@ -171,7 +176,12 @@ class TileKernel:
             arrays = by_name(list(self.template.tensor_dims()), args, given)
             shapes = {name: to_numpy(v, name).shape for name, v in arrays.items()}
             inferred = self.template.sizes_of(shapes)
-        return self.with_sizes(**{**inferred, **sizes})(**arrays)
+        try:
+            kernel = self.with_sizes(**{**inferred, **sizes})
+        except NoBlocks as empty_grid:
+            outputs = [i for i, t in enumerate(empty_grid.tensors) if t.output]
+            return nothing_done(empty_grid.tensors, outputs, arrays)
+        return kernel(**arrays)
 
 
 def load(
@@ -213,12 +223,26 @@ class Options:
     limits: Limits = USUAL
     target: Any = "auto"
 
+    def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
+        """The kernel of a prim_func; one that has its sizes from each call where the shapes of its tensors leave some open."""
+        from tile_eg.frontend.python import arguments_of
+
+        arguments = arguments_of(function)
+        if not open_names(arguments):
+            return self.compiled(build(NOTHING))
+        positions = self.out_idx, self.workspace_idx
+        return AnySizeKernel(function.function.__name__, arguments, build, positions, self._placed)
+
+    def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
+        return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
+
     def compiled(self, kernel: Kernel) -> CompiledKernel:
         return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.limits)
 
 
 class Factory:
-    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`.
+    """A function that gives a prim_func; calling it with sizes gives a `CompiledKernel`, or an `AnySizeKernel` where it leaves
+    sizes to each call.
 
     The search finds the sizes of blocks that are given as `T.auto`, or as "auto".
     """
@@ -232,19 +256,25 @@ class Factory:
         """What `jit` was told: `.target`, `.out_idx`."""
         return self.options
 
-    def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel:
+    def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
+        from tile_eg.frontend.python import kernel_of
+
         left = self._left_open(args, kwargs)
         if not left:
-            return self.options.compiled(self._kernel(args, kwargs))
+            function = self._function(args, kwargs)
+            return self.options.kernel(function, lambda sizes: kernel_of(function, sizes))
         positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
 
-        def build(found: Mapping[str, int]) -> Kernel:
+        def at(found: Mapping[str, int]) -> PrimFunc:
             filled = list(args)
             for name in found.keys() & positions.keys():
                 filled[positions[name]] = found[name]
-            return self._kernel(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
+            return self._function(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
 
-        return self.options.compiled(open_kernel(left, build))
+        def build(sizes: Mapping[str, Any]) -> Kernel:
+            return open_kernel(left, lambda found: kernel_of(at(found), sizes))
+
+        return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
 
     def _left_open(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
         """The parameters whose value, or default, is `auto`."""
@@ -255,9 +285,7 @@ class Factory:
         bound.apply_defaults()
         return [name for name, value in bound.arguments.items() if isinstance(value, str) and value == AUTO]
 
-    def _kernel(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Kernel:
-        from tile_eg.frontend.python import kernel_of
-
+    def _function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
         made = self.function(*args, **kwargs)
         if not isinstance(made, PrimFunc):
             name = getattr(self.function, "__name__", "the function")
@@ -265,7 +293,7 @@ class Factory:
                 f"{name} is under @tile_eg.jit and gave {type(made).__name__}, not a kernel",
                 help="let it return the function under @T.prim_func",
             )
-        return kernel_of(made)
+        return made
 
 
 def jit(
@@ -310,11 +338,11 @@ def jit(
     return _jitted(function, options)
 
 
-def _jitted(function: Any, options: Options) -> CompiledKernel | Factory:
+def _jitted(function: Any, options: Options) -> CompiledKernel | AnySizeKernel | Factory:
     if isinstance(function, PrimFunc):
         from tile_eg.frontend.python import kernel_of
 
-        return options.compiled(kernel_of(function))
+        return options.kernel(function, lambda sizes: kernel_of(function, sizes))
     if callable(function):
         return Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")

@@ -44,6 +44,12 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     return value.detach().numpy()
 
 
+def as_declared(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
+    """The same elements in the declared shape, where the two differ in dimensions of 1 alone; else the array as it is."""
+    same = [n for n in array.shape if n != 1] == [n for n in shape if n != 1]
+    return array.reshape(shape) if same and array.shape != tuple(shape) and array.flags.c_contiguous else array
+
+
 def to_torch(array: np.ndarray) -> Any:
     """A NumPy array as a torch tensor over the same memory."""
     import numpy as np

@@ -8,6 +8,7 @@ Every word raises `TileError` where it is called outside of a kernel, unless it 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from tile_eg.language.placement import alloc_L1 as alloc_L1
 from tile_eg.language.placement import alloc_ub as alloc_ub
 from tile_eg.language.placement import annotate_layout as annotate_layout
 from tile_eg.language.placement import use_swizzle as use_swizzle
+from tile_eg.language.symbols import Dyn, of_sizes, symbol
 from tile_eg.language.words import number_word, reduction, word
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import dtype_of
@@ -206,9 +208,14 @@ def infinity(dtype: Any = "float32") -> float:
     return float("inf")
 
 
-@word
+@number_word
 def symbolic(name: str, dtype: Any = "int32") -> Any:
-    """A size known only at run time."""
+    """A size known at each call, from the shapes of its arrays; one of the same name is the same size."""
+    return symbol(name)
+
+
+dynamic = symbolic
+dyn = Dyn()
 
 
 @word
@@ -224,37 +231,37 @@ reduce_max, reduce_min, reduce_sum = (reduction(f"reduce_{op}") for op in elemen
 def if_then_else(condition: Any, x: Any, y: Any) -> Any:
     """x where the condition holds, else y, element by element in T.Parallel: of elements, `a[i, j] > 0`, or of positions,
     `c * 64 + i >= k * 64 + j`; joined by and, or, not."""
-    return x if condition else y
+    return of_sizes("if_then_else", lambda c, x, y: x if c else y, condition, x, y)
 
 
 @number_word
 def And(a: Any, b: Any) -> Any:  # noqa: N802
     """Both conditions."""
-    return a and b
+    return of_sizes("And", lambda a, b: a and b, a, b)
 
 
 @number_word
 def Or(a: Any, b: Any) -> Any:  # noqa: N802
     """One of the conditions, or both."""
-    return a or b
+    return of_sizes("Or", lambda a, b: a or b, a, b)
 
 
 @number_word
 def Not(a: Any) -> Any:  # noqa: N802
     """The opposite of a condition."""
-    return not a
+    return of_sizes("Not", lambda a: not a, a)
 
 
 @number_word
 def max(a: Any, b: Any) -> Any:
     """The larger of two values."""
-    return a if a > b else b
+    return of_sizes("max", builtins.max, a, b)
 
 
 @number_word
 def min(a: Any, b: Any) -> Any:
     """The smaller of two values."""
-    return a if a < b else b
+    return of_sizes("min", builtins.min, a, b)
 
 
 def __getattr__(name: str) -> Any:

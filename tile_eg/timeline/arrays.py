@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tile_eg.ir.index import Expr
+from tile_eg.ir.index import Expr, some_value
 
 
 def values(e: Expr, env: Mapping[str, Any]) -> Any:
@@ -18,6 +18,8 @@ def values(e: Expr, env: Mapping[str, Any]) -> Any:
         return env[e.args[0]]
     if e.op == "add":
         return sum(values(a, env) for a in e.args)
+    if e.op == "read":
+        return some_value(values(e.args[1], env), e.args[2])
     a, b = (values(x, env) for x in e.args)
     return _ARRAYS[e.op](a, b)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from operator import itemgetter
 
-from tile_eg.ir.index import ONE, ZERO, Expr, Interval, both, bounds, const
+from tile_eg.ir.index import ONE, ZERO, Expr, Interval, both, bounds, const, some_value
 from tile_eg.ir.program import Loop, Node, walk
 
 Value = Callable[[Mapping[str, int]], int]
@@ -22,6 +22,9 @@ def compiled(e: Expr) -> Value:
         return itemgetter(e.args[0])
     if e.op == "add":
         return _sum([compiled(a) for a in e.args])
+    if e.op == "read":
+        place, most = compiled(e.args[1]), e.args[2]
+        return lambda env: some_value(place(env), most)
     left, right = compiled(e.args[0]), compiled(e.args[1])
     by = e.args[1].args[0] if e.args[1].op == "const" else None
     return _OF_CONSTANT[e.op](left, by) if by is not None and e.op in _OF_CONSTANT else _BINARY[e.op](left, right)

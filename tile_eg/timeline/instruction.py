@@ -20,12 +20,16 @@ _VECTOR_NAME = {
 }  # fmt: skip
 
 
+ANYWHERE = "anywhere"
+
+
 @dataclass(frozen=True)
 class Work:
     """One instruction by its sizes. `op` is a name of `ir.program.Instr`.
 
     `rows` x `cols` (x `depth`) are the elements processed; `dtype` is the destination's and `src_dtype` the main source's.
-    `form` and `pitch` (elements between rows in UB) are those of vector instructions. `stride_bytes` is the row pitch in GM or in
+    `form` and `pitch` (elements between rows in UB) are those of vector instructions; moves of rows that lie anywhere
+    have the form `ANYWHERE`, an instruction for each row. `stride_bytes` is the row pitch in GM or in
     the workspace (0: rows follow each other), `align_bytes` what the first row is a multiple of (0: of all), `other` the far end
     of a move. `cores` share the memory system (a mean where some have less to do); `miss` is the share of a load's bytes that
     comes from HBM and not from L2; `sharing` of the cores read the same bytes at the same time. `conflict` says that the sources
@@ -62,6 +66,10 @@ def cycles(chip: Chip, work: Work, *, cold: bool = False) -> float:
     """
     if work.rows <= 0 or work.cols <= 0 or work.depth <= 0:
         return 0.0
+    if work.form == ANYWHERE:
+        one = replace(work, rows=1, form="flat")
+        warm = cycles(chip, one)
+        return work.rows * warm + (cycles(chip, one, cold=True) - warm if cold else 0.0)
     rule = _RULES.get(work.op)
     return rule(chip, work, cold) if rule else _vector(chip, work, cold)
 

@@ -8,11 +8,11 @@ from math import gcd, prod
 from types import MappingProxyType
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import Expr
+from tile_eg.ir.index import EACH, Expr, variables
 from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ops.types import DType, Level
-from tile_eg.timeline.instruction import Work, cycles, moved_bytes
+from tile_eg.timeline.instruction import ANYWHERE, Work, cycles, moved_bytes
 
 _MOVES = {
     "gm_to_l1": "L1", "gm_to_ub": "UB", "ub_to_gm": "UB", "fixpipe": "L0C", "l1_to_l0a": "L0A", "l1_to_l0b": "L0B",
@@ -112,7 +112,7 @@ class Pricer:
         far = instr.dst if store else instr.srcs[0] if instr.srcs else instr.dst
         near = instr.srcs[0] if instr.op in ("ub_to_gm", "ub_to_l1") else instr.dst
         return Work(
-            op=instr.op, rows=rows, cols=cols, depth=depth, form=instr.form,
+            op=instr.op, rows=rows, cols=cols, depth=depth, form=ANYWHERE if _anywhere(far) else instr.form,
             dtype=self._dtype(instr.dst), src_dtype=self._dtype(instr.srcs[0] if instr.srcs else instr.dst),
             pitch=self.buffers[near.buffer].pitch if isinstance(near, Tile) else 0,
             stride_bytes=self._stride(far), other=self._level(far), cores=self.cores[instr.core],
@@ -152,6 +152,10 @@ class Pricer:
     def _group(self, buffer: Buffer) -> int:
         vector = self.chip.vector
         return buffer.addresses[0] % vector.bank_groups_bytes // vector.repeat_bytes
+
+
+def _anywhere(operand: Operand) -> bool:
+    return isinstance(operand, Gm) and EACH in variables(operand.offset)
 
 
 def _path(op: str, other: str) -> str:

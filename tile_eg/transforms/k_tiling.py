@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tile_eg.ir.index import ONE, Expr, const, minimum, terms_of, var, variables
+from tile_eg.ir.index import EACH, ONE, Expr, const, minimum, terms_of, var, variables
 from tile_eg.ir.values import VERSIONS, Term, Values, reachable
 
 FACTORS = (2, 4, 8)
@@ -35,6 +35,8 @@ class Tiling:
 
     def later(self, offset: Expr) -> tuple[int, Expr] | None:
         """By how much an offset moves on from trip to trip, and the offset of a deeper trip; None where it moves unevenly."""
+        if EACH in variables(offset):
+            return None
         step = terms_of(offset).get(var(self.variable), 0)
         rest = offset - var(self.variable) * step
         if not step or self.variable in variables(rest):

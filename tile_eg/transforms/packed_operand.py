@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tile_eg.ir.index import BLOCK, ONE, ZERO, Expr, Interval, bounds, terms_of
+from tile_eg.ir.index import BLOCK, EACH, ONE, ZERO, Expr, Interval, bounds, terms_of, variables
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program.tasks import free_names
@@ -53,6 +54,8 @@ def with_strips(values: Values, tensor: str) -> Values:
 
 def place(values: Values, tensor: Tensor, offset: Expr) -> Expr | None:
     """Where the element at an offset of a matrix lies in its strips; None where row and column cannot be told apart."""
+    if elements_in(offset) or EACH in variables(offset):
+        return None
     rows, cols = tensor.shape
     row, col, at = ZERO, ZERO, ZERO
     for e, n in terms_of(offset).items():

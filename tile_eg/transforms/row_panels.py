@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tile_eg.ir.index import BLOCK, Expr, const, maximum, minimum, var
+from tile_eg.ir.index import BLOCK, EACH, Expr, const, maximum, minimum, var, variables
 from tile_eg.ir.program.tasks import free_names
 from tile_eg.ir.values import VERSIONS, WRITES, Builder, Term, Values, first_version, reachable
 from tile_eg.transforms.rewriter import over_blocks
@@ -130,6 +130,8 @@ class _Splitter:
             return self.builder.make("tproj", self.looped(t.args[0]), t.args[1])
         before, offset, stride, value = t.args
         axis = self._stored_axis(value)
+        if EACH in variables(offset):
+            raise CannotSplit
         shift = self.start * (stride if axis == ROWS else 1)
         return self.builder.make(t.op, self.version(before), offset + shift, stride, self.tile(value, axis))
 
@@ -169,6 +171,8 @@ class _Splitter:
     def _load(self, t: Term, axis: str) -> Term:
         version, offset, stride = t.args
         first = first_version(version)
+        if EACH in variables(offset):
+            raise CannotSplit
         if first.op != "given" or first.args[0] in self.outputs:  # a panel must not read what another one stores
             raise CannotSplit
         shift = self.start * {ROWS: stride, COLS: 1, NONE: 0}[axis]

@@ -53,11 +53,13 @@ class Part:
 class Cpp:
     """Prints expressions as C++; those in `named` (hoisted sizes, spelled variables) by their name.
 
-    `ranges` gives the values of every variable: KeyError names one that it lacks.
+    `ranges` gives the values of every variable: KeyError names one that it lacks. `tensors` are the names of GlobalTensors, of
+    which the scalar unit reads elements.
     """
 
     ranges: Mapping[str, Interval]
     named: dict[Expr, str] = field(default_factory=dict)
+    tensors: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, e: Expr | int, outer: int = 0) -> str:
         """e as C++, in brackets where an operator that binds as tightly as `outer` stands beside it."""
@@ -98,6 +100,9 @@ class Cpp:
             return self._atom(e, wide)
         if e.op in ("min", "max"):
             return self._least_or_most(e, wide)
+        if e.op == "read":
+            read = Typed(f"{self.tensors[e.args[0]]}.GetValue({self(e.args[1])})", False)
+            return Typed(read.in_64(), True) if wide else read
         found = self._add(e, wide) if e.op == "add" else self._pair(e, wide)
         if wide and not found.wide:
             return Typed(found.in_64(), True)

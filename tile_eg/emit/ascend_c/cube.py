@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from tile_eg.emit.ascend_c.direct import DIRECT, fixpipe_part, scale_bits
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.index import EACH, ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import Gm, Instr, Operand, Tile
 from tile_eg.ops.types import BF16, F16, F32, I8, I32, Level
@@ -46,9 +46,29 @@ def tile(i: Instr, o: Operand) -> Tile:
     raise EmitError(f"{i.op} cannot reach the GM tensor {o.tensor}", i.span)
 
 
+def anywhere(o: Operand) -> bool:
+    """Whether the rows of a window lie anywhere in a tensor."""
+    return isinstance(o, Gm) and EACH in ix.variables(o.offset)
+
+
+def row_by_row(s: Scope, i: Instr, write: Callable[[Scope, Instr], list[str]]) -> list[str]:
+    """A copy of its own for each row of a window whose rows lie anywhere."""
+    r = ix.var(s.counter("row", i.rows))
+
+    def one(o: Operand) -> Operand:
+        if isinstance(o, Gm):
+            return replace(o, offset=ix.substitute(o.offset, {EACH: r}))
+        return replace(o, row=o.row + r)
+
+    made = replace(i, dst=one(i.dst), srcs=tuple(map(one, i.srcs)), rows=ONE)
+    return counted(r.args[0], s.cpp(i.rows), write(s, made))
+
+
 def gm_to_l1(s: Scope, i: Instr) -> list[str]:
     """One ND2NZ copy; a copy for each row where the rows of the source lie too far apart for its field."""
     src, dst = i.srcs[0], tile(i, i.dst)
+    if anywhere(src):
+        return row_by_row(s, i, gm_to_l1)
     stride, rows16 = stride_of(s, src), padded_rows(s.buffer(dst))
     if i.form == "strips":
         return _strips(s, i, stride, rows16)
@@ -302,6 +322,8 @@ def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list
 
 def gm_to_ub(s: Scope, i: Instr) -> list[str]:
     far, near = i.srcs[0], tile(i, i.dst)
+    if anywhere(far):
+        return row_by_row(s, i, gm_to_ub)
     if (n := _contiguous(s, i, far, near)) is not None:
         return call("DataCopy", s.at(near), s.at(far), str(n))
     return _by_rows(s, i, far, near, True)
@@ -309,6 +331,8 @@ def gm_to_ub(s: Scope, i: Instr) -> list[str]:
 
 def ub_to_gm(s: Scope, i: Instr) -> list[str]:
     far, near = i.dst, tile(i, i.srcs[0])
+    if anywhere(far):
+        return row_by_row(s, i, ub_to_gm)
     if (n := _contiguous(s, i, far, near)) is not None:
         return call("DataCopy", s.at(far), s.at(near), str(n))
     return _by_rows(s, i, far, near, False)

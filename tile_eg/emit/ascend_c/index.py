@@ -14,7 +14,7 @@ from tile_eg.emit.ascend_c.cpp import Cpp, Part
 from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
 from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval
+from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, Interval
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
 from tile_eg.ops.types import F32, DType, Level
 
@@ -72,7 +72,7 @@ class Scope:
         p = self.program
         loops, arguments = loops_of(p.core(self.core)), argument_names(p)
         loops |= {let.name: (0, let.most) for let in p.lets}
-        self.ranges = {**loops, BLOCK: (0, max(0, p.blocks - 1)), SUB: (0, 1)}
+        self.ranges = {**loops, BLOCK: (0, max(0, p.blocks - 1)), SUB: (0, 1), EACH: (0, 0)}
         self.cpp = Cpp(self.ranges)
         variables = spelled(loops, {*RESERVED, *arguments.values()})
         self.cpp.named |= {ix.var(name): word for name, word in variables.items()}
@@ -81,7 +81,7 @@ class Scope:
         self.buffers = {b.name: b for b in p.buffers}
         self.tensors = {t.name: t for t in p.in_gm}
         for t in p.in_gm:
-            self.names[f"GM {t.name}"] = self.fresh(f"{t.name}_gm")
+            self.cpp.tensors[t.name] = self.names[f"GM {t.name}"] = self.fresh(f"{t.name}_gm")
         for b in p.buffers:
             self.names[b.name] = self.fresh(b.name.replace(".", "_"), f"{b.name.replace('.', '_')}_{b.level.lower()}")
 

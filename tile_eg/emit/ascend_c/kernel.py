@@ -21,6 +21,7 @@ from tile_eg.emit.host import shared_at
 from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, ONE, SUB, ZERO, Expr
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.program import (
     AIC,
     AIV,
@@ -146,6 +147,7 @@ def _touched(s: Scope) -> set[str]:
         if isinstance(n, Instr):
             for o in (n.dst, *n.srcs, *([n.scratch] if n.scratch else [])):
                 out.add(o.tensor if hasattr(o, "tensor") else o.buffer)
+        out |= {r.args[0] for e in _expressions(n) for r in all_elements_in(e)}
     return out
 
 

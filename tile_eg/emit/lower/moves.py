@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tile_eg.emit.lower.storages import Storages, shared
 from tile_eg.extract import Step
-from tile_eg.ir.index import SUB, ZERO, Expr, var
+from tile_eg.ir.index import EACH, SUB, ZERO, Expr, substitute, var, variables
 from tile_eg.ir.program import Gm, Instr, Tile
 from tile_eg.ops.physical import Move
 from tile_eg.ops.types import I8, DType
@@ -14,6 +14,8 @@ from tile_eg.ops.types import I8, DType
 
 def _offset(share: int | None, offset: Expr, rows: int, cols: int, stride: int) -> Expr:
     """Where the window of one vector core starts."""
+    if share == 0 and EACH in variables(offset):
+        return substitute(offset, {EACH: var(EACH) + var(SUB) * (rows // 2)})
     if share == 0:
         return offset + var(SUB) * (rows // 2 * stride)
     return offset + var(SUB) * (cols // 2) if share == 1 else offset

@@ -11,6 +11,7 @@ from tile_eg.emit.sync.steps import Steps, steps
 from tile_eg.errors import PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval, var
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Operand, Program, Tasks, Tile, walk
 from tile_eg.ops.types import Level
 from tile_eg.timeline.expressions import Value, compiled
@@ -235,7 +236,8 @@ class Layout:
         terms = g.offset.args if g.offset.op == "add" else (g.offset,)
         far = tuple(t for t in terms if not ix.variables(t) <= env.keys())
         near = [t for t in terms if ix.variables(t) <= env.keys()]
-        mixed = any(ix.variables(t) & env.keys() for t in far) or any(_wraps(t) for t in near)
+        anywhere = ix.EACH in ix.variables(g.offset) or bool(elements_in(g.offset))
+        mixed = anywhere or any(ix.variables(t) & env.keys() for t in far) or any(_wraps(t) for t in near)
         rows, cols = self.interval(i.rows, env)[1], self.interval(i.cols, env)[1]
         base = None if mixed else sum(self.at(t, env) for t in near)
         return GmWindow(far, base, g.stride, rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
@@ -254,7 +256,7 @@ class Layout:
                 shape = operand_shape(i, o) if o.buffer in self.windowed else None
                 yield from (o.slot,) if shape is None else (o.slot, o.row, o.col, *shape)
             elif o.tensor in self.written:
-                yield from (var(v) for v in sorted(ix.variables(o.offset)))
+                yield from (var(v) for v in sorted(ix.variables(o.offset) - {ix.EACH}))
                 yield from (i.rows, i.cols, *(var(t.var) for t in self.tasks if t.var in env))
 
     def fewest(self, i: Instr) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.ranges import all_values
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
+from tile_eg.ir.index_elements import elements_in
 
 MAX_WINDOWS = 1 << 18
 
@@ -17,8 +18,11 @@ def refuse_meeting(kernel: kn.Kernel, target: kn.Region, ranges: Mapping[str, ix
     """TileError where a window that is stored by one block overlaps the same statement's window of another block.
 
     Two windows that begin in one cell of a raster of the window's own size overlap for certain; two rasters, half a window
-    apart, are tried. What they miss is left to the simulator, which sees every byte. So are more than 2**18 windows.
+    apart, are tried. What they miss is left to the simulator, which sees every byte. So are more than 2**18 windows, and those
+    whose place is read from a tensor.
     """
+    if any(map(elements_in, target.starts)):
+        return
     grid = [name for name, extent in kernel.grid if extent > 1]
     names = sorted({*grid, *(v for s in target.starts for v in ix.variables(s))})
     if not grid or prod(ranges[n][1] - ranges[n][0] + 1 for n in names) > MAX_WINDOWS:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
+from tile_eg.frontend.liveness import indexed_by
 from tile_eg.frontend.ranges import decided
 from tile_eg.frontend.trips import least_trips
 from tile_eg.ir import index as ix
@@ -31,6 +33,7 @@ class Definite:
         match s:
             case kn.Assign():
                 self.reads(s.value, written, ranges)
+                self.indices(s.target, written)
                 return written | {s.target.name}
             case kn.For() if s.extent:
                 return self.loop(s, written, ranges)
@@ -58,6 +61,8 @@ class Definite:
         match e:
             case kn.Region() if e.name in self.known and e.name not in written:
                 raise self.unwritten(e)
+            case kn.Region():
+                self.indices(e, written)
             case kn.Unary() | kn.Cast() | kn.Reduce() | kn.Broadcast():
                 self.reads(e.x, written, ranges)
             case kn.Binary():
@@ -73,6 +78,11 @@ class Definite:
                 truth = decided(e.condition, ranges)
                 for part in {True: (e.x,), False: (e.y,), None: (e.x, e.y)}[truth]:
                     self.reads(part, written, ranges)
+
+    def indices(self, r: kn.Region, written: Names) -> None:
+        """What says where a window begins."""
+        for name in sorted(indexed_by(r) & self.known.keys() - written):
+            raise self.unwritten(replace(r, name=name))
 
     def unwritten(self, r: kn.Region) -> TileError:
         declared = self.known[r.name]

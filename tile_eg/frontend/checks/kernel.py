@@ -14,6 +14,8 @@ from tile_eg.frontend.ranges import extremes
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import all_elements_in, elements_in
+from tile_eg.ops.types import I32
 
 
 def check(kernel: kn.Kernel) -> None:
@@ -72,7 +74,8 @@ class Checker:
 
     def declare(self, array: kn.Tensor | kn.Alloc) -> None:
         self.check_new(array.name, array.span)
-        if not array.shape or min(array.shape) < 1:
+        least = 0 if isinstance(array, kn.Tensor) and not array.output else 1  # an input without elements may go unread
+        if not array.shape or min(array.shape) < least:
             raise TileError(f"`{array.name}` has no elements: its shape is {array.shape}", array.span)
         self.arrays[array.name] = array
 
@@ -172,9 +175,19 @@ class Checker:
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             self.variables(start, ranges, r.span)
             room = shape[d] - (1 if tensor else extent or 1)
+            for read in all_elements_in(start):
+                self.index_tensor(read, r.span)
+            if elements_in(start):  # what is read is looked at when the kernel runs
+                continue
             low, high = self.range_of(start, room, ranges, ix.both(where, self.within), tensor)
             if low < 0 or high > room:
                 raise self.outside(r, d, start, low if low < 0 else high, tensor)
+
+    def index_tensor(self, read: Expr, span: kn.Span | None) -> None:
+        """What an index is read from holds i32."""
+        array = self.arrays.get(read.args[0])
+        if array is not None and array.dtype is not I32:
+            raise TileError(f"an index is a whole number, and `{array.name}` holds {array.dtype}", span, help="indices are i32")
 
     def range_of(self, start: Expr, room: int, ranges: Ranges, where: Expr, tensor: bool) -> ix.Interval:
         """The values of an index; in a tensor, an element loop may run over the edge, so that its first element counts."""

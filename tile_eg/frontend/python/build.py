@@ -17,6 +17,7 @@ from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.values import Buffer, NewBuffer, nodes, reads
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Region, Stmt, TileExpr
+from tile_eg.language.symbols import at_sizes
 
 
 @dataclass(frozen=True)
@@ -33,11 +34,12 @@ class Builder(ABC):
     outside of the current loop or branch, which it may not change. A name may stand for a tile expression, which is read
     where the name is used: `writes` (every buffer written so far) and `uses` (such names used inside of loops) tell where
     that would not be the value that the author bound. `masks` are the tiles that stand for buffers of bits, `bits` those
-    that hold bits now, `homes` the statements among which each buffer is declared.
+    that hold bits now, `homes` the statements among which each buffer is declared. `sizes` are those of a call, for the symbols
+    of a kernel of any size; None leaves symbols as they are.
     """
 
-    def __init__(self, source: Source, names: Mapping[str, Any]) -> None:
-        self.source, self.names = source, names
+    def __init__(self, source: Source, names: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> None:
+        self.source, self.names, self.sizes = source, names, sizes
         self.local: dict[str, Any] = {}
         self.outer: dict[str, Any] = {}
         self.statements: list[Stmt] = []
@@ -45,6 +47,7 @@ class Builder(ABC):
         self.writes: list[str] = []
         self.uses: list[tuple[str, set[str], Span]] = []
         self.in_parallel = False
+        self.in_index = False
         self.grid: dict[str, Interval] = {}
         self.left: list[tuple[str, Span, str]] = []
         self.half: Expr | None = None
@@ -67,6 +70,17 @@ class Builder(ABC):
 
     def error(self, message: str, node: ast.AST, help: str = "") -> TileError:
         return TileError(message, self.span(node), help=help)
+
+    def at_call(self, value: Any) -> Any:
+        """A value of plain Python with the sizes of the call in it."""
+        if self.sizes is None:
+            return value
+        try:
+            return at_sizes(value, self.sizes)
+        except KeyError as e:
+            name = e.args[0]
+            help = f"let a dimension of a tensor be {name}"
+            raise TileError(f"{name}: the shape of no tensor has this size, so that no call tells it", help=help) from None
 
     def unique(self, name: str) -> str:
         """`name`, or with a number after it where it is taken."""
@@ -170,6 +184,15 @@ class Builder(ABC):
         yield written
         written.update(self.writes[first:])
         self._forget(written)
+
+    @contextmanager
+    def indexing(self) -> Iterator[None]:
+        """Inside, elements of buffers are indices, and no tiles to compute with."""
+        outside, self.in_index = self.in_index, True
+        try:
+            yield
+        finally:
+            self.in_index = outside
 
     @abstractmethod
     def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:

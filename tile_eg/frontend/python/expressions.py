@@ -30,8 +30,10 @@ from tile_eg.frontend.python.values import (
     as_dtype,
     as_tile,
     describe,
+    element,
     is_index,
     is_tile,
+    is_whole,
     plainly,
     value_buffer,
 )
@@ -54,6 +56,7 @@ COMPARE: dict[type[Any], Callable[[Any, Any], Any]] = {
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not, ast.In: lambda a, b: a in b,
     ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
+INDEX_OPS = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 SIGNS: dict[type[Any], str] = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 
 
@@ -74,7 +77,7 @@ def evaluate(b: Builder, node: ast.expr) -> Any:
 def _name(b: Builder, node: ast.Name) -> Any:
     for scope in (b.local, b.names, vars(builtins)):
         if node.id in scope:
-            return b.use(node.id, _plain(scope[node.id]), node)
+            return b.use(node.id, b.at_call(_plain(scope[node.id])), node)
     close = get_close_matches(node.id, [*b.local, *b.names], 1)
     raise b.error(f"unknown name {node.id}", node, f"did you mean {close[0]}?" if close else "")
 
@@ -93,7 +96,7 @@ def _attribute(b: Builder, node: ast.Attribute) -> Any:
     if isinstance(value, (Buffer, Window)) and node.attr in ("shape", "dtype"):
         return value_buffer(value).written if node.attr == "shape" else value_buffer(value).dtype.name
     if hasattr(value, node.attr):
-        return getattr(value, node.attr)
+        return b.at_call(getattr(value, node.attr))
     if value is language or value is language.tile:
         prefix = ast.unparse(node.value)
         raise b.error(f"{prefix} has no word {node.attr}", node, near_word(prefix, value, node.attr))
@@ -122,12 +125,14 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
         return _product(x, y, b.span(node))
     if conditions.of_elements(x) or conditions.of_elements(y):
         return conditions.joined(op.__name__, x, y, b.span(node))
+    if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
+        x, y = (element(v) if isinstance(v, Window) else v for v in (x, y))
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
     if isinstance(x, Expr) or isinstance(y, Expr):
         if op is ast.Div or isinstance(x, float) or isinstance(y, float):
             return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
-        if not (is_index(x) and is_index(y)) or op not in (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod):
+        if not (is_index(x) and is_index(y)) or op not in INDEX_OPS:
             symbol = ast.unparse(node) if isinstance(node, ast.BinOp) else name
             raise b.error(f"{symbol}: indices have +, -, *, // and % with integers", node)
         return function(index.wrap(x), index.wrap(y))
@@ -273,8 +278,7 @@ def _check_column(b: Builder, item: Item, buffer: Buffer, node: ast.AST) -> None
 
 def _item(b: Builder, node: ast.expr, size: int) -> Item:
     if not isinstance(node, ast.Slice):
-        value = evaluate(b, node)
-        return as_index(b, value, node)
+        return _index(b, node)
     if node.step is not None and evaluate(b, node.step) != 1:
         raise b.error("slices with a step are not supported yet", node)
     start = _bound(b, node.lower, 0)
@@ -289,13 +293,18 @@ def _item(b: Builder, node: ast.expr, size: int) -> Item:
 
 
 def _bound(b: Builder, node: ast.expr | None, default: int) -> Expr:
-    return index.const(default) if node is None else as_index(b, evaluate(b, node), node)
+    return index.const(default) if node is None else _index(b, node)
+
+
+def _index(b: Builder, node: ast.expr) -> Expr:
+    with b.indexing():
+        return as_index(b, evaluate(b, node), node)
 
 
 def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     """An integer known now or at run time, as an index expression."""
     if isinstance(value, Window) and value.is_point:
-        raise b.error("an index read from a buffer is not supported yet", node)
+        return element(value)
     if isinstance(value, TILE_NODES) and not isinstance(value, Region):
         raise b.error(f"an index is a whole number, not {ast.unparse(node)}", node, "indices have +, -, *, // and %")
     if not is_index(value):
@@ -326,7 +335,7 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
     if isinstance(function, Macro):
         return b.inline(function.function, args, kwargs, node)
     if not any(map(is_of_kernel, (*args, *kwargs.values()))):
-        return function(*args, **kwargs)
+        return b.at_call(function(*args, **kwargs))
     if isinstance(function, FunctionType):
         return b.inline(function, args, kwargs, node)
     if isinstance(function, ElementType) and len(args) == 1:
@@ -364,7 +373,7 @@ def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], n
         raise b.error(f"T.{word.name}: {e}", node, f"T.{word.name}{word.signature}") from e
     refuse(word.name, bound.arguments, b.span(node))
     if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
-        return word.number(*args, **kwargs)
+        return b.at_call(word.number(*args, **kwargs))
     bound.apply_defaults()
     if word.name not in HANDLERS:
         raise b.error(f"T.{word.name} takes values known when the kernel is compiled", node)

@@ -7,8 +7,13 @@ from __future__ import annotations
 
 import ast
 import linecache
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.parts import with_parts
@@ -17,18 +22,51 @@ from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.statements import Reader
 from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
-from tile_eg.frontend.python.words import sizes
+from tile_eg.frontend.python.words import known, sizes
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.language.kernels import PrimFunc, TensorType
+from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
+from tile_eg.language.symbols import Dyn, Size, Symbol
+from tile_eg.ops.types import DType, dtype_of
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def kernel_of(function: PrimFunc) -> Kernel:
-    """The kernel that a prim_func means; tensors that it writes are its outputs. Raises TileError at the user's line."""
+@dataclass(frozen=True)
+class Argument:
+    """A parameter of a kernel: a tensor of a shape, whose dimensions may be sizes of a call, or a number (no shape)."""
+
+    name: str
+    shape: tuple[int | Size, ...] | None
+    dtype: DType
+    span: Span
+
+
+def arguments_of(function: PrimFunc) -> list[Argument]:
+    """The parameters of a prim_func, the sizes of a call still open. Raises TileError at the user's line."""
     found = read_function(function.function, function.names)
     reader = Reader(found.source, found.names)
-    try:
+    with _told_in(found):
+        return [_argument(reader, a) for a in found.node.args.args]
+
+
+def kernel_of(function: PrimFunc, sizes: Mapping[str, Any] = NOTHING) -> Kernel:
+    """The kernel that a prim_func means at the sizes, and with the numbers, of a call; tensors that it writes are its outputs.
+
+    Raises TileError at the user's line, `NoBlocks` where the sizes leave no block to run.
+    """
+    found = read_function(function.function, function.names)
+    reader = Reader(found.source, found.names, sizes)
+    with _told_in(found):
         return _kernel(reader, found)
+
+
+@contextmanager
+def _told_in(found: FunctionSource) -> Iterator[None]:
+    """An error inside is told with the text of the function's file."""
+    try:
+        yield
     except TileError as e:
         e.source = e.source or _text_of(e, found)
         raise
@@ -42,10 +80,14 @@ def _text_of(error: TileError, found: FunctionSource) -> str:
 
 
 def _kernel(r: Reader, found: FunctionSource) -> Kernel:
-    tensors = [_tensor(r, a) for a in found.node.args.args]
+    arguments = [_argument(r, a) for a in found.node.args.args]
+    tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
+    r.local.update({a.name: _number(r, a) for a in arguments if a.shape is None})
     r.taken |= {t.name for t in tensors}
     launch = _prologue(r, found.node)
     _grid(r, launch)
+    if any(last < 0 for _, last in r.grid.values()):
+        raise NoBlocks(tensors)
     r.last = launch.body[-1]
     r.run(launch.body)
     _check_left(r)
@@ -75,21 +117,41 @@ def _check_left(r: Reader) -> None:
                 raise TileError(message, span, notes=(("used here", s.span),), help=f"use only what {word} gives")
 
 
-def _tensor(r: Reader, arg: ast.arg) -> Tensor:
+def _argument(r: Reader, arg: ast.arg) -> Argument:
     if arg.annotation is None:
         raise r.error(f"{arg.arg} needs a type", arg, f'write {arg.arg}: T.Tensor((M, N), "float16")')
     node = arg.annotation
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and dtype_of(node.value) is None:
         node = ast.copy_location(ast.parse(node.value, mode="eval").body, arg.annotation)
         for n in ast.walk(node):
             ast.copy_location(n, arg.annotation)
     type_ = evaluate(r, node)
+    if isinstance(type_, ElementType | str):
+        return Argument(arg.arg, None, as_dtype(type_, r.span(arg.annotation)), r.span(arg))
     if not isinstance(type_, TensorType):
-        raise r.error(f"{arg.arg} is {describe(type_)}; a kernel takes T.Tensor arguments", arg)
-    span = r.span(arg.annotation)
-    tensor = Tensor(arg.arg, as_dtype(type_.dtype, span), sizes(type_.shape, f"the shape of {arg.arg}", span), False, r.span(arg))
-    r.local[arg.arg] = Buffer(tensor.name, tensor.dtype, tensor.shape, "tensor")
-    return tensor
+        raise r.error(f"{arg.arg} is {describe(type_)}; a kernel takes T.Tensor arguments, and numbers", arg)
+    return Argument(arg.arg, _shape(r, arg, type_.shape), as_dtype(type_.dtype, r.span(arg.annotation)), r.span(arg))
+
+
+def _shape(r: Reader, arg: ast.arg, shape: Any) -> tuple[int | Size, ...]:
+    """The dimensions, those written as a bare `T.dyn` named by the tensor and their position. At a call they may be 0."""
+    given = shape if isinstance(shape, list | tuple) else (shape,)
+    named = r.at_call([Symbol(f"{arg.arg}_{i}") if isinstance(n, Dyn) else n for i, n in enumerate(given)])
+    what, span = f"the shape of {arg.arg}", r.span(arg.annotation or arg)
+    return tuple(n if isinstance(n, Size) or (n == 0 and r.sizes) else sizes(n, what, span)[0] for n in named)
+
+
+def _tensor(r: Reader, argument: Argument) -> Tensor:
+    shape = tuple(known(n, f"the shape of {argument.name}", argument.span) for n in argument.shape or ())
+    r.local[argument.name] = Buffer(argument.name, argument.dtype, shape, "tensor")
+    return Tensor(argument.name, argument.dtype, shape, False, argument.span)
+
+
+def _number(r: Reader, argument: Argument) -> Any:
+    """The number that a call passes for a parameter."""
+    if r.sizes is None or argument.name not in r.sizes:
+        raise TileError(f"{argument.name} is a number of each call, and none was given", argument.span)
+    return r.sizes[argument.name]
 
 
 def _prologue(r: Reader, node: ast.FunctionDef) -> ast.With:

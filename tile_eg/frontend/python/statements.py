@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.conditions import guarded, is_condition, of_elements
+from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.source import read_function
@@ -159,6 +159,8 @@ def _if(r: Reader, node: ast.If) -> None:
     test = evaluate(r, node.test)
     if is_tile(test) or (of_elements(test) and not r.in_parallel):
         help = "choose element by element: T.if_then_else(x > y, x, y)"
+        if isinstance(test, Compared) and known_shape(test.a) == known_shape(test.b) == ():
+            raise r.error("a branch by an element that is read is not supported yet", node.test)
         raise r.error("a branch cannot depend on the elements of a tile", node.test, help)
     if not is_condition(test):
         return r.run(node.body if test else node.orelse)
@@ -211,6 +213,8 @@ def _loop(r: Reader, node: ast.For, loop: Loop) -> None:
 def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> None:
     if axis == len(names):
         return r.run(node.body)
+    if loop.extents[axis] == 0 and loop.count is None:
+        return None
     var, start = r.unique(names[axis]), loop.starts[axis]
     plain = loop.step == 1 and isinstance(start, int)
     with r.block(repeats=True) as body:

@@ -14,7 +14,9 @@ from tile_eg.frontend.python.values import (
     as_region,
     as_tile,
     describe,
+    element,
     is_index,
+    is_whole,
     region,
     value_buffer,
     whole,
@@ -214,6 +216,8 @@ def _within(b: Builder, span: Span, x: Any, low: Any, high: Any) -> TileExpr:
 
 
 def _extreme(op: str, b: Builder, span: Span, x: Any, y: Any) -> Any:
+    if is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
+        x, y = (element(v) if isinstance(v, Window) else v for v in (x, y))
     if is_index(x) and is_index(y):
         return (index.minimum if op == "min" else index.maximum)(x, y)
     return Binary(op, as_tile(x, span), as_tile(y, span), span)
@@ -227,6 +231,8 @@ HANDLERS["Min"] = HANDLERS["min"]
 
 def _divided(word: str, up: bool, b: Builder, span: Span, x: Any, y: Any) -> index.Expr:
     """x // y of indices, rounded up or down."""
+    if is_whole(x) and isinstance(x, Window) and (b.in_index or not b.in_parallel):
+        x = element(x)
     for v in (x, y):
         if not is_index(v):
             what = "an element of a buffer, which is known only at run time" if isinstance(v, Window) else describe(v)

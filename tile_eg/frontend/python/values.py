@@ -8,9 +8,10 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import of_elements
-from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.index import ZERO, Expr, read
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, Index, MatMul, Number, Reduce, Region, Select, TileExpr, Unary
-from tile_eg.ops.types import DType, dtype_of
+from tile_eg.ops.types import I32, DType, dtype_of
 
 TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose)
 
@@ -105,6 +106,23 @@ def is_tile(value: Any) -> bool:
 def is_index(value: Any) -> bool:
     """An integer known now or at run time."""
     return isinstance(value, (Expr, int)) and not isinstance(value, bool)
+
+
+def element(window: Window) -> Expr:
+    """One element of whole numbers, as an index. TileError of other elements."""
+    if window.buffer.dtype is not I32:
+        message = f"an index is a whole number, and `{window.buffer.name}` holds {window.buffer.dtype}"
+        raise TileError(message, window.span, help="indices are int32")
+    place, shape = ZERO, window.buffer.shape
+    for item, size in zip(window.items, shape, strict=True):
+        assert isinstance(item, Expr)
+        place = place * size + item
+    return read(window.buffer.name, place)
+
+
+def is_whole(value: Any) -> bool:
+    """An index, or one element of a buffer of i32."""
+    return is_index(value) or (isinstance(value, Window) and value.is_point and value.buffer.dtype is I32)
 
 
 def whole(buffer: Buffer, span: Span | None = None) -> Region:
@@ -203,6 +221,8 @@ def nodes(tree: Any) -> Iterator[Any]:
 
 def reads(value: Any) -> set[str]:
     """The names of the buffers whose elements a bound value would read when it is used."""
+    if isinstance(value, Expr):
+        return {r.args[0] for r in all_elements_in(value)}
     if isinstance(value, Window) and value.is_point:
         return {value.buffer.name}
     if isinstance(value, TILE_NODES):

@@ -77,6 +77,8 @@ def _kernel(b: Builder, span: Span, *extents: Any, threads: Any, is_npu: Any, **
         sizes(threads, "the number of threads", span)
     if not isinstance(is_npu, bool):
         raise TileError(f"is_npu is True or False, not {describe(is_npu)}", span)
+    if b.sizes and 0 in (found := [known(n, "a grid size", span) for n in extents]):
+        return Launch(tuple(found))
     return Launch(sizes(extents, "a grid size", span))
 
 
@@ -85,10 +87,6 @@ def _attributes(b: Builder, span: Span, attrs: Any) -> None:
     check_attributes(attrs, span)
 
 
-@handles("symbolic")
-def _symbolic(b: Builder, span: Span, name: Any, dtype: Any) -> None:
-    what = name if isinstance(name, str) else "T.symbolic"
-    raise TileError(f"{what}: sizes known only at run time are not supported yet", span)
 
 
 @handles("alloc_shared", "alloc_fragment")
@@ -129,6 +127,10 @@ def counted(
     """A loop from `start` to `stop`, or from 0 to `start`, whose ends are numbers or known when the block starts."""
     if stop is None:
         start, stop = 0, start
+    for end in (start, stop):
+        if isinstance(end, Window) and end.is_point:
+            message = f"how often a loop runs is read from `{end.buffer.name}`: not supported yet"
+            raise TileError(message, span, help="pass the number to the kernel: a parameter `n: T.int32`, and n at the call")
     by = known(step, "the step of a loop", span)
     first, last = (index.wrap(v if isinstance(v, Expr) else known(v, "the bound of a loop", span)) for v in (start, stop))
     if by <= 0 or (first.value is not None and first.value < 0):

@@ -64,6 +64,7 @@ class Converter(Regions):
         return env
 
     def statement(self, s: kn.Stmt, env: Env, after: Names) -> Env:
+        self.env = env
         match s:
             case kn.Alloc():
                 self.buffers[s.name] = s
@@ -253,7 +254,7 @@ class Converter(Regions):
         return loop, variable
 
     def variable_name(self, wish: str) -> str:
-        taken = {BLOCK, ix.SUB, *self.variables.values()}
+        taken = {BLOCK, ix.SUB, ix.EACH, *self.variables.values()}
         return next(n for n in (wish, *(f"{wish}_{i}" for i in range(1, len(taken) + 2))) if n not in taken)
 
     def trip(self, s: kn.For, which: ix.Interval, env: Env, after: Names, variable: str) -> Env:

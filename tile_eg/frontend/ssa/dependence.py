@@ -15,6 +15,7 @@ from tile_eg.frontend.trips import refuse_counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import elements_in
 
 Shapes = Mapping[str, tuple[int, ...]]
 Decide = Callable[[Expr, kn.Span | None, Mapping[str, int]], bool]
@@ -34,8 +35,16 @@ class Step:
 
 def is_row_loop(s: kn.For, shapes: Shapes) -> bool:
     """Whether the loop's variable picks the rows or elements of buffers that it writes."""
-    targets = (a.target for a in assignments(s.body))
-    return any(t.name in shapes and s.var in _plain_variables(t) for t in targets)
+    found = list(assignments(s.body))
+    own = any(a.target.name in shapes and s.var in _plain_variables(a.target) for a in found)
+    return own or any(_scatters(a, s.var, shapes) for a in found)
+
+
+def _scatters(a: kn.Assign, variable: str, shapes: Shapes) -> bool:
+    """Whether a row of a buffer goes to where an index that was read says."""
+    rows = any(r.name in shapes and variable in _plain_variables(r) for r in regions(a.value))
+    places = [r for s in a.target.starts for r in elements_in(s)]
+    return rows and a.target.name not in shapes and any(variable in ix.variables(r) for r in places)
 
 
 def _plain_variables(r: kn.Region) -> frozenset[str]:
@@ -92,6 +101,8 @@ def _own_elements(name: str, variable: str, inside: list[Step]) -> bool:
     extent = max(step.extents[variable] for step in inside)
     if _apart({_place(r, variable) for r in all_accesses}, extent):
         return True
+    if len({r.starts for r in all_accesses}) == 1 and any(map(elements_in, all_accesses[0].starts)):
+        return True  # rows whose place is read: that they lie apart is the author's word, and the simulator's to check
     odd = next((r for r in all_accesses if _place(r, variable) != _place(depending[0], variable)), depending[0])
     raise TileError(
         f"iterations of `{variable}` meet at `{name}`: one uses what another writes", odd.span,

@@ -20,6 +20,7 @@ from tile_eg.frontend.ssa.tiles import valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import F32, DType
 
@@ -56,11 +57,17 @@ def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
     return {name: term for name, term in env.items() if name not in private}
 
 
+def reads_with(e: Expr, variable: str) -> list[Expr]:
+    """The elements of tensors in an index that vary with a variable."""
+    return [r for r in elements_in(e) if variable in ix.variables(r)]
+
+
 class Statement:
     """Converts one assignment of a nest."""
 
     def __init__(self, c: Regions, step: Step, env: Env, private: Names) -> None:
         self.c, self.step, self.env, self.private = c, step, env, private
+        c.env = env
         self.tiles = c.tiles
 
     def term(self) -> Term:
@@ -111,12 +118,28 @@ class Statement:
         written = r is self.step.assign.target and not tensor
         if not inside and (not written or size == 1):
             return None
+        if inside and (rows := self.gathered(r)) and rows[0] in inside:
+            return (rows[0], self.step.extents[rows[0]]) if rows[1] == d and len(inside) == 1 else None
         if len(inside) != 1 or not self.plain(r, d, inside[0]):
             raise self.unsupported(r, f"the index {index_text(start)}")
         if written and self.step.extents[inside[0]] != size:
             what = f"`{inside[0]}` takes {self.step.extents[inside[0]]} values and `{r.name}` has {size} there"
             raise TileError(f"{what}: not supported yet", r.span, help="loop over all of the buffer that is written")
         return (inside[0], self.step.extents[inside[0]])
+
+    def gathered(self, r: kn.Region) -> tuple[str, int] | None:
+        """The variable by which the rows of a tensor are gathered, an index being read with it, and the first dimension that it
+        picks. TileError where single elements are gathered, not rows."""
+        if r.name not in self.c.tensors:
+            return None
+        found = next((v for v in self.step.extents if any(reads_with(start, v) for start in r.starts)), None)
+        if found is None:
+            return None
+        picks = [found in ix.variables(start) for start in r.starts]
+        if not any(self.runs(r, d) and not picked for d, picked in enumerate(picks) if d > picks.index(True)):
+            message = f"single elements of `{r.name}` are gathered: not supported yet"
+            raise TileError(message, r.span, help=f"whole rows are: {r.name}[idx[i], :]")
+        return found, picks.index(True)
 
     def plain(self, r: kn.Region, d: int, variable: str) -> bool:
         """Whether an index is the variable and an offset that does not vary with the nest; of a buffer that is written, the
@@ -276,9 +299,13 @@ class Statement:
 
     def opened(self, r: kn.Region) -> kn.Region:
         """A region with every index that runs over a loop variable opened to the whole range of it."""
-        starts, extents, steps = [], [], [1]
-        for start, extent in zip(r.starts, r.extents, strict=True):
+        starts, extents, steps, rows = [], [], [1], self.gathered(r)
+        for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             inside = [v for v in self.step.extents if v in ix.variables(start)]
+            if rows and rows[0] in inside:
+                starts.append(ix.substitute(start, {rows[0]: ix.var(ix.EACH)}))
+                extents.append(self.step.extents[rows[0]] if d == rows[1] else extent)
+                continue
             steps += [multiple(start, v) for v in inside]
             starts.append(ix.substitute(start, dict.fromkeys(inside, ix.ZERO)))
             extents.append(self.step.extents[inside[0]] if inside and extent is None else extent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from types import MappingProxyType
@@ -10,12 +10,13 @@ from types import MappingProxyType
 from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.ranges import decided
-from tile_eg.frontend.ssa.extents import smaller
+from tile_eg.frontend.ranges import decided, extremes
+from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.tiles import Tiles, Window, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
-from tile_eg.ir.index import BLOCK, Expr
+from tile_eg.ir.index import BLOCK, EACH, Expr
+from tile_eg.ir.index_elements import elements_in, inside_of, with_elements
 from tile_eg.ir.values import Term
 
 Env = dict[str, Term]
@@ -33,8 +34,13 @@ def grid_variables(grid: tuple[tuple[str, int], ...]) -> dict[str, Expr]:
 
 
 class Regions:
-    """The regions of one kernel. `indices` replaces the kernel's variables in index expressions, `facts` narrows a loop variable
-    to the trips that are being built. `named` is what terms are called: the name of a buffer, and its scope."""
+    """The regions of one kernel.
+
+    `env` is what each name holds where the statement at hand stands, `indices` replaces the kernel's variables in index
+    expressions, `facts` narrows a loop variable to the trips that are being built. `named` is what terms are called: the name of
+    a buffer, and its scope. `rows` are those of the window at hand; `there` tells of the rows of a gathered
+    window how many there are.
+    """
 
     def __init__(self, kernel: kn.Kernel) -> None:
         self.kernel = kernel
@@ -43,11 +49,37 @@ class Regions:
         self.blocks = prod(e for _, e in kernel.grid)
         self.tiles = Tiles(ranges={BLOCK: (0, self.blocks - 1)})
         self.indices = grid_variables(kernel.grid)
+        self.env: Env = {}
+        self.rows = 1
+        self.there: list[Callable[[int], Expr]] = []
         self.facts: dict[str, ix.Interval] = {}
         self.named: dict[Term, tuple[str, str]] = {}
 
-    def index(self, e: Expr) -> Expr:
-        return ix.substitute(e, self.indices)
+    def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
+        """An index in terms of the block and of loops, what it reads from buffers as what these were loaded from."""
+        return with_elements(ix.substitute(e, self.indices), lambda read: self.element(read, span))
+
+    def element(self, read: Expr, span: kn.Span | None) -> Expr:
+        """An element of a tensor or of a buffer, as one of an input."""
+        name, place, most = read.args
+        held = self.env[name]
+        place = inside_of(self.index(place, span), self.count_of(name) - 1)
+        self.check_place(name, place, span)
+        if held.op == "given" and not held.args[0].output:
+            self.shorten(place, self.count_of(name))
+            return ix.read(name, place, most)
+        if held.op != "load" or held.args[0].op != "given" or held.args[0].args[0].output:
+            what = "holds what is computed here" if name in self.buffers else "is written here"
+            raise TileError(
+                f"an index is read from `{name}`, which {what}: not supported yet", span,
+                help="read it from an input of the kernel, or from a buffer that is loaded from one",
+            )  # fmt: skip
+        version, offset, stride = held.args
+        if EACH in ix.variables(offset):
+            raise TileError(f"an index is read from `{name}`, whose rows were gathered: not supported yet", span)
+        self.shorten_by(held, place, name, span)
+        row, col = (ix.ZERO, place) if held.rows == 1 else (place // held.cols, place % held.cols)
+        return ix.read(version.args[0].name, offset + row * stride + col, most)
 
     def decide(self, condition: Expr, span: kn.Span | None, extents: Mapping[str, int] = MappingProxyType({})) -> bool:
         """The truth of a condition on the trips that are being built, at all elements of a loop over `extents`."""
@@ -73,8 +105,38 @@ class Regions:
         facts = {} if elements else self.facts
         return decided(self.index(condition), self.tiles.ranges | facts | elements)
 
+    def check_place(self, name: str, place: Expr, span: kn.Span | None) -> None:
+        """TileError where an index is read beyond the end of what holds the indices; rows that go on to its end are cut there."""
+        cut = EACH in ix.variables(place) and EACH not in ix.variables(place - ix.var(EACH))
+        if cut or elements_in(place):
+            return
+        _, high = extremes(place, {**self.tiles.ranges, **self.facts, EACH: (0, self.rows - 1)}, self.tiles.within)
+        if high >= self.count_of(name):
+            raise TileError(f"an index is read beyond the end of `{name}`: element {high} of {self.count_of(name)}", span)
+
+    def count_of(self, name: str) -> int:
+        """The elements of a tensor or buffer."""
+        return prod((self.tensors.get(name) or self.buffers[name]).shape)
+
+    def shorten(self, place: Expr, size: int) -> None:
+        """Of rows that lie anywhere, those are there for which an index is: `place` of an input of `size` elements."""
+        if EACH in ix.variables(place) and EACH not in ix.variables(place - ix.var(EACH)):
+            self.there.append(lambda rows: inside(place - ix.var(EACH), rows, size, self.tiles.ranges, 1, self.tiles.within))
+
+    def shorten_by(self, held: Term, place: Expr, name: str, span: kn.Span | None) -> None:
+        """The same for a buffer, where the end of an input may have cut it short."""
+        rows, cols = valid_rows(held), valid_cols(held)
+        if EACH not in ix.variables(place) or (rows.value, cols.value) == (held.rows, held.cols):
+            return
+        if held.rows != 1 or place != ix.var(EACH):
+            raise TileError(
+                f"rows are gathered by a part of `{name}`, which ends at the edge of a tensor: not supported yet", span,
+                help=f"use all of `{name}`, or load it so that it lies inside",
+            )  # fmt: skip
+        self.there.append(lambda _: cols)
+
     def located(self, r: kn.Region) -> kn.Region:
-        return replace(r, starts=tuple(self.index(s) for s in r.starts))
+        return replace(r, starts=tuple(self.index(s, r.span) for s in r.starts))
 
     def store(self, s: kn.Assign, value: Term, env: Env) -> Term:
         """The next version of the target tensor."""
@@ -87,7 +149,11 @@ class Regions:
         return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
 
     def window(self, r: kn.Region) -> Window:
-        return self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
+        self.there, self.rows = [], max((e or 1 for e in r.extents), default=1)
+        found = self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
+        for there in self.there:
+            found.vrows = self.tiles.extent(smaller(found.vrows, there(found.rows), self.tiles.ranges))
+        return found
 
     def whole(self, r: kn.Region) -> None:
         """TileError unless the region is all of its buffer; an index stands for all of a dimension of one element."""

@@ -14,6 +14,7 @@ from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import inside_of
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.values import Builder, Term
 from tile_eg.ops.types import F32, I8, I32, DType
@@ -69,7 +70,10 @@ class Tiles:
 
     def window(self, tensor: Tensor, region: Region, ranges: Ranges) -> Window:
         """Where a region of a tensor lies; its tile dimensions are those with an extent."""
-        pitch, starts = strides(tensor.shape), [ix.simplified(s, ranges) for s in region.starts]
+        rows = max((e or 1 for e in region.extents), default=1)
+        ranges = {**ranges, ix.EACH: (0, rows - 1)}
+        within = [inside_of(s, n - 1) for s, n in zip(region.starts, tensor.shape, strict=True)]
+        pitch, starts = strides(tensor.shape), [ix.simplified(s, ranges) for s in within]
         offset = ix.ZERO
         for start, step in zip(starts, pitch, strict=True):
             offset = offset + start * step
@@ -77,9 +81,15 @@ class Tiles:
         rows, cols = tile_shape(region.shape)
         steps = [1] * len(dims) if len(dims) < 2 else [region.step, 1]
         ends = zip(dims, steps, strict=True)
-        valid = [self.extent(inside(starts[d], region.extents[d] or 1, tensor.shape[d], ranges, k, self.within)) for d, k in ends]
+        valid = [self.valid(starts[d], region.extents[d] or 1, tensor.shape[d], ranges, k) for d, k in ends]
         valid = [ix.ONE] * (2 - len(valid)) + valid
         return Window(offset, pitch[dims[0]] * region.step if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
+
+    def valid(self, start: Expr, extent: int, size: int, ranges: Ranges, step: int) -> Expr:
+        """How much of a dimension lies inside; of rows that lie anywhere, all do."""
+        if ix.EACH in ix.variables(start):
+            return ix.const(extent)
+        return self.extent(inside(start, extent, size, ranges, step, self.within))
 
     def extent(self, e: Expr) -> Expr:
         """An extent in the form of the first one that equals it."""

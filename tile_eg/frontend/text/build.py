@@ -16,6 +16,7 @@ from tile_eg.frontend.windows import OpenWindow, close, known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
+from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ops.types import DTYPES, DType, dtype_of
 
 AUGMENTED = {"+=": "add", "-=": "sub", "*=": "mul", "/=": "div"}
@@ -25,11 +26,15 @@ def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Ke
     """The kernel with these sizes, every one of them given."""
     name, _, tensors, results, block = tree.children[0].children
     builder = Builder(Scope(file))
+    builder.empty = 0 in sizes.values()
     for size in size_nodes(tree):
         builder.scope.define(str(size.children[0]), sizes[str(size.children[0])], builder.span(size))
     arguments = [builder.tensor(t, False) for t in tensors.children if t is not None]
     returned = [builder.tensor(t, True) for t in results.children if t is not None]
-    body = tuple(builder.statements(block))
+    try:
+        body = tuple(builder.statements(block))
+    except NoBlocks:
+        raise NoBlocks((*arguments, *returned)) from None
     return kn.Kernel(str(name), (*arguments, *returned), builder.grid or (), body, source, file)
 
 
@@ -44,13 +49,14 @@ class Builder:
         self.scope = scope
         self.expressions = Expressions(scope)
         self.grid: tuple[tuple[str, int], ...] | None = None
+        self.empty = False
 
     def span(self, node: Any) -> kn.Span:
         return span_of(node, self.scope.file)
 
     def tensor(self, node: Node, output: bool) -> kn.Tensor:
         name, dtype, *shape = node.children
-        tensor = kn.Tensor(str(name), self.dtype(dtype), self.shape(shape), output, self.span(node))
+        tensor = kn.Tensor(str(name), self.dtype(dtype), tuple(map(self.length, shape)), output, self.span(node))
         self.scope.define(tensor.name, tensor, self.span(name))
         return tensor
 
@@ -63,6 +69,12 @@ class Builder:
     def shape(self, nodes: list[Node]) -> tuple[int, ...]:
         return tuple(self.expressions.size(n, "a dimension") for n in nodes)
 
+    def length(self, node: Node) -> int:
+        """A dimension of a tensor, or an extent of the grid: 0 where a size that each call tells is 0."""
+        if self.empty and self.expressions.value(node) == 0:
+            return 0
+        return self.expressions.size(node, "a dimension")
+
     def statements(self, block: Node) -> Iterator[kn.Stmt]:
         for node in block.children:
             yield from getattr(self, "_" + node.data)(node)
@@ -70,7 +82,9 @@ class Builder:
     def _grid(self, node: Node) -> Iterator[kn.Stmt]:
         if self.grid is not None:
             raise TileError("a kernel has one grid", self.span(node))
-        names, extents = self.names(node.children[0]), self.extents(node.children[1])
+        names, extents = self.names(node.children[0]), [self.length(n) for n in node.children[1].children if n is not None]
+        if 0 in extents:
+            raise NoBlocks
         if len(names) != len(extents):
             raise TileError(f"the grid names {len(names)} variables for {len(extents)} extents", self.span(node))
         self.grid = tuple((str(n), e) for n, e in zip(names, extents, strict=True))

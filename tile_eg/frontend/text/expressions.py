@@ -17,7 +17,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import DTYPES, dtype_of
+from tile_eg.ops.types import DTYPES, I32, dtype_of
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}
@@ -60,9 +60,20 @@ class Expressions:
     def index(self, node: Node) -> Expr:
         """An expression that stands where an index does."""
         outside, self.numbers = self.numbers, False
-        found = sc.as_index(self.value(node), self.span(node))
+        found = sc.as_index(self.read(self.value(node)), self.span(node))
         self.numbers = outside
         return found
+
+    def read(self, value: Any) -> Any:
+        """One element of i32 as an index; any other value as it is."""
+        starts = getattr(value, "starts", ())
+        array = value.tensor if isinstance(value, OpenWindow) else self.scope.array(value.name, value.span) if starts else None
+        if array is None or array.dtype is not I32 or any(getattr(value, "extents", ())):
+            return value
+        place = ix.ZERO
+        for start, size in zip(starts, array.shape, strict=True):
+            place = place * size + start
+        return ix.read(array.name, place)
 
     def size(self, node: Node, what: str) -> int:
         return sc.as_size(self.value(node), what, self.span(node))
@@ -122,6 +133,8 @@ class Expressions:
         if op == "@":
             return self._product(left, right, self.span(node))
         x, y = self.value(left), self.value(right)
+        if not self.numbers and op in sc.OF_INDICES:
+            x, y = self.read(x), self.read(y)
         if is_scalar(x) and is_scalar(y) and not (self.numbers and sc.leaves_integers(str(op), x, y)):
             return sc.arithmetic(str(op), x, y, self.span(node))
         if op not in BINARY:

@@ -14,6 +14,9 @@ from tile_eg.frontend.text.syntax import Node, parse, span_of
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, open_kernel
 
+DYN = "dyn"
+"""`[M: dyn]`: a size that has no default, as each call tells it."""
+
 
 @dataclass(frozen=True)
 class Template:
@@ -58,6 +61,10 @@ class Template:
                     raise TileError(f"{dim} is {out[dim][0]} in `{out[dim][1]}` and {n} in `{name}`")
         return {dim: n for dim, (n, _) in out.items()}
 
+    def of_calls(self) -> set[str]:
+        """The sizes declared as `dyn`, which may be 0."""
+        return {str(s.children[0]) for s in size_nodes(self.tree) if s.children[1] is not None}
+
     def _check_names(self, given: Iterable[str]) -> None:
         for name in given:
             if name not in self.sizes:
@@ -67,8 +74,8 @@ class Template:
         for name, value in given.items():
             if not isinstance(value, SupportsIndex):
                 raise TileError(f"the size {name} is a whole number, not {value!r}")
-            if index(value) < 1:
-                raise TileError(f"the size {name} has to be at least 1, not {value}")
+            if index(value) < (least := 0 if name in self.of_calls() else 1):
+                raise TileError(f"the size {name} has to be at least {least}, not {value}")
         full = _defaults(self.tree, {name: index(value) for name, value in given.items()}, self.file)
         for node in size_nodes(self.tree):
             name = str(node.children[0])
@@ -81,7 +88,7 @@ def load_text(text: str, file: str = "<text>") -> Template:
     """Parses a kernel. Raises TileError, with its place, where the text is not one."""
     with in_source(text):
         tree = parse(text, file)
-        searched = frozenset(str(s.children[0]) for s in size_nodes(tree) if _left_open(s.children[1]))
+        searched = frozenset(str(s.children[0]) for s in size_nodes(tree) if _left_open(s.children[2]))
         return Template(str(tree.children[0].children[0]), _defaults(tree, {}, file), searched, text, file, tree)
 
 
@@ -90,9 +97,12 @@ def _defaults(tree: Node, given: Mapping[str, int], file: str) -> dict[str, int 
     scope = Scope(file)
     out: dict[str, int | None] = {}
     for node in size_nodes(tree):
-        name, default = node.children
+        name, kind, default = node.children
+        if kind is not None and (str(kind) != DYN or default is not None):
+            message = f"`{name}: {kind}`: a size is `{name}=512`, or `{name}: {DYN}` where each call tells it"
+            raise TileError(message, span_of(kind, file))
         out[str(name)] = value = given.get(str(name), _default(default, scope, out))
-        scope.define(str(name), value or 1, span_of(name, file))
+        scope.define(str(name), 1 if value is None else value, span_of(name, file))
     return out
 
 

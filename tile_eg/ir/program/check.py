@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import BLOCK, SUB, Expr
+from tile_eg.ir.index import BLOCK, EACH, SUB, Expr
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS
 from tile_eg.ir.program import (
     AIC,
@@ -33,7 +34,7 @@ from tile_eg.ir.program import (
     WaitFlag,
     When,
 )
-from tile_eg.ops.types import Level
+from tile_eg.ops.types import I32, Level
 
 KERNEL_TYPES = ("AIC_ONLY", "AIV_ONLY", "MIX_AIC_1_1", "MIX_AIC_1_2")
 CORE_PIPES = {AIC: ("MTE1", "MTE2", "M", "FIX"), AIV: ("MTE2", "V", "MTE3")}
@@ -135,6 +136,14 @@ def _known(e: Expr, scope: tuple[str, ...], span: Span | None) -> None:
         raise TileError(f"nothing here is called {v!r}", span, help=f"known here: {', '.join(scope)}")
 
 
+def _readable(p: Program, e: Expr, span: Span | None) -> None:
+    """What is read for an index is an element of an input of whole numbers: what a core writes meanwhile, it might not see."""
+    inputs = {t.name: t for t in p.tensors if not t.output}
+    for r in all_elements_in(e):
+        if r.args[0] not in inputs or inputs[r.args[0]].dtype is not I32:
+            raise TileError(f"{r.args[0]} is no input of i32, and an index is read from it", span)
+
+
 def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
     if i.core != core:
         raise TileError(f"{i.op} runs on the {_name(i.core)}, not on the {_name(core)}", i.span)
@@ -148,7 +157,8 @@ def _instr(p: Program, core: str, i: Instr, scope: tuple[str, ...]) -> None:
     if i.atomic and not (i.op in ("fixpipe", "ub_to_gm") and isinstance(i.dst, Gm)):
         raise TileError(f"{i.op} cannot add atomically here", i.span, help="a fixpipe or ub_to_gm into a tensor can")
     for e in (i.rows, i.cols, i.depth, i.init, i.bound, i.when, i.unit, *_offsets(i)):
-        _known(e, scope, i.span)
+        _known(e, (*scope, EACH) if i.op in ("gm_to_l1", "gm_to_ub", "ub_to_gm") else scope, i.span)
+        _readable(p, e, i.span)
 
 
 def _level(p: Program, o: Operand, span: Span | None) -> Level:

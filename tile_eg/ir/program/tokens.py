@@ -131,7 +131,17 @@ class Tokens:
         if self.tokens[self.at][0] == "number" or self.peek("-"):
             return ix.const(self.integer())
         name = self.name("an expression")
+        if self.take("["):
+            return self._read(name)
         return self._call(name) if name in ("min", "max") and self.peek("(") else ix.var(name)
+
+    def _read(self, tensor: str) -> Expr:
+        """The rest of an element of a tensor, `idx[place : most]`."""
+        place = self.expr()
+        self.need(":")
+        most = self.integer()
+        self.need("]")
+        return ix.read(tensor, place, most)
 
     def _call(self, name: str) -> Expr:
         self.need("(")

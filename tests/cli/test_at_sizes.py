@@ -1,0 +1,36 @@
+"""`tile-eg explain --at M=1,128`: the cost model is asked at several sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tile_eg.cli import options
+from tile_eg.cli.app import run
+from tile_eg.errors import TileError
+
+COPY = """kernel copy[M: dyn, N=32](A: f32[M, N]) -> C: f32[M, N] {
+  grid b = ceildiv(M, 16)
+  shared a: f32[16, N]
+  a = A[b*16, 0]
+  C[b*16, 0] = a
+}
+"""
+
+
+def test_each_choice_of_sizes_is_a_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "copy.tile").write_text(COPY)
+    assert run(["explain", str(tmp_path / "copy.tile"), "--at", "M=16,64"]) == 0
+    header, *rows = capsys.readouterr().out.splitlines()
+    assert header.split() == ["M", "predicted", "blocks", "bound", "by", "schedule"]
+    assert [(row.split()[0], row.split()[3]) for row in rows[:2]] == [("16", "1"), ("64", "4")]
+
+
+def test_the_last_name_varies_fastest() -> None:
+    assert [tuple(s.values()) for s in options.several_sizes(["M=1,2", "N=3,4"])] == [(1, 3), (1, 4), (2, 3), (2, 4)]
+
+
+def test_what_is_no_size_is_told() -> None:
+    with pytest.raises(TileError, match="--at M=x: a size is a whole number"):
+        options.several_sizes(["M=1,x"])

@@ -1,0 +1,47 @@
+"""Elements of tensors in index expressions: `W[idx[i], :]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from tile_eg.ir.index import ONE, Expr, div, from_terms, terms_of, with_operands
+
+
+@lru_cache(maxsize=65536)
+def elements_in(e: Expr) -> frozenset[Expr]:
+    """The elements of tensors that e is made of, not those that these are made of."""
+    if e.op in ("const", "var"):
+        return frozenset()
+    return frozenset((e,)) if e.op == "read" else frozenset().union(*map(elements_in, e.args))
+
+
+def all_elements_in(e: Expr) -> set[Expr]:
+    """The elements of tensors that e is made of, and those of which their places are."""
+    return {x for r in elements_in(e) for x in (r, *all_elements_in(r.args[1]))}
+
+
+def with_elements(e: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """e with something else in place of each of the elements in it."""
+    if not elements_in(e):
+        return e
+    if e.op == "read":
+        return change(e)
+    return with_operands(e, [with_elements(a, change) for a in e.args])
+
+
+def inside_of(e: Expr, most: int) -> Expr:
+    """e, which is `most` at most, with what follows from it for the elements of tensors in it."""
+    if not elements_in(e):
+        return e
+    if e.op == "read":
+        return Expr("read", (*e.args[:2], max(0, min(e.args[2], most))))
+    if e.op == "div" and e.args[1].value:
+        return div(inside_of(e.args[0], (most + 1) * e.args[1].value - 1), e.args[1])
+    if e.op in ("add", "mul"):
+        terms = terms_of(e)
+        if len(terms) > 1 or next(iter(terms)) != e:
+            rest = most - terms.get(ONE, 0)
+            sure = all(c > 0 for k, c in terms.items() if k != ONE)
+            return from_terms({inside_of(k, rest // c) if sure and k != ONE else k: c for k, c in terms.items()})
+    return e

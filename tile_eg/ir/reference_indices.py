@@ -1,0 +1,112 @@
+"""The indices of a kernel that are read from its inputs: whether they lie inside, and how large they may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.index_elements import elements_in, inside_of
+from tile_eg.ir.reference import Block, Env, blocks
+from tile_eg.ops.types import I32
+
+Array = np.ndarray
+
+
+def check_indices(kernel: kn.Kernel, inputs: Mapping[str, Array]) -> None:
+    """TileError at the first window whose place is read from these inputs and lies outside of its tensor."""
+    body = _kept(kernel.body, {s.name for s in _statements(kernel.body) if isinstance(s, kn.Alloc) and s.dtype is I32})
+    if not any(isinstance(s, kn.Assign) and _windows(s) for s in _statements(body)):
+        return
+    tensors = {t.name: inputs[t.name] if t.name in inputs else _nothing(t) for t in kernel.tensors}
+    for point in blocks(kernel.grid):
+        _Indices(tensors).run(body, point)
+
+
+def most_of_indices(kernel: kn.Kernel) -> dict[str, int]:
+    """For each tensor that indices are read from the most that they may be."""
+    shapes = {t.name: t.shape for t in kernel.tensors}
+    held = shapes | {s.name: s.shape for s in _statements(kernel.body) if isinstance(s, kn.Alloc)}
+    sources: dict[str, set[str]] = {}
+    found: dict[str, int] = {}
+    for s in _statements(kernel.body):
+        if isinstance(s, kn.Assign) and isinstance(s.value, kn.Region):
+            sources.setdefault(s.target.name, set()).add(s.value.name)
+    for s in _statements(kernel.body):
+        for r in _windows(s) if isinstance(s, kn.Assign) else ():
+            for start, size in zip(r.starts, shapes[r.name], strict=True):
+                for read in _bounded(inside_of(start, size - 1), held):
+                    for name in {read.args[0], *sources.get(read.args[0], ())} & shapes.keys():
+                        found[name] = min(found.get(name, ix.ANY), read.args[2])
+    return found
+
+
+def _bounded(e: ix.Expr, shapes: Mapping[str, tuple[int, ...]]) -> Iterator[ix.Expr]:
+    """The elements in an index, and those in their places, each with the most that it may be."""
+    for read in elements_in(e):
+        yield read
+        yield from _bounded(inside_of(read.args[1], prod(shapes[read.args[0]]) - 1), shapes)
+
+
+class _Indices(Block):
+    """A block of which nothing is run but what indices come from."""
+
+    def assign(self, s: kn.Assign, env: Env) -> None:
+        for r in _windows(s):
+            if r.name in self.tensors:
+                self.tensor_places(r, self.tensors[r.name], env)
+        if s.target.name in self.buffers:
+            super().assign(s, env)
+
+
+def _nothing(t: kn.Tensor) -> Array:
+    """The shape of a tensor of which no element is looked at."""
+    return np.broadcast_to(np.zeros((), numpy_dtype(t.dtype)), t.shape)
+
+
+def _kept(body: Sequence[kn.Stmt], buffers: set[str]) -> tuple[kn.Stmt, ...]:
+    """The loads of buffers of indices, the loops around them, and each statement with windows whose place is read."""
+    return tuple(k for s in body if (k := _kept_statement(s, buffers)) is not None)
+
+
+def _kept_statement(s: kn.Stmt, buffers: set[str]) -> kn.Stmt | None:
+    match s:
+        case kn.Alloc():
+            return s if s.name in buffers else None
+        case kn.Assign():
+            loads = s.target.name in buffers and isinstance(s.value, kn.Region)
+            return s if loads or _windows(s) else None
+        case kn.For() | kn.Parallel():
+            inner = _kept(s.body, buffers)
+            return replace(s, body=inner) if inner else None  # type: ignore[arg-type]
+        case kn.If():
+            then, otherwise = _kept(s.then, buffers), _kept(s.otherwise, buffers)
+            return replace(s, then=then, otherwise=otherwise) if then or otherwise else None
+
+
+def _statements(body: Sequence[kn.Stmt]) -> Iterator[kn.Stmt]:
+    for s in body:
+        yield s
+        match s:
+            case kn.For() | kn.Parallel():
+                yield from _statements(s.body)
+            case kn.If():
+                yield from _statements((*s.then, *s.otherwise))
+
+
+def _windows(s: kn.Assign) -> list[kn.Region]:
+    """The regions of an assignment whose place is read."""
+    return [r for r in (s.target, *_regions(s.value)) if any(map(elements_in, r.starts))]
+
+
+def _regions(e: object) -> Iterator[kn.Region]:
+    if isinstance(e, kn.Region):
+        yield e
+    for part in ("x", "y", "a", "b"):
+        if hasattr(e, part):
+            yield from _regions(getattr(e, part))

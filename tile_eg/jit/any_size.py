@@ -1,0 +1,169 @@
+"""Kernels in Python whose sizes are those of each call: `T.symbolic`, `T.dyn`, and numbers that a call passes.
+
+Each set of sizes is compiled once, as a kernel of its own, and kept like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.errors import TileError, did_you_mean
+from tile_eg.ir.arrays import check_argument, numpy_dtype
+from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.language.symbols import Size
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tile_eg.frontend.python import Argument
+    from tile_eg.search.compiler import Lowered
+
+Build = Callable[[Mapping[str, Any]], Kernel]
+
+
+def open_names(arguments: Sequence[Argument]) -> list[str]:
+    """The sizes and numbers of a kernel that are known at each call, in the order of its parameters; none: it has its sizes."""
+    found: list[str] = []
+    for a in arguments:
+        dims = a.shape or ()
+        found += [a.name] if a.shape is None else [n for d in dims if isinstance(d, Size) for n in sorted(d.symbols())]
+    return list(dict.fromkeys(found))
+
+
+class AnySizeKernel:
+    """A kernel that takes its sizes from the shapes of each call's arrays.
+
+    `build` gives the kernel at some sizes, `compiled` a `CompiledKernel` of it; `positions` are those of the tensors that a call
+    gives back, and that it makes for itself.
+
+    Calling it takes what a `CompiledKernel` does, and sizes by name (`k(a, b, M=128)`) where no array that is passed has them.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[Argument],
+        build: Build,
+        positions: tuple[Sequence[int], Sequence[int]],
+        compiled: Callable[[Kernel, Sequence[int], Sequence[int]], Any],
+    ) -> None:
+        self.name, self.arguments, self.build = name, arguments, build
+        self.outputs, self.workspaces = (
+            [_position(i, arguments, what) for i in given]
+            for given, what in zip(positions, ("out_idx", "workspace_idx"), strict=True)
+        )
+        tensors = [i for i, a in enumerate(arguments) if a.shape is not None]
+        self.places = [tensors.index(i) for i in self.outputs], [tensors.index(i) for i in self.workspaces]
+        self.compiled = compiled
+        self.open = open_names(arguments)
+        self.made: dict[tuple[Any, ...], Any] = {}
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.name}[{', '.join(self.open)}]>"
+
+    def with_sizes(self, **sizes: Any) -> Any:
+        """The `CompiledKernel` at these sizes. TileError for one that is missing, unknown, or leaves no block to run."""
+        try:
+            return self._made(self._checked(sizes))
+        except NoBlocks:
+            shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
+            raise TileError(f"{self.name} has no blocks at {shown}: there is nothing to compile") from None
+
+    def compile(self, chip: str | None = None, **sizes: Any) -> Lowered:
+        """The lowered kernel at these sizes: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
+        return self.with_sizes(**sizes).compile(chip)
+
+    def get_kernel_source(self, **sizes: Any) -> str:
+        """The Ascend C text at these sizes."""
+        return self.with_sizes(**sizes).get_kernel_source()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        numbers = {a.name for a in self.arguments if a.shape is None}
+        made = {*self.outputs, *self.workspaces}
+        names = [a.name for i, a in enumerate(self.arguments) if i not in made]
+        given = {n: v for n, v in kwargs.items() if n in self.open and n not in numbers}
+        values = by_name(names, args, {n: v for n, v in kwargs.items() if n not in given})
+        arrays = {n: v for n, v in values.items() if n not in numbers}
+        sizes = {**self._sizes_of(arrays), **{n: values[n] for n in values if n in numbers}, **given}
+        try:
+            kernel = self._made(self._checked(sizes))
+        except NoBlocks as empty_grid:
+            return nothing_done(empty_grid.tensors, self.places[0], arrays)
+        return kernel(**arrays)
+
+    def _checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """The sizes in their order, as Python's numbers."""
+        for name in sizes:
+            if name not in self.open:
+                raise TileError(f"{self.name} has no size called {name}", help=did_you_mean(name, self.open))
+        if missing := [n for n in self.open if n not in sizes]:
+            example = ", ".join(f"{n}=128" for n in missing)
+            message = f"{self.name} takes its sizes from each call: give {', '.join(missing)}"
+            raise TileError(message, help=f"by name: {example}")
+        numbers = {a.name: a for a in self.arguments if a.shape is None}
+        return {n: _number(numbers[n], sizes[n]) if n in numbers else _size(n, sizes[n]) for n in self.open}
+
+    def _made(self, sizes: Mapping[str, Any]) -> Any:
+        found = self.made.get(key := tuple(sizes.values()))
+        if found is None:
+            found = self.made[key] = self.compiled(self.build(sizes), *self.places)
+        return found
+
+    def _sizes_of(self, arrays: Mapping[str, Any]) -> dict[str, int]:
+        """The sizes that the shapes of arrays tell. TileError where a rank is wrong or two arrays disagree."""
+        out: dict[str, tuple[int, str]] = {}
+        for a in self.arguments:
+            if a.shape is None or a.name not in arrays:
+                continue
+            shape = given = to_numpy(arrays[a.name], a.name).shape
+            if len(given) > len(a.shape):  # one of (M, 1) may stand for one of (M,)
+                shape = tuple(n for n in given if n != 1)
+            if len(shape) != len(a.shape):
+                raise TileError(f"{a.name} has {len(a.shape)} dimensions, the array has {len(given)}: {tuple(given)}", a.span)
+            for dim, n in zip(a.shape, shape, strict=True):
+                for name, size in dim.solved(n).items() if isinstance(dim, Size) else ():
+                    if out.setdefault(name, (size, a.name))[0] != size:
+                        raise TileError(f"{name} is {out[name][0]} in {out[name][1]} and {size} in {a.name}", a.span)
+        return {name: size for name, (size, _) in out.items()}
+
+
+def nothing_done(tensors: Sequence[Tensor], outputs: Iterable[int], arrays: Mapping[str, Any]) -> Any:
+    """What a call without blocks gives: arrays that are passed in stay as they are, those given back have to be empty."""
+    for t in tensors:
+        if t.name in arrays:
+            check_argument(t, to_numpy(arrays[t.name], t.name))
+    return give_back([empty(tensors[i]) for i in outputs], any(map(is_torch, arrays.values())))
+
+
+def empty(t: Tensor) -> np.ndarray:
+    """A tensor that a call without blocks gives back. TileError where it has elements, which none wrote."""
+    import numpy as np
+
+    if 0 not in t.shape:
+        raise TileError(f"no block runs at these sizes, and none writes {t.name}", t.span, help=f"pass {t.name} in")
+    return np.zeros(t.shape, numpy_dtype(t.dtype))
+
+
+def _position(i: int, arguments: Sequence[Argument], what: str) -> int:
+    """The position of a tensor, counted from the front. TileError where it is that of none."""
+    count = len(arguments)
+    if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count or arguments[i].shape is None:
+        raise TileError(f"{what}: {i!r} is not the position of a tensor among the {count} arguments")
+    return i % count
+
+
+def _size(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < 0:
+        raise TileError(f"the size {name} is a whole number from 0 on, not {value!r}")
+    return int(value.__index__())
+
+
+def _number(a: Argument, value: Any) -> Any:
+    """A number that a call passes, whole where its type is."""
+    whole = a.dtype.name not in ("f16", "bf16", "f32")
+    if isinstance(value, bool) or not hasattr(value, "__index__" if whole else "__float__"):
+        raise TileError(f"{a.name} is a {'whole ' if whole else ''}number, not {value!r}", a.span)
+    return int(value.__index__()) if whole else float(value)

@@ -1,0 +1,155 @@
+"""Sizes that are known at each call: `M = T.symbolic("M")`, and what is computed from them."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tile_eg.errors import TileError
+
+
+class Size:
+    """A whole number that follows from the sizes of a call.
+
+    It has Python's arithmetic and comparisons, which give a `Size` again; outside of a kernel it is not known yet, so that a
+    branch by it is a TileError.
+    """
+
+    __hash__ = object.__hash__
+
+    def symbols(self) -> set[str]:
+        """The names of the symbols in it."""
+        raise NotImplementedError
+
+    def at(self, sizes: Mapping[str, int]) -> Any:
+        """Its number at these sizes. KeyError for a symbol that they lack."""
+        raise NotImplementedError
+
+    def solved(self, value: int) -> dict[str, int]:
+        """The symbol that has to have a value so that this is `value`, where its form tells it; else nothing."""
+        return {}
+
+    def __neg__(self) -> Size:
+        return Computed("-", operator.neg, (self,))
+
+    def _unknown(self) -> TileError:
+        names = ", ".join(sorted(self.symbols()))
+        return TileError(
+            f"{names}: a size known at each call has no value yet where the kernel is made",
+            help="decide by it inside the function under @T.prim_func",
+        )
+
+    def __bool__(self) -> bool:
+        raise self._unknown()
+
+    def __index__(self) -> int:
+        raise self._unknown()
+
+
+@dataclass(frozen=True, eq=False)
+class Symbol(Size):
+    """A size that the shapes of a call's arrays tell."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def symbols(self) -> set[str]:
+        return {self.name}
+
+    def at(self, sizes: Mapping[str, int]) -> int:
+        return sizes[self.name]
+
+    def solved(self, value: int) -> dict[str, int]:
+        return {self.name: value}
+
+
+@dataclass(frozen=True, eq=False)
+class Computed(Size):
+    """`function` of values some of which are sizes; `sign` is how it is written."""
+
+    sign: str
+    function: Callable[..., Any]
+    operands: tuple[Any, ...]
+
+    def __repr__(self) -> str:
+        shown = [repr(x) for x in self.operands]
+        if self.sign.isidentifier() or len(shown) != 2:
+            return f"{self.sign}({', '.join(shown)})"
+        return f"({shown[0]} {self.sign} {shown[1]})"
+
+    def symbols(self) -> set[str]:
+        return set().union(*(x.symbols() for x in self.operands if isinstance(x, Size)))
+
+    def at(self, sizes: Mapping[str, int]) -> Any:
+        return self.function(*(x.at(sizes) if isinstance(x, Size) else x for x in self.operands))
+
+    def solved(self, value: int) -> dict[str, int]:
+        """Of a sum, a difference or a product of a size and a number."""
+        if len(self.operands) != 2:
+            return {}
+        x, y = self.operands
+        if self.sign in "+*" and isinstance(y, Size):
+            x, y = y, x
+        if not isinstance(x, Size) or isinstance(y, Size):
+            return {}
+        if self.sign in ("+", "-"):
+            return x.solved(value - y if self.sign == "+" else value + y)
+        return x.solved(value // y) if self.sign == "*" and y and value % y == 0 else {}
+
+
+class Dyn:
+    """`T.dyn`: alone, a size of its own that an array's shape tells; `T.dyn["M"]` and `T.dyn("M")` are `T.symbolic("M")`."""
+
+    def __getitem__(self, name: str) -> Symbol:
+        return symbol(name)
+
+    def __call__(self, name: str, dtype: Any = "int32") -> Symbol:
+        return symbol(name)
+
+    def __repr__(self) -> str:
+        return "T.dyn"
+
+
+def symbol(name: Any) -> Symbol:
+    if not (isinstance(name, str) and name.isidentifier()):
+        raise TileError(f"a size known at each call has a name, not {name!r}", help='M = T.symbolic("M")')
+    return Symbol(name)
+
+
+def of_sizes(sign: str, function: Callable[..., Any], *operands: Any) -> Any:
+    """function(*operands), computed at each call where one of them is a size of it."""
+    if any(isinstance(x, Size) for x in operands):
+        return Computed(sign, function, operands)
+    return function(*operands)
+
+
+def at_sizes(value: Any, sizes: Mapping[str, int]) -> Any:
+    """A value, or what a list, tuple or dict holds, with the sizes in it as numbers."""
+    if isinstance(value, Size):
+        return value.at(sizes)
+    if type(value) in (list, tuple):
+        return type(value)(at_sizes(v, sizes) for v in value)
+    if type(value) is dict:
+        return {k: at_sizes(v, sizes) for k, v in value.items()}
+    return value
+
+
+SIGNS: dict[str, str] = {
+    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "truediv": "/", "pow": "**", "lshift": "<<", "rshift": ">>",
+    "and_": "&", "or_": "|", "xor": "^", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+}  # fmt: skip
+
+
+def _define(name: str, sign: str) -> None:
+    function, bare = getattr(operator, name), name.rstrip("_")
+    setattr(Size, f"__{bare}__", lambda x, y: Computed(sign, function, (x, y)))
+    if bare not in ("lt", "le", "gt", "ge", "eq", "ne"):
+        setattr(Size, f"__r{bare}__", lambda x, y: Computed(sign, function, (y, x)))
+
+
+for _name, _sign in SIGNS.items():
+    _define(_name, _sign)
