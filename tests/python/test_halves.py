@@ -219,3 +219,35 @@ def through_a_row(W, C, x, vid):
 
 def test_a_row_that_each_trip_fills_anew_belongs_to_no_half() -> None:
     assert np.allclose(value_of(halves(through_a_row)), 2 * AB, atol=2e-3)
+
+
+def with_sum(at_half: bool, core: int | None = None):
+    """A product, beside which each vector core adds ones, to its half of S or to one place, or one of the cores stores them."""
+
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float16"), C: T.Tensor((64, 64), "float32"), S: T.Tensor((64,), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            c = T.alloc_L0C((64, 64), "float32")
+            multiplied(A, A, c)
+            T.copy(c, C[0, 0])
+            s = T.alloc_ub((32,), "float32")
+            T.fill(s, 1.0)
+            if core is not None:
+                if vid == core:
+                    T.copy(s, S[32])
+            elif at_half:
+                T.atomic_add(S[vid * 32], s)
+            else:
+                T.atomic_add(S[32], s)
+
+    return tile_eg.compile(main)
+
+
+@pytest.mark.filterwarnings("ignore:.*both vector cores")
+@pytest.mark.parametrize(
+    ("kernel", "ones", "others"), [((True,), 1, 1), ((False,), 2, 0), ((False, 0), 1, 0)], ids=["halves", "one place", "one core"]
+)
+def test_what_each_vector_core_does_to_a_sum(kernel, ones: int, others: int) -> None:
+    s = np.zeros(64, np.float32)
+    with_sum(*kernel)(A, np.zeros((64, 64), np.float32), s)
+    assert (s[32:] == ones).all() and (s[:32] == others).all()

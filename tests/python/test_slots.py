@@ -74,5 +74,5 @@ def test_a_slot_that_another_trip_filled_is_not_there_yet() -> None:
     def first(X, x, y, k):
         T.copy(X[k, 0], x[(k + 1) % 2, :])
 
-    with pytest.raises(TileError, match="x"):
+    with pytest.raises(TileError, match="meet at `x`"):
         sums(first)(np.zeros((4, 64), np.float32))

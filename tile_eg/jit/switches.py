@@ -86,7 +86,7 @@ def _of_target(target: Any) -> str | None:
     """The chip that a target names; None where it names Ascend NPUs in general."""
     if isinstance(target, str) and target == "pto":
         text = "target='pto' names another code generator; what comes out here is Ascend C, of the same kernel"
-        warnings.warn(text, TileWarning, stacklevel=5)
+        warnings.warn(text, TileWarning, stacklevel=4)
     if target is None or (isinstance(target, str) and target in TARGETS):
         return None
     if isinstance(target, str) and target.removeprefix("Ascend") in known_chips(None):

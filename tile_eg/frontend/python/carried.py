@@ -94,7 +94,8 @@ def _window(kernel: Kernel, body: tuple[Stmt, ...], t: Tensor) -> Region:
         raise _two_windows(t, first, rest[0][0])
     for start, extent, size in zip(first.starts, first.extents, t.shape, strict=True):
         if not at_most(start, size - (extent or 1), ranges):
-            raise TileError(f"this window of `{t.name}`, which is written and read, passes its end", first.span)
+            message = f"this window of `{t.name}`, which is written and read, passes its end"
+            raise TileError(message, first.span, help=f"declare `{t.name}` as large as the tiles that it holds")
     return first
 
 

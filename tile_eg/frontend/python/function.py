@@ -20,6 +20,7 @@ from tile_eg.frontend.python.parts import with_parts
 from tile_eg.frontend.python.slots import without_slots
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.statements import Reader
+from tile_eg.frontend.python.tile_loops import tiles_as_grid
 from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import known, sizes
@@ -95,7 +96,7 @@ def _kernel(r: Reader, found: FunctionSource) -> Kernel:
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
     body = with_parts(without_slots(r.statements), r.unique)
     made = Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes))
-    return carried(_on_both_cores(r, made))
+    return carried(_on_both_cores(r, tiles_as_grid(made)))
 
 
 def _on_both_cores(r: Reader, made: Kernel) -> Kernel:

@@ -113,9 +113,22 @@ class Merge:
                 body = tuple(self.assign(a) for a in s.body)
                 self.leave(s.vars)
                 return replace(s, extents=extents, body=body)
+            case If() if self.variable in variables(s.condition):
+                return self.of_one_part(s)
             case If():
                 condition = self.position(s.condition)
                 return replace(s, condition=condition, then=self.block(s.then), otherwise=self.block(s.otherwise))
+
+    def of_one_part(self, s: If) -> If:
+        """A branch that one part takes: what it stores to tensors, and all parts have, is stored by that one alone."""
+        each = ({self.variable: ix.const(v)} for v in range(self.count))
+        taken = {ix.substitute(s.condition, values).value for values in each}
+        stored = all(n.target.name not in self.shapes for n in nodes(s.then) if isinstance(n, Assign))
+        windows = (r for r in nodes(s.then) if isinstance(r, Region))
+        asks = any(self.variable in variables(x) for r in windows for x in r.starts)
+        if taken != {0, 1} or self.count != 2 or s.otherwise or asks or not stored:
+            raise self.fail(f"a branch asks for `{self.variable}`, and does more than store what both parts have")
+        return replace(s, condition=ix.ONE, then=self.block(s.then))
 
     def longer(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         axis = self.axes.get(name)

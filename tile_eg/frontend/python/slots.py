@@ -45,8 +45,8 @@ def _fills_its_slot(loop: For, alloc: Alloc, slot: Expr, body: tuple[Stmt, ...])
             return first.target.name == alloc.name and first.target.extents == (None, *alloc.shape[1:])
         case Parallel():
             whole = (slot, *map(var, first.vars))
-            targets = [(s.target.name, s.target.starts) for s in first.body]
-            return first.extents == alloc.shape[1:] and (alloc.name, whole) in targets
+            written = [(s.target.name, s.target.starts) for s in first.body]
+            return first.extents == alloc.shape[1:] and (alloc.name, whole) in written
     return False
 
 

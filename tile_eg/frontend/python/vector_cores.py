@@ -28,19 +28,24 @@ def alike(kernel: Kernel) -> Kernel:
     return replace(kernel, body=tuple(_added_twice(kernel.body, cube, found)), notes=(*kernel.notes, *found))
 
 
-def _added_twice(body: tuple[Stmt, ...], cube: set[str], found: list[Note]) -> Iterator[Stmt]:
+def _added_twice(body: tuple[Stmt, ...], cube: set[str], found: list[Note], vid: str = "") -> Iterator[Stmt]:
+    """The statements with the additions that both vector cores do at one place done twice; `vid` tells places apart."""
     for s in body:
         match s:
-            case Assign(atomic=True) if not (isinstance(s.value, Region) and s.value.name in cube):
+            case Assign(atomic=True) if vid not in mentioned(s.target) and not _is_in(cube, s.value):
                 found.append(Note(f"both vector cores of a block do this, so that `{s.target.name}` gets it twice", s.span))
                 yield from (s, s)
             case For():
-                yield replace(s, body=tuple(_added_twice(s.body, cube, found)))
+                yield replace(s, body=tuple(_added_twice(s.body, cube, found, vid)))
             case If():
-                arms = (tuple(_added_twice(arm, cube, found)) for arm in (s.then, s.otherwise))
+                arms = (tuple(_added_twice(arm, cube, found, vid)) for arm in (s.then, s.otherwise))
                 yield replace(s, then=next(arms), otherwise=next(arms))
             case _:
                 yield s
+
+
+def _is_in(cube: set[str], value: object) -> bool:
+    return isinstance(value, Region) and value.name in cube
 
 
 def _in_cube(body: tuple[Stmt, ...]) -> set[str]:
@@ -62,15 +67,17 @@ def merged(kernel: Kernel, vid: str, place: Span) -> Kernel:
     TileError where the halves are not rows or columns of one tile.
     """
     shapes = {n.name: n.shape for n in nodes(kernel.body) if isinstance(n, Alloc)}
+    found: list[Note] = []
+    twice = tuple(_added_twice(kernel.body, _in_cube(kernel.body), found, vid))
     try:
-        body = Merge(vid, CORES, shapes, once=True).run(kernel.body)
+        body = Merge(vid, CORES, shapes, once=True).run(twice)
     except Parted as e:
         raise TileError(
             f"beside a matrix product, `{vid}` has to part tiles into halves that lie side by side: {e.reason}", e.span or place,
             notes=(("the half is used here", place),),
             help="write the whole tile and name the half `_`; the halves share the rows by themselves",
         ) from None  # fmt: skip
-    return replace(kernel, body=body)
+    return replace(kernel, body=body, notes=(*kernel.notes, *found))
 
 
 def apart(kernel: Kernel, vid: str) -> Kernel:

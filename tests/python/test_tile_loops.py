@@ -1,0 +1,69 @@
+"""Loops in which each block takes tiles as long as there are some."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg.errors import TileError
+
+A = np.random.default_rng(0).uniform(-1, 1, (80, 64)).astype(np.float32)
+
+
+def doubled(blocks: int):
+    @T.prim_func
+    def main(A: T.Tensor((80, 64), "float32"), C: T.Tensor((80, 64), "float32")):
+        with T.Kernel(blocks) as cid:
+            a = T.alloc_shared((16, 32), "float32")
+            for i in T.serial(T.ceildiv(10, blocks)):
+                tile = i * blocks + cid
+                if tile < 10:
+                    T.copy(A[tile // 2 * 16, tile % 2 * 32], a)
+                    a[:, :] = a * 2.0
+                    T.copy(a, C[tile // 2 * 16, tile % 2 * 32])
+
+    return tile_eg.compile(main, out_idx=[-1])
+
+
+@pytest.mark.parametrize("blocks", [3, 4, 7])
+def test_the_tiles_are_the_grid(blocks: int) -> None:
+    assert doubled(blocks).kernel.grid == (("cid", 10),)
+
+
+def test_every_tile_is_done_once() -> None:
+    assert (doubled(4)(A) == A * 2).all()
+
+
+def test_the_tiles_are_those_of_any_number_of_blocks() -> None:
+    assert doubled(3).kernel.body == doubled(7).kernel.body
+
+
+def test_the_block_and_the_trip_may_be_used_beside_the_tile() -> None:
+    @T.prim_func
+    def main(C: T.Tensor((10, 16), "float32")):
+        with T.Kernel(4) as cid:
+            c = T.alloc_shared((16,), "float32")
+            for i in T.serial(3):
+                if i * 4 + cid < 10:
+                    T.fill(c, 100 * i + cid)
+                    T.copy(c, C[i * 4 + cid, :])
+
+    wanted = [100 * (t // 4) + t % 4 for t in range(10)]
+    assert (tile_eg.compile(main, out_idx=[-1])() == np.array(wanted, np.float32)[:, None]).all()
+
+
+def test_nothing_goes_on_from_tile_to_tile() -> None:
+    @T.prim_func
+    def main(C: T.Tensor((10, 16), "float32")):
+        with T.Kernel(4) as cid:
+            c = T.alloc_shared((16,), "float32")
+            T.clear(c)
+            for i in T.serial(3):
+                if i * 4 + cid < 10:
+                    c[:] = c + 1.0
+                    T.copy(c, C[i * 4 + cid, :])
+
+    with pytest.raises(TileError, match="`c` goes on from tile to tile"):
+        tile_eg.compile(main)
