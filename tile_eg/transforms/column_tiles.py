@@ -280,7 +280,7 @@ class _Columns:
             raise CannotSplit
         return self.builder.make(t.op, *(self.tile(x, at) for x in t.args), **shape)
 
-    _bytes = _choose_bits
+    _bytes = _pack = _choose_bits
 
     def _nest(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
         return self.builder.make("nest", self._scalar(t.args[0], at), **shape)

@@ -208,7 +208,9 @@ class _Splitter:
     def _bytes(self, t: Term, axis: str) -> Term:
         if axis == COLS:
             raise CannotSplit
-        return self.builder.make("bytes", self.tile(t.args[0], axis), **self.shape(t, axis))
+        return self.builder.make(t.op, self.tile(t.args[0], axis), **self.shape(t, axis))
+
+    _pack = _bytes
 
     def _choose_at(self, t: Term, axis: str) -> Term:
         op, i, j, bound, *pair = t.args

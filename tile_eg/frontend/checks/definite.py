@@ -58,7 +58,7 @@ class Definite:
         match e:
             case kn.Region() if e.name in self.known and e.name not in written:
                 raise self.unwritten(e)
-            case kn.Unary() | kn.Cast() | kn.Reduce() | kn.Broadcast():
+            case kn.Unary() | kn.Cast() | kn.Pack() | kn.Reduce() | kn.Broadcast():
                 self.reads(e.x, written, ranges)
             case kn.Binary():
                 self.reads(e.x, written, ranges)
