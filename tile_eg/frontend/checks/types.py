@@ -117,7 +117,7 @@ class Typing:
     def packed(self, e: kn.Pack) -> Type:
         """A byte for eight elements of a row."""
         x = _floats(self.of(e.x), e.span)
-        if not x.shape or x.dtype is None or x.shape[-1] * x.dtype.bytes % 256 or x.dtype == BF16:
+        if not x.shape or x.shape[-1] * (x.dtype or F32).bytes % 256 or x.dtype == BF16:
             help = "a row of f32 has a multiple of 64 elements, one of f16 of 128"
             raise TileError(f"the bits of {x} do not fill whole bytes as the instruction makes them", e.span, help=help)
         return Type((*x.shape[:-1], x.shape[-1] // 8), U8)
