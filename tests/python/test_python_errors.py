@@ -102,7 +102,7 @@ def test_a_misspelt_word_gets_the_right_one_offered(python_error) -> None:
 
 
 def test_a_word_of_the_other_half_of_the_language_is_offered_where_it_stands(python_error) -> None:
-    assert "T.tile.clamp?" in python_error("T.clamp(x, y, 0.0, 1.0)").help
+    assert "T.tile.axpy?" in python_error("T.axpy(x, y, 1.0)").help
 
 
 def test_a_word_that_has_no_meaning_is_never_offered(python_error) -> None:
