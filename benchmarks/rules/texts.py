@@ -228,6 +228,15 @@ kernel turns[N=256](X: i8[N], Y: i8[N]) -> C: i8[2*N] {
   C[0] = c
 }
 """
+PACKED = """
+kernel packed[M=64, N=256](X: f32[M, N], Y: f32[M, N]) -> C: u8[M, N // 8] {
+  grid bx = 1
+  shared x: f32[M, N], y: f32[M, N]
+  x = X[0, 0]
+  y = Y[0, 0]
+  C[0, 0] = pack(select(x > y, 1, 0))
+}
+"""
 BY_BITS = """
 kernel chosen[M=64, N=256](X: f32[M, N], Y: f32[M, N], B: u8[M, N // 8]) -> C: f32[M, N] {
   grid bx = 1
@@ -289,7 +298,7 @@ def texts() -> dict[str, str]:
         out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)
         out[f"{name}, rows of 24"] = MOVE.format(rows=20, cols=24, source=source, target=target, value=value)
         out[f"{name}, short rows"] = MOVE.format(rows=20, cols=17, source=source, target=target, value=value)
-    return out | {"bytes in turns": IN_TURNS, "a choice by bits": BY_BITS} | TILES | TRICKY
+    return out | {"bytes in turns": IN_TURNS, "a choice by bits": BY_BITS, "bits of a comparison": PACKED} | TILES | TRICKY
 
 
 def full_nest(value: str, width: int) -> str:

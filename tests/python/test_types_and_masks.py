@@ -149,6 +149,28 @@ def test_loaded_bits_select() -> None:
     assert np.array_equal(np.asarray(found), np.where(np.unpackbits(k, axis=-1, bitorder="little"), a, 7))
 
 
+def stored_masks() -> Any:
+    @T.prim_func
+    def main(A: T.Tensor((M, N), "float32"), B: T.Tensor((M, N), "float32"), C: T.Tensor((M, N // 8), "uint8")):
+        with T.Kernel(1, is_npu=True) as (cid, _):
+            a = T.alloc_shared((M, N), "float32")
+            b = T.alloc_shared((M, N), "float32")
+            c = T.alloc_shared((M, N // 8), "uint8")
+            T.copy(A, a)
+            T.copy(B, b)
+            T.tile.compare(c, a, b, "GE")
+            T.copy(c, C)
+
+    return main
+
+
+def test_a_mask_is_stored_as_its_bits() -> None:
+    random = np.random.default_rng(4)
+    a, b = (random.integers(-2, 3, (M, N)).astype(np.float32) for _ in range(2))
+    found = tile_eg.jit(out_idx=[2])(stored_masks)()(a, b)
+    assert np.array_equal(np.asarray(found), np.packbits(a >= b, axis=-1, bitorder="little"))
+
+
 DECLARED = (
     'bits = T.alloc_shared((16, 16), "uint8")',
     'few = T.alloc_shared((16, 8), "uint8")',

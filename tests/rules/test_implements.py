@@ -34,6 +34,7 @@ KERNELS = {
     "nest of a cast": ["v-cast"],
     "bytes in turns": ["v-bytes"],
     "a choice by bits": ["v-choose-bits"],
+    "bits of a comparison": ["v-pack"],
     "short to other short, short rows": ["v-cast-rows", "v-cast-to-rows"],
     "relu of a product": ["fixpipe-store-relu", "fixpipe-workspace", "mmad", "gm-l1", "l0-whole-k", "fixpipe-workspace-relu"],
     "relu of a product in f16": ["fixpipe-store-relu-cast", "fixpipe-workspace-cast"],

@@ -224,6 +224,9 @@ class Encoder:
         i, j, bound, *pair = rest
         return f'(SChoI "{op}" {i} {j} {self.expr(bound)} {" ".join(self._scalar(p, s.dtype) for p in pair)})'
 
+    def _pack(self, t: Term) -> str:
+        return f"(Pack {self.term(t.args[0])})"
+
     def _bytes(self, t: Term) -> str:
         return f'(Bytes "{t.dtype}" {self.term(t.args[0])})'
 

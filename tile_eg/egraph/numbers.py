@@ -123,6 +123,9 @@ class Numbers:
     def _cast(self, dtype: str, x: Class) -> Array:
         return ar.cast(self.of(x), numpy_dtype(DTYPES[dtype]))
 
+    def _pack(self, x: Class) -> Array:
+        return ar.packed(self.of(x))
+
     def _bytes(self, dtype: str, x: Class) -> Array:
         return ar.bytes_of(self.of(x), numpy_dtype(DTYPES[dtype]))
 

@@ -15,6 +15,7 @@ from tile_eg.ir.kernel import (
     Index,
     MatMul,
     Number,
+    Pack,
     Reduce,
     Region,
     Select,
@@ -65,6 +66,9 @@ def known_shape(e: TileExpr | OpenWindow) -> Shape | None:
             return ()
         case Unary() | Cast():
             return known_shape(e.x)
+        case Pack():
+            x = known_shape(e.x)
+            return (*x[:-1], x[-1] // 8) if x else None
         case Binary() | Select():
             x, y = known_shape(e.x), known_shape(e.y)
             return max((s for s in (x, y) if s), key=len, default=None if None in (x, y) else ())
@@ -100,6 +104,8 @@ def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
             shape = shape if shape is not None else known_shape(e)
             a, b, x, y = (close(part, shape) for part in (e.a, e.b, e.x, e.y))
             return replace(e, a=a, b=b, x=x, y=y)
+        case Pack():
+            return replace(e, x=close(e.x, None if shape is None else (*shape[:-1], 8 * shape[-1])))
         case Broadcast():
             return replace(e, x=close(e.x, (shape[1 - e.axis],) if shape is not None and len(shape) == 2 else None))
         case Reduce():

@@ -84,6 +84,11 @@ def bytes_of(x: Array, dtype: np.dtype) -> Array:
     return np.ascontiguousarray(x).astype("<i2").view(np.int8).astype(dtype)
 
 
+def packed(x: Array) -> Array:
+    """A byte of eight elements each, a bit for one that is not 0, the first one lowest."""
+    return np.packbits(x != 0, axis=-1, bitorder="little")
+
+
 def bits_of(x: Array) -> Array:
     """Whether each bit of bytes is 1, the lowest first."""
     return np.unpackbits(np.ascontiguousarray(x).view(np.uint8), axis=-1, bitorder="little").astype(bool)

@@ -133,6 +133,14 @@ class Bytes:
 
 
 @dataclass(frozen=True)
+class Pack:
+    """Bytes (u8) of eight elements each, a bit for an element that is not 0, the first one lowest."""
+
+    x: TileExpr
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Select:
     """x where the condition (an index expression, 0 or 1) holds, else y. In an element loop it may vary with the element."""
 
@@ -158,7 +166,7 @@ class Choose:
     span: Span | None = _span()
 
 
-TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Select, Choose]
+TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Pack, Select, Choose]
 
 
 @dataclass(frozen=True)

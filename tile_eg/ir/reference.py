@@ -213,6 +213,8 @@ class Block:
                 return self.binary(e.op, self.value(e.x, env), self.value(e.y, env))
             case kn.Cast():
                 return self.cast(self.value(e.x, env), numpy_dtype(e.dtype))
+            case kn.Pack():
+                return self.packed(self.value(e.x, env))
             case kn.Bytes():
                 return self.bytes(self.value(e.x, env), numpy_dtype(e.dtype))
             case kn.Broadcast():
@@ -256,6 +258,11 @@ class Block:
 
     def cast(self, x: Tile, dtype: np.dtype) -> Tile:
         return Tile(ar.cast(x.data, dtype), x.valid)
+
+    def packed(self, x: Tile) -> Tile:
+        """A byte is valid where all of its elements are."""
+        valid = None if x.valid is None else np.asarray(x.valid.reshape(*x.valid.shape[:-1], -1, 8).all(axis=-1))
+        return Tile(ar.packed(x.data), valid)
 
     def bytes(self, x: Tile, dtype: np.dtype) -> Tile:
         return Tile(ar.bytes_of(x.data, dtype), None if x.valid is None else np.repeat(x.valid, 2, axis=-1))

@@ -121,6 +121,10 @@ class BoundedBlock(Block):
         result = super().cast(x, dtype)
         return replace(result, spread=rd.cast(x.data, spread(x), result.data))
 
+    def packed(self, x: Tile) -> Tile:
+        known = rd.total(spread(x)).reshape(*x.data.shape[:-1], -1, 8).any(axis=-1)
+        return replace(super().packed(x), spread=np.stack([np.where(known, np.inf, 0.0), np.zeros(known.shape)]))
+
     def bytes(self, x: Tile, dtype: np.dtype) -> Tile:
         found = np.repeat(rd.total(spread(x)) > 0, 2, axis=-1)
         return replace(super().bytes(x, dtype), spread=np.stack([np.where(found, np.inf, 0.0), np.zeros(found.shape)]))

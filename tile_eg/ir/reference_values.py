@@ -163,6 +163,9 @@ class Run:
     def _cast(self, t: Term) -> Array:
         return ar.cast(self.term(t.args[0]), numpy_dtype(_dtype(t)))
 
+    def _pack(self, t: Term) -> Array:
+        return ar.packed(self.term(t.args[0]))
+
     def _bytes(self, t: Term) -> Array:
         return ar.bytes_of(self.term(t.args[0]), numpy_dtype(_dtype(t)))
 

@@ -36,6 +36,7 @@ class Term:
       bcast    axis (int), v           axis 1: v[i] for all j; axis 0: v[j] for all i
       reduce   axis (int), name, x     axis 1: over a row; axis 0: over a column; gives a vector
       cast     x                       to `dtype`
+      pack     x                       u8: a bit for each element that is not 0, eight elements a byte
       bytes    x                       the two bytes of each i16, the lower one first, as `dtype`: twice as many columns
       choose   op, a, b, x, y          x where a op b holds (lt le gt ge eq ne), else y; equal shapes, a and b of one dtype
       choose_bits bits, x, y           x where the bit of an element is 1, else y; a row of bytes has eight elements a byte

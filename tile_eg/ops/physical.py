@@ -174,6 +174,7 @@ TERMS: dict[str, Term] = {
         _elementwise("VBinR", _named(suffix="_rows"), 1, fields=_SWAP, banks=True, says=("binary", 1)),
         _elementwise("VBinC", _named(suffix="_cols"), 1, form=always("rows"), fields=_SWAP, banks=True, says=("binary", 1)),
         _elementwise("VCast", always("vcast"), 0),
+        _elementwise("VPack", always("vpack"), 0, form=always("rows")),
         _elementwise("VBytes", always("vbytes"), 0, form=always("flat")),
         _reduction("VRed", lambda p: f"v{'row' if p[0] == 1 else 'col'}{p[1]}", "rows", says=("reduction", 1)),
         _reduction("VRedBlock", _named("row", at=0), "blocks", says=("reduction", 0)),

@@ -58,6 +58,11 @@ def estimate(values: Values, chip: Chip) -> Estimate:
     launch = min(values.blocks, cores) * shares * chip.launch.core_us * chip.clock_mhz
     total = launch + one.filled() + (turns - 1) * one.block()
     return Estimate(total, values.blocks, stored, one.room(), bool(anatomy.cube), one.overlaps)
+COSTED_AS = {
+    "cast": "cast", "nest": "add", "choose": "select", "choose_at": "select", "choose_bits": "select", "bytes": "copy",
+    "pack": "compare",
+}  # fmt: skip
+"""Instructions by which terms are counted that name none."""
 
 
 class _Estimator:
@@ -209,7 +214,7 @@ class _Estimator:
             forms = [work, replace(work, form="blocks")] if blocks else [work]
             self._add(self.a.region(t), min(forms, key=lambda w: cycles(self.chip, w)))
             return
-        name = {"cast": "cast", "nest": "add", "choose": "select", "choose_at": "select"}.get(t.op) or t.args[0]
+        name = COSTED_AS.get(t.op) or t.args[0]
         times = self.a.scalar_operations(t) if t.op == "nest" else 1
         op = f"v{name}" if any(name == key for key, _ in self.chip.vector.ops) else "vadd"
         same = t.op == "binary" and t.args[1] == t.args[2]

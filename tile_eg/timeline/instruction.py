@@ -16,7 +16,8 @@ from tile_eg.ir.program import AIV, COMPARE, PIPES
 from tile_eg.ops.types import F32, DType
 
 _VECTOR_NAME = {
-    "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy", "bitselect": "select",
+    "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy",
+    "pack": "compare", "bitselect": "select",
 }  # fmt: skip
 
 

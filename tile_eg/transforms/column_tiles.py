@@ -275,6 +275,13 @@ class _Columns:
         moved = bound if at is None else bound - self.start(at) * j
         return self.builder.make("choose_at", op, i, j, moved, *(self.tile(x, at) for x in pair), **shape)
 
+    def _choose_bits(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
+        if at is not None:  # eight elements share a byte
+            raise CannotSplit
+        return self.builder.make(t.op, *(self.tile(x, at) for x in t.args), **shape)
+
+    _bytes = _pack = _choose_bits
+
     def _nest(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
         return self.builder.make("nest", self._scalar(t.args[0], at), **shape)
 

@@ -204,6 +204,18 @@ class _Splitter:
         op, *four = t.args
         return self.builder.make("choose", op, *(self.tile(x, axis) for x in four), **self.shape(t, axis))
 
+    def _choose_bits(self, t: Term, axis: str) -> Term:
+        if axis == COLS:  # eight elements share a byte
+            raise CannotSplit
+        return self.builder.make("choose_bits", *(self.tile(x, axis) for x in t.args), **self.shape(t, axis))
+
+    def _bytes(self, t: Term, axis: str) -> Term:
+        if axis == COLS:
+            raise CannotSplit
+        return self.builder.make(t.op, self.tile(t.args[0], axis), **self.shape(t, axis))
+
+    _pack = _bytes
+
     def _choose_at(self, t: Term, axis: str) -> Term:
         op, i, j, bound, *pair = t.args
         args = op, i, j, bound - self._passed(i, j, axis), *(self.tile(x, axis) for x in pair)

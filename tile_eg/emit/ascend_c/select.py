@@ -123,6 +123,20 @@ def by_bits(s: Scope, i: Instr) -> list[str]:
     return body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
 
 
+def pack(s: Scope, i: Instr) -> list[str]:
+    """A comparison of each row with 0, whose bits begin with a block of 32 bytes."""
+    dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    dtype, pitch = s.buffer(src).dtype, s.buffer(dst).pitch
+    if (i.rows != ONE and pitch % BLOCK_BYTES) or (8 * i.cols % (REGISTER // dtype.bytes)).value != 0:
+        raise EmitError(f"{i.op} works on whole rounds of 256 bytes into rows of 32-byte multiples", i.span)
+    r = s.fresh("row")
+    s.ranges[r] = (0, max(0, s.high(i.rows) - 1))
+    row = ix.var(r) if i.rows != ONE else ZERO
+    to, of = s.at(dst, row * pitch), s.at(src, row * s.buffer(src).pitch)
+    body = call("CompareScalar", to, of, number(0.0, dtype), "AscendC::CMPMODE::NE", s.cpp(8 * i.cols))
+    return body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
+
+
 def ramp(s: Scope, i: Instr) -> list[str]:
     """The first row as an index times its step, and each further row from it: whole numbers, exact in f32 up to 2^24."""
     dst = tile(i, i.dst)
@@ -151,4 +165,5 @@ SELECTIONS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     **{f"v{kind}_{op}": choose for kind in ("choose", "chooses", "mask") for op in COMPARE},
     "vramp": ramp,
     "vbitselect": by_bits,
+    "vpack": pack,
 }

@@ -11,7 +11,7 @@ from tile_eg.frontend.windows import shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
-from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, WHOLE, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, WHOLE, DType
 
 Shape = tuple[int, ...]
 ANY = -1
@@ -60,6 +60,8 @@ class Typing:
                 return self.product(e)
             case kn.Reduce():
                 return self.reduction(e)
+            case kn.Pack():
+                return self.packed(e)
             case kn.Bytes():
                 x = self.of(e.x)
                 return Type((*x.shape[:-1], 2 * x.shape[-1]), e.dtype)
@@ -111,6 +113,14 @@ class Typing:
             help = "eight elements share a byte of a row"
             raise TileError(f"{bits} holds no bit for each element of {chosen}", e.span, help=help)
         return chosen
+
+    def packed(self, e: kn.Pack) -> Type:
+        """A byte for eight elements of a row."""
+        x = _floats(self.of(e.x), e.span)
+        if not x.shape or x.shape[-1] * (x.dtype or F32).bytes % 256 or x.dtype == BF16:
+            help = "a row of f32 has a multiple of 64 elements, one of f16 of 128"
+            raise TileError(f"the bits of {x} do not fill whole bytes as the instruction makes them", e.span, help=help)
+        return Type((*x.shape[:-1], x.shape[-1] // 8), U8)
 
     def broadcast(self, e: kn.Broadcast) -> Type:
         x = self.of(e.x)

@@ -15,8 +15,8 @@ from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.values import Buffer, NewBuffer, nodes, reads
-from tile_eg.ir.index import Expr, Interval
-from tile_eg.ir.kernel import Alloc, Assign, MatMul, Region, Stmt, TileExpr
+from tile_eg.ir.index import ZERO, Expr, Interval
+from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
 
 
@@ -95,11 +95,21 @@ class Builder(ABC):
         self.has_product |= any(isinstance(n, MatMul) for n in nodes(value))
         if self.in_parallel and any(e is not None for e in target.extents):
             raise TileError("inside T.Parallel only single elements can be assigned", span, help="write c[i, j] = ...")
+        if isinstance(value, Region) and value.name in self.bits:
+            value = self._packed(value, span)
         for read in nodes(value) if self.bits else ():
             if isinstance(read, Region) and read.name in self.bits:
                 raise self._of_bits(read.name, read.span or span)
         self.statements.append(Assign(target, spread(value, len(target.shape), self.columns), span, atomic))
         self.written(target.name)
+
+    def _packed(self, r: Region, span: Span | None) -> TileExpr:
+        """The bytes of a mask that is copied as a whole."""
+        kept = self.masks[r.name]
+        shape = self.shapes[r.name]
+        if r.extents != shape or kept.shape != (*shape[:-1], 8 * shape[-1]):
+            raise self._of_bits(r.name, r.span or span)
+        return Pack(Region(kept.name, (ZERO,) * len(kept.shape), kept.shape, r.span), span)
 
     @staticmethod
     def _of_bits(name: str, span: Span | None) -> TileError:

@@ -29,6 +29,7 @@ from tile_eg.ir.kernel import (
     Index,
     MatMul,
     Number,
+    Pack,
     Parallel,
     Reduce,
     Region,
@@ -202,8 +203,8 @@ class Merge:
                 return self.reduction(e)
             case MatMul():
                 return self.product(e)
-            case Bytes():
-                raise self.fail("bytes of a tile are read")
+            case Bytes() | Pack():
+                raise self.fail("bits or bytes of a tile are taken apart")
 
     def together(self, parts: Sequence[TileExpr]) -> tuple[list[TileExpr], Axis]:
         """Values of one shape: what is the same in all parts has to be so along the axis that is parted in another."""

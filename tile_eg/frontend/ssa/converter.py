@@ -111,6 +111,8 @@ class Converter(Regions):
                 return t.binary(e.op, *self.pair(e.x, e.y, env, shape, dtype), e.span)
             case kn.Cast():
                 return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
+            case kn.Pack():
+                return t.pack(self.tile(e.x, env, (shape[0], 8 * shape[1]), F32), e.span)
             case kn.Bytes():
                 return t.bytes(self.tile(e.x, env, (shape[0], shape[1] // 2), dtype), e.dtype, e.span)
             case kn.Broadcast():

@@ -17,7 +17,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import inside_of
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.values import Builder, Term
-from tile_eg.ops.types import F32, I8, I32, DType
+from tile_eg.ops.types import F32, I8, I32, U8, DType
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -182,6 +182,13 @@ class Tiles:
         if axis == 1:
             return self.make(span, "bcast", 1, x, rows=x.cols, cols=count, dtype=x.dtype, vrows=x.vcols, vcols=n)
         return self.make(span, "bcast", 0, x, rows=count, cols=x.cols, dtype=x.dtype, vrows=n, vcols=x.vcols)
+
+    def pack(self, x: Term, span: Span | None) -> Term:
+        """A byte of eight elements each."""
+        if valid_cols(x).value != x.cols:
+            help = "let the tile divide the tensor"
+            raise TileError("bits of a row that ends before its tile does are not supported yet", span, help=help)
+        return self.make(span, "pack", x, like=x, cols=x.cols // 8, dtype=U8, vcols=ix.const(x.cols // 8))
 
     def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
         """The two bytes of each element of 16 bits."""

@@ -23,7 +23,7 @@ UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}
 BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
 PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
-FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", *DTYPES})
+FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", *DTYPES})
 
 
 @dataclass
@@ -179,6 +179,8 @@ class Expressions:
                 raise TileError(f"`{name}` has no argument called `{a.children[0]}`", self.span(a))
         if name == "select":
             return self._select(args, span)
+        if name == "pack":
+            return kn.Pack(self.tile(_one(name, args, span)), span)
         if name == "bits":
             return Compared(kn.BIT, self.tile(_one(name, args, span)), kn.Number(0.0, span), span)
         if name == "isnan":

@@ -147,6 +147,8 @@ class Printer:
                 return f"({self.expression(e.x, 3)} {BINARY[e.op].sign} {self.expression(e.y, 3)})"
             case kn.Binary():
                 return f"{e.op}({self.expression(e.x, 0)}, {self.expression(e.y, 0)})"
+            case kn.Pack():
+                return f"pack({self.expression(e.x, 0)})"
             case kn.Cast():
                 return f"{e.dtype}({self.expression(e.x, 0)})"
             case kn.Select():
