@@ -138,18 +138,22 @@ def at_sizes(value: Any, sizes: Mapping[str, int]) -> Any:
     return value
 
 
-SIGNS: dict[str, str] = {
-    "add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%", "truediv": "/", "pow": "**", "lshift": "<<", "rshift": ">>",
-    "and_": "&", "or_": "|", "xor": "^", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+ARITHMETIC = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.mod: "%", operator.truediv: "/",
+    operator.pow: "**", operator.lshift: "<<", operator.rshift: ">>", operator.and_: "&", operator.or_: "|", operator.xor: "^",
+}  # fmt: skip
+COMPARISONS = {
+    operator.lt: "<", operator.le: "<=", operator.gt: ">", operator.ge: ">=", operator.eq: "==", operator.ne: "!=",
 }  # fmt: skip
 
 
-def _define(name: str, sign: str) -> None:
-    function, bare = getattr(operator, name), name.rstrip("_")
-    setattr(Size, f"__{bare}__", lambda x, y: Computed(sign, function, (x, y)))
-    if bare not in ("lt", "le", "gt", "ge", "eq", "ne"):
-        setattr(Size, f"__r{bare}__", lambda x, y: Computed(sign, function, (y, x)))
+def _define(function: Callable[..., Any], sign: str) -> None:
+    """The special methods of Python's operator, so that sizes compute with numbers on either side."""
+    name = function.__name__.rstrip("_")
+    setattr(Size, f"__{name}__", lambda x, y: Computed(sign, function, (x, y)))
+    if function in ARITHMETIC:
+        setattr(Size, f"__r{name}__", lambda x, y: Computed(sign, function, (y, x)))
 
 
-for _name, _sign in SIGNS.items():
-    _define(_name, _sign)
+for _function, _sign in (ARITHMETIC | COMPARISONS).items():
+    _define(_function, _sign)
