@@ -6,7 +6,6 @@ import pytest
 
 import tile_eg as tilelang
 import tile_eg.language as T
-from tile_eg.errors import TileError
 from tile_eg.ir.index import ZERO, less, var
 from tile_eg.ir.kernel import Assign, Binary, For, MatMul, Number, Region, Select
 
@@ -140,19 +139,6 @@ def test_annotations_that_are_strings_see_the_sizes_of_the_factory() -> None:
         return main
 
     assert scale(3, 5).kernel.tensors[0].shape == (3, 5)
-
-
-def test_an_expert_kernel_says_so_at_its_line() -> None:
-    @T.prim_func
-    def main(A: T.Tensor((64, 64), "float32")):
-        with T.Kernel(1, is_npu=True) as (cid, vid):
-            a = T.alloc_ub((64, 64), "float32")
-            T.annotate_address({a: 0})
-            T.copy(A, a)
-
-    with pytest.raises(TileError, match="T.annotate_address is Expert level") as caught:
-        tilelang.jit(main)
-    assert "T.annotate_address({a: 0})" in str(caught.value)
 
 
 def test_the_loop_over_rows_of_flash_attention_is_taken() -> None:

@@ -109,7 +109,7 @@ FALSE_IS_REFUSED = ("TL_ASCEND_AUTO_SYNC", "TL_ASCEND_AUTO_CV_COMBINE", "TL_ASCE
 def test_what_is_always_found_cannot_be_switched_off(name: str) -> None:
     key = tile_eg.PassConfigKey[name]
     jitted(pass_configs={key: True, str(key.value): True})
-    with pytest.raises(TileError, match="cannot set flags, places and scopes by hand"):
+    with pytest.raises(TileError, match="no flags, barriers, addresses or scopes of its own"):
         jitted(pass_configs={key: False})
 
 

@@ -27,10 +27,12 @@ from tile_eg.cli.simulate import simulate_file
 from tile_eg.cli.waiting import lost, shown_progress
 from tile_eg.errors import TileError, in_source, rendered
 from tile_eg.ir.arrays import signature
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
+from tile_eg.search.kept import PlannedKept
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
@@ -125,6 +127,8 @@ def check(file: File, chip: OnChip = None, sizes: Set = None) -> None:
     if isinstance(held, Kernel):
         for note in check_kernel(held, chip or DEFAULT_CHIP):
             complain(rendered(note, held.source))
+    if isinstance(held, KeptKernel):
+        sources.compile_held(held, chip)
     show(f"{file}: good ({_described(held)})")
 
 
@@ -212,6 +216,8 @@ def run_file(
             trace.write_text(json.dumps(planned.trace()), encoding="utf-8")
     report = done.report()
     show(json.dumps(report.data(), indent=2) if as_json else str(report))
+    if isinstance(planned, PlannedKept) and (found := [f for run in done.runs for f in run.findings]):
+        raise planned.mistake(found)
     if report.ours_good:
         return GOOD if report.good else USER_ERROR
     if not isinstance(held, Kernel):
@@ -303,6 +309,6 @@ def _at(
     return at_sizes(found)
 
 
-def _described(held: Kernel | Program) -> str:
-    blocks = held.blocks if isinstance(held, Program) else math.prod(extent for _, extent in held.grid)
+def _described(held: Kernel | Program | KeptKernel) -> str:
+    blocks = math.prod(extent for _, extent in held.grid) if isinstance(held, Kernel) else held.blocks
     return f"{held.name}({signature(held.tensors)}), {blocks} block{'s' * (blocks != 1)}"

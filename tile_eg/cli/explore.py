@@ -12,6 +12,7 @@ from tile_eg.cli import options, sources
 from tile_eg.cli.console import show
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import lower
 
@@ -66,7 +67,8 @@ def kernel_of(file: Path, sizes: list[str] | None) -> Kernel:
     """The kernel in a file. TileError for a program: nothing is chosen in one."""
     held = sources.read(file, options.sizes(sizes or []))
     if not isinstance(held, Kernel):
-        raise TileError(f"'{file}' is a program: nothing is chosen in it", help="give a .tile or a .py file")
+        what = "a program" if isinstance(held, Program) else "kept as it is written"
+        raise TileError(f"'{file}' is {what}: nothing is chosen in it", help="give a .tile or a .py file")
     return held
 
 

@@ -13,6 +13,7 @@ import typer
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import sources
 from tile_eg.cli.console import complain, show
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.jit import kernel_cache
@@ -40,7 +41,7 @@ class Wanted:
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @cached_property
-    def held(self) -> Kernel | Program:
+    def held(self) -> Kernel | Program | KeptKernel:
         """What stands in the file."""
         return sources.read(self.file, self.sizes, self.shapes)
 

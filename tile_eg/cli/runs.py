@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.cli import options
 from tile_eg.errors import TileError
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import Program
 from tile_eg.search.compiler import Planned, Run, stage
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from tile_eg.report.run import RunReport
 
 
-def drawn(held: Kernel | Program, names: str | None, seed: int, given: Sequence[str]) -> list[Drawn]:
+def drawn(held: Kernel | Program | KeptKernel, names: str | None, seed: int, given: Sequence[str]) -> list[Drawn]:
     """The sets of inputs that are named ("uniform,wide"), with the arrays of `--input` in each.
 
     A program has one where none is named: it compares with nothing, and does the same whatever the numbers are.
@@ -40,7 +41,7 @@ class Runs:
     """What a planned kernel did on each of its sets of inputs."""
 
     planned: Planned
-    held: Kernel | Program
+    held: Kernel | Program | KeptKernel
     sets: Sequence[Drawn]
     runs: Sequence[Run]
 
@@ -73,12 +74,12 @@ class Runs:
             options.save_arrays(folder / d.name if n else folder, d.arrays | run.outputs)
 
 
-def run_on(planned: Planned, held: Kernel | Program, sets: Sequence[Drawn], how: Mapping[str, Any]) -> Runs:
+def run_on(planned: Planned, held: Kernel | Program | KeptKernel, sets: Sequence[Drawn], how: Mapping[str, Any]) -> Runs:
     """The emitted text in the simulator, once for each set; `how` are arguments of `Planned.run`."""
     return Runs(planned, held, sets, [_run(planned, held, d, how) for d in sets])
 
 
-def _run(planned: Planned, held: Kernel | Program, inputs: Drawn, how: Mapping[str, Any]) -> Run:
+def _run(planned: Planned, held: Kernel | Program | KeptKernel, inputs: Drawn, how: Mapping[str, Any]) -> Run:
     run = planned.run(inputs.arrays, strict=False, **how)
     return run.as_meant(held, inputs.arrays) if isinstance(held, Kernel) else run
 

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli.console import complain
 from tile_eg.errors import TileError, did_you_mean
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Planned, lower, plan
+from tile_eg.search.kept import planned_kept
 
 if TYPE_CHECKING:
     from tile_eg.jit import CompiledKernel, Factory
@@ -27,7 +29,9 @@ NOTHING: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 KINDS = {".tile": "tile text", ".py": "a Python module", ".program": "an instruction stream"}
 
 
-def read(path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[int, ...]] = NOTHING) -> Kernel | Program:
+def read(
+    path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[int, ...]] = NOTHING
+) -> Kernel | Program | KeptKernel:
     """The kernel, or the program, in a file, at the given sizes. TileError where the file cannot be read or holds neither.
 
     Sizes of a `.tile` kernel that are not given follow from the `shapes` of arrays by tensor name, then from the text's defaults.
@@ -74,16 +78,21 @@ def compiled(
 
 
 def compile_held(
-    held: Kernel | Program, chip: str | None, search: SearchOptions | None = None, number: int | None = None
+    held: Kernel | Program | KeptKernel,
+    chip: str | None,
+    search: SearchOptions | None = None,
+    number: int | None = None,
 ) -> Planned:
     """A kernel compiled as the options of the search say, or a program, in which nothing is searched, as it stands.
 
-    `number` is a schedule's as `tile-eg alternatives` gives them; None: the chosen one.
+    So is a kernel that is kept as it is written. `number` is a schedule's as `tile-eg alternatives` gives them; None: the chosen
+    one.
     """
-    if isinstance(held, Program):
+    if not isinstance(held, Kernel):
         if number is not None:
-            raise TileError(f"--schedule {number}: a program is one schedule, and has no others")
-        return plan(held, chip)
+            what = "a program" if isinstance(held, Program) else "a kernel that is kept as it is written"
+            raise TileError(f"--schedule {number}: {what} is one schedule, and has no others")
+        return plan(held, chip) if isinstance(held, Program) else planned_kept(held, chip or DEFAULT_CHIP)
     if number is not None:
         from tile_eg.explore import schedule_number
 

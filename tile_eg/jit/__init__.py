@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import check_argument
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
@@ -25,7 +26,7 @@ from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_num
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, chosen_chip
+from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
@@ -53,7 +54,7 @@ class CompiledKernel(HostSide):
 
     def __init__(
         self,
-        kernel: Kernel,
+        kernel: Kernel | KeptKernel,
         out_idx: Sequence[int] = (),
         workspace_idx: Sequence[int] = (),
         chip: str = DEFAULT_CHIP,
@@ -64,7 +65,8 @@ class CompiledKernel(HostSide):
         with in_source(kernel.source):
             self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
-        self.compiled = without_stores(kernel, [kernel.tensors[i].name for i in self.workspace_idx])
+        places = [kernel.tensors[i].name for i in self.workspace_idx]
+        self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, places)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
@@ -120,15 +122,17 @@ def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], l
 
     from tile_eg.ir.reference_indices import check_indices
 
-    given = added_to(lowered.kernel)
+    kept = isinstance(lowered.kernel, KeptKernel)
+    given = lowered.inout if kept else added_to(lowered.kernel)
     tensors = [t for t in lowered.kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
     inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
     launched(lowered)
-    check_indices(lowered.kernel, inputs)
+    if not kept:
+        check_indices(lowered.kernel, inputs)
     return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
 
 
-def _output(i: int, kernel: Kernel, what: str) -> int:
+def _output(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
     """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
     count = len(kernel.tensors)
     if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
@@ -222,11 +226,17 @@ class Options:
     search: Mapping[str, Any] = field(default_factory=dict)
     limits: Limits = USUAL
     target: Any = "auto"
+    passes: Mapping[Any, Any] | None = None
 
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
-        """The kernel of a prim_func; one that has its sizes from each call where the shapes of its tensors leave some open."""
+        """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
+        suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
+        from tile_eg.frontend.expert import is_kept, kept_kernel
         from tile_eg.frontend.python import arguments_of
 
+        if is_kept(function):
+            return self.compiled(kept_kernel(function, kept_barriers(self.passes)))
+        check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):
             return self.compiled(build(NOTHING))
@@ -236,7 +246,7 @@ class Options:
     def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
-    def compiled(self, kernel: Kernel) -> CompiledKernel:
+    def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:
         return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.limits)
 
 
@@ -332,7 +342,7 @@ def jit(
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)
     positions = _positions(out_idx, "out_idx"), _positions(workspace_idx, "workspace_idx")
-    options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto")
+    options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs)
     if function is None:
         return lambda f: _jitted(f, options)
     return _jitted(function, options)

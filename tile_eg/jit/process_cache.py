@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileWarning, rendered
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.search import SearchOptions
 
@@ -19,21 +20,23 @@ if TYPE_CHECKING:
 class Cache:
     """Lowered kernels of this process, by kernel, chip and the options of the search."""
 
-    entries: dict[tuple[Kernel, str, SearchOptions], Lowered] = field(default_factory=dict)
+    entries: dict[tuple[Kernel | KeptKernel, str, SearchOptions], Lowered] = field(default_factory=dict)
     enabled: bool = True
-    restored: dict[tuple[Kernel, str, SearchOptions], Restored] = field(default_factory=dict)
+    restored: dict[tuple[Kernel | KeptKernel, str, SearchOptions], Restored] = field(default_factory=dict)
 
     def clear_cache(self) -> None:
         self.entries.clear()
         self.restored.clear()
 
-    def planned(self, kernel: Kernel, chip: str, search: SearchOptions) -> Lowered | Restored:
+    def planned(self, kernel: Kernel | KeptKernel, chip: str, search: SearchOptions) -> Lowered | Restored:
         """The program and the text of a kernel: of this process, or of one before it (`kernel_cache`); else it is compiled.
 
         A kernel that something is told of is compiled, which tells it.
         """
         from tile_eg.jit import kernel_cache
 
+        if isinstance(kernel, KeptKernel):  # quick to make, and its findings need its source
+            return self.lowered(kernel, chip, search)
         asked = kernel, chip, search
         held = self.entries.get(asked) or self.restored.get(asked) if self.enabled else None
         name = kernel_cache.name_of(*asked) if self.enabled and held is None else None
@@ -49,13 +52,14 @@ class Cache:
             kernel_cache.keep(name, made)
         return made
 
-    def lowered(self, kernel: Kernel, chip: str, search: SearchOptions) -> Lowered:
+    def lowered(self, kernel: Kernel | KeptKernel, chip: str, search: SearchOptions) -> Lowered:
         """The lowered form of a kernel, from the cache where it is there."""
         from tile_eg.search.compiler import lower
+        from tile_eg.search.kept import planned_kept
 
-        found = self.entries.get((kernel, chip, search)) if self.enabled else None
+        found: Any = self.entries.get((kernel, chip, search)) if self.enabled else None
         if found is None:
-            found = lower(kernel, chip, search=search)
+            found = planned_kept(kernel, chip) if isinstance(kernel, KeptKernel) else lower(kernel, chip, search=search)
             _warn(found)
             if self.enabled:
                 self.entries[kernel, chip, search] = found

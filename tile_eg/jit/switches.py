@@ -30,6 +30,10 @@ class PassConfigKey(StrEnum):
     TIR_MERGE_STATIC_SMEM = "tir.merge_static_smem"
 
 
+_BY_AUTHOR = frozenset(
+    f"tl.ascend_{name}" for name in ("auto_sync", "auto_cv_combine", "auto_cross_core_sync", "memory_planning")
+)
+"""Switches that may be off in a kernel that is kept as written."""
 _BY_HAND = "a kernel cannot set flags, places and scopes by hand: they are always found"
 _NO_SIZES = "sizes are known when a kernel is compiled: there is no tail of unknown length"
 _PASSES: dict[str, tuple[tuple[Any, ...], str]] = {
@@ -104,14 +108,33 @@ def _of_platform(platform: Any) -> str | None:
 
 
 def check_passes(configs: Mapping[Any, Any] | None) -> None:
-    """TileError for a pass switch that is unknown, or that asks for what is not there."""
+    """TileError for a pass switch that is unknown, or that asks for what is not there in any kernel."""
     if configs is not None and not isinstance(configs, Mapping):
         raise TileError(f"pass_configs is a dictionary of switches, not {type(configs).__name__}")
     for key, value in (configs or {}).items():
         name = str(key.value) if hasattr(key, "value") else str(key)
         if name not in _PASSES:
             raise TileError(f"pass_configs: there is no switch {name!r}", help=did_you_mean(name, map(str, _PASSES)))
-        _check(f"pass_configs: {name}", value, *_PASSES[name])
+        if not (name in _BY_AUTHOR and value is False):
+            _check(f"pass_configs: {name}", value, *_PASSES[name])
+
+
+def _switched(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
+    return {str(getattr(key, "value", key)): value for key, value in (configs or {}).items()}
+
+
+def check_searched(configs: Mapping[Any, Any] | None) -> None:
+    """TileError where a switch leaves to the author what he has not written: the kernel has no flags, barriers or scopes."""
+    for name, value in _switched(configs).items():
+        if name in _BY_AUTHOR and value is False:
+            what = f"pass_configs: {name} is False, and the kernel has no flags, barriers, addresses or scopes of its own"
+            raise TileError(what, help="leave the switch out: they are found")
+
+
+def kept_barriers(configs: Mapping[Any, Any] | None) -> str:
+    """Who orders the instructions of one core in a kernel that is kept as written (`ir.kept.KeptKernel.barriers`): a switch that
+    is absent is off."""
+    return "all" if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_SYNC.value) is True else "vendor"
 
 
 def check_others(given: Mapping[str, Any], known: Iterable[str]) -> None:

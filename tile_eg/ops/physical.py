@@ -15,7 +15,7 @@ AIC, AIV = "AIC", "AIV"
 PIPES = {
     "gm_to_l1": (AIC, "MTE2"), "l1_to_l0a": (AIC, "MTE1"), "l1_to_l0b": (AIC, "MTE1"), "mmad": (AIC, "M"),
     "fixpipe": (AIC, "FIX"), "gm_to_ub": (AIV, "MTE2"), "ub_to_gm": (AIV, "MTE3"),
-    "ub_to_l1": (AIV, "MTE3"), "l1_to_ub": (AIC, "MTE1"),
+    "ub_to_l1": (AIV, "MTE3"), "l1_to_ub": (AIC, "MTE1"), "l1_zero": (AIC, "MTE2"), "store_element": (AIV, "S"),
 }  # fmt: skip
 """Core and pipe of each instruction of a program; those that are not here run on the V pipe of a vector core."""
 

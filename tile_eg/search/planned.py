@@ -231,12 +231,17 @@ class Planned:
         take (TileError where it needs more of either). `confined` keeps its process from the network, from files and from
         starting programs, where the machine's kernel can.
         """
-        check_arguments(self.program.tensors, arrays, self.program.added_to)
+        check_arguments(self.program.tensors, arrays, self.program.added_to | self.inout)
         with stage("simulate"):
             run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined), arrays)
         if strict:
             run.raise_findings()
         return run
+
+    @property
+    def inout(self) -> frozenset[str]:
+        """Further tensors that are written and may begin with an array of the caller's."""
+        return frozenset()
 
     def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
         """The run as the kernel's meaning has it: of a program alone that is not known."""
@@ -263,7 +268,7 @@ def _simulated(
         launch=launch_blocks(p),
         workspace=-(-workspace_bytes(p) // launch_blocks(p)),
         outputs=written,
-        inout=[i for i in written if p.tensors[i].name in p.added_to],
+        inout=[i for i in written if p.tensors[i].name in p.added_to or p.tensors[i].name in arrays],
         capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),

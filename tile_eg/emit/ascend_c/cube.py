@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from tile_eg.emit.ascend_c.direct import DIRECT, fixpipe_part, scale_bits
-from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, padded_rows, round_up
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number, padded_rows, round_up
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import EACH, ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
@@ -251,7 +251,7 @@ def _fixpipe(s: Scope, i: Instr) -> list[str]:
     cols = round_up(i.cols, 16) if to_l1 else i.cols  # NZ has whole fractals
     n, m = s.field(i, "nSize", cols, MMAD), s.field(i, "mSize", i.rows, FIXPIPE_ROWS)
     stride = padded_rows(s.buffer(tile(i, i.dst))) if to_l1 else stride_of(s, i.dst)
-    row = s.field(i, "srcStride", round_up(i.rows, 16), FIELD16)
+    row = s.field(i, "srcStride", round_up(i.rows if i.depth == ONE else i.depth, 16), FIELD16)
     sizes = f"{n}, {m}, {row}, {s.field(i, 'dstStride', stride, FIELD32)}"
     fields = f"{sizes}, {str(i.relu).lower()}, QuantMode_t::{quant}, {scale_bits(s, i)}, 1, 0, 0, {s.cpp(i.unit)}"
     types = f"<{dtype.ascend}, {s.dtype(src).ascend}, AscendC::{'CFG_NZ' if to_l1 else 'CFG_ROW_MAJOR'}>"
@@ -301,13 +301,12 @@ def _contiguous(s: Scope, i: Instr, far: Operand, near: Tile) -> int | None:
 
 def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list[str]:
     """Copies of up to 4095 rows each; of one, where the rows lie too far apart in GM for the stride's field."""
-    dtype = s.dtype(far).ascend
     most = BURSTS if stride_of(s, far) * s.dtype(far).bytes <= FIELD32 else 1
 
     def one(at: Expr, rows: Expr) -> list[str]:
         gm, ub = s.at(far, at * stride_of(s, far)), s.at(near, at * s.buffer(near).pitch)
         params = _copy_params(s, i, far, near, rows, inward)
-        pad = [f"AscendC::DataCopyPadExtParams<{dtype}>()"] if inward else []
+        pad = [_padding(s, i)] if inward else []
         return call("DataCopyPad", *((ub, gm) if inward else (gm, ub)), params, *pad)
 
     if s.high(i.rows) <= most:
@@ -318,6 +317,15 @@ def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list
     rows = ix.minimum(ix.const(most), i.rows - ix.var(r))
     head = f"for (int32_t {r} = 0; {r} < {s.cpp(i.rows)}; {r} += {most})"
     return [head + " {", *("    " + t for t in one(ix.var(r), rows)), "}"]
+
+
+def _padding(s: Scope, i: Instr) -> str:
+    """What follows the last element of a row in its block of 32 bytes."""
+    dtype, each = s.dtype(i.dst), 32 // s.dtype(i.dst).bytes
+    if i.pad is None or (i.cols % each).value == 0:
+        return f"AscendC::DataCopyPadExtParams<{dtype.ascend}>()"
+    right = s.cpp((each - i.cols % each) % each)
+    return f"AscendC::DataCopyPadExtParams<{dtype.ascend}>(true, 0, {right}, {number(i.pad, dtype)})"
 
 
 def gm_to_ub(s: Scope, i: Instr) -> list[str]:
@@ -338,9 +346,19 @@ def ub_to_gm(s: Scope, i: Instr) -> list[str]:
     return _by_rows(s, i, far, near, False)
 
 
+def l1_zero(s: Scope, i: Instr) -> list[str]:
+    """A whole slot of L1 as zeros."""
+    dst = tile(i, i.dst)
+    b = s.buffer(dst)
+    blocks = s.field(i, "blockNum", b.slot_bytes // 32, 32767)
+    zero = f"static_cast<{b.dtype.ascend}>(0)"
+    return call("InitConstValue", s.slot(dst), f"AscendC::InitConstValueParams<{b.dtype.ascend}>(1, {blocks}, 0, {zero})")
+
+
 ON_3510 = {**DIRECT, "fixpipe": fixpipe_3510}
 CUBE_AND_COPIES = {
     "gm_to_l1": gm_to_l1,
+    "l1_zero": l1_zero,
     "l1_to_l0a": l1_to_l0a,
     "l1_to_l0b": l1_to_l0b,
     "mmad": mmad,

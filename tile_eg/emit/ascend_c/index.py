@@ -194,15 +194,6 @@ def counted(var: str, count: str, body: list[str], kind: str = "int32_t") -> lis
     return block(f"for ({kind} {var} = 0; {var} < {count}; ++{var})", body)
 
 
-def scalar_operand(s: Scope, i: Instr, dtype: DType) -> str:
-    """The number of an instruction: a constant, or an index as the element type has it."""
-    if i.bound == ZERO:
-        return number(i.scalar, dtype)
-    whole = f"static_cast<float>({s.cpp(i.bound)})"
-    if dtype.whole:
-        return f"static_cast<{dtype.ascend}>({s.cpp(i.bound)})"
-    return whole if dtype is F32 else f"static_cast<{dtype.ascend}>({whole})"
-
 
 def number(x: float, dtype: DType) -> str:
     """A scalar operand in the element type."""

@@ -126,7 +126,8 @@ def _expressions(n: Node) -> list[Expr]:
         case Instr():
             tiles = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []))
             parts = [e for o in tiles for e in ((o.offset,) if hasattr(o, "offset") else (o.slot, o.row, o.col))]
-            return [n.rows, n.cols, n.depth, n.init, n.bound, n.when, n.unit, *parts]
+            formula = n.value.indices() if n.value else ()
+            return [n.rows, n.cols, n.depth, n.init, n.bound, n.when, n.unit, *formula, *parts]
     return []
 
 
@@ -145,7 +146,7 @@ def _touched(s: Scope) -> set[str]:
     out = set()
     for n in walk(s.program.core(s.core)):
         if isinstance(n, Instr):
-            for o in (n.dst, *n.srcs, *([n.scratch] if n.scratch else [])):
+            for o in (n.dst, *n.srcs, *([n.scratch] if n.scratch else []), *(n.value.elements() if n.value else ())):
                 out.add(o.tensor if hasattr(o, "tensor") else o.buffer)
         out |= {r.args[0] for e in _expressions(n) for r in all_elements_in(e)}
     return out
@@ -275,7 +276,14 @@ def _counted(s: Scope, n: Loop, count: str, body: list[str]) -> list[str]:
 
 
 def node_lines(s: Scope, n: Node) -> list[str]:
-    """The text of a flag, a barrier or an instruction."""
+    """The text of a flag, a barrier or an instruction. Flags that an author wrote have his line behind them."""
+    if isinstance(n, Instr):
+        return _instr(s, n)
+    place = getattr(n, "span", None)
+    return [line + (f"  // {PurePath(place.file).name}:{place.line}" if place else "") for line in _synchronised(s, n)]
+
+
+def _synchronised(s: Scope, n: Node) -> list[str]:
     match n:
         case SetFlag():
             return [f"AscendC::SetFlag<AscendC::HardEvent::{n.src}_{n.dst}>({_event(s, n.id)});"]
@@ -288,9 +296,7 @@ def node_lines(s: Scope, n: Node) -> list[str]:
         case CrossWait():
             return [f"AscendC::CrossCoreWaitFlag({n.id});"]
         case SyncAll():
-            return ["AscendC::SyncAll<false>();"]
-        case Instr():
-            return _instr(s, n)
+            return [f"AscendC::SyncAll<{'true' if s.program.kernel_type == 'AIV_ONLY' else 'false'}>();"]
     raise TypeError(n)
 
 

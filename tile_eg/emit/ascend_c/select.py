@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, counted, number, scalar_operand
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, counted, number
+from tile_eg.emit.ascend_c.scalar import scalar_operand
 from tile_eg.emit.ascend_c.vector import BARRIER, BLOCK_BYTES, REGISTER, by_chunks, checked, tile
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr

@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from tile_eg.emit.ascend_c.element_types import BY_BITS, ROUND, TYPES, seen, times, without_sign
-from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number, scalar_operand
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number
+from tile_eg.emit.ascend_c.scalar import scalar_operand, store_element
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
@@ -351,7 +352,7 @@ def duplicate(s: Scope, i: Instr) -> list[str]:
     dtype = s.buffer(dst).dtype
     if dtype.bytes == 1:
         return _bytes_filled(s, i, dst)
-    value = number(i.scalar, dtype)
+    value = scalar_operand(s, i, dtype)
     lanes = lanes_of(s, [dst])
 
     def masked(operands: list[str], mask: str, repeat: str, strides: list[str]) -> list[str]:
@@ -393,8 +394,5 @@ VECTOR_OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     "vaxpy": scalar,
     "vmuladd": binary,
     "vcast": cast,
-    "vbytes": bytes_of,
-    "vdup": duplicate,
-    "vbrcb": brcb,
-    "vstrips": strips,
+    "vbytes": bytes_of, "vdup": duplicate, "vbrcb": brcb, "vstrips": strips, "store_element": store_element,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FunctionType
@@ -37,6 +37,9 @@ class Builder(ABC):
     that hold bits now, `homes` the statements among which each buffer is declared. `sizes` are those of a call, for the symbols
     of a kernel of any size; None leaves symbols as they are.
     """
+
+    handlers: Mapping[str, Callable[..., Any]] | None = None
+    """What the words mean, where that is not their sequential meaning (`frontend.python.words.HANDLERS`)."""
 
     def __init__(self, source: Source, names: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> None:
         self.source, self.names, self.sizes = source, names, sizes

@@ -365,7 +365,8 @@ def is_of_kernel(value: Any) -> bool:
 
 
 def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
-    if word.level != "developer":
+    handlers = b.handlers or HANDLERS
+    if word.level != "developer" and word.name not in handlers:
         raise missing(word, b.span(node.func))
     try:
         bound = word.signature.bind(*args, **kwargs)
@@ -375,9 +376,9 @@ def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], n
     if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
         return b.at_call(word.number(*args, **kwargs))
     bound.apply_defaults()
-    if word.name not in HANDLERS:
+    if word.name not in handlers:
         raise b.error(f"T.{word.name} takes values known when the kernel is compiled", node)
-    value = HANDLERS[word.name](b, b.span(node), *bound.args, **bound.kwargs)
+    value = handlers[word.name](b, b.span(node), *bound.args, **bound.kwargs)
     return replace(value, column=_is_column(value.shape, node)) if isinstance(value, NewBuffer) else value
 
 

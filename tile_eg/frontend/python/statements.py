@@ -37,9 +37,13 @@ class Reader(Builder):
     calls = 0
     last: ast.stmt | None = None
 
+    def rules(self) -> dict[type, Callable[..., None]]:
+        """What each kind of statement means."""
+        return RULES
+
     def run(self, body: Sequence[ast.stmt]) -> None:
         for node in body:
-            rule = RULES.get(type(node))
+            rule = self.rules().get(type(node))
             if rule is None:
                 raise self.error(f"{type(node).__name__.lower()} statements are not supported in a kernel", node)
             try:

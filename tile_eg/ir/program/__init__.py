@@ -11,6 +11,7 @@ from tile_eg.ir.program.instructions import (
     Buffer,
     CrossSet,
     CrossWait,
+    Formula,
     Gm,
     Instr,
     Let,
@@ -31,6 +32,6 @@ from tile_eg.ops.physical import AIC, AIV, PIPES
 
 __all__ = [
     "AIC", "AIV", "BINARY", "COMPARE", "OVERWRITES", "PIPES", "REDUCE", "SCALAR", "UNARY", "VECTOR", "Buffer", "CrossSet",
-    "CrossWait", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Program", "SetFlag", "SyncAll", "Tasks", "Tile",
-    "WaitFlag", "When", "walk",
+    "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Program", "SetFlag", "SyncAll",
+    "Tasks", "Tile", "WaitFlag", "When", "walk",
 ]  # fmt: skip

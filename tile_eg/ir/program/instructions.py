@@ -97,6 +97,32 @@ OVERWRITES = ("vaxpy", "vmuladd")
 
 
 @dataclass(frozen=True)
+class Formula:
+    """What the scalar unit computes before it issues an instruction.
+
+    op: number (args: a float), index (an Expr), element (a Tile: one element of UB), neg, sqrt, abs, add, sub, mul, div, max,
+    min, select (a condition as an Expr, two formulas). `whole`: of whole numbers.
+    """
+
+    op: str
+    args: tuple
+    whole: bool = False
+
+    def elements(self) -> tuple[Tile, ...]:
+        """The elements of buffers that it reads."""
+        if self.op == "element":
+            return self.args
+        return tuple(t for a in self.args if isinstance(a, Formula) for t in a.elements())
+
+    def indices(self) -> tuple[Expr, ...]:
+        """The index expressions in it."""
+        if self.op == "element":
+            return tuple(e for t in self.args for e in (t.slot, t.row, t.col))
+        found = [(a,) if isinstance(a, Expr) else a.indices() for a in self.args if isinstance(a, Expr | Formula)]
+        return tuple(e for part in found for e in part)
+
+
+@dataclass(frozen=True)
 class Instr:
     """One instruction on one pipe; its operands are windows, `rows` x `cols` (x `depth`) is what is valid and processed.
 
@@ -106,8 +132,10 @@ class Instr:
     l1_to_l0b  dst zn (depth=k, cols=n) <- src nz tile that holds k x n; attr transpose: src holds n x k
     mmad       dst nz (L0C window) (+)= srcs[0] @ srcs[1]; rows=m, cols=n, depth=k; `init`: 1 overwrites dst, 0 adds
     fixpipe    dst (Gm, Tile in WS, Tile in L1) <- src (L0C), cast to the destination's dtype; attr relu; of i32 to f16, and
-               to i8, times `scalar`, held with 10 bits of mantissa. On architecture 3510
-               also Tile in UB: of a halved buffer (form dual) each vector core gets its rows, of any other each gets all
+               to i8, times `scalar`, held with 10 bits of mantissa. `depth`: the rows of
+               the product that these are of.
+               On architecture 3510 also Tile in UB: of a halved buffer (form dual) each vector core gets its rows, of any other
+               each gets all
     ub_to_l1   dst nz tile <- src nd;   l1_to_ub  dst nd <- src nz tile, forms as fixpipe into UB (architecture 3510)
     gm_to_ub   dst nd <- src (Gm, or Tile in WS);   ub_to_gm  dst (Gm or WS) <- src nd
     vOP        dst = OP src (exp ln abs sqrt rsqrt relu reciprocal copy); vadd.. dst = a OP b; vadds.. dst = a OP scalar;
@@ -126,6 +154,8 @@ class Instr:
     vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);
                OP: lt le gt ge eq ne; `scratch` holds the bits of the comparison
     vbitselect  dst = srcs[1] where the bit of an element in srcs[0] (bytes, the lowest bit first) is 1, else srcs[2]
+    store_element  dst (one element of UB) = `value`, by the scalar unit
+    l1_zero    dst nz tile = 0, the whole slot
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of f32, exact up to 2^24
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
@@ -134,6 +164,8 @@ class Instr:
     `atomic` (fixpipe and ub_to_gm into a tensor): added to what is there.
     `unit` of an mmad and of a fixpipe is the unit flag of the blocks of L0C that it touches: 2 keeps them for its own pipe, 3
     hands them over to the other one, block by block; 0: other flags do.
+    `pad` of gm_to_ub: what stands behind the end of each row, up to the end of its 32 bytes.
+    `value`: what the scalar unit computes from elements of UB; it takes the place of `scalar`.
     `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
     """
 
@@ -156,6 +188,8 @@ class Instr:
     scratch: Tile | None = None
     when: Expr = ONE
     unit: Expr = ZERO
+    value: Formula | None = None
+    pad: float | None = None
     span: Span | None = field(default=None, compare=False)
     rules: tuple[str, ...] = ()
 
@@ -174,7 +208,8 @@ class Instr:
     def reads(self) -> tuple[Operand, ...]:
         """What it reads, an accumulated or overwritten destination included."""
         again = self.op in OVERWRITES or (self.op == "mmad" and self.init != ONE)
-        return (*self.srcs, self.dst) if again else self.srcs
+        elements = self.value.elements() if self.value else ()
+        return (*self.srcs, *elements, self.dst) if again else (*self.srcs, *elements)
 
     def writes(self) -> tuple[Operand, ...]:
         return (self.dst, self.scratch) if self.scratch else (self.dst,)
@@ -187,6 +222,7 @@ class SetFlag:
     src: str
     dst: str
     id: Expr
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -194,11 +230,13 @@ class WaitFlag:
     src: str
     dst: str
     id: Expr
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
 class PipeBarrier:
     pipe: str
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -207,6 +245,7 @@ class CrossSet:
 
     pipe: str
     id: int
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -214,6 +253,7 @@ class CrossWait:
     """CrossCoreWaitFlag(id): takes one; on A2/A3 it stops the issue of everything behind it, on all pipes."""
 
     id: int
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -222,6 +262,8 @@ class SyncAll:
 
     All blocks of the launch run at a time. What a core wrote to GM before it, all others find behind it.
     """
+
+    span: Span | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import chain, count
 from math import prod
 
 from tile_eg.ir.index import BLOCK, Expr, div, minimum, mod, substitute, var, variables, wrap
-from tile_eg.ir.program import Gm, Instr, Let, Loop, Node, Operand, Program, SetFlag, Tasks, Tile, WaitFlag, When, walk
+from tile_eg.ir.program import Formula, Gm, Instr, Let, Loop, Node, Operand, Program, SetFlag, Tasks, Tile, WaitFlag, When, walk
 
 
 def tasks(body: tuple[Node, ...], blocks: int, tiles: Sequence[Let], names: Mapping[str, str]) -> Tasks:
@@ -119,5 +119,11 @@ def _instr(i: Instr, meaning: Mapping[str, Expr]) -> Instr:
         return Tile(o.buffer, *(substitute(e, meaning) for e in (o.slot, o.row, o.col)))
 
     sizes = {f: substitute(getattr(i, f), meaning) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
+    def formula(f: Formula) -> Formula:
+        parts = (formula(a) if isinstance(a, Formula) else operand(a) if isinstance(a, Tile) else
+                 substitute(a, meaning) if isinstance(a, Expr) else a for a in f.args)  # fmt: skip
+        return replace(f, args=tuple(parts))
+
     scratch = operand(i.scratch) if i.scratch else None
-    return replace(i, dst=operand(i.dst), srcs=tuple(map(operand, i.srcs)), scratch=scratch, **sizes)  # type: ignore[arg-type]
+    value = formula(i.value) if i.value else None
+    return replace(i, dst=operand(i.dst), srcs=tuple(map(operand, i.srcs)), scratch=scratch, value=value, **sizes)  # type: ignore[arg-type]

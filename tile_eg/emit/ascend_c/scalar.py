@@ -1,0 +1,66 @@
+"""What the scalar unit computes before an instruction, and the elements that it writes itself."""
+
+from __future__ import annotations
+
+from tile_eg.emit.ascend_c.index import Scope, number
+from tile_eg.ir.index import ZERO
+from tile_eg.ir.program import Formula, Instr, Tile
+from tile_eg.ops.types import F32, DType
+
+SIGNS = dict(zip(("add", "sub", "mul", "div"), "+-*/", strict=True))
+
+
+def formula_text(s: Scope, f: Formula) -> str:
+    """What the scalar unit computes, in float or in int32_t."""
+    kind = "int32_t" if f.whole else "float"
+    match f.op:
+        case "number":
+            return str(int(f.args[0])) if f.whole else number(f.args[0], F32)
+        case "index":
+            return f"static_cast<{kind}>({s.cpp(f.args[0])})"
+        case "element":
+            t, b = f.args[0], s.buffer(f.args[0])
+            text = f"{s.at(t)}.GetValue(0)"
+            return text if b.dtype.ascend == kind else f"static_cast<{kind}>({text})"
+        case "cast":
+            return f"static_cast<{kind}>({formula_text(s, f.args[0])})"
+        case "select":
+            return f"({s.cpp(f.args[0])} ? {formula_text(s, f.args[1])} : {formula_text(s, f.args[2])})"
+    return f"({_operated(f.op, *(formula_text(s, a) for a in f.args))})"
+
+
+def _operated(op: str, x: str, y: str = "") -> str:
+    """An operation of a formula, in C++."""
+    match op:
+        case "add" | "sub" | "mul" | "div":
+            return f"{x} {SIGNS[op]} {y}"
+        case "max":
+            return f"{x} > {y} ? {x} : {y}"
+        case "min":
+            return f"{x} < {y} ? {x} : {y}"
+        case "neg":
+            return f"-{x}"
+        case "abs":
+            return f"{x} < 0 ? -{x} : {x}"
+        case _:
+            return f"{op}({x})"
+
+
+def scalar_operand(s: Scope, i: Instr, dtype: DType) -> str:
+    """The number of an instruction: a constant, an index as the element type has it, or what the scalar unit computes."""
+    if i.value is not None:
+        text = formula_text(s, i.value)
+        return text if dtype.ascend == ("int32_t" if i.value.whole else "float") else f"static_cast<{dtype.ascend}>({text})"
+    if i.bound == ZERO:
+        return number(i.scalar, dtype)
+    whole = f"static_cast<float>({s.cpp(i.bound)})"
+    if dtype.whole:
+        return f"static_cast<{dtype.ascend}>({s.cpp(i.bound)})"
+    return whole if dtype is F32 else f"static_cast<{dtype.ascend}>({whole})"
+
+
+def store_element(s: Scope, i: Instr) -> list[str]:
+    """One element, written by the scalar unit."""
+    dst = i.dst
+    assert isinstance(dst, Tile)
+    return [f"{s.at(dst)}.SetValue(0, {scalar_operand(s, i, s.buffer(dst).dtype)});"]

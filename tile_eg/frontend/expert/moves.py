@@ -1,0 +1,167 @@
+"""`T.copy` in a kernel that is kept: one instruction for each path of the chip, and what TileLang puts around it at an edge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.expert.reader import ExpertReader, On, on
+from tile_eg.frontend.expert.streams import FREE
+from tile_eg.frontend.expert.vectors import elementwise, filled
+from tile_eg.frontend.python.values import Buffer, Window
+from tile_eg.frontend.python.words import copied, sizes
+from tile_eg.ir import index as ix
+from tile_eg.ir import program as pr
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Region
+from tile_eg.ir.program import AIC, AIV
+from tile_eg.ops.types import Level
+
+
+def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
+    """dst = src, by the path between their memories. TileError where the chip has none."""
+    if not isinstance(src, Buffer | Window | Region) or not isinstance(dst, Buffer | Window | Region):
+        raise TileError("T.copy moves a buffer, or a part of one, to another in a kernel that is kept", span)
+    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    _decide(r, to, value)
+    source, target = r.place(value, span), r.place(to, span)
+    path = PATHS.get((source.level, target.level))
+    if path is None:
+        raise TileError(f"there is no path from {source.level} to {target.level}", span, help=_way(source.level, target.level))
+    unused = [n for n in ("transpose", "enable_relu") if options.get(n) and n not in path[1]]
+    if unused or (options.get("pad_value") is not None and target.level is not Level.UB):
+        word = unused[0] if unused else "pad_value"
+        raise TileError(f"a copy from {source.level} to {target.level} takes no {word}", span)
+    path[0](r, span, source, target, options)
+
+
+def _decide(r: ExpertReader, to: Region, value: Any) -> None:
+    """A shared buffer that L0A or L0B is loaded from, or L1 from, lies in L1."""
+    for name in (to.name, value.name):
+        if r.core == AIC and name in r.open and r.held[name].level is Level.UB:
+            r.misplaced(name, Level.L1)
+    for a, b in ((to, value), (value, to)):
+        if a.name in r.open and b.name in r.held and r.held[b.name].level in (Level.L0A, Level.L0B):
+            r.place(a, None, Level.L1)
+
+
+def _way(source: Level, target: Level) -> str:
+    if (source, target) in ((Level.UB, Level.L1), (Level.L0C, Level.UB)):
+        return "cube and vector cores meet in GM: copy to a workspace tensor, set a cross flag, wait for it, and copy from there"
+    return "GM -> L1 -> L0A, L0B; L0C -> GM, L1; GM -> UB -> GM, UB"
+
+
+def _same(source: Place, target: Place, span: Span) -> Place:
+    """The source in the target's rows and columns. TileError where their sizes differ."""
+    if (source.rows, source.cols) == (target.rows, target.cols):
+        return source
+    if source.count == target.count and source.whole and target.whole and not source.cut:
+        return source
+    raise TileError(f"{source.rows} x {source.cols} elements cannot be copied to {target.rows} x {target.cols}", span)
+
+
+def _typed(source: Place, target: Place, span: Span) -> None:
+    if source.dtype != target.dtype:
+        raise TileError(f"a copy from {source.level} to {target.level} does not turn {source.dtype} into {target.dtype}", span,
+                        help="cast in UB: T.copy from one UB buffer to another")  # fmt: skip
+
+
+def _to_l1(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
+    _typed(source, target, span)
+    if source.cut:
+        r.instr("l1_zero", pr.Tile(target.tile().buffer, target.tile().slot), span=span)
+        on(r, AIC, pr.PipeBarrier("MTE2", span))
+    if (source.rows, source.cols) != (target.rows, target.cols):
+        raise TileError(f"{source.rows} x {source.cols} elements cannot be copied to {target.rows} x {target.cols}", span)
+    r.instr("gm_to_l1", target.operand, source.operand, rows=source.valid_rows, cols=source.valid_cols, span=span)
+
+
+def _to_l0a(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
+    _typed(source, target, span)
+    rows, depth = ix.const(target.rows), ix.const(target.cols)
+    r.instr("l1_to_l0a", target.operand, source.operand, rows=rows, depth=depth, transpose=bool(options["transpose"]), span=span)
+
+
+def _to_l0b(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
+    _typed(source, target, span)
+    depth, cols = ix.const(target.rows), ix.const(target.cols)
+    r.instr("l1_to_l0b", target.operand, source.operand, depth=depth, cols=cols, transpose=bool(options["transpose"]), span=span)
+
+
+def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options: Any, atomic: bool = False) -> None:
+    if (source.rows, source.cols) != (target.rows, target.cols):
+        raise TileError(f"{source.rows} x {source.cols} elements cannot be copied to {target.rows} x {target.cols}", span)
+    rows, cols = target.valid_rows, target.valid_cols
+    relu = bool(options.get("enable_relu"))
+    fields = {"rows": rows, "cols": cols, "depth": ix.const(source.rows), "relu": relu, "atomic": atomic}
+    r.instr("fixpipe", target.operand, source.operand, **fields, span=span)
+
+
+def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
+    """What lies beyond the end of the tensor becomes the padding, or 0."""
+    _typed(source, target, span)
+    _same(source, target, span)
+    pad = float(options.get("pad_value") or 0.0) if source.cut else None
+    if source.cut:
+        _padded(r, span, source, target, pad)
+    rows, cols = source.valid_rows, source.valid_cols
+    if not source.cut and target.whole and source.whole and source.rows != target.rows:
+        rows, cols = ix.ONE, ix.const(source.count)
+    r.instr("gm_to_ub", target.operand, source.operand, rows=rows, cols=cols, pad=pad, span=span)
+
+
+def _padded(r: ExpertReader, span: Span, source: Place, target: Place, value: Any) -> None:
+    """Fills the target before a copy that does not fill it, with the handover there and back."""
+    short = ix.less(source.valid_rows + source.valid_cols, source.rows + source.cols)
+    with r.block(repeats=False) as inner:
+        for pipe in ("MTE2", "MTE3"):
+            handover(r, AIV, pipe, "V", span)
+        filled(r, span, target, value)
+        handover(r, AIV, "V", "MTE2", span)
+    r.statements.append(On(None, pr.When(short, tuple(inner))))  # type: ignore[arg-type]
+
+
+def handover(r: ExpertReader, core: str, src: str, dst: str, span: Span, number: str | Expr = FREE[0]) -> None:
+    """A flag that is set and waited for at once: all that `src` has to do is done before `dst` goes on."""
+    flag = ix.var(number) if isinstance(number, str) else number
+    on(r, core, pr.SetFlag(src, dst, flag, span))
+    on(r, core, pr.WaitFlag(src, dst, flag, span))
+
+
+def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any, atomic: bool = False) -> None:
+    _typed(source, target, span)
+    _same(source, target, span)
+    rows, cols = target.valid_rows, target.valid_cols
+    if not target.cut and target.whole and source.whole and source.rows != target.rows:
+        rows, cols = ix.ONE, ix.const(target.count)
+    r.instr("ub_to_gm", target.operand, source.operand, rows=rows, cols=cols, atomic=atomic, span=span)
+
+
+def _within_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
+    elementwise(r, span, "vcopy" if source.dtype == target.dtype else "vcast", target, source)
+
+
+Path = tuple[Callable[..., None], tuple[str, ...]]
+PATHS: dict[tuple[Level, Level], Path] = {
+    (Level.GM, Level.L1): (_to_l1, ()),
+    (Level.L1, Level.L0A): (_to_l0a, ("transpose",)),
+    (Level.L1, Level.L0B): (_to_l0b, ("transpose",)),
+    (Level.L0C, Level.GM): (_from_l0c, ("enable_relu",)),
+    (Level.L0C, Level.L1): (_from_l0c, ("enable_relu",)),
+    (Level.GM, Level.UB): (_to_ub, ()),
+    (Level.UB, Level.GM): (_from_ub, ()),
+    (Level.UB, Level.UB): (_within_ub, ()),
+}
+"""What a copy between two memories becomes, and the options that it takes."""
+
+
+def atomic_add(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
+    """dst += src, where dst is a window of a tensor."""
+    to, value = copied(src, dst, None, span)
+    source, target = r.place(value, span, Level.UB, Level.L0C), r.place(to, span, Level.GM)
+    (_from_ub if source.level is Level.UB else _from_l0c)(r, span, source, target, {}, atomic=True)
+
+
+WORDS = {"copy": copy, "atomic_add": atomic_add, "tile.atomic_add": atomic_add}

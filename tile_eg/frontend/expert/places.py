@@ -1,0 +1,161 @@
+"""Windows of tensors and buffers as operands of instructions: where they start, their rows and columns, which of them exist."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+from tile_eg.errors import Span, TileError
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import ONE, ZERO, Expr, Interval
+from tile_eg.ir.kernel import Region, Tensor
+from tile_eg.ir.program import Buffer, Gm, Tile
+from tile_eg.ops.types import DType, Level
+
+
+@dataclass(frozen=True)
+class Held:
+    """A buffer that the kernel allocated. `shape` is the author's; rows and columns are its last two dimensions.
+
+    In UB all rows lie one behind the other, those of the leading dimensions included; elsewhere these are slots.
+    """
+
+    name: str
+    level: Level
+    dtype: DType
+    shape: tuple[int, ...]
+    span: Span | None = None
+    slots: int = 1
+
+    @property
+    def lead(self) -> tuple[int, ...]:
+        return self.shape[:-2]
+
+    @property
+    def rows(self) -> int:
+        return self.shape[-2] if len(self.shape) > 1 else 1
+
+    @property
+    def cols(self) -> int:
+        return self.shape[-1]
+
+    def buffer(self) -> Buffer:
+        """What is planned, still without an address."""
+        layout = {Level.L0A: "zz", Level.L0B: "zn", Level.UB: "nd"}.get(self.level, "nz")
+        rows, slots = (prod(self.lead) * self.rows, 1) if self.level is Level.UB else (self.rows, prod(self.lead))
+        return Buffer(self.name, self.level, self.dtype, rows, self.cols, self.cols, layout, slots * self.slots)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A window as an operand: `rows` x `cols` as the author means it, of which `valid_rows` x `valid_cols` exist.
+
+    `whole`: its rows lie one behind the other without gaps. `element`: it is one element, written with indices alone.
+    """
+
+    operand: Gm | Tile
+    rows: int
+    cols: int
+    valid_rows: Expr
+    valid_cols: Expr
+    level: Level
+    dtype: DType
+    whole: bool
+    element: bool = False
+    span: Span | None = None
+
+    @property
+    def count(self) -> int:
+        return self.rows * self.cols
+
+    @property
+    def cut(self) -> bool:
+        """Whether some of it may lie beyond the end of its tensor."""
+        return self.valid_rows.value != self.rows or self.valid_cols.value != self.cols
+
+    def tile(self) -> Tile:
+        assert isinstance(self.operand, Tile)
+        return self.operand
+
+    def transposed(self) -> Place:
+        return replace(self, rows=self.cols, cols=self.rows, valid_rows=self.valid_cols, valid_cols=self.valid_rows)
+
+
+def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval]) -> Place:
+    """A window of a tensor in GM. TileError where it is no rows of neighbouring elements."""
+    strides = [prod(t.shape[axis + 1 :]) for axis in range(len(t.shape))]
+    offset = sum((s * n for s, n in zip(region.starts, strides, strict=True)), ZERO)
+    axes = _axes(region.extents, t.shape, region.starts)
+    if len(axes) > 2:
+        raise TileError(
+            f"this window of {t.name} has more than rows and columns", region.span, help="copy it plane by plane, in a loop"
+        )
+    valid = []
+    for a, n in axes:
+        inner = prod(t.shape[k] for k in a[1:])
+        valid.append(_valid(region.starts[a[0]], n // inner, t.shape[a[0]], ranges) * inner)
+    steps = [strides[a[-1]] for a, _ in axes]
+    sizes = [n for _, n in axes]
+    if len(axes) == 2 and steps[1] != 1:
+        raise TileError(
+            f"the last dimension of this window of {t.name} is not the tensor's last one", region.span,
+            help="rows of neighbouring elements can be copied: index the dimensions behind them with a number",
+        )  # fmt: skip
+    if not axes:
+        sizes, valid, steps = [1], [ONE], [1]
+    if len(sizes) == 1:
+        down = steps[0] != 1
+        rows, cols = (sizes[0], 1) if down else (1, sizes[0])
+        good = (valid[0], ONE) if down else (ONE, valid[0])
+        return Place(Gm(t.name, offset, steps[0] if down else max(1, sizes[0])), rows, cols, *good, Level.GM, t.dtype, not down,
+                     region.shape == (), region.span)  # fmt: skip
+    return Place(
+        Gm(t.name, offset, steps[0]), sizes[0], sizes[1], valid[0], valid[1], Level.GM, t.dtype, steps[0] == sizes[1],
+        False, region.span,
+    )  # fmt: skip
+
+
+def _axes(
+    extents: tuple[int | None, ...], shape: tuple[int, ...], starts: tuple[Expr, ...]
+) -> list[tuple[tuple[int, ...], int]]:
+    """The dimensions over which a window extends, neighbours that are one run of elements joined, with their extents."""
+    axes: list[tuple[tuple[int, ...], int]] = [((a,), n) for a, n in enumerate(extents) if n is not None and n != 1]
+    while len(axes) > 2:
+        for k in range(len(axes) - 1, 0, -1):
+            (outer, n), (inner, m) = axes[k - 1], axes[k]
+            if inner[0] == outer[-1] + 1 and prod(shape[a] for a in inner) == m and all(starts[a] == ZERO for a in inner):
+                axes[k - 1 : k + 1] = [((*outer, *inner), n * m)]
+                break
+        else:
+            break
+    return axes
+
+
+def _valid(start: Expr, extent: int, size: int, ranges: dict[str, Interval]) -> Expr:
+    """How many of `extent` elements from `start` on lie within `size`."""
+    if ix.bounds(start, ranges)[1] + extent <= size:
+        return ix.const(extent)
+    return ix.simplified(ix.minimum(extent, size - start), ranges)
+
+
+def of_buffer(b: Held, region: Region) -> Place:
+    """A window of a buffer. TileError where it takes several slots outside of UB."""
+    lead = len(b.lead)
+    slot = ZERO
+    for start, n in zip(region.starts[:lead], b.lead, strict=True):
+        slot = slot * n + start
+    many = prod(e or 1 for e in region.extents[:lead])
+    if many > 1 and b.level is not Level.UB:
+        raise TileError(f"{b.name} has {many} slots here, and one can be used at a time", region.span, help=f"{b.name}[i, :, :]")
+    row, col = region.starts[lead] if len(b.shape) > 1 else ZERO, region.starts[-1]
+    rows = (region.extents[lead] or 1) if len(b.shape) > 1 else 1
+    cols = region.extents[-1] or 1
+    if b.level is Level.UB:
+        row, slot = row + slot * b.rows, ZERO
+        if many > 1 and rows != b.rows:
+            what = f"this window of {b.name} takes a part of several planes"
+            raise TileError(what, region.span, help="use one plane at a time")
+        rows *= many
+    whole = rows == 1 or cols == b.cols
+    return Place(Tile(b.name, slot, row, col), rows, cols, ix.const(rows), ix.const(cols), b.level, b.dtype, whole,
+                 region.shape == (), region.span)  # fmt: skip

@@ -1,0 +1,124 @@
+"""`T.mma` and `T.gemm_v0` in a kernel that is kept: one Mmad, or TileLang's steps along k with their own flags."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.conditions import is_condition
+from tile_eg.frontend.expert.moves import handover
+from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.expert.reader import ExpertReader, on
+from tile_eg.frontend.expert.streams import FREE
+from tile_eg.frontend.python.values import describe
+from tile_eg.ir import index as ix
+from tile_eg.ir import program as pr
+from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.program import AIC
+from tile_eg.ops.types import DType, Level
+
+STEP = 128
+"""The depth of a step of gemm_v0 (TileLang's kL0Size)."""
+L0_BYTES = 65536
+"""Of L0A and of L0B, on every chip (`docs/machine.md`, clause 17)."""
+
+
+def _begins(value: Any, span: Span) -> Expr:
+    if isinstance(value, bool | int):
+        return ix.const(int(bool(value)))
+    if isinstance(value, Expr) and is_condition(value):
+        return value
+    raise TileError(f"init is a condition on indices, not {describe(value)}", span)
+
+
+def mma(r: ExpertReader, span: Span, A: Any, B: Any, C: Any, init: Any = False, *_: Any, **__: Any) -> None:  # noqa: N803
+    """C = A @ B, or C += A @ B, of tiles in L0A and L0B."""
+    a, b, c = r.place(A, span, Level.L0A), r.place(B, span, Level.L0B), r.place(C, span, Level.L0C)
+    if a.cols != b.rows or (a.rows, b.cols) != (c.rows, c.cols):
+        raise TileError(f"{a.rows} x {a.cols} times {b.rows} x {b.cols} does not give {c.rows} x {c.cols}", span)
+    sizes = {"rows": ix.const(a.rows), "cols": ix.const(b.cols), "depth": ix.const(a.cols)}
+    r.instr("mmad", c.operand, a.operand, b.operand, **sizes, init=_begins(init, span), span=span)
+
+
+def gemm_v0(
+    r: ExpertReader, span: Span, A: Any, B: Any, C: Any, transpose_a: Any = False, transpose_b: Any = False, init: Any = False  # noqa: N803
+) -> None:
+    """C (+)= A @ B of tiles in L1, in steps along k through two places of L0A and L0B; before it and behind it all loads,
+    products and stores that it could meet are waited for, as TileLang does. Each flag is waited for before it is set again."""
+    a, b, c = r.place(A, span, Level.L1), r.place(B, span, Level.L1), r.place(C, span, Level.L0C)
+    left, right = (a.transposed() if transpose_a else a), (b.transposed() if transpose_b else b)
+    if left.cols != right.rows or (left.rows, right.cols) != (c.rows, c.cols):
+        raise TileError(f"{left.rows} x {left.cols} times {right.rows} x {right.cols} does not give {c.rows} x {c.cols}", span)
+    step = _step(left, right, span)
+    count = -(-left.cols // step)
+    slots = min(2, count)
+    l0a = _own(r, Level.L0A, a.dtype, left.rows, min(step, left.cols), slots)
+    l0b = _own(r, Level.L0B, b.dtype, min(step, left.cols), right.cols, slots)
+    handover(r, AIC, "MTE2", "MTE1", span)
+    handover(r, AIC, "FIX", "M", span)
+    begins = _begins(init, span)
+    for k in range(count):
+        at, depth, slot, flag = k * step, min(step, left.cols - k * step), k % slots, ix.var(FREE[k % 2])
+        if k >= slots:
+            on(r, AIC, pr.WaitFlag("M", "MTE1", flag, span))
+        fields = {"depth": ix.const(depth), "span": span}
+        x, y = (pr.Tile(name, ix.const(slot)) for name in (l0a, l0b))
+        r.instr("l1_to_l0a", x, _from(a, at, bool(transpose_a)), rows=ix.const(left.rows), transpose=bool(transpose_a), **fields)
+        r.instr("l1_to_l0b", y, _from(b, at, not transpose_b), cols=ix.const(right.cols), transpose=bool(transpose_b), **fields)
+        handover(r, AIC, "MTE1", "M", span, flag)
+        on(r, AIC, pr.PipeBarrier("M", span))
+        first = begins if k == 0 else ZERO
+        sizes = {"rows": ix.const(left.rows), "cols": ix.const(right.cols)}
+        r.instr("mmad", c.operand, x, y, **sizes, init=first, **fields)
+        if k + slots < count:
+            on(r, AIC, pr.SetFlag("M", "MTE1", flag, span))
+    for pipes in (("M", "MTE1"), ("MTE1", "MTE2"), ("M", "FIX")):
+        handover(r, AIC, *pipes, span)
+
+
+def _step(left: Place, right: Place, span: Span) -> int:
+    """The depth of a step: 128, or less where two steps would not fit L0A and L0B."""
+    for step in (STEP, STEP // 2, STEP // 4, STEP // 8):
+        slots = 1 if left.cols <= step else 2
+        deep = min(step, left.cols)
+        if slots * deep * max(_up(left.rows), _up(right.cols)) * left.dtype.bytes <= L0_BYTES:
+            return step
+    wide, name = max((left.rows, "rows"), (right.cols, "columns"))
+    raise TileError(
+        f"a product with {wide} {name} does not fit: one step of 16 takes {_up(wide) * 16 * left.dtype.bytes} bytes, and two "
+        f"have to fit the {L0_BYTES} of {'L0A' if name == 'rows' else 'L0B'}", span, help="use a smaller block",
+    )  # fmt: skip
+
+
+def _up(n: int) -> int:
+    return -(-n // 16) * 16
+
+
+def _from(place: Place, at: int, down: bool) -> pr.Tile:
+    """The window of a tile in L1 at a depth: k runs down its rows, or along its columns."""
+    t = place.tile()
+    return pr.Tile(t.buffer, t.slot, t.row + (at if down else 0), t.col + (0 if down else at))
+
+
+def _own(r: ExpertReader, level: Level, dtype: DType, rows: int, cols: int, slots: int) -> str:
+    """A buffer of L0A or L0B that gemm_v0 takes for itself; products alike share it."""
+    wanted = pr.Buffer("", level, dtype, rows, cols, cols, "zz" if level is Level.L0A else "zn", slots)
+    key = f"{level} {dtype} {rows} {cols} {slots}"
+    if key not in r.own_keys:
+
+
+        name = r.unique(f"gemm_{str(level).lower()}")
+        r.own_keys[key] = name
+        r.own[name] = replace(wanted, name=name)
+    return r.own_keys[key]
+
+
+
+def _gemm(r: ExpertReader, span: Span, A: Any, B: Any, C: Any, size: Any, **options: Any) -> None:  # noqa: N803
+    init = next((v for k in ("init", "initC", "clear_accum") if (v := options.get(k)) is not False), False)
+    transpose_a = options["transpose_A"] or options["a_transpose"]
+    gemm_v0(r, span, A, B, C, transpose_a, options["transpose_B"] or options["b_transpose"], init)
+
+
+WORDS = {"mma": mma, "gemm_v0": gemm_v0, "gemm": _gemm}

@@ -1,0 +1,325 @@
+"""Reads a kernel that is kept: each statement becomes the instructions that it stands for, in its place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.conditions import is_condition, of_elements, opposite
+from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
+from tile_eg.frontend.python.expressions import evaluate
+from tile_eg.frontend.python.source import Source
+from tile_eg.frontend.python.statements import RULES, Reader
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Window, as_region, describe, is_tile
+from tile_eg.frontend.python.words import counted
+from tile_eg.ir import index as ix
+from tile_eg.ir import program as pr
+from tile_eg.ir.index import Expr, Interval
+from tile_eg.ir.kernel import Region, Tensor, TileExpr
+from tile_eg.ir.program import AIC, AIV, Node
+from tile_eg.ops.types import Level
+
+
+@dataclass(frozen=True)
+class On:
+    """An instruction or a flag, and the core that it belongs to (None: each that has instructions)."""
+
+    core: str | None
+    node: Node
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What `T.Scope("C")` gives: the core that its body runs on."""
+
+    core: str
+
+
+@dataclass(frozen=True)
+class Persistent:
+    """What `T.Persistent` gives: the tiles of a domain that one block takes, wave by wave."""
+
+    domain: tuple[int, ...]
+    wave: int
+    index: Expr
+    group: int
+
+
+class Misplaced(TileError):
+    """A shared buffer turns out to lie in another memory than was assumed: the kernel is read again."""
+
+    def __init__(self, name: str, level: Level) -> None:
+        super().__init__(name)
+        self.name, self.level = name, level
+
+
+SHARED = "any"
+"""The scope of a buffer whose memory its uses decide."""
+
+
+class ExpertReader(Reader):
+    """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie.
+
+    `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        names: Mapping[str, Any],
+        levels: Mapping[str, Level],
+        words: Mapping[str, Callable[..., Any]],
+        store: Callable[..., None],
+        prefetched: Callable[..., Any],
+    ) -> None:
+        super().__init__(source, names)
+        self.handlers, self.store, self.prefetched = words, store, prefetched
+        self.levels = levels
+        self.tensors: dict[str, Tensor] = {}
+        self.held: dict[str, Held] = {}
+        self.open: set[str] = set()
+        self.addresses: dict[str, int] = {}
+        self.own: dict[str, pr.Buffer] = {}
+        self.own_keys: dict[str, str] = {}
+        self.core: str | None = None
+        self.stored: set[str] = set()
+
+    def rules(self) -> dict[type, Callable[..., None]]:
+        return OWN_RULES
+
+    @property
+    def ranges(self) -> dict[str, Interval]:
+        """What every variable in sight may be."""
+        return self.grid
+
+    # What statements become
+
+    def emit(self, node: Node) -> None:
+        """Adds an instruction, which goes to its own core, or a node of the scope that is read."""
+        core = node.core if isinstance(node, pr.Instr) else self.core
+        if isinstance(node, pr.Instr) and self.core not in (None, core):
+            raise TileError(
+                f"{node.op} runs on the {_name(node.core)}, and this is the scope of the {_name(self.core)}", node.span,
+                help='T.Scope("C") is for the cube core, T.Scope("V") for the vector cores',
+            )  # fmt: skip
+        self.statements.append(On(core, node))  # type: ignore[arg-type]
+        if isinstance(node, pr.Instr):
+            written = node.dst.tensor if isinstance(node.dst, pr.Gm) else node.dst.buffer
+            self.stored.add(written)
+            self.wrote(written)
+
+    def wrote(self, name: str) -> None:
+        self.writes.append(name)
+        self._forget({name})
+
+    def instr(self, op: str, dst: Any, *srcs: Any, **fields: Any) -> None:
+        self.emit(pr.Instr(op, dst, tuple(srcs), **fields))
+
+    def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+        self.store(self, target, value, span)
+
+    # Buffers
+
+    def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
+        unique = self.unique(name)
+        if new.scope == SHARED or new.scope not in Level.__members__:
+            self.open.add(unique)
+            level = self.levels.get(unique, Level.L0C if new.scope == "fragment" else Level.UB)
+        else:
+            level = Level[new.scope]
+        shape = new.shape if not new.column else (*new.shape[:1], 1)
+        self.held[unique] = Held(unique, level, new.dtype, shape, span)
+        self.local[name] = Buffer(unique, new.dtype, shape, new.scope)
+
+    def bind(self, name: str, value: Any, span: Span | None) -> None:
+        """A name that is bound again in a loop or branch means its new value there, and its old one behind it."""
+        if isinstance(value, Expr | int | float) and name in self.outer and not isinstance(self.outer[name], Buffer):
+            self.local[name] = value
+            return
+        super().bind(name, value, span)
+
+    def place(self, value: Any, span: Span | None, *levels: Level) -> Place:
+        """A buffer, window or region as an operand. TileError unless it lies in one of the `levels`."""
+        region = value if isinstance(value, Region) else as_region(value, span)
+        region = replace(region, span=region.span or span)
+        if region.name in self.tensors:
+            found = of_tensor(self.tensors[region.name], region, self.ranges)
+        else:
+            held = self.held[region.name]
+            if levels and held.level not in levels and held.name in self.open and held.name not in self.levels:
+                raise Misplaced(held.name, levels[0])
+            found = of_buffer(held, region)
+        if levels and found.level not in levels:
+            where = " or ".join(map(str, levels))
+            raise TileError(f"{region.name} lies in {found.level}, and has to lie in {where} here", span)
+        return found
+
+    def misplaced(self, name: str, level: Level) -> None:
+        """Reads the kernel again with a shared buffer in this memory, where that is not known yet."""
+        if name not in self.levels:
+            raise Misplaced(name, level)
+
+    def level_of(self, value: Any) -> Level:
+        """Where a buffer, a window or a region lies."""
+        name = value.name if isinstance(value, Buffer | Region) else value.buffer.name
+        return Level.GM if name in self.tensors else self.held[name].level
+
+    @contextmanager
+    def variable(self, name: str, trips: int) -> Any:
+        """A loop variable that takes the values 0 .. trips - 1, under a name of its own."""
+        unique = self.unique(name if name not in (ix.BLOCK, ix.SUB, "_") else f"{name.strip('_')}i")
+        self.grid[unique] = (0, max(0, trips - 1))
+        yield unique
+
+
+def _name(core: str | None) -> str:
+    return "cube core" if core == AIC else "vector cores"
+
+
+# Statements
+
+
+def _with(r: ExpertReader, node: ast.With) -> None:
+    scopes = [evaluate(r, item.context_expr) for item in node.items]
+    if len(scopes) != 1 or not isinstance(scopes[0], Scope):
+        raise r.error('inside a kernel, `with` stands before T.Scope("C") and T.Scope("V")', node)
+    if r.core is not None:
+        raise r.error("a scope inside of a scope", node, "each core has a scope of its own, one behind the other")
+    r.core = scopes[0].core
+    try:
+        local = dict(r.local)
+        r.run(node.body)
+        r.local = {n: v for n, v in r.local.items() if n in local} | {n: local[n] for n in local if n not in r.local}
+    finally:
+        r.core = None
+
+
+def _if(r: ExpertReader, node: ast.If) -> None:
+    test = evaluate(r, node.test)
+    if is_tile(test) or of_elements(test):
+        raise r.error("a branch on elements of buffers is not supported in a kernel that is kept", node.test)
+    if not is_condition(test):
+        return r.run(node.body if test else node.orelse)
+    low, high = ix.bounds(test, r.ranges)
+    if low == high:
+        return r.run(node.body if low else node.orelse)
+    for condition, body in ((test, node.body), (opposite(test, None), node.orelse)):
+        guarded(r, condition, body)  # type: ignore[arg-type]
+    return None
+
+
+def guarded(r: ExpertReader, condition: Expr, body: list[ast.stmt]) -> None:
+    """The statements where the condition holds."""
+    with r.block(repeats=False) as inner:
+        r.run(body)
+    if inner:
+        r.statements.append(On(None, pr.When(condition, tuple(inner))))  # type: ignore[arg-type]
+
+
+def _for(r: ExpertReader, node: ast.For) -> None:
+    over = evaluate(r, node.iter)
+    if isinstance(over, range):
+        over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
+    if isinstance(over, Persistent):
+        return _persistent(r, node, over)
+    if isinstance(over, list | tuple):
+        for value in over:
+            _bind_target(r, node.target, value)
+            r.run(node.body)
+        return None
+    if not isinstance(over, Loop):
+        raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Persistent and range are")
+    if over.kind == "parallel":
+        raise r.error(
+            "T.Parallel is not supported in a kernel that is kept", node.iter,
+            "write the vector words: T.tile.add(c, a, b) and their like; or leave flags, barriers and scopes to the search",
+        )  # fmt: skip
+    return _loop(r, node, over, _targets(r, node), 0)
+
+
+def _targets(r: ExpertReader, node: ast.For) -> list[str]:
+    targets = node.target.elts if isinstance(node.target, ast.Tuple | ast.List) else [node.target]
+    if not all(isinstance(t, ast.Name) for t in targets):
+        raise r.error(f"a loop's variables are names, not {ast.unparse(node.target)}", node.target)
+    return [t.id for t in targets if isinstance(t, ast.Name)]
+
+
+def _bind_target(r: ExpertReader, target: ast.expr, value: Any) -> None:
+    names = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+    values = value if len(names) > 1 else [value]
+    for name, v in zip(names, values, strict=True):
+        r.local[name.id] = v  # type: ignore[attr-defined]
+
+
+def on(r: ExpertReader, core: str, node: pr.Node) -> None:
+    """A node of one core, whatever scope is read."""
+    r.statements.append(On(core, node))  # type: ignore[arg-type]
+
+
+def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: int) -> None:
+    if len(names) != len(loop.extents):
+        raise r.error(f"this loop has {len(loop.extents)} variables, got {ast.unparse(node.target)}", node.target)
+    if axis == len(names):
+        return r.run(node.body)
+    trips, start = loop.extents[axis], loop.starts[axis]
+    if trips == 0:
+        return None
+    with r.variable(names[axis], trips) as var, r.block(repeats=True) as body:
+        r.local[names[axis]] = ix.wrap(start) + ix.var(var) * loop.step
+        _loop(r, node, loop, names, axis + 1)
+    made = pr.Loop(var, trips, tuple(body), r.span(node), loop.count)  # type: ignore[arg-type]
+    if loop.kind == "pipelined" and loop.stages > 1:
+        r.statements += r.prefetched(r, made, loop.stages)  # type: ignore[arg-type]
+    else:
+        r.statements.append(On(None, made))  # type: ignore[arg-type]
+    return None
+
+
+def _persistent(r: ExpertReader, node: ast.For, over: Persistent) -> None:
+    """Wave by wave, the tiles in groups of `group` along the last dimension; the last group may be narrower."""
+    names = _targets(r, node)
+    total = 1
+    for n in over.domain:
+        total *= n
+    waves = -(-total // over.wave)
+    if len(names) != len(over.domain):
+        raise r.error(f"this domain has {len(over.domain)} dimensions, got {ast.unparse(node.target)}", node.target)
+    with r.variable("wave", waves) as var:
+        tile = ix.var(var) * over.wave + over.index
+        least, most = ix.bounds(tile, r.ranges)
+        with r.block(repeats=True) as body:
+            for name, value in zip(names, _coordinates(tile, over, r.ranges), strict=True):
+                r.local[name] = value
+            r.run(node.body)
+    inner = tuple(body) if most < total else (On(None, pr.When(ix.less(tile, total), tuple(body))),)  # type: ignore[arg-type]
+    r.statements.append(On(None, pr.Loop(var, waves, inner, r.span(node))))  # type: ignore[arg-type]
+
+
+def _coordinates(tile: Expr, over: Persistent, ranges: Mapping[str, Interval]) -> list[Expr]:
+    *others, last = over.domain
+    group, rest = min(over.group, last), 1
+    for n in others:
+        rest *= n
+    band, inside = tile // (group * rest), tile % (group * rest)
+    width = ix.wrap(group) if last % group == 0 else ix.minimum(group, last - band * group)
+    at, rem = ix.mod(inside, width), ix.div(inside, width)
+    found = [band * group + at]
+    for n in reversed(others):
+        found.insert(0, rem % n if n is not others[0] or len(others) > 1 else rem)
+        rem = rem // n
+    return [ix.simplified(e, ranges) for e in found]
+
+
+OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.If: _if, ast.For: _for}
+
+
+def window_of(value: Any) -> str:
+    """A value in a user's words, for errors."""
+    return value.name if isinstance(value, Buffer) else value.buffer.name if isinstance(value, Window) else describe(value)
+
+
+__all__ = ["AIC", "AIV", "ExpertReader", "Misplaced", "On", "Persistent", "Scope", "guarded", "window_of"]

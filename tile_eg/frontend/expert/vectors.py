@@ -1,0 +1,222 @@
+"""The vector words of a kernel that is kept: one instruction each, on buffers in UB."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.expert.reader import ExpertReader, on
+from tile_eg.frontend.expert.scalars import formula, is_scalar, negative, reciprocal
+from tile_eg.frontend.python.values import Buffer, Window, as_region, describe, is_tile
+from tile_eg.frontend.python.words import known
+from tile_eg.ir import index as ix
+from tile_eg.ir import program as pr
+from tile_eg.ir.index import ONE
+from tile_eg.ir.program import Formula, Tile
+from tile_eg.language.elementwise_words import UNARY as UNARY_WORDS
+from tile_eg.ops import elementwise as ops
+from tile_eg.ops.types import F16, F32, DType, Level
+
+REGISTER, BLOCK = 256, 32
+
+
+def ub(r: ExpertReader, value: Any, span: Span) -> Place:
+    """A buffer in UB, or a part of one."""
+    if not is_tile(value):
+        raise TileError(f"a buffer is needed here, not {describe(value)}", span)
+    return r.place(as_region(value, span), span, Level.UB)
+
+
+def elementwise(r: ExpertReader, span: Span, op: str, dst: Place, *srcs: Place, **fields: Any) -> None:
+    """One instruction over all elements: in one run where each operand is one, else row by row."""
+    places = (dst, *srcs)
+    if all(p.whole for p in places) and len({p.count for p in places}) == 1:
+        r.instr(op, dst.operand, *(p.operand for p in srcs), cols=ix.const(dst.count), span=span, **fields)
+        return
+    if len({(p.rows, p.cols) for p in places}) > 1:
+        shapes = ", ".join(f"{p.rows} x {p.cols}" for p in places)
+        raise TileError(f"the operands differ in size: {shapes}", span, help="T.tile.broadcast spreads a row or a column")
+    rows, cols = ix.const(dst.rows), ix.const(dst.cols)
+    r.instr(op, dst.operand, *(p.operand for p in srcs), rows=rows, cols=cols, form="rows", span=span, **fields)
+
+
+def filled(r: ExpertReader, span: Span, dst: Place, value: Any) -> None:
+    """Every element becomes the number, or what the scalar unit computes."""
+    if isinstance(value, bool | int | float):
+        elementwise(r, span, "vdup", dst, scalar=float(value))
+    else:
+        elementwise(r, span, "vdup", dst, value=formula(r, value, span))
+
+
+def _fill(r: ExpertReader, span: Span, buffer: Any, value: Any = 0.0) -> None:
+    if isinstance(buffer, Buffer | Window) and r.level_of(buffer) is Level.L0C:
+        raise TileError("L0C is not filled: its first product overwrites it", span, help="T.mma(..., init=True)")
+    filled(r, span, ub(r, buffer, span), value)
+
+
+def _unary(op: str, r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
+    entry = ops.UNARY.get(op)
+    if entry is None or not entry.native:
+        made = {"sigmoid": "1 / (1 + exp(-x))", "tanh": "1 - 2 / (1 + exp(2 x))", "silu": "x / (1 + exp(-x))"}.get(op, "others")
+        raise TileError(f"there is no vector instruction for {op}", span, help=f"write it as {made} in a kernel that is kept")
+    elementwise(r, span, f"v{op}", ub(r, dst, span), ub(r, src, span))
+
+
+def _binary(op: str, r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
+    to, x = ub(r, dst, span), ub(r, a, span)
+    if is_scalar(b) and not (isinstance(b, Window) and r.place(b, span).count == to.count == 1 and not b.is_point):
+        return _with_scalar(op, r, span, to, x, b)
+    elementwise(r, span, f"v{op}", to, x, ub(r, b, span))
+    return None
+
+
+def _with_scalar(op: str, r: ExpertReader, span: Span, to: Place, x: Place, b: Any) -> None:
+    """a - s is a + (-s), and a / s is a * (1 / s): there are no other instructions with a scalar."""
+    plain = isinstance(b, bool | int | float)
+    if op == "sub":
+        op, b = "add", (-b if plain else negative(formula(r, b, span)))
+    elif op == "div":
+        if plain and b == 0:
+            raise TileError("division by zero", span)
+        op, b = "mul", (1 / b if plain else reciprocal(formula(r, b, span)))
+    field: dict[str, Any] = {"scalar": float(b)} if plain else {"value": b if isinstance(b, Formula) else formula(r, b, span)}
+    elementwise(r, span, f"v{op}s", to, x, **field)
+
+
+def _axpy(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
+    field = {"scalar": float(b)} if isinstance(b, bool | int | float) else {"value": formula(r, b, span)}
+    elementwise(r, span, "vaxpy", ub(r, dst, span), ub(r, a, span), **field)
+
+
+def _mul_add(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
+    elementwise(r, span, "vmuladd", ub(r, dst, span), ub(r, a, span), ub(r, b, span))
+
+
+def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_RINT", count: Any = None) -> None:
+    to, x = ub(r, dst, span), ub(r, src, span)
+    if mode not in ("CAST_NONE", "CAST_RINT"):
+        raise TileError(f"the rounding mode {mode} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
+    to, x = (_first(p, count, span) for p in (to, x))
+    elementwise(r, span, "vcopy" if to.dtype == x.dtype else "vcast", to, x)
+
+
+def _first(p: Place, count: Any, span: Span) -> Place:
+    """The first `count` elements of a window."""
+    from dataclasses import replace
+
+    if count is None or known(count, "a count", span) == p.count:
+        return p
+    if not p.whole or known(count, "a count", span) > p.count:
+        raise TileError(f"a count of {count} is not a part of {p.count} elements in a row", span)
+    return replace(p, rows=1, cols=count, valid_rows=ONE, valid_cols=ix.const(count))
+
+
+def _clamp(ends: str, r: ExpertReader, span: Span, out: Any, buffer: Any, *bounds: Any, count: Any = None) -> None:
+    numbers = list(bounds)
+    if len(numbers) > len(ends):
+        count = numbers.pop()
+    to, x = (_first(ub(r, v, span), count, span) for v in (out, buffer))
+    for end, bound in zip(ends, numbers, strict=True):
+        _with_scalar("max" if end == "l" else "min", r, span, to, x, bound)
+        x = to
+
+
+# Reductions and broadcasts
+
+
+def scratch(r: ExpertReader, dtype: DType, rows: int, cols: int) -> Tile:
+    """Room in UB that an instruction takes for itself."""
+    key = f"scratch {dtype} {rows} {cols}"
+    if key not in r.own_keys:
+        r.own_keys[key] = name = r.unique("scratch")
+        r.own[name] = pr.Buffer(name, Level.UB, dtype, rows, cols, cols)
+    return Tile(r.own_keys[key])
+
+
+def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1, clear: Any = True,
+            real_shape: Any = None) -> None:  # fmt: skip
+    if out is None:
+        raise TileError(f"T.reduce_{op} writes a buffer", span, help=f"T.reduce_{op}(buffer, out, dim=-1)")
+    x, to = ub(r, buffer, span), ub(r, out, span)
+    if real_shape is not None:
+        sizes = [known(n, "real_shape", span) for n in real_shape]
+        rows, cols = (1, sizes[0]) if len(sizes) == 1 else sizes[-2:]
+    else:
+        rows, cols = x.rows, x.cols
+    axis = known(dim, "dim", span)
+    rank = len(getattr(buffer, "shape", (1, 1)))
+    across = axis in (-1, rank - 1) or rank == 1
+    if to.count < (rows if across else cols):
+        raise TileError(f"{to.count} elements cannot hold {rows if across else cols} results", span)
+    if not clear:
+        return _merged(op, r, span, x, to, rows, cols, across)
+    _reduced(op, r, span, x, to.tile(), rows, cols, across)
+    return None
+
+
+def _reduced(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, rows: int, cols: int, across: bool) -> None:
+    fields: dict[str, Any] = {"rows": ix.const(rows), "cols": ix.const(cols), "form": "rows", "span": span}
+    lanes = REGISTER // x.dtype.bytes
+    if across and cols > lanes:
+        fields["scratch"] = scratch(r, x.dtype, rows, lanes)
+    r.instr(f"v{'row' if across else 'col'}{op}", to, x.operand, **fields)
+
+
+def _merged(op: str, r: ExpertReader, span: Span, x: Place, to: Place, rows: int, cols: int, across: bool) -> None:
+    """The result joins what is there."""
+    count = rows if across else cols
+    part = scratch(r, x.dtype, 1, -(-count * x.dtype.bytes // BLOCK) * BLOCK // x.dtype.bytes)
+    _reduced(op, r, span, x, part, rows, cols, across)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    joined = "vadd" if op == "sum" else f"v{op}"
+    r.instr(joined, to.operand, to.operand, part, cols=ix.const(count), span=span)
+
+
+def _broadcast(r: ExpertReader, span: Span, dst: Any, src: Any, axis: Any = None, *_: Any) -> None:
+    """A row to all rows, a column to all columns, or a number."""
+    to = ub(r, dst, span)
+    if is_scalar(src):
+        return filled(r, span, to, src)
+    x = ub(r, src, span)
+    if x.count == to.count:
+        return elementwise(r, span, "vcopy", to, x)
+    down = x.count == to.cols and (axis == 0 or (axis is None and not (x.cols == 1 and x.rows == to.rows)))
+    if not down and x.count != to.rows:
+        raise TileError(f"{x.rows} x {x.cols} elements cannot be spread over {to.rows} x {to.cols}", span)
+    return _spread(r, span, to, x, down)
+
+
+def _spread(r: ExpertReader, span: Span, to: Place, x: Place, down: bool) -> None:
+    """Zeros, to which each row adds the vector, or its own element of it: -0.0 becomes 0.0, all else is exact."""
+    if to.dtype not in (F16, F32):
+        raise TileError(f"T.tile.broadcast of {to.dtype} is not supported in a kernel that is kept", span, help="cast to float")
+    filled(r, span, to, 0.0)
+    second = x.operand
+    if not down:
+        second = scratch(r, x.dtype, -(-to.rows // 8) * 8, BLOCK // x.dtype.bytes)
+        r.instr("vbrcb", second, x.operand, rows=ix.const(to.rows), span=span)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    rows, cols = ix.const(to.rows), ix.const(to.cols)
+    kind = "cols" if down else "rows"
+    r.instr(f"vadd_{kind}", to.operand, to.operand, second, rows=rows, cols=cols, form="rows", span=span)
+
+
+def _missing(word: str) -> Callable[..., None]:
+    def missing(r: ExpertReader, span: Span, *_: Any, **__: Any) -> None:
+        raise TileError(f"T.tile.{word} is not supported in a kernel that is kept", span,
+                        help="words that are: " + ", ".join(sorted(w for w in WORDS if w.startswith("tile."))))  # fmt: skip
+
+    return missing
+
+
+WORDS: dict[str, Callable[..., Any]] = {
+    "fill": _fill, "clear": _fill, "tile.fill": _fill, "tile.clear": _fill, "tile.axpy": _axpy, "tile.mul_add_dst": _mul_add,
+    "tile.cast": _cast, "tile.broadcast": _broadcast, "tile.clamp_min": partial(_clamp, "l"),
+    "tile.clamp_max": partial(_clamp, "h"), "tile.clamp": partial(_clamp, "lh"),
+    **{f"tile.{word}": partial(_unary, op) for word, op in UNARY_WORDS.items()},
+    **{f"tile.{op}": partial(_binary, op) for op in ("add", "sub", "mul", "div", "max", "min")},
+    **{f"reduce_{op}": partial(_reduce, op) for op in ops.REDUCE},
+}  # fmt: skip

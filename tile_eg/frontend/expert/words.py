@@ -1,0 +1,169 @@
+"""What the words of a kernel that is kept become: allocations, scopes, flags, barriers, loops over tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert import moves, products, vectors
+from tile_eg.frontend.expert.reader import SHARED, ExpertReader, Persistent, Scope
+from tile_eg.frontend.python.placement_words import HANDLERS
+from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
+from tile_eg.frontend.python.words import known, sizes
+from tile_eg.ir import index as ix
+from tile_eg.ir import program as pr
+from tile_eg.ir.index import Expr
+from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS, valid_event
+from tile_eg.ir.program import AIC, AIV
+
+PIPES = ("fix", "mte1", "mte2", "mte3", "m", "v", "s")
+CORES = {"C": AIC, "V": AIV, "CUBE": AIC, "VECTOR": AIV}
+AS_IT_IS = (
+    "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "if_then_else", "And", "Or", "Not", "ceildiv",
+    "floordiv", "max", "min", "cast",
+)  # fmt: skip
+"""Words that mean the same in every kernel."""
+
+
+def _pipe(name: Any, span: Span) -> str:
+    if not isinstance(name, str) or name.lower() not in PIPES:
+        what = name if isinstance(name, str) else describe(name)
+        raise TileError(f"there is no pipe {what!r}", span, help=f"pipes are {', '.join(PIPES)}")
+    return name.upper()
+
+
+def _flag_id(value: Any, ids: range, r: ExpertReader, span: Span) -> Expr:
+    if not is_index(value):
+        raise TileError(f"the number of a flag is a whole number, not {describe(value)}", span)
+    e = ix.wrap(value)
+    low, high = ix.bounds(e, r.ranges)
+    if low < ids.start or high >= ids.stop:
+        at = str(low) if low == high else f"{low} to {high}"
+        raise TileError(f"there is no flag {at}", span, help=f"flags are numbered {ids.start} to {ids.stop - 1}")
+    return e
+
+
+def _event(node: type, r: ExpertReader, span: Span, src: Any, dst: Any, number: Any) -> None:
+    source, target = _pipe(src, span), _pipe(dst, span)
+    cores = [core for core in (AIC, AIV) if r.core in (None, core) and valid_event(core, source, target)]
+    if not cores:
+        where = {AIC: "the cube core", AIV: "the vector cores", None: "any core"}[r.core]
+        raise TileError(
+            f"there is no flag from {source.lower()} to {target.lower()} on {where}", span,
+            help="within one pipe: T.pipe_barrier; from one core to another: T.set_cross_flag",
+        )  # fmt: skip
+    r.emit(node(source, target, _flag_id(number, EVENT_IDS, r, span), span))
+
+
+def _set_flag(r: ExpertReader, span: Span, src: Any, dst: Any, eventId: Any) -> None:  # noqa: N803
+    _event(pr.SetFlag, r, span, src, dst, eventId)
+
+
+def _wait_flag(r: ExpertReader, span: Span, src: Any, dst: Any, eventId: Any) -> None:  # noqa: N803
+    _event(pr.WaitFlag, r, span, src, dst, eventId)
+
+
+def _barrier_all(r: ExpertReader, span: Span) -> None:
+    r.emit(pr.PipeBarrier("ALL", span))
+
+
+def _pipe_barrier(r: ExpertReader, span: Span, pipe: Any) -> None:
+    if isinstance(pipe, str) and pipe.lower() == "all":
+        return _barrier_all(r, span)
+    if (name := _pipe(pipe, span)) != "S":  # the scalar unit takes its instructions in order
+        r.emit(pr.PipeBarrier(name, span))
+    return None
+
+
+def _sync_all(r: ExpertReader, span: Span) -> None:
+    r.emit(pr.SyncAll(span))
+
+
+def _set_cross_flag(r: ExpertReader, span: Span, pipe: Any, flag: Any, mode: Any = 2) -> None:
+    if mode != 2:
+        help = "mode 2 joins a cube core and its vector cores; for all cores of the launch there is T.sync_all()"
+        raise TileError(f"flags between cores have mode 2 here, not {mode}", span, help=help)
+    r.emit(pr.CrossSet(_pipe(pipe, span), _cross_id(flag, r, span), span))
+
+
+def _wait_cross_flag(r: ExpertReader, span: Span, flag: Any, pipe: Any = "") -> None:
+    if pipe != "":
+        raise TileError("a wait between cores stops all pipes of its core here", span, help="leave the pipe out")
+    if r.core is None:
+        raise TileError("which core waits?", span, help='write it in T.Scope("C") or in T.Scope("V")')
+    r.emit(pr.CrossWait(_cross_id(flag, r, span), span))
+
+
+def _cross_id(flag: Any, r: ExpertReader, span: Span) -> int:
+    e = _flag_id(flag, ALL_CROSS_IDS, r, span)
+    if e.value is None:
+        raise TileError("the number of a flag between cores has to be known when the kernel is compiled", span)
+    return e.value
+
+
+def _scope(r: ExpertReader, span: Span, name: Any) -> Scope:
+    core = CORES.get(name.upper()) if isinstance(name, str) else None
+    if core is None:
+        raise TileError(f"there is no scope {name!r}", span, help='"C" is the cube core, "V" are the vector cores')
+    return Scope(core)
+
+
+def _alloc(level: str) -> Callable[..., NewBuffer]:
+    def alloc(r: ExpertReader, span: Span, shape: Any, dtype: Any, *_: Any, **__: Any) -> NewBuffer:
+        return NewBuffer(level, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
+
+    return alloc
+
+
+def _address(r: ExpertReader, span: Span, addresses: Any) -> None:
+    if not isinstance(addresses, dict):
+        raise TileError("T.annotate_address takes a dictionary: {buffer: bytes from the start of its memory}", span)
+    for buffer, at in addresses.items():
+        if not isinstance(buffer, Buffer) or buffer.name not in r.held:
+            raise TileError(f"only a buffer has an address, not {describe(buffer)}", span)
+        r.addresses[buffer.name] = known(int(at) if isinstance(at, float) and at == int(at) else at, "an address", span)
+
+
+def _layout(r: ExpertReader, span: Span, layouts: Any) -> None:
+    """In L1 tiles lie in rows of fractals as the cube core reads them (zN), whatever is written here says the same."""
+    for buffer in layouts:
+        if not isinstance(buffer, Buffer) or buffer.name not in r.held:
+            raise TileError(f"only a buffer has a layout, not {describe(buffer)}", span)
+
+
+def _persistent(r: ExpertReader, span: Span, domain: Any, wave: Any, index: Any, group: Any = 8) -> Persistent:
+    found = sizes(domain, "the domain of T.Persistent", span)
+    if not is_index(index):
+        raise TileError(f"the place in a wave is an index, not {describe(index)}", span)
+    return Persistent(found, known(wave, "the size of a wave", span), ix.wrap(index), known(group, "the size of a group", span))
+
+
+def _swizzle(r: ExpertReader, span: Span, index: Any, *window: Any, **_: Any) -> Expr | None:
+    if index is None or window[0] is None:
+        return None
+    numbers = (known(v, "an argument of T.use_swizzle", span) for v in window[:7])
+    m, n, _k, block_m, block_n, offset, along = numbers
+    rows, cols = -(-m // block_m), -(-n // block_n)
+    return ix.simplified(swizzled(ix.wrap(index), rows, cols, offset, along), r.ranges)
+
+
+def swizzled(i: Expr, rows: int, cols: int, offset: int, along: int) -> Expr:
+    """The i-th of rows x cols tiles in bands of `offset` rows (`along` 0) or columns (1), each other band backwards."""
+    extent, other = (rows, cols) if along == 0 else (cols, rows)
+    band, inside = i // (offset * other), i % (offset * other)
+    width = ix.minimum(offset, extent - band * offset)
+    down, there = band * offset + ix.mod(inside, width), ix.div(inside, width)
+    across = there + (band % 2) * (other - 1 - there * 2)
+    return down * cols + across if along == 0 else across * cols + down
+
+
+EXPERT: dict[str, Callable[..., Any]] = {
+    **{word: HANDLERS[word] for word in AS_IT_IS},
+    "set_flag": _set_flag, "wait_flag": _wait_flag, "barrier_all": _barrier_all, "pipe_barrier": _pipe_barrier,
+    "sync_all": _sync_all, "set_cross_flag": _set_cross_flag, "wait_cross_flag": _wait_cross_flag, "Scope": _scope,
+    "alloc_L1": _alloc("L1"), "alloc_ub": _alloc("UB"), "alloc_L0A": _alloc("L0A"), "alloc_L0B": _alloc("L0B"),
+    "alloc_L0C": _alloc("L0C"), "alloc_shared": _alloc(SHARED), "alloc_fragment": _alloc("fragment"),
+    "annotate_address": _address, "annotate_layout": _layout, "Persistent": _persistent, "use_swizzle": _swizzle,
+    **moves.WORDS, **products.WORDS, **vectors.WORDS,  # type: ignore[dict-item]
+}  # fmt: skip

@@ -1,0 +1,40 @@
+"""A kernel that its author wrote with flags, barriers or scopes: its instructions as they stand, before they have addresses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tile_eg.errors import Note, Span
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.program import Buffer, Node
+
+
+@dataclass(frozen=True)
+class KeptKernel:
+    """Two streams of instructions over buffers, some of which the author gave an address (`Buffer.addresses`).
+
+    `halves`: the vector part asks which vector core it is on. `places` has the line of each buffer, `beside` the buffers that
+    `T.gemm_v0` takes for itself: they may lie where others do. `barriers` says who places what is missing between instructions:
+    "vendor": between vector instructions, and to the scalar unit, as CANN's compiler does; "all": between any two of one core.
+    """
+
+    name: str
+    tensors: tuple[Tensor, ...]
+    blocks: int
+    halves: bool
+    buffers: tuple[Buffer, ...]
+    cube: tuple[Node, ...]
+    vector: tuple[Node, ...]
+    barriers: str = "vendor"
+    beside: frozenset[str] = frozenset()
+    places: tuple[tuple[str, Span | None], ...] = field(default=(), compare=False, repr=False)
+    source: str = field(default="", compare=False, repr=False)
+    file: str = field(default="", compare=False, repr=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def kernel_type(self) -> str:
+        """The cores of a launched block; a mixed kernel has both vector cores where its halves differ."""
+        if self.cube and self.vector:
+            return "MIX_AIC_1_2" if self.halves else "MIX_AIC_1_1"
+        return "AIC_ONLY" if self.cube else "AIV_ONLY"

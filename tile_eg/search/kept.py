@@ -1,0 +1,180 @@
+"""A kernel that is kept as written, planned for a chip: addresses, what is missing between instructions, text, runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.chips import Chip
+from tile_eg.errors import PlanError, Span, TileError, rendered
+from tile_eg.ir.kept import KeptKernel
+from tile_eg.ir.kernel import Note
+from tile_eg.ir.machine import ALIGNMENT
+from tile_eg.ir.program import AIC, AIV, Buffer, Program
+from tile_eg.ops.types import Level
+from tile_eg.report.text import size
+from tile_eg.search.planned import Planned, Run, compiled_for, stage
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tile_eg.simulator.findings import Finding
+
+
+@dataclass(frozen=True, repr=False)
+class PlannedKept(Planned):
+    """The kernel's program; what the simulator finds in its runs is its author's to mend, at his lines."""
+
+    kernel: KeptKernel
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        return self.kernel.notes
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        return tuple(rendered(note, self.kernel.source) for note in self.notes)
+
+    def __repr__(self) -> str:
+        return f"<{self.kernel.name} for {self.chip.name}, as it is written>"
+
+    @property
+    def inout(self) -> frozenset[str]:
+        return frozenset(t.name for t in self.program.tensors if t.output)
+
+    def run(self, arrays: Mapping[str, np.ndarray], *, strict: bool = True, **how: Any) -> Run:
+        """As `Planned.run`; tensors that the kernel writes may be given too, and then begin with what they hold. TileError for
+        what the simulator finds, unless `strict` is off."""
+        run = super().run(arrays, strict=False, **how)
+        if strict and run.findings:
+            raise self.mistake(run.findings)
+        return run
+
+    def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
+        """What is left unwritten of a tensor is no finding: a workspace may be larger than what is used of it."""
+        return replace(run, findings=tuple(f for f in run.findings if f.kind != "unwritten"))
+
+    def mistake(self, findings: Sequence[Finding]) -> TileError:
+        """The findings at their lines of the source, the first one as the message."""
+        places = [self._places(f) for f in findings]
+        first, others = findings[0], list(zip(findings, places, strict=True))[1:]
+        notes: list[tuple[str, Span | None]] = [(f"the other one is here ({first.kind})", places[0][1])] if places[0][1] else []
+        seen = {(first.kind, places[0])}
+        for f, where in others:
+            if (f.kind, where) not in seen and len(seen) < SHOWN:
+                notes.append((f"{f.kind}: {f.message}", where[0]))
+            seen.add((f.kind, where))
+        error = TileError(f"{first.kind}: {first.message}", places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
+        error.source = self.kernel.source
+        return error
+
+    def _places(self, f: Finding) -> tuple[Span | None, Span | None]:
+        return self.place(f.line), self.place(f.other_line)
+
+    def place(self, line: int) -> Span | None:
+        """The line of the source that a line of the text comes from: it stands behind the call."""
+        lines = str(self.source).splitlines()
+        for text in lines[max(0, line - 1) : line + 3] if line else []:
+            if found := re.search(r"// (.+?):(\d+)(  |$)", text):
+                return _line(self.kernel, int(found[2]))
+        return None
+
+
+SHOWN = 4
+HELP = {
+    "race": "a flag orders two pipes: T.set_flag(src, dst, n) behind the first, T.wait_flag(src, dst, n) before the second",
+    "block_race": "two blocks, or both vector cores, must not write the same bytes",
+    "deadlock": "each wait needs a set of the same pipes and number that comes before it",
+    "leftover_flag": "each set needs a wait: as many on every path",
+    "double_set": "a flag holds one bit: it can be set again once it was waited for",
+    "uninitialised": "write it first, and wait for the pipe that does",
+}
+
+
+def _line(kernel: KeptKernel, line: int) -> Span | None:
+    lines = kernel.source.splitlines()
+    if not 0 < line <= len(lines):
+        return None
+    text = lines[line - 1]
+    begin = len(text) - len(text.lstrip())
+    return Span(kernel.file, line, begin + 1, line, len(text) + 1)
+
+
+def planned_kept(kernel: KeptKernel, chip: str) -> PlannedKept:
+    """The kernel with addresses and text. TileError where its buffers do not fit, or an instruction has no text."""
+    target = compiled_for(chip)
+    with stage("plan", kernel.source):
+        if target.architecture != "dav-2201":
+            raise TileError(f"a kernel that is kept as written is compiled for A2 and A3, not for {target.name}")
+        program = _program(kernel, target)
+        made = PlannedKept(program, target, kernel)
+        _written(made)
+        return made
+
+
+def _written(made: PlannedKept) -> None:
+    from tile_eg.emit.ascend_c import kernel_text
+
+    try:
+        kernel_text(made.program)
+    except PlanError as error:
+        message = error.message
+        raise TileError(f"this instruction cannot be written: {message}", error.span) from error
+
+
+def _program(kernel: KeptKernel, chip: Chip) -> Program:
+    from tile_eg.emit.sync.missing import completed
+
+    buffers = tuple(b for level in Level for b in _placed(kernel, level, chip))
+    program = Program(
+        kernel.name, chip.name, kernel.kernel_type, kernel.tensors, kernel.blocks, kernel.halves, 0, buffers, kernel.cube,
+        kernel.vector,
+    )  # fmt: skip
+    streams = {core: completed(program, core, kernel.barriers == "all") for core in (AIC, AIV)}
+    return replace(program, cube=streams[AIC], vector=streams[AIV])
+
+
+def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
+    """The buffers of a memory one behind the other, those with an address where they are; what gemm_v0 takes comes last, or first
+    where there is no room behind the others. TileError where they do not fit."""
+    found = [b for b in kernel.buffers if b.level is level]
+    if not found:
+        return []
+    room, grain = _room(chip, level), ALIGNMENT[level]
+    given = [b for b in found if b.addresses]
+    out, at = list(given), max((max(b.addresses) + b.slot_bytes for b in given), default=0)
+    for b in given:
+        _check_given(kernel, b, room, grain)
+    for b in (b for b in found if not b.addresses):
+        step = -(-b.slot_bytes // grain) * grain
+        start = -(-at // grain) * grain
+        if b.name in kernel.beside and level is not Level.UB and start + step * b.slots > room:
+            start = 0
+        out.append(replace(b, addresses=tuple(start + n * step for n in range(b.slots))))
+        at = max(at, start + step * b.slots) if b.name not in kernel.beside or level is Level.UB else at
+    last = max(out, key=lambda b: max(b.addresses) + b.slot_bytes)
+    need = max(last.addresses) + last.slot_bytes
+    if need > room:
+        rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out)
+        raise TileError(
+            f"the buffers in {level} take {need} bytes, and {chip.name} has {room}", dict(kernel.places).get(last.name),
+            notes=((f"in {level} lie {rows}", None),), help="use smaller blocks, or give buffers that are not used at a time "
+            "one address: T.annotate_address({a: 0, b: 0})",
+        )  # fmt: skip
+    return out
+
+
+def _room(chip: Chip, level: Level) -> int:
+    """All of a memory: what the framework keeps of it is the author's to leave."""
+    return chip.memories[level].bytes
+
+
+def _check_given(kernel: KeptKernel, b: Buffer, room: int, grain: int) -> None:
+    at = b.addresses[0]
+    place = dict(kernel.places).get(b.name)
+    if at % grain:
+        raise TileError(f"{b.name} begins at byte {at}, and in {b.level} that is a multiple of {grain}", place)
+    if max(b.addresses) + b.slot_bytes > room:
+        raise TileError(f"{b.name} ends at byte {max(b.addresses) + b.slot_bytes}, and {b.level} has {room}", place)
