@@ -85,7 +85,8 @@ def test_an_event_of_the_other_core_is_not_valid() -> None:
 
 
 def test_every_instruction_runs_on_a_pipe_of_its_core() -> None:
-    assert all(pipe in CORE_PIPES[core] for core, pipe in PIPES.values())
+    assert all(pipe in (*CORE_PIPES[core], SCALAR_PIPE) for core, pipe in PIPES.values())
+    assert {op for op, (_, pipe) in PIPES.items() if pipe == SCALAR_PIPE} == {"store_element"}
 
 
 def test_moves_exist_for_the_paths_of_the_architectures_only() -> None:
