@@ -15,6 +15,7 @@ MACHINE = {
     8: "rows of a repeat, elements of f32 in a block",
     16: "rows of a fractal",
     32: "bytes of a block, bytes of a row of a fractal",
+    256: "bytes of a repeat",
     64: "elements of f32 in a repeat, bytes of two blocks",
     512: "bytes of the two bank groups",
 }

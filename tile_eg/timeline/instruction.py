@@ -347,8 +347,15 @@ def _brcb(chip: Chip, work: Work, cold: bool) -> float:
     return times * repeat_cycles(chip, cost, -(-max(work.rows, 1) // 8), False) + (cost.fixed if cold else 0.0)
 
 
+def _stored_by_scalar(chip: Chip, work: Work, cold: bool) -> float:
+    """The scalar unit writes one element after the other (`scalar_access` of the chip's table)."""
+    return work.rows * work.cols * chip.sync.scalar_access
+
+
 _RULES: dict[str, Callable[[Chip, Work, bool], float]] = {
     "gm_to_l1": _gm_to_l1,
+    "l1_zero": _gm_to_l1,  # assumed: as a load of as much, there is no published figure
+    "store_element": _stored_by_scalar,
     "gm_to_ub": _gm_to_ub,
     "ub_to_gm": _ub_to_gm,
     "fixpipe": _fixpipe,
