@@ -19,6 +19,8 @@ EACH = "each"
 READ = "[]"
 """In what variables stand for, the function that gives the elements of tensors: (name, place) -> value."""
 ANY = (1 << 31) - 1
+MOST_SIZE = (1 << 31) - (1 << 16)
+"""The largest size of a call: with what rounds it up to whole tiles it is an int32_t."""
 Interval = tuple[int, int]
 
 
@@ -28,6 +30,7 @@ class Expr:
 
     read: an element of a tensor of whole numbers, counted from its first one; `args` are its name, the place (an Expr), and the
     most that the element can be, as what it picks is inside of something; it is then not negative. `ANY`: nothing is known of it.
+    size: a size that is known at run time; `args` are its name and a number that stands for it where one is asked for.
     """
 
     op: str
@@ -80,6 +83,11 @@ def const(n: int) -> Expr:
 
 def var(name: str) -> Expr:
     return Expr("var", (name,))
+
+
+def size(name: str, usual: int) -> Expr:
+    """A size that is known at run time, and `usual` where a number is asked for."""
+    return Expr("size", (name, usual))
 
 
 def wrap(x: Expr | int) -> Expr:
@@ -214,7 +222,7 @@ def _natural(e: Expr) -> bool:
         return e.args[2] < ANY
     if e.op == "max":
         return any(map(_natural, e.args))
-    return e.op in ("var", "lt", "and") or all(map(_natural, e.args))
+    return e.op in ("var", "size", "lt", "and") or all(map(_natural, e.args))
 
 
 def minimum(a: Expr | int, b: Expr | int) -> Expr:
@@ -265,12 +273,14 @@ _BINARY: dict[str, Callable[[int, int], int]] = {
 def evaluate(e: Expr, env: Mapping[str, int]) -> int:
     """The value of e where `env` gives every variable's value; KeyError names a variable that it lacks.
 
-    What is read from tensors is what `env[READ]` says, else any value.
+    What is read from tensors is what `env[READ]` says, else any value; sizes may be given, too.
     """
     if e.op == "const":
         return e.args[0]
     if e.op == "var":
         return env[e.args[0]]
+    if e.op == "size":
+        return env.get(*e.args)  # type: ignore[call-overload,no-any-return]
     if e.op == "add":
         return sum(evaluate(a, env) for a in e.args)
     if e.op == "read":
@@ -281,10 +291,10 @@ def evaluate(e: Expr, env: Mapping[str, int]) -> int:
 
 
 def substitute(e: Expr, env: Mapping[str, Expr]) -> Expr:
-    """e with variables replaced, in normal form again."""
+    """e with variables, and sizes of a call, replaced, in normal form again."""
     if e.op == "const":
         return e
-    if e.op == "var":
+    if e.op in ("var", "size"):
         return env.get(e.args[0], e)
     if e.op == "read":
         return Expr("read", (e.args[0], substitute(e.args[1], env), e.args[2]))
@@ -315,11 +325,24 @@ def rebuilt(e: Expr, args: Sequence[Expr]) -> Expr:
 def variables(e: Expr) -> frozenset[str]:
     if e.op == "var":
         return frozenset(e.args)
-    if e.op == "const":
+    if e.op in ("const", "size"):
         return frozenset()
     if e.op == "read":
         return variables(e.args[1])
     return frozenset().union(*(variables(a) for a in e.args))
+
+
+@lru_cache(maxsize=65536)
+def sizes_in(e: Expr) -> frozenset[Expr]:
+    """The sizes known at run time that e depends on."""
+    if e.op == "size":
+        return frozenset((e,))
+    return frozenset().union(*(sizes_in(a) for a in e.args if isinstance(a, Expr)))
+
+
+def usual(x: Expr | int) -> int:
+    """A number, or what an expression of sizes is at those that stand for them."""
+    return evaluate(x, {}) if isinstance(x, Expr) else x
 
 
 def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
@@ -328,6 +351,8 @@ def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
         return e.args[0], e.args[0]
     if e.op == "var":
         return ranges[e.args[0]]
+    if e.op == "size":
+        return ranges.get(e.args[0], (0, MOST_SIZE))
     if e.op == "read":
         return (-ANY if e.args[2] == ANY else 0), e.args[2]
     parts = [bounds(a, ranges) for a in e.args]
@@ -338,6 +363,8 @@ def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
         return (a % c, b % c) if a // c == b // c else (0, c - 1)
     if e.op == "mod":
         return (0, min(b, d - 1)) if a >= 0 and c > 0 else (min(0, c + 1), max(0, d - 1))
+    if e.op == "div" and c == 0 < d:
+        c = 1  # nothing is divided by zero: there is no block then
     if e.op in ("mul", "div"):
         corners = [_BINARY[e.op](x, y) for x in (a, b) for y in (c, d)]
         return min(corners), max(corners)
@@ -349,7 +376,7 @@ def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
 
 def simplified(e: Expr, ranges: Mapping[str, Interval]) -> Expr:
     """e without the minima, maxima and remainders that decide nothing where each variable stays in its own interval."""
-    if e.op in ("const", "var"):
+    if e.op in ("const", "var", "size"):
         return e
     if e.op == "read":
         return Expr("read", (e.args[0], simplified(e.args[1], ranges), e.args[2]))
@@ -375,7 +402,7 @@ def text(e: Expr) -> str:
     """e as text that reads the same in `.program` text and in C++ (operands are never negative where / or % is used)."""
     if e.op == "const":
         return str(e.args[0])
-    if e.op == "var":
+    if e.op in ("var", "size"):
         return e.args[0]
     if e.op == "read":
         return f"{e.args[0]}[{text(e.args[1])} : {e.args[2]}]"

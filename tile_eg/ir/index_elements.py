@@ -11,7 +11,7 @@ from tile_eg.ir.index import ONE, Expr, div, from_terms, terms_of, with_operands
 @lru_cache(maxsize=65536)
 def elements_in(e: Expr) -> frozenset[Expr]:
     """The elements of tensors that e is made of, not those that these are made of."""
-    if e.op in ("const", "var"):
+    if e.op in ("const", "var", "size"):
         return frozenset()
     return frozenset((e,)) if e.op == "read" else frozenset().union(*map(elements_in, e.args))
 

@@ -14,6 +14,7 @@ from typing import Any
 from tile_eg.errors import Span
 from tile_eg.ir.index import BLOCK, Expr, evaluate
 from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.sizes import Sizes
 from tile_eg.ops.types import DType
 
 WRITES = ("store", "accumulate")
@@ -90,7 +91,8 @@ class Values:
     one, behind a meeting of all cores, reads them. `strips` names those that hold a tensor in strips of 16 columns, by
     the tensor's name. `counts[l]` is how many trips loop l has where the block decides it, an index expression of the block's
     index: `trips[l]` is then the most of any block, and `fewest[l]` the least. `spans` and `buffers` (buffer name, scope) tell
-    where a term comes from.
+    where a term comes from. Of a kernel of any size `sizes` says what follows from sizes known at run time; numbers are then
+    those at its usual sizes.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Values:
     strips: dict[str, str] = field(default_factory=dict)
     counts: dict[int, Expr] = field(default_factory=dict)
     fewest: dict[int, int] = field(default_factory=dict)
+    sizes: Sizes | None = None
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

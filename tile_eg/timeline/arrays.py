@@ -16,6 +16,8 @@ def values(e: Expr, env: Mapping[str, Any]) -> Any:
         return e.args[0]
     if e.op == "var":
         return env[e.args[0]]
+    if e.op == "size":
+        return env.get(*e.args)  # type: ignore[call-overload]
     if e.op == "add":
         return sum(values(a, env) for a in e.args)
     if e.op == "read":

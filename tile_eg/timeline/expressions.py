@@ -20,6 +20,9 @@ def compiled(e: Expr) -> Value:
         return lambda env: value
     if e.op == "var":
         return itemgetter(e.args[0])
+    if e.op == "size":
+        name, usual = e.args
+        return lambda env: env.get(name, usual)
     if e.op == "add":
         return _sum([compiled(a) for a in e.args])
     if e.op == "read":

@@ -96,7 +96,7 @@ class Cpp:
 
     def typed(self, e: Expr, outer: int = 0, wide: bool = False) -> Typed:
         """e as C++ with its type; int64_t where `wide` asks for it."""
-        if e in self.named or e.op in ("const", "var"):
+        if e in self.named or e.op in ("const", "var", "size"):
             return self._atom(e, wide)
         if e.op in ("min", "max"):
             return self._least_or_most(e, wide)

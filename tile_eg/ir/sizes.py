@@ -1,0 +1,42 @@
+"""What sizes known at run time decide of a kernel beside its index expressions: its blocks, and the shapes of its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from tile_eg.ir.index import Expr, evaluate, size, substitute
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """`usual` are the sizes by name, with the numbers that stand for them where one is asked for: what is priced.
+
+    `blocks` counts the tiles of the grid, `shapes` gives the extents of each tensor. `strides` are the elements between two rows
+    of windows: tensor, the number for the usual sizes, the expression.
+    """
+
+    usual: tuple[tuple[str, int], ...]
+    blocks: Expr
+    shapes: tuple[tuple[Expr, ...], ...]
+    strides: tuple[tuple[str, int, Expr], ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(name for name, _ in self.usual)
+
+    def stride(self, tensor: str, number: int) -> Expr | int:
+        """The elements between two rows of a window, where they were this number."""
+        return next((e for name, n, e in self.strides if (name, n) == (tensor, number)), number)
+
+    def at(self, sizes: Mapping[str, int]) -> Sizes:
+        """The same with other numbers for the sizes."""
+        other = self.meaning(sizes)
+        blocks = substitute(self.blocks, other)
+        shapes = tuple(tuple(substitute(e, other) for e in shape) for shape in self.shapes)
+        strides = tuple((name, evaluate(e, dict(sizes)), substitute(e, other)) for name, _, e in self.strides)
+        return replace(self, usual=tuple((n, sizes[n]) for n in self.names), blocks=blocks, shapes=shapes, strides=strides)
+
+    def meaning(self, sizes: Mapping[str, int]) -> dict[str, Expr]:
+        """What stands in index expressions for sizes that are these."""
+        return {n: size(n, sizes[n]) for n in self.names}

@@ -1,0 +1,118 @@
+"""A number of a kernel that differs from size to size, as an expression of the sizes: found from a few, true at all others.
+
+Frontends compute such numbers from sizes by products, sums with numbers, and quotients by the edges of tiles, rounded up or down.
+What gives the number at every one of several sets of sizes, which are primes that have nothing to do with one another, is how it
+was computed: a wrong expression would have to meet all of them by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
+from math import prod
+
+from tile_eg.ir.index import Expr, const, mul, size
+
+MOST_FACTORS = 3
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A size, or its quotient by the edge of a tile."""
+
+    name: str
+    edge: int = 1
+    up: bool = False
+
+    def at(self, sizes: Sizes) -> int:
+        return (sizes[self.name] + (self.edge - 1 if self.up else 0)) // self.edge
+
+    def expr(self, usual: Sizes) -> Expr:
+        return (size(self.name, usual[self.name]) + (self.edge - 1 if self.up else 0)) // self.edge
+
+
+class Numbers:
+    """Expressions for the numbers that a kernel has at each of several `sets` of sizes. `edges` are those of tiles."""
+
+    def __init__(self, sets: Sequence[Sizes], edges: Sequence[int], usual: Sizes) -> None:
+        self.sets, self.usual = sets, usual
+        self.edges = sorted({e for e in edges if e > 1})
+        self.known: dict[tuple[int, ...], Expr | None] = {}
+
+    def expr(self, values: Sequence[int]) -> Expr | None:
+        """The expression that has these values at the sets; None where none is found."""
+        key = tuple(values)
+        if len(set(key)) == 1:
+            return const(key[0])
+        if key not in self.known:
+            self.known[key] = self._single(key) or self._sum_of_two(key)
+        return self.known[key]
+
+    @cached_property
+    def atoms(self) -> dict[str, list[tuple[Atom, tuple[int, ...]]]]:
+        """Those of each size with their values, the simplest first."""
+        out: dict[str, list[tuple[Atom, tuple[int, ...]]]] = {}
+        for name in self.sets[0]:
+            found = [Atom(name), *(Atom(name, e, up) for e in self.edges for up in (True, False))]
+            out[name] = [(a, tuple(a.at(s) for s in self.sets)) for a in found]
+        return out
+
+    @cached_property
+    def products(self) -> list[tuple[tuple[Atom, ...], tuple[int, ...]]]:
+        """Products of one atom of each of several sizes, those of the fewest first."""
+        return list(self._products())
+
+    def _products(self) -> Iterator[tuple[tuple[Atom, ...], tuple[int, ...]]]:
+        for count in range(1, min(MOST_FACTORS, len(self.atoms)) + 1):
+            for names in combinations(self.atoms, count):
+                for chosen in product(*(self.atoms[n] for n in names)):
+                    yield tuple(a for a, _ in chosen), tuple(map(prod, zip(*(v for _, v in chosen), strict=True)))
+
+    def _single(self, values: tuple[int, ...]) -> Expr | None:
+        """factor * product + number."""
+        for atoms, of in self.products:
+            factor = _slope(values, of)
+            if factor is None:
+                continue
+            rest = values[0] - factor * of[0]
+            if all(v == factor * x + rest for v, x in zip(values, of, strict=True)):
+                return self._times(atoms, factor) + rest
+        return None
+
+    def _sum_of_two(self, values: tuple[int, ...]) -> Expr | None:
+        """factor * size + factor * another size + number, as where one sequence ends later than another."""
+        for one, other in combinations(self.atoms, 2):
+            (a, x), (b, y) = self.atoms[one][0], self.atoms[other][0]
+            if (found := _plane(values, x, y)) is not None:
+                return self._times((a,), found[0]) + self._times((b,), found[1]) + found[2]
+        return None
+
+    def _times(self, atoms: Sequence[Atom], factor: int) -> Expr:
+        out = atoms[0].expr(self.usual)
+        for atom in atoms[1:]:
+            out = mul(out, atom.expr(self.usual))
+        return mul(out, const(factor))
+
+
+def _slope(values: Sequence[int], of: Sequence[int]) -> int | None:
+    """The whole factor by which values grow with another number, by the first two that differ."""
+    for n in range(1, len(of)):
+        if of[n] != of[0]:
+            factor, rest = divmod(values[n] - values[0], of[n] - of[0])
+            return factor if not rest and factor else None
+    return None
+
+
+def _plane(values: Sequence[int], x: Sequence[int], y: Sequence[int]) -> tuple[int, int, int] | None:
+    """a, b and c with values = a * x + b * y + c everywhere, all whole."""
+    (v1, x1, y1), (v2, x2, y2) = ((values[n] - values[0], x[n] - x[0], y[n] - y[0]) for n in (1, 2))
+    det = x1 * y2 - x2 * y1
+    if not det or (v1 * y2 - v2 * y1) % det or (x1 * v2 - x2 * v1) % det:
+        return None
+    a, b = (v1 * y2 - v2 * y1) // det, (x1 * v2 - x2 * v1) // det
+    c = values[0] - a * x[0] - b * y[0]
+    same = all(v == a * p + b * q + c for v, p, q in zip(values, x, y, strict=True))
+    return (a, b, c) if same and a and b else None
