@@ -226,10 +226,10 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     commands.append(f"(set (l0a) {chip.level_bytes(Level.L0A)})")
     commands.append(f"(set (l0b) {chip.level_bytes(Level.L0B)})")
     commands += [f"(Cores {n})" for n in _cores(encoder, chip)]
-    if not values.shared and values.blocks < 2 * chip.cube_cores and (trips := divisible(values)):
+    if not values.sizes and not values.shared and values.blocks < 2 * chip.cube_cores and (trips := divisible(values)):
         commands.append(f"(Divisible {trips} {least_trips(values)})")
         commands += ["(Addable)"] if addable(values) else []
-    if chip.architecture == COPIED_ON and not values.shared and values.blocks >= TURNS * chip.cube_cores:
+    if chip.architecture == COPIED_ON and not values.sizes and not values.shared and values.blocks >= TURNS * chip.cube_cores:
         commands += [f'(Copyable "{tensor}")' for tensor in copyable(values, chip.rows.long)]
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
     return encoder, commands

@@ -46,6 +46,11 @@ def argument_names(p: Program) -> dict[str, str]:
     return spelled((t.name for t in p.tensors), RESERVED)
 
 
+def size_names(p: Program) -> dict[str, str]:
+    """The parameter of the kernel for each size that is known at run time."""
+    return spelled(p.sizes.names if p.sizes else (), {*RESERVED, *argument_names(p).values(), kernel_symbol(p)})
+
+
 def spelled(names: Iterable[str], taken: Collection[str]) -> dict[str, str]:
     """Each of different names with one that C++ can use: its own, or with `t_` before it."""
     own = list(names)

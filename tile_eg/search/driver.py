@@ -38,7 +38,7 @@ def compiled(kernel: Kernel | OpenKernel, chip: Chip, options: SearchOptions, ra
     _run(queue)
     if queue.best == float("inf"):
         raise _none_launchable(queue, form)
-    return _result(queue, start)
+    return result_of(queue, start)
 
 
 def _as_written(kernel: Kernel, setting: Setting) -> Form:
@@ -69,7 +69,7 @@ def _at_open_sizes(kernel: OpenKernel, setting: Setting, start: float) -> Lowere
     if queue.best == float("inf"):
         with stage("open-sizes", kernel.source):
             raise sizes.problem(tried, queue.forms)
-    return _result(queue, start, sizes)
+    return result_of(queue, start, sizes)
 
 
 def moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
@@ -88,7 +88,7 @@ def _all_moves(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
         yield from packed_operand.offers(form, candidate)
 
 
-def _result(queue: Queue, start: float, sizes: OpenSizes | None = None) -> Lowered:
+def result_of(queue: Queue, start: float, sizes: OpenSizes | None = None) -> Lowered:
     """The form with the best candidate, and all that was tried."""
     from tile_eg.frontend.checks.notes import notes
 

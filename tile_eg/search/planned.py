@@ -239,6 +239,11 @@ class Planned:
         return run
 
     @property
+    def numbers(self) -> tuple[int, ...]:
+        """What a launch passes behind the workspace: the sizes that are known at run time."""
+        return tuple(n for _, n in self.program.sizes.usual) if self.program.sizes else ()
+
+    @property
     def inout(self) -> frozenset[str]:
         """Further tensors that are written and may begin with an array of the caller's."""
         return frozenset()
@@ -275,6 +280,7 @@ def _simulated(
         cores=planned.chip.cube_cores,
         limits=limits,
         confinement=Confinement(confined),
+        numbers=planned.numbers,
     )
     names = [p.tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 
 from tile_eg.disk_cache import CACHE_VARIABLE, DiskCache, cache_directory
@@ -76,7 +77,7 @@ def build(source: str, kernel: str, architecture: int = 2201) -> tuple[Path, Pat
     runtime = _runtime(compiler)
     flags = KERNEL_FLAGS if architecture == 2201 else (*KERNEL_FLAGS, f"-D__NPU_ARCH__={architecture}")
     name = f"kernel-{_digest(_runtime_key(compiler), ' '.join(flags), kernel, source)}"
-    texts = {"kernel.asc": source, "launch.cpp": _launcher(kernel, len(parameters))}
+    texts = {"kernel.asc": source, "launch.cpp": _launcher(kernel, source)}
     command = [compiler, *flags]
     return runtime, _library(name, lambda folder: _compile([*command, *_parsed(compiler, flags, source)], (), texts, folder))
 
@@ -128,15 +129,27 @@ def _no_compiler(compiler: str, output: str) -> TileError:
 
 
 def parameters_of(source: str, kernel: str) -> list[str]:
-    """The names of the kernel's parameters, in order. Every one has to be a GM address."""
+    """The names of the kernel's parameters, in order. They are GM addresses and, behind these, numbers (int32_t)."""
+    parameters = _parameters(source, kernel)
+    addresses = len(parameters) - numbers_of(parameters)
+    for parameter in parameters[:addresses]:
+        if not re.match(r"(GM_ADDR|__gm__\s+\w+\s*\*)", parameter):
+            message = f"the simulator passes GM addresses, and int32_t behind them, and {kernel!r} takes {parameter!r}"
+            raise TileError(message)
+    return [re.findall(r"\w+", parameter)[-1] for parameter in parameters]
+
+
+def _parameters(source: str, kernel: str) -> list[str]:
+    """The kernel's parameters as they are written."""
     found = re.search(rf"\b{re.escape(kernel)}\s*\(([^)]*)\)\s*\{{", source)
     if not found:
         raise TileError(f"the Ascend C text has no kernel called {kernel!r}")
-    parameters = [p.strip() for p in found.group(1).split(",") if p.strip()]
-    for parameter in parameters:
-        if not re.match(r"(GM_ADDR|__gm__\s+\w+\s*\*)", parameter):
-            raise TileError(f"the simulator passes GM addresses only, and {kernel!r} takes {parameter!r}")
-    return [re.findall(r"\w+", parameter)[-1] for parameter in parameters]
+    return [p.strip() for p in found.group(1).split(",") if p.strip()]
+
+
+def numbers_of(parameters: Sequence[str]) -> int:
+    """How many of a kernel's parameters, the last ones, are numbers."""
+    return len(list(takewhile(lambda p: re.match(r"int32_t\s+\w+$", p), reversed(parameters))))
 
 
 def line_of(source: str, kernel: str) -> int:
@@ -145,9 +158,13 @@ def line_of(source: str, kernel: str) -> int:
     return source.count("\n", 0, found.start()) + 1 if found else 0
 
 
-def _launcher(kernel: str, arguments: int) -> str:
-    """The file that includes the kernel's text, unchanged, and lets the simulator call it."""
-    passed = ", ".join(f"arguments[{i}]" for i in range(arguments))
+def _launcher(kernel: str, source: str) -> str:
+    """The file that includes the kernel's text, unchanged, and lets the simulator call it. Numbers lie in GM as tensors do."""
+    parameters = _parameters(source, kernel)
+    addresses = len(parameters) - numbers_of(parameters)
+    given = [f"arguments[{i}]" for i in range(len(parameters))]
+    numbers = (f"*reinterpret_cast<const int32_t*>({g})" for g in given[addresses:])
+    passed = ", ".join([*given[:addresses], *numbers])
     visible = '__attribute__((visibility("default")))'
     return f'#include "kernel.asc"\nextern "C" {visible} void tile_sim_launch(uint8_t** arguments) {{ {kernel}({passed}); }}\n'
 

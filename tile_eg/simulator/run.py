@@ -52,12 +52,13 @@ def simulate(
     architecture: int = 2201,
     cores: int = 24,
     blocks: Sequence[int] = (),
+    numbers: Sequence[int] = (),
 ) -> Simulation:
     """Run `kernel` of the Ascend C text `source`, unchanged, as `launch` blocks of `kernel_type`.
 
     `arguments` are the GM tensors in the kernel's order. Those listed in `outputs` come back in that order; they start unwritten,
-    and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. The last
-    parameter of the kernel is a workspace of `workspace` bytes for each block. `launch` counts blocks as the host does: AIV_ONLY
+    and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. Behind
+    them the kernel takes a workspace of `workspace` bytes for each block, and then the `numbers`. `launch` counts blocks as the host does: AIV_ONLY
     counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510, `cores` the
     chip's cube cores: so many blocks run at a time. `blocks` are those that run, where not all shall.
 
@@ -74,12 +75,13 @@ def simulate(
     unwritten as `unwritten`, where all blocks ran: whether it should have written them is the caller's to say (`unwritten.py`).
     """
     names = parameters_of(source, kernel)
-    _check_call(kernel, names, arguments, kernel_type, launch, (*outputs, *inout))
+    _check_call(kernel, names[: len(names) - len(numbers)], arguments, kernel_type, launch, (*outputs, *inout))
     if not all(0 <= n < launch for n in blocks):
         raise TileError(f"the launch has the blocks 0 to {launch - 1}, and {', '.join(map(str, blocks))} were to run")
     arrays = [np.ascontiguousarray(a) for a in arguments]
     roles = ["inout" if i in inout else "out" if i in outputs else "in" for i in range(len(arrays))]
-    sizes = [*(a.nbytes for a in arrays), workspace * launch]
+    passed = [np.array([n], np.int32) for n in numbers]
+    sizes = [*(a.nbytes for a in arrays), workspace * launch, *(n.nbytes for n in passed)]
     command = [*map(str, build(source, kernel, architecture)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
     command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items())]
     command += [f"cores={cores}"] + ([] if architecture == 2201 else [f"arch={architecture}"])
@@ -90,7 +92,10 @@ def simulate(
         for i, (array, role) in enumerate(zip(arrays, roles, strict=True)):
             if role != "out":
                 image.put(i, array)
-        tensors = (":".join(map(str, t)) for t in zip(names, image.begins, sizes, (*roles, "scratch"), strict=True))
+        for i, number in enumerate(passed, len(arrays) + 1):
+            image.put(i, number)
+        roles += ["scratch", *("in" for _ in passed)]
+        tensors = (":".join(map(str, t)) for t in zip(names, image.begins, sizes, roles, strict=True))
         output, printed, _ = execute([*command, f"image={image.fd}", "--", *tensors], limits, image)
         return parse(output, printed, {i: image.get(i, arrays[i]) for i in outputs})
 

@@ -15,6 +15,7 @@ from math import prod
 
 from tile_eg.chips import Chip
 from tile_eg.ir.program import AIC, AIV, Program
+from tile_eg.ir.program.any_size import at_sizes
 from tile_eg.ir.program.tasks import inlined
 from tile_eg.ir.sharing import once
 from tile_eg.timeline.accesses import accesses, sharing
@@ -35,9 +36,10 @@ FEW_WAVES = 20
 def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = True) -> Timeline:
     """The timeline of `program` on `chip`; `exact` runs every trip of every loop, `record` keeps its spans and handovers.
 
-    Where all cores meet, the slowest one decides when they go on: what is between two meetings is timed by itself.
+    A program of any size is timed at its usual sizes. Where all cores meet, the slowest one decides when they go on: what is between two meetings is timed by itself.
     StreamError where the streams cannot end.
     """
+    program = at_sizes(program)
     timed = lambda: joined([_run(p, chip, exact, record) for p in phases(inlined(program))], chip)  # noqa: E731
     return timed() if record else once("timeline", (program, chip, exact), timed)
 

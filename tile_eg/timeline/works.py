@@ -8,7 +8,7 @@ from math import gcd, prod
 from types import MappingProxyType
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import EACH, Expr, variables
+from tile_eg.ir.index import EACH, Expr, usual, variables
 from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
 from tile_eg.ops.types import DType, Level
@@ -45,6 +45,8 @@ def align_of(e: Expr) -> int:
     """What an index expression is always a multiple of; 0 for the constant 0."""
     if e.op == "const":
         return abs(e.args[0])
+    if e.op == "size":
+        return usual(e)
     if e.op == "add":
         return gcd(*map(align_of, e.args))
     return prod(map(align_of, e.args)) if e.op == "mul" else 1
@@ -128,7 +130,7 @@ class Pricer:
 
     def _stride(self, operand: Operand) -> int:
         if isinstance(operand, Gm):
-            return operand.stride * self.tensors[operand.tensor].dtype.bytes
+            return usual(operand.stride) * self.tensors[operand.tensor].dtype.bytes
         buffer = self.buffers[operand.buffer]
         return buffer.pitch * buffer.dtype.bytes if buffer.level is Level.WS else 0
 

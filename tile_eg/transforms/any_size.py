@@ -53,7 +53,7 @@ class _Joined:
         outputs = tuple(self._term(alike) for alike in zip(*(v.outputs for v in self.found), strict=True))
         blocks = self._number([v.blocks for v in self.found], "the number of blocks")
         grid = tuple(usual(self._number(alike, "the grid")) for alike in zip(*(v.grid for v in self.found), strict=True))
-        strides = tuple((name, n, e) for (name, n), e in self.strides.items())
+        strides = tuple((name, n, e) for (name, n), e in self.strides.items() if ix.sizes_in(e))
         counts = {loop: count for loop, (_, count) in self.trips.items() if count is not None}
         return replace(
             first, tensors=tuple(t for t, _ in self.tensors), blocks=usual(blocks), outputs=outputs, grid=grid,
@@ -171,8 +171,6 @@ class _Joined:
     def _stride(self, term: Term, alike: Sequence[int]) -> int:
         """The number at the usual sizes, which tells the expression."""
         found = self._number(alike, "how far the rows of a window lie apart")
-        if not ix.sizes_in(found):
-            return usual(found)
         key = _tensor_of(term, self.found[0]), usual(found)
         if self.strides.setdefault(key, found) != found:
             raise NotAlike("rows of one tensor lie apart in several ways that are the same at the usual sizes")

@@ -35,7 +35,7 @@ SCALED = ("DEQF16", "REQ8", "QF322B8_PRE")
 """The modes that multiply by a number."""
 
 
-def stride_of(s: Scope, o: Operand) -> int:
+def stride_of(s: Scope, o: Operand) -> int | Expr:
     """Elements between two rows of a GM or workspace window."""
     return o.stride if isinstance(o, Gm) else s.buffer(o).pitch
 
@@ -73,15 +73,23 @@ def gm_to_l1(s: Scope, i: Instr) -> list[str]:
     if i.form == "strips":
         return _strips(s, i, stride, rows16)
     s.field(i, "dstNzC0Stride", rows16, 16384)
-    if stride <= FIELD16:
-        params = _nd2nz(s, i, i.rows, stride, rows16)
-        return call("DataCopy", s.fractal(dst, 0, 0), s.at(src), params)
+    low, high = s.bounds(ix.wrap(stride))
+    far = _each_row(s, i, stride, rows16) if high > FIELD16 else []
+    if low > FIELD16:
+        return far
+    near = call("DataCopy", s.fractal(dst, 0, 0), s.at(src), _nd2nz(s, i, i.rows, stride, rows16))
+    return near if not far else [*block(f"if ({s.cpp(stride)} <= {FIELD16})", near), *block("else", far)]
+
+
+def _each_row(s: Scope, i: Instr, stride: int | Expr, rows16: int) -> list[str]:
+    """An ND2NZ copy for each row."""
+    src, dst = i.srcs[0], tile(i, i.dst)
     r = s.counter("row", i.rows)
     params = _nd2nz(s, i, ONE, 1, rows16)
     return counted(r, s.cpp(i.rows), call("DataCopy", s.fractal(dst, ix.var(r), 0), s.at(src, ix.var(r) * stride), params))
 
 
-def _strips(s: Scope, i: Instr, stride: int, rows16: int) -> list[str]:
+def _strips(s: Scope, i: Instr, stride: int | Expr, rows16: int) -> list[str]:
     """One copy of a run of bytes for each strip."""
     count = s.field(i, "blockCount", ceil_div(i.cols, STRIP), BURSTS)
     rows, gap = s.field(i, "blockLen", i.rows, FIELD16), s.field(i, "srcStride", stride // STRIP - i.rows, FIELD16)
@@ -89,10 +97,10 @@ def _strips(s: Scope, i: Instr, stride: int, rows16: int) -> list[str]:
     return call("DataCopy", s.fractal(tile(i, i.dst), 0, 0), s.at(i.srcs[0]), params)
 
 
-def _nd2nz(s: Scope, i: Instr, rows: Expr, stride: int, rows16: int) -> str:
+def _nd2nz(s: Scope, i: Instr, rows: Expr, stride: int | Expr, rows16: int) -> str:
     n = s.field(i, "nValue", rows, ND2NZ_ROWS)
     d = s.field(i, "dValue", i.cols, FIELD16)
-    return f"AscendC::Nd2NzParams(1, {n}, {d}, 0, {max(1, stride)}, {rows16}, 1, 0)"
+    return f"AscendC::Nd2NzParams(1, {n}, {d}, 0, {s.cpp(max(1, stride) if isinstance(stride, int) else stride)}, {rows16}, 1, 0)"
 
 
 @dataclass(frozen=True)
@@ -284,7 +292,7 @@ def _copy_params(s: Scope, i: Instr, far: Operand, near: Tile, rows: Expr, inwar
     if pitch * size % 32 and rows != ONE:
         raise EmitError(f"{i.op}: rows of {near.buffer} do not start at 32-byte multiples", i.span)
     length = s.field(i, "blockLen", i.cols * size, BURST_BYTES)
-    gm_gap = ix.const(stride_of(s, far) * size) - i.cols * size if rows != ONE else ZERO
+    gm_gap = ix.wrap(stride_of(s, far) * size) - i.cols * size if rows != ONE else ZERO
     ub_gap = (ix.const(pitch * size // 32) - ceil_div(i.cols * size, 32)) if rows != ONE else ZERO
     gaps = [s.field(i, "stride", gm_gap, FIELD32), s.field(i, "stride", ub_gap, FIELD32)]
     first, second = gaps if inward else reversed(gaps)
@@ -301,7 +309,8 @@ def _contiguous(s: Scope, i: Instr, far: Operand, near: Tile) -> int | None:
 
 def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list[str]:
     """Copies of up to 4095 rows each; of one, where the rows lie too far apart in GM for the stride's field."""
-    most = BURSTS if stride_of(s, far) * s.dtype(far).bytes <= FIELD32 else 1
+    stride = stride_of(s, far)
+    most = BURSTS if isinstance(stride, Expr) or stride * s.dtype(far).bytes <= FIELD32 else 1
 
     def one(at: Expr, rows: Expr) -> list[str]:
         gm, ub = s.at(far, at * stride_of(s, far)), s.at(near, at * s.buffer(near).pitch)

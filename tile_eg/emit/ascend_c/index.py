@@ -11,14 +11,16 @@ from itertools import chain, count
 
 from tile_eg.chips import load_chip
 from tile_eg.emit.ascend_c.cpp import Cpp, Part
-from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
+from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, size_names, spelled
 from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, Interval
+from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
 from tile_eg.ops.types import F32, DType, Level
 
 LINE = 120
+FIELD32 = 2**32 - 1
 
 
 class EmitError(PlanError):
@@ -52,6 +54,12 @@ def loops_of(nodes: Iterable[Node]) -> dict[str, Interval]:
     return out
 
 
+def counted_in(nodes: Iterable[Node], ranges: dict[str, Interval]) -> dict[str, Interval]:
+    """The loops whose trips follow from sizes known at run time: their variables with all that they may be."""
+    loops = (n for n in walk(tuple(nodes)) if isinstance(n, Loop) and n.until is not None)
+    return {n.var: (0, max(0, n.trips - 1, ix.bounds(n.until, ranges)[1] - 1)) for n in loops if n.until is not None}
+
+
 @dataclass
 class Scope:
     """What the text of one core may refer to: C++ names, ranges of variables, the buffers of the program.
@@ -72,11 +80,15 @@ class Scope:
         p = self.program
         loops, arguments = loops_of(p.core(self.core)), argument_names(p)
         loops |= {let.name: (0, let.most) for let in p.lets}
-        self.ranges = {**loops, BLOCK: (0, max(0, p.blocks - 1)), SUB: (0, 1), EACH: (0, 0)}
-        self.cpp = Cpp(self.ranges)
-        variables = spelled(loops, {*RESERVED, *arguments.values()})
+        most = MAX_BLOCKS if p.sizes else p.blocks
+        self.ranges = {**loops, BLOCK: (0, max(0, most - 1)), SUB: (0, 1), EACH: (0, 0)}
+        self.cpp, sizes = Cpp(self.ranges), size_names(p)
+        variables = spelled(loops, {*RESERVED, *arguments.values(), *sizes.values()})
         self.cpp.named |= {ix.var(name): word for name, word in variables.items()}
-        self.taken = {*RESERVED, *arguments.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
+        if p.sizes:
+            self.cpp.named |= {ix.size(name, n): sizes[name] for name, n in p.sizes.usual}
+            self.ranges |= counted_in(p.core(self.core), self.ranges)
+        self.taken = {*RESERVED, *arguments.values(), *sizes.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
         self.architecture = load_chip(p.chip).architecture
         self.buffers = {b.name: b for b in p.buffers}
         self.tensors = {t.name: t for t in p.in_gm}
@@ -110,7 +122,7 @@ class Scope:
     def field(self, i: Instr, what: str, e: Expr | int, limit: int) -> str:
         """An instruction field; FieldError where it may be larger than the field holds."""
         e = ix.wrap(e)
-        if self.high(e) > limit:
+        if self.high(e) > limit and not (limit >= FIELD32 and ix.sizes_in(e)):  # that rows lie so far apart is seen at the launch
             raise FieldError(f"{i.op}: {what} is up to {self.high(e)}, its field holds {limit}", i.span)
         return self.cpp(e)
 

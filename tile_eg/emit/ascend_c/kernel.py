@@ -18,7 +18,7 @@ from tile_eg.emit.ascend_c.reduce import REDUCTIONS
 from tile_eg.emit.ascend_c.select import SELECTIONS
 from tile_eg.emit.ascend_c.vector import VECTOR_OPS
 from tile_eg.emit.host import shared_at
-from tile_eg.emit.names import argument_names, kernel_symbol
+from tile_eg.emit.names import argument_names, kernel_symbol, size_names
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, ONE, SUB, ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
@@ -66,7 +66,7 @@ def kernel_text(program: Program) -> str:
     """The kernel file. EmitError names an instruction that has no text or a field that does not fit."""
     p = program
     mixed = bool(p.cube) and bool(p.vector)
-    arguments = ", ".join([f"GM_ADDR {name}" for name in argument_names(p).values()] + ["GM_ADDR workspace"])
+    arguments = ", ".join([f"GM_ADDR {name}" for name in argument_names(p).values()] + ["GM_ADDR workspace"] + [f"int32_t {n}" for n in size_names(p).values()])
     body = [f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_{p.kernel_type});"]
     for core in (AIC, AIV):
         if p.core(core):
@@ -215,7 +215,7 @@ def _hoisted(s: Scope) -> dict[Path, list[str]]:
     for i, loops in _instructions(s.program.core(s.core), (), {}):
         for role, wish in SIZES.items():
             e = getattr(i, role)
-            if e.op in ("const", "var"):
+            if e.op in ("const", "var", "size"):
                 continue
             where = max((path for var, path in loops.items() if var in ix.variables(e)), default=())
             if e not in s.cpp.named:
@@ -272,7 +272,7 @@ def _named(s: Scope, let: Let) -> str:
 
 def _counted(s: Scope, n: Loop, count: str, body: list[str]) -> list[str]:
     """The loop; its variable goes up to the count itself."""
-    return counted(s.cpp(ix.var(n.var)), count, body, integer((0, n.trips)))
+    return counted(s.cpp(ix.var(n.var)), count, body, integer((0, max(n.trips, s.high(ix.var(n.var)) + 1))))
 
 
 def node_lines(s: Scope, n: Node) -> list[str]:

@@ -40,7 +40,7 @@ class Lowering:
         return Program(
             self.values.name, self.chip.name, kind, self.values.tensors, blocks, self.storages.halves,
             self.schedule.peaks.get(Level.WS, 0), used, cube, vector, self.values.shared,
-            () if self.storages.tasks else self.storages.counts,
+            () if self.storages.tasks else self.storages.counts, self.values.sizes,
         )  # fmt: skip
 
     # ---- streams ----

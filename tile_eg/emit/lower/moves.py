@@ -12,12 +12,12 @@ from tile_eg.ops.physical import Move
 from tile_eg.ops.types import I8, DType
 
 
-def _offset(share: int | None, offset: Expr, rows: int, cols: int, stride: int) -> Expr:
+def _offset(share: int | None, offset: Expr, rows: int, cols: int, stride: int | Expr) -> Expr:
     """Where the window of one vector core starts."""
     if share == 0 and EACH in variables(offset):
         return substitute(offset, {EACH: var(EACH) + var(SUB) * (rows // 2)})
     if share == 0:
-        return offset + var(SUB) * (rows // 2 * stride)
+        return offset + var(SUB) * (stride * (rows // 2))
     return offset + var(SUB) * (cols // 2) if share == 1 else offset
 
 
@@ -43,6 +43,7 @@ def moved(storages: Storages, step: Step, term: Move) -> Instr:
 def _from_gm(storages: Storages, step: Step, term: Move) -> Instr:
     where = storages.schedule.graph.demands[step.node.cls]
     tensor, offset, stride = step.node.payload[-5:-2]
+    stride = storages.stride(tensor, stride)
     source = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
     rows, cols = storages.valid(step)
     if term.several_trips:
@@ -63,7 +64,7 @@ def _fixpipe(storages: Storages, step: Step, term: Move) -> Instr:
     relu = next(p for p in step.node.payload if isinstance(p, int)) == 1
     if term.target == "GM":
         scale, (tensor, offset, stride, rows, cols, atomic) = step.node.payload[-2:]
-        target = Gm(tensor, offset, stride)
+        target = Gm(tensor, offset, storages.stride(tensor, stride))
         made = Instr(term.instruction, target, (storages.tile(step.srcs[1]),), rows, cols, relu=relu, atomic=atomic)
         return _times(made, scale, storages.dtypes[tensor])
     dual = term.target == "UB" and storages.schedule.graph.demands[step.node.cls].share is not None
@@ -89,6 +90,7 @@ def _store(storages: Storages, step: Step, term: Move) -> Instr:
     where = storages.schedule.graph.demands[step.node.children[1]]
     tensor, offset, stride, rows, cols, atomic = step.node.payload[-1]
     rows, cols = shared(where, rows, cols)
+    stride = storages.stride(tensor, stride)
     target = Gm(tensor, _offset(where.share, offset, where.tile.rows, where.tile.cols, stride), stride)
     once = storages.only_once(where.share)
     return Instr(term.instruction, target, (storages.tile(step.srcs[1]),), rows, cols, when=once, atomic=atomic)

@@ -78,6 +78,10 @@ class Storages:
         count = self.values.counts.get(loop.loop)
         return const(loop.trips) if count is None else next(var(let.name) for let in self.counts if let.value == count)
 
+    def stride(self, tensor: str, number: int) -> Expr | int:
+        """The elements between two rows of a window of a tensor."""
+        return self.values.sizes.stride(tensor, number) if self.values.sizes else number
+
     def valid(self, step: Step, sid: StorageId | None = None, cls: int | None = None) -> tuple[Expr, Expr]:
         """Valid rows and cols of a class's value, on one core."""
         where = self.schedule.graph.demands[cls if cls is not None else step.node.cls]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from tile_eg.extract import Schedule
-from tile_eg.ir.index import BLOCK, SUB, Expr, const, substitute, var
+from tile_eg.ir.index import BLOCK, MOST_SIZE, SUB, Expr, const, sizes_in, substitute, var
 from tile_eg.ir.program import AIC, AIV, Let, Node, Program, Tasks
 from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
 
@@ -62,8 +62,9 @@ def counts(schedule: Schedule) -> tuple[Let, ...]:
     out: dict[Expr, Let] = {}
     for loop in loops:
         name = free_names(("trips",), taken | {let.name for let in out.values()})["trips"]
-        known = out.setdefault(values.counts[loop], Let(name, values.counts[loop], values.trips[loop]))
-        out[known.value] = replace(known, most=max(known.most, values.trips[loop]))
+        most = values.trips[loop] if not sizes_in(values.counts[loop]) else MOST_SIZE
+        known = out.setdefault(values.counts[loop], Let(name, values.counts[loop], most, values.fewest[loop]))
+        out[known.value] = replace(known, most=max(known.most, most), least=min(known.least, values.fewest[loop]))
     return tuple(out.values())
 
 

@@ -11,11 +11,12 @@ import math
 from collections.abc import Iterator
 
 from tile_eg.emit.sync.trace import Counts
-from tile_eg.ir.index import BLOCK
+from tile_eg.ir.index import BLOCK, sizes_in
 from tile_eg.ir.program import AIC, AIV, Let, Loop, Program, Tasks, walk
 from tile_eg.ir.program.tasks import counted_by
 from tile_eg.timeline.expressions import compiled
 
+MANY = 256  # more trips than are looked at, whatever rings and skews there are
 LEAST = 3  # trips at which what is in the loop is not taken for what is outside of it
 
 
@@ -58,7 +59,9 @@ def _skew(program: Program) -> int:
 
 
 def _occurring(program: Program, let: Let) -> set[int]:
-    """Every value that a number of trips has in some block or for some tile."""
+    """Every value that a number of trips has in some block or for some tile; of those that sizes decide, the small ones."""
+    if sizes_in(let.value):
+        return set(range(let.least, MANY))
     loops = [n for core in (AIC, AIV) for n in program.core(core) if isinstance(n, Tasks) and let in n.lets]
     value = compiled(let.value)
     if not loops:

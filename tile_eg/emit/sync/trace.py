@@ -240,7 +240,7 @@ class Layout:
         mixed = anywhere or any(ix.variables(t) & env.keys() for t in far) or any(_wraps(t) for t in near)
         rows, cols = self.interval(i.rows, env)[1], self.interval(i.cols, env)[1]
         base = None if mixed else sum(self.at(t, env) for t in near)
-        return GmWindow(far, base, g.stride, rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
+        return GmWindow(far, base, ix.usual(g.stride), rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
 
     def accesses(self, i: Instr, env: Env) -> Iterator[Access]:
         for write, o, within in self.operands(i):

@@ -56,11 +56,11 @@ class Tile:
 
 @dataclass(frozen=True)
 class Gm:
-    """A window of a GM tensor: its first element, and the elements between two rows."""
+    """A window of a GM tensor: its first element, and the elements between two rows, which sizes known at run time may decide."""
 
     tensor: str
     offset: Expr
-    stride: int
+    stride: int | Expr
 
 
 Operand = Union[Tile, Gm]
@@ -279,11 +279,12 @@ class Loop:
 
 @dataclass(frozen=True)
 class Let:
-    """A name for an index expression, whose value is in 0 .. `most`."""
+    """A name for an index expression, whose value is in `least` .. `most`."""
 
     name: str
     value: Expr
     most: int
+    least: int = 0
 
 
 @dataclass(frozen=True)

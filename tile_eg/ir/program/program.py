@@ -12,6 +12,7 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.printed import Printed
 from tile_eg.ir.program.instructions import Buffer, Gm, Instr, Let, Node, walk
 from tile_eg.ir.program.text import buffer_text, let_text, nodes_text, tensor_text
+from tile_eg.ir.sizes import Sizes
 from tile_eg.ops.physical import AIC, AIV
 
 
@@ -22,7 +23,8 @@ class Program(Printed):
     cores for each block (block = index / 2, sub = index % 2).
     `workspace` is bytes for each block. `block_var` and `sub` are `ir.index.BLOCK` and `SUB`. The tensors `shared` lie in the
     workspace behind the parts of the blocks: what some blocks write there others read behind a `SyncAll`. `lets` are names
-    that both streams know, in terms of the block's index.
+    that both streams know, in terms of the block's index. `sizes` are those known at run time: the shapes of the tensors, and
+    `blocks`, are then those at its usual sizes, and `at` gives the program with other ones.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Program(Printed):
     vector: tuple[Node, ...]
     shared: tuple[Tensor, ...] = ()
     lets: tuple[Let, ...] = ()
+    sizes: Sizes | None = None
 
     @property
     def added_to(self) -> frozenset[str]:

@@ -112,10 +112,16 @@ def _node(n: Node, meaning: Mapping[str, Expr]) -> Node:
     return n
 
 
+def _stride(stride: int | Expr, meaning: Mapping[str, Expr]) -> int | Expr:
+    """The elements between two rows, as a number where it is one."""
+    found = substitute(stride, meaning) if isinstance(stride, Expr) else wrap(stride)
+    return found if found.value is None else found.value
+
+
 def _instr(i: Instr, meaning: Mapping[str, Expr]) -> Instr:
     def operand(o: Operand) -> Operand:
         if isinstance(o, Gm):
-            return replace(o, offset=substitute(o.offset, meaning))
+            return Gm(o.tensor, substitute(o.offset, meaning), _stride(o.stride, meaning))
         return Tile(o.buffer, *(substitute(e, meaning) for e in (o.slot, o.row, o.col)))
 
     sizes = {f: substitute(getattr(i, f), meaning) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
