@@ -12,12 +12,13 @@ from tile_eg.ir.index import Expr, evaluate, size, substitute
 class Sizes:
     """`usual` are the sizes by name, with the numbers that stand for them where one is asked for: what is priced.
 
-    `blocks` counts the tiles of the grid, `shapes` gives the extents of each tensor. `strides` are the elements between two rows
+    `blocks` counts launch blocks, `grid` has the extents of the grid of tiles, `shapes` those of each tensor. `strides` are the elements between two rows
     of windows: tensor, the number for the usual sizes, the expression.
     """
 
     usual: tuple[tuple[str, int], ...]
     blocks: Expr
+    grid: tuple[Expr, ...]
     shapes: tuple[tuple[Expr, ...], ...]
     strides: tuple[tuple[str, int, Expr], ...] = ()
 
@@ -32,10 +33,11 @@ class Sizes:
     def at(self, sizes: Mapping[str, int]) -> Sizes:
         """The same with other numbers for the sizes."""
         other = self.meaning(sizes)
-        blocks = substitute(self.blocks, other)
+        blocks, grid = substitute(self.blocks, other), tuple(substitute(e, other) for e in self.grid)
         shapes = tuple(tuple(substitute(e, other) for e in shape) for shape in self.shapes)
         strides = tuple((name, evaluate(e, dict(sizes)), substitute(e, other)) for name, _, e in self.strides)
-        return replace(self, usual=tuple((n, sizes[n]) for n in self.names), blocks=blocks, shapes=shapes, strides=strides)
+        usual = tuple((n, sizes[n]) for n in self.names)
+        return replace(self, usual=usual, blocks=blocks, grid=grid, shapes=shapes, strides=strides)
 
     def meaning(self, sizes: Mapping[str, int]) -> dict[str, Expr]:
         """What stands in index expressions for sizes that are these."""

@@ -20,9 +20,12 @@ from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ir.program.any_size import resized
 from tile_eg.ir.values import Values
 from tile_eg.report.text import Text
-from tile_eg.search.form import Setting, check_room, searched
+from tile_eg.search import persistent
+from tile_eg.search.candidates import Candidate
+from tile_eg.search.form import Form, Setting, check_room, searched
 from tile_eg.search.options import SearchOptions
 from tile_eg.search.planned import Planned, Run, compiled_for, stage
+from tile_eg.search.queue import Offer, Queue
 from tile_eg.search.result import Lowered
 from tile_eg.transforms.any_size import NotAlike, at, of_any_size
 
@@ -90,17 +93,24 @@ def _searched(kernel: Kernel, values: Values, setting: Setting) -> Lowered:
     """The best schedule that is found in the e-graph of the values; moves of the search count blocks, and take no part."""
     from time import perf_counter
 
-    from tile_eg.search.driver import result_of
-    from tile_eg.search.queue import Queue
+    from tile_eg.search.driver import result_of, run_queue
 
     start = perf_counter()
-    queue = Queue(setting, lambda form, candidate: (), (TileError,))
+    queue = Queue(setting, _moves_from, (TileError,))
     form = searched(kernel, values, setting)
-    queue.add(form)
+    with setting.step("moves"):
+        queue.add(form)
+    run_queue(queue)
     if queue.best == float("inf"):
         with stage("plan", kernel.source):
             raise form.problem or TileError("no schedule of this kernel was found")
     return result_of(queue, start)
+
+
+def _moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
+    """Persistent grids; the other moves count blocks, or build the kernel anew."""
+    allowed = form.setting.options.moves
+    return (o for o in (persistent.offers(form, candidate) if candidate else ()) if o.move.name in allowed)
 
 
 def values_of_any_size(build: Build, usual: Mapping[str, int]) -> Values:

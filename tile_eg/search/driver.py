@@ -35,7 +35,7 @@ def compiled(kernel: Kernel | OpenKernel, chip: Chip, options: SearchOptions, ra
     form = _as_written(kernel, setting)
     with setting.step("moves"):
         queue.add(form)
-    _run(queue)
+    run_queue(queue)
     if queue.best == float("inf"):
         raise _none_launchable(queue, form)
     return result_of(queue, start)
@@ -45,7 +45,7 @@ def _as_written(kernel: Kernel, setting: Setting) -> Form:
     return searched(kernel, values_of(kernel, setting), setting)
 
 
-def _run(queue: Queue) -> None:
+def run_queue(queue: Queue) -> None:
     """All efforts up to the one that was asked for, one behind the other."""
     level = queue.setting.options.level
     for effort in range(min(1, level), level + 1):
@@ -61,10 +61,10 @@ def _at_open_sizes(kernel: OpenKernel, setting: Setting, start: float) -> Lowere
     sizes = OpenSizes(kernel, setting, lambda k: _as_written(k, setting))
     with stage("open-sizes", kernel.source, setting.timings):
         queue.put(sizes.offers())
-    _run(queue)
+    run_queue(queue)
     if queue.best == float("inf"):
         queue.put(sizes.resorts())
-        _run(queue)
+        run_queue(queue)
     tried = queue.close()
     if queue.best == float("inf"):
         with stage("open-sizes", kernel.source):

@@ -52,14 +52,14 @@ class _Joined:
             raise NotAlike("it has other loops at other sizes")
         outputs = tuple(self._term(alike) for alike in zip(*(v.outputs for v in self.found), strict=True))
         blocks = self._number([v.blocks for v in self.found], "the number of blocks")
-        grid = tuple(usual(self._number(alike, "the grid")) for alike in zip(*(v.grid for v in self.found), strict=True))
+        grid = tuple(self._number(alike, "the grid") for alike in zip(*(v.grid for v in self.found), strict=True))
         strides = tuple((name, n, e) for (name, n), e in self.strides.items() if ix.sizes_in(e))
         counts = {loop: count for loop, (_, count) in self.trips.items() if count is not None}
         return replace(
-            first, tensors=tuple(t for t, _ in self.tensors), blocks=usual(blocks), outputs=outputs, grid=grid,
+            first, tensors=tuple(t for t, _ in self.tensors), blocks=usual(blocks), outputs=outputs, grid=tuple(map(usual, grid)),
             trips={loop: most for loop, (most, _) in self.trips.items()}, counts=counts, fewest=self._fewest(counts),
             spans=self._of_terms("spans"), buffers=self._of_terms("buffers"),
-            sizes=Sizes(tuple(self.sizes.items()), blocks, tuple(shape for _, shape in self.tensors), strides),
+            sizes=Sizes(tuple(self.sizes.items()), blocks, grid, tuple(shape for _, shape in self.tensors), strides),
         )  # fmt: skip
 
     def _of_terms(self, what: str) -> dict[Term, Any]:
@@ -236,7 +236,7 @@ class _At:
         counts = {loop: self._expr(e) for loop, e in self.held.counts.items()}
         return replace(
             self.held, tensors=tuple(self.tensors.values()), blocks=usual(self.new.blocks), sizes=self.new,
-            outputs=tuple(map(self._term, self.held.outputs)), trips=self.trips, counts=counts, spans={}, buffers={},
+            grid=tuple(map(usual, self.new.grid)), outputs=tuple(map(self._term, self.held.outputs)), trips=self.trips, counts=counts, spans={}, buffers={},
         )  # fmt: skip
 
     def _trips(self, loop: int) -> int:

@@ -57,7 +57,12 @@ def loops_of(nodes: Iterable[Node]) -> dict[str, Interval]:
 def counted_in(nodes: Iterable[Node], ranges: dict[str, Interval]) -> dict[str, Interval]:
     """The loops whose trips follow from sizes known at run time: their variables with all that they may be."""
     loops = (n for n in walk(tuple(nodes)) if isinstance(n, Loop) and n.until is not None)
-    return {n.var: (0, max(0, n.trips - 1, ix.bounds(n.until, ranges)[1] - 1)) for n in loops if n.until is not None}
+    out = {}
+    for n in loops:
+        assert n.until is not None
+        most = ix.MOST_SIZE if isinstance(n, Tasks) else ix.bounds(n.until, ranges)[1]
+        out[n.var] = (0, max(0, n.trips - 1, most - 1))
+    return out
 
 
 @dataclass

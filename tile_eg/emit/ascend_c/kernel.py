@@ -261,7 +261,7 @@ def _tasks(s: Scope, n: Tasks, body: list[str]) -> list[str]:
     limit, head = str(n.trips), []
     if n.until.value is None:
         limit = s.fresh("tasks")
-        head = [s.cpp.declared(limit, n.until, (0, n.trips))]
+        head = [s.cpp.declared(limit, n.until, (0, max(n.trips, s.high(ix.var(n.var)) + 1)))]
     return [*head, *_counted(s, n, limit, [*(_named(s, let) for let in n.lets), *body])]
 
 

@@ -12,7 +12,7 @@ from tile_eg.emit.lower.storages import Storages
 from tile_eg.emit.lower.vectors import computed
 from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.extract.schedule import Item
-from tile_eg.ir.index import ONE, Expr, both, less, substitute, var
+from tile_eg.ir.index import ONE, Expr, both, less, substitute, usual, var
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.program.tasks import renamed
 from tile_eg.ops.physical import TERMS, Cube, Move, Vector
@@ -37,10 +37,13 @@ class Lowering:
         kind = "AIC_ONLY" if not vector else "AIV_ONLY" if not cube else f"MIX_AIC_1_{2 if self.storages.halves else 1}"
         used = (*self.storages.buffers.values(), *self.products.buffers)
         blocks = self.storages.tasks.blocks if self.storages.tasks else self.values.blocks
+        sizes = self.values.sizes
+        if sizes and isinstance(blocks, Expr):
+            sizes = replace(sizes, blocks=blocks)
         return Program(
-            self.values.name, self.chip.name, kind, self.values.tensors, blocks, self.storages.halves,
+            self.values.name, self.chip.name, kind, self.values.tensors, usual(blocks), self.storages.halves,
             self.schedule.peaks.get(Level.WS, 0), used, cube, vector, self.values.shared,
-            () if self.storages.tasks else self.storages.counts, self.values.sizes,
+            () if self.storages.tasks else self.storages.counts, sizes,
         )  # fmt: skip
 
     # ---- streams ----

@@ -6,19 +6,24 @@ Where the block decides how often loops run, each such number has a name, in a b
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from tile_eg.extract import Schedule
-from tile_eg.ir.index import BLOCK, MOST_SIZE, SUB, Expr, const, sizes_in, substitute, var
+from tile_eg.ir.index import BLOCK, MOST_SIZE, SUB, Expr, bounds, const, minimum, sizes_in, substitute, var
 from tile_eg.ir.program import AIC, AIV, Let, Node, Program, Tasks
 from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
+from tile_eg.ir.values import Values
 
 
 @dataclass(frozen=True)
 class TaskLoop:
-    """`blocks` launch blocks go through the tiles of `grid`, in bands of `window` tiles along a dimension (0: in its order)."""
+    """`blocks` launch blocks go through the tiles of `grid`, in bands of `window` tiles along a dimension (0: in its order).
 
-    blocks: int
-    grid: tuple[int, ...]
+    Where sizes known at run time decide the grid, there are no more blocks than tiles.
+    """
+
+    blocks: int | Expr
+    grid: tuple[int | Expr, ...]
     window: int
     along: int
     names: dict[str, str]
@@ -31,9 +36,11 @@ class TaskLoop:
         if schedule.grid is None or not schedule.persistent:
             return None
         values = schedule.graph.values
-        grid = tuple(e for e in values.grid if e > 1) or (values.blocks,)
+        grid = _extents(values)
         names = free_names(("task", "turn", "band", "width", "step", "tile"), {*values.variables.values(), BLOCK, SUB})
         blocks, window, along = schedule.grid.payload
+        if values.sizes:
+            blocks = minimum(blocks, values.sizes.blocks)
         return TaskLoop(blocks, grid, window, along, names, schedule.tiles, counts(schedule))
 
     @property
@@ -46,12 +53,22 @@ class TaskLoop:
 
     def around(self, body: tuple[Node, ...]) -> Tasks:
         """The body of one tile as the loop over the tiles of a block."""
-        made = tasks(renamed(body, {BLOCK: var(self.names["tile"])}), self.blocks, self.lets, self.names)
+        total = prod(self.grid)
+        count = total if isinstance(total, Expr) else None
+        made = tasks(renamed(body, {BLOCK: var(self.names["tile"])}), self.blocks, self.lets, self.names, count)
         if self.tiles is None:
             return made
+        assert isinstance(self.blocks, int)
         trips, ragged = divmod(self.tiles[1] + self.blocks - 1, self.blocks)[0], self.tiles[1] % self.blocks
         until = (self.tiles[1] + self.blocks - 1 - var(BLOCK)) // self.blocks if ragged else const(trips)
         return replace(made, trips=trips, until=until)
+
+
+def _extents(values: Values) -> tuple[int | Expr, ...]:
+    """The grid without the dimensions of one tile."""
+    if values.sizes is None:
+        return tuple(e for e in values.grid if e > 1) or (values.blocks,)
+    return tuple(e if e.value is None else e.value for e in values.sizes.grid if e.value != 1) or (values.blocks,)
 
 
 def counts(schedule: Schedule) -> tuple[Let, ...]:
@@ -62,10 +79,15 @@ def counts(schedule: Schedule) -> tuple[Let, ...]:
     out: dict[Expr, Let] = {}
     for loop in loops:
         name = free_names(("trips",), taken | {let.name for let in out.values()})["trips"]
-        most = values.trips[loop] if not sizes_in(values.counts[loop]) else MOST_SIZE
+        most = values.trips[loop] if not sizes_in(values.counts[loop]) else _most_trips(values, loop)
         known = out.setdefault(values.counts[loop], Let(name, values.counts[loop], most, values.fewest[loop]))
         out[known.value] = replace(known, most=max(known.most, most), least=min(known.least, values.fewest[loop]))
     return tuple(out.values())
+
+
+def _most_trips(values: Values, loop: int) -> int:
+    """More trips than any sizes make of a loop."""
+    return bounds(values.counts[loop], {BLOCK: (0, MOST_SIZE)})[1]
 
 
 def reordered(program: Program, schedule: Schedule) -> Program:

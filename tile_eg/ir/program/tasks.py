@@ -7,43 +7,55 @@ from dataclasses import replace
 from itertools import chain, count
 from math import prod
 
-from tile_eg.ir.index import BLOCK, Expr, div, minimum, mod, substitute, var, variables, wrap
+from tile_eg.ir.index import BLOCK, MOST_SIZE, Expr, div, minimum, mod, mul, substitute, usual, var, variables, wrap
 from tile_eg.ir.program import Formula, Gm, Instr, Let, Loop, Node, Operand, Program, SetFlag, Tasks, Tile, WaitFlag, When, walk
 
 
-def tasks(body: tuple[Node, ...], blocks: int, tiles: Sequence[Let], names: Mapping[str, str]) -> Tasks:
+def tasks(
+    body: tuple[Node, ...], blocks: int | Expr, tiles: Sequence[Let], names: Mapping[str, str], count: Expr | None = None
+) -> Tasks:
     """The loop of block b over the turns b, b + blocks, ... through as many tiles; `tiles` name what a turn works on.
 
-    The name of the tile is that in `names`, or the last one.
+    The name of the tile is that in `names`, or the last one. Where sizes known at run time decide it, `count` is how many tiles
+    there are.
     """
+    if count is not None:
+        until = div(count + blocks - 1 - var(BLOCK), wrap(blocks))
+        return Tasks(names["task"], -(-usual(count) // max(1, usual(blocks))), body, until=until, lets=tuple(tiles))
+    assert isinstance(blocks, int)
     total = next(let.most for let in tiles if let.name == names.get("tile", tiles[-1].name)) + 1
     until = wrap(-(-total // blocks)) if total % blocks == 0 else (total + blocks - 1 - var(BLOCK)) // blocks
     return Tasks(names["task"], -(-total // blocks), body, until=until, lets=tuple(tiles))
 
 
-def in_order(turn: Expr, grid: Sequence[int], window: int, along: int, names: Mapping[str, str]) -> list[Let]:
+def in_order(turn: Expr, grid: Sequence[int | Expr], window: int, along: int, names: Mapping[str, str]) -> list[Let]:
     """Which tile of the grid (its first dimension fastest) comes at a turn, as the last of a few names.
 
     Without a `window` the turns follow the grid. With one, dimension `along` of a grid of two is cut into bands of `window`
     tiles; a band is gone through across its width first, and every other band backwards. So the tiles of one time share rows
     and columns, and L2 serves both.
     """
-    total = prod(grid)
+    last = _last(prod(grid))
     if not window:
-        return [Let(names["tile"], turn, total - 1)]
+        return [Let(names["tile"], turn, last)]
     extent, other = grid[along], grid[1 - along]
-    band, size = var(names["band"]), window * other
-    out = [Let(names["turn"], turn, total - 1), Let(names["band"], var(names["turn"]) // size, (extent - 1) // window)]
+    band, size = var(names["band"]), wrap(window * other)
+    out = [Let(names["turn"], turn, last), Let(names["band"], div(var(names["turn"]), size), _last(extent) // window)]
     width = wrap(window)
-    if extent % window:
+    if not isinstance(extent, int) or extent % window:
         out.append(Let(names["width"], minimum(window, extent - band * window), window))
         width = var(names["width"])
-    inside = var(names["turn"]) % size
-    out.append(Let(names["step"], div(inside, width), other - 1))
+    inside = mod(var(names["turn"]), size)
+    out.append(Let(names["step"], div(inside, width), _last(other)))
     across, there = band * window + mod(inside, width), var(names["step"])
-    down = there + (band % 2) * (other - 1 - there * 2) if extent > window else there
+    down = there if isinstance(extent, int) and extent <= window else there + mul(band % 2, wrap(other) - 1 - there * 2)
     x, y = (across, down) if along == 0 else (down, across)
-    return [*out, Let(names["tile"], y * grid[0] + x, total - 1)]
+    return [*out, Let(names["tile"], y * grid[0] + x, last)]
+
+
+def _last(count: int | Expr) -> int:
+    """The last of so many."""
+    return count - 1 if isinstance(count, int) else MOST_SIZE
 
 
 def tile_at(turn: int, grid: Sequence[int], window: int, along: int) -> int:
