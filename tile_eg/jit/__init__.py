@@ -36,7 +36,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.frontend.text import Template
+    from tile_eg.search.any_size import OneText
     from tile_eg.jit.kernel_cache import Restored
+    from tile_eg.search.any_size import AtSizes
     from tile_eg.search.compiler import Lowered, Run
 
 
@@ -65,6 +67,7 @@ class CompiledKernel(HostSide):
         with in_source(kernel.source):
             self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
+        self.for_all_sizes: Callable[[], AtSizes | None] = lambda: None
         places = [kernel.tensors[i].name for i in self.workspace_idx]
         self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, places)
 
@@ -79,10 +82,11 @@ class CompiledKernel(HostSide):
         with in_source(self.kernel.source):
             return cache.lowered(self.compiled, chip or self.chip, search_options(**self.search))
 
-    def planned(self) -> Lowered | Restored:
-        """The program with its texts and its predicted time, from the caches where it is there."""
+    def planned(self) -> Lowered | Restored | AtSizes:
+        """The program with its texts and its predicted time, from the caches where it is there; of a kernel of any size the text
+        that serves all."""
         with in_source(self.kernel.source):
-            return cache.planned(self.compiled, self.chip, search_options(**self.search))
+            return self.for_all_sizes() or cache.planned(self.compiled, self.chip, search_options(**self.search))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         made = {*self.out_idx, *self.workspace_idx}
@@ -116,7 +120,7 @@ class CompiledKernel(HostSide):
         return run[t.name]
 
 
-def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = USUAL) -> Run:
+def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = USUAL) -> Run:
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
@@ -153,6 +157,7 @@ class TileKernel:
         self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = USUAL
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
+        self.one_texts: dict[tuple[tuple[str, int | str], ...], OneText] = {}
 
     def __repr__(self) -> str:
         shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
@@ -163,7 +168,28 @@ class TileKernel:
         """The kernel with these sizes ("auto": the search finds it), and the text's defaults for the rest."""
         kernel = self.template.instantiate(sizes)
         outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
-        return CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
+        made = CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
+        made.for_all_sizes = lambda: self._one_text(sizes).at(sizes, kernel)
+        return made
+
+    def for_all_sizes(self, **sizes: int | str) -> Lowered:
+        """The kernel lowered once for all sizes that have no default, but those that are given. TileError with why not."""
+        found = self._one_text(sizes).text(sizes)
+        if isinstance(found, str):
+            raise TileError(f"{self.template.name} has no text for all sizes: {found}", help="give them by name")
+        return found.lowered
+
+    def _one_text(self, sizes: Mapping[str, int | str]) -> OneText:
+        """What compiles the kernel for all sizes that have no default; it is kept for each set of the others."""
+        from tile_eg.search.any_size import OneText
+
+        names = tuple(n for n, v in self.template.sizes.items() if v is None and n not in self.template.searched)
+        others = {n: v for n, v in sizes.items() if n not in names}
+        key = tuple(sorted(others.items()))
+        if key not in self.one_texts:
+            build = lambda at: self.template.instantiate({**others, **at})  # noqa: E731
+            self.one_texts[key] = OneText(build, names, self.chip, search_options(**self.search))
+        return self.one_texts[key]
 
     def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
@@ -241,7 +267,8 @@ class Options:
         if not open_names(arguments):
             return self.compiled(build(NOTHING))
         positions = self.out_idx, self.workspace_idx
-        return AnySizeKernel(function.function.__name__, arguments, build, positions, self._placed)
+        name = function.function.__name__
+        return AnySizeKernel(name, arguments, build, positions, self._placed, self.chip, self.search)
 
     def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)

@@ -1,19 +1,24 @@
 """Kernels in Python whose sizes are those of each call: `T.symbolic`, `T.dyn`, and numbers that a call passes.
 
-Each set of sizes is compiled once, as a kernel of its own, and kept like any other.
+One text serves all sizes that decide neither what a tile nor what a loop is (`search/any_size.py`). At sizes that it does not serve
+a kernel is compiled for itself, and kept like any other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.arrays import check_argument, numpy_dtype
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.language.symbols import Size
+from tile_eg.search import search_options
+from tile_eg.search.any_size import OneText
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from tile_eg.search.compiler import Lowered
 
 Build = Callable[[Mapping[str, Any]], Kernel]
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def open_names(arguments: Sequence[Argument]) -> list[str]:
@@ -37,7 +43,7 @@ class AnySizeKernel:
     """A kernel that takes its sizes from the shapes of each call's arrays.
 
     `build` gives the kernel at some sizes, `compiled` a `CompiledKernel` of it; `positions` are those of the tensors that a call
-    gives back, and that it makes for itself.
+    gives back, and that it makes for itself. `chip` and `search` are those of the text for all sizes.
 
     Calling it takes what a `CompiledKernel` does, and sizes by name (`k(a, b, M=128)`) where no array that is passed has them.
     """
@@ -49,6 +55,8 @@ class AnySizeKernel:
         build: Build,
         positions: tuple[Sequence[int], Sequence[int]],
         compiled: Callable[[Kernel, Sequence[int], Sequence[int]], Any],
+        chip: str = DEFAULT_CHIP,
+        search: Mapping[str, Any] = NOTHING,
     ) -> None:
         self.name, self.arguments, self.build = name, arguments, build
         self.outputs, self.workspaces = (
@@ -60,6 +68,12 @@ class AnySizeKernel:
         self.compiled = compiled
         self.open = open_names(arguments)
         self.made: dict[tuple[Any, ...], Any] = {}
+        sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not _whole(a)})
+        self.one_text = OneText(self._tree, sizes, chip, search_options(**search))
+
+    def _tree(self, sizes: Mapping[str, Any]) -> Kernel:
+        """What is compiled at these sizes: the kernel without what nobody sees of it."""
+        return self.compiled(self.build(sizes), *self.places).compiled  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"<kernel {self.name}[{', '.join(self.open)}]>"
@@ -77,8 +91,32 @@ class AnySizeKernel:
         return self.with_sizes(**sizes).compile(chip)
 
     def get_kernel_source(self, **sizes: Any) -> str:
-        """The Ascend C text at these sizes."""
-        return self.with_sizes(**sizes).get_kernel_source()
+        """The Ascend C text that serves these sizes: without any, that for all. TileError where that needs some of them."""
+        return str(self._planned(sizes).source)
+
+    def get_host_source(self, **sizes: Any) -> str:
+        """The C++ that launches the text of `get_kernel_source`."""
+        return str(self._planned(sizes).host)
+
+    def _planned(self, sizes: Mapping[str, Any]) -> Any:
+        """What serves these sizes; the others are open."""
+        if set(self.open) <= sizes.keys():
+            return self.with_sizes(**sizes).planned()
+        return self.for_all_sizes(**sizes)
+
+    def for_all_sizes(self, **given: Any) -> Lowered:
+        """The kernel lowered once for all sizes, but those that are given. TileError where it has to know others, with why."""
+        self._check_names(given)
+        needed = set(self.open) - set(self.one_text.names)
+        if missing := sorted(needed - given.keys()):
+            raise self._missing(missing)
+        open_, why = self.one_text.open(given)
+        if missing := [n for n in self.open if n not in given and n not in open_]:
+            raise self._missing(missing, why)
+        found = self.one_text.text(given)
+        if isinstance(found, str):
+            raise TileError(f"{self.name} has no text for all sizes: {found}", help=f"give them: {self._example(self.open)}")
+        return found.lowered
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         numbers = {a.name for a in self.arguments if a.shape is None}
@@ -94,15 +132,25 @@ class AnySizeKernel:
             return nothing_done(empty_grid.tensors, self.places[0], arrays)
         return kernel(**arrays)
 
-    def _checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
-        """The sizes in their order, as Python's numbers."""
+    def _check_names(self, sizes: Iterable[str]) -> None:
         for name in sizes:
             if name not in self.open:
                 raise TileError(f"{self.name} has no size called {name}", help=did_you_mean(name, self.open))
+
+    @staticmethod
+    def _example(names: Iterable[str]) -> str:
+        return ", ".join(f"{n}=128" for n in names)
+
+    def _missing(self, names: Sequence[str], why: Mapping[str, str] = NOTHING) -> TileError:
+        notes = tuple((f"{n} is none that one text serves: {why[n]}", None) for n in names if n in why)
+        message = f"{self.name} takes its sizes from each call: give {', '.join(names)}"
+        return TileError(message, help=f"by name: {self._example(names)}", notes=notes)
+
+    def _checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
+        """The sizes in their order, as Python's numbers."""
+        self._check_names(sizes)
         if missing := [n for n in self.open if n not in sizes]:
-            example = ", ".join(f"{n}=128" for n in missing)
-            message = f"{self.name} takes its sizes from each call: give {', '.join(missing)}"
-            raise TileError(message, help=f"by name: {example}")
+            raise self._missing(missing)
         numbers = {a.name: a for a in self.arguments if a.shape is None}
         return {n: _number(numbers[n], sizes[n]) if n in numbers else _size(n, sizes[n]) for n in self.open}
 
@@ -110,6 +158,7 @@ class AnySizeKernel:
         found = self.made.get(key := tuple(sizes.values()))
         if found is None:
             found = self.made[key] = self.compiled(self.build(sizes), *self.places)
+            found.for_all_sizes = lambda: self.one_text.at(sizes, found.compiled)
         return found
 
     def _sizes_of(self, arrays: Mapping[str, Any]) -> dict[str, int]:
@@ -161,9 +210,14 @@ def _size(name: str, value: Any) -> int:
     return int(value.__index__())
 
 
+def _whole(a: Argument) -> bool:
+    """Whether a number that a call passes is a whole one."""
+    return a.dtype.name not in ("f16", "bf16", "f32")
+
+
 def _number(a: Argument, value: Any) -> Any:
     """A number that a call passes, whole where its type is."""
-    whole = a.dtype.name not in ("f16", "bf16", "f32")
+    whole = _whole(a)
     if isinstance(value, bool) or not hasattr(value, "__index__" if whole else "__float__"):
         raise TileError(f"{a.name} is a {'whole ' if whole else ''}number, not {value!r}", a.span)
     return int(value.__index__()) if whole else float(value)

@@ -7,51 +7,37 @@ others: the sizes are leaves of index expressions, of which the rules know nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import count, islice
 from math import prod
+from time import perf_counter
 
-from tile_eg.errors import TileError
-from tile_eg.frontend.checks import check
-from tile_eg.frontend.ssa import to_values
+from tile_eg.errors import PlanError, TileError
+from tile_eg.ir.index import BLOCK, MOST_SIZE, evaluate, variables
 from tile_eg.ir.kernel import Kernel
-from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.ir.machine import MAX_BLOCKS
+from tile_eg.ir.open_kernel import NoBlocks, OpenKernel
+from tile_eg.ir.program import Program
 from tile_eg.ir.program.any_size import resized
+from tile_eg.ir.sharing import sharing
 from tile_eg.ir.values import Values
 from tile_eg.report.text import Text
 from tile_eg.search import persistent
+from tile_eg.search.alike import Build, values_of_any_size, which_are_open
 from tile_eg.search.candidates import Candidate
+from tile_eg.search.driver import compiled, result_of, run_queue
 from tile_eg.search.form import Form, Setting, check_room, searched
 from tile_eg.search.options import SearchOptions
-from tile_eg.search.planned import Planned, Run, compiled_for, stage
+from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, rare_collections, stage
 from tile_eg.search.queue import Offer, Queue
 from tile_eg.search.result import Lowered
-from tile_eg.transforms.any_size import NotAlike, at, of_any_size
+from tile_eg.transforms.any_size import NotAlike
 
-Build = Callable[[Mapping[str, int]], Kernel]
-
-SETS = 6
-FIRST_PRIMES = (1009, 307, 4099, 101)
-"""Where the primes of a set begin, one scale after the other, until the kernel is the same one at all sizes of a scale."""
-MOST_BLOCKS = 1 << 16
-"""Blocks of a kernel at the sizes that it is looked at with: what is asked of each of them is asked of so many at most."""
-USUAL = 4096
-"""The size at which a kernel is priced where its author names none."""
-SMALL = ((1, 2, 3, 5), (7, 1, 17, 2), (16, 33, 1, 3), (67, 48, 29, 2))
-"""Sizes at which the meaning of what was found is compared with that of the kernel."""
-
-
-@dataclass(frozen=True)
-class AnySize:
-    """A kernel that was compiled once for all sizes. `lowered` is it, with its text, at the sizes that it was priced at."""
-
-    lowered: Lowered
-    names: tuple[str, ...]
-
-    def at(self, kernel: Kernel, sizes: Mapping[str, int]) -> AtSizes:
-        """What a launch at these sizes needs; `kernel` is the kernel at them."""
-        return AtSizes(resized(self.lowered.program, sizes), self.lowered.chip, kernel, str(self.lowered.source))
+USUAL = (4096, 1024, 256, 64)
+"""The size at which a kernel is priced where its author names none: the first at which its tensors together have at most 1 GiB."""
+ROOM = 1 << 30
+MOST_GAP = 2**32 - 1
+"""The bytes from a row of a window to the next that an instruction's field holds."""
 
 
 @dataclass(frozen=True)
@@ -70,31 +56,151 @@ class AtSizes(Planned):
         return run.as_meant(self.kernel, arrays)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class AnySize:
+    """A kernel that was compiled once for all sizes. `lowered` is it, with its text, at the sizes that it was priced at."""
+
+    lowered: Lowered
+
+    @property
+    def program(self) -> Program:
+        return self.lowered.program
+
+    def at(self, kernel: Kernel, sizes: Mapping[str, int]) -> AtSizes | None:
+        """What a launch at these sizes needs; `kernel` is the kernel at them. None where the text does not serve them."""
+        if not self.serves(sizes):
+            return None
+        return AtSizes(resized(self.program, sizes), self.lowered.chip, kernel, str(self.lowered.source))
+
+    def serves(self, sizes: Mapping[str, int]) -> bool:
+        """Whether a launch at these sizes is one of the text's: it has blocks, and not too many, loops that have to take a trip
+        take one in every block, and numbers fit the fields of instructions."""
+        held = self.program.sizes
+        assert held is not None
+        if not all(0 <= sizes[n] <= MOST_SIZE for n in held.names):
+            return False
+        tiles = prod(evaluate(e, sizes) for e in held.grid)
+        launched = evaluate(held.blocks, sizes) * (2 if self.program.halves and self.program.kernel_type == "AIV_ONLY" else 1)
+        if not 0 < tiles <= MOST_SIZE or launched > MAX_BLOCKS:
+            return False
+        bytes_of = {t.name: t.dtype.bytes for t in self.program.tensors}
+        if any(evaluate(e, sizes) * bytes_of[name] > MOST_GAP for name, _, e in held.strides):
+            return False
+        return all(self._takes_trips(loop, tiles, sizes) for loop in self._values.counts)
+
+    @property
+    def _values(self) -> Values:
+        assert self.lowered.form is not None
+        return self.lowered.form.values
+
+    def _takes_trips(self, loop: int, tiles: int, sizes: Mapping[str, int]) -> bool:
+        count, least = self._values.counts[loop], self._values.fewest[loop]
+        blocks = range(tiles) if BLOCK in variables(count) else range(1)
+        return not least or all(evaluate(count, {**sizes, BLOCK: b}) >= least for b in blocks)
+
+
+class OneText:
+    """A kernel whose sizes are known at run time, and the texts that serve them.
+
+    `build` gives the kernel at sizes and with numbers; `names` are its sizes. Those that decide what its tiles or loops are have
+    to be known: each set of them has a text, which serves all of the others. `priced` are sizes at which the cost model is asked.
+    """
+
+    def __init__(
+        self, build: Build, names: tuple[str, ...], chip: str, options: SearchOptions, priced: Mapping[str, int] | None = None
+    ) -> None:
+        self.build, self.names, self.chip, self.options, self.priced = build, names, chip, options, dict(priced or {})
+        self.known: dict[tuple[object, ...], tuple[tuple[str, ...], dict[str, str]]] = {}
+        self.made: dict[tuple[object, ...], AnySize | str] = {}
+
+    def open(self, numbers: Mapping[str, object]) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The sizes that one text serves, and of each other one the reason why it does not."""
+        others = {n: v for n, v in numbers.items() if n not in self.names}
+        key = tuple(sorted(others.items()))
+        if key not in self.known:
+            self.known[key] = which_are_open(lambda sizes: self.build({**others, **sizes}), self.names)
+        return self.known[key]
+
+    def text(self, given: Mapping[str, object]) -> AnySize | str:
+        """The text for all sizes but those that have to be known, which are `given`; or why there is none."""
+        names = self.open(given)[0]
+        fixed = {n: v for n, v in given.items() if n not in names}
+        key = tuple(sorted(fixed.items()))
+        if key not in self.made:
+            self.made[key] = self._compiled(names, fixed)
+        return self.made[key]
+
+    def at(self, sizes: Mapping[str, object], kernel: Kernel) -> AtSizes | None:
+        """What a launch at these sizes needs, where one text serves them; `kernel` is the kernel at them."""
+        found = self.text(sizes)
+        names = self.open(sizes)[0]
+        return None if isinstance(found, str) else found.at(kernel, {n: sizes[n] for n in names})  # type: ignore[misc]
+
+    def _compiled(self, names: tuple[str, ...], fixed: Mapping[str, object]) -> AnySize | str:
+        if not names:
+            return "; ".join(f"{n}: {why}" for n, why in self.open(fixed)[1].items()) or "it has no sizes that a call tells"
+        build = lambda sizes: self.build({**fixed, **sizes})  # noqa: E731
+        try:
+            return lower_for_any_size(build, self._usual(build, names), self.chip, self.options)
+        except NotAlike as why:
+            return str(why)
+        except (TileError, PlanError) as fault:
+            return f"it cannot be compiled for all sizes: {fault.message}"
+        except InternalError as fault:
+            return f"it could not be compiled for all sizes: {str(fault).splitlines()[0]}"
+
+    def _usual(self, build: Build, names: tuple[str, ...]) -> dict[str, int]:
+        """The sizes at which the kernel is priced: those that were named, and for the others the largest that are usual."""
+        for number in USUAL:
+            sizes = {n: self.priced.get(n, number) for n in names}
+            try:
+                kernel = build(sizes)
+            except (TileError, NoBlocks):
+                continue
+            if number == USUAL[-1] or sum(prod(t.shape) * t.dtype.bytes for t in kernel.tensors) <= ROOM:
+                break
+        return sizes
+
+
 def lower_for_any_size(build: Build, sizes: Mapping[str, int], chip: str, options: SearchOptions) -> AnySize:
     """The kernel that `build` gives at sizes, compiled for all of them, and priced at `sizes`.
 
-    NotAlike where it is another kernel at other sizes; TileError as for a kernel whose sizes are known.
+    Block sizes that are left open are those that are best there. NotAlike where it is another kernel at other sizes; TileError as
+    for a kernel whose sizes are known.
     """
     from tile_eg.cost_models import rank_model, roles
-    from tile_eg.ir.sharing import sharing
-    from tile_eg.search.planned import rare_collections
 
-    kernel = build(sizes)
+    target = compiled_for(chip)
+    rank = roles(options.cost_model, target).rank
+    kernel, build = _with_block_sizes(build, sizes, options, chip)
+    setting = Setting(target, options, rank_model(rank, target), kernel.source)
     with rare_collections(), sharing():
-        target = compiled_for(chip)
-        setting = Setting(target, options, rank_model(roles(options.cost_model, target).rank, target), kernel.source)
         check_room(kernel, target)
         with setting.step("values"):
             values = values_of_any_size(build, sizes)
-        return AnySize(_searched(kernel, values, setting), tuple(sizes))
+        return AnySize(_searched(kernel, values, setting))
+
+
+def _with_block_sizes(build: Build, sizes: Mapping[str, int], options: SearchOptions, chip: str) -> tuple[Kernel, Build]:
+    """The kernel at its sizes, and how it is built at others, with the block sizes that the search finds at these."""
+    from tile_eg.cost_models import roles
+
+    kernel = build(sizes)
+    if not isinstance(kernel, OpenKernel):
+        return kernel, build
+    target = compiled_for(chip)
+    with rare_collections(), sharing():
+        best = compiled(kernel, target, options, roles(options.cost_model, target).rank).trials[0].sizes
+
+    def at_best(at: Mapping[str, int]) -> Kernel:
+        found = build(at)
+        return found.build(best) if isinstance(found, OpenKernel) else found
+
+    return at_best(sizes), at_best
 
 
 def _searched(kernel: Kernel, values: Values, setting: Setting) -> Lowered:
-    """The best schedule that is found in the e-graph of the values; moves of the search count blocks, and take no part."""
-    from time import perf_counter
-
-    from tile_eg.search.driver import result_of, run_queue
-
+    """The best schedule that is found in the e-graph of the values."""
     start = perf_counter()
     queue = Queue(setting, _moves_from, (TileError,))
     form = searched(kernel, values, setting)
@@ -111,69 +217,3 @@ def _moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
     """Persistent grids; the other moves count blocks, or build the kernel anew."""
     allowed = form.setting.options.moves
     return (o for o in (persistent.offers(form, candidate) if candidate else ()) if o.move.name in allowed)
-
-
-def values_of_any_size(build: Build, usual: Mapping[str, int]) -> Values:
-    """What a kernel means at any sizes; numbers are those at the `usual` ones. NotAlike where it is not one kernel at all sizes."""
-    why: NotAlike | None = None
-    for first in FIRST_PRIMES:
-        sets = list(islice(_sets(tuple(usual), first), SETS))
-        try:
-            values = of_any_size([_values(build, s) for s in sets], sets, usual)
-        except NotAlike as fault:
-            why = why or fault
-        else:
-            _compare_small(build, values, tuple(usual))
-            return values
-    assert why is not None
-    raise why
-
-
-def _values(build: Build, sizes: Mapping[str, int]) -> Values:
-    """The values at some sizes. NotAlike where the kernel cannot be built there, or has too many blocks to look at."""
-    try:
-        kernel = build(sizes)
-        if prod(extent for _, extent in kernel.grid) > MOST_BLOCKS:
-            raise NotAlike("it has too many blocks at the sizes that it is looked at with")
-        check(kernel)
-        return to_values(kernel)
-    except (TileError, NoBlocks) as fault:
-        shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
-        said = fault.message if isinstance(fault, TileError) else "it has no blocks"
-        raise NotAlike(f"it has a fault at {shown}: {said}") from None
-
-
-def _sets(names: Sequence[str], first: int) -> Iterator[dict[str, int]]:
-    """Sets of sizes that are primes from about `first` on, all different, with gaps that grow as they like."""
-    primes = _primes(first)
-    turn = count()
-    while True:
-        yield {name: next(islice(primes, 2 + (next(turn) * 7) % 5, None)) for name in names}
-
-
-def _primes(first: int) -> Iterator[int]:
-    return (n for n in count(first) if all(n % d for d in range(2, int(n**0.5) + 1)))
-
-
-def _compare_small(build: Build, values: Values, names: Sequence[str]) -> None:
-    """NotAlike where the values that were found mean something else at small sizes than the kernel does there."""
-    import numpy as np
-
-    from tile_eg.inputs import draw
-    from tile_eg.ir.reference_values import run_values
-
-    for small in SMALL:
-        sizes = {name: small[n % len(small)] for n, name in enumerate(names)}
-        try:
-            kernel = build(sizes)
-            check(kernel)
-            own = to_values(kernel)
-        except (TileError, NoBlocks):
-            continue
-        found, inputs = at(values, sizes), draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
-        ours, theirs = run_values(found, inputs), run_values(own, inputs)
-        for name, x in theirs.items():
-            one, other = np.asarray(ours[name], np.float64), np.asarray(x, np.float64)
-            if not np.allclose(one, other, rtol=1e-2, atol=1e-2, equal_nan=True):
-                shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
-                raise NotAlike(f"at {shown} it computes something else than at large sizes")

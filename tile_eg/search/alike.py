@@ -1,0 +1,136 @@
+"""Whether a kernel is one and the same at all sizes: its values at a few, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import count, islice
+from math import prod
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.checks import check
+from tile_eg.frontend.ssa import to_values
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.ir.values import Values
+from tile_eg.transforms.any_size import NotAlike, at, of_any_size
+
+Build = Callable[[Mapping[str, int]], Kernel]
+
+SETS = 6
+FIRST_PRIMES = (1009, 307, 4099, 101)
+"""Where the primes of a set begin, one scale after the other, until the kernel is the same one at all sizes of a scale."""
+MOST_BLOCKS = 1 << 16
+"""Blocks of a kernel at the sizes that it is looked at with: what is asked of each of them is asked of so many at most."""
+SMALL = ((1, 2, 3, 5), (7, 1, 17, 2), (16, 33, 1, 3), (67, 48, 29, 2))
+"""Sizes at which the meaning of what was found is compared with that of the kernel."""
+CLOSE = 1e-2
+
+
+def which_are_open(build: Build, names: Sequence[str]) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The sizes of which one kernel serves all, and of each other one what differs with it: all, or those that may vary alone."""
+    try:
+        _joined(build, tuple(names), {})
+        return tuple(names), {}
+    except NotAlike:
+        pass
+    why: dict[str, str] = {}
+    for name in names:
+        others = {n: next(_primes(FIRST_PRIMES[1])) for n in names if n != name}
+        try:
+            _joined(build, (name,), others)
+        except NotAlike as fault:
+            why[name] = str(fault)
+    return _together(build, [n for n in names if n not in why], names, why), why
+
+
+def _together(build: Build, found: list[str], names: Sequence[str], why: dict[str, str]) -> tuple[str, ...]:
+    """As many of the sizes that vary alone as vary together, the first ones first."""
+    while found:
+        others = {n: next(_primes(FIRST_PRIMES[1])) for n in names if n not in found}
+        try:
+            _joined(build, tuple(found), others)
+            break
+        except NotAlike as fault:
+            why[found.pop()] = str(fault)
+    return tuple(found)
+
+
+def _joined(build: Build, names: tuple[str, ...], others: Mapping[str, int]) -> Values:
+    return _at_scale(lambda sizes: build({**others, **sizes}), dict.fromkeys(names, 4096))
+
+
+def values_of_any_size(build: Build, usual: Mapping[str, int]) -> Values:
+    """What a kernel means at any sizes; numbers are those at the `usual` ones. NotAlike where it is not one kernel at all sizes."""
+    values = _at_scale(build, usual)
+    _compare_small(build, values, tuple(usual))
+    return values
+
+
+def _at_scale(build: Build, usual: Mapping[str, int]) -> Values:
+    """The values by the first scale of primes at which they are alike."""
+    why: NotAlike | None = None
+    for first in FIRST_PRIMES:
+        sets = list(islice(_sets(tuple(usual), first), SETS))
+        try:
+            return of_any_size([_values(build, s) for s in sets], sets, usual)
+        except NotAlike as fault:
+            why = why or fault
+    assert why is not None
+    raise why
+
+
+def _values(build: Build, sizes: Mapping[str, int]) -> Values:
+    """The values at some sizes. NotAlike where the kernel cannot be built there, or has too many blocks to look at."""
+    try:
+        kernel = build(sizes)
+        if prod(extent for _, extent in kernel.grid) > MOST_BLOCKS:
+            raise NotAlike("it has too many blocks at the sizes that it is looked at with")
+        check(kernel)
+        return to_values(kernel)
+    except (TileError, NoBlocks) as fault:
+        said = fault.message if isinstance(fault, TileError) else "it has no blocks"
+        raise NotAlike(f"it has a fault at {_shown(sizes)}: {said}") from None
+
+
+def _shown(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{n}={v}" for n, v in sizes.items())
+
+
+def _sets(names: Sequence[str], first: int) -> Iterator[dict[str, int]]:
+    """Sets of sizes that are primes from about `first` on, all different, with gaps that grow as they like."""
+    primes, turn = _primes(first), count()
+    while True:
+        yield {name: next(islice(primes, 2 + next(turn) * 7 % 5, None)) for name in names}
+
+
+def _primes(first: int) -> Iterator[int]:
+    return (n for n in count(first) if all(n % d for d in range(2, int(n**0.5) + 1)))
+
+
+def _compare_small(build: Build, values: Values, names: Sequence[str]) -> None:
+    """NotAlike where the values that were found mean something else at small sizes than the kernel does there.
+
+    Sizes at which the kernel has a fault of its own, or no blocks, are none that it is launched at.
+    """
+    for small in SMALL:
+        sizes = {name: small[n % len(small)] for n, name in enumerate(names)}
+        try:
+            kernel = build(sizes)
+            check(kernel)
+            own = to_values(kernel)
+        except (TileError, NoBlocks):
+            continue
+        if not _mean_the_same(kernel, own, at(values, sizes)):
+            raise NotAlike(f"at {_shown(sizes)} it computes something else than at large sizes")
+
+
+def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:
+    import numpy as np
+
+    from tile_eg.inputs import draw
+    from tile_eg.ir.reference_values import run_values
+
+    inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
+    ours, theirs = run_values(found, inputs), run_values(own, inputs)
+    pairs = ((np.asarray(ours[name], np.float64), np.asarray(x, np.float64)) for name, x in theirs.items())
+    return all(np.allclose(x, y, rtol=CLOSE, atol=CLOSE, equal_nan=True) for x, y in pairs)
