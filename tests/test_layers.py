@@ -36,7 +36,7 @@ ROOMS: dict[str, set[str]] = {
     },
     "search": GROUND | {
         "frontend", "rules", "transforms", "egraph", "timeline", "cost_models", "extract", "emit", "sizing", "report",
-        "simulator",
+        "simulator", "inputs",
     },
     "explore": GROUND | {
         "frontend", "rules", "search", "egraph", "timeline", "cost_models", "extract", "report",

@@ -101,11 +101,12 @@ def test_two_arrays_agree_on_a_size() -> None:
         tile_eg.jit(effort="none")(swapped_halves.function(8))(numbers(4, 4), numbers(5, 2))
 
 
-def test_the_text_is_that_of_sizes() -> None:
+def test_the_text_needs_the_sizes_that_decide_what_a_tile_is() -> None:
     kernel = swapped_halves()
-    with pytest.raises(TileError, match="takes its sizes from each call: give M, N(.|\n)*M=128, N=128"):
+    with pytest.raises(TileError, match="give N\nnote: N is none that one text serves: a tile has another shape(.|\n)*N=128"):
         kernel.get_kernel_source()
-    assert "swapped_halves" in kernel.get_kernel_source(M=8, N=8)
+    assert "int32_t M)" in kernel.get_kernel_source(N=8)
+    assert kernel.get_kernel_source(N=8) == kernel.get_kernel_source(M=3, N=8)
 
 
 def test_a_vector_may_come_as_a_column() -> None:

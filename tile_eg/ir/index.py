@@ -85,11 +85,6 @@ def var(name: str) -> Expr:
     return Expr("var", (name,))
 
 
-def size(name: str, usual: int) -> Expr:
-    """A size that is known at run time, and `usual` where a number is asked for."""
-    return Expr("size", (name, usual))
-
-
 def wrap(x: Expr | int) -> Expr:
     return x if isinstance(x, Expr) else const(x)
 
@@ -330,19 +325,6 @@ def variables(e: Expr) -> frozenset[str]:
     if e.op == "read":
         return variables(e.args[1])
     return frozenset().union(*(variables(a) for a in e.args))
-
-
-@lru_cache(maxsize=65536)
-def sizes_in(e: Expr) -> frozenset[Expr]:
-    """The sizes known at run time that e depends on."""
-    if e.op == "size":
-        return frozenset((e,))
-    return frozenset().union(*(sizes_in(a) for a in e.args if isinstance(a, Expr)))
-
-
-def usual(x: Expr | int) -> int:
-    """A number, or what an expression of sizes is at those that stand for them."""
-    return evaluate(x, {}) if isinstance(x, Expr) else x
 
 
 def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:

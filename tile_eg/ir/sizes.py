@@ -1,19 +1,38 @@
-"""What sizes known at run time decide of a kernel beside its index expressions: its blocks, and the shapes of its tensors."""
+"""Sizes that are known at run time: as leaves of index expressions, and what they decide beside these, the shapes of tensors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
-from tile_eg.ir.index import Expr, evaluate, size, substitute
+from tile_eg.ir.index import Expr, evaluate, substitute
+
+
+def size(name: str, usual: int) -> Expr:
+    """A size that is known at run time, and `usual` where a number is asked for."""
+    return Expr("size", (name, usual))
+
+
+@lru_cache(maxsize=65536)
+def sizes_in(e: Expr) -> frozenset[Expr]:
+    """The sizes known at run time that e depends on."""
+    if e.op == "size":
+        return frozenset((e,))
+    return frozenset().union(*(sizes_in(a) for a in e.args if isinstance(a, Expr)))
+
+
+def usual(x: Expr | int) -> int:
+    """A number, or what an expression of sizes is at those that stand for them."""
+    return evaluate(x, {}) if isinstance(x, Expr) else x
 
 
 @dataclass(frozen=True)
 class Sizes:
     """`usual` are the sizes by name, with the numbers that stand for them where one is asked for: what is priced.
 
-    `blocks` counts launch blocks, `grid` has the extents of the grid of tiles, `shapes` those of each tensor. `strides` are the elements between two rows
-    of windows: tensor, the number for the usual sizes, the expression.
+    `blocks` counts launch blocks, `grid` has the extents of the grid of tiles, `shapes` those of each tensor. `strides` are the
+    elements between two rows of windows: tensor, the number for the usual sizes, the expression.
     """
 
     usual: tuple[tuple[str, int], ...]

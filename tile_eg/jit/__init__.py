@@ -21,7 +21,7 @@ from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
-from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
+from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, nothing_done, open_names
 from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.frontend.text import Template
-    from tile_eg.search.any_size import OneText
     from tile_eg.jit.kernel_cache import Restored
     from tile_eg.search.any_size import AtSizes
     from tile_eg.search.compiler import Lowered, Run
@@ -157,7 +156,7 @@ class TileKernel:
         self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = USUAL
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
-        self.one_texts: dict[tuple[tuple[str, int | str], ...], OneText] = {}
+        self.texts = TemplateTexts(template, chip, search)
 
     def __repr__(self) -> str:
         shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
@@ -169,27 +168,12 @@ class TileKernel:
         kernel = self.template.instantiate(sizes)
         outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
         made = CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
-        made.for_all_sizes = lambda: self._one_text(sizes).at(sizes, kernel)
+        made.for_all_sizes = lambda: self.texts.of(sizes).at(sizes, kernel)
         return made
 
     def for_all_sizes(self, **sizes: int | str) -> Lowered:
         """The kernel lowered once for all sizes that have no default, but those that are given. TileError with why not."""
-        found = self._one_text(sizes).text(sizes)
-        if isinstance(found, str):
-            raise TileError(f"{self.template.name} has no text for all sizes: {found}", help="give them by name")
-        return found.lowered
-
-    def _one_text(self, sizes: Mapping[str, int | str]) -> OneText:
-        """What compiles the kernel for all sizes that have no default; it is kept for each set of the others."""
-        from tile_eg.search.any_size import OneText
-
-        names = tuple(n for n, v in self.template.sizes.items() if v is None and n not in self.template.searched)
-        others = {n: v for n, v in sizes.items() if n not in names}
-        key = tuple(sorted(others.items()))
-        if key not in self.one_texts:
-            build = lambda at: self.template.instantiate({**others, **at})  # noqa: E731
-            self.one_texts[key] = OneText(build, names, self.chip, search_options(**self.search))
-        return self.one_texts[key]
+        return self.texts.lowered(sizes)
 
     def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""

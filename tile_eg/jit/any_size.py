@@ -1,12 +1,13 @@
 """Kernels in Python whose sizes are those of each call: `T.symbolic`, `T.dyn`, and numbers that a call passes.
 
-One text serves all sizes that decide neither what a tile nor what a loop is (`search/any_size.py`). At sizes that it does not serve
-a kernel is compiled for itself, and kept like any other.
+One text serves all sizes that decide neither what a tile is nor what is computed (`search/any_size.py`). At sizes that it does
+not serve a kernel is compiled for itself, and kept like any other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,13 @@ from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
 from tile_eg.language.symbols import Size
 from tile_eg.search import search_options
-from tile_eg.search.any_size import OneText
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.frontend.python import Argument
+    from tile_eg.frontend.text import Template
+    from tile_eg.search.any_size import OneText
     from tile_eg.search.compiler import Lowered
 
 Build = Callable[[Mapping[str, Any]], Kernel]
@@ -69,7 +71,14 @@ class AnySizeKernel:
         self.open = open_names(arguments)
         self.made: dict[tuple[Any, ...], Any] = {}
         sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not _whole(a)})
-        self.one_text = OneText(self._tree, sizes, chip, search_options(**search))
+        self.sizes, self.chip, self.search = sizes, chip, search
+
+    @cached_property
+    def one_text(self) -> OneText:
+        """What compiles the kernel for all of its sizes."""
+        from tile_eg.search.any_size import OneText
+
+        return OneText(self._tree, self.sizes, self.chip, search_options(**self.search))
 
     def _tree(self, sizes: Mapping[str, Any]) -> Kernel:
         """What is compiled at these sizes: the kernel without what nobody sees of it."""
@@ -107,16 +116,10 @@ class AnySizeKernel:
     def for_all_sizes(self, **given: Any) -> Lowered:
         """The kernel lowered once for all sizes, but those that are given. TileError where it has to know others, with why."""
         self._check_names(given)
-        needed = set(self.open) - set(self.one_text.names)
+        needed = set(self.open) - set(self.sizes)
         if missing := sorted(needed - given.keys()):
-            raise self._missing(missing)
-        open_, why = self.one_text.open(given)
-        if missing := [n for n in self.open if n not in given and n not in open_]:
-            raise self._missing(missing, why)
-        found = self.one_text.text(given)
-        if isinstance(found, str):
-            raise TileError(f"{self.name} has no text for all sizes: {found}", help=f"give them: {self._example(self.open)}")
-        return found.lowered
+            raise missing_sizes(self.name, missing)
+        return text_for_all(self.name, self.one_text, given)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         numbers = {a.name for a in self.arguments if a.shape is None}
@@ -137,20 +140,11 @@ class AnySizeKernel:
             if name not in self.open:
                 raise TileError(f"{self.name} has no size called {name}", help=did_you_mean(name, self.open))
 
-    @staticmethod
-    def _example(names: Iterable[str]) -> str:
-        return ", ".join(f"{n}=128" for n in names)
-
-    def _missing(self, names: Sequence[str], why: Mapping[str, str] = NOTHING) -> TileError:
-        notes = tuple((f"{n} is none that one text serves: {why[n]}", None) for n in names if n in why)
-        message = f"{self.name} takes its sizes from each call: give {', '.join(names)}"
-        return TileError(message, help=f"by name: {self._example(names)}", notes=notes)
-
     def _checked(self, sizes: Mapping[str, Any]) -> dict[str, Any]:
         """The sizes in their order, as Python's numbers."""
         self._check_names(sizes)
         if missing := [n for n in self.open if n not in sizes]:
-            raise self._missing(missing)
+            raise missing_sizes(self.name, missing)
         numbers = {a.name: a for a in self.arguments if a.shape is None}
         return {n: _number(numbers[n], sizes[n]) if n in numbers else _size(n, sizes[n]) for n in self.open}
 
@@ -177,6 +171,53 @@ class AnySizeKernel:
                     if out.setdefault(name, (size, a.name))[0] != size:
                         raise TileError(f"{name} is {out[name][0]} in {out[name][1]} and {size} in {a.name}", a.span)
         return {name: size for name, (size, _) in out.items()}
+
+
+class TemplateTexts:
+    """The texts of a `.tile` kernel for all sizes that have no default, by what the others are."""
+
+    def __init__(self, template: Template, chip: str, search: Mapping[str, Any]) -> None:
+        self.template, self.chip, self.search = template, chip, search
+        self.names = tuple(n for n, v in template.sizes.items() if v is None and n not in template.searched)
+        self.made: dict[tuple[tuple[str, Any], ...], OneText] = {}
+
+    def of(self, sizes: Mapping[str, Any]) -> OneText:
+        """What compiles the kernel with these sizes for those that have a default."""
+        from tile_eg.search.any_size import OneText
+
+        others = {n: v for n, v in sizes.items() if n not in self.names}
+        key = tuple(sorted(others.items()))
+        if key not in self.made:
+            build = lambda at: self.template.instantiate({**others, **at})  # noqa: E731
+            self.made[key] = OneText(build, self.names, self.chip, search_options(**self.search))
+        return self.made[key]
+
+    def lowered(self, sizes: Mapping[str, Any]) -> Lowered:
+        """The kernel for all sizes but these. TileError where it has to know others, with why."""
+        return text_for_all(self.template.name, self.of(sizes), sizes)
+
+
+def text_for_all(name: str, texts: OneText, given: Mapping[str, Any]) -> Lowered:
+    """The kernel lowered once for all sizes but those that are given. TileError where it has to know others, with why."""
+    open_, why = texts.open(given)
+    if missing := [n for n in texts.names if n not in given and n not in open_]:
+        raise missing_sizes(name, missing, why)
+    found = texts.text(given)
+    if isinstance(found, str):
+        help = f"give them: {_example(texts.names)}" if texts.names else ""
+        raise TileError(f"{name} has no text for all sizes: {found}", help=help)
+    return found.lowered
+
+
+def missing_sizes(name: str, names: Sequence[str], why: Mapping[str, str] = NOTHING) -> TileError:
+    """The error where sizes have to be given, with the reason why one text does not serve all of them."""
+    notes = tuple((f"{n} is none that one text serves: {why[n]}", None) for n in names if n in why)
+    message = f"{name} takes its sizes from each call: give {', '.join(names)}"
+    return TileError(message, help=f"by name: {_example(names)}", notes=notes)
+
+
+def _example(names: Iterable[str]) -> str:
+    return ", ".join(f"{n}=128" for n in names)
 
 
 def nothing_done(tensors: Sequence[Tensor], outputs: Iterable[int], arrays: Mapping[str, Any]) -> Any:

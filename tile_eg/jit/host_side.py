@@ -11,6 +11,7 @@ from tile_eg.jit.profiling import Profiler, TensorSupplyType
 if TYPE_CHECKING:
     from tile_eg.ir.kernel import Tensor
     from tile_eg.jit.kernel_cache import Restored
+    from tile_eg.search.any_size import AtSizes
     from tile_eg.search.result import Lowered
 
 _NO_LIBRARY = "call the kernel: it runs in the simulator; get_kernel_source() and get_host_source() are the texts for CANN"
@@ -35,7 +36,7 @@ class HostSide:
     if TYPE_CHECKING:
         kernel: Any
 
-        def planned(self) -> Lowered | Restored: ...
+        def planned(self) -> Lowered | Restored | AtSizes: ...
 
     def get_kernel_source(self) -> str:
         """The Ascend C text."""

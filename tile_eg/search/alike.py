@@ -60,7 +60,7 @@ def _joined(build: Build, names: tuple[str, ...], others: Mapping[str, int]) -> 
 
 
 def values_of_any_size(build: Build, usual: Mapping[str, int]) -> Values:
-    """What a kernel means at any sizes; numbers are those at the `usual` ones. NotAlike where it is not one kernel at all sizes."""
+    """What a kernel means at any sizes, with the `usual` ones for numbers. NotAlike where it is not one kernel at all sizes."""
     values = _at_scale(build, usual)
     _compare_small(build, values, tuple(usual))
     return values

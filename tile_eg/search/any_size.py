@@ -1,8 +1,8 @@
 """One compiled kernel for all sizes that are known at run time.
 
 The values of the kernel at a few sets of sizes, primes that have nothing to do with one another, are joined to values of any size
-(`transforms/any_size.py`); what these mean at small sizes is compared with what the kernel means there. They are searched like any
-others: the sizes are leaves of index expressions, of which the rules know nothing.
+(`transforms/any_size.py`); what these mean at small sizes is compared with what the kernel means there. They are searched like
+any others: the sizes are leaves of index expressions, of which the rules know nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
 from time import perf_counter
+from typing import Any
 
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.index import BLOCK, MOST_SIZE, evaluate, variables
@@ -34,7 +35,7 @@ from tile_eg.search.result import Lowered
 from tile_eg.transforms.any_size import NotAlike
 
 USUAL = (4096, 1024, 256, 64)
-"""The size at which a kernel is priced where its author names none: the first at which its tensors together have at most 1 GiB."""
+"""The size at which a kernel is priced where its author names none: the first at which its tensors together fit 1 GiB."""
 ROOM = 1 << 30
 MOST_GAP = 2**32 - 1
 """The bytes from a row of a window to the next that an instruction's field holds."""
@@ -113,7 +114,7 @@ class OneText:
         self.known: dict[tuple[object, ...], tuple[tuple[str, ...], dict[str, str]]] = {}
         self.made: dict[tuple[object, ...], AnySize | str] = {}
 
-    def open(self, numbers: Mapping[str, object]) -> tuple[tuple[str, ...], dict[str, str]]:
+    def open(self, numbers: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]]:
         """The sizes that one text serves, and of each other one the reason why it does not."""
         others = {n: v for n, v in numbers.items() if n not in self.names}
         key = tuple(sorted(others.items()))
@@ -121,7 +122,7 @@ class OneText:
             self.known[key] = which_are_open(lambda sizes: self.build({**others, **sizes}), self.names)
         return self.known[key]
 
-    def text(self, given: Mapping[str, object]) -> AnySize | str:
+    def text(self, given: Mapping[str, Any]) -> AnySize | str:
         """The text for all sizes but those that have to be known, which are `given`; or why there is none."""
         names = self.open(given)[0]
         fixed = {n: v for n, v in given.items() if n not in names}
@@ -130,13 +131,13 @@ class OneText:
             self.made[key] = self._compiled(names, fixed)
         return self.made[key]
 
-    def at(self, sizes: Mapping[str, object], kernel: Kernel) -> AtSizes | None:
+    def at(self, sizes: Mapping[str, Any], kernel: Kernel) -> AtSizes | None:
         """What a launch at these sizes needs, where one text serves them; `kernel` is the kernel at them."""
         found = self.text(sizes)
         names = self.open(sizes)[0]
-        return None if isinstance(found, str) else found.at(kernel, {n: sizes[n] for n in names})  # type: ignore[misc]
+        return None if isinstance(found, str) else found.at(kernel, {n: sizes[n] for n in names})
 
-    def _compiled(self, names: tuple[str, ...], fixed: Mapping[str, object]) -> AnySize | str:
+    def _compiled(self, names: tuple[str, ...], fixed: Mapping[str, Any]) -> AnySize | str:
         if not names:
             return "; ".join(f"{n}: {why}" for n, why in self.open(fixed)[1].items()) or "it has no sizes that a call tells"
         build = lambda sizes: self.build({**fixed, **sizes})  # noqa: E731

@@ -73,7 +73,7 @@ def build(source: str, kernel: str, architecture: int = 2201) -> tuple[Path, Pat
     Raises TileError without a compiler or when the text has no such kernel, SimulatorError when it does not compile.
     """
     compiler = require_compiler()
-    parameters = parameters_of(source, kernel)
+    parameters_of(source, kernel)
     runtime = _runtime(compiler)
     flags = KERNEL_FLAGS if architecture == 2201 else (*KERNEL_FLAGS, f"-D__NPU_ARCH__={architecture}")
     name = f"kernel-{_digest(_runtime_key(compiler), ' '.join(flags), kernel, source)}"

@@ -58,9 +58,9 @@ def simulate(
 
     `arguments` are the GM tensors in the kernel's order. Those listed in `outputs` come back in that order; they start unwritten,
     and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. Behind
-    them the kernel takes a workspace of `workspace` bytes for each block, and then the `numbers`. `launch` counts blocks as the host does: AIV_ONLY
-    counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510, `cores` the
-    chip's cube cores: so many blocks run at a time. `blocks` are those that run, where not all shall.
+    them the kernel takes a workspace of `workspace` bytes for each block, and then the `numbers`. `launch` counts blocks as the
+    host does: AIV_ONLY counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510,
+    `cores` the chip's cube cores: so many blocks run at a time. `blocks` are those that run, where not all shall.
 
     Tensors may be far larger than the memory of this machine, as long as the kernel touches little of them and they are zero
     elsewhere (`numpy.zeros` takes no memory for it either): inputs, and outputs in `inout`.

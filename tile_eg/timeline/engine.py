@@ -36,8 +36,8 @@ FEW_WAVES = 20
 def run(program: Program, chip: Chip, *, exact: bool = False, record: bool = True) -> Timeline:
     """The timeline of `program` on `chip`; `exact` runs every trip of every loop, `record` keeps its spans and handovers.
 
-    A program of any size is timed at its usual sizes. Where all cores meet, the slowest one decides when they go on: what is between two meetings is timed by itself.
-    StreamError where the streams cannot end.
+    A program of any size is timed at its usual sizes. Where all cores meet, the slowest one decides when they go on: what is
+    between two meetings is timed by itself. StreamError where the streams cannot end.
     """
     program = at_sizes(program)
     timed = lambda: joined([_run(p, chip, exact, record) for p in phases(inlined(program))], chip)  # noqa: E731

@@ -18,6 +18,7 @@ import numpy as np
 
 from tile_eg.ir.index import BLOCK, variables
 from tile_eg.ir.program import Loop, Program
+from tile_eg.ir.sizes import usual
 from tile_eg.timeline.accesses import Access, at_start, sharing
 from tile_eg.timeline.arrays import values
 
@@ -47,7 +48,7 @@ class _Window:
         if self.step < 0:
             return False
         rows, cols = at_start(self.access.instr.rows), at_start(self.access.instr.cols)
-        inside = (divmod(start - first, self.access.window.stride) for first in self.starts[self.step] if start >= first)
+        inside = (divmod(start - first, usual(self.access.window.stride)) for first in self.starts[self.step] if start >= first)
         return any(row < rows and col < cols for row, col in inside)
 
     def goes_with(self, first: _Window, depth: int) -> bool:

@@ -8,9 +8,10 @@ from math import gcd, prod
 from types import MappingProxyType
 
 from tile_eg.chips import Chip
-from tile_eg.ir.index import EACH, Expr, usual, variables
+from tile_eg.ir.index import EACH, Expr, variables
 from tile_eg.ir.machine import cores
 from tile_eg.ir.program import AIC, AIV, OVERWRITES, Buffer, Gm, Instr, Operand, Program, Tile
+from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import DType, Level
 from tile_eg.timeline.instruction import ANYWHERE, Work, cycles, moved_bytes
 

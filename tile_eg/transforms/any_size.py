@@ -1,4 +1,4 @@
-"""The values of a kernel at any sizes, from its values at a few: one term where all have the same, expressions for their numbers."""
+"""The values of a kernel at any sizes, from its values at a few: terms that all have, with expressions for their numbers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import BLOCK, Expr, const, evaluate, usual
+from tile_eg.ir.index import BLOCK, Expr, const, evaluate
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.sizes import Sizes
+from tile_eg.ir.sizes import Sizes, sizes_in, usual
 from tile_eg.ir.values import Builder, Term, Values, reachable
 from tile_eg.transforms.size_numbers import Numbers
 
@@ -53,7 +53,7 @@ class _Joined:
         outputs = tuple(self._term(alike) for alike in zip(*(v.outputs for v in self.found), strict=True))
         blocks = self._number([v.blocks for v in self.found], "the number of blocks")
         grid = tuple(self._number(alike, "the grid") for alike in zip(*(v.grid for v in self.found), strict=True))
-        strides = tuple((name, n, e) for (name, n), e in self.strides.items() if ix.sizes_in(e))
+        strides = tuple((name, n, e) for (name, n), e in self.strides.items() if sizes_in(e))
         counts = {loop: count for loop, (_, count) in self.trips.items() if count is not None}
         return replace(
             first, tensors=tuple(t for t, _ in self.tensors), blocks=usual(blocks), outputs=outputs, grid=tuple(map(usual, grid)),
@@ -83,17 +83,16 @@ class _Joined:
         """The most trips of a loop at the usual sizes, and how many there are where sizes or blocks decide it."""
         name = self.found[0].variables[loop]
         most = self._number([v.trips[loop] for v in self.found], f"the trips of loop {name}")
+        count: Expr | None = most if sizes_in(most) else None
         if any(loop in v.counts for v in self.found):
             count = self._expr([v.counts.get(loop, const(v.trips[loop])) for v in self.found], f"the trips of loop {name}")
-        else:
-            count = most if ix.sizes_in(most) else None
         return max(2, usual(most)), count
 
     def _fewest(self, counts: Mapping[int, Expr]) -> dict[int, int]:
         """The least trips: none where a block may have none at the sizes that were looked at, else one for what sizes decide."""
         out = {}
         for loop, most in self.found[0].fewest.items():
-            sized = loop in counts and ix.sizes_in(counts[loop])
+            sized = loop in counts and sizes_in(counts[loop])
             least = min(v.fewest[loop] for v in self.found)
             out[loop] = min(1, least) if sized else most
         return out
@@ -136,9 +135,10 @@ class _Joined:
         first = alike[0]
         if any((t.op, t.rows, t.cols, t.dtype, len(t.args)) != (first.op, first.rows, first.cols, first.dtype, len(first.args))
                for t in alike):  # fmt: skip
-            tile = next((t for t in alike if (t.rows, t.cols) != (first.rows, first.cols)), None)
-            shapes = f": {first.rows} x {first.cols} and {tile.rows} x {tile.cols}" if tile else ""
-            raise NotAlike(f"a tile has another shape at other sizes{shapes}" if tile else "it computes other things at other sizes")
+            if tile := next((t for t in alike if (t.rows, t.cols) != (first.rows, first.cols)), None):
+                shapes = f"{first.rows} x {first.cols} and {tile.rows} x {tile.cols}"
+                raise NotAlike(f"a tile has another shape at other sizes: {shapes}")
+            raise NotAlike("it computes other things at other sizes")
         if first.op == "given":
             return self.builder.make("given", self.by_name[first.args[0].name])
         args = [self._argument(first, n, [t.args[n] for t in alike]) for n in range(len(first.args))]
@@ -236,7 +236,8 @@ class _At:
         counts = {loop: self._expr(e) for loop, e in self.held.counts.items()}
         return replace(
             self.held, tensors=tuple(self.tensors.values()), blocks=usual(self.new.blocks), sizes=self.new,
-            grid=tuple(map(usual, self.new.grid)), outputs=tuple(map(self._term, self.held.outputs)), trips=self.trips, counts=counts, spans={}, buffers={},
+            grid=tuple(map(usual, self.new.grid)), outputs=tuple(map(self._term, self.held.outputs)), trips=self.trips,
+            counts=counts, spans={}, buffers={},
         )  # fmt: skip
 
     def _trips(self, loop: int) -> int:

@@ -13,7 +13,8 @@ from functools import cached_property
 from itertools import combinations, product
 from math import prod
 
-from tile_eg.ir.index import Expr, const, mul, size
+from tile_eg.ir.index import Expr, const, mul
+from tile_eg.ir.sizes import size
 
 MOST_FACTORS = 3
 Sizes = Mapping[str, int]

@@ -97,7 +97,7 @@ def _half(s: Scope, i: Instr, source: str, at: Expr, quant: str, k: int) -> list
 
 
 def _fixpipe(
-    s: Scope, i: Instr, dst: str, src: str, rows: Expr, stride: int, quant: str, config: str, way: str = ""
+    s: Scope, i: Instr, dst: str, src: str, rows: Expr, stride: int | Expr, quant: str, config: str, way: str = ""
 ) -> list[str]:
     nz = config == "CFG_NZ"
     cols = round_up(i.cols, 16) if nz else i.cols

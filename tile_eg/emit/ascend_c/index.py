@@ -17,6 +17,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, Interval
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
+from tile_eg.ir.sizes import size, sizes_in
 from tile_eg.ops.types import F32, DType, Level
 
 LINE = 120
@@ -91,7 +92,7 @@ class Scope:
         variables = spelled(loops, {*RESERVED, *arguments.values(), *sizes.values()})
         self.cpp.named |= {ix.var(name): word for name, word in variables.items()}
         if p.sizes:
-            self.cpp.named |= {ix.size(name, n): sizes[name] for name, n in p.sizes.usual}
+            self.cpp.named |= {size(name, n): sizes[name] for name, n in p.sizes.usual}
             self.ranges |= counted_in(p.core(self.core), self.ranges)
         self.taken = {*RESERVED, *arguments.values(), *sizes.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
         self.architecture = load_chip(p.chip).architecture
@@ -127,7 +128,7 @@ class Scope:
     def field(self, i: Instr, what: str, e: Expr | int, limit: int) -> str:
         """An instruction field; FieldError where it may be larger than the field holds."""
         e = ix.wrap(e)
-        if self.high(e) > limit and not (limit >= FIELD32 and ix.sizes_in(e)):  # that rows lie so far apart is seen at the launch
+        if self.high(e) > limit and not (limit >= FIELD32 and sizes_in(e)):  # that rows lie so far apart is seen at the launch
             raise FieldError(f"{i.op}: {what} is up to {self.high(e)}, its field holds {limit}", i.span)
         return self.cpp(e)
 

@@ -66,7 +66,8 @@ def kernel_text(program: Program) -> str:
     """The kernel file. EmitError names an instruction that has no text or a field that does not fit."""
     p = program
     mixed = bool(p.cube) and bool(p.vector)
-    arguments = ", ".join([f"GM_ADDR {name}" for name in argument_names(p).values()] + ["GM_ADDR workspace"] + [f"int32_t {n}" for n in size_names(p).values()])
+    addresses = [f"GM_ADDR {name}" for name in (*argument_names(p).values(), "workspace")]
+    arguments = ", ".join([*addresses, *(f"int32_t {name}" for name in size_names(p).values())])
     body = [f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_{p.kernel_type});"]
     for core in (AIC, AIV):
         if p.core(core):

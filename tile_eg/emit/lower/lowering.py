@@ -12,9 +12,10 @@ from tile_eg.emit.lower.storages import Storages
 from tile_eg.emit.lower.vectors import computed
 from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.extract.schedule import Item
-from tile_eg.ir.index import ONE, Expr, both, less, substitute, usual, var
+from tile_eg.ir.index import ONE, Expr, both, less, substitute, var
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
 from tile_eg.ir.program.tasks import renamed
+from tile_eg.ir.sizes import usual
 from tile_eg.ops.physical import TERMS, Cube, Move, Vector
 from tile_eg.ops.types import Level
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.extract import Schedule
-from tile_eg.ir.index import BLOCK, MOST_SIZE, SUB, Expr, bounds, const, minimum, sizes_in, substitute, var
+from tile_eg.ir.index import BLOCK, MOST_SIZE, SUB, Expr, bounds, const, minimum, substitute, var
 from tile_eg.ir.program import AIC, AIV, Let, Node, Program, Tasks
 from tile_eg.ir.program.tasks import free_names, in_order, renamed, tasks
+from tile_eg.ir.sizes import sizes_in
 from tile_eg.ir.values import Values
 
 
@@ -80,8 +81,9 @@ def counts(schedule: Schedule) -> tuple[Let, ...]:
     for loop in loops:
         name = free_names(("trips",), taken | {let.name for let in out.values()})["trips"]
         most = values.trips[loop] if not sizes_in(values.counts[loop]) else _most_trips(values, loop)
-        known = out.setdefault(values.counts[loop], Let(name, values.counts[loop], most, values.fewest[loop]))
-        out[known.value] = replace(known, most=max(known.most, most), least=min(known.least, values.fewest[loop]))
+        least = values.fewest[loop] if sizes_in(values.counts[loop]) else 0
+        known = out.setdefault(values.counts[loop], Let(name, values.counts[loop], most, least))
+        out[known.value] = replace(known, most=max(known.most, most), least=min(known.least, least))
     return tuple(out.values())
 
 

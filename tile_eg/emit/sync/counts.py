@@ -11,9 +11,10 @@ import math
 from collections.abc import Iterator
 
 from tile_eg.emit.sync.trace import Counts
-from tile_eg.ir.index import BLOCK, sizes_in
+from tile_eg.ir.index import BLOCK
 from tile_eg.ir.program import AIC, AIV, Let, Loop, Program, Tasks, walk
 from tile_eg.ir.program.tasks import counted_by
+from tile_eg.ir.sizes import sizes_in
 from tile_eg.timeline.expressions import compiled
 
 MANY = 256  # more trips than are looked at, whatever rings and skews there are

@@ -32,6 +32,7 @@ from tile_eg.ir.program import (
     When,
     walk,
 )
+from tile_eg.ir.sizes import usual
 
 SCALAR = "S"
 
@@ -162,7 +163,7 @@ class _Walk:
         if isinstance(o, Gm):
             low, high = self.bounds(o.offset)
             rows, cols = (self.bounds(e)[1] for e in (i.rows, i.cols))
-            return Access(pipe, o.tensor, low, high + max(0, rows - 1) * o.stride + cols, written)
+            return Access(pipe, o.tensor, low, high + max(0, rows - 1) * usual(o.stride) + cols, written)
         b = self.buffers[o.buffer]
         low, high = self.span(b, o, i)
         return Access(pipe, str(b.level), low, high, written, fractals)

@@ -13,6 +13,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB, ZERO, Expr, Interval, var
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Operand, Program, Tasks, Tile, walk
+from tile_eg.ir.sizes import usual
 from tile_eg.ops.types import Level
 from tile_eg.timeline.expressions import Value, compiled
 
@@ -240,7 +241,7 @@ class Layout:
         mixed = anywhere or any(ix.variables(t) & env.keys() for t in far) or any(_wraps(t) for t in near)
         rows, cols = self.interval(i.rows, env)[1], self.interval(i.cols, env)[1]
         base = None if mixed else sum(self.at(t, env) for t in near)
-        return GmWindow(far, base, ix.usual(g.stride), rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
+        return GmWindow(far, base, usual(g.stride), rows, cols, next((env[t.var] for t in self.tasks if t.var in env), 0))
 
     def accesses(self, i: Instr, env: Env) -> Iterator[Access]:
         for write, o, within in self.operands(i):

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tile_eg.ir.index import BLOCK, SUB, Expr, bounds, const, evaluate, substitute, usual
+from tile_eg.ir.index import BLOCK, SUB, Expr, bounds, const, evaluate, substitute
 from tile_eg.ir.program.instructions import Let, Loop, Node, Tasks, When
 from tile_eg.ir.program.program import Program
 from tile_eg.ir.program.tasks import renamed
+from tile_eg.ir.sizes import usual
 
 
 def at_sizes(program: Program, sizes: Mapping[str, int] | None = None) -> Program:

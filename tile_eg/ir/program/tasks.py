@@ -7,8 +7,9 @@ from dataclasses import replace
 from itertools import chain, count
 from math import prod
 
-from tile_eg.ir.index import BLOCK, MOST_SIZE, Expr, div, minimum, mod, mul, substitute, usual, var, variables, wrap
+from tile_eg.ir.index import BLOCK, MOST_SIZE, Expr, div, minimum, mod, mul, substitute, var, variables, wrap
 from tile_eg.ir.program import Formula, Gm, Instr, Let, Loop, Node, Operand, Program, SetFlag, Tasks, Tile, WaitFlag, When, walk
+from tile_eg.ir.sizes import usual
 
 
 def tasks(
