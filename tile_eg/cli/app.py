@@ -144,16 +144,28 @@ def emit(
     spec: Annotated[bool, typer.Option("--spec", help="The launch, as `tile-eg simulate --args` reads it.")] = False,
     schedule: Schedule = None,
     no_cache: NoCache = False,
+    at: Annotated[
+        list[str] | None, typer.Option("--at", metavar="NAME=NUMBER,...", help="One text for all sizes, priced at these. Repeatable.")
+    ] = None,
     *,
     search: SearchOptions,
 ) -> None:
-    """Writes the Ascend C that a kernel becomes."""
+    """Writes the Ascend C that a kernel becomes.
+
+    Of a kernel whose sizes each call tells (`dyn`, `T.symbolic`) it is the one text that serves all of them. With --at the cost
+    model is asked at each choice of these sizes: where they want different schedules, the text holds a few.
+    """
     if program + host + spec > 1:
         raise TileError("--program, --host and --spec: one of them at a time")
     wanted = Wanted(file, options.sizes(sizes or []), chip, search, schedule, not no_cache)
     kind = "program" if program else "host" if host else "spec" if spec else "source"
-    kept = wanted.kept()
-    text = getattr(kept, kind) if kept else _text(wanted, kind)
+    one = None
+    if at or file.suffix == ".tile" or not wanted.known:
+        one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []))
+    if one is not None and (program or schedule):
+        raise TileError("--program and --schedule are of a kernel at known sizes", help="give its sizes: --set NAME=NUMBER")
+    kept = wanted.kept() if one is None else None
+    text = str(getattr(one, kind)) if one is not None else getattr(kept, kind) if kept else _text(wanted, kind)
     if out is None:
         show(text.rstrip("\n"), "" if program or spec else "cpp")
         return

@@ -13,6 +13,7 @@ import typer
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import sources
 from tile_eg.cli.console import complain, show
+from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
@@ -44,6 +45,14 @@ class Wanted:
     def held(self) -> Kernel | Program | KeptKernel:
         """What stands in the file."""
         return sources.read(self.file, self.sizes, self.shapes)
+
+    @property
+    def known(self) -> bool:
+        """Whether the file has a kernel at these sizes."""
+        try:
+            return self.held is not None
+        except TileError:
+            return False
 
     def kept(self) -> Texts | None:
         """The texts of the kernel, where it was compiled before; what was told then is told again."""

@@ -57,9 +57,14 @@ def sizes(given: Sequence[str]) -> dict[str, int | str]:
     return {name: AUTO if value == AUTO else _size(name, value) for name, value in pairs("--set", given).items()}
 
 
+def points(given: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The numbers of `--at NAME=NUMBER,NUMBER` by name."""
+    return {name: tuple(_size(name, n, "--at") for n in values.split(",")) for name, values in pairs("--at", given).items()}
+
+
 def several_sizes(given: Sequence[str]) -> list[dict[str, int]]:
     """Every choice of one number for each name of `--at NAME=NUMBER,NUMBER`, the last name varying fastest."""
-    each = [[(name, _size(name, n, "--at")) for n in values.split(",")] for name, values in pairs("--at", given).items()]
+    each = [[(name, n) for n in numbers] for name, numbers in points(given).items()]
     return [dict(choice) for choice in product(*each)]
 
 

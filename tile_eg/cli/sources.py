@@ -24,6 +24,7 @@ from tile_eg.search.kept import planned_kept
 if TYPE_CHECKING:
     from tile_eg.jit import CompiledKernel, Factory
     from tile_eg.jit.any_size import AnySizeKernel
+    from tile_eg.search.any_size import AnySize, OneText
 
 NOTHING: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 KINDS = {".tile": "tile text", ".py": "a Python module", ".program": "an instruction stream"}
@@ -103,6 +104,62 @@ def compile_held(
     return lowered
 
 
+def for_all_sizes(
+    path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions, points: Mapping[str, tuple[int, ...]]
+) -> AnySize | None:
+    """The file's kernel compiled once for all sizes that each call tells, but those that are given; None where it has no others.
+
+    `points` are sizes at which it is priced; those that have a default are then open, too. TileError where there is no such text.
+    """
+    if not path.is_file() or path.suffix not in (".tile", ".py"):
+        if points:
+            raise TileError(f"--at has no meaning for '{path}': it is no kernel with sizes")
+        return None
+    if clash := sorted(points.keys() & sizes.keys()):
+        raise TileError(f"{', '.join(clash)}: either one size (--set) or several to be priced at (--at)")
+    found = _texts_of_tile(path, sizes, chip, search, points) if path.suffix == ".tile" else _texts_of_python(path, sizes, chip, search, points)
+    if found is None:
+        return None
+    name, texts = found
+    from tile_eg.jit.any_size import text_for_all
+
+    for size in points.keys() - set(texts.names):
+        raise TileError(f"`{name}` has no size `{size}` to be priced at", help=did_you_mean(size, texts.names))
+    one = text_for_all(name, texts, sizes)
+    for message in (m for lowered in one.found for m in lowered.messages):
+        complain(message)
+    return one
+
+
+def _texts_of_tile(
+    path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions, points: Mapping[str, tuple[int, ...]]
+) -> tuple[str, OneText] | None:
+    from tile_eg.frontend.text import load_text
+    from tile_eg.search.any_size import OneText
+
+    template = load_text(read_text(path), str(path))
+    names = tuple(n for n, v in template.sizes.items() if (v is None and n not in template.searched) or n in points)
+    if set(names) <= sizes.keys():
+        return None
+    build = lambda at: template.instantiate({**sizes, **at})  # noqa: E731
+    return template.name, OneText(build, tuple(n for n in names if n not in sizes), chip or DEFAULT_CHIP, search, points)
+
+
+def _texts_of_python(
+    path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions, points: Mapping[str, tuple[int, ...]]
+) -> tuple[str, OneText] | None:
+    from tile_eg.jit import Factory
+    from tile_eg.jit.any_size import AnySizeKernel
+    from tile_eg.search.any_size import OneText
+
+    name, kernel = _one_kernel(path)
+    if isinstance(kernel, Factory):
+        kernel = _with_parameters(name, kernel, sizes)[0]
+    if not isinstance(kernel, AnySizeKernel):
+        return None
+    return name, OneText(kernel.tree, kernel.sizes, chip or DEFAULT_CHIP, search, points)
+
+
 def _from_tile(text: str, path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[int, ...]]) -> Kernel:
     from tile_eg.frontend.text import load_text
 
@@ -118,7 +175,8 @@ def _from_program(text: str, path: Path, sizes: Mapping[str, int | str]) -> Prog
     return parse_program(text, str(path))
 
 
-def _from_python(path: Path, sizes: Mapping[str, int | str]) -> Kernel:
+def _one_kernel(path: Path) -> tuple[str, CompiledKernel | AnySizeKernel | Factory]:
+    """The only kernel of a module, with its name there."""
     from tile_eg.jit import CompiledKernel, Factory
     from tile_eg.jit.any_size import AnySizeKernel
 
@@ -127,7 +185,14 @@ def _from_python(path: Path, sizes: Mapping[str, int | str]) -> Kernel:
     if len(kernels) != 1:
         what = "no kernel" if not kernels else "several kernels (" + ", ".join(n for n, _ in kernels) + ")"
         raise TileError(f"'{path}' holds {what}", help="one function of the module stands under @tile_eg.jit")
-    name, kernel = next(iter(kernels))
+    return next(iter(kernels))
+
+
+def _from_python(path: Path, sizes: Mapping[str, int | str]) -> Kernel:
+    from tile_eg.jit import Factory
+    from tile_eg.jit.any_size import AnySizeKernel
+
+    name, kernel = _one_kernel(path)
     if isinstance(kernel, Factory):
         return _made(name, kernel, sizes).kernel
     if isinstance(kernel, AnySizeKernel):
@@ -168,14 +233,22 @@ def _module(path: Path) -> dict[str, Any]:
         sys.path.remove(str(path.parent))
 
 
+def _with_parameters(
+    name: str, factory: Factory, sizes: Mapping[str, int | str]
+) -> tuple[CompiledKernel | AnySizeKernel, dict[str, int | str]]:
+    """What the function gives for those of the sizes that are its parameters, and the others."""
+    parameters = inspect.signature(factory.function).parameters
+    _check_all(name, [n for n, p in parameters.items() if p.default is p.empty], sizes)
+    made = factory(**{n: v for n, v in sizes.items() if n in parameters})
+    return made, {n: v for n, v in sizes.items() if n not in parameters}
+
+
 def _made(name: str, factory: Factory, sizes: Mapping[str, int | str]) -> CompiledKernel:
     """The kernel for these sizes: parameters of the function under @tile_eg.jit, and sizes that the kernel has from each call."""
     from tile_eg.jit.any_size import AnySizeKernel
 
     parameters = inspect.signature(factory.function).parameters
-    _check_all(name, [n for n, p in parameters.items() if p.default is p.empty], sizes)
-    others = {n: v for n, v in sizes.items() if n not in parameters}
-    made = factory(**{n: v for n, v in sizes.items() if n in parameters})
+    made, others = _with_parameters(name, factory, sizes)
     if isinstance(made, AnySizeKernel):
         return _at(made, others, name, parameters)
     for size in others:

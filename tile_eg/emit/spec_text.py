@@ -23,7 +23,8 @@ auto_sync = false  # the text holds every flag that it needs
 '''
     tensors = (_tensor(t, seed, t.name in p.added_to, bool(meaning)) for seed, t in enumerate(p.tensors))
     workspace = f'[[arguments]]\nname = "workspace"\nbytes = {workspace_bytes(p)}\n'
-    return "\n".join([head + _meaning(meaning), *tensors, workspace])
+    sizes = (f'[[arguments]]\nname = "{n}"\nvalue = {value}\n' for n, value in (p.sizes.usual if p.sizes else ()))
+    return "\n".join([head + _meaning(meaning), *tensors, workspace, *sizes])
 
 
 def _meaning(text: str) -> str:

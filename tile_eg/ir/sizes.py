@@ -8,6 +8,9 @@ from functools import lru_cache
 
 from tile_eg.ir.index import Expr, evaluate, substitute
 
+MOST_GAP = 2**32 - 1
+"""The bytes from a row of a window to the next that an instruction's field holds."""
+
 
 def size(name: str, usual: int) -> Expr:
     """A size that is known at run time, and `usual` where a number is asked for."""

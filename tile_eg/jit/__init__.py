@@ -27,7 +27,7 @@ from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
-from tile_eg.jit.workspaces import without_stores
+from tile_eg.jit.workspaces import without_stores, written_position
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import USUAL, Limits
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from tile_eg.frontend.text import Template
     from tile_eg.jit.kernel_cache import Restored
-    from tile_eg.search.any_size import AtSizes
+    from tile_eg.search.any_size import AnySize, AtSizes
     from tile_eg.search.compiler import Lowered, Run
 
 
@@ -64,8 +64,8 @@ class CompiledKernel(HostSide):
     ) -> None:
         self.kernel, self.chip, self.search, self.limits = kernel, chip, search, limits
         with in_source(kernel.source):
-            self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
-            self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
+            self.out_idx = [written_position(i, kernel, "out_idx") for i in out_idx]
+            self.workspace_idx = [written_position(i, kernel, "workspace_idx") for i in workspace_idx]
         self.for_all_sizes: Callable[[], AtSizes | None] = lambda: None
         places = [kernel.tensors[i].name for i in self.workspace_idx]
         self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, places)
@@ -135,16 +135,6 @@ def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.n
     return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
 
 
-def _output(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
-    """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
-    count = len(kernel.tensors)
-    if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
-        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
-    if not kernel.tensors[i].output:
-        raise TileError(f"{kernel.tensors[i].name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span)
-    return i % count
-
-
 class TileKernel:
     """A `.tile` kernel whose sizes are open: each call takes them from the shapes of its arrays.
 
@@ -171,9 +161,9 @@ class TileKernel:
         made.for_all_sizes = lambda: self.texts.of(sizes).at(sizes, kernel)
         return made
 
-    def for_all_sizes(self, **sizes: int | str) -> Lowered:
-        """The kernel lowered once for all sizes that have no default, but those that are given. TileError with why not."""
-        return self.texts.lowered(sizes)
+    def for_all_sizes(self, **sizes: int | str) -> AnySize:
+        """The kernel compiled once for all sizes that have no default, but those that are given. TileError with why not."""
+        return self.texts.compiled(sizes)
 
     def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""

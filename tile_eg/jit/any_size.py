@@ -7,6 +7,7 @@ not serve a kernel is compiled for itself, and kept like any other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from tile_eg.frontend.python import Argument
     from tile_eg.frontend.text import Template
-    from tile_eg.search.any_size import OneText
+    from tile_eg.search.any_size import AnySize, OneText
     from tile_eg.search.compiler import Lowered
 
 Build = Callable[[Mapping[str, Any]], Kernel]
@@ -72,15 +73,26 @@ class AnySizeKernel:
         self.made: dict[tuple[Any, ...], Any] = {}
         sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not _whole(a)})
         self.sizes, self.chip, self.search = sizes, chip, search
+        self.points: Mapping[str, Sequence[int]] = {}
 
     @cached_property
     def one_text(self) -> OneText:
         """What compiles the kernel for all of its sizes."""
         from tile_eg.search.any_size import OneText
 
-        return OneText(self._tree, self.sizes, self.chip, search_options(**self.search))
+        return OneText(self.tree, self.sizes, self.chip, search_options(**self.search), self.points)
 
-    def _tree(self, sizes: Mapping[str, Any]) -> Kernel:
+    def priced_at(self, **sizes: int | Sequence[int]) -> AnySizeKernel:
+        """The kernel, whose cost model is asked at these sizes: `priced_at(M=(1, 128, 4096))`. Where they want different schedules
+        its text holds a few, and the sizes of a launch decide. TileError for a size that it has not."""
+        self._check_names(sizes)
+        points = {n: (v,) if isinstance(v, int) else tuple(v) for n, v in sizes.items()}
+        made = copy(self)
+        made.__dict__.pop("one_text", None)
+        made.made, made.points = {}, {n: tuple(_size(n, v) for v in numbers) for n, numbers in points.items()}
+        return made
+
+    def tree(self, sizes: Mapping[str, Any]) -> Kernel:
         """What is compiled at these sizes: the kernel without what nobody sees of it."""
         return self.compiled(self.build(sizes), *self.places).compiled  # type: ignore[no-any-return]
 
@@ -113,8 +125,8 @@ class AnySizeKernel:
             return self.with_sizes(**sizes).planned()
         return self.for_all_sizes(**sizes)
 
-    def for_all_sizes(self, **given: Any) -> Lowered:
-        """The kernel lowered once for all sizes, but those that are given. TileError where it has to know others, with why."""
+    def for_all_sizes(self, **given: Any) -> AnySize:
+        """The kernel compiled once for all sizes, but those that are given. TileError where it has to know others, with why."""
         self._check_names(given)
         needed = set(self.open) - set(self.sizes)
         if missing := sorted(needed - given.keys()):
@@ -176,8 +188,11 @@ class AnySizeKernel:
 class TemplateTexts:
     """The texts of a `.tile` kernel for all sizes that have no default, by what the others are."""
 
-    def __init__(self, template: Template, chip: str, search: Mapping[str, Any]) -> None:
-        self.template, self.chip, self.search = template, chip, search
+    def __init__(
+        self, template: Template, chip: str, search: Mapping[str, Any], points: Mapping[str, Sequence[int]] = NOTHING
+    ) -> None:
+        """`points` are sizes at which the kernel is priced, by name."""
+        self.template, self.chip, self.search, self.points = template, chip, search, points
         self.names = tuple(n for n, v in template.sizes.items() if v is None and n not in template.searched)
         self.made: dict[tuple[tuple[str, Any], ...], OneText] = {}
 
@@ -189,16 +204,16 @@ class TemplateTexts:
         key = tuple(sorted(others.items()))
         if key not in self.made:
             build = lambda at: self.template.instantiate({**others, **at})  # noqa: E731
-            self.made[key] = OneText(build, self.names, self.chip, search_options(**self.search))
+            self.made[key] = OneText(build, self.names, self.chip, search_options(**self.search), self.points)
         return self.made[key]
 
-    def lowered(self, sizes: Mapping[str, Any]) -> Lowered:
+    def compiled(self, sizes: Mapping[str, Any]) -> AnySize:
         """The kernel for all sizes but these. TileError where it has to know others, with why."""
         return text_for_all(self.template.name, self.of(sizes), sizes)
 
 
-def text_for_all(name: str, texts: OneText, given: Mapping[str, Any]) -> Lowered:
-    """The kernel lowered once for all sizes but those that are given. TileError where it has to know others, with why."""
+def text_for_all(name: str, texts: OneText, given: Mapping[str, Any]) -> AnySize:
+    """The kernel compiled once for all sizes but those that are given. TileError where it has to know others, with why."""
     open_, why = texts.open(given)
     if missing := [n for n in texts.names if n not in given and n not in open_]:
         raise missing_sizes(name, missing, why)
@@ -206,7 +221,7 @@ def text_for_all(name: str, texts: OneText, given: Mapping[str, Any]) -> Lowered
     if isinstance(found, str):
         help = f"give them: {_example(texts.names)}" if texts.names else ""
         raise TileError(f"{name} has no text for all sizes: {found}", help=help)
-    return found.lowered
+    return found
 
 
 def missing_sizes(name: str, names: Sequence[str], why: Mapping[str, str] = NOTHING) -> TileError:

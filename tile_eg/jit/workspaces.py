@@ -1,10 +1,12 @@
-"""Tensors that a call makes for itself (`workspace_idx`): where nothing reads them, nobody sees what is stored there."""
+"""Tensors that a call gives back, or makes for itself: where nothing reads a workspace, nobody sees what is stored there."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from tile_eg.errors import TileError
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Assign, For, If, Kernel, Parallel, Region, Stmt, TileExpr
 from tile_eg.ir.open_kernel import OpenKernel
 
@@ -52,3 +54,13 @@ def _without(body: Sequence[Stmt], names: Collection[str]) -> Iterator[Stmt]:
                 yield replace(s, then=tuple(_without(s.then, names)), otherwise=tuple(_without(s.otherwise, names)))
             case _:
                 yield s
+
+
+def written_position(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
+    """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
+    count = len(kernel.tensors)
+    if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
+        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
+    if not kernel.tensors[i].output:
+        raise TileError(f"{kernel.tensors[i].name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span)
+    return i % count

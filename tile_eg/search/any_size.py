@@ -7,12 +7,16 @@ any others: the sizes are leaves of index expressions, of which the rules know n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import product
 from math import prod
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
+from tile_eg.emit.any_size_host import Picked
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.index import BLOCK, MOST_SIZE, evaluate, variables
 from tile_eg.ir.kernel import Kernel
@@ -21,6 +25,7 @@ from tile_eg.ir.open_kernel import NoBlocks, OpenKernel
 from tile_eg.ir.program import Program
 from tile_eg.ir.program.any_size import resized
 from tile_eg.ir.sharing import sharing
+from tile_eg.ir.sizes import MOST_GAP
 from tile_eg.ir.values import Values
 from tile_eg.report.text import Text
 from tile_eg.search import persistent
@@ -37,8 +42,10 @@ from tile_eg.transforms.any_size import NotAlike
 USUAL = (4096, 1024, 256, 64)
 """The size at which a kernel is priced where its author names none: the first at which its tensors together fit 1 GiB."""
 ROOM = 1 << 30
-MOST_GAP = 2**32 - 1
-"""The bytes from a row of a window to the next that an instruction's field holds."""
+CLEARLY = 0.97
+"""A further schedule is kept where it takes no more than this part of the time of those that are there."""
+Points = Mapping[str, Sequence[int]]
+NOWHERE: Points = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -58,59 +65,90 @@ class AtSizes(Planned):
 
 
 @dataclass(frozen=True)
-class AnySize:
-    """A kernel that was compiled once for all sizes. `lowered` is it, with its text, at the sizes that it was priced at."""
+class AnySize(Planned):
+    """A kernel that was compiled once for all sizes: one schedule, or a few of which a launch takes one by its sizes.
 
-    lowered: Lowered
+    `found` are the lowered kernels, each priced at sizes of its own, and `picked` says which of them a launch takes. `program` is
+    that of the first one.
+    """
+
+    found: tuple[Lowered, ...]
+    picked: Picked
 
     @property
-    def program(self) -> Program:
-        return self.lowered.program
+    def lowered(self) -> Lowered:
+        return self.found[0]
+
+    @cached_property
+    def programs(self) -> tuple[Program, ...]:
+        """Those of the lowered kernels, each with a name of its own."""
+        named = ((p.program, f"{p.program.name}_{n}" if n > 1 else p.program.name) for n, p in enumerate(self.found, 1))
+        return tuple(replace(p, name=name) for p, name in named)
+
+    @cached_property
+    def source(self) -> Text:
+        """The Ascend C of all of them: one file."""
+        from tile_eg.emit.ascend_c import kernel_text
+
+        with stage("write Ascend C"):
+            return Text(kernel_text(*self.programs))
+
+    @cached_property
+    def host(self) -> Text:
+        """The C++ that takes one by the sizes of a launch, and launches it."""
+        from tile_eg.emit.any_size_host import any_size_host
+
+        with stage("write the host part"):
+            return Text(any_size_host(self.programs, self.picked))
 
     def at(self, kernel: Kernel, sizes: Mapping[str, int]) -> AtSizes | None:
         """What a launch at these sizes needs; `kernel` is the kernel at them. None where the text does not serve them."""
-        if not self.serves(sizes):
+        if 0 in sizes.values() or any(n > MOST_SIZE for n in sizes.values()):
             return None
-        return AtSizes(resized(self.program, sizes), self.lowered.chip, kernel, str(self.lowered.source))
+        place = self.picked.at(dict(sizes))
+        if not serves(self.programs[place], self._values(place), sizes):
+            return None
+        return AtSizes(resized(self.programs[place], sizes), self.chip, kernel, str(self.source))
 
-    def serves(self, sizes: Mapping[str, int]) -> bool:
-        """Whether a launch at these sizes is one of the text's: it has blocks, and not too many, loops that have to take a trip
-        take one in every block, and numbers fit the fields of instructions."""
-        held = self.program.sizes
-        assert held is not None
-        if not all(0 <= sizes[n] <= MOST_SIZE for n in held.names):
-            return False
-        tiles = prod(evaluate(e, sizes) for e in held.grid)
-        launched = evaluate(held.blocks, sizes) * (2 if self.program.halves and self.program.kernel_type == "AIV_ONLY" else 1)
-        if not 0 < tiles <= MOST_SIZE or launched > MAX_BLOCKS:
-            return False
-        bytes_of = {t.name: t.dtype.bytes for t in self.program.tensors}
-        if any(evaluate(e, sizes) * bytes_of[name] > MOST_GAP for name, _, e in held.strides):
-            return False
-        return all(self._takes_trips(loop, tiles, sizes) for loop in self._values.counts)
+    def _values(self, place: int) -> Values:
+        form = self.found[place].form
+        assert form is not None
+        return form.values
 
-    @property
-    def _values(self) -> Values:
-        assert self.lowered.form is not None
-        return self.lowered.form.values
 
-    def _takes_trips(self, loop: int, tiles: int, sizes: Mapping[str, int]) -> bool:
-        count, least = self._values.counts[loop], self._values.fewest[loop]
-        blocks = range(tiles) if BLOCK in variables(count) else range(1)
-        return not least or all(evaluate(count, {**sizes, BLOCK: b}) >= least for b in blocks)
+def serves(program: Program, values: Values, sizes: Mapping[str, int]) -> bool:
+    """Whether a launch at these sizes is one of the program's: it has blocks, and not too many, loops that have to take a trip
+    take one in every block, and numbers fit the fields of instructions."""
+    held = program.sizes
+    assert held is not None
+    tiles = prod(evaluate(e, sizes) for e in held.grid)
+    launched = evaluate(held.blocks, sizes) * (2 if program.halves and program.kernel_type == "AIV_ONLY" else 1)
+    if not 0 < tiles <= MOST_SIZE or launched > MAX_BLOCKS:
+        return False
+    bytes_of = {t.name: t.dtype.bytes for t in program.tensors}
+    if any(evaluate(e, sizes) * bytes_of[name] > MOST_GAP for name, _, e in held.strides):
+        return False
+    return all(_takes_trips(values, loop, tiles, sizes) for loop in values.counts)
+
+
+def _takes_trips(values: Values, loop: int, tiles: int, sizes: Mapping[str, int]) -> bool:
+    count, least = values.counts[loop], values.fewest[loop]
+    blocks = range(tiles) if BLOCK in variables(count) else range(1)
+    return not least or all(evaluate(count, {**sizes, BLOCK: b}) >= least for b in blocks)
 
 
 class OneText:
     """A kernel whose sizes are known at run time, and the texts that serve them.
 
     `build` gives the kernel at sizes and with numbers; `names` are its sizes. Those that decide what its tiles or loops are have
-    to be known: each set of them has a text, which serves all of the others. `priced` are sizes at which the cost model is asked.
+    to be known: each set of them has a text, which serves all of the others. `priced` are sizes at which the cost model is asked,
+    by name.
     """
 
     def __init__(
-        self, build: Build, names: tuple[str, ...], chip: str, options: SearchOptions, priced: Mapping[str, int] | None = None
+        self, build: Build, names: tuple[str, ...], chip: str, options: SearchOptions, priced: Points = NOWHERE
     ) -> None:
-        self.build, self.names, self.chip, self.options, self.priced = build, names, chip, options, dict(priced or {})
+        self.build, self.names, self.chip, self.options, self.priced = build, names, chip, options, dict(priced)
         self.known: dict[tuple[object, ...], tuple[tuple[str, ...], dict[str, str]]] = {}
         self.made: dict[tuple[object, ...], AnySize | str] = {}
 
@@ -142,7 +180,7 @@ class OneText:
             return "; ".join(f"{n}: {why}" for n, why in self.open(fixed)[1].items()) or "it has no sizes that a call tells"
         build = lambda sizes: self.build({**fixed, **sizes})  # noqa: E731
         try:
-            return lower_for_any_size(build, self._usual(build, names), self.chip, self.options)
+            return self._priced(build, names)
         except NotAlike as why:
             return str(why)
         except (TileError, PlanError) as fault:
@@ -150,20 +188,50 @@ class OneText:
         except InternalError as fault:
             return f"it could not be compiled for all sizes: {str(fault).splitlines()[0]}"
 
-    def _usual(self, build: Build, names: tuple[str, ...]) -> dict[str, int]:
-        """The sizes at which the kernel is priced: those that were named, and for the others the largest that are usual."""
-        for number in USUAL:
-            sizes = {n: self.priced.get(n, number) for n in names}
-            try:
-                kernel = build(sizes)
-            except (TileError, NoBlocks):
-                continue
-            if number == USUAL[-1] or sum(prod(t.shape) * t.dtype.bytes for t in kernel.tensors) <= ROOM:
-                break
-        return sizes
+    def _priced(self, build: Build, names: tuple[str, ...]) -> AnySize:
+        """The kernel compiled at each choice of the sizes that were named, and of these as many as are worth it."""
+        usual = usual_sizes(build, names, self.priced)
+        points = {n: tuple(sorted(set(self.priced.get(n, ())))) or (usual[n],) for n in names}
+        choices = [dict(zip(points, numbers, strict=True)) for numbers in product(*points.values())]
+        found = [lower_for_any_size(build, choice, self.chip, self.options) for choice in choices]
+        return family(found, choices, points)
 
 
-def lower_for_any_size(build: Build, sizes: Mapping[str, int], chip: str, options: SearchOptions) -> AnySize:
+def usual_sizes(build: Build, names: tuple[str, ...], priced: Points) -> dict[str, int]:
+    """The sizes at which a kernel is priced where none are named: the largest that are usual."""
+    for number in USUAL:
+        sizes = {n: max(priced.get(n, (number,))) for n in names}
+        try:
+            kernel = build(sizes)
+        except (TileError, NoBlocks):
+            continue
+        if number == USUAL[-1] or sum(prod(t.shape) * t.dtype.bytes for t in kernel.tensors) <= ROOM:
+            break
+    return sizes
+
+
+def family(found: Sequence[Lowered], choices: Sequence[Mapping[str, int]], points: Points) -> AnySize:
+    """One kernel for all choices of sizes, and further ones for those at which they are clearly faster."""
+    times = [[_time(p, p.form, choice) for choice in choices] for p in found]
+    kept = [min(range(len(found)), key=lambda n: sum(times[n]))]
+    for place in range(len(choices)):
+        best = min(range(len(found)), key=lambda n: times[n][place])
+        if times[best][place] < CLEARLY * min(times[n][place] for n in kept):
+            kept.append(best)
+    picks = tuple(min(range(len(kept)), key=lambda n: times[kept[n]][place]) for place in range(len(choices)))
+    chosen = tuple(found[n] for n in kept)
+    return AnySize(chosen[0].program, chosen[0].chip, chosen, Picked(tuple((n, tuple(p)) for n, p in points.items()), picks))
+
+
+def _time(lowered: Lowered, form: Form | None, sizes: Mapping[str, int]) -> float:
+    """The predicted microseconds of a kernel of any size at some."""
+    assert form is not None
+    if not serves(lowered.program, form.values, sizes):
+        return float("inf")
+    return Planned(resized(lowered.program, sizes), lowered.chip).cost.microseconds
+
+
+def lower_for_any_size(build: Build, sizes: Mapping[str, int], chip: str, options: SearchOptions) -> Lowered:
     """The kernel that `build` gives at sizes, compiled for all of them, and priced at `sizes`.
 
     Block sizes that are left open are those that are best there. NotAlike where it is another kernel at other sizes; TileError as
@@ -179,7 +247,7 @@ def lower_for_any_size(build: Build, sizes: Mapping[str, int], chip: str, option
         check_room(kernel, target)
         with setting.step("values"):
             values = values_of_any_size(build, sizes)
-        return AnySize(_searched(kernel, values, setting))
+        return _searched(kernel, values, setting)
 
 
 def _with_block_sizes(build: Build, sizes: Mapping[str, int], options: SearchOptions, chip: str) -> tuple[Kernel, Build]:

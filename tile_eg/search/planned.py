@@ -166,9 +166,12 @@ class Planned:
     @cached_property
     def host(self) -> Text:
         """The C++ that launches the kernel: shapes, workspace, blocks."""
+        from tile_eg.emit.any_size_host import Picked, any_size_host
         from tile_eg.emit.host import host_text
 
         with stage("write the host part"):
+            if self.program.sizes:
+                return Text(any_size_host([self.program], Picked()))
             return Text(host_text(self.program))
 
     @cached_property

@@ -62,9 +62,23 @@ __aicore__ inline int64_t Max(int64_t a, int64_t b) { return a > b ? a : b; }
 """
 
 
-def kernel_text(program: Program) -> str:
-    """The kernel file. EmitError names an instruction that has no text or a field that does not fit."""
-    p = program
+def kernel_text(*programs: Program) -> str:
+    """The kernel file, of one kernel or of several for one launch to take one of.
+
+    EmitError names an instruction that has no text or a field that does not fit.
+    """
+    kernels = [_kernel(p) for p in programs]
+    title = f"Kernel {programs[0].name} for {programs[0].chip}, written by tile_eg."
+    head, lines = HEAD.format(title=title), [line for kernel in kernels for line in kernel]
+    if any(f"{word}(static_cast<int64_t>" in line for word in ("Min", "Max") for line in lines):
+        head += IN_64
+    if any(f"{UB}>" in line for line in lines):
+        head += f"\n{UB_ROWS}\n"
+    return head + "\n".join("\n".join(["", *kernel]) + "\n" for kernel in kernels)
+
+
+def _kernel(p: Program) -> list[str]:
+    """The lines of one kernel's function."""
     mixed = bool(p.cube) and bool(p.vector)
     addresses = [f"GM_ADDR {name}" for name in (*argument_names(p).values(), "workspace")]
     arguments = ", ".join([*addresses, *(f"int32_t {name}" for name in size_names(p).values())])
@@ -75,14 +89,8 @@ def kernel_text(program: Program) -> str:
             body += ["", *(block(f"if ASCEND_IS_{core}", lines) if mixed else lines)]
     if load_chip(p.chip).architecture != "dav-2201":  # with no TPipe nothing else waits for what is under way
         body.append("AscendC::PipeBarrier<PIPE_ALL>();")
-    title = f"Kernel {p.name} for {p.chip}, written by tile_eg."
     signature = f'extern "C" __global__ __aicore__ void {kernel_symbol(p)}({arguments})'
-    head = HEAD.format(title=title)
-    if any(f"{word}(static_cast<int64_t>" in line for word in ("Min", "Max") for line in body):
-        head += IN_64
-    if any(f"{UB}>" in line for line in body):
-        head += f"\n{UB_ROWS}\n"
-    return head + "\n".join(["", signature, "{", *_indented(body), "}"]) + "\n"
+    return [signature, "{", *_indented(body), "}"]
 
 
 def _indented(lines: list[str]) -> list[str]:

@@ -1,0 +1,205 @@
+"""The host part of a kernel for all sizes: which of its texts a launch takes, its blocks and its workspace, from the sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import isqrt
+
+from tile_eg.emit.names import argument_names, kernel_symbol, size_names
+from tile_eg.ir.index import MOST_SIZE, Expr, variables
+from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.machine import MAX_BLOCKS
+from tile_eg.ir.program import Program
+from tile_eg.ir.program.tasks import counted_by
+from tile_eg.ir.sizes import MOST_GAP, Sizes
+
+TEXT = """\
+// Host part of kernel {name} for all sizes: launch and workspace. Written by tile_eg.
+// Build the kernel with --cce-auto-sync=off: it holds every flag and barrier that it needs, and none should be added.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include "acl/acl.h"
+#ifndef TILE_EG_ASC  // the kernel is built by the CMake macros of CANN 8.3; else its text stands before this one in an .asc file
+{includes}
+#endif
+
+namespace {name}_host {{
+
+{shapes}
+
+// Which of the kernels a launch at these sizes takes; each serves all of them.
+inline int variant({sizes})
+{{
+{variant}
+}}
+
+{counts}
+// Launch blocks: 0 where there is nothing to do, -1 where the sizes are none that the kernel serves.
+inline int64_t blocks({sizes})
+{{
+{blocks}
+}}
+
+// Bytes of the workspace.
+inline size_t workspaceBytes({sizes})
+{{
+{workspace}
+}}
+
+// Starts the kernel on device pointers; `workspace` holds workspaceBytes (nullptr where that is 0).
+inline aclError launch(aclrtStream stream, {parameters}, void* workspace, {sizes})
+{{
+    const int64_t count = blocks({names});
+    if (count <= 0)
+        return count == 0 ? ACL_SUCCESS : ACL_ERROR_INVALID_PARAM;
+{launches}
+}}
+
+}}  // namespace {name}_host
+"""
+LAUNCH = """\
+#ifdef TILE_EG_ASC
+    ::{symbol}<<<static_cast<uint32_t>(count), nullptr, stream>>>({asc});
+    return ACL_SUCCESS;
+#else
+    return ACLRT_LAUNCH_KERNEL({symbol})(static_cast<uint32_t>(count), stream, {arguments});
+#endif"""
+
+
+@dataclass(frozen=True)
+class Picked:
+    """Which of several programs a launch takes: by each size the numbers at which it was priced, and for each choice of these, the
+    last size varying fastest, the place of the program."""
+
+    points: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    picks: tuple[int, ...] = (0,)
+
+    def at(self, sizes: dict[str, int]) -> int:
+        """The place of the program for these sizes: that of the numbers that they are nearest to, by their ratio."""
+        place = 0
+        for name, numbers in self.points:
+            place = place * len(numbers) + sum(sizes[name] > most for most in bounds(numbers))
+        return self.picks[place]
+
+
+def bounds(numbers: Sequence[int]) -> list[int]:
+    """The largest sizes that are nearer to a number than to the next one."""
+    return [isqrt(a * b) for a, b in pairwise(numbers)]
+
+
+def any_size_host(programs: Sequence[Program], picked: Picked) -> str:
+    """A C++ header with `launch(stream, tensors.., workspace, sizes..)`, and the blocks and bytes of the workspace by sizes."""
+    first = programs[0]
+    names, sizes = list(argument_names(first).values()), list(size_names(first).values())
+    shapes = zip(first.tensors, sizes_of(first).shapes, strict=True)
+    return TEXT.format(
+        name=kernel_symbol(first),
+        includes="\n".join(f'#include "aclrtlaunch_{kernel_symbol(p)}.h"' for p in programs),
+        shapes="\n".join(_shape(t, shape, t.name in first.added_to) for t, shape in shapes),
+        sizes=", ".join(f"int64_t {n}" for n in sizes),
+        names=", ".join(sizes),
+        variant=_variant(first, picked),
+        counts="".join(map(_counted, programs)),
+        blocks=_cases([f"blocks_of_{kernel_symbol(p)}({', '.join(sizes)})" for p in programs], sizes),
+        workspace=_cases([_workspace(p) for p in programs], sizes),
+        parameters=", ".join(f"void* {n}" for n in names),
+        launches=_launches(programs, names, sizes),
+    )
+
+
+def sizes_of(p: Program) -> Sizes:
+    """The sizes that are known at run time."""
+    assert p.sizes is not None
+    return p.sizes
+
+
+def _shape(t: Tensor, shape: Sequence[Expr], added_to: bool) -> str:
+    role = "output, added to what it holds: zero it first" if added_to else "output" if t.output else "input"
+    return f"// {t.name}: {t.dtype}[{', '.join(map(text, shape))}], {role}"
+
+
+def _variant(p: Program, picked: Picked) -> str:
+    """The place by thresholds, and the table of what is taken at it."""
+    if len(set(picked.picks)) == 1:
+        return f"    return {picked.picks[0]};"
+    spelled, place = size_names(p), "0"
+    for name, numbers in picked.points:
+        above = " + ".join(f"({spelled[name]} > {most})" for most in bounds(numbers)) or "0"
+        place = above if place == "0" else f"({place}) * {len(numbers)} + {above}"
+    table = ", ".join(map(str, picked.picks))
+    return f"    static const int picks[] = {{{table}}};\n    return picks[{place}];"
+
+
+def _cases(found: Sequence[str], sizes: Sequence[str]) -> str:
+    """What is returned by the variant."""
+    if len(found) == 1:
+        return f"    return {found[0]};"
+    lines = [f"    case {n}:\n        return {e};" for n, e in enumerate(found[1:], 1)]
+    return "\n".join([f"    switch (variant({', '.join(sizes)})) {{", *lines, f"    default:\n        return {found[0]};", "    }"])
+
+
+COUNT = """\
+inline int64_t blocks_of_{symbol}({sizes})
+{{
+    const int64_t tiles = {tiles};
+    if (tiles <= 0)
+        return 0;
+    if ({wrong})
+        return -1;
+    return {blocks};
+}}
+
+"""
+
+
+def _counted(p: Program) -> str:
+    """The function that counts the launch blocks of a kernel; -1 for sizes that it does not serve (`search.any_size.serves`)."""
+    held, names = sizes_of(p), size_names(p).values()
+    tiles = " * ".join(_bracketed(e) for e in held.grid) or "1"
+    blocks = f"({text(held.blocks)}) * 2" if p.halves and p.kernel_type == "AIV_ONLY" else text(held.blocks)
+    wrong = [f"{n} > {MOST_SIZE}" for n in names]
+    wrong += [f"{text(e)} > {MOST_GAP // _bytes(p, t)}" for t, _, e in held.strides if MOST_GAP // _bytes(p, t) < MOST_SIZE or e.op != "size"]
+    wrong += [f"{text(let.value)} < {let.least}" for let in counted_by(p) if let.least and not variables(let.value)]
+    wrong += [f"tiles > {MOST_SIZE if held.blocks.op == 'min' else MAX_BLOCKS // (2 if '* 2' in blocks else 1)}"]
+    shown = " || ".join(dict.fromkeys(wrong))
+    return COUNT.format(symbol=kernel_symbol(p), sizes=", ".join(f"int64_t {n}" for n in names), tiles=tiles, wrong=shown, blocks=blocks)
+
+
+def _bracketed(e: Expr) -> str:
+    return text(e) if e.op in ("const", "size") else f"({text(e)})"
+
+
+def _bytes(p: Program, tensor: str) -> int:
+    return next(t.dtype.bytes for t in p.tensors if t.name == tensor)
+
+
+def _workspace(p: Program) -> str:
+    """Each block has a part of its own."""
+    return f"static_cast<size_t>({_bracketed(sizes_of(p).blocks)} * {p.workspace})" if p.workspace else "0"
+
+
+def _launches(programs: Sequence[Program], names: Sequence[str], sizes: Sequence[str]) -> str:
+    numbers = [f"static_cast<int32_t>({n})" for n in sizes]
+    asc = ", ".join([*(f"static_cast<uint8_t*>({n})" for n in (*names, "workspace")), *numbers])
+    arguments = ", ".join([*names, "workspace", *numbers])
+    found = [LAUNCH.format(symbol=kernel_symbol(p), asc=asc, arguments=arguments) for p in programs]
+    if len(found) == 1:
+        return found[0]
+    chosen = f"    const int chosen = variant({', '.join(sizes)});"
+    cases = [f"    if (chosen == {n}) {{\n{launch}\n    }}" for n, launch in enumerate(found[1:], 1)]
+    return "\n".join([chosen, *cases, found[0]])
+
+
+def text(e: Expr) -> str:
+    """An expression of sizes in C++, in int64_t."""
+    if e.op in ("const", "size"):
+        return str(e.args[0])
+    parts = [text(a) for a in e.args]
+    if e.op in ("min", "max"):
+        return f"std::{e.op}<int64_t>({parts[0]}, {parts[1]})"
+    sign = {"add": "+", "mul": "*", "div": "/", "mod": "%"}[e.op]
+    return f" {sign} ".join(f"({p})" if a.op in ("add", "mul", "div", "mod") else p for a, p in zip(e.args, parts, strict=True))
+
