@@ -145,7 +145,7 @@ def emit(
     schedule: Schedule = None,
     no_cache: NoCache = False,
     at: Annotated[
-        list[str] | None, typer.Option("--at", metavar="NAME=NUMBER,...", help="One text for all sizes, priced at these. Repeatable.")
+        list[str] | None, typer.Option("--at", metavar="NAME=NUMBER,...", help="One text for all sizes, priced at these.")
     ] = None,
     *,
     search: SearchOptions,

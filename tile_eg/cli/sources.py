@@ -117,7 +117,8 @@ def for_all_sizes(
         return None
     if clash := sorted(points.keys() & sizes.keys()):
         raise TileError(f"{', '.join(clash)}: either one size (--set) or several to be priced at (--at)")
-    found = _texts_of_tile(path, sizes, chip, search, points) if path.suffix == ".tile" else _texts_of_python(path, sizes, chip, search, points)
+    texts_of = _texts_of_tile if path.suffix == ".tile" else _texts_of_python
+    found = texts_of(path, sizes, chip, search, points)
     if found is None:
         return None
     name, texts = found

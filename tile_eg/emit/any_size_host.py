@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import isqrt
+from math import isqrt, prod
 
 from tile_eg.emit.names import argument_names, kernel_symbol, size_names
-from tile_eg.ir.index import MOST_SIZE, Expr, variables
+from tile_eg.ir.index import MOST_SIZE, ONE, Expr, variables
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.machine import MAX_BLOCKS
 from tile_eg.ir.program import Program
@@ -71,8 +71,8 @@ LAUNCH = """\
 
 @dataclass(frozen=True)
 class Picked:
-    """Which of several programs a launch takes: by each size the numbers at which it was priced, and for each choice of these, the
-    last size varying fastest, the place of the program."""
+    """Which of several programs a launch takes: by each size the numbers at which it was priced, and for each choice of these,
+    the last size varying fastest, the place of the program."""
 
     points: tuple[tuple[str, tuple[int, ...]], ...] = ()
     picks: tuple[int, ...] = (0,)
@@ -138,10 +138,11 @@ def _cases(found: Sequence[str], sizes: Sequence[str]) -> str:
     if len(found) == 1:
         return f"    return {found[0]};"
     lines = [f"    case {n}:\n        return {e};" for n, e in enumerate(found[1:], 1)]
-    return "\n".join([f"    switch (variant({', '.join(sizes)})) {{", *lines, f"    default:\n        return {found[0]};", "    }"])
+    head, last = f"    switch (variant({', '.join(sizes)})) {{", f"    default:\n        return {found[0]};"
+    return "\n".join([head, *lines, last, "    }"])
 
 
-COUNT = """\
+COUNT = """
 inline int64_t blocks_of_{symbol}({sizes})
 {{
     const int64_t tiles = {tiles};
@@ -151,21 +152,21 @@ inline int64_t blocks_of_{symbol}({sizes})
         return -1;
     return {blocks};
 }}
-
 """
 
 
 def _counted(p: Program) -> str:
     """The function that counts the launch blocks of a kernel; -1 for sizes that it does not serve (`search.any_size.serves`)."""
     held, names = sizes_of(p), size_names(p).values()
-    tiles = " * ".join(_bracketed(e) for e in held.grid) or "1"
+    tiles = text(prod(held.grid, start=ONE))
     blocks = f"({text(held.blocks)}) * 2" if p.halves and p.kernel_type == "AIV_ONLY" else text(held.blocks)
     wrong = [f"{n} > {MOST_SIZE}" for n in names]
-    wrong += [f"{text(e)} > {MOST_GAP // _bytes(p, t)}" for t, _, e in held.strides if MOST_GAP // _bytes(p, t) < MOST_SIZE or e.op != "size"]
+    gaps = ((e, MOST_GAP // _bytes(p, tensor)) for tensor, _, e in held.strides)
+    wrong += [f"{text(e)} > {most}" for e, most in gaps if most < MOST_SIZE or e.op != "size"]
     wrong += [f"{text(let.value)} < {let.least}" for let in counted_by(p) if let.least and not variables(let.value)]
     wrong += [f"tiles > {MOST_SIZE if held.blocks.op == 'min' else MAX_BLOCKS // (2 if '* 2' in blocks else 1)}"]
-    shown = " || ".join(dict.fromkeys(wrong))
-    return COUNT.format(symbol=kernel_symbol(p), sizes=", ".join(f"int64_t {n}" for n in names), tiles=tiles, wrong=shown, blocks=blocks)
+    given, shown = ", ".join(f"int64_t {n}" for n in names), " || ".join(dict.fromkeys(wrong))
+    return COUNT.format(symbol=kernel_symbol(p), sizes=given, tiles=tiles, wrong=shown, blocks=blocks)
 
 
 def _bracketed(e: Expr) -> str:

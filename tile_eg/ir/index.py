@@ -327,8 +327,10 @@ def variables(e: Expr) -> frozenset[str]:
     return frozenset().union(*(variables(a) for a in e.args))
 
 
-def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
-    """An interval (inclusive) that holds every value of e where each variable stays in its own interval."""
+def bounds(e: Expr, ranges: Mapping[str, Interval], known: Mapping[Expr, Interval] | None = None) -> Interval:
+    """An interval (inclusive) that holds every value of e where each variable stays in its own, and what is `known` in its."""
+    if known and e in known:
+        return known[e]
     if e.op == "const":
         return e.args[0], e.args[0]
     if e.op == "var":
@@ -337,7 +339,7 @@ def bounds(e: Expr, ranges: Mapping[str, Interval]) -> Interval:
         return ranges.get(e.args[0], (0, MOST_SIZE))
     if e.op == "read":
         return (-ANY if e.args[2] == ANY else 0), e.args[2]
-    parts = [bounds(a, ranges) for a in e.args]
+    parts = [bounds(a, ranges, known) for a in e.args]
     if e.op == "add":
         return sum(p[0] for p in parts), sum(p[1] for p in parts)
     (a, b), (c, d) = parts

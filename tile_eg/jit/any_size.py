@@ -83,8 +83,11 @@ class AnySizeKernel:
         return OneText(self.tree, self.sizes, self.chip, search_options(**self.search), self.points)
 
     def priced_at(self, **sizes: int | Sequence[int]) -> AnySizeKernel:
-        """The kernel, whose cost model is asked at these sizes: `priced_at(M=(1, 128, 4096))`. Where they want different schedules
-        its text holds a few, and the sizes of a launch decide. TileError for a size that it has not."""
+        """The kernel, whose cost model is asked at these sizes: `priced_at(M=(1, 128, 4096))`.
+
+        Where they want different schedules its text holds a few, and the sizes of a launch decide. TileError for a size that it
+        has not.
+        """
         self._check_names(sizes)
         points = {n: (v,) if isinstance(v, int) else tuple(v) for n, v in sizes.items()}
         made = copy(self)

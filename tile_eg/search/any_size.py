@@ -42,6 +42,7 @@ from tile_eg.transforms.any_size import NotAlike
 USUAL = (4096, 1024, 256, 64)
 """The size at which a kernel is priced where its author names none: the first at which its tensors together fit 1 GiB."""
 ROOM = 1 << 30
+ABOUT = 1.1
 CLEARLY = 0.97
 """A further schedule is kept where it takes no more than this part of the time of those that are there."""
 Points = Mapping[str, Sequence[int]]
@@ -276,10 +277,17 @@ def _searched(kernel: Kernel, values: Values, setting: Setting) -> Lowered:
     with setting.step("moves"):
         queue.add(form)
     run_queue(queue)
+    form.candidates = _of_any_grid(form.candidates)
     if queue.best == float("inf"):
         with stage("plan", kernel.source):
             raise form.problem or TileError("no schedule of this kernel was found")
     return result_of(queue, start)
+
+
+def _of_any_grid(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """The persistent candidates, where they are about as fast as the others, whose launch has a block for each tile."""
+    lasting = tuple(c for c in found if c.schedule.persistent)
+    return lasting if lasting and lasting[0].microseconds <= ABOUT * found[0].microseconds else found
 
 
 def _moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:

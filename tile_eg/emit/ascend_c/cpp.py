@@ -53,13 +53,15 @@ class Part:
 class Cpp:
     """Prints expressions as C++; those in `named` (hoisted sizes, spelled variables) by their name.
 
-    `ranges` gives the values of every variable: KeyError names one that it lacks. `tensors` are the names of GlobalTensors, of
+    `ranges` gives the values of every variable: KeyError names one that it lacks; `known` those of expressions of which more is
+    known than follows from that. `tensors` are the names of GlobalTensors, of
     which the scalar unit reads elements.
     """
 
     ranges: Mapping[str, Interval]
     named: dict[Expr, str] = field(default_factory=dict)
     tensors: dict[str, str] = field(default_factory=dict)
+    known: dict[Expr, Interval] = field(default_factory=dict)
 
     def __call__(self, e: Expr | int, outer: int = 0) -> str:
         """e as C++, in brackets where an operator that binds as tightly as `outer` stands beside it."""
@@ -72,7 +74,7 @@ class Cpp:
         return f"const {integer(values)} {name} = {text};"
 
     def bounds(self, e: Expr) -> Interval:
-        return ix.bounds(e, self.ranges)
+        return ix.bounds(e, self.ranges, self.known)
 
     def summed(self, parts: Sequence[Expr | Part]) -> str:
         """The sum of these, e.g. of where a buffer's slot starts and where an element lies within it."""

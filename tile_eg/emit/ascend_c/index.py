@@ -117,7 +117,7 @@ class Scope:
         return name
 
     def bounds(self, e: Expr) -> Interval:
-        return ix.bounds(e, self.ranges)
+        return self.cpp.bounds(e)
 
     def high(self, e: Expr) -> int:
         return self.bounds(e)[1]

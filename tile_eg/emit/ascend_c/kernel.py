@@ -16,6 +16,7 @@ from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted
 from tile_eg.emit.ascend_c.reduce import REDUCTIONS
 from tile_eg.emit.ascend_c.select import SELECTIONS
+from tile_eg.emit.ascend_c.size_names import indices_named, learn, sizes_named
 from tile_eg.emit.ascend_c.vector import VECTOR_OPS
 from tile_eg.emit.host import shared_at
 from tile_eg.emit.names import argument_names, kernel_symbol, size_names
@@ -28,6 +29,7 @@ from tile_eg.ir.program import (
     Buffer,
     CrossSet,
     CrossWait,
+    Gm,
     Instr,
     Let,
     Loop,
@@ -41,6 +43,7 @@ from tile_eg.ir.program import (
     When,
     walk,
 )
+from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ops.types import Level
 
 OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS}
@@ -102,9 +105,34 @@ def _core(p: Program, core: str) -> list[str]:
     head = [*_place(p, core, s), *_tensors(s), *_memory(s)]
     if any(isinstance(n, Instr) and n.unit != ZERO for n in walk(p.core(core))):
         head.append("AscendC::SetMMRowMajor();  // blocks come in the order in which the fixpipe takes them")
+    sizes = _sizes(s) if p.sizes else {}
     hoisted = _hoisted(s)
     lets = [_named(s, let) for let in _lets(s)]
-    return [*head, *lets, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
+    for path, lines in sizes.items():
+        if path:
+            hoisted[path] = [*lines, *hoisted.get(path, [])]
+    return [*head, *sizes.get((), []), *lets, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
+
+
+def _sizes(s: Scope) -> dict[Path, list[str]]:
+    """What follows from sizes known at run time: declarations at the start of the core, and of its loop over tiles."""
+    nodes = s.program.core(s.core)
+    found = [e for n in walk(nodes) for e in (*_expressions(n), *_strides(n))] + [let.value for let in _lets(s)]
+    learn(s, found)
+    out: dict[Path, list[str]] = {(): sizes_named(s, found)}
+    if not any(isinstance(n, Tasks) for n in nodes):
+        out[()] += indices_named(s, found, BLOCK)
+    for k, n in enumerate(nodes):
+        if isinstance(n, Tasks):
+            tile = next(let.name for let in reversed(n.lets) if let not in counted_by(s.program))
+            out[(k,)] = indices_named(s, found, tile)
+    return out
+
+
+def _strides(n: Node) -> list[Expr]:
+    """Distances of rows that sizes decide."""
+    windows = (n.dst, *n.srcs) if isinstance(n, Instr) else ()
+    return [o.stride for o in windows if isinstance(o, Gm) and isinstance(o.stride, Expr)]
 
 
 def _place(p: Program, core: str, s: Scope) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain, count
 from math import prod
 
-from tile_eg.ir.index import BLOCK, MOST_SIZE, Expr, div, minimum, mod, mul, substitute, var, variables, wrap
+from tile_eg.ir.index import BLOCK, MOST_SIZE, Expr, bounds, div, minimum, mod, mul, substitute, var, variables, wrap
 from tile_eg.ir.program import Formula, Gm, Instr, Let, Loop, Node, Operand, Program, SetFlag, Tasks, Tile, WaitFlag, When, walk
 from tile_eg.ir.sizes import usual
 
@@ -55,8 +55,8 @@ def in_order(turn: Expr, grid: Sequence[int | Expr], window: int, along: int, na
 
 
 def _last(count: int | Expr) -> int:
-    """The last of so many."""
-    return count - 1 if isinstance(count, int) else MOST_SIZE
+    """The last of so many, or more than that where sizes known at run time decide it."""
+    return count - 1 if isinstance(count, int) else min(MOST_SIZE, bounds(count, {})[1])
 
 
 def tile_at(turn: int, grid: Sequence[int], window: int, along: int) -> int:
