@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import count, islice
-from math import prod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from itertools import count, product
+from math import isqrt, prod
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.checks import check
 from tile_eg.frontend.ssa import to_values
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import NoBlocks
-from tile_eg.ir.values import Values
+from tile_eg.ir.values import Values, reachable
 from tile_eg.transforms.any_size import NotAlike, at, of_any_size
 
 Build = Callable[[Mapping[str, int]], Kernel]
 
-SETS = 6
+SETS, GROWTH = 6, 1.5
+TILES = 4
 FIRST_PRIMES = (1009, 307, 4099, 101)
 """Where the primes of a set begin, one scale after the other, until the kernel is the same one at all sizes of a scale."""
-MOST_BLOCKS = 1 << 16
+FEW, MANY = 3, 131
+"""The same for sizes that count heads and the like beside those that tiles cut."""
+MOST_MIXED = 4  # sizes of which few and many are tried each
+MOST_BLOCKS = 1 << 19
 """Blocks of a kernel at the sizes that it is looked at with: what is asked of each of them is asked of so many at most."""
 SMALL = ((1, 2, 3, 5), (7, 1, 17, 2), (16, 33, 1, 3), (67, 48, 29, 2))
 """Sizes at which the meaning of what was found is compared with that of the kernel."""
@@ -35,7 +39,7 @@ def which_are_open(build: Build, names: Sequence[str]) -> tuple[tuple[str, ...],
         pass
     why: dict[str, str] = {}
     for name in names:
-        others = {n: next(_primes(FIRST_PRIMES[1])) for n in names if n != name}
+        others = {n: _prime(FIRST_PRIMES[1]) for n in names if n != name}
         try:
             _joined(build, (name,), others)
         except NotAlike as fault:
@@ -46,7 +50,7 @@ def which_are_open(build: Build, names: Sequence[str]) -> tuple[tuple[str, ...],
 def _together(build: Build, found: list[str], names: Sequence[str], why: dict[str, str]) -> tuple[str, ...]:
     """As many of the sizes that vary alone as vary together, the first ones first."""
     while found:
-        others = {n: next(_primes(FIRST_PRIMES[1])) for n in names if n not in found}
+        others = {n: _prime(FIRST_PRIMES[1]) for n in names if n not in found}
         try:
             _joined(build, tuple(found), others)
             break
@@ -69,10 +73,13 @@ def values_of_any_size(build: Build, usual: Mapping[str, int]) -> Values:
 def _at_scale(build: Build, usual: Mapping[str, int]) -> Values:
     """The values by the first scale of primes at which they are alike."""
     why: NotAlike | None = None
-    for first in FIRST_PRIMES:
-        sets = list(islice(_sets(tuple(usual), first), SETS))
+    for scale in _scales(len(usual)):
+        sets = list(_sets(tuple(usual), scale))
         try:
-            return of_any_size([_values(build, s) for s in sets], sets, usual)
+            found = [_values(build, s) for s in sets]
+            sets += _with_one_large(sets, found[0])
+            found += [_values(build, s) for s in sets[SETS:]]
+            return of_any_size(found, sets, usual)
         except NotAlike as fault:
             why = why or fault
     assert why is not None
@@ -96,15 +103,34 @@ def _shown(sizes: Mapping[str, int]) -> str:
     return ", ".join(f"{n}={v}" for n, v in sizes.items())
 
 
-def _sets(names: Sequence[str], first: int) -> Iterator[dict[str, int]]:
-    """Sets of sizes that are primes from about `first` on, all different, with gaps that grow as they like."""
-    primes, turn = _primes(first), count()
-    while True:
-        yield {name: next(islice(primes, 2 + next(turn) * 7 % 5, None)) for name in names}
+def _scales(sizes: int) -> Iterator[tuple[int, ...]]:
+    """Where the primes begin for each size: all at one scale; then each choice of few and many."""
+    yield from ((first,) * sizes for first in FIRST_PRIMES)
+    if 1 < sizes <= MOST_MIXED:
+        yield from (scale for scale in product((FEW, MANY), repeat=sizes) if len(set(scale)) > 1)
 
 
-def _primes(first: int) -> Iterator[int]:
-    return (n for n in count(first) if all(n % d for d in range(2, int(n**0.5) + 1)))
+def _sets(names: Sequence[str], scale: Sequence[int]) -> Iterator[dict[str, int]]:
+    """Sets of sizes that are primes, all different, each set larger than the one before by half."""
+    used: set[int] = set()
+    for turn in range(SETS):
+        found = {}
+        for name, first in zip(names, scale, strict=True):
+            found[name] = _prime(int(first * GROWTH**turn), used)
+            used.add(found[name])
+        yield found
+
+
+def _prime(least: int, used: Collection[int] = ()) -> int:
+    """The first prime from there on that was not used."""
+    return next(n for n in count(least) if n not in used and all(n % d for d in range(2, isqrt(n) + 1)))
+
+
+def _with_one_large(sets: Sequence[dict[str, int]], values: Values) -> Iterator[dict[str, int]]:
+    """The first set with each size as large as several of the largest tiles: so no tile holds all of a size everywhere."""
+    largest = max((n for t in reachable(values) for n in (t.rows, t.cols)), default=1)
+    for name in sets[0]:
+        yield {**sets[0], name: _prime(max(TILES * largest, *(s[name] for s in sets)) + 1)}
 
 
 def _compare_small(build: Build, values: Values, names: Sequence[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from tile_eg.ir.sizes import Sizes, sizes_in, usual
 from tile_eg.ir.values import Builder, Term, Values, reachable
 from tile_eg.transforms.size_numbers import Numbers
 
+MOST_EDGES = 8  # numbers beside the extents of tiles
 STRIDE_AT = {"load": 2, "store": 2, "accumulate": 2}
 """Where in the arguments of a term its row stride stands."""
 
@@ -34,7 +35,7 @@ class _Joined:
 
     def __init__(self, found: Sequence[Values], sets: Sequence[Mapping[str, int]], sizes: Mapping[str, int]) -> None:
         self.found, self.sizes = found, sizes
-        self.numbers = Numbers(sets, sorted(_numbers_in(found[0]), reverse=True), sizes)
+        self.numbers = Numbers(sets, _edges(found), sizes)
         self.builder = Builder()
         self.made: dict[tuple[int, ...], Term] = {}
         self.strides: dict[tuple[str, int], Expr] = {}
@@ -197,14 +198,17 @@ def _tensor_of(term: Term, values: Values) -> str:
     return version.args[0].name  # type: ignore[no-any-return]
 
 
-def _numbers_in(values: Values) -> set[int]:
-    """What sizes may have been divided by: the extents of tiles, and the numbers in index expressions."""
-    out = set[int]()
+def _edges(found: Sequence[Values]) -> list[int]:
+    """What sizes may have been divided by: the extents of tiles, and numbers in index expressions that all have in common."""
+    extents = {n for t in reachable(found[0]) for n in (t.rows, t.cols)}
+    same = set[int].intersection(*({n for e in _expressions(v) for n in _constants(e)} for v in found))
+    plain = sorted(same - extents, key=lambda n: (n & (n - 1) != 0, n))
+    return [n for n in (*sorted(extents), *plain[:MOST_EDGES]) if n > 1]
+
+
+def _expressions(values: Values) -> Iterator[Expr]:
     for t in reachable(values):
-        out |= {t.rows, t.cols}
-        for e in (*t.args, t.vrows, t.vcols):
-            out |= set(_constants(e)) if isinstance(e, Expr) else set()
-    return {n for n in out if 1 < n <= 1 << 16}
+        yield from (e for e in (*t.args, t.vrows, t.vcols) if isinstance(e, Expr))
 
 
 def _constants(e: Expr) -> list[int]:

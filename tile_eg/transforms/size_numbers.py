@@ -7,14 +7,17 @@ was computed: a wrong expression would have to meet all of them by chance.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, product
-from math import prod
+from typing import TYPE_CHECKING
 
 from tile_eg.ir.index import Expr, const, mul
 from tile_eg.ir.sizes import size
+
+if TYPE_CHECKING:
+    import numpy as np
 
 MOST_FACTORS = 3
 Sizes = Mapping[str, int]
@@ -40,7 +43,7 @@ class Numbers:
 
     def __init__(self, sets: Sequence[Sizes], edges: Sequence[int], usual: Sizes) -> None:
         self.sets, self.usual = sets, usual
-        self.edges = sorted({e for e in edges if e > 1})
+        self.edges = sorted(set(edges))
         self.known: dict[tuple[int, ...], Expr | None] = {}
 
     def expr(self, values: Sequence[int]) -> Expr | None:
@@ -62,25 +65,31 @@ class Numbers:
         return out
 
     @cached_property
-    def products(self) -> list[tuple[tuple[Atom, ...], tuple[int, ...]]]:
-        """Products of one atom of each of several sizes, those of the fewest first."""
-        return list(self._products())
+    def products(self) -> list[tuple[list[tuple[Atom, ...]], np.ndarray]]:
+        """Products of one atom of each of several sizes, by how many there are; a row of values for each product."""
+        import numpy as np
 
-    def _products(self) -> Iterator[tuple[tuple[Atom, ...], tuple[int, ...]]]:
+        out = []
         for count in range(1, min(MOST_FACTORS, len(self.atoms)) + 1):
-            for names in combinations(self.atoms, count):
-                for chosen in product(*(self.atoms[n] for n in names)):
-                    yield tuple(a for a, _ in chosen), tuple(map(prod, zip(*(v for _, v in chosen), strict=True)))
+            chosen = [c for names in combinations(self.atoms, count) for c in product(*(self.atoms[n] for n in names))]
+            rows = [[v for _, v in c] for c in chosen]
+            out.append(([tuple(a for a, _ in c) for c in chosen], np.array(rows, np.int64).prod(axis=1)))
+        return out
 
     def _single(self, values: tuple[int, ...]) -> Expr | None:
-        """factor * product + number."""
-        for atoms, of in self.products:
-            factor = _slope(values, of)
-            if factor is None:
-                continue
-            rest = values[0] - factor * of[0]
-            if all(v == factor * x + rest for v, x in zip(values, of, strict=True)):
-                return self._times(atoms, factor) + rest
+        """factor * product + number, of the simplest product."""
+        import numpy as np
+
+        wanted = np.array(values, np.int64)
+        for atoms, rows in self.products:
+            steps = rows - rows[:, :1]
+            at = (steps != 0).argmax(axis=1)
+            step = np.take_along_axis(steps, at[:, None], 1)[:, 0]
+            factor = (wanted[at] - wanted[0]) // np.where(step == 0, 1, step)
+            good = (step != 0) & (factor != 0) & (factor[:, None] * steps == wanted - wanted[0]).all(axis=1)
+            if good.any():
+                n = int(good.argmax())
+                return self._times(atoms[n], int(factor[n])) + int(wanted[0] - factor[n] * rows[n, 0])
         return None
 
     def _sum_of_two(self, values: tuple[int, ...]) -> Expr | None:
@@ -96,15 +105,6 @@ class Numbers:
         for atom in atoms[1:]:
             out = mul(out, atom.expr(self.usual))
         return mul(out, const(factor))
-
-
-def _slope(values: Sequence[int], of: Sequence[int]) -> int | None:
-    """The whole factor by which values grow with another number, by the first two that differ."""
-    for n in range(1, len(of)):
-        if of[n] != of[0]:
-            factor, rest = divmod(values[n] - values[0], of[n] - of[0])
-            return factor if not rest and factor else None
-    return None
 
 
 def _plane(values: Sequence[int], x: Sequence[int], y: Sequence[int]) -> tuple[int, int, int] | None:

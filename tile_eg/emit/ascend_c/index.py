@@ -70,7 +70,7 @@ def counted_in(nodes: Iterable[Node], ranges: dict[str, Interval]) -> dict[str, 
 class Scope:
     """What the text of one core may refer to: C++ names, ranges of variables, the buffers of the program.
 
-    `values` declares the hoisted sizes (named in `cpp`).
+    `values` declares the hoisted sizes (named in `cpp`), `indices` those of a tile, by the place of the loop over tiles.
     """
 
     program: Program
@@ -80,6 +80,7 @@ class Scope:
     taken: set[str] = field(default_factory=set)
     ranges: dict[str, Interval] = field(default_factory=dict)
     values: dict[Expr, str] = field(default_factory=dict)
+    indices: dict[int, list[str]] = field(default_factory=dict)
     _writers: dict[str, list[Instr]] | None = None
 
     def __post_init__(self) -> None:

@@ -108,9 +108,7 @@ def _core(p: Program, core: str) -> list[str]:
     sizes = _sizes(s) if p.sizes else {}
     hoisted = _hoisted(s)
     lets = [_named(s, let) for let in _lets(s)]
-    for path, lines in sizes.items():
-        if path:
-            hoisted[path] = [*lines, *hoisted.get(path, [])]
+    s.indices = {path[0]: lines for path, lines in sizes.items() if path}
     return [*head, *sizes.get((), []), *lets, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
 
 
@@ -282,7 +280,7 @@ def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list
     for k, n in enumerate(nodes):
         here = (*at, k)
         if isinstance(n, Tasks):
-            out += _tasks(s, n, [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)])
+            out += _tasks(s, n, s.indices.get(k, []), [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)])
         elif isinstance(n, Loop):
             body = [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)]
             out += _counted(s, n, str(n.trips) if n.until is None else s.cpp(n.until), body)
@@ -293,13 +291,19 @@ def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list
     return out
 
 
-def _tasks(s: Scope, n: Tasks, body: list[str]) -> list[str]:
-    """The loop over a block's tiles, with what its names stand for at its start."""
+def _tasks(s: Scope, n: Tasks, indices: list[str], body: list[str]) -> list[str]:
+    """The loop over a block's tiles, with what its names stand for at its start: the tile, its indices, the trips of loops."""
+    counted = counted_by(s.program)
     limit, head = str(n.trips), []
     if n.until.value is None:
         limit = s.fresh("tasks")
         head = [s.cpp.declared(limit, n.until, (0, max(n.trips, s.high(ix.var(n.var)) + 1)))]
-    return [*head, *_counted(s, n, limit, [*(_named(s, let) for let in n.lets), *body])]
+    return [*head, *_counted(s, n, limit, [*_of(s, n, counted, False), *indices, *_of(s, n, counted, True), *body])]
+
+
+def _of(s: Scope, n: Tasks, counted: list[Let], trips: bool) -> list[str]:
+    """The names of a tile that count the trips of loops, or the others."""
+    return [_named(s, let) for let in n.lets if (let in counted) == trips]
 
 
 def _named(s: Scope, let: Let) -> str:

@@ -1,8 +1,8 @@
 """Names for what a text of any size computes from its sizes again and again: quotients by tiles, and the indices of a tile.
 
-More is known of some of these than follows from the intervals of variables: an index stays below its extent of the grid, the tiles
-are no more than a launch may have (`search.any_size.serves`), and a window begins inside of its tensor, so that at least one of its
-rows and columns is there (`frontend.checks`).
+More is known of some of these than follows from the intervals of variables: an index stays below its extent of the grid, there
+are no more tiles than a launch may have (`search.any_size.serves`), and a window begins inside of its tensor, so that at least
+one of its rows and columns is there (`frontend.checks`).
 """
 
 from __future__ import annotations
