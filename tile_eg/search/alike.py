@@ -25,8 +25,9 @@ FEW, MANY = 3, 131
 MOST_MIXED = 4  # sizes of which few and many are tried each
 MOST_BLOCKS = 1 << 19
 """Blocks of a kernel at the sizes that it is looked at with: what is asked of each of them is asked of so many at most."""
-SMALL = ((1, 2, 3, 5), (7, 1, 17, 2), (16, 33, 1, 3), (67, 48, 29, 2))
-"""Sizes at which the meaning of what was found is compared with that of the kernel."""
+SMALL = (1, 2, 3, 5), (2, 1, 7, 3)
+SOME = 16, 67
+"""Sizes at which the meaning of what was found is compared with that of the kernel: all of them small, and some for one of them."""
 CLOSE = 1e-2
 
 
@@ -71,12 +72,14 @@ def values_of_any_size(build: Build, usual: Mapping[str, int]) -> Values:
 
 
 def _at_scale(build: Build, usual: Mapping[str, int]) -> Values:
-    """The values by the first scale of primes at which they are alike."""
+    """The values by the first scale of primes at which they are alike; the last one is beyond the largest tile."""
     why: NotAlike | None = None
-    for scale in _scales(len(usual)):
-        sets = list(_sets(tuple(usual), scale))
+    largest = 1
+    for scale in (*_scales(len(usual)), None):
+        sets = list(_sets(tuple(usual), scale or (TILES * largest,) * len(usual)))
         try:
             found = [_values(build, s) for s in sets]
+            largest = max(largest, _largest_tile(found[0]))
             sets += _with_one_large(sets, found[0])
             found += [_values(build, s) for s in sets[SETS:]]
             return of_any_size(found, sets, usual)
@@ -126,9 +129,13 @@ def _prime(least: int, used: Collection[int] = ()) -> int:
     return next(n for n in count(least) if n not in used and all(n % d for d in range(2, isqrt(n) + 1)))
 
 
+def _largest_tile(values: Values) -> int:
+    return max((n for t in reachable(values) for n in (t.rows, t.cols)), default=1)
+
+
 def _with_one_large(sets: Sequence[dict[str, int]], values: Values) -> Iterator[dict[str, int]]:
     """The first set with each size as large as several of the largest tiles: so no tile holds all of a size everywhere."""
-    largest = max((n for t in reachable(values) for n in (t.rows, t.cols)), default=1)
+    largest = _largest_tile(values)
     for name in sets[0]:
         yield {**sets[0], name: _prime(max(TILES * largest, *(s[name] for s in sets)) + 1)}
 
@@ -138,8 +145,8 @@ def _compare_small(build: Build, values: Values, names: Sequence[str]) -> None:
 
     Sizes at which the kernel has a fault of its own, or no blocks, are none that it is launched at.
     """
-    for small in SMALL:
-        sizes = {name: small[n % len(small)] for n, name in enumerate(names)}
+    few = [{name: small[n % len(small)] for n, name in enumerate(names)} for small in SMALL]
+    for sizes in (*few, *({**few[0], name: some} for name in names for some in SOME)):
         try:
             kernel = build(sizes)
             check(kernel)
