@@ -26,8 +26,9 @@ MOST_MIXED = 4  # sizes of which few and many are tried each
 MOST_BLOCKS = 1 << 19
 """Blocks of a kernel at the sizes that it is looked at with: what is asked of each of them is asked of so many at most."""
 SMALL = (1, 2, 3, 5), (2, 1, 7, 3)
-SOME = 16, 67
-"""Sizes at which the meaning of what was found is compared with that of the kernel: all of them small, and some for one of them."""
+SOME, MOST_SOME = (67,), 8
+"""Sizes at which the meaning of what was found is compared with that of the kernel: all small; one that is not; one that is just
+a tile, which primes never are."""
 CLOSE = 1e-2
 
 
@@ -66,12 +67,20 @@ def _joined(build: Build, names: tuple[str, ...], others: Mapping[str, int]) -> 
 
 def values_of_any_size(build: Build, usual: Mapping[str, int]) -> Values:
     """What a kernel means at any sizes, with the `usual` ones for numbers. NotAlike where it is not one kernel at all sizes."""
-    values = _at_scale(build, usual)
-    _compare_small(build, values, tuple(usual))
-    return values
+    why: NotAlike | None = None
+    for up in (True, False):
+        values = _at_scale(build, usual, up)
+        try:
+            _compare_small(build, values, tuple(usual))
+        except NotAlike as fault:
+            why = why or fault
+        else:
+            return values
+    assert why is not None
+    raise why
 
 
-def _at_scale(build: Build, usual: Mapping[str, int]) -> Values:
+def _at_scale(build: Build, usual: Mapping[str, int], up: bool = True) -> Values:
     """The values by the first scale of primes at which they are alike; the last one is beyond the largest tile."""
     why: NotAlike | None = None
     largest = 1
@@ -82,7 +91,7 @@ def _at_scale(build: Build, usual: Mapping[str, int]) -> Values:
             largest = max(largest, _largest_tile(found[0]))
             sets += _with_one_large(sets, found[0])
             found += [_values(build, s) for s in sets[SETS:]]
-            return of_any_size(found, sets, usual)
+            return of_any_size(found, sets, usual, up)
         except NotAlike as fault:
             why = why or fault
     assert why is not None
@@ -146,7 +155,8 @@ def _compare_small(build: Build, values: Values, names: Sequence[str]) -> None:
     Sizes at which the kernel has a fault of its own, or no blocks, are none that it is launched at.
     """
     few = [{name: small[n % len(small)] for n, name in enumerate(names)} for small in SMALL]
-    for sizes in (*few, *({**few[0], name: some} for name in names for some in SOME)):
+    some = sorted({*SOME, *(n for t in reachable(values) for n in (t.rows, t.cols) if n > 1)})[:MOST_SOME]
+    for sizes in (*few, *({**few[0], name: n} for name in names for n in some)):
         try:
             kernel = build(sizes)
             check(kernel)

@@ -22,20 +22,23 @@ class NotAlike(Exception):
     """A kernel's values are not the same ones at different sizes; the message says what differs, in an author's words."""
 
 
-def of_any_size(found: Sequence[Values], sets: Sequence[Mapping[str, int]], sizes: Mapping[str, int]) -> Values:
+def of_any_size(
+    found: Sequence[Values], sets: Sequence[Mapping[str, int]], sizes: Mapping[str, int], up: bool = True
+) -> Values:
     """The values that these are at their `sets` of sizes, with `sizes` as the numbers for those that are known at run time.
+
+    `up`: quotients by tiles are taken to be rounded up.
 
     NotAlike where the kernel is another one at other sizes, or a number in it has no expression.
     """
-    return _Joined(found, sets, sizes).values()
+    return _Joined(found, Numbers(sets, _edges(found), sizes, up), sizes).values()
 
 
 class _Joined:
     """Values at several sizes, gone through side by side."""
 
-    def __init__(self, found: Sequence[Values], sets: Sequence[Mapping[str, int]], sizes: Mapping[str, int]) -> None:
-        self.found, self.sizes = found, sizes
-        self.numbers = Numbers(sets, _edges(found), sizes)
+    def __init__(self, found: Sequence[Values], numbers: Numbers, sizes: Mapping[str, int]) -> None:
+        self.found, self.sizes, self.numbers = found, sizes, numbers
         self.builder = Builder()
         self.made: dict[tuple[int, ...], Term] = {}
         self.strides: dict[tuple[str, int], Expr] = {}

@@ -39,10 +39,13 @@ class Atom:
 
 
 class Numbers:
-    """Expressions for the numbers that a kernel has at each of several `sets` of sizes. `edges` are those of tiles."""
+    """Expressions for the numbers that a kernel has at each of several `sets` of sizes. `edges` are those of tiles.
 
-    def __init__(self, sets: Sequence[Sizes], edges: Sequence[int], usual: Sizes) -> None:
-        self.sets, self.usual = sets, usual
+    Primes do not tell a quotient that is rounded up from one that is rounded down and one more: `up` says which is meant.
+    """
+
+    def __init__(self, sets: Sequence[Sizes], edges: Sequence[int], usual: Sizes, up: bool = True) -> None:
+        self.sets, self.usual, self.up = sets, usual, up
         self.edges = sorted(set(edges))
         self.known: dict[tuple[int, ...], Expr | None] = {}
 
@@ -60,7 +63,7 @@ class Numbers:
         """Those of each size with their values, the simplest first."""
         out: dict[str, list[tuple[Atom, tuple[int, ...]]]] = {}
         for name in self.sets[0]:
-            found = [Atom(name), *(Atom(name, e, up) for e in self.edges for up in (True, False))]
+            found = [Atom(name), *(Atom(name, e, self.up) for e in self.edges)]
             out[name] = [(a, tuple(a.at(s) for s in self.sets)) for a in found]
         return out
 
@@ -109,7 +112,9 @@ class Numbers:
 
 def _plane(values: Sequence[int], x: Sequence[int], y: Sequence[int]) -> tuple[int, int, int] | None:
     """a, b and c with values = a * x + b * y + c everywhere, all whole."""
-    (v1, x1, y1), (v2, x2, y2) = ((values[n] - values[0], x[n] - x[0], y[n] - y[0]) for n in (1, 2))
+    steps = [(v - values[0], p - x[0], q - y[0]) for v, p, q in zip(values, x, y, strict=True)]
+    pairs = ((s, t) for s, t in combinations(steps, 2) if s[1] * t[2] != t[1] * s[2])
+    (v1, x1, y1), (v2, x2, y2) = next(pairs, ((0, 0, 0), (0, 0, 0)))
     det = x1 * y2 - x2 * y1
     if not det or (v1 * y2 - v2 * y1) % det or (x1 * v2 - x2 * v1) % det:
         return None

@@ -1,0 +1,321 @@
+"""A kernel whose sizes each call tells is compiled once: one text serves all of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg import TileError
+from tile_eg.cli.app import run
+from tile_eg.emit.any_size_host import Picked, bounds
+from tile_eg.emit.any_size_host import text as host_text
+from tile_eg.frontend.text import load_text
+from tile_eg.inputs import draw
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import evaluate
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.sizes import size
+from tile_eg.report.compare import compare
+from tile_eg.search import search_options
+from tile_eg.search.alike import values_of_any_size
+from tile_eg.search.any_size import AnySize, OneText
+from tile_eg.search.compiler import expected
+from tile_eg.transforms.any_size import NotAlike
+from tile_eg.transforms.size_numbers import Numbers
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SETTINGS = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+number = st.one_of(st.sampled_from([1, 2, 3, 16, 31, 64, 127, 128, 129, 257]), st.integers(1, 300))
+few = st.integers(1, 3)
+SIZES: dict[str, dict[str, Any]] = {
+    "gemm": {"M": number, "N": number, "K": number},
+    "vector_add": {"M": number, "N": number},
+    "online_softmax": {"M": number, "N": number},
+    "flash_attention_causal": {"S": number},
+    "gemm_transposed": {"M": number, "N": number, "K": number},
+    "matmul_add": {"M": number, "N": number, "K": number},
+    "gemm_int8": {"M": number, "N": number, "K": number},
+    "gelu_mul": {"M": number, "N": number},
+    "softmax": {"M": number},
+    "layer_norm": {"M": number},
+    "flash_attention": {"B": few, "H": few, "S": number},
+    "flash_attention_rows": {"B": few, "H": few, "S": number},
+}
+SHORT = ("gemm", "vector_add", "online_softmax", "flash_attention_causal")
+
+
+def built(name: str, sizes: Any) -> Kernel:
+    return load_text((EXAMPLES / f"{name}.tile").read_text(), f"{name}.tile").instantiate(sizes)
+
+
+@cache
+def texts(name: str) -> OneText:
+    return OneText(lambda sizes: built(name, sizes), tuple(SIZES[name]), "910B2", search_options())
+
+
+def check(name: str, data: st.DataObject) -> None:
+    sizes = {n: data.draw(s, n) for n, s in SIZES[name].items()}
+    kernel, one = built(name, sizes), texts(name).text({})
+    assert isinstance(one, AnySize), one
+    inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
+    planned = one.at(kernel, sizes)
+    assert planned is not None and planned.source == one.source
+    assert [c for c in compare(planned.run(inputs).outputs, expected(kernel, inputs)) if not c.good] == []
+
+
+@pytest.mark.slow(but=1)
+@pytest.mark.parametrize("name", SHORT)
+@settings(SETTINGS, max_examples=6)
+@given(data=st.data())
+def test_the_text_computes_the_meaning_at_any_sizes(name: str, data: st.DataObject) -> None:
+    check(name, data)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SIZES)
+@settings(SETTINGS, max_examples=60)
+@given(data=st.data())
+def test_the_text_computes_the_meaning_at_many_sizes(name: str, data: st.DataObject) -> None:
+    check(name, data)
+
+
+def test_no_size_stands_in_the_text_as_a_number() -> None:
+    def priced_at(m: int, n: int) -> AnySize:
+        sizes = {"M": (m,), "N": (n,)}
+        found = OneText(lambda s: built("vector_add", s), ("M", "N"), "910B2", search_options(effort="none"), sizes).text({})
+        assert isinstance(found, AnySize)
+        return found
+
+    assert priced_at(4099, 4093).source == priced_at(4127, 4111).source
+
+
+def test_more_tiles_than_a_launch_has_blocks_are_served() -> None:
+    one = texts("vector_add").text({})
+    assert isinstance(one, AnySize)
+    many = {"M": 64 * 70_000, "N": 128}
+    assert one.at(built("vector_add", many), many) is not None
+
+
+def test_offsets_of_large_sizes_are_64_bits_wide() -> None:
+    one = texts("gemm").text({})
+    assert isinstance(one, AnySize)
+    assert "static_cast<int64_t>(tile_x) * K * 128" in one.source
+
+
+def test_rows_that_lie_too_far_apart_are_copied_one_by_one() -> None:
+    one = texts("gemm").text({})
+    assert isinstance(one, AnySize)
+    assert "if (K <= 65535)" in one.source
+    assert "A_gm[static_cast<int64_t>(tile_x) * K * 128 + static_cast<int64_t>(row) * K" in one.source
+
+
+# ---- in Python ----
+
+ROWS, COLUMNS = T.symbolic("M"), T.symbolic("N")
+
+
+@tile_eg.jit(out_idx=[-1])
+@T.prim_func
+def doubled(A: T.Tensor((ROWS, COLUMNS), "float32"), C: T.Tensor((ROWS, COLUMNS), "float32")):
+    with T.Kernel(T.ceildiv(ROWS, 16), T.ceildiv(COLUMNS, 64)) as (bx, by):
+        x = T.alloc_shared((16, 64), "float32")
+        T.copy(A[bx * 16, by * 64], x)
+        for i, j in T.Parallel(16, 64):
+            x[i, j] = x[i, j] * 2.0
+        T.copy(x, C[bx * 16, by * 64])
+
+
+@settings(SETTINGS, max_examples=12)
+@given(st.sampled_from([0, 1, 2, 13, 16, 67]), st.sampled_from([0, 1, 7, 64, 131]))
+def test_one_kernel_in_python_takes_arrays_of_any_shape(m: int, n: int) -> None:
+    a = np.random.default_rng(m * n).uniform(-1, 1, (m, n)).astype(np.float32)
+    np.testing.assert_array_equal(doubled(a), a * 2)
+
+
+@pytest.mark.parametrize("m, n", [(0, 3), (3, 0), (0, 0)])
+def test_a_dimension_of_zero_is_nothing_to_do(m: int, n: int) -> None:
+    assert doubled(np.zeros((m, n), np.float32)).shape == (m, n)
+
+
+def test_a_kernel_is_told_which_sizes_it_is_priced_at() -> None:
+    assert "kernel doubled for all sizes" in doubled.priced_at(M=(1, 4096)).get_host_source()
+    with pytest.raises(TileError, match="doubled has no size called L"):
+        doubled.priced_at(L=1)
+
+
+# ---- in .tile ----
+
+PRODUCT = """kernel product[M: dyn, N: dyn, K: dyn](A: f16[M, K], B: f16[K, N]) -> C: f16[M, N] {
+  grid (bx, by) = (ceildiv(M, 32), ceildiv(N, 32))
+  shared a: f16[32, 64], b: f16[64, 32]
+  fragment c: f32[32, 32] = 0
+  for k in pipelined(ceildiv(K, 64)) {
+    a = A[bx*32, k*64]
+    b = B[k*64, by*32]
+    c += a @ b
+  }
+  C[bx*32, by*32] = c
+}
+"""
+
+
+@pytest.fixture
+def product(tmp_path: Path) -> Path:
+    (tmp_path / "product.tile").write_text(PRODUCT)
+    return tmp_path / "product.tile"
+
+
+def halves(*shape: int) -> np.ndarray:
+    return np.random.default_rng(sum(shape)).integers(-4, 5, shape).astype(np.float16)
+
+
+@pytest.mark.parametrize("m, n, k", [(1, 1, 1), (33, 31, 129), (67, 2, 64), (2, 3, 0), (0, 3, 4)])
+def test_a_product_of_any_shape(product: Path, m: int, n: int, k: int) -> None:
+    a, b = halves(m, k), halves(k, n)
+    np.testing.assert_array_equal(tile_eg.load(product)(a, b), a @ b)
+
+
+def test_the_text_is_the_same_whatever_was_called_first(product: Path) -> None:
+    sources = set()
+    for m in (3, 100):
+        kernel = tile_eg.load(product)
+        kernel(halves(m, 8), halves(8, m))
+        sources.add(kernel.with_sizes(M=m, N=m, K=8).get_kernel_source())
+    assert len(sources) == 1
+
+
+def test_the_text_is_emitted_where_no_sizes_are_given(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["emit", str(product)]) == 0
+    emitted = capsys.readouterr().out
+    assert "product(GM_ADDR A, GM_ADDR B, GM_ADDR C, GM_ADDR workspace, int32_t M, int32_t N, int32_t K)" in emitted
+
+
+def test_sizes_that_are_given_stay_what_they_are(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["emit", str(product), "--set", "N=64", "--set", "K=128"]) == 0
+    assert "GM_ADDR workspace, int32_t M)" in capsys.readouterr().out
+
+
+def test_the_host_part_counts_blocks_by_sizes(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["emit", str(product), "--host"]) == 0
+    host = capsys.readouterr().out
+    assert "const int64_t tiles = ((M + 31) / 32) * ((N + 31) / 32);" in host
+    assert "(K + 63) / 64 < 1" in host, "a loop without a trip leaves the sum unwritten"
+
+
+def test_a_size_that_shapes_tiles_has_to_be_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "rows.tile"
+    file.write_text("""kernel rows[M: dyn, N: dyn](A: f32[M, N]) -> C: f32[M, N] {
+      grid b = ceildiv(M, 4)
+      shared x: f32[4, N]
+      x = A[b*4, 0]
+      C[b*4, 0] = x + x
+    }""")
+    assert run(["emit", str(file)]) == 1
+    assert "give N\nnote: N is none that one text serves: a tile has another shape at other sizes" in capsys.readouterr().err
+    assert run(["emit", str(file), "--set", "N=24"]) == 0
+    assert "int32_t M)" in capsys.readouterr().out
+
+
+def test_sizes_that_want_other_schedules_have_kernels_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "auto.tile"
+    file.write_text((EXAMPLES / "vector_add.tile").read_text().replace("M=512", "M: dyn").replace("BM=64", "BM=auto"))
+    assert run(["emit", str(file), "--at", "M=16,65536", "--set", "N=1024"]) == 0
+    text = capsys.readouterr().out
+    assert run(["emit", str(file), "--at", "M=16,65536", "--set", "N=1024", "--host"]) == 0
+    host = capsys.readouterr().out
+    assert "vector_add_2(" in text and "(M > 1024)" in host
+
+
+def test_a_program_has_its_sizes(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["emit", str(product), "--program"]) == 1
+    assert "--program and --schedule are of a kernel at known sizes" in capsys.readouterr().err
+
+
+# ---- how it is found ----
+
+SETS = [{"M": m, "N": n} for m, n in ((101, 307), (151, 457), (229, 691), (347, 1033), (521, 1553), (787, 2333))]
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda m, n: m,
+        lambda m, n: 3 * m + 7,
+        lambda m, n: -(-n // 64),
+        lambda m, n: -(-n // 64) * 2 - 1,
+        lambda m, n: -(-m // 16) * -(-n // 64),
+        lambda m, n: n - m + 5,
+        lambda m, n: 12,
+    ],
+)
+def test_a_number_is_found_as_an_expression_of_sizes(of: Any) -> None:
+    sets = [*SETS, {"M": 1009, "N": 307}]
+    found = Numbers(sets, [16, 64], {"M": 4096, "N": 4096}).expr([of(s["M"], s["N"]) for s in sets])
+    assert found is not None
+    assert all(evaluate(found, {"M": m, "N": n}) == of(m, n) for m in (0, 1, 15, 16, 999) for n in (0, 63, 64, 65, 4097))
+
+
+def test_a_number_that_follows_in_another_way_is_not_found() -> None:
+    assert Numbers(SETS, [16, 64], {"M": 4096, "N": 4096}).expr([s["M"] ** 2 % 97 for s in SETS]) is None
+
+
+def test_a_kernel_that_is_another_one_at_small_sizes_is_not_taken_for_one() -> None:
+    def build(sizes: Any) -> Kernel:
+        twice = "a = a + a" if sizes["M"] < 100 else "a = a + 1"
+        return load_text(f"""kernel k[M: dyn](A: f32[M]) -> C: f32[M] {{
+          grid b = ceildiv(M, 16)
+          shared a: f32[16]
+          a = A[b*16]
+          {twice}
+          C[b*16] = a
+        }}""").instantiate(sizes)
+
+    with pytest.raises(NotAlike, match="at M=1 it computes something else than at large sizes"):
+        values_of_any_size(build, {"M": 4096})
+
+
+def test_a_quotient_that_is_rounded_down_is_told_from_one_that_is_rounded_up() -> None:
+    text = """kernel k[M: dyn](A: f32[M]) -> C: f32[M] {
+      grid b = M // 16
+      shared a: f32[16]
+      a = A[b*16]
+      C[b*16] = a
+    }"""
+    values = values_of_any_size(lambda sizes: load_text(text).instantiate(sizes), {"M": 4096})
+    assert values.sizes is not None
+    assert [evaluate(values.sizes.blocks, {"M": m}) for m in (16, 31, 32, 33)] == [1, 1, 2, 2]
+
+
+def test_a_tile_that_holds_all_of_a_size_everywhere_is_none() -> None:
+    text = """kernel k[N: dyn](A: f32[N]) -> C: f32[N] {
+      grid b = ceildiv(N, 16384)
+      shared a: f32[16384]
+      a = A[b*16384]
+      C[b*16384] = a
+    }"""
+    values = values_of_any_size(lambda sizes: load_text(text).instantiate(sizes), {"N": 4096})
+    assert values.sizes is not None
+    assert evaluate(values.sizes.blocks, {"N": 100_000}) == 7
+
+
+# ---- the host's choice ----
+
+
+def test_a_launch_takes_the_schedule_of_the_nearest_numbers() -> None:
+    picked = Picked((("M", (1, 128, 4096)),), (0, 1, 2))
+    assert bounds((1, 128, 4096)) == [11, 724]
+    assert [picked.at({"M": m}) for m in (0, 1, 11, 12, 724, 725, 10**6)] == [0, 0, 0, 1, 1, 2, 2]
+
+
+def test_sizes_are_computed_in_the_host_part_as_here() -> None:
+    m, n = size("M", 8), size("N", 8)
+    assert host_text(ix.minimum((m + 15) // 16 * 2, 24)) == "std::min<int64_t>(((M + 15) / 16) * 2, 24)"
+    assert host_text((m + 15) // 16 * n - 1) == "(((M + 15) / 16) * N) + -1"
