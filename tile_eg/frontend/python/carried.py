@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.python.loop_fusion import fused
 from tile_eg.frontend.python.merging import Merge, Parted, temporaries, uses_of
+from tile_eg.frontend.python.row_tiles import rows_of_tensor
 from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ranges import at_most
 from tile_eg.ir.index import ZERO, Interval, variables
@@ -42,7 +44,7 @@ def _regions(tree: object) -> Iterator[Region]:
 
 
 def _without_loads(kernel: Kernel, t: Tensor) -> Kernel:
-    body = _merged_loops(kernel, t.name)
+    body = fused(rows_of_tensor(_merged_loops(kernel, t.name), t.name), t.name)
     window = _window(kernel, body, t)
     taken = {*(x.name for x in kernel.tensors), *(s.name for s in nodes(body) if isinstance(s, Alloc))}
     name = next(n for n in (t.name + "_tile", *(f"{t.name}_tile{k}" for k in range(len(taken) + 1))) if n not in taken)

@@ -13,22 +13,23 @@ from tile_eg.ops.types import I16
 
 def interleaved(kernel: kn.Kernel) -> kn.Kernel:
     """The kernel in which such a loop computes both halves by themselves and puts them together."""
-    return replace(kernel, body=tuple(_statements(kernel.body, {})))
+    return replace(kernel, body=tuple(put_together(kernel.body, {})))
 
 
-def _statements(body: tuple[kn.Stmt, ...], buffers: dict[str, kn.Alloc]) -> Iterator[kn.Stmt]:
+def put_together(body: tuple[kn.Stmt, ...], buffers: dict[str, kn.Alloc]) -> Iterator[kn.Stmt]:
+    """The statements without such loops; `buffers` are those declared so far, and are added to."""
     for s in body:
         match s:
             case kn.Alloc():
                 buffers[s.name] = s
                 yield s
             case kn.If():
-                then, otherwise = (tuple(_statements(arm, buffers)) for arm in (s.then, s.otherwise))
+                then, otherwise = (tuple(put_together(arm, buffers)) for arm in (s.then, s.otherwise))
                 yield replace(s, then=then, otherwise=otherwise)
             case kn.For() | kn.Parallel() if (found := _in_turns(s, buffers)) is not None:
                 yield from _together(s, found, buffers)
             case kn.For():
-                yield replace(s, body=tuple(_statements(s.body, buffers)))
+                yield replace(s, body=tuple(put_together(s.body, buffers)))
             case _:
                 yield s
 
