@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 
 from tile_eg.frontend.python.merging import temporaries, uses_of
 from tile_eg.frontend.python.values import nodes
-from tile_eg.frontend.ssa.interleaved import put_together
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, variables
 from tile_eg.ir.index_elements import elements_in
@@ -70,20 +69,22 @@ def _row_axis(r: Region, variable: str) -> int | None:
 
 def _with_tiles(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
     buffers = {s.name: s for s in nodes(body) if isinstance(s, Alloc)}
-    plain = replace(loop, body=tuple(put_together(loop.body, buffers)))
-    buffers |= {s.name: s for s in nodes(plain.body) if isinstance(s, Alloc)}
     shapes = {name: b.shape for name, b in buffers.items()}
-    used = uses_of((*_without(body, loop), plain))
-    written = {s.target.name for s in nodes(plain.body) if isinstance(s, Assign)} & buffers.keys()
-    own = temporaries(plain, shapes, used)
+    written = {s.target.name for s in nodes(loop.body) if isinstance(s, Assign)} & buffers.keys()
+    own = temporaries(loop, shapes, uses_of(body))
     counted = loop.start or loop.count is not None or loop.extent < 1
-    if counted or written != own or any(len(shapes[n]) != 1 for n in own) or not _stores_rows(plain, shapes):
+    if counted or written != own or any(len(shapes[n]) != 1 for n in own) or not _stores_rows(loop, shapes):
         return body
     try:
-        done = tuple(_Rows(loop, own, shapes).block(plain.body))
+        done = tuple(_Rows(loop, own, shapes).block(loop.body))
     except _NoRows:
         return body
     return tuple(_exchanged(body, loop, done, own))
+
+
+def _of_elements(s: For) -> bool:
+    """Whether a loop does nothing but assign elements."""
+    return all(isinstance(a, Assign) and not a.target.shape for a in s.body)
 
 
 def _stores_rows(loop: For, buffers: Mapping[str, tuple[int, ...]]) -> bool:
@@ -91,10 +92,6 @@ def _stores_rows(loop: For, buffers: Mapping[str, tuple[int, ...]]) -> bool:
     stores = [s.target for s in nodes(loop.body) if isinstance(s, Assign) and s.target.name not in buffers]
     uses, stored = uses_of(loop.body), Counter(r.name for r in stores)
     return all(_picks_row(r, loop.var) and uses[r.name] == stored[r.name] for r in stores)
-
-
-def _without(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
-    return tuple(_exchanged(body, loop, (), set()))
 
 
 def _exchanged(body: Iterable[Stmt], loop: For, instead: tuple[Stmt, ...], own: set[str]) -> Iterator[Stmt]:
@@ -136,6 +133,9 @@ class _Rows:
                 yield _tile_of_rows(s, self.loop) if s.name in self.own else s
             case Assign():
                 yield self.assign(s)
+            case For() if _of_elements(s):
+                rows = tuple(self.element_of_row(a) for a in s.body)  # type: ignore[arg-type]
+                yield For(self.loop.var, 0, self.loop.extent, "serial", 0, (replace(s, body=rows),), s.span)
             case For() if s.count is None or self.loop.var not in variables(s.count):
                 yield replace(s, body=tuple(self.block(s.body)))
             case Parallel():
