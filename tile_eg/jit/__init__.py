@@ -47,7 +47,7 @@ class CompiledKernel(HostSide):
     """A kernel whose sizes are known.
 
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
-    tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
+    tensors of `out_idx`, in that order: one array, or a list; where these stand last, arrays for them may be passed too. Written tensors that are passed in are filled in place, as far as
     the kernel writes them; one that is given back and not written whole is a TileError.
     Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
     """
@@ -85,10 +85,18 @@ class CompiledKernel(HostSide):
             return cache.planned(self.compiled, self.chip, search_options(**self.search))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        made = {*self.out_idx, *self.workspace_idx}
-        names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
+        names = self._taken(len(args))
         with in_source(self.kernel.source):
             return self._run(by_name(names, args, kwargs))
+
+    def _taken(self, count: int) -> list[str]:
+        """The tensors that so many arrays are for: tensors of `out_idx` that stand last may be given too, as TileLang has it."""
+        made = {*self.out_idx, *self.workspace_idx}
+        taken = [i for i in range(len(self.kernel.tensors)) if i not in made]
+        further = range(taken[-1] + 1 if taken else 0, len(self.kernel.tensors))
+        if count == len(taken) + len(further) and set(further) <= set(self.out_idx):
+            taken += further
+        return [self.kernel.tensors[i].name for i in taken]
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""
