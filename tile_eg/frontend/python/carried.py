@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.python.loop_fusion import fused
 from tile_eg.frontend.python.merging import Merge, Parted, temporaries, uses_of
 from tile_eg.frontend.python.row_tiles import rows_of_tensor
@@ -26,10 +27,11 @@ Seen = tuple[Region, tuple[str, ...], Ranges]
 def carried(kernel: Kernel) -> Kernel:
     """The kernel in which what it reads of a tensor that it also writes is read from a buffer.
 
-    TileError where a window that is read is not the one that is written.
+    TileError where a window that is read is not the one that is written, or may not have been written.
     """
     for t in kernel.tensors:
         if t.output and _is_read(kernel.body, t.name):
+            Definite({t.name: t}).run(kernel.body, frozenset(), {name: (0, n - 1) for name, n in kernel.grid})
             kernel = _without_loads(kernel, t)
     return kernel
 
