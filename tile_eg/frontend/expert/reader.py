@@ -75,8 +75,9 @@ class ExpertReader(Reader):
         words: Mapping[str, Callable[..., Any]],
         store: Callable[..., None],
         prefetched: Callable[..., Any],
+        sizes: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(source, names)
+        super().__init__(source, names, sizes)
         self.handlers, self.store, self.prefetched = words, store, prefetched
         self.levels = levels
         self.tensors: dict[str, Tensor] = {}
