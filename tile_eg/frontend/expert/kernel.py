@@ -22,7 +22,7 @@ from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.open_kernel import NoBlocks
-from tile_eg.ir.program import AIC, AIV
+from tile_eg.ir.program import AIC, AIV, Instr, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.ops.types import Level
 
@@ -65,6 +65,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
     r.run(launch.body)
     cube, vector = (numbered(stream(r.statements, core), r.ranges) for core in (AIC, AIV))
     written = r.stored
+    _check_looked_up(r)
     tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in written, t.span) for t in r.tensors.values())
     planned = [h.buffer() for h in r.held.values()]
     planned = [replace(b, addresses=tuple(r.addresses[b.name] + n * b.slot_bytes for n in range(b.slots)))
@@ -75,6 +76,15 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
         found.node.name, tensors, blocks, r.half_used is not None, buffers, cube, vector, barriers, frozenset(r.own),
         tuple((h.name, h.span) for h in r.held.values()), found.source.text, found.source.file, tuple(r.notes),
     )  # fmt: skip
+
+
+def _check_looked_up(r: ExpertReader) -> None:
+    """TileError where the scalar unit reads elements of a tensor that the kernel writes: its data cache might not have them."""
+    for name in sorted(r.looked_up.keys() & r.stored):
+        raise TileError(
+            f"an element of {name} is read, which the kernel writes: the scalar unit might not see it", r.looked_up[name],
+            help="T.copy what is needed to a buffer in UB, and read it there",
+        )  # fmt: skip
 
 
 def _arguments(r: ExpertReader, found: FunctionSource) -> None:
@@ -91,11 +101,9 @@ def _arguments(r: ExpertReader, found: FunctionSource) -> None:
 
 
 def _named(nodes: tuple) -> set[str]:
-    from tile_eg.ir.program import Instr, Tile, walk
-
     found = set()
     for n in walk(nodes):
-        if isinstance(n, Instr):
-            operands = (*n.reads(), *n.writes())
+        if isinstance(n, Instr | Scalar):
+            operands = (*n.reads(), *n.writes()) if isinstance(n, Instr) else n.value.elements()
             found |= {o.buffer for o in operands if isinstance(o, Tile)}
     return found

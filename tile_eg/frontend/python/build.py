@@ -85,6 +85,10 @@ class Builder(ABC):
             help = f"let a dimension of a tensor be {name}"
             raise TileError(f"{name}: the shape of no tensor has this size, so that no call tells it", help=help) from None
 
+    def number(self, value: Any, span: Span) -> Any:
+        """A value where a whole number is needed: what is computed from elements may be one in other kernels."""
+        return value
+
     def unique(self, name: str) -> str:
         """`name`, or with a number after it where it is taken."""
         found, n = name, 0

@@ -303,6 +303,7 @@ def _index(b: Builder, node: ast.expr) -> Expr:
 
 def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     """An integer known now or at run time, as an index expression."""
+    value = b.number(value, b.span(node))
     if isinstance(value, Window) and value.is_point:
         return element(value)
     if isinstance(value, TILE_NODES) and not isinstance(value, Region):
