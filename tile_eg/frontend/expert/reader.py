@@ -16,7 +16,7 @@ from tile_eg.frontend.expert.scalars import formula
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
-from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Window, as_region, describe, is_tile
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
@@ -129,6 +129,17 @@ class ExpertReader(Reader):
     def number(self, value: Any, span: Span) -> Any:
         return variables.number(self, value, span)
 
+    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
+        """As many elements as the scalar unit finds, `size` at most."""
+        span = self.span(node)
+        if extent.value is not None:
+            return super().counted_slice(start, extent, size, node)
+        count = variables.settled(self, extent, span)
+        low, high = ix.bounds(count, self.ranges)
+        if high <= 0:
+            return super().counted_slice(start, extent, size, node)
+        return Slice(start, min(size, high), count if low >= 0 else ix.maximum(0, count))
+
     def wrote(self, name: str) -> None:
         self.writes.append(name)
         self._forget({name})
@@ -168,7 +179,8 @@ class ExpertReader(Reader):
         """A buffer, window or region as an operand. TileError unless it lies in one of the `levels`."""
         region = value if isinstance(value, Region) else as_region(value, span)
         starts = tuple(variables.settled(self, e, span) for e in region.starts)
-        region = replace(region, span=region.span or span, starts=starts)
+        counts = tuple(e and variables.settled(self, e, span) for e in region.counts)
+        region = replace(region, span=region.span or span, starts=starts, counts=counts)
         if region.name in self.tensors:
             found = of_tensor(self.tensors[region.name], region, self.ranges)
         else:
@@ -208,6 +220,8 @@ def _name(core: str | None) -> str:
 
 def _with(r: ExpertReader, node: ast.With) -> None:
     scopes = [evaluate(r, item.context_expr) for item in node.items]
+    if len(scopes) == 1 and isinstance(scopes[0], Branch):
+        return scopes[0].taken(r, node)
     if len(scopes) != 1 or not isinstance(scopes[0], Scope):
         raise r.error('inside a kernel, `with` stands before T.Scope("C") and T.Scope("V")', node)
     if r.core is not None:
@@ -222,18 +236,45 @@ def _with(r: ExpertReader, node: ast.With) -> None:
 
 
 def _if(r: ExpertReader, node: ast.If) -> None:
-    test = evaluate(r, node.test)
+    branch(r, evaluate(r, node.test), node.body, node.orelse, r.span(node.test))
+
+
+def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast.stmt], span: Span) -> None:
+    """The one body where the condition holds, the other one where it does not."""
     if is_tile(test):
-        raise r.error("a condition compares: x[i] > 0, x[i] != y[i]", node.test)
+        raise TileError("a condition compares: x[i] > 0, x[i] != y[i]", span)
     if not is_condition(test):
-        return r.run(node.body if test else node.orelse)
-    test = variables.condition(r, test, r.span(node.test))
+        return r.run(then if test else otherwise)
+    test = variables.condition(r, test, span)
     low, high = ix.bounds(test, r.ranges)
     if low == high:
-        return r.run(node.body if low else node.orelse)
-    for condition, body in ((test, node.body), (opposite(test, None), node.orelse)):
+        return r.run(then if low else otherwise)
+    for condition, body in ((test, then), (opposite(test, None), otherwise)):
         guarded(r, condition, body)  # type: ignore[arg-type]
     return None
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What `T.If(condition)` gives: its body is `with T.Then():`, and `with T.Else():` behind it."""
+
+    test: Any
+
+    def taken(self, r: ExpertReader, node: ast.With) -> None:
+        parts: dict[str, list[ast.stmt]] = {"Then": [], "Else": []}
+        for s in node.body:
+            part = evaluate(r, s.items[0].context_expr) if isinstance(s, ast.With) and len(s.items) == 1 else None
+            if not isinstance(part, Part) or parts[part.name]:
+                raise r.error("inside T.If stand `with T.Then():` and `with T.Else():`, once each", s)
+            parts[part.name] = s.body  # type: ignore[attr-defined]
+        branch(r, self.test, parts["Then"], parts["Else"], r.span(node.items[0].context_expr))
+
+
+@dataclass(frozen=True)
+class Part:
+    """What `T.Then()` and `T.Else()` give."""
+
+    name: str
 
 
 def _while(r: ExpertReader, node: ast.While) -> None:

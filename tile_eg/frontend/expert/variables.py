@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition, of_elements
-from tile_eg.frontend.expert.scalars import element_of, formula, is_scalar
+from tile_eg.frontend.expert.scalars import element_of, formula, is_scalar, of_index
 from tile_eg.frontend.python.values import Window, describe, is_index, is_tile
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
@@ -132,7 +132,7 @@ def whole(value: Any) -> bool:
     return is_index(value) or (isinstance(value, Window) and value.is_point and value.buffer.dtype.whole)
 
 
-def picked(c: Expr, x: Expr, y: Expr) -> Expr:
+def picked(r: ExpertReader, span: Span, c: Expr, x: Expr, y: Expr) -> Expr:
     """x where the condition holds, else y: the lesser or the greater of the two where that is what it says."""
     if c.value is not None:
         return x if c.value else y
@@ -142,7 +142,16 @@ def picked(c: Expr, x: Expr, y: Expr) -> Expr:
             return ix.minimum(x, y)
         if x - y in (b - a, b - a - 1):
             return ix.maximum(x, y)
-    return y + c * (x - y)
+    if (x - y).value is not None:
+        return y + c * (x - y)
+    chosen = Formula("select", tuple(of_index(r, e, span) for e in (c, x, y)), True)
+    (a, b), (low, high) = ix.bounds(x, r.ranges), ix.bounds(y, r.ranges)
+    name = r.unique("chosen")
+    set_to(r, name, chosen, span)
+    most = max(b, high)
+    if min(a, low) >= 0:
+        return ix.scalar(name, min(most, ix.ANY))
+    return ix.minimum(ix.scalar(name), most) if most < ix.ANY else ix.scalar(name)
 
 
 def changes(r: ExpertReader, test: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert import moves, products, vectors
-from tile_eg.frontend.expert.reader import SHARED, ExpertReader, Persistent, Scope
+from tile_eg.frontend.expert.reader import SHARED, Branch, ExpertReader, Part, Persistent, Scope
 from tile_eg.frontend.expert.variables import NewVariable, number, picked
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
@@ -173,8 +173,16 @@ def _chosen(r: ExpertReader, span: Span, test: Any, x: Any, y: Any) -> Any:
     if not is_condition(test):
         return HANDLERS["if_then_else"](r, span, test, x, y)
     if all(map(is_index, (test, x, y))):
-        return picked(*map(ix.wrap, (test, x, y)))
+        return picked(r, span, *map(ix.wrap, (test, x, y)))
     return number(r, HANDLERS["if_then_else"](r, span, test, x, y), span)
+
+
+def _if(r: ExpertReader, span: Span, condition: Any) -> Branch:
+    return Branch(condition)
+
+
+def _part(name: str) -> Callable[..., Part]:
+    return lambda r, span: Part(name)
 
 
 def _limit(word: str) -> Callable[..., Any]:
@@ -191,7 +199,7 @@ EXPERT: dict[str, Callable[..., Any]] = {
     "alloc_L1": _alloc("L1"), "alloc_ub": _alloc("UB"), "alloc_L0A": _alloc("L0A"), "alloc_L0B": _alloc("L0B"),
     "alloc_L0C": _alloc("L0C"), "alloc_shared": _alloc(SHARED), "alloc_fragment": _alloc("fragment"),
     "annotate_address": _address, "annotate_layout": _layout, "Persistent": _persistent, "use_swizzle": _swizzle,
-    "alloc_var": _alloc_var, "max": _limit("max"), "min": _limit("min"),
+    "If": _if, "Then": _part("Then"), "Else": _part("Else"), "alloc_var": _alloc_var, "max": _limit("max"), "min": _limit("min"),
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
     **moves.WORDS, **products.WORDS, **vectors.WORDS,  # type: ignore[dict-item]
 }  # fmt: skip
