@@ -242,16 +242,19 @@ class Options:
         from tile_eg.frontend.expert import is_kept, kept_kernel
         from tile_eg.frontend.python import arguments_of
 
+        make: Callable[[Mapping[str, Any]], Kernel | KeptKernel] = build
         if is_kept(function):
-            return self.compiled(kept_kernel(function, kept_barriers(self.passes)))
-        check_searched(self.passes)
+            barriers = kept_barriers(self.passes)
+            make = lambda sizes: kept_kernel(function, barriers, sizes)  # noqa: E731
+        else:
+            check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):
-            return self.compiled(build(NOTHING))
+            return self.compiled(make(NOTHING))
         positions = self.out_idx, self.workspace_idx
-        return AnySizeKernel(function.function.__name__, arguments, build, positions, self._placed)
+        return AnySizeKernel(function.function.__name__, arguments, make, positions, self._placed)
 
-    def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
+    def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
     def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:

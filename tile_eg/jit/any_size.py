@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.arrays import check_argument, numpy_dtype
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from tile_eg.frontend.python import Argument
     from tile_eg.search.compiler import Lowered
 
-Build = Callable[[Mapping[str, Any]], Kernel]
+Build = Callable[[Mapping[str, Any]], Kernel | KeptKernel]
 
 
 def open_names(arguments: Sequence[Argument]) -> list[str]:
@@ -48,7 +49,7 @@ class AnySizeKernel:
         arguments: Sequence[Argument],
         build: Build,
         positions: tuple[Sequence[int], Sequence[int]],
-        compiled: Callable[[Kernel, Sequence[int], Sequence[int]], Any],
+        compiled: Callable[[Kernel | KeptKernel, Sequence[int], Sequence[int]], Any],
     ) -> None:
         self.name, self.arguments, self.build = name, arguments, build
         self.outputs, self.workspaces = (

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from tile_eg.ir.machine import SCALAR_PIPE
-from tile_eg.ir.program import CrossSet, CrossWait, Node, PipeBarrier, SetFlag, WaitFlag
+from tile_eg.ir.program import CrossSet, CrossWait, Node, PipeBarrier, Scalar, SetFlag, WaitFlag
 from tile_eg.timeline.cores import Core, Handover, Pipe, Step
 from tile_eg.timeline.expressions import compiled
 
@@ -28,8 +28,21 @@ def sync_step(core: Core, node: Node) -> Step:
         return _queued(core, node, node.src, _set(core, node))
     if isinstance(node, PipeBarrier):
         return _queued(core, node, node.pipe, _barrier(core.pipe(node.pipe, node)))
+    if isinstance(node, Scalar):
+        return _computed(core)
     assert isinstance(node, CrossSet)
     return _queued(core, node, node.pipe, _cross_set(core, node))
+
+
+def _computed(core: Core) -> Step:
+    """The scalar unit computes a number that it keeps; what it reads for it was waited for before."""
+    issue = core.chip.sync.scalar_issue
+
+    def step() -> bool:
+        core.clock += issue
+        return True
+
+    return step
 
 
 def _queued(core: Core, node: Node, name: str, run: Any) -> Step:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tile_eg.ir.index import Interval, bounds, const, variables
+from tile_eg.errors import TileError
+from tile_eg.ir.index import ONE, Expr, Interval, bounds, const, variables
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.machine import CORE_PIPES, SCALAR_PIPE, USABLE_EVENT_IDS
-from tile_eg.ir.program import AIV, CrossSet, Instr, Loop, Node, PipeBarrier, SetFlag, SyncAll, WaitFlag, When, walk
+from tile_eg.ir.program import AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Scalar, SetFlag, SyncAll, WaitFlag, When, walk
+from tile_eg.ir.program.tasks import with_indices
 
 FREE = ("free", "free_too")
 """Numbers of flags that stand for one that the author does not use for this pair of pipes."""
@@ -17,7 +20,48 @@ FREE = ("free", "free_too")
 def stream(statements: Sequence[Any], core: str) -> tuple[Node, ...]:
     """The nodes of one core; none where it would have barriers and meetings alone."""
     nodes = tuple(_of(statements, core))
-    return nodes if _works(nodes) else ()
+    return _without_unused(nodes, core) if _works(nodes) else ()
+
+
+def _without_unused(nodes: tuple[Node, ...], core: str) -> tuple[Node, ...]:
+    """The nodes without the numbers that nothing of this core needs. TileError for one that it needs and does not have."""
+    kept = {n.name for n in walk(nodes) if isinstance(n, Scalar)}
+    while unused := kept - {name for n in walk(nodes) if not (isinstance(n, Scalar) and n.name not in kept)
+                            for name in _numbers(n) - ({n.name} if isinstance(n, Scalar) else set())}:  # fmt: skip
+        kept -= unused
+        nodes = tuple(_dropped(nodes, unused))
+    for n in walk(nodes):
+        if missing := sorted(name for name in _numbers(n) - kept if name):
+            unit = "cube core" if core != AIV else "vector cores"
+            message = f"the {unit} needs a number that is read from a buffer of the other core: {missing[0]}"
+            raise TileError(message, getattr(n, "span", None), help="read it from a tensor of int32, which both see")
+    return nodes
+
+
+def _numbers(n: Node) -> set[str]:
+    """The kept numbers that a node needs."""
+    found: set[str] = set()
+
+    def seen(e: Expr) -> Expr:
+        found.update(read.args[0] for read in all_elements_in(e))
+        return e
+
+    if isinstance(n, Loop | When):
+        seen(n.condition if isinstance(n, When) else n.until or ONE)
+    else:
+        with_indices(n, seen)
+    if isinstance(n, Instr | Scalar) and n.value:
+        found.update(n.value.scalars())
+    return found
+
+
+def _dropped(nodes: Sequence[Node], unused: set[str]) -> Iterator[Node]:
+    for n in nodes:
+        if isinstance(n, Loop | When):
+            if body := tuple(_dropped(n.body, unused)):
+                yield replace(n, body=body)
+        elif not (isinstance(n, Scalar) and n.name in unused):
+            yield n
 
 
 def _of(statements: Sequence[Any], core: str) -> list[Node]:
@@ -48,7 +92,7 @@ def _works(nodes: tuple[Node, ...]) -> bool:
         if isinstance(n, Loop | When):
             if _works(n.body):
                 return True
-        elif not isinstance(n, PipeBarrier | SyncAll | SetFlag | WaitFlag):
+        elif not isinstance(n, PipeBarrier | SyncAll | SetFlag | WaitFlag | Scalar):
             return True
     return False
 
