@@ -16,7 +16,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError, in_source
+from tile_eg.errors import NotSearched, TileError, in_source
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
@@ -239,10 +239,15 @@ class Options:
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import is_kept, kept_kernel
+        from tile_eg.frontend.expert import in_order, is_kept, kept_kernel
         from tile_eg.frontend.python import arguments_of
 
-        make: Callable[[Mapping[str, Any]], Kernel | KeptKernel] = build
+        def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+            try:
+                return build(sizes)
+            except NotSearched as why:
+                return in_order(function, sizes, why)
+
         if is_kept(function):
             barriers = kept_barriers(self.passes)
             make = lambda sizes: kept_kernel(function, barriers, sizes)  # noqa: E731

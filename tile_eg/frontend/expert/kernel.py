@@ -7,9 +7,10 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import NotSearched, Note, TileError
+from tile_eg.frontend.expert.meetings import with_meetings
 from tile_eg.frontend.expert.pipelined import prefetched
-from tile_eg.frontend.expert.reader import ExpertReader, Misplaced
+from tile_eg.frontend.expert.reader import ExpertReader, Misplaced, On
 from tile_eg.frontend.expert.scalars import store
 from tile_eg.frontend.expert.streams import numbered, stream
 from tile_eg.frontend.expert.words import EXPERT
@@ -46,7 +47,32 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str
         raise
 
 
-def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
+def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearched) -> KeptKernel:
+    """A kernel without flags of its own, done in the order of its statements: each instruction waits for what it meets.
+
+    Raises `why`, the reason for which it is not searched, where there is a statement that cannot be done so either.
+    """
+    found = read_function(function.function, function.names)
+    plain = lambda r, loop, stages: [On(None, loop)]  # noqa: E731
+    levels: dict[str, Level] = {}
+    while True:
+        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, plain, sizes)
+        try:
+            made = _read(reader, found, "all", meet=True)
+            break
+        except Misplaced as found_in:
+            levels[found_in.name] = found_in.level
+        except NoBlocks:
+            raise
+        except TileError as e:
+            why.source = why.source or _text_of(why, found)
+            why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
+            raise why from e
+    note = Note(f"{why.message}; the kernel is done in the order of its statements, and nothing of it is searched", why.span)
+    return replace(made, notes=(*made.notes, note))
+
+
+def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False) -> KeptKernel:
     _arguments(r, found)
     launch = _prologue(r, found.node)
     r.statements.clear()
@@ -63,6 +89,9 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
     if half is not None:
         r.local[half] = r.half = ix.var(SUB)
     r.run(launch.body)
+    if meet:
+        _check_sums(r, half)
+        r.statements[:] = with_meetings(r.statements, r.half_used is not None)
     cube, vector = (numbered(stream(r.statements, core), r.ranges) for core in (AIC, AIV))
     written = r.stored
     _check_looked_up(r)
@@ -76,6 +105,15 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
         found.node.name, tensors, blocks, r.half_used is not None, buffers, cube, vector, barriers, frozenset(r.own),
         tuple((h.name, h.span) for h in r.held.values()), found.source.text, found.source.file, tuple(r.notes),
     )  # fmt: skip
+
+
+def _check_sums(r: ExpertReader, half: str | None) -> None:
+    """TileError for what both vector cores would add to one place: here one of them does."""
+    if half is None or r.half_used is not None:
+        return
+    for n in walk(stream(r.statements, AIV)):
+        if isinstance(n, Instr) and n.atomic:
+            raise TileError("both vector cores of a block add this: not supported in the order of the statements", n.span)
 
 
 def _check_looked_up(r: ExpertReader) -> None:

@@ -16,7 +16,7 @@ from tile_eg.frontend.expert.scalars import formula
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
-from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe, is_tile
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_condition, as_region, describe, is_tile
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
@@ -241,6 +241,7 @@ def _if(r: ExpertReader, node: ast.If) -> None:
 
 def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast.stmt], span: Span) -> None:
     """The one body where the condition holds, the other one where it does not."""
+    test = as_condition(test, span)
     if is_tile(test):
         raise TileError("a condition compares: x[i] > 0, x[i] != y[i]", span)
     if not is_condition(test):

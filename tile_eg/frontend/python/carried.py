@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tile_eg.errors import TileError
+from tile_eg.errors import NotSearched, TileError
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.python.loop_fusion import fused
 from tile_eg.frontend.python.merging import Merge, Parted, temporaries, uses_of
@@ -103,8 +103,8 @@ def _window(kernel: Kernel, body: tuple[Stmt, ...], t: Tensor) -> Region:
     return first
 
 
-def _two_windows(t: Tensor, first: Region, other: Region) -> TileError:
-    return TileError(
+def _two_windows(t: Tensor, first: Region, other: Region) -> NotSearched:
+    return NotSearched(
         f"`{t.name}` is written and read in this kernel, in windows that differ: not supported yet", other.span,
         notes=(("this is the other window", first.span),),
         help="what one statement hands on to another is the same window of the same block; or keep it in a buffer",
