@@ -15,6 +15,7 @@ from tile_eg.ir.machine import ALIGNMENT
 from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
 from tile_eg.report.text import size
+from tile_eg.search import kept_lifetimes as lifetimes
 from tile_eg.search.planned import Planned, Run, compiled_for, stage
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
     found = [b for b in kernel.buffers if b.level is level]
     if not found:
         return []
-    room, grain = _room(chip, level), ALIGNMENT[level]
+    room, grain = _room(kernel, chip, level), ALIGNMENT[level]
     given = [b for b in found if b.addresses]
     out, at = list(given), max((max(b.addresses) + b.slot_bytes for b in given), default=0)
     for b in given:
@@ -154,7 +155,10 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
             start = 0
         out.append(replace(b, addresses=tuple(start + n * step for n in range(b.slots))))
         at = max(at, start + step * b.slots) if b.name not in kernel.beside or level is Level.UB else at
-    last = max(out, key=lambda b: max(b.addresses) + b.slot_bytes)
+    last = max(out, key=_end)
+    if kernel.in_order and _end(last) > room:
+        out = lifetimes.placed(found, (*kernel.cube, *kernel.vector), grain)
+        last = max(out, key=_end)
     need = max(last.addresses) + last.slot_bytes
     if need > room:
         rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out)
@@ -166,9 +170,14 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
     return out
 
 
-def _room(chip: Chip, level: Level) -> int:
-    """All of a memory: what the framework keeps of it is the author's to leave."""
-    return chip.memories[level].bytes
+def _end(b: Buffer) -> int:
+    return max(b.addresses) + b.slot_bytes
+
+
+def _room(kernel: KeptKernel, chip: Chip, level: Level) -> int:
+    """All of a memory: what the framework keeps of it is the author's to leave, where he decides."""
+    memory = chip.memories[level]
+    return memory.usable if kernel.in_order else memory.bytes
 
 
 def _check_given(kernel: KeptKernel, b: Buffer, room: int, grain: int) -> None:

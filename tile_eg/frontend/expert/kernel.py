@@ -69,7 +69,7 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearch
             why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
             raise why from e
     note = Note(f"{why.message}; the kernel is done in the order of its statements, and nothing of it is searched", why.span)
-    return replace(made, notes=(*made.notes, note))
+    return replace(made, in_order=True, notes=(*made.notes, note))
 
 
 def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False) -> KeptKernel:
