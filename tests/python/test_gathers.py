@@ -318,8 +318,6 @@ def written(body: str) -> str:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("for k in T.serial(i[0]): T.copy(A[k * 16, 0], x)", "how often a loop runs is read from `i`: not supported yet"),
-        ("if i[0] > 0: T.copy(A[i[0], 0], x)", "a branch by an element that is read is not supported yet"),
         ("n = i[3] + 1; T.copy(I, i); T.copy(A[n, 0], x)", "n was computed from i, which may have changed since"),
     ],
 )

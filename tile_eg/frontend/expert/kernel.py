@@ -23,7 +23,7 @@ from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.open_kernel import NoBlocks
-from tile_eg.ir.program import AIC, AIV, Instr, Scalar, Tile, walk
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.ops.types import Level
 
@@ -53,10 +53,9 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearch
     Raises `why`, the reason for which it is not searched, where there is a statement that cannot be done so either.
     """
     found = read_function(function.function, function.names)
-    plain = lambda r, loop, stages: [On(None, loop)]  # noqa: E731
     levels: dict[str, Level] = {}
     while True:
-        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, plain, sizes)
+        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, sizes)
         try:
             made = _read(reader, found, "all", meet=True)
             break
@@ -70,6 +69,12 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearch
             raise why from e
     note = Note(f"{why.message}; the kernel is done in the order of its statements, and nothing of it is searched", why.span)
     return replace(made, in_order=True, notes=(*made.notes, note))
+
+
+def _one_by_one(r: ExpertReader, loop: Loop, stages: int) -> list[On]:
+    """A pipelined loop whose loads are not done ahead."""
+    r.notes.append(Note(f"num_stages={stages} is not kept: the trips of this loop follow one another", loop.span))
+    return [On(None, loop)]
 
 
 def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False) -> KeptKernel:

@@ -2,7 +2,7 @@
 
 Cube and vector cores, and the vector cores among each other, see of one another what lies in GM. Before an instruction that touches
 what another core has touched there since they last met, one of the two writing, all cores of the block meet: each has finished what
-came before when it sets its flag, and goes on when the others have. Both vector cores do each vector statement; what comes out
+came before, and goes on when the others have. Both vector cores do each vector statement; what comes out
 the same from both, and goes to one place, is stored by the first.
 """
 
@@ -58,13 +58,18 @@ def with_meetings(statements: Sequence[Any], halves: bool) -> list[Any]:
 def _expanded(statements: Sequence[Any]) -> Iterator[Any]:
     for on in statements:
         if on is MEETING:
-            for core, other in ((AIC, AIV), (AIV, AIC)):
-                number, pipe = FLAGS[core]
-                yield from (On(core, n) for n in (pr.PipeBarrier("ALL"), pr.CrossSet(pipe, number), pr.CrossWait(FLAGS[other][0])))
+            yield from _met()
         elif isinstance(on.node, pr.Loop | pr.When):
             yield replace(on, node=replace(on.node, body=tuple(_expanded(on.node.body))))
         else:
             yield on
+
+
+def _met() -> Iterator[On]:
+    """The vector cores tell the cube core, which waits for both and then tells them."""
+    (there, pipe), (back, own) = FLAGS[AIV], FLAGS[AIC]
+    yield from (On(AIV, n) for n in (pr.PipeBarrier("ALL"), pr.CrossSet(pipe, there), pr.CrossWait(back)))
+    yield from (On(AIC, n) for n in (pr.PipeBarrier("ALL"), pr.CrossWait(there), pr.CrossSet(own, back)))
 
 
 @dataclass

@@ -46,14 +46,24 @@ def _regions(tree: object) -> Iterator[Region]:
 
 
 def _without_loads(kernel: Kernel, t: Tensor) -> Kernel:
-    body = fused(rows_of_tensor(_merged_loops(kernel, t.name), t.name), t.name)
-    window = _window(kernel, body, t)
+    body, window = _in_one_window(kernel, t)
     taken = {*(x.name for x in kernel.tensors), *(s.name for s in nodes(body) if isinstance(s, Alloc))}
     name = next(n for n in (t.name + "_tile", *(f"{t.name}_tile{k}" for k in range(len(taken) + 1))) if n not in taken)
     tile = Region(name, (ZERO,) * len(window.shape), window.shape)
     alloc = Alloc(name, "shared", t.dtype, window.shape, t.span)
     changed = tuple(_through(body, t.name, tile))
     return replace(kernel, body=(alloc, *changed))
+
+
+def _in_one_window(kernel: Kernel, t: Tensor) -> tuple[tuple[Stmt, ...], Region]:
+    """The body in which the tensor is seen through one window, and that window: loops that hand on part by part stay loops
+    where they can."""
+    body = fused(rows_of_tensor(kernel.body, t.name), t.name)
+    try:
+        return body, _window(kernel, body, t)
+    except NotSearched:
+        body = fused(rows_of_tensor(_merged_loops(kernel, t.name), t.name), t.name)
+        return body, _window(kernel, body, t)
 
 
 def _through(body: Sequence[Stmt], name: str, tile: Region) -> Iterator[Stmt]:

@@ -164,7 +164,7 @@ def _if(r: Reader, node: ast.If) -> None:
     if is_tile(test) or (of_elements(test) and not r.in_parallel):
         help = "choose element by element: T.if_then_else(x > y, x, y)"
         if isinstance(test, Compared) and known_shape(test.a) == known_shape(test.b) == ():
-            raise NotSearched("a branch by an element that is read is not supported yet", r.span(node.test))
+            raise NotSearched("the search has no form for a branch by an element that is read", r.span(node.test))
         raise r.error("a branch cannot depend on the elements of a tile", node.test, help)
     if not is_condition(test):
         return r.run(node.body if test else node.orelse)
