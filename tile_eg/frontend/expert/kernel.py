@@ -63,7 +63,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
     if half is not None:
         r.local[half] = r.half = ix.var(SUB)
     r.run(launch.body)
-    cube, vector = (numbered(stream(r.statements, core), r.ranges) for core in (AIC, AIV))
+    cube, vector = (numbered(stream(r.statements, core), r.ranges, r.notes) for core in (AIC, AIV))
     written = r.stored
     _check_looked_up(r)
     tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in written, t.span) for t in r.tensors.values())

@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition
-from tile_eg.frontend.expert import moves, products, vectors
+from tile_eg.frontend.expert import composed_words, moves, products, vectors
 from tile_eg.frontend.expert.reader import SHARED, Branch, ExpertReader, Part, Persistent, Scope
 from tile_eg.frontend.expert.variables import NewVariable, number, picked
 from tile_eg.frontend.python.placement_words import HANDLERS
@@ -20,6 +20,8 @@ from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS, valid_event
 from tile_eg.ir.program import AIC, AIV
 
 PIPES = ("fix", "mte1", "mte2", "mte3", "m", "v", "s")
+WRITTEN = range(16)
+"""Numbers of flags that authors write; one that a core does not have gets another (`streams.numbered`)."""
 CORES = {"C": AIC, "V": AIV, "CUBE": AIC, "VECTOR": AIV}
 AS_IT_IS = (
     "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "And", "Or", "Not", "ceildiv",
@@ -40,6 +42,8 @@ def _flag_id(value: Any, ids: range, r: ExpertReader, span: Span) -> Expr:
         raise TileError(f"the number of a flag is a whole number, not {describe(value)}", span)
     e = ix.wrap(value)
     low, high = ix.bounds(e, r.ranges)
+    if e.value is not None and e.value in WRITTEN:
+        return e
     if low < ids.start or high >= ids.stop:
         at = str(low) if low == high else f"{low} to {high}"
         raise TileError(f"there is no flag {at}", span, help=f"flags are numbered {ids.start} to {ids.stop - 1}")
@@ -97,11 +101,9 @@ def _wait_cross_flag(r: ExpertReader, span: Span, flag: Any, pipe: Any = "") -> 
     r.emit(pr.CrossWait(_cross_id(flag, r, span), span))
 
 
-def _cross_id(flag: Any, r: ExpertReader, span: Span) -> int:
+def _cross_id(flag: Any, r: ExpertReader, span: Span) -> int | Expr:
     e = _flag_id(flag, ALL_CROSS_IDS, r, span)
-    if e.value is None:
-        raise TileError("the number of a flag between cores has to be known when the kernel is compiled", span)
-    return e.value
+    return e if e.value is None else e.value
 
 
 def _scope(r: ExpertReader, span: Span, name: Any) -> Scope:
@@ -201,5 +203,5 @@ EXPERT: dict[str, Callable[..., Any]] = {
     "annotate_address": _address, "annotate_layout": _layout, "Persistent": _persistent, "use_swizzle": _swizzle,
     "If": _if, "Then": _part("Then"), "Else": _part("Else"), "alloc_var": _alloc_var, "max": _limit("max"), "min": _limit("min"),
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
-    **moves.WORDS, **products.WORDS, **vectors.WORDS,  # type: ignore[dict-item]
+    **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
 }  # fmt: skip
