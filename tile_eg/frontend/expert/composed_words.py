@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from tile_eg.errors import Span
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.vectors import BLOCK, elementwise, scratch, ub
@@ -55,6 +55,21 @@ def _tanh(r: ExpertReader, span: Span, to: Place, x: Place) -> None:
     elementwise(r, span, "vadds", to, to, scalar=1.0)
 
 
+def _by_rows(op: str) -> Callable[..., None]:
+    def word(r: ExpertReader, span: Span, dst: Any, src: Any, rows: Any, tmp: Any) -> None:
+        """Each row with its own element: dst[i, j] = src[i, j] op rows[i]."""
+        to, x, v = ub(r, dst, span), ub(r, src, span), ub(r, rows, span)
+        if (to.rows, to.cols) != (x.rows, x.cols) or v.count != x.rows:
+            raise TileError(f"{x.rows} x {x.cols} elements have {x.rows} rows, and there are {v.count} numbers", span)
+        each = scratch(r, v.dtype, -(-x.rows // 8) * 8, BLOCK // v.dtype.bytes)
+        r.instr("vbrcb", each, v.operand, rows=ix.const(x.rows), span=span)
+        on(r, pr.AIV, pr.PipeBarrier("V", span))
+        sizes = {"rows": ix.const(x.rows), "cols": ix.const(x.cols)}
+        r.instr(f"v{op}_rows", to.operand, x.operand, each, form="rows", span=span, **sizes)
+
+    return word
+
+
 def _word(made: Callable[..., None]) -> Callable[..., None]:
     def word(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
         made(r, span, ub(r, dst, span), ub(r, src, span))
@@ -62,4 +77,6 @@ def _word(made: Callable[..., None]) -> Callable[..., None]:
     return word
 
 
-WORDS = {f"tile.{name}": _word(made) for name, made in {"silu": _silu, "sigmoid": _sigmoid, "tanh": _tanh}.items()}
+WORDS: dict[str, Callable[..., None]] = {
+    "tile.silu": _word(_silu), "tile.sigmoid": _word(_sigmoid), "tile.tanh": _word(_tanh), "tile.row_expand_mul": _by_rows("mul"),
+}  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert import composed_words, moves, products, vectors
 from tile_eg.frontend.expert.reader import SHARED, Branch, ExpertReader, Part, Persistent, Scope
@@ -95,7 +95,8 @@ def _set_cross_flag(r: ExpertReader, span: Span, pipe: Any, flag: Any, mode: Any
 
 def _wait_cross_flag(r: ExpertReader, span: Span, flag: Any, pipe: Any = "") -> None:
     if pipe != "":
-        raise TileError("a wait between cores stops all pipes of its core here", span, help="leave the pipe out")
+        note = f"on A2 and A3 a wait between cores stops all pipes of its core, not {_pipe(pipe, span).lower()} alone"
+        r.notes += [] if any(n.text == note for n in r.notes) else [Note(note, span)]
     if r.core is None:
         raise TileError("which core waits?", span, help='write it in T.Scope("C") or in T.Scope("V")')
     r.emit(pr.CrossWait(_cross_id(flag, r, span), span))
