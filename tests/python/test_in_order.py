@@ -50,13 +50,13 @@ def test_a_mask_that_is_read_says_which_steps_are_done() -> None:
 @functools.cache
 def masked_rows():
     @T.prim_func
-    def main(W: T.Tensor((40, 64), "float16"), I: T.Tensor((32,), "int32"), Y: T.Tensor((32, 64), "float16")):
+    def main(W: T.Tensor((40, 64), "float16"), Idx: T.Tensor((32,), "int32"), Y: T.Tensor((32, 64), "float16")):
         with T.Kernel(2, is_npu=True) as (cid, vid):
             idx = T.alloc_ub([8], "int32")
             y = T.alloc_ub([8, 64], "float16")
             z = T.alloc_ub([64], "float16")
             T.tile.fill(z, 0.0)
-            T.copy(I[cid * 16 + vid * 8], idx)
+            T.copy(Idx[cid * 16 + vid * 8], idx)
             for i in T.serial(8):
                 n = idx[i]
                 if n != -1:
@@ -127,11 +127,11 @@ def test_cores_meet_where_one_reads_what_another_has_stored() -> None:
 
 def stored_by_both(differ: bool):
     @T.prim_func
-    def main(A: T.Tensor((16, 32), "float16"), I: T.Tensor((8,), "int32"), C: T.Tensor((16, 32), "float16")):
+    def main(A: T.Tensor((16, 32), "float16"), Idx: T.Tensor((8,), "int32"), C: T.Tensor((16, 32), "float16")):
         with T.Kernel(1, is_npu=True) as (cid, vid):
             x = T.alloc_ub([16, 32], "float16")
             idx = T.alloc_ub([8], "int32")
-            T.copy(I[0], idx)
+            T.copy(Idx[0], idx)
             T.copy(A[0, 0], x)
             if idx[0] > 0:
                 T.tile.add(x, x, 1.0)
@@ -155,11 +155,11 @@ def test_different_values_at_one_place_are_told() -> None:
 
 def test_a_statement_that_cannot_be_done_so_either_is_told_beside_the_reason() -> None:
     @T.prim_func
-    def main(A: T.Tensor((16, 32), "float16"), I: T.Tensor((8,), "int32"), C: T.Tensor((16, 32), "float16")):
+    def main(A: T.Tensor((16, 32), "float16"), Idx: T.Tensor((8,), "int32"), C: T.Tensor((16, 32), "float16")):
         with T.Kernel(1) as _:
             x = T.alloc_shared([16, 32], "float16")
             T.copy(A[0, 0], x)
-            if I[0] > 0:
+            if Idx[0] > 0:
                 x[:, :] = x * 2.0
             T.copy(x, C[0, 0])
 
@@ -169,13 +169,13 @@ def test_a_statement_that_cannot_be_done_so_either_is_told_beside_the_reason() -
 
 def test_buffers_that_are_used_one_after_the_other_share_memory() -> None:
     @T.prim_func
-    def main(A: T.Tensor((4, 96, 128), "float"), I: T.Tensor((8,), "int32"), C: T.Tensor((4, 96, 128), "float")):
+    def main(A: T.Tensor((4, 96, 128), "float"), Idx: T.Tensor((8,), "int32"), C: T.Tensor((4, 96, 128), "float")):
         with T.Kernel(4, is_npu=True) as (cid, _):
             x = T.alloc_ub([96, 128], "float")
             y = T.alloc_ub([96, 128], "float")
             z = T.alloc_ub([96, 128], "float")
             for k in T.serial(2):
-                if I[cid] > k:
+                if Idx[cid] > k:
                     T.copy(A[cid, :, :], x)
                     T.tile.add(y, x, 1.0)
                     T.copy(y, z)
@@ -193,7 +193,8 @@ def test_what_a_trip_leaves_for_the_next_one_keeps_its_memory() -> None:
     from tile_eg.ops.types import F32, Level
 
     a, b = (Buffer(name, Level.UB, F32, 8, 8, 8) for name in "ab")
-    fill = lambda name, row=const(0), rows=8: Instr("vdup", Tile(name, row=row), rows=const(rows), cols=const(8))  # noqa: E731
+    zero = const(0)
+    fill = lambda name, row=zero, rows=8: Instr("vdup", Tile(name, row=row), rows=const(rows), cols=const(8))  # noqa: E731
     copy = Instr("vcopy", Tile("b"), (Tile("a"),), rows=const(8), cols=const(8))
     use = Instr("vadds", Tile("a"), (Tile("a"),), rows=const(8), cols=const(8))
     of = lambda body: [x.addresses[0] for x in placed((a, b), (Loop("k", 2, body),), 32)]  # noqa: E731
@@ -208,11 +209,11 @@ def counted():
     """Adds 1 as often as is read, to half of the rows on each vector core."""
 
     @T.prim_func
-    def main(W: T.Tensor((40, 64), "float32"), I: T.Tensor((32,), "int32"), Y: T.Tensor((8, 64), "float32")):
+    def main(W: T.Tensor((40, 64), "float32"), Idx: T.Tensor((32,), "int32"), Y: T.Tensor((8, 64), "float32")):
         with T.Kernel(1, is_npu=True) as (cid, vid):
             y = T.alloc_ub([4, 64], "float32")
             T.copy(W[vid * 4, 0], y)
-            for _ in T.serial(I[7]):
+            for _ in T.serial(Idx[7]):
                 T.tile.add(y, y, 1.0)
             T.copy(y, Y[vid * 4, 0])
 

@@ -22,7 +22,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
-from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, taken, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
@@ -47,8 +47,9 @@ class CompiledKernel(HostSide):
     """A kernel whose sizes are known.
 
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
-    tensors of `out_idx`, in that order: one array, or a list; where these stand last, arrays for them may be passed too. Written tensors that are passed in are filled in place, as far as
-    the kernel writes them; one that is given back and not written whole is a TileError.
+    tensors of `out_idx`, in that order: one array, or a list; where these stand last, arrays for them may be passed too.
+    Written tensors that are passed in are filled in place, as far as the kernel writes them; one that is given back and not
+    written whole is a TileError.
     Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
     """
 
@@ -85,18 +86,9 @@ class CompiledKernel(HostSide):
             return cache.planned(self.compiled, self.chip, search_options(**self.search))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        names = self._taken(len(args))
+        names = [self.kernel.tensors[i].name for i in taken(len(args), len(self.kernel.tensors), self.out_idx, self.workspace_idx)]
         with in_source(self.kernel.source):
             return self._run(by_name(names, args, kwargs))
-
-    def _taken(self, count: int) -> list[str]:
-        """The tensors that so many arrays are for: tensors of `out_idx` that stand last may be given too, as TileLang has it."""
-        made = {*self.out_idx, *self.workspace_idx}
-        taken = [i for i in range(len(self.kernel.tensors)) if i not in made]
-        further = range(taken[-1] + 1 if taken else 0, len(self.kernel.tensors))
-        if count == len(taken) + len(further) and set(further) <= set(self.out_idx):
-            taken += further
-        return [self.kernel.tensors[i].name for i in taken]
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""

@@ -1,7 +1,7 @@
 """Addresses for buffers of one memory that are used one after the other in a stream of instructions: they may share it.
 
-A buffer lives from its first use to its last, in the order of the stream. In a loop whose trips do not begin by writing all of it,
-it lives throughout: what a trip leaves there may be read in the next one.
+A buffer lives from its first use to its last, in the order of the stream. In a loop whose trips do not begin by writing all of
+it, it lives throughout: what a trip leaves there may be read in the next one.
 """
 
 from __future__ import annotations

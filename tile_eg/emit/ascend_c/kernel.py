@@ -133,6 +133,8 @@ def _expressions(n: Node) -> list[Expr]:
             return [n.until, *(let.value for let in n.lets)]
         case SetFlag() | WaitFlag():
             return [n.id]
+        case CrossSet() | CrossWait():
+            return [n.id] if isinstance(n.id, Expr) else []
         case Instr():
             tiles = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []))
             parts = [e for o in tiles for e in ((o.offset,) if hasattr(o, "offset") else (o.slot, o.row, o.col))]
@@ -309,12 +311,16 @@ def _synchronised(s: Scope, n: Node) -> list[str]:
         case PipeBarrier():
             return [f"AscendC::PipeBarrier<PIPE_{n.pipe}>();"]
         case CrossSet():
-            return [f"AscendC::CrossCoreSetFlag<2, PIPE_{n.pipe}>({n.id});"]
+            return [f"AscendC::CrossCoreSetFlag<2, PIPE_{n.pipe}>({_cross(s, n.id)});"]
         case CrossWait():
-            return [f"AscendC::CrossCoreWaitFlag({n.id});"]
+            return [f"AscendC::CrossCoreWaitFlag({_cross(s, n.id)});"]
         case SyncAll():
             return [f"AscendC::SyncAll<{'true' if s.program.kernel_type == 'AIV_ONLY' else 'false'}>();"]
     raise TypeError(n)
+
+
+def _cross(s: Scope, flag: int | Expr) -> str:
+    return str(flag) if isinstance(flag, int) else s.cpp(flag)
 
 
 def _event(s: Scope, e: Expr) -> str:

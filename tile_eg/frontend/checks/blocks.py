@@ -33,7 +33,9 @@ def refuse_meeting(
         return False
     import numpy as np
 
-    own = sorted(made_of | parts_of_block(kernel, target.starts), key=ix.text) if made_of is not None else [ix.var(g) for g in grid]
+    own = [ix.var(g) for g in grid]
+    if made_of is not None:
+        own = sorted(made_of | parts_of_block(kernel, target.starts), key=ix.text)
     values = [all_values(e, ranges, names) for e in (*target.starts, *(ix.var(g) for g in grid), *own)]
     columns = [v.ravel() for v in np.broadcast_arrays(*values)]
     count = len(target.starts)

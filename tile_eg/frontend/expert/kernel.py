@@ -97,7 +97,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
     if meet:
         _check_sums(r, half)
         r.statements[:] = with_meetings(r.statements, r.half_used is not None)
-    cube, vector = (numbered(stream(r.statements, core), r.ranges) for core in (AIC, AIV))
+    cube, vector = (numbered(stream(r.statements, core), r.ranges, r.notes) for core in (AIC, AIV))
     written = r.stored
     _check_looked_up(r)
     tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in written, t.span) for t in r.tensors.values())

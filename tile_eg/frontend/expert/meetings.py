@@ -1,9 +1,9 @@
 """Where the cores of a kernel wait for each other that is done in the order of its statements, and has no flags of its own.
 
-Cube and vector cores, and the vector cores among each other, see of one another what lies in GM. Before an instruction that touches
-what another core has touched there since they last met, one of the two writing, all cores of the block meet: each has finished what
-came before, and goes on when the others have. Both vector cores do each vector statement; what comes out
-the same from both, and goes to one place, is stored by the first.
+Cube and vector cores, and the vector cores among each other, see of one another what lies in GM. Before an instruction that
+touches what another core has touched there since they last met, one of the two writing, all cores of the block meet: each has
+finished what came before, and goes on when the others have. Both vector cores do each vector statement; what comes out the same
+from both, and goes to one place, is stored by the first.
 """
 
 from __future__ import annotations

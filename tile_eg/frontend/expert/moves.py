@@ -48,7 +48,7 @@ def _fitted(r: ExpertReader, span: Span, source: Place, target: Place) -> tuple[
         if ix.bounds(valid, r.ranges)[1] > n:
             raise TileError(f"this may be more than the {n} {what} that there is room for", span, help=f"say so: T.min(n, {n})")
     rows, cols = (_less(r, a, b) for a, b in ((source.valid_rows, target.valid_rows), (source.valid_cols, target.valid_cols)))
-    sizes = {"rows": room.rows, "cols": room.cols, "valid_rows": rows, "valid_cols": cols}
+    sizes: dict[str, Any] = {"rows": room.rows, "cols": room.cols, "valid_rows": rows, "valid_cols": cols}
     return replace(source, **sizes), replace(target, **sizes)
 
 
@@ -56,8 +56,15 @@ def _less(r: ExpertReader, a: Expr, b: Expr) -> Expr:
     return ix.simplified(ix.minimum(a, b), r.ranges)
 
 
+def _turned(source: Place, target: Place) -> bool:
+    """Whether a row of elements goes to a column of as many, which lie one behind the other all the same."""
+    return source.rows == target.cols == 1 and target.whole
+
+
 def _part_of(source: Place, target: Place) -> Place:
     """A window of a tensor that is loaded into a larger one of UB: what it lacks is padding."""
+    if _turned(source, target) and source.cols <= target.rows and source.level is Level.GM and target.level is Level.UB:
+        return replace(source, cols=target.rows)
     smaller = source.rows <= target.rows and source.cols <= target.cols
     if (source.level, target.level) == (Level.GM, Level.UB) and smaller and source.count < target.count:
         return replace(source, rows=target.rows, cols=target.cols, whole=False)
@@ -85,6 +92,8 @@ def _same(source: Place, target: Place, span: Span) -> Place:
     if (source.rows, source.cols) == (target.rows, target.cols):
         return source
     if source.count == target.count and source.whole and target.whole and not source.cut:
+        return source
+    if _turned(source, target) and source.cols == target.rows:
         return source
     raise TileError(f"{source.rows} x {source.cols} elements cannot be copied to {target.rows} x {target.cols}", span)
 
@@ -129,7 +138,7 @@ def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options
 def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
     """What lies beyond the end of the tensor becomes the padding, or 0."""
     _typed(source, target, span)
-    _same(source, target, span)
+    source = _same(source, target, span)
     pad = float(options.get("pad_value") or 0.0) if source.cut else None
     if source.cut:
         _padded(r, span, source, target, pad)
@@ -146,7 +155,8 @@ def _padded(r: ExpertReader, span: Span, source: Place, target: Place, value: An
         for pipe in ("MTE2", "MTE3"):
             handover(r, AIV, pipe, "V", span)
         filled(r, span, target, value)
-        handover(r, AIV, "V", "MTE2", span)
+        for pipe in ("MTE2", "MTE3"):  # also a flag back, so that the next one may be set
+            handover(r, AIV, "V", pipe, span)
     r.statements.append(On(None, pr.When(short, tuple(inner))))  # type: ignore[arg-type]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.conditions import is_condition
-from tile_eg.frontend.expert import moves, products, vectors
+from tile_eg.frontend.expert import composed_words, moves, products, vectors
 from tile_eg.frontend.expert.reader import SHARED, Branch, ExpertReader, Part, Persistent, Scope
 from tile_eg.frontend.expert.variables import NewVariable, number, picked
 from tile_eg.frontend.python.placement_words import HANDLERS
@@ -20,6 +20,8 @@ from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS, valid_event
 from tile_eg.ir.program import AIC, AIV
 
 PIPES = ("fix", "mte1", "mte2", "mte3", "m", "v", "s")
+WRITTEN = range(16)
+"""Numbers of flags that authors write; one that a core does not have gets another (`streams.numbered`)."""
 CORES = {"C": AIC, "V": AIV, "CUBE": AIC, "VECTOR": AIV}
 AS_IT_IS = (
     "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "And", "Or", "Not", "ceildiv",
@@ -40,6 +42,8 @@ def _flag_id(value: Any, ids: range, r: ExpertReader, span: Span) -> Expr:
         raise TileError(f"the number of a flag is a whole number, not {describe(value)}", span)
     e = ix.wrap(value)
     low, high = ix.bounds(e, r.ranges)
+    if e.value is not None and e.value in WRITTEN:
+        return e
     if low < ids.start or high >= ids.stop:
         at = str(low) if low == high else f"{low} to {high}"
         raise TileError(f"there is no flag {at}", span, help=f"flags are numbered {ids.start} to {ids.stop - 1}")
@@ -91,17 +95,16 @@ def _set_cross_flag(r: ExpertReader, span: Span, pipe: Any, flag: Any, mode: Any
 
 def _wait_cross_flag(r: ExpertReader, span: Span, flag: Any, pipe: Any = "") -> None:
     if pipe != "":
-        raise TileError("a wait between cores stops all pipes of its core here", span, help="leave the pipe out")
+        note = f"on A2 and A3 a wait between cores stops all pipes of its core, not {_pipe(pipe, span).lower()} alone"
+        r.notes += [] if any(n.text == note for n in r.notes) else [Note(note, span)]
     if r.core is None:
         raise TileError("which core waits?", span, help='write it in T.Scope("C") or in T.Scope("V")')
     r.emit(pr.CrossWait(_cross_id(flag, r, span), span))
 
 
-def _cross_id(flag: Any, r: ExpertReader, span: Span) -> int:
+def _cross_id(flag: Any, r: ExpertReader, span: Span) -> int | Expr:
     e = _flag_id(flag, ALL_CROSS_IDS, r, span)
-    if e.value is None:
-        raise TileError("the number of a flag between cores has to be known when the kernel is compiled", span)
-    return e.value
+    return e if e.value is None else e.value
 
 
 def _scope(r: ExpertReader, span: Span, name: Any) -> Scope:
@@ -201,5 +204,5 @@ EXPERT: dict[str, Callable[..., Any]] = {
     "annotate_address": _address, "annotate_layout": _layout, "Persistent": _persistent, "use_swizzle": _swizzle,
     "If": _if, "Then": _part("Then"), "Else": _part("Else"), "alloc_var": _alloc_var, "max": _limit("max"), "min": _limit("min"),
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
-    **moves.WORDS, **products.WORDS, **vectors.WORDS,  # type: ignore[dict-item]
+    **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
 }  # fmt: skip

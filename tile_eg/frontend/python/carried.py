@@ -13,8 +13,9 @@ from dataclasses import replace
 from tile_eg.errors import NotSearched, TileError
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.python.loop_fusion import fused
-from tile_eg.frontend.python.merging import Merge, Parted, temporaries, uses_of
+from tile_eg.frontend.python.merging import Merge, Parted
 from tile_eg.frontend.python.row_tiles import rows_of_tensor
+from tile_eg.frontend.python.temporaries import temporaries, uses_of
 from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ranges import at_most
 from tile_eg.ir.index import ZERO, Interval, variables

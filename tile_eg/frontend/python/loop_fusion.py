@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from tile_eg.frontend.python.merging import uses_of
+from tile_eg.frontend.python.temporaries import uses_of
 from tile_eg.frontend.python.tile_loops import substituted
 from tile_eg.frontend.python.values import nodes
 from tile_eg.ir import index as ix

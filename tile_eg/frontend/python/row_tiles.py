@@ -1,8 +1,8 @@
 """Loops whose trips each make one row of a tensor, by buffers of their own, as statements on tiles of all the rows.
 
 The equality: where a trip of `for r in n` fills all vectors that it uses before it reads them, and what it stores to tensors is
-row `r0 + r`, the trips do not know of each other. Each vector becomes a tile with a row a trip, and each statement is done for all
-rows before the next one; loops in the trip, which run alike in all of them, go outside.
+row `r0 + r`, the trips do not know of each other. Each vector becomes a tile with a row a trip, and each statement is done for
+all rows before the next one; loops in the trip, which run alike in all of them, go outside.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tile_eg.frontend.python.merging import temporaries, uses_of
+from tile_eg.frontend.python.temporaries import temporaries, uses_of
 from tile_eg.frontend.python.values import nodes
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, variables
@@ -176,7 +176,7 @@ class _Rows:
             case Select() if self.loop.var not in variables(e.condition):
                 return replace(e, x=self.value(e.x), y=self.value(e.y))
             case Choose() if e.op != "bit":
-                return replace(e, **{f: self.value(getattr(e, f)) for f in ("a", "b", "x", "y")})
+                return replace(e, a=self.value(e.a), b=self.value(e.b), x=self.value(e.x), y=self.value(e.y))
         raise _NoRows
 
     def window(self, r: Region) -> Region:

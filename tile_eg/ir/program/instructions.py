@@ -264,10 +264,10 @@ class PipeBarrier:
 
 @dataclass(frozen=True)
 class CrossSet:
-    """CrossCoreSetFlag<2, pipe>(id): adds one when `pipe` has finished what came before."""
+    """CrossCoreSetFlag<2, pipe>(id): adds one when `pipe` has finished what came before. A loop may decide the id."""
 
     pipe: str
-    id: int
+    id: int | Expr
     span: Span | None = field(default=None, compare=False)
 
 
@@ -275,7 +275,7 @@ class CrossSet:
 class CrossWait:
     """CrossCoreWaitFlag(id): takes one; on A2/A3 it stops the issue of everything behind it, on all pipes."""
 
-    id: int
+    id: int | Expr
     span: Span | None = field(default=None, compare=False)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from tile_eg.ir.index import BLOCK, Expr, div, minimum, mod, substitute, var, variables, wrap
 from tile_eg.ir.program import (
+    CrossSet,
+    CrossWait,
     Formula,
     Gm,
     Instr,
@@ -105,6 +107,8 @@ def with_indices(n: Node, change: Callable[[Expr], Expr]) -> Node:
     """A node that is no loop and no guard with its index expressions changed."""
     match n:
         case SetFlag() | WaitFlag():
+            return replace(n, id=change(n.id))
+        case CrossSet() | CrossWait() if isinstance(n.id, Expr):
             return replace(n, id=change(n.id))
         case Scalar():
             return replace(n, value=_formula(n.value, change))
