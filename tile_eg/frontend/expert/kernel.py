@@ -7,7 +7,7 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import NotSearched, Note, TileError
+from tile_eg.errors import Note, NotSearched, TileError
 from tile_eg.frontend.expert.meetings import with_meetings
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced, On

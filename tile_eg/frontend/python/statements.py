@@ -13,7 +13,18 @@ from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elem
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.source import read_function
-from tile_eg.frontend.python.values import Buffer, Loop, Window, as_condition, as_region, as_tile, describe, is_tile, plainly, start_point
+from tile_eg.frontend.python.values import (
+    Buffer,
+    Loop,
+    Window,
+    as_condition,
+    as_region,
+    as_tile,
+    describe,
+    is_tile,
+    plainly,
+    start_point,
+)
 from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from tile_eg.errors import NotSearched, Note, Span, TileError
+from tile_eg.errors import Note, NotSearched, Span, TileError
 from tile_eg.frontend.checks.kernel import check, check_reads
 from tile_eg.frontend.python.merging import Merge, Parted
 from tile_eg.frontend.python.values import nodes
