@@ -44,8 +44,8 @@ class Form:
     """A kernel at its block sizes as it is written, or in smaller tiles (`moves` says how), and what was found of it.
 
     `problem` says why there is no candidate, and `full` which memory is too small where that is the reason. `orders` are the
-    persistent grids that are worth a plan, by their blocks, and `offered` what the queue knows of: blocks whose orders it has, and
-    tensors that may be packed.
+    persistent grids that are worth a plan, by their blocks, and `offered` what the queue knows of: blocks whose orders it has
+    and tensors that may be packed.
     """
 
     setting: Setting
