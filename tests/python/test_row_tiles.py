@@ -11,6 +11,8 @@ import tile_eg
 import tile_eg.language as T
 from tile_eg.errors import TileError
 from tile_eg.frontend.checks.kernel import stored_alike
+from tile_eg.frontend.python import kernel_of
+from tile_eg.frontend.python.row_tiles import rows_of_tensor
 
 K, N = 64, 32
 A = np.random.default_rng(0).integers(-8, 8, (64, K)).astype(np.int8)
@@ -90,6 +92,21 @@ def test_an_array_for_an_output_that_stands_last_may_be_passed() -> None:
     got = kernel(32)(A[:32], B, np.zeros_like(B), c)
     assert (got == product(A[:32])).all()
     assert (c == got).all()
+
+
+def test_rows_that_a_trip_stores_for_another_one_are_not_tiles() -> None:
+    @T.prim_func
+    def main(B: T.Tensor((9, 64), "float32"), W: T.Tensor((9, 64), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared((64,), "float32")
+            for row in T.serial(8):
+                T.copy(B[row, 0], x)
+                T.copy(x, W[row, 0])
+                T.tile.add(x, x, 1.0)
+                T.copy(x, W[row + 1, 0])
+
+    body = kernel_of(main).body
+    assert rows_of_tensor(body, "W") == body
 
 
 def in_turns():

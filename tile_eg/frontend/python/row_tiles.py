@@ -88,10 +88,11 @@ def _of_elements(s: For) -> bool:
 
 
 def _stores_rows(loop: For, buffers: Mapping[str, tuple[int, ...]]) -> bool:
-    """Whether the trips store a row of their own to each tensor that they write, and read none of these."""
+    """Whether each trip stores one row of each tensor that it writes, the same in all its stores, and reads none of these."""
     stores = [s.target for s in nodes(loop.body) if isinstance(s, Assign) and s.target.name not in buffers]
     uses, stored = uses_of(loop.body), Counter(r.name for r in stores)
-    return all(_picks_row(r, loop.var) and uses[r.name] == stored[r.name] for r in stores)
+    alone = all(_picks_row(r, loop.var) and uses[r.name] == stored[r.name] for r in stores)
+    return alone and len({(r.name, _row_axis(r, loop.var), r.starts[_row_axis(r, loop.var) or 0]) for r in stores}) == len(stored)
 
 
 def _exchanged(body: Iterable[Stmt], loop: For, instead: tuple[Stmt, ...], own: set[str]) -> Iterator[Stmt]:
