@@ -86,7 +86,8 @@ class CompiledKernel(HostSide):
             return cache.planned(self.compiled, self.chip, search_options(**self.search))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        names = [self.kernel.tensors[i].name for i in taken(len(args), len(self.kernel.tensors), self.out_idx, self.workspace_idx)]
+        tensors = self.kernel.tensors
+        names = [tensors[i].name for i in taken(len(args), len(tensors), self.out_idx, self.workspace_idx)]
         with in_source(self.kernel.source):
             return self._run(by_name(names, args, kwargs))
 
