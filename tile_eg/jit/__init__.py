@@ -30,7 +30,7 @@ from tile_eg.jit.switches import check_others, check_passes, check_searched, cho
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
-from tile_eg.simulator.limits import USUAL, Limits
+from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ class CompiledKernel(HostSide):
         workspace_idx: Sequence[int] = (),
         chip: str = DEFAULT_CHIP,
         search: Mapping[str, Any] = NOTHING,
-        limits: Limits = USUAL,
+        limits: Limits = CALL,
     ) -> None:
         self.kernel, self.chip, self.search, self.limits = kernel, chip, search, limits
         with in_source(kernel.source):
@@ -116,7 +116,7 @@ class CompiledKernel(HostSide):
         return run[t.name]
 
 
-def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = USUAL) -> Run:
+def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
@@ -150,7 +150,7 @@ class TileKernel:
     """
 
     def __init__(
-        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = USUAL
+        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = CALL
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
 
@@ -192,8 +192,8 @@ def load(
     path: str | Path,
     chip: str = DEFAULT_CHIP,
     *,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **search: Any,
 ) -> TileKernel:
     """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
@@ -224,7 +224,7 @@ class Options:
     workspace_idx: tuple[int, ...] = ()
     chip: str = DEFAULT_CHIP
     search: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits = USUAL
+    limits: Limits = CALL
     target: Any = "auto"
     passes: Mapping[Any, Any] | None = None
 
@@ -323,8 +323,8 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **others: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
