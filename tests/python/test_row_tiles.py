@@ -87,13 +87,6 @@ def test_blocks_that_store_different_values_at_one_place_are_told() -> None:
         tile_eg.jit(doubled(64, fill="block"), out_idx=[-1], effort="none")(A, B, np.zeros_like(B))
 
 
-def test_an_array_for_an_output_that_stands_last_may_be_passed() -> None:
-    c = np.zeros((32, N), np.int32)
-    got = kernel(32)(A[:32], B, np.zeros_like(B), c)
-    assert (got == product(A[:32])).all()
-    assert (c == got).all()
-
-
 def test_rows_that_a_trip_stores_for_another_one_are_not_tiles() -> None:
     @T.prim_func
     def main(B: T.Tensor((9, 64), "float32"), W: T.Tensor((9, 64), "float32")):

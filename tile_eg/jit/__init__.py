@@ -22,7 +22,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
-from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, taken, to_numpy
+from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
@@ -30,7 +30,7 @@ from tile_eg.jit.switches import check_others, check_passes, check_searched, cho
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
-from tile_eg.simulator.limits import USUAL, Limits
+from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,9 +47,8 @@ class CompiledKernel(HostSide):
     """A kernel whose sizes are known.
 
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
-    tensors of `out_idx`, in that order: one array, or a list; where these stand last, arrays for them may be passed too.
-    Written tensors that are passed in are filled in place, as far as the kernel writes them; one that is given back and not
-    written whole is a TileError.
+    tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
+    the kernel writes them; one that is given back and not written whole is a TileError.
     Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
     """
 
@@ -60,7 +59,7 @@ class CompiledKernel(HostSide):
         workspace_idx: Sequence[int] = (),
         chip: str = DEFAULT_CHIP,
         search: Mapping[str, Any] = NOTHING,
-        limits: Limits = USUAL,
+        limits: Limits = CALL,
     ) -> None:
         self.kernel, self.chip, self.search, self.limits = kernel, chip, search, limits
         with in_source(kernel.source):
@@ -86,8 +85,8 @@ class CompiledKernel(HostSide):
             return cache.planned(self.compiled, self.chip, search_options(**self.search))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        tensors = self.kernel.tensors
-        names = [tensors[i].name for i in taken(len(args), len(tensors), self.out_idx, self.workspace_idx)]
+        made = {*self.out_idx, *self.workspace_idx}
+        names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source):
             return self._run(by_name(names, args, kwargs))
 
@@ -117,7 +116,7 @@ class CompiledKernel(HostSide):
         return run[t.name]
 
 
-def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = USUAL) -> Run:
+def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
@@ -151,7 +150,7 @@ class TileKernel:
     """
 
     def __init__(
-        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = USUAL
+        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = CALL
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
 
@@ -193,8 +192,8 @@ def load(
     path: str | Path,
     chip: str = DEFAULT_CHIP,
     *,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **search: Any,
 ) -> TileKernel:
     """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
@@ -225,7 +224,7 @@ class Options:
     workspace_idx: tuple[int, ...] = ()
     chip: str = DEFAULT_CHIP
     search: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits = USUAL
+    limits: Limits = CALL
     target: Any = "auto"
     passes: Mapping[Any, Any] | None = None
 
@@ -329,8 +328,8 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **others: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.

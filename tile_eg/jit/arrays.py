@@ -60,13 +60,6 @@ def to_torch(array: np.ndarray) -> Any:
     return torch.from_numpy(array)
 
 
-def taken(count: int, tensors: int, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> list[int]:
-    """The tensors that `count` arrays are for: results that stand last may be given too, as TileLang has it."""
-    found = [i for i in range(tensors) if i not in out_idx and i not in workspace_idx]
-    further = range(found[-1] + 1 if found else 0, tensors)
-    return [*found, *further] if count == len(found) + len(further) and set(further) <= set(out_idx) else found
-
-
 def by_name(names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a call by tensor name. TileError for a missing, doubled or unknown one, or one too many."""
     listed = f"{len(names)} array{'s' * (len(names) != 1)} ({', '.join(names)})"

@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.conditions import is_condition, opposite
 from tile_eg.frontend.expert import variables
+from tile_eg.frontend.expert.branches import Branch, branch, guarded, repeated
+from tile_eg.frontend.expert.nodes import Misplaced, On, Persistent, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
-from tile_eg.frontend.expert.scalars import formula
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
-from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_condition, as_region, describe, is_tile
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
@@ -25,40 +25,6 @@ from tile_eg.ir.kernel import Region, Tensor, TileExpr
 from tile_eg.ir.program import AIC, AIV, Node
 from tile_eg.ir.program.tasks import with_indices
 from tile_eg.ops.types import Level
-
-
-@dataclass(frozen=True)
-class On:
-    """An instruction or a flag, and the core that it belongs to (None: each that has instructions)."""
-
-    core: str | None
-    node: Node
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What `T.Scope("C")` gives: the core that its body runs on."""
-
-    core: str
-
-
-@dataclass(frozen=True)
-class Persistent:
-    """What `T.Persistent` gives: the tiles of a domain that one block takes, wave by wave."""
-
-    domain: tuple[int, ...]
-    wave: int
-    index: Expr
-    group: int
-
-
-class Misplaced(TileError):
-    """A shared buffer turns out to lie in another memory than was assumed: the kernel is read again."""
-
-    def __init__(self, name: str, level: Level) -> None:
-        super().__init__(name)
-        self.name, self.level = name, level
-
 
 SHARED = "any"
 """The scope of a buffer whose memory its uses decide."""
@@ -166,9 +132,11 @@ class ExpertReader(Reader):
     def bind(self, name: str, value: Any, span: Span | None) -> None:
         """A name that is bound again in a loop or branch means its new value there, and its old one behind it."""
         if isinstance(value, variables.NewVariable):
-            return variables.declared(self, name, value, span)
+            variables.declared(self, name, value, span)
+            return
         if (variable := variables.variable_of(self, self.local.get(name))) is not None:
-            return variables.assigned(self, variable, value, span)
+            variables.assigned(self, variable, value, span)
+            return
         value = variables.bound(self, name, value, span)
         if isinstance(value, Expr | Region | int | float) and name in self.outer and not isinstance(self.outer[name], Buffer):
             self.local[name] = value
@@ -237,70 +205,6 @@ def _with(r: ExpertReader, node: ast.With) -> None:
 
 def _if(r: ExpertReader, node: ast.If) -> None:
     branch(r, evaluate(r, node.test), node.body, node.orelse, r.span(node.test))
-
-
-def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast.stmt], span: Span) -> None:
-    """The one body where the condition holds, the other one where it does not."""
-    test = as_condition(test, span)
-    if is_tile(test):
-        raise TileError("a condition compares: x[i] > 0, x[i] != y[i]", span)
-    if not is_condition(test):
-        return r.run(then if test else otherwise)
-    test = variables.condition(r, test, span)
-    low, high = ix.bounds(test, r.ranges)
-    if low == high:
-        return r.run(then if low else otherwise)
-    for condition, body in ((test, then), (opposite(test, None), otherwise)):
-        guarded(r, condition, body)  # type: ignore[arg-type]
-    return None
-
-
-@dataclass(frozen=True)
-class Branch:
-    """What `T.If(condition)` gives: its body is `with T.Then():`, and `with T.Else():` behind it."""
-
-    test: Any
-
-    def taken(self, r: ExpertReader, node: ast.With) -> None:
-        parts: dict[str, list[ast.stmt]] = {"Then": [], "Else": []}
-        for s in node.body:
-            part = evaluate(r, s.items[0].context_expr) if isinstance(s, ast.With) and len(s.items) == 1 else None
-            if not isinstance(part, Part) or parts[part.name]:
-                raise r.error("inside T.If stand `with T.Then():` and `with T.Else():`, once each", s)
-            parts[part.name] = s.body  # type: ignore[attr-defined]
-        branch(r, self.test, parts["Then"], parts["Else"], r.span(node.items[0].context_expr))
-
-
-@dataclass(frozen=True)
-class Part:
-    """What `T.Then()` and `T.Else()` give."""
-
-    name: str
-
-
-def _while(r: ExpertReader, node: ast.While) -> None:
-    """The condition is looked at before each trip, and kept under a name."""
-    test, span = evaluate(r, node.test), r.span(node.test)
-    if not is_condition(test) or not variables.changes(r, test):
-        if is_condition(test) or test:
-            raise r.error(
-                "what this loop looks at does not change in it", node.test, "a variable changes: n = T.alloc_var(\"int32\", init=0)"
-            )
-        return
-    name = r.unique("going")
-    variables.set_to(r, name, formula(r, test, span), span)
-    with r.block(repeats=True) as body:
-        r.run(node.body)
-        variables.set_to(r, name, formula(r, evaluate(r, node.test), span), span)
-    r.place_node(None, pr.While(ix.scalar(name, 1), tuple(body)))  # type: ignore[arg-type]
-
-
-def guarded(r: ExpertReader, condition: Expr, body: list[ast.stmt]) -> None:
-    """The statements where the condition holds."""
-    with r.block(repeats=False) as inner:
-        r.run(body)
-    if inner:
-        r.statements.append(On(None, pr.When(condition, tuple(inner))))  # type: ignore[arg-type]
 
 
 def _for(r: ExpertReader, node: ast.For) -> None:
@@ -398,7 +302,7 @@ def _coordinates(tile: Expr, over: Persistent, ranges: Mapping[str, Interval]) -
     return [ix.simplified(e, ranges) for e in found]
 
 
-OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.If: _if, ast.For: _for, ast.While: _while}
+OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.If: _if, ast.For: _for, ast.While: repeated}
 
 
 def window_of(value: Any) -> str:

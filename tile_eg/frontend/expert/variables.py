@@ -1,4 +1,4 @@
-"""Numbers that the scalar unit keeps in a kernel that is kept: elements that are read, variables that change, conditions on them."""
+"""Numbers that the scalar unit keeps in a kernel that is kept: elements, variables, conditions."""
 
 from __future__ import annotations
 
