@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tomllib
 
 import numpy as np
 import pytest
@@ -137,3 +138,8 @@ def test_bytes_are_written_in_turns_in_all_rows_at_once() -> None:
     w = np.stack([even, odd], -1).reshape(16, 32)
     got = tile_eg.jit(in_turns(), out_idx=[4], effort="none")(a.copy(), even.copy(), odd.copy(), np.zeros_like(w))
     assert (got == a.astype(np.int32) @ w.astype(np.int32).T).all()
+
+
+def test_the_spec_says_where_blocks_store_alike() -> None:
+    tensors = tomllib.loads(kernel(64).compile().spec)["arguments"]
+    assert [a["name"] for a in tensors if a.get("alike")] == ["W"]

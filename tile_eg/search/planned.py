@@ -181,7 +181,7 @@ class Planned:
         from tile_eg.emit.spec_text import spec_text
 
         with stage("write the spec"):
-            return Text(spec_text(self.program, meaning))
+            return Text(spec_text(self.program, meaning, self.alike))
 
     @cached_property
     def timeline(self) -> Timeline:
