@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced
 from tile_eg.frontend.expert.scalars import store
@@ -37,7 +38,7 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str
     try:
         while True:
             try:
-                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched, sizes)
+                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched, SCALAR_UNIT, sizes)
                 return _read(reader, found, barriers)
             except Misplaced as found_in:
                 levels[found_in.name] = found_in.level
