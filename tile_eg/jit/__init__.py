@@ -26,7 +26,7 @@ from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_num
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
+from tile_eg.jit.switches import check_kept, check_others, check_passes, check_searched, chosen_chip, kept_barriers
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
@@ -234,12 +234,18 @@ class Options:
         from tile_eg.frontend.expert import is_kept, kept_kernel
         from tile_eg.frontend.python import arguments_of
 
-        make: Callable[[Mapping[str, Any]], Kernel | KeptKernel] = build
         if is_kept(function):
             barriers = kept_barriers(self.passes)
-            make = lambda sizes: kept_kernel(function, barriers, sizes)  # noqa: E731
+
+            def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+                kernel = kept_kernel(function, barriers, sizes)
+                with in_source(kernel.source):
+                    check_kept(self.passes, kernel)
+                return kernel
+
         else:
             check_searched(self.passes)
+            make = build
         arguments = arguments_of(function)
         if not open_names(arguments):
             return self.compiled(make(NOTHING))
