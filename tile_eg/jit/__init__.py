@@ -16,7 +16,7 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import NotSearched, TileError, in_source
+from tile_eg.errors import TileError, in_source
 from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
@@ -26,7 +26,7 @@ from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_num
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
+from tile_eg.jit.switches import check_kept, check_others, check_passes, check_searched, chosen_chip, kept_barriers
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
@@ -231,18 +231,20 @@ class Options:
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import in_order, is_kept, kept_kernel
+        from tile_eg.frontend.expert import is_kept, kept_kernel, searched_or_in_order
         from tile_eg.frontend.python import arguments_of
 
-        def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
-            try:
-                return build(sizes)
-            except NotSearched as why:
-                return in_order(function, sizes, why)
-
+        make = searched_or_in_order(function, build)
         if is_kept(function):
             barriers = kept_barriers(self.passes)
-            make = lambda sizes: kept_kernel(function, barriers, sizes)  # noqa: E731
+
+            def kept(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+                kernel = kept_kernel(function, barriers, sizes)
+                with in_source(kernel.source):
+                    check_kept(self.passes, kernel)
+                return kernel
+
+            make = kept
         else:
             check_searched(self.passes)
         arguments = arguments_of(function)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tile_eg
 import tile_eg.language as T
+from tests.frontend.expert import kernels as written
 from tests.frontend.expert import scalar_kernels as kernels
 from tile_eg.errors import TileError
+from tile_eg.ir.program.parser import parse_program
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((40, kernels.COLS)).astype(np.float32)
@@ -267,3 +270,31 @@ def test_functions_without_an_instruction(word: str) -> None:
     a = X[0, :64]
     want = {"sigmoid": 1 / (1 + np.exp(-a)), "silu": a / (1 + np.exp(-a)), "tanh": np.tanh(a)}[word]
     np.testing.assert_allclose(applied(a), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kernel", [kernels.gathered, kernels.halved, kernels.flagged, written.running_sum, written.normalised, written.ring]
+)
+def test_the_text_of_a_program_is_read_back(kernel: Any) -> None:
+    program = kernel().compile().program
+    assert parse_program(str(program)) == program
+
+
+def test_flags_between_cores_that_a_switch_asks_for_are_the_authors() -> None:
+    with pytest.raises(TileError, match="hand over W"):
+
+        @tile_eg.jit(pass_configs={tile_eg.PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True})
+        @T.prim_func
+        def wrong(A: T.Tensor((64, 64), "float16"), W: T.Tensor((64, 64), "float"), C: T.Tensor((64, 64), "float")):
+            with T.Kernel(1, is_npu=True) as (cid, vid):
+                a = T.alloc_L1((64, 64), "float16")
+                c = T.alloc_L0C((64, 64), "float")
+                x = T.alloc_ub((32, 64), "float")
+                with T.Scope("C"):
+                    T.copy(A, a)
+                    T.gemm_v0(a, a, c, init=True)
+                    T.copy(c, W)
+                with T.Scope("V"):
+                    T.copy(W[vid * 32, 0], x)
+                    T.barrier_all()
+                    T.copy(x, C[vid * 32, 0])

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition, opposite
 from tile_eg.frontend.expert import variables
-from tile_eg.frontend.expert.nodes import On
+from tile_eg.frontend.expert.nodes import Branch, On, Part, ScalarUnit
+from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.expert.scalars import formula
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.values import as_condition, is_tile
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
-
-if TYPE_CHECKING:
-    from tile_eg.frontend.expert.reader import ExpertReader
 
 
 def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast.stmt], span: Span) -> None:
@@ -37,27 +34,19 @@ def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast
     return None
 
 
-@dataclass(frozen=True)
-class Branch:
-    """What `T.If(condition)` gives: its body is `with T.Then():`, and `with T.Else():` behind it."""
-
-    test: Any
-
-    def taken(self, r: ExpertReader, node: ast.With) -> None:
-        parts: dict[str, list[ast.stmt]] = {"Then": [], "Else": []}
-        for s in node.body:
-            part = evaluate(r, s.items[0].context_expr) if isinstance(s, ast.With) and len(s.items) == 1 else None
-            if not isinstance(part, Part) or parts[part.name]:
-                raise r.error("inside T.If stand `with T.Then():` and `with T.Else():`, once each", s)
-            parts[part.name] = s.body  # type: ignore[attr-defined]
-        branch(r, self.test, parts["Then"], parts["Else"], r.span(node.items[0].context_expr))
+def taken(r: ExpertReader, node: ast.With, chosen: Branch) -> None:
+    """The bodies of `with T.Then():` and `with T.Else():` inside of `with T.If(...):`."""
+    parts: dict[str, list[ast.stmt]] = {"Then": [], "Else": []}
+    for s in node.body:
+        part = evaluate(r, s.items[0].context_expr) if isinstance(s, ast.With) and len(s.items) == 1 else None
+        if not isinstance(part, Part) or parts[part.name]:
+            raise r.error("inside T.If stand `with T.Then():` and `with T.Else():`, once each", s)
+        parts[part.name] = s.body  # type: ignore[attr-defined]
+    branch(r, chosen.test, parts["Then"], parts["Else"], r.span(node.items[0].context_expr))
 
 
-@dataclass(frozen=True)
-class Part:
-    """What `T.Then()` and `T.Else()` give."""
-
-    name: str
+def _if(r: ExpertReader, node: ast.If) -> None:
+    branch(r, evaluate(r, node.test), node.body, node.orelse, r.span(node.test))
 
 
 def repeated(r: ExpertReader, node: ast.While) -> None:
@@ -82,3 +71,9 @@ def guarded(r: ExpertReader, condition: Expr, body: list[ast.stmt]) -> None:
         r.run(body)
     if inner:
         r.statements.append(On(None, pr.When(condition, tuple(inner))))  # type: ignore[arg-type]
+
+
+SCALAR_UNIT = ScalarUnit(
+    variables.settled, variables.number, variables.bound, variables.declared, variables.assigned, variables.variable_of, taken,
+    {ast.If: _if, ast.While: repeated},
+)  # fmt: skip

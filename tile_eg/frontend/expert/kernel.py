@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 from tile_eg.errors import Note, NotSearched, TileError
+from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.meetings import with_meetings
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced, On
@@ -21,7 +22,7 @@ from tile_eg.frontend.python.values import Launch
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
@@ -38,13 +39,27 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str
     try:
         while True:
             try:
-                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched, sizes)
+                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched, SCALAR_UNIT, sizes)
                 return _read(reader, found, barriers)
             except Misplaced as found_in:
                 levels[found_in.name] = found_in.level
     except TileError as e:
         e.source = e.source or _text_of(e, found)
         raise
+
+
+def searched_or_in_order(
+    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]
+) -> Callable[[Mapping[str, Any]], Kernel | KeptKernel]:
+    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where the search has no form for it."""
+
+    def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+        try:
+            return build(sizes)
+        except NotSearched as why:
+            return in_order(function, sizes, why)
+
+    return make
 
 
 def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearched) -> KeptKernel:
@@ -55,7 +70,7 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearch
     found = read_function(function.function, function.names)
     levels: dict[str, Level] = {}
     while True:
-        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, sizes)
+        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, SCALAR_UNIT, sizes)
         try:
             made = _read(reader, found, "all", meet=True)
             break

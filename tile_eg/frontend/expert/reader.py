@@ -9,9 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert import variables
-from tile_eg.frontend.expert.branches import Branch, branch, guarded, repeated
-from tile_eg.frontend.expert.nodes import Misplaced, On, Persistent, Scope
+from tile_eg.frontend.expert.nodes import Branch, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
@@ -47,10 +45,11 @@ class ExpertReader(Reader):
         words: Mapping[str, Callable[..., Any]],
         store: Callable[..., None],
         prefetched: Callable[..., Any],
+        unit: ScalarUnit,
         sizes: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(source, names, sizes)
-        self.handlers, self.store, self.prefetched = words, store, prefetched
+        self.handlers, self.store, self.prefetched, self.unit = words, store, prefetched, unit
         self.levels = levels
         self.tensors: dict[str, Tensor] = {}
         self.held: dict[str, Held] = {}
@@ -65,7 +64,7 @@ class ExpertReader(Reader):
         self.looked_up: dict[str, Span | None] = {}
 
     def rules(self) -> dict[type, Callable[..., None]]:
-        return OWN_RULES
+        return {**OWN_RULES, **self.unit.rules}
 
     @property
     def ranges(self) -> dict[str, Interval]:
@@ -82,7 +81,7 @@ class ExpertReader(Reader):
                 f"{node.op} runs on the {_name(node.core)}, and this is the scope of the {_name(self.core)}", node.span,
                 help='T.Scope("C") is for the cube core, T.Scope("V") for the vector cores',
             )  # fmt: skip
-        self.place_node(core, with_indices(node, lambda e: variables.settled(self, e, getattr(node, "span", None))))
+        self.place_node(core, with_indices(node, lambda e: self.unit.settled(self, e, getattr(node, "span", None))))
         if isinstance(node, pr.Instr):
             written = node.dst.tensor if isinstance(node.dst, pr.Gm) else node.dst.buffer
             self.stored.add(written)
@@ -93,14 +92,14 @@ class ExpertReader(Reader):
         self.statements.append(On(core, node))  # type: ignore[arg-type]
 
     def number(self, value: Any, span: Span) -> Any:
-        return variables.number(self, value, span)
+        return self.unit.number(self, value, span)
 
     def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
         """As many elements as the scalar unit finds, `size` at most."""
         span = self.span(node)
         if extent.value is not None:
             return super().counted_slice(start, extent, size, node)
-        count = variables.settled(self, extent, span)
+        count = self.unit.settled(self, extent, span)
         low, high = ix.bounds(count, self.ranges)
         if high <= 0:
             return super().counted_slice(start, extent, size, node)
@@ -131,13 +130,13 @@ class ExpertReader(Reader):
 
     def bind(self, name: str, value: Any, span: Span | None) -> None:
         """A name that is bound again in a loop or branch means its new value there, and its old one behind it."""
-        if isinstance(value, variables.NewVariable):
-            variables.declared(self, name, value, span)
+        if isinstance(value, NewVariable):
+            self.unit.declared(self, name, value, span)
             return
-        if (variable := variables.variable_of(self, self.local.get(name))) is not None:
-            variables.assigned(self, variable, value, span)
+        if (variable := self.unit.variable_of(self, self.local.get(name))) is not None:
+            self.unit.assigned(self, variable, value, span)
             return
-        value = variables.bound(self, name, value, span)
+        value = self.unit.bound(self, name, value, span)
         if isinstance(value, Expr | Region | int | float) and name in self.outer and not isinstance(self.outer[name], Buffer):
             self.local[name] = value
             return
@@ -146,8 +145,8 @@ class ExpertReader(Reader):
     def place(self, value: Any, span: Span | None, *levels: Level) -> Place:
         """A buffer, window or region as an operand. TileError unless it lies in one of the `levels`."""
         region = value if isinstance(value, Region) else as_region(value, span)
-        starts = tuple(variables.settled(self, e, span) for e in region.starts)
-        counts = tuple(e and variables.settled(self, e, span) for e in region.counts)
+        starts = tuple(self.unit.settled(self, e, span) for e in region.starts)
+        counts = tuple(e and self.unit.settled(self, e, span) for e in region.counts)
         region = replace(region, span=region.span or span, starts=starts, counts=counts)
         if region.name in self.tensors:
             found = of_tensor(self.tensors[region.name], region, self.ranges)
@@ -189,7 +188,7 @@ def _name(core: str | None) -> str:
 def _with(r: ExpertReader, node: ast.With) -> None:
     scopes = [evaluate(r, item.context_expr) for item in node.items]
     if len(scopes) == 1 and isinstance(scopes[0], Branch):
-        return scopes[0].taken(r, node)
+        return r.unit.taken(r, node, scopes[0])
     if len(scopes) != 1 or not isinstance(scopes[0], Scope):
         raise r.error('inside a kernel, `with` stands before T.Scope("C") and T.Scope("V")', node)
     if r.core is not None:
@@ -201,10 +200,6 @@ def _with(r: ExpertReader, node: ast.With) -> None:
         r.local = {n: v for n, v in r.local.items() if n in local} | {n: local[n] for n in local if n not in r.local}
     finally:
         r.core = None
-
-
-def _if(r: ExpertReader, node: ast.If) -> None:
-    branch(r, evaluate(r, node.test), node.body, node.orelse, r.span(node.test))
 
 
 def _for(r: ExpertReader, node: ast.For) -> None:
@@ -252,10 +247,10 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
         raise r.error(f"this loop has {len(loop.extents)} variables, got {ast.unparse(node.target)}", node.target)
     if axis == len(names):
         return r.run(node.body)
-    trips, start = loop.extents[axis], variables.settled(r, ix.wrap(loop.starts[axis]), r.span(node.iter), fixed=True)
+    trips, start = loop.extents[axis], r.unit.settled(r, ix.wrap(loop.starts[axis]), r.span(node.iter), fixed=True)
     if trips == 0:
         return None
-    until = None if loop.count is None else variables.settled(r, loop.count, r.span(node.iter), fixed=True)
+    until = None if loop.count is None else r.unit.settled(r, loop.count, r.span(node.iter), fixed=True)
     with r.variable(names[axis], trips) as var, r.block(repeats=True) as body:
         r.local[names[axis]] = start + ix.var(var) * loop.step
         _loop(r, node, loop, names, axis + 1)
@@ -302,7 +297,7 @@ def _coordinates(tile: Expr, over: Persistent, ranges: Mapping[str, Interval]) -
     return [ix.simplified(e, ranges) for e in found]
 
 
-OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.If: _if, ast.For: _for, ast.While: repeated}
+OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.For: _for}
 
 
 def window_of(value: Any) -> str:
@@ -310,4 +305,4 @@ def window_of(value: Any) -> str:
     return value.name if isinstance(value, Buffer) else value.buffer.name if isinstance(value, Window) else describe(value)
 
 
-__all__ = ["AIC", "AIV", "ExpertReader", "Misplaced", "On", "Persistent", "Scope", "guarded", "window_of"]
+__all__ = ["AIC", "AIV", "ExpertReader", "Misplaced", "On", "Persistent", "Scope", "window_of"]
