@@ -102,6 +102,8 @@ def _values(build: Build, sizes: Mapping[str, int]) -> Values:
     """The values at some sizes. NotAlike where the kernel cannot be built there, or has too many blocks to look at."""
     try:
         kernel = build(sizes)
+        if not isinstance(kernel, Kernel):
+            raise NotAlike("it is kept as it is written")
         if prod(extent for _, extent in kernel.grid) > MOST_BLOCKS:
             raise NotAlike("it has too many blocks at the sizes that it is looked at with")
         check(kernel)

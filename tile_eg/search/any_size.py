@@ -60,6 +60,12 @@ class AtSizes(Planned):
     def source(self) -> Text:  # type: ignore[override]
         return Text(self.text)
 
+    @cached_property
+    def alike(self) -> frozenset[str]:  # type: ignore[override]
+        from tile_eg.frontend.checks.kernel import stored_alike
+
+        return stored_alike(self.kernel)
+
     def judged(self, run: Run, arrays: Mapping[str, object]) -> Run:
         """Elements that the kernel itself never writes are in `unwritten` of the run, and no finding."""
         return run.as_meant(self.kernel, arrays)  # type: ignore[arg-type]
@@ -79,6 +85,10 @@ class AnySize(Planned):
     @property
     def lowered(self) -> Lowered:
         return self.found[0]
+
+    @property
+    def alike(self) -> frozenset[str]:
+        return self.lowered.alike
 
     @cached_property
     def programs(self) -> tuple[Program, ...]:

@@ -43,6 +43,7 @@ def simulate(
     workspace: int = 0,
     outputs: Sequence[int] = (),
     inout: Sequence[int] = (),
+    alike: Sequence[int] = (),
     limits: Limits = Limits(),  # noqa: B008
     confinement: Confinement = Confinement(),  # noqa: B008
     capacities: Mapping[str, int] = CAPACITIES,
@@ -57,10 +58,11 @@ def simulate(
     """Run `kernel` of the Ascend C text `source`, unchanged, as `launch` blocks of `kernel_type`.
 
     `arguments` are the GM tensors in the kernel's order. Those listed in `outputs` come back in that order; they start unwritten,
-    and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. Behind
-    them the kernel takes a workspace of `workspace` bytes for each block, and then the `numbers`. `launch` counts blocks as the
-    host does: AIV_ONLY counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510,
-    `cores` the chip's cube cores: so many blocks run at a time. `blocks` are those that run, where not all shall.
+    and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. In
+    those of `alike` blocks may store where others do, as long as the bytes stay the same. Behind the tensors the kernel takes a
+    workspace of `workspace` bytes for each block, and then the `numbers`. `launch` counts blocks as the host does: AIV_ONLY
+    counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510, `cores` the chip's cube
+    cores: so many blocks run at a time. `blocks` are those that run, where not all shall.
 
     Tensors may be far larger than the memory of this machine, as long as the kernel touches little of them and they are zero
     elsewhere (`numpy.zeros` takes no memory for it either): inputs, and outputs in `inout`.
@@ -80,6 +82,7 @@ def simulate(
         raise TileError(f"the launch has the blocks 0 to {launch - 1}, and {', '.join(map(str, blocks))} were to run")
     arrays = [np.ascontiguousarray(a) for a in arguments]
     roles = ["inout" if i in inout else "out" if i in outputs else "in" for i in range(len(arrays))]
+    roles = [f"{role}+alike" if i in alike else role for i, role in enumerate(roles)]
     passed = [np.array([n], np.int32) for n in numbers]
     sizes = [*(a.nbytes for a in arrays), workspace * launch, *(n.nbytes for n in passed)]
     command = [*map(str, build(source, kernel, architecture)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
@@ -90,7 +93,7 @@ def simulate(
     command += permissions(limits, confinement)
     with Image(sizes) as image:
         for i, (array, role) in enumerate(zip(arrays, roles, strict=True)):
-            if role != "out":
+            if not role.startswith("out"):
                 image.put(i, array)
         for i, number in enumerate(passed, len(arrays) + 1):
             image.put(i, number)

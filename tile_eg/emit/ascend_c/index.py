@@ -5,6 +5,7 @@ Sizes stay `ir.index` expressions until they are printed, so that one bound chec
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, count
@@ -16,7 +17,7 @@ from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, Interval
 from tile_eg.ir.machine import MAX_BLOCKS
-from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
+from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Scalar, Tasks, Tile, When, walk
 from tile_eg.ir.sizes import size, sizes_in
 from tile_eg.ops.types import F32, DType, Level
 
@@ -71,6 +72,7 @@ class Scope:
     """What the text of one core may refer to: C++ names, ranges of variables, the buffers of the program.
 
     `values` declares the hoisted sizes (named in `cpp`), `indices` those of a tile, by the place of the loop over tiles.
+    `changing` are the kept numbers that are set in several places, and whether they are whole.
     """
 
     program: Program
@@ -81,6 +83,7 @@ class Scope:
     ranges: dict[str, Interval] = field(default_factory=dict)
     values: dict[Expr, str] = field(default_factory=dict)
     indices: dict[int, list[str]] = field(default_factory=dict)
+    changing: dict[str, bool] = field(default_factory=dict)
     _writers: dict[str, list[Instr]] | None = None
 
     def __post_init__(self) -> None:
@@ -90,11 +93,14 @@ class Scope:
         most = MAX_BLOCKS if p.sizes else p.blocks
         self.ranges = {**loops, BLOCK: (0, max(0, most - 1)), SUB: (0, 1), EACH: (0, 0)}
         self.cpp, sizes = Cpp(self.ranges), size_names(p)
-        variables = spelled(loops, {*RESERVED, *arguments.values(), *sizes.values()})
-        self.cpp.named |= {ix.var(name): word for name, word in variables.items()}
+        scalars = Counter(n.name for n in walk(p.core(self.core)) if isinstance(n, Scalar))
+        variables = spelled([*loops, *scalars], {*RESERVED, *arguments.values(), *sizes.values()})
+        self.cpp.named |= {ix.var(name): variables[name] for name in loops}
         if p.sizes:
             self.cpp.named |= {size(name, n): sizes[name] for name, n in p.sizes.usual}
             self.ranges |= counted_in(p.core(self.core), self.ranges)
+        self.cpp.scalars |= {name: variables[name] for name in scalars}
+        self.changing = {n.name: n.value.whole for n in walk(p.core(self.core)) if isinstance(n, Scalar) and scalars[n.name] > 1}
         self.taken = {*RESERVED, *arguments.values(), *sizes.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
         self.architecture = load_chip(p.chip).architecture
         self.buffers = {b.name: b for b in p.buffers}
