@@ -19,8 +19,7 @@ EACH = "each"
 READ = "[]"
 """In what variables stand for, the function that gives the elements of tensors: (name, place) -> value."""
 ANY = (1 << 31) - 1
-MOST_SIZE = (1 << 31) - (1 << 16)
-"""The largest size of a call: with what rounds it up to whole tiles it is an int32_t."""
+MOST_SIZE = (1 << 31) - (1 << 16)  # of a call: with what rounds it up to whole tiles it is an int32_t
 Interval = tuple[int, int]
 
 
@@ -278,10 +277,8 @@ def evaluate(e: Expr, env: Mapping[str, int]) -> int:
     """
     if e.op == "const":
         return e.args[0]
-    if e.op == "var":
-        return env[e.args[0]]
-    if e.op == "size":
-        return env.get(*e.args)  # type: ignore[call-overload,no-any-return]
+    if e.op in ("var", "size"):
+        return env[e.args[0]] if e.op == "var" else env.get(*e.args)  # type: ignore[call-overload,no-any-return]
     if e.op == "add":
         return sum(evaluate(a, env) for a in e.args)
     if e.op == "read":
@@ -339,10 +336,8 @@ def bounds(e: Expr, ranges: Mapping[str, Interval], known: Mapping[Expr, Interva
         return known[e]
     if e.op == "const":
         return e.args[0], e.args[0]
-    if e.op == "var":
-        return ranges[e.args[0]]
-    if e.op == "size":
-        return ranges.get(e.args[0], (0, MOST_SIZE))
+    if e.op in ("var", "size"):
+        return ranges[e.args[0]] if e.op == "var" else ranges.get(e.args[0], (0, MOST_SIZE))
     if e.op == "read":
         return (-ANY if e.args[2] == ANY else 0), e.args[2]
     parts = [bounds(a, ranges, known) for a in e.args]
@@ -353,8 +348,7 @@ def bounds(e: Expr, ranges: Mapping[str, Interval], known: Mapping[Expr, Interva
         return (a % c, b % c) if a // c == b // c else (0, c - 1)
     if e.op == "mod":
         return (0, min(b, d - 1)) if a >= 0 and c > 0 else (min(0, c + 1), max(0, d - 1))
-    if e.op == "div" and c == 0 < d:
-        c = 1  # nothing is divided by zero: there is no block then
+    c = 1 if e.op == "div" and c == 0 < d else c  # nothing is divided by zero: there is no block then
     if e.op in ("mul", "div"):
         corners = [_BINARY[e.op](x, y) for x in (a, b) for y in (c, d)]
         return min(corners), max(corners)

@@ -251,8 +251,7 @@ class Options:
         if not open_names(arguments):
             return self.compiled(make(NOTHING))
         positions = self.out_idx, self.workspace_idx
-        name = function.function.__name__
-        return AnySizeKernel(name, arguments, make, positions, self._placed, self.chip, self.search)
+        return AnySizeKernel(function.function.__name__, arguments, make, positions, self._placed, self.chip, self.search)
 
     def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
