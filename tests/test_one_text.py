@@ -224,14 +224,67 @@ def test_a_size_that_shapes_tiles_has_to_be_given(tmp_path: Path, capsys: pytest
     assert "int32_t M)" in capsys.readouterr().out
 
 
-def test_sizes_that_want_other_schedules_have_kernels_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    file = tmp_path / "auto.tile"
-    file.write_text((EXAMPLES / "vector_add.tile").read_text().replace("M=512", "M: dyn").replace("BM=64", "BM=auto"))
-    assert run(["emit", str(file), "--at", "M=16,65536", "--set", "N=1024"]) == 0
-    text = capsys.readouterr().out
-    assert run(["emit", str(file), "--at", "M=16,65536", "--set", "N=1024", "--host"]) == 0
-    host = capsys.readouterr().out
-    assert "vector_add_2(" in text and "(M > 1024)" in host
+MAIN = """
+#include <cstdio>
+#include <vector>
+#include "acl/acl.h"
+#include "vector_add.asc"
+#define TILE_EG_ASC
+#include "vector_add_host.h"
+
+static int wrong(int64_t m)
+{
+    const size_t bytes = m * 1024 * sizeof(float);
+    std::vector<float> x(m * 1024, 3.0f), y(m * 1024);
+    void *a, *b, *c;
+    aclrtMalloc(&a, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc(&b, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMalloc(&c, bytes, ACL_MEM_MALLOC_HUGE_FIRST);
+    aclrtMemcpy(a, bytes, x.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+    aclrtMemcpy(b, bytes, x.data(), bytes, ACL_MEMCPY_HOST_TO_DEVICE);
+    vector_add_host::launch(nullptr, a, b, c, nullptr, m);
+    aclrtSynchronizeStream(nullptr);
+    aclrtMemcpy(y.data(), bytes, c, bytes, ACL_MEMCPY_DEVICE_TO_HOST);
+    int found = 0;
+    for (float v : y)
+        found += v != 6.0f;
+    return found;
+}
+
+int main()
+{
+    aclInit(nullptr);
+    aclrtSetDevice(0);
+    const bool nothing = vector_add_host::blocks(0) == 0 && vector_add_host::launch(nullptr, 0, 0, 0, 0, 0) == ACL_SUCCESS;
+    const bool refused = vector_add_host::launch(nullptr, 0, 0, 0, 0, int64_t(1) << 31) == ACL_ERROR_INVALID_PARAM;
+    const bool chosen = vector_add_host::variant(16) != vector_add_host::variant(65536);
+    return nothing && refused && chosen ? wrong(1) + wrong(67) + wrong(1100) : 1;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def emitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the texts of a kernel for few rows and for many, and its block size open."""
+    folder = tmp_path_factory.mktemp("emitted")
+    text = (EXAMPLES / "vector_add.tile").read_text().replace("M=512", "M: dyn").replace("BM=64", "BM=auto")
+    (folder / "vector_add.tile").write_text(text)
+    for name, more in (("vector_add.asc", []), ("vector_add_host.h", ["--host"])):
+        command = ["emit", str(folder / "vector_add.tile"), "--at", "M=16,65536", "--set", "N=1024", "-o", str(folder / name)]
+        assert run([*command, *more]) == 0
+    return folder
+
+
+@pytest.mark.slow
+def test_sizes_that_want_other_schedules_have_kernels_of_their_own(emitted: Path) -> None:
+    assert "vector_add_2(" in (emitted / "vector_add.asc").read_text()
+    assert "(M > 1024)" in (emitted / "vector_add_host.h").read_text()
+
+
+@pytest.mark.slow
+def test_the_host_part_launches_the_text_at_any_sizes(emitted: Path) -> None:
+    (emitted / "main.asc").write_text(MAIN)
+    assert run(["simulate", str(emitted / "main.asc"), "--no-auto-sync"]) == 0
 
 
 def test_a_program_has_its_sizes(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
