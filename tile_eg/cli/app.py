@@ -159,12 +159,12 @@ def emit(
         raise TileError("--program, --host and --spec: one of them at a time")
     wanted = Wanted(file, options.sizes(sizes or []), chip, search, schedule, not no_cache)
     kind = "program" if program else "host" if host else "spec" if spec else "source"
+    kept = None if at else wanted.kept()
     one = None
-    if at or file.suffix == ".tile" or not wanted.known:
+    if kept is None and (at or file.suffix == ".tile" or not wanted.known):
         one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []))
     if one is not None and (program or schedule):
         raise TileError("--program and --schedule are of a kernel at known sizes", help="give its sizes: --set NAME=NUMBER")
-    kept = wanted.kept() if one is None else None
     text = str(getattr(one, kind)) if one is not None else getattr(kept, kind) if kept else _text(wanted, kind)
     if out is None:
         show(text.rstrip("\n"), "" if program or spec else "cpp")

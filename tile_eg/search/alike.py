@@ -83,8 +83,10 @@ def values_of_any_size(build: Build, usual: Mapping[str, int]) -> Values:
 def _at_scale(build: Build, usual: Mapping[str, int], up: bool = True) -> Values:
     """The values by the first scale of primes at which they are alike; the last one is beyond the largest tile."""
     why: NotAlike | None = None
-    largest = 1
+    largest, crowded = 1, False
     for scale in (*_scales(len(usual)), None):
+        if scale and len(set(scale)) > 1 and not crowded:
+            continue
         sets = list(_sets(tuple(usual), scale or (TILES * largest,) * len(usual)))
         try:
             found = [_values(build, s) for s in sets]
@@ -94,8 +96,15 @@ def _at_scale(build: Build, usual: Mapping[str, int], up: bool = True) -> Values
             return of_any_size(found, sets, usual, up)
         except NotAlike as fault:
             why = why or fault
+            crowded |= isinstance(fault, TooManyBlocks)
+            if fault.everywhere:
+                break
     assert why is not None
     raise why
+
+
+class TooManyBlocks(NotAlike):
+    """A kernel has more blocks at some sizes than are looked at."""
 
 
 def _values(build: Build, sizes: Mapping[str, int]) -> Values:
@@ -105,7 +114,7 @@ def _values(build: Build, sizes: Mapping[str, int]) -> Values:
         if not isinstance(kernel, Kernel):
             raise NotAlike("it is kept as it is written")
         if prod(extent for _, extent in kernel.grid) > MOST_BLOCKS:
-            raise NotAlike("it has too many blocks at the sizes that it is looked at with")
+            raise TooManyBlocks("it has too many blocks at the sizes that it is looked at with")
         check(kernel)
         return to_values(kernel)
     except (TileError, NoBlocks) as fault:

@@ -19,7 +19,14 @@ STRIDE_AT = {"load": 2, "store": 2, "accumulate": 2}
 
 
 class NotAlike(Exception):
-    """A kernel's values are not the same ones at different sizes; the message says what differs, in an author's words."""
+    """A kernel's values are not the same ones at different sizes; the message says what differs, in an author's words.
+
+    `everywhere`: they are not at any other sizes either.
+    """
+
+    def __init__(self, message: str, everywhere: bool = False) -> None:
+        super().__init__(message)
+        self.everywhere = everywhere
 
 
 def of_any_size(
@@ -141,7 +148,7 @@ class _Joined:
                for t in alike):  # fmt: skip
             if tile := next((t for t in alike if (t.rows, t.cols) != (first.rows, first.cols)), None):
                 shapes = f"{first.rows} x {first.cols} and {tile.rows} x {tile.cols}"
-                raise NotAlike(f"a tile has another shape at other sizes: {shapes}")
+                raise NotAlike(f"a tile has another shape at other sizes: {shapes}", everywhere=True)
             raise NotAlike("it computes other things at other sizes")
         if first.op == "given":
             return self.builder.make("given", self.by_name[first.args[0].name])
