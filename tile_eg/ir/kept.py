@@ -14,7 +14,8 @@ class KeptKernel:
     """Two streams of instructions over buffers, some of which the author gave an address (`Buffer.addresses`).
 
     `halves`: the vector part asks which vector core it is on. `places` has the line of each buffer, `beside` the buffers that
-    `T.gemm_v0` takes for itself: they may lie where others do. `barriers` says who places what is missing between instructions:
+    `T.gemm_v0` takes for itself: they may lie where others do. `shared` are results on the way in UB, and where each begins in
+    the room behind all other buffers that they share. `barriers` says who places what is missing between instructions:
     "vendor": between vector instructions, and to the scalar unit, as CANN's compiler does; "all": between any two of one core.
     """
 
@@ -31,6 +32,7 @@ class KeptKernel:
     source: str = field(default="", compare=False, repr=False)
     file: str = field(default="", compare=False, repr=False)
     notes: tuple[Note, ...] = field(default=(), compare=False, repr=False)
+    shared: tuple[tuple[str, int], ...] = ()
 
     @property
     def kernel_type(self) -> str:

@@ -83,6 +83,8 @@ class PlannedKept(Planned):
 
 
 SHOWN = 4
+ROUND = 256
+"""Bytes that a vector instruction takes at a time."""
 HELP = {
     "race": "a flag orders two pipes: T.set_flag(src, dst, n) behind the first, T.wait_flag(src, dst, n) before the second",
     "block_race": "two blocks, or both vector cores, must not write the same bytes",
@@ -139,8 +141,10 @@ def _program(kernel: KeptKernel, chip: Chip) -> Program:
 def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
     """The buffers of a memory one behind the other, those with an address where they are; what gemm_v0 takes comes last, or first
     where there is no room behind the others. TileError where they do not fit."""
-    found = [b for b in kernel.buffers if b.level is level]
-    if not found:
+    shared = dict(kernel.shared)
+    found = [b for b in kernel.buffers if b.level is level and b.name not in shared]
+    results = [b for b in kernel.buffers if b.level is level and b.name in shared]
+    if not found and not results:
         return []
     room, grain = _room(chip, level), ALIGNMENT[level]
     given = [b for b in found if b.addresses]
@@ -154,10 +158,13 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
             start = 0
         out.append(replace(b, addresses=tuple(start + n * step for n in range(b.slots))))
         at = max(at, start + step * b.slots) if b.name not in kernel.beside or level is Level.UB else at
+    behind = -(-at // ROUND) * ROUND
+    out += [replace(b, addresses=(behind + shared[b.name],)) for b in results]
     last = max(out, key=lambda b: max(b.addresses) + b.slot_bytes)
     need = max(last.addresses) + last.slot_bytes
     if need > room:
-        rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out)
+        rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out if b.name not in shared)
+        rows += f", and results of T.Parallel on the way {size(need - behind)}" if results else ""
         raise TileError(
             f"the buffers in {level} take {need} bytes, and {chip.name} has {room}", dict(kernel.places).get(last.name),
             notes=((f"in {level} lie {rows}", None),), help="use smaller blocks, or give buffers that are not used at a time "

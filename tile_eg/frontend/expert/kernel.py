@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.expert.parallel import parallel
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced
 from tile_eg.frontend.expert.scalars import store
@@ -30,7 +31,7 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor") -> KeptKernel:
     try:
         while True:
             try:
-                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched)
+                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched, parallel)
                 return _read(reader, found, barriers)
             except Misplaced as found_in:
                 levels[found_in.name] = found_in.level
@@ -74,6 +75,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
     return KeptKernel(
         found.node.name, tensors, blocks, r.half_used is not None, buffers, cube, vector, barriers, frozenset(r.own),
         tuple((h.name, h.span) for h in r.held.values()), found.source.text, found.source.file, tuple(r.notes),
+        tuple(r.shared.items()),
     )  # fmt: skip
 
 

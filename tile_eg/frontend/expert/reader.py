@@ -64,7 +64,9 @@ SHARED = "any"
 class ExpertReader(Reader):
     """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie.
 
-    `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop.
+    `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
+    `elementwise` an element loop. `own` are buffers that the author did not declare, `shared` where those of element loops begin
+    in the room that these share.
     """
 
     def __init__(
@@ -75,9 +77,10 @@ class ExpertReader(Reader):
         words: Mapping[str, Callable[..., Any]],
         store: Callable[..., None],
         prefetched: Callable[..., Any],
+        elementwise: Callable[..., None],
     ) -> None:
         super().__init__(source, names)
-        self.handlers, self.store, self.prefetched = words, store, prefetched
+        self.handlers, self.store, self.prefetched, self.elementwise = words, store, prefetched, elementwise
         self.levels = levels
         self.tensors: dict[str, Tensor] = {}
         self.held: dict[str, Held] = {}
@@ -85,6 +88,7 @@ class ExpertReader(Reader):
         self.addresses: dict[str, int] = {}
         self.own: dict[str, pr.Buffer] = {}
         self.own_keys: dict[str, str] = {}
+        self.shared: dict[str, int] = {}
         self.core: str | None = None
         self.stored: set[str] = set()
 
@@ -120,7 +124,10 @@ class ExpertReader(Reader):
         self.emit(pr.Instr(op, dst, tuple(srcs), **fields))
 
     def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+        if self.in_parallel:
+            return super().assign(target, value, span)
         self.store(self, target, value, span)
+        return None
 
     # Buffers
 
@@ -200,6 +207,8 @@ def _with(r: ExpertReader, node: ast.With) -> None:
 
 def _if(r: ExpertReader, node: ast.If) -> None:
     test = evaluate(r, node.test)
+    if r.in_parallel:
+        return RULES[ast.If](r, node)
     if is_tile(test) or of_elements(test):
         raise r.error("a branch on elements of buffers is not supported in a kernel that is kept", node.test)
     if not is_condition(test):
@@ -234,10 +243,9 @@ def _for(r: ExpertReader, node: ast.For) -> None:
     if not isinstance(over, Loop):
         raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Persistent and range are")
     if over.kind == "parallel":
-        raise r.error(
-            "T.Parallel is not supported in a kernel that is kept", node.iter,
-            "write the vector words: T.tile.add(c, a, b) and their like; or leave flags, barriers and scopes to the search",
-        )  # fmt: skip
+        return r.elementwise(r, node, over, _targets(r, node))
+    if r.in_parallel:
+        raise r.error("a serial loop inside T.Parallel is not supported", node, "put the serial loop outside")
     return _loop(r, node, over, _targets(r, node), 0)
 
 
