@@ -88,7 +88,13 @@ class CompiledKernel(HostSide):
         made = {*self.out_idx, *self.workspace_idx}
         names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source):
-            return self._run(by_name(names, args, kwargs))
+            return self._run(by_name(names, args, kwargs, self._made_last()))
+
+    def _made_last(self) -> list[str]:
+        """The tensors that a call makes, where they all stand behind those that it takes."""
+        made = sorted({*self.out_idx, *self.workspace_idx})
+        count = len(self.kernel.tensors)
+        return [self.kernel.tensors[i].name for i in made] if made == list(range(count - len(made), count)) else []
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""

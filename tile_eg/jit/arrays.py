@@ -60,9 +60,17 @@ def to_torch(array: np.ndarray) -> Any:
     return torch.from_numpy(array)
 
 
-def by_name(names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by tensor name. TileError for a missing, doubled or unknown one, or one too many."""
+def by_name(
+    names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], made: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The arguments of a call by tensor name. TileError for a missing, doubled or unknown one, or one too many.
+
+    `made` are those behind `names` that the call makes itself: arrays may be given for all of them, and are left as they are, as
+    TileLang leaves them.
+    """
     listed = f"{len(names)} array{'s' * (len(names) != 1)} ({', '.join(names)})"
+    if made and len(args) == len(names) + len(made):
+        args = args[: len(names)]
     if len(args) > len(names):
         raise TileError(f"expected {listed}, got {len(args)}")
     found = dict(zip(names, args, strict=False))

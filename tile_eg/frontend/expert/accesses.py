@@ -1,4 +1,4 @@
-"""Elements of buffers and tensors in an element loop: where an access begins, and how it steps along the loop's rows and columns."""
+"""Elements of buffers and tensors in an element loop: where an access begins, and its steps along the loop's rows and columns."""
 
 from __future__ import annotations
 
@@ -228,7 +228,8 @@ def _check_pair(r: ExpertReader, one: Region, other: Region, axes: Axes, what: s
         return
     where = " and at ".join(f"[{', '.join(map(index_text, x.starts))}]" for x in (one, other))
     raise TileError(
-        f"{one.name} is written and {what} at {where}: iterations of T.Parallel would depend on one another", other.span or one.span,
+        f"{one.name} is written and {what} at {where}: iterations of T.Parallel would depend on one another",
+        other.span or one.span,
         help="T.Parallel has no order: write a loop of its own for each, or keep what is read in another buffer",
     )  # fmt: skip
 

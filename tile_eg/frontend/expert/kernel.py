@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_eg.errors import TileError
-from tile_eg.frontend.expert.parallel import parallel
+from tile_eg.frontend.expert.parallel import branch, parallel
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced
 from tile_eg.frontend.expert.scalars import store
@@ -31,7 +31,7 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor") -> KeptKernel:
     try:
         while True:
             try:
-                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched, parallel)
+                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched, (parallel, branch))
                 return _read(reader, found, barriers)
             except Misplaced as found_in:
                 levels[found_in.name] = found_in.level

@@ -1,4 +1,4 @@
-"""`T.Parallel` in a kernel that is kept: each statement of its body in turn, for all elements, as vector instructions in its place.
+"""`T.Parallel` in a kernel that is kept: each statement of its body in turn, for all elements, as vector instructions.
 
 A statement that only copies is what `T.copy` is. What else it reads of a tensor is loaded, and what it writes to one stored, with
 flags around the place in UB that is the compiler's own; nothing else is added between pipes. Where elements do not lie as vector
@@ -13,12 +13,15 @@ from dataclasses import fields, replace
 from typing import Any
 
 from tile_eg.errors import Note, TileError
-from tile_eg.frontend.conditions import opposite
+from tile_eg.frontend.conditions import chosen, guarded, is_condition, opposite
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
 from tile_eg.frontend.expert.elements import FULL, Elements, Step, inside, kind_of
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
-from tile_eg.frontend.python.values import Loop, nodes
+from tile_eg.frontend.liveness import regions
+from tile_eg.frontend.python.expressions import evaluate
+from tile_eg.frontend.python.placement_words import HANDLERS
+from tile_eg.frontend.python.values import Loop, is_tile, nodes
 from tile_eg.frontend.ssa.composed import Composer
 from tile_eg.frontend.ssa.positions import parts
 from tile_eg.ir import index as ix
@@ -27,6 +30,8 @@ from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.kernel import Assign, Choose, Region, Select, TileExpr
 from tile_eg.ir.program import AIV, Formula, Instr, Tile
+from tile_eg.language.elementwise_words import EXPRESSIONS as EXPRESSION_WORDS
+from tile_eg.language.elementwise_words import UNARY
 from tile_eg.ops.types import I32, Level
 
 OPTIONS = {"transpose": False, "enable_relu": False, "pad_value": None}
@@ -303,3 +308,35 @@ def _scattered(r: ExpertReader, s: Assign, axes: Axes, result: Access) -> None:
     if condition.value != 1:
         node = pr.When(condition, (On(AIV, node),))  # type: ignore[arg-type]
     each(r, axes, axes.names, node, s.span)
+
+
+# What stands in the body
+
+
+def branch(r: ExpertReader, node: ast.If) -> None:
+    """A branch in an element loop: each element takes one of two values."""
+    test = evaluate(r, node.test)
+    if is_tile(test):
+        raise r.error("a condition compares: x[i, j] > 0, i < n", node.test)
+    if not is_condition(test):
+        return r.run(node.body if test else node.orelse)
+    then, otherwise = (_arm(r, body) for body in (node.body, node.orelse))
+    looked = {x.name for x in regions(chosen(test, kn.Number(0.0), kn.Number(0.0), None))}
+    both = [s.target.name for s in then[:-1] if isinstance(s, Assign)]
+    alike = len(then) == len(otherwise) and all(isinstance(s, Assign) for s in (*then, *otherwise))
+    if alike and [s.target for s in then] == [s.target for s in otherwise] and not looked & set(both):
+        r.statements += [replace(s, value=chosen(test, s.value, o.value, s.span)) for s, o in zip(then, otherwise, strict=True)]
+    else:
+        r.statements += guarded(test, then, otherwise, r.span(node))
+    return None
+
+
+def _arm(r: ExpertReader, body: list[ast.stmt]) -> list[Any]:
+    with r.block(repeats=False) as found:
+        r.run(body)
+    return list(found)
+
+
+EXPRESSIONS = (*UNARY, *EXPRESSION_WORDS, "clamp", "isnan", "Max", "Min", "where", "Select", "Cast")
+WORDS = {word: HANDLERS[word] for word in EXPRESSIONS}
+"""Words that are expressions of elements."""

@@ -65,8 +65,8 @@ class ExpertReader(Reader):
     """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie.
 
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
-    `elementwise` an element loop. `own` are buffers that the author did not declare, `shared` where those of element loops begin
-    in the room that these share.
+    `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
+    element loops begin in the room that these share.
     """
 
     def __init__(
@@ -77,10 +77,11 @@ class ExpertReader(Reader):
         words: Mapping[str, Callable[..., Any]],
         store: Callable[..., None],
         prefetched: Callable[..., Any],
-        elementwise: Callable[..., None],
+        elementwise: tuple[Callable[..., None], Callable[..., None]],
     ) -> None:
         super().__init__(source, names)
-        self.handlers, self.store, self.prefetched, self.elementwise = words, store, prefetched, elementwise
+        self.handlers, self.store, self.prefetched = words, store, prefetched
+        self.elementwise, self.branch = elementwise
         self.levels = levels
         self.tensors: dict[str, Tensor] = {}
         self.held: dict[str, Held] = {}
@@ -208,7 +209,7 @@ def _with(r: ExpertReader, node: ast.With) -> None:
 def _if(r: ExpertReader, node: ast.If) -> None:
     test = evaluate(r, node.test)
     if r.in_parallel:
-        return RULES[ast.If](r, node)
+        return r.branch(r, node)
     if is_tile(test) or of_elements(test):
         raise r.error("a branch on elements of buffers is not supported in a kernel that is kept", node.test)
     if not is_condition(test):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert import moves, products, vectors
+from tile_eg.frontend.expert import moves, parallel, products, vectors
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader, Persistent, Scope
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
@@ -160,6 +160,7 @@ def swizzled(i: Expr, rows: int, cols: int, offset: int, along: int) -> Expr:
 
 EXPERT: dict[str, Callable[..., Any]] = {
     **{word: HANDLERS[word] for word in AS_IT_IS},
+    **parallel.WORDS,
     "set_flag": _set_flag, "wait_flag": _wait_flag, "barrier_all": _barrier_all, "pipe_barrier": _pipe_barrier,
     "sync_all": _sync_all, "set_cross_flag": _set_cross_flag, "wait_cross_flag": _wait_cross_flag, "Scope": _scope,
     "alloc_L1": _alloc("L1"), "alloc_ub": _alloc("UB"), "alloc_L0A": _alloc("L0A"), "alloc_L0B": _alloc("L0B"),
