@@ -182,9 +182,9 @@ def check_order(r: ExpertReader, body: tuple[Assign, ...], axes: Axes) -> None:
         _check_once(r, s, body, axes)
         for other in body:
             for read in (x for x in accesses(other.value) if x.name == s.target.name):
-                _check_pair(r, s.target, read, axes, "read")
+                _check_pair(r, s.target, read, axes, "and read ")
             if other is not s and other.target.name == s.target.name:
-                _check_pair(r, s.target, other.target, axes, "written")
+                _check_pair(r, s.target, other.target, axes, "")
 
 
 def idle(s: Assign, axes: Axes) -> set[str]:
@@ -228,24 +228,32 @@ def _check_pair(r: ExpertReader, one: Region, other: Region, axes: Axes, what: s
         return
     where = " and at ".join(f"[{', '.join(map(index_text, x.starts))}]" for x in (one, other))
     raise TileError(
-        f"{one.name} is written and {what} at {where}: iterations of T.Parallel would depend on one another",
+        f"{one.name} is written {what}at {where}: iterations of T.Parallel would depend on one another",
         other.span or one.span,
         help="T.Parallel has no order: write a loop of its own for each, or keep what is read in another buffer",
     )  # fmt: skip
 
 
 def _apart(r: ExpertReader, one: Region, other: Region, axes: Axes) -> bool:
-    """Whether the two never take one element, as far as can be told."""
+    """Whether the two never take one element, as far as can be told: they differ in a dimension, or in their place."""
     try:
-        (a, *steps), (b, *others) = _linear(r, one, axes), _linear(r, other, axes)
+        starts = zip(one.starts, other.starts, strict=True)
+        pairs = [(coefficients(a, axes, one), coefficients(b, axes, other)) for a, b in starts]
+        a, b = _linear(r, one, axes), _linear(r, other, axes)
     except Unfit:
         return False
-    low, high = _reach([*steps, *(-s for s in others)], axes)
-    common = gcd(*steps, *others)
-    first, last = ix.bounds(a - b, r.ranges)
+    pairs.append(((*a[1:], a[0]), (*b[1:], b[0])))
+    return any(_differ(r, a[2] - b[2], [*a[:2], -b[0], -b[1]], axes) for a, b in pairs)
+
+
+def _differ(r: ExpertReader, between: Expr, steps: list[int], axes: Axes) -> bool:
+    """Whether `between` plus some of the steps is never 0."""
+    low, high = _reach(steps, axes)
+    common = gcd(*steps)
+    first, last = ix.bounds(between, r.ranges)
     if last + high < 0 or first + low > 0:
         return True
-    return all(n + high < 0 or n + low > 0 or (common and n % common) for n in values(a - b, r.ranges))
+    return all(n + high < 0 or n + low > 0 or (common and n % common) for n in values(between, r.ranges))
 
 
 def _reach(steps: list[int], axes: Axes) -> Interval:

@@ -9,7 +9,7 @@ from math import frexp
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, shape_of, window
+from tile_eg.frontend.expert.accesses import BLOCK, Access, Axes, Unfit, access, shape_of, window
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.python.values import describe
 from tile_eg.frontend.ssa.positions import number, parts, position
@@ -127,8 +127,7 @@ class Elements:
                 raise TileError(f"{a.name}: the scalar unit does not read {a.dtype}", None, help="cast the buffer first: T.copy")
             return Scalar(Formula("element", (a.tile,), a.dtype is I32), a.dtype)
         kind = kind_of(a, axes)
-        if not a.aligned:
-            raise Unfit(f"what is taken of {a.name} need not begin at a multiple of 32 bytes")
+        check_aligned(a, axes, kind, self.gathers)
         return Vector(kind, a.dtype, a)
 
     def gathered(self, e: Region, dtype: DType, reason: str) -> Vector:
@@ -360,6 +359,14 @@ def kind_of(a: Access, axes: Axes) -> str:
     if not good:
         raise Unfit(f"what is taken of {a.name} is not rows of neighbouring elements")
     return found
+
+
+def check_aligned(a: Access, axes: Axes, kind: str, by_rows: bool) -> None:
+    """Raises Unfit where an instruction cannot take the elements where they are: in one run or, `by_rows`, row by row."""
+    if not a.aligned:
+        raise Unfit(f"what is used of {a.name} need not begin at a multiple of 32 bytes")
+    if by_rows and kind == FULL and axes.rows > 1 and (a.down != a.pitch or a.down * a.dtype.bytes % BLOCK):
+        raise Unfit(f"rows of {a.name} do not begin at multiples of 32 bytes")
 
 
 def joint(*kinds: str) -> str:

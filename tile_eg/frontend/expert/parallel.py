@@ -15,7 +15,7 @@ from typing import Any
 from tile_eg.errors import Note, TileError
 from tile_eg.frontend.conditions import chosen, guarded, is_condition, opposite
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
-from tile_eg.frontend.expert.elements import FULL, Elements, Step, inside, kind_of
+from tile_eg.frontend.expert.elements import FULL, Elements, Step, check_aligned, inside, kind_of
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.liveness import regions
@@ -255,12 +255,7 @@ def _target(r: ExpertReader, region: Region, axes: Axes, guarded: bool, gathers:
     """Where the elements of the target lie, or why they are stored one by one."""
     try:
         found = access(r, region, axes, guarded)
-        kind_of(found, axes)
-        if not found.aligned:
-            raise Unfit(f"what is written of {found.name} need not begin at a multiple of 32 bytes")
-        rows_apart = axes.rows > 1 and found.down * found.dtype.bytes % 32 and found.down != axes.cols
-        if rows_apart:
-            raise Unfit(f"rows of {found.name} do not begin at multiples of 32 bytes")
+        check_aligned(found, axes, kind_of(found, axes), gathers)
         return found, ""
     except Unfit as reason:
         if not gathers:
