@@ -17,6 +17,7 @@ class KeptKernel:
     `T.gemm_v0` takes for itself: they may lie where others do. `shared` are results on the way in UB, and where each begins in
     the room behind all other buffers that they share. `barriers` says who places what is missing between instructions:
     "vendor": between vector instructions, and to the scalar unit, as CANN's compiler does; "all": between any two of one core.
+    `planned`: buffers that hold nothing at the same time share memory where there is not enough of it.
     """
 
     name: str
@@ -33,6 +34,7 @@ class KeptKernel:
     file: str = field(default="", compare=False, repr=False)
     notes: tuple[Note, ...] = field(default=(), compare=False, repr=False)
     shared: tuple[tuple[str, int], ...] = ()
+    planned: bool = False
 
     @property
     def kernel_type(self) -> str:

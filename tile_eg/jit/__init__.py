@@ -26,7 +26,7 @@ from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_num
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
+from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers, kept_planning
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
@@ -241,7 +241,8 @@ class Options:
         from tile_eg.frontend.python import arguments_of
 
         if is_kept(function):
-            return self.compiled(kept_kernel(function, kept_barriers(self.passes)))
+            kept = kept_kernel(function, kept_barriers(self.passes))
+            return self.compiled(replace(kept, planned=kept_planning(self.passes)))
         check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):

@@ -137,6 +137,11 @@ def kept_barriers(configs: Mapping[Any, Any] | None) -> str:
     return "all" if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_SYNC.value) is True else "vendor"
 
 
+def kept_planning(configs: Mapping[Any, Any] | None) -> bool:
+    """Whether buffers of a kernel that is kept as written may share memory (`ir.kept.KeptKernel.planned`)."""
+    return _switched(configs).get(PassConfigKey.TL_ASCEND_MEMORY_PLANNING.value) is True
+
+
 def check_others(given: Mapping[str, Any], known: Iterable[str]) -> None:
     """TileError for an option of `jit` that is unknown (`known` are its own), or that asks for what is not there."""
     for name, value in given.items():

@@ -21,7 +21,9 @@ X, Y = (RNG.uniform(0.5, 2, (R, C)).astype(np.float32) for _ in range(2))
 ROW, COL = RNG.uniform(0.5, 2, C).astype(np.float32), RNG.uniform(0.5, 2, R).astype(np.float32)
 
 
-def elementwise(body: Any, rows: int = R, cols: int = C, dtype: str = "float", out: str = "", auto: bool = True) -> CompiledKernel:
+def elementwise(
+    body: Any, rows: int = R, cols: int = C, dtype: str = "float", out: str = "", auto: bool = True
+) -> CompiledKernel:
     """Z[i, j] = body(x, y, row, col, i, j) with x, y, row, col in UB, of one type, the loop over all of Z."""
 
     @tile_eg.jit(out_idx=[-1], pass_configs=SYNC if auto else {})
