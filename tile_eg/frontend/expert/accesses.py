@@ -14,7 +14,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.python.values import nodes
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr, Interval
-from tile_eg.ir.index_elements import elements_in
+from tile_eg.ir.index_elements import all_elements_in, elements_in
 from tile_eg.ir.kernel import Assign, Index, Region, Select, TileExpr
 from tile_eg.ir.program import Tile
 from tile_eg.ops.types import DType, Level
@@ -178,8 +178,13 @@ def varies(e: TileExpr, name: str) -> bool:
 
 def check_order(r: ExpertReader, body: tuple[Assign, ...], axes: Axes) -> None:
     """TileError where the result would depend on the order of the iterations: what one writes, another one reads or writes."""
+    written = {s.target.name for s in body}
     for s in body:
         _check_once(r, s, body, axes)
+        indices = [i for x in (s.target, *accesses(s.value)) for i in x.starts]
+        if looked_up := written & {e.args[0] for i in indices for e in all_elements_in(i)}:
+            name = min(looked_up)
+            raise TileError(f"{name} is written in this loop, and elements of it are indices in it", s.span, help="use two loops")
         for other in body:
             for read in (x for x in accesses(other.value) if x.name == s.target.name):
                 _check_pair(r, s.target, read, axes, "and read ")

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import reduce
-from math import frexp
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert.accesses import BLOCK, Access, Axes, Unfit, access, shape_of, window
+from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, window
+from tile_eg.frontend.expert.operands import (
+    COL,
+    FULL,
+    ROW,
+    SPREAD,
+    Scalar,
+    Step,
+    Value,
+    Vector,
+    check_aligned,
+    formula,
+    inside,
+    inverse,
+    joint,
+    kind_of,
+    negative,
+    scalar_field,
+)
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.python.values import describe
 from tile_eg.frontend.ssa.positions import number, parts, position
@@ -23,41 +38,9 @@ from tile_eg.ir.program import Formula
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, U8, U32, DType, Level
 
-FULL, ROW, COL, SPREAD = "full", "row", "col", "spread"
-"""A tile of all elements; one value for each column; one for each row; these as blocks of 32 bytes, as instructions take them."""
 HELD = ((F16, F32), (I16, F32), (I32, F32), (I16, F16), (I8, F16), (U8, F16))
 """Casts that come with the use of an element: its number is read as it is, and rounded once."""
 FLIPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
-
-
-@dataclass(eq=False)
-class Vector:
-    """Elements in UB: those of a buffer of the author's, or a result that has no place yet."""
-
-    kind: str
-    dtype: DType
-    access: Access | None = None
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """One value for all elements: a number, or what the scalar unit computes. `dtype` None: it takes the other operand's."""
-
-    value: float | Formula
-    dtype: DType | None = None
-
-
-Value = Vector | Scalar
-
-
-@dataclass(eq=False)
-class Step:
-    """One instruction, a load of a tensor (`load`), or a copy of single elements by the scalar unit (`gather`)."""
-
-    op: str
-    out: Vector
-    srcs: tuple[Vector, ...] = ()
-    fields: dict[str, Any] = field(default_factory=dict)
 
 
 class Elements:
@@ -135,10 +118,14 @@ class Elements:
         if dtype in (U32, BF16) or dtype.bytes == 1:
             raise TileError(f"{reason}: the scalar unit does not copy {dtype} by single elements", e.span)
         self.reasons.append(reason)
+        return self.step("gather", self.spans([*e.starts]), dtype, value=lambda: self.element(e, dtype), of=e.name)
+
+    def element(self, e: Region, dtype: DType) -> Formula:
+        """One element, or 0 where a condition guards it and there is none."""
         made = Formula("element", (self.r.place(e, e.span, Level.UB).tile(),), dtype is I32)
-        if self.guarded:
-            made = Formula("select", (inside(self.r, e), made, Formula("number", (0.0,), made.whole)), made.whole)
-        return self.step("gather", self.spans([*e.starts]), dtype, value=made)
+        if not self.guarded:
+            return made
+        return Formula("select", (inside(self.r, e), made, Formula("number", (0.0,), made.whole)), made.whole)
 
     def spans(self, indices: list[Expr]) -> str:
         """What elements at these indices vary with."""
@@ -344,69 +331,9 @@ class Elements:
         """A choice by ones and zeros that the scalar unit writes."""
         self.reasons.append("a condition is not linear in the loop's variables")
         numbers = tuple(Formula("number", (n,)) for n in (1.0, 0.0))
-        where = self.step("gather", self.spans([c]), F32, value=Formula("select", (c, *numbers)))
+        where = self.step("gather", self.spans([c]), F32, value=lambda: Formula("select", (c, *numbers)), of="")
         kind = joint(where.kind, *(v.kind for v in (x, y) if isinstance(v, Vector)))
         return self.chosen("gt", self.vector(where, F32, kind), Scalar(0.0), x, y, dtype, kind)
-
-
-def kind_of(a: Access, axes: Axes) -> str:
-    """What the elements are to the loop. Raises Unfit where they are no rows of neighbours."""
-    if axes.rows > 1 and axes.cols > 1:
-        found = {(True, True): FULL, (False, True): ROW, (True, False): COL}[a.down != 0, a.along != 0]
-        good = {FULL: a.along == 1 and a.down in (axes.cols, a.pitch), ROW: a.along == 1, COL: a.down == 1}[found]
-    else:
-        found, good = FULL, (a.along == 1 or axes.cols == 1) and (a.down in (axes.cols, a.pitch) or axes.rows == 1)
-    if not good:
-        raise Unfit(f"what is taken of {a.name} is not rows of neighbouring elements")
-    return found
-
-
-def check_aligned(a: Access, axes: Axes, kind: str, by_rows: bool) -> None:
-    """Raises Unfit where an instruction cannot take the elements where they are: in one run or, `by_rows`, row by row."""
-    if not a.aligned:
-        raise Unfit(f"what is used of {a.name} need not begin at a multiple of 32 bytes")
-    if by_rows and kind == FULL and axes.rows > 1 and (a.down != a.pitch or a.down * a.dtype.bytes % BLOCK):
-        raise Unfit(f"rows of {a.name} do not begin at multiples of 32 bytes")
-
-
-def joint(*kinds: str) -> str:
-    """The kind that all of these can become."""
-    return reduce(lambda a, b: a if a == b else FULL, kinds) if kinds else ""
-
-
-def inside(r: ExpertReader, e: Region) -> Expr:
-    """Whether an element is one of its buffer's."""
-    found = ix.ONE
-    for start, size in zip(e.starts, shape_of(r, e), strict=True):
-        for c in (ix.less(-1, start), ix.less(start, size)):
-            found = ix.both(found, c) if ix.bounds(c, r.ranges) != (1, 1) else found
-    return found
-
-
-def scalar_field(v: Scalar) -> dict[str, Any]:
-    return {"scalar": v.value} if isinstance(v.value, float) else {"value": v.value}
-
-
-def formula(v: Scalar, whole_numbers: bool) -> Formula:
-    if isinstance(v.value, float):
-        return Formula("number", (v.value,), whole_numbers)
-    if v.value.whole == whole_numbers:
-        return v.value
-    return Formula("index", v.value.args, whole_numbers) if v.value.op == "index" else Formula("cast", (v.value,), whole_numbers)
-
-
-def negative(v: Scalar) -> Scalar:
-    return Scalar(-v.value, v.dtype) if isinstance(v.value, float) else Scalar(Formula("neg", (v.value,), v.value.whole), v.dtype)
-
-
-def inverse(v: Scalar, dtype: DType) -> Scalar | None:
-    """1 / s where a product with it is as good as a quotient: of a power of two, and in f32 of a number that is not too small."""
-    if isinstance(v.value, Formula):
-        return Scalar(Formula("div", (Formula("number", (1.0,)), formula(v, False))), v.dtype) if dtype is F32 else None
-    if v.value == 0 or v.value != v.value or abs(v.value) in (float("inf"),):
-        return None
-    exact, close = abs(frexp(v.value)[0]) == 0.5 and 2.0**-14 <= abs(v.value) <= 2.0**14, 2.0**-100 < abs(v.value) < 2.0**100
-    return Scalar(1 / v.value, v.dtype) if exact or (dtype is F32 and close) else None
 
 
 def _sigmoid(m: Elements, x: Vector) -> Vector:

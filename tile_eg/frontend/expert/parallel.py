@@ -15,7 +15,8 @@ from typing import Any
 from tile_eg.errors import Note, TileError
 from tile_eg.frontend.conditions import chosen, guarded, is_condition, opposite
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
-from tile_eg.frontend.expert.elements import FULL, Elements, Step, check_aligned, inside, kind_of
+from tile_eg.frontend.expert.elements import Elements
+from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
 from tile_eg.frontend.liveness import regions
@@ -29,7 +30,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.kernel import Assign, Choose, Region, Select, TileExpr
-from tile_eg.ir.program import AIV, Formula, Instr, Tile
+from tile_eg.ir.program import AIV, Formula, Tile
 from tile_eg.language.elementwise_words import EXPRESSIONS as EXPRESSION_WORDS
 from tile_eg.language.elementwise_words import UNARY
 from tile_eg.ops.types import I32, Level
@@ -247,7 +248,7 @@ def _vectors(r: ExpertReader, s: Assign, axes: Axes, flat: bool, gathers: bool) 
     if tensor:
         _stored(r, s, axes, registers.of(root))
     elif into is None:
-        _scattered(r, s, axes, registers.of(root))
+        _scattered(r, s, axes, registers.of(root), guarded)
     return [*made.reasons, *([scattered] if scattered else [])]
 
 
@@ -267,8 +268,10 @@ def _read(steps: list[Step], name: str) -> bool:
     """Whether the value looks at a buffer at all."""
     for s in steps:
         value = s.fields.get("value")
-        elements = value.elements() if value is not None else ()
-        if any(v.access is not None and v.access.name == name for v in s.srcs) or any(t.buffer == name for t in elements):
+        elements = value.elements() if isinstance(value, Formula) else ()
+        if s.fields.get("of") == name or any(t.buffer == name for t in elements):
+            return True
+        if any(v.access is not None and v.access.name == name for v in s.srcs):
             return True
     return False
 
@@ -292,17 +295,21 @@ def _stored(r: ExpertReader, s: Assign, axes: Axes, result: Access) -> None:
     handover(r, AIV, "MTE3", "V", s.span)  # type: ignore[arg-type]
 
 
-def _scattered(r: ExpertReader, s: Assign, axes: Axes, result: Access) -> None:
+def _scattered(r: ExpertReader, s: Assign, axes: Axes, result: Access, guarded: bool) -> None:
     """The result to the target, element by element."""
     at = sum((ix.var(n) * k for n, k in ((axes.row, result.down), (axes.col, 1)) if n and axes.extent(n) > 1), result.base)
     value = Formula("element", (Tile(result.name, ZERO, ZERO, at),), result.dtype is I32)
-    target = r.place(s.target, s.span, Level.UB)
-    node: Any = Instr("store_element", target.operand, value=value, span=s.span)
-    r.stored.add(s.target.name)
-    condition = inside(r, s.target)
-    if condition.value != 1:
-        node = pr.When(condition, (On(AIV, node),))  # type: ignore[arg-type]
-    each(r, axes, axes.names, node, s.span)
+
+    def store() -> None:
+        r.instr("store_element", r.place(s.target, s.span, Level.UB).operand, value=value, span=s.span)
+
+    def where_there_is_one() -> None:
+        with r.block(repeats=False) as inner:
+            store()
+        r.statements.append(On(None, pr.When(inside(r, s.target), tuple(inner))))  # type: ignore[arg-type]
+
+    sure = not guarded or inside(r, s.target).value == 1
+    each(r, axes, axes.names, store if sure else where_there_is_one, s.span)
 
 
 # What stands in the body

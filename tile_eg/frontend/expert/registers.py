@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tile_eg.errors import Span
 from tile_eg.frontend.expert.accesses import BLOCK, Access, Axes, Unfit, place
-from tile_eg.frontend.expert.elements import COL, FULL, ROW, SPREAD, Step, Vector
+from tile_eg.frontend.expert.operands import COL, FULL, ROW, SPREAD, Step, Vector
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ONE, ZERO, Expr
-from tile_eg.ir.program import AIV, Instr, Tile
+from tile_eg.ir.program import AIV, Tile
 from tile_eg.ops.types import DType, Level
 
 ROUND = 256
@@ -187,23 +187,27 @@ class Registers:
 
     def gather(self, s: Step) -> None:
         """Element by element, by the scalar unit."""
-        a = self.of(s.out)
+        a, axes = self.of(s.out), self.axes
         down, along = {FULL: (a.down, 1), ROW: (0, 1), COL: (1, 0)}[s.out.kind]
-        axes = self.axes
-        at = self.counted(axes.row, down) + self.counted(axes.col, along)
-        store = Instr("store_element", Tile(a.name, ZERO, ZERO, a.base + at), value=s.fields["value"], span=self.span)
-        each(self.r, axes, [n for n, step in ((axes.row, down), (axes.col, along)) if step], store, self.span)
+        steps = [(axes.row, down), (axes.col, along)]
+        at = sum((ix.var(n) * k for n, k in steps if n is not None and axes.extent(n) > 1), a.base)
 
-    def counted(self, name: str | None, step: int) -> Expr:
-        return ix.var(name) * step if name is not None and self.axes.extent(name) > 1 else ZERO
+        def store() -> None:
+            value = s.fields["value"]()
+            self.r.instr("store_element", Tile(a.name, ZERO, ZERO, at), value=value, span=self.span)
+
+        each(self.r, axes, [n for n, k in steps if n is not None and k], store, self.span)
 
 
-def each(r: ExpertReader, axes: Axes, names: Iterable[str | None], one: pr.Node, span: Span | None) -> None:
-    """A node for each element."""
-    node: Any = On(AIV, one)
-    for name in reversed([n for n in names if n is not None and axes.extent(n) > 1]):
-        node = On(None, pr.Loop(name, axes.extent(name), (node,), span))  # type: ignore[arg-type]
-    r.statements.append(node)
+def each(r: ExpertReader, axes: Axes, names: Sequence[str], one: Callable[[], None], span: Span | None) -> None:
+    """What `one` writes, for each element."""
+    looped = [n for n in names if axes.extent(n) > 1]
+    if not looped:
+        return one()
+    with r.block(repeats=True) as body:
+        each(r, axes, looped[1:], one, span)
+    r.statements.append(On(None, pr.Loop(looped[0], axes.extent(looped[0]), tuple(body), span)))  # type: ignore[arg-type]
+    return None
 
 
 def _chain(steps: list[Step], root: Vector, last: dict[Vector, int]) -> list[Vector]:
