@@ -206,16 +206,20 @@ def _check_once(r: ExpertReader, s: Assign, body: tuple[Assign, ...], axes: Axes
                 f"every iteration of `{name}` writes the same element of {s.target.name}", s.target.span or s.span,
                 help="T.Parallel has no order: a sum is T.reduce_sum, and a loop in order is T.serial",
             )  # fmt: skip
-    steps = [(abs(n), axes.extent(v)) for n, v in zip(_steps(r, s.target, axes), (axes.row, axes.col), strict=True) if n and v]
-    if len(steps) == 2 and not (steps[0][0] >= steps[1][0] * steps[1][1] or steps[1][0] >= steps[0][0] * steps[0][1]):
+    if not _injective(s.target, axes):
         raise TileError(f"several iterations write one element of {s.target.name}", s.target.span or s.span)
 
 
-def _steps(r: ExpertReader, region: Region, axes: Axes) -> tuple[int, int]:
+def _injective(region: Region, axes: Axes) -> bool:
+    """Whether different iterations take different elements, as far as their indices are sums: a dimension with one variable alone
+    tells its values apart, one with both where a row's steps go beyond all of a column's or the other way round."""
     try:
-        return _linear(r, region, axes)[1:]
+        steps = [coefficients(start, axes, region)[:2] for start in region.starts]
     except Unfit:
-        return 0, 0
+        return True
+    joined = [(abs(a), abs(b)) for a, b in steps if a and b]
+    alone = any(bool(a) != bool(b) for a, b in steps)
+    return not joined or alone or any(a >= b * axes.cols or b >= a * axes.rows for a, b in joined)
 
 
 def _linear(r: ExpertReader, region: Region, axes: Axes) -> tuple[Expr, int, int]:

@@ -16,6 +16,7 @@ from tile_eg.errors import Note, TileError
 from tile_eg.frontend.conditions import chosen, guarded, is_condition, opposite
 from tile_eg.frontend.expert.accesses import Access, Axes, Unfit, access, accesses, check_order, idle, place, window
 from tile_eg.frontend.expert.elements import Elements
+from tile_eg.frontend.expert.loads import fitted
 from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
@@ -157,7 +158,7 @@ def _branch(r: ExpertReader, s: Assign, axes: Axes, e: Select, condition: Expr, 
 
 
 def _assigned(r: ExpertReader, s: Assign, axes: Axes) -> None:
-    if _copied(r, s, axes):
+    if _copied(r, s, axes) or _zeroed(r, s, axes):
         return
     _check_target(r, s)
     tries: list[Callable[[], list[str]]] = [
@@ -214,7 +215,21 @@ def _copied(r: ExpertReader, s: Assign, axes: Axes) -> bool:
         return False
     from tile_eg.frontend.expert.moves import copy
 
-    copy(r, s.span, source, target, None, **OPTIONS)  # type: ignore[arg-type]
+    copy(r, s.span, *fitted(r, s, source, target), None, **OPTIONS)  # type: ignore[arg-type]
+    return True
+
+
+def _zeroed(r: ExpertReader, s: Assign, axes: Axes) -> bool:
+    """A whole buffer of L0C that becomes 0."""
+    if s.target.name in r.tensors or r.held[s.target.name].level is not Level.L0C or getattr(s.value, "value", None) != 0.0:
+        return False
+    found = window(s.target, axes)
+    shape = r.held[s.target.name].shape
+    if found.shape != shape[-len(found.shape) :] or len(found.shape) != 2 or any(x != ZERO for x in found.starts[-2:]):
+        return False
+    from tile_eg.frontend.expert.products import cleared
+
+    cleared(r, s.span, found)  # type: ignore[arg-type]
     return True
 
 
