@@ -172,6 +172,93 @@ def test_what_lies_beyond_a_tensor_is_not_stored() -> None:
     assert parts()(x)[0].shape == (40, C)
 
 
+def test_rows_beyond_a_tensor_in_a_loop_need_no_flag_of_the_authors() -> None:
+    """The padding of a load is ordered with what follows, trip by trip: a flag holds one bit."""
+    x = RNG.uniform(-1, 1, (40, C)).astype(np.float32)
+
+    @tile_eg.jit(out_idx=[-1])
+    def kernel() -> Any:
+        @T.prim_func
+        def tails(X: T.Tensor((40, C), "float"), Z: T.Tensor((40, C), "float")):
+            with T.Kernel(1, is_npu=True) as _:
+                x = T.alloc_ub((R, C), "float")
+                with T.Scope("V"):
+                    for k in T.serial(3):
+                        T.copy(X[k * R, 0], x)
+                        T.barrier_all()
+                        for i, j in T.Parallel(R, C):
+                            x[i, j] = x[i, j] * 2.0
+                        T.barrier_all()
+                        T.copy(x, Z[k * R, 0])
+                        T.barrier_all()
+
+        return tails
+
+    np.testing.assert_array_equal(kernel()(x), x * 2)
+
+
+def product(loop: Any, depth: int, auto: bool = True) -> CompiledKernel:
+    """Z = A @ B of 32 x 32, whose operands lie in L1 in tiles 64 deep; `loop(a, b, A, B)` loads them."""
+
+    @tile_eg.jit(out_idx=[-1], pass_configs=SYNC if auto else {})
+    def kernel(depth: int) -> Any:
+        @T.prim_func
+        def both(A: T.Tensor((32, depth), "float16"), B: T.Tensor((depth, 32), "float16"), Z: T.Tensor((32, 32), "float16")):
+            with T.Kernel(1, is_npu=True) as _:
+                a = T.alloc_L1((32, 64), "float16")
+                b = T.alloc_L1((64, 32), "float16")
+                c = T.alloc_L0C((32, 32), "float")
+                with T.Scope("C"):
+                    loop(a, b, A, B)
+                    T.barrier_all()
+                    T.gemm_v0(a, b, c, init=True)
+                    for i, j in T.Parallel(32, 32):
+                        Z[i, j] = c[i, j]
+
+        return both
+
+    return kernel(depth)
+
+
+def _beyond(a: Any, b: Any, A: Any, B: Any) -> None:  # noqa: N803
+    for i, j in T.Parallel(64, 64):
+        a[i, j] = A[i, j]
+        b[i, j] = B[i, j]
+
+
+def _short(a: Any, b: Any, A: Any, B: Any) -> None:  # noqa: N803
+    for i in T.Parallel(32):
+        a[i, 0] = A[i, 0]
+    for j in T.Parallel(32):
+        b[0, j] = B[0, j]
+
+
+@pytest.mark.parametrize(("loop", "depth"), [(_beyond, 64), (_short, 1)])
+def test_loads_of_l1_in_a_loop(loop: Any, depth: int) -> None:
+    """What lies beyond a buffer is left out, and said; what lies beyond a tensor is 0."""
+    a, b = RNG.uniform(-1, 1, (32, depth)).astype(np.float16), RNG.uniform(-1, 1, (depth, 32)).astype(np.float16)
+    kernel = product(loop, depth)
+    np.testing.assert_allclose(kernel(a, b), a.astype(np.float32) @ b.astype(np.float32), rtol=1e-2, atol=1e-2)
+    assert any("beyond the end of a:" in n.text for n in kernel.kernel.notes) == (depth == 64)
+
+
+def test_l0c_becomes_zero() -> None:
+    @tile_eg.jit(out_idx=[-1], pass_configs=SYNC)
+    def kernel() -> Any:
+        @T.prim_func
+        def zeros(Z: T.Tensor((32, 48), "float")):
+            with T.Kernel(1, is_npu=True) as _:
+                c = T.alloc_L0C((32, 48), "float")
+                with T.Scope("C"):
+                    for i, j in T.Parallel(32, 48):
+                        c[i, j] = 0
+                    T.copy(c, Z)
+
+        return zeros
+
+    np.testing.assert_array_equal(kernel()(), np.zeros((32, 48), np.float32))
+
+
 def test_a_loop_over_three_dimensions() -> None:
     @tile_eg.jit(out_idx=[-1], pass_configs=SYNC)
     def kernel() -> Any:
@@ -257,3 +344,19 @@ def test_a_sum_over_iterations() -> None:
     error = in_place(_summed)
     assert error.message == "every iteration of `j` writes the same element of m"
     assert "T.reduce_sum" in error.help
+
+
+def test_several_lambdas_of_one_line() -> None:
+    functions = [lambda x, y, v, w, i, j: x[i, j] + 1.0, lambda x, y, v, w, i, j: x[i, j] * (y[i, j] + 1.0)]
+    found = [elementwise(f)(X, Y, ROW, COL) for f in functions]
+    for z, meant in zip(found, (X + 1, X * (Y + 1)), strict=True):
+        np.testing.assert_allclose(z, meant, rtol=1e-6)
+
+
+def test_an_array_may_be_given_for_a_result_that_the_call_makes() -> None:
+    z = np.full((R, C), 7, np.float32)
+    made = elementwise(BODIES["row and column"][0])(X, Y, ROW, COL, z)
+    np.testing.assert_allclose(made, X * COL[:, None] - ROW, rtol=1e-5, atol=1e-6)
+    assert (z == 7).all()
+    with pytest.raises(TileError, match="expected 4 arrays"):
+        elementwise(BODIES["row and column"][0])(X, Y, ROW, COL, z, z)
