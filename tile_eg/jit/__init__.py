@@ -240,17 +240,19 @@ class Options:
         from tile_eg.frontend.expert import is_kept, kept_kernel
         from tile_eg.frontend.python import arguments_of
 
+        make: Callable[[Mapping[str, Any]], Kernel | KeptKernel] = build
         if is_kept(function):
-            kept = kept_kernel(function, kept_barriers(self.passes))
-            return self.compiled(replace(kept, planned=kept_planning(self.passes)))
-        check_searched(self.passes)
+            barriers, planned = kept_barriers(self.passes), kept_planning(self.passes)
+            make = lambda sizes: replace(kept_kernel(function, barriers, sizes), planned=planned)  # noqa: E731
+        else:
+            check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):
-            return self.compiled(build(NOTHING))
+            return self.compiled(make(NOTHING))
         positions = self.out_idx, self.workspace_idx
-        return AnySizeKernel(function.function.__name__, arguments, build, positions, self._placed)
+        return AnySizeKernel(function.function.__name__, arguments, make, positions, self._placed)
 
-    def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
+    def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
     def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tile_eg.ir.index import ONE, ZERO
-from tile_eg.ir.program import Buffer, Instr, Node, Tile, When
+from tile_eg.ir.program import Buffer, Instr, Node, Scalar, Tile, When, While
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,15 @@ def _walk(nodes: Sequence[Node], buffers: Mapping[str, Buffer], found: dict[str,
         if body is not None:
             inside: dict[str, Life] = {}
             end = _walk(body, buffers, inside, at)
-            repeats = not isinstance(n, When)
+            repeats = isinstance(n, While) or not isinstance(n, When)
             for name, life in inside.items():
                 whole = Life(at, end, False) if repeats and not life.made else replace(life, made=life.made and repeats)
                 _join(found, name, whole)
             at = end + 1
+        elif isinstance(n, Scalar):
+            for t in n.value.elements():
+                _join(found, t.buffer, Life(at, at, False))
+            at += 1
         elif isinstance(n, Instr):
             for name, made in _touched(n, buffers):
                 _join(found, name, Life(at, at, made))

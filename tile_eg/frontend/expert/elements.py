@@ -87,6 +87,9 @@ class Elements:
     # Elements
 
     def region(self, e: Region) -> Value:
+        if e.name in self.r.scalars:
+            whole = self.r.scalars[e.name]
+            return Scalar(Formula("scalar", (e.name,), whole), I32 if whole else F32)
         if e.name in self.r.tensors:
             return self.loaded(e)
         held = self.r.held[e.name]
@@ -125,7 +128,7 @@ class Elements:
         made = Formula("element", (self.r.place(e, e.span, Level.UB).tile(),), dtype is I32)
         if not self.guarded:
             return made
-        return Formula("select", (inside(self.r, e), made, Formula("number", (0.0,), made.whole)), made.whole)
+        return Formula("select", (_position(inside(self.r, e)), made, Formula("number", (0.0,), made.whole)), made.whole)
 
     def spans(self, indices: list[Expr]) -> str:
         """What elements at these indices vary with."""
@@ -331,9 +334,13 @@ class Elements:
         """A choice by ones and zeros that the scalar unit writes."""
         self.reasons.append("a condition is not linear in the loop's variables")
         numbers = tuple(Formula("number", (n,)) for n in (1.0, 0.0))
-        where = self.step("gather", self.spans([c]), F32, value=lambda: Formula("select", (c, *numbers)), of="")
+        where = self.step("gather", self.spans([c]), F32, value=lambda: Formula("select", (_position(c), *numbers)), of="")
         kind = joint(where.kind, *(v.kind for v in (x, y) if isinstance(v, Vector)))
         return self.chosen("gt", self.vector(where, F32, kind), Scalar(0.0), x, y, dtype, kind)
+
+
+def _position(c: Expr) -> Formula:
+    return Formula("index", (c,), True)
 
 
 def _sigmoid(m: Elements, x: Vector) -> Vector:

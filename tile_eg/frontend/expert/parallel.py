@@ -34,7 +34,7 @@ from tile_eg.ir.kernel import Assign, Choose, Region, Select, TileExpr
 from tile_eg.ir.program import AIV, Formula, Tile
 from tile_eg.language.elementwise_words import EXPRESSIONS as EXPRESSION_WORDS
 from tile_eg.language.elementwise_words import UNARY
-from tile_eg.ops.types import I32, Level
+from tile_eg.ops.types import F32, I32, Level
 
 OPTIONS = {"transpose": False, "enable_relu": False, "pad_value": None}
 
@@ -83,6 +83,7 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     axes, s = axes.without(gone), _at(s, dict.fromkeys(gone, ZERO))
     typed = Composer(kn.Kernel("", tuple(r.tensors.values()), (), ()))
     typed.arrays.update({b.name: kn.Alloc(b.name, "shared", b.dtype, b.shape) for b in r.held.values()})
+    typed.arrays.update({n: kn.Alloc(n, "shared", I32 if whole else F32, ()) for n, whole in r.scalars.items()})
     typed.typing.assignment(s)
     _by_condition(r, replace(s, value=_single(typed.of(s.value))), axes)
 
@@ -199,9 +200,11 @@ def _check_target(r: ExpertReader, s: Assign) -> None:
 def _copied(r: ExpertReader, s: Assign, axes: Axes) -> bool:
     """A statement that only moves elements between memories: T.copy of the windows."""
     value = s.value
-    if not isinstance(value, Region) or (_level(r, value), _level(r, s.target)) in ((Level.UB, Level.UB), (Level.GM, Level.GM)):
+    if not isinstance(value, Region) or value.name in r.scalars:
         return False
     levels = {_level(r, value), _level(r, s.target)}
+    if levels in ({Level.UB}, {Level.GM}):
+        return False
     types = {(r.tensors.get(x.name) or r.held[x.name]).dtype for x in (value, s.target)}
     if Level.UB in levels and len(types) > 1:
         return False

@@ -9,18 +9,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.conditions import is_condition, of_elements, opposite
+from tile_eg.frontend.conditions import is_condition, opposite
+from tile_eg.frontend.expert import variables
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
+from tile_eg.frontend.expert.scalars import formula
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
-from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Window, as_region, describe, is_tile
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Region, Tensor, TileExpr
 from tile_eg.ir.program import AIC, AIV, Node
+from tile_eg.ir.program.tasks import with_indices
 from tile_eg.ops.types import Level
 
 
@@ -64,6 +67,9 @@ SHARED = "any"
 class ExpertReader(Reader):
     """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie.
 
+    `scalars` are the numbers that the scalar unit keeps (whether they are whole), `variables` those that the author changes,
+    `looked_up` the tensors of which it reads elements.
+
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
     element loops begin in the room that these share.
@@ -78,8 +84,9 @@ class ExpertReader(Reader):
         store: Callable[..., None],
         prefetched: Callable[..., Any],
         elementwise: tuple[Callable[..., None], Callable[..., None]],
+        sizes: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(source, names)
+        super().__init__(source, names, sizes)
         self.handlers, self.store, self.prefetched = words, store, prefetched
         self.elementwise, self.branch = elementwise
         self.levels = levels
@@ -92,6 +99,9 @@ class ExpertReader(Reader):
         self.shared: dict[str, int] = {}
         self.core: str | None = None
         self.stored: set[str] = set()
+        self.scalars: dict[str, bool] = {}
+        self.variables: set[str] = set()
+        self.looked_up: dict[str, Span | None] = {}
 
     def rules(self) -> dict[type, Callable[..., None]]:
         return OWN_RULES
@@ -111,11 +121,29 @@ class ExpertReader(Reader):
                 f"{node.op} runs on the {_name(node.core)}, and this is the scope of the {_name(self.core)}", node.span,
                 help='T.Scope("C") is for the cube core, T.Scope("V") for the vector cores',
             )  # fmt: skip
-        self.statements.append(On(core, node))  # type: ignore[arg-type]
+        self.place_node(core, with_indices(node, lambda e: variables.settled(self, e, getattr(node, "span", None))))
         if isinstance(node, pr.Instr):
             written = node.dst.tensor if isinstance(node.dst, pr.Gm) else node.dst.buffer
             self.stored.add(written)
             self.wrote(written)
+
+    def place_node(self, core: str | None, node: Node) -> None:
+        """Adds a node of this core (None: of each)."""
+        self.statements.append(On(core, node))  # type: ignore[arg-type]
+
+    def number(self, value: Any, span: Span) -> Any:
+        return variables.number(self, value, span)
+
+    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
+        """As many elements as the scalar unit finds, `size` at most."""
+        span = self.span(node)
+        if extent.value is not None:
+            return super().counted_slice(start, extent, size, node)
+        count = variables.settled(self, extent, span)
+        low, high = ix.bounds(count, self.ranges)
+        if high <= 0:
+            return super().counted_slice(start, extent, size, node)
+        return Slice(start, min(size, high), count if low >= 0 else ix.maximum(0, count))
 
     def wrote(self, name: str) -> None:
         self.writes.append(name)
@@ -145,15 +173,25 @@ class ExpertReader(Reader):
 
     def bind(self, name: str, value: Any, span: Span | None) -> None:
         """A name that is bound again in a loop or branch means its new value there, and its old one behind it."""
-        if isinstance(value, Expr | int | float) and name in self.outer and not isinstance(self.outer[name], Buffer):
+        if isinstance(value, variables.NewVariable):
+            return variables.declared(self, name, value, span)
+        if (variable := variables.variable_of(self, self.local.get(name))) is not None:
+            if self.in_parallel:
+                what = f"every iteration of T.Parallel would change {name}"
+                raise TileError(what, span, help="T.Parallel has no order: use T.serial, or a buffer with an element for each")
+            return variables.assigned(self, variable, value, span)
+        value = value if self.in_parallel else variables.bound(self, name, value, span)
+        if isinstance(value, Expr | Region | int | float) and name in self.outer and not isinstance(self.outer[name], Buffer):
             self.local[name] = value
-            return
+            return None
         super().bind(name, value, span)
 
     def place(self, value: Any, span: Span | None, *levels: Level) -> Place:
         """A buffer, window or region as an operand. TileError unless it lies in one of the `levels`."""
         region = value if isinstance(value, Region) else as_region(value, span)
-        region = replace(region, span=region.span or span)
+        starts = tuple(variables.settled(self, e, span) for e in region.starts)
+        counts = tuple(e and variables.settled(self, e, span) for e in region.counts)
+        region = replace(region, span=region.span or span, starts=starts, counts=counts)
         if region.name in self.tensors:
             found = of_tensor(self.tensors[region.name], region, self.ranges)
         else:
@@ -193,6 +231,8 @@ def _name(core: str | None) -> str:
 
 def _with(r: ExpertReader, node: ast.With) -> None:
     scopes = [evaluate(r, item.context_expr) for item in node.items]
+    if len(scopes) == 1 and isinstance(scopes[0], Branch):
+        return scopes[0].taken(r, node)
     if len(scopes) != 1 or not isinstance(scopes[0], Scope):
         raise r.error('inside a kernel, `with` stands before T.Scope("C") and T.Scope("V")', node)
     if r.core is not None:
@@ -207,19 +247,65 @@ def _with(r: ExpertReader, node: ast.With) -> None:
 
 
 def _if(r: ExpertReader, node: ast.If) -> None:
-    test = evaluate(r, node.test)
     if r.in_parallel:
         return r.branch(r, node)
-    if is_tile(test) or of_elements(test):
-        raise r.error("a branch on elements of buffers is not supported in a kernel that is kept", node.test)
+    branch(r, evaluate(r, node.test), node.body, node.orelse, r.span(node.test))
+    return None
+
+
+def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast.stmt], span: Span) -> None:
+    """The one body where the condition holds, the other one where it does not."""
+    if is_tile(test):
+        raise TileError("a condition compares: x[i] > 0, x[i] != y[i]", span)
     if not is_condition(test):
-        return r.run(node.body if test else node.orelse)
+        return r.run(then if test else otherwise)
+    test = variables.condition(r, test, span)
     low, high = ix.bounds(test, r.ranges)
     if low == high:
-        return r.run(node.body if low else node.orelse)
-    for condition, body in ((test, node.body), (opposite(test, None), node.orelse)):
+        return r.run(then if low else otherwise)
+    for condition, body in ((test, then), (opposite(test, None), otherwise)):
         guarded(r, condition, body)  # type: ignore[arg-type]
     return None
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What `T.If(condition)` gives: its body is `with T.Then():`, and `with T.Else():` behind it."""
+
+    test: Any
+
+    def taken(self, r: ExpertReader, node: ast.With) -> None:
+        parts: dict[str, list[ast.stmt]] = {"Then": [], "Else": []}
+        for s in node.body:
+            part = evaluate(r, s.items[0].context_expr) if isinstance(s, ast.With) and len(s.items) == 1 else None
+            if not isinstance(part, Part) or parts[part.name]:
+                raise r.error("inside T.If stand `with T.Then():` and `with T.Else():`, once each", s)
+            parts[part.name] = s.body  # type: ignore[attr-defined]
+        branch(r, self.test, parts["Then"], parts["Else"], r.span(node.items[0].context_expr))
+
+
+@dataclass(frozen=True)
+class Part:
+    """What `T.Then()` and `T.Else()` give."""
+
+    name: str
+
+
+def _while(r: ExpertReader, node: ast.While) -> None:
+    """The condition is looked at before each trip, and kept under a name."""
+    test, span = evaluate(r, node.test), r.span(node.test)
+    if not is_condition(test) or not variables.changes(r, test):
+        if is_condition(test) or test:
+            raise r.error(
+                "what this loop looks at does not change in it", node.test, "a variable changes: n = T.alloc_var(\"int32\", init=0)"
+            )
+        return
+    name = r.unique("going")
+    variables.set_to(r, name, formula(r, test, span), span)
+    with r.block(repeats=True) as body:
+        r.run(node.body)
+        variables.set_to(r, name, formula(r, evaluate(r, node.test), span), span)
+    r.place_node(None, pr.While(ix.scalar(name, 1), tuple(body)))  # type: ignore[arg-type]
 
 
 def guarded(r: ExpertReader, condition: Expr, body: list[ast.stmt]) -> None:
@@ -274,13 +360,14 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
         raise r.error(f"this loop has {len(loop.extents)} variables, got {ast.unparse(node.target)}", node.target)
     if axis == len(names):
         return r.run(node.body)
-    trips, start = loop.extents[axis], loop.starts[axis]
+    trips, start = loop.extents[axis], variables.settled(r, ix.wrap(loop.starts[axis]), r.span(node.iter), fixed=True)
     if trips == 0:
         return None
+    until = None if loop.count is None else variables.settled(r, loop.count, r.span(node.iter), fixed=True)
     with r.variable(names[axis], trips) as var, r.block(repeats=True) as body:
-        r.local[names[axis]] = ix.wrap(start) + ix.var(var) * loop.step
+        r.local[names[axis]] = start + ix.var(var) * loop.step
         _loop(r, node, loop, names, axis + 1)
-    made = pr.Loop(var, trips, tuple(body), r.span(node), loop.count)  # type: ignore[arg-type]
+    made = pr.Loop(var, trips, tuple(body), r.span(node), until)  # type: ignore[arg-type]
     if loop.kind == "pipelined" and loop.stages > 1:
         r.statements += r.prefetched(r, made, loop.stages)  # type: ignore[arg-type]
     else:
@@ -323,7 +410,7 @@ def _coordinates(tile: Expr, over: Persistent, ranges: Mapping[str, Interval]) -
     return [ix.simplified(e, ranges) for e in found]
 
 
-OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.If: _if, ast.For: _for}
+OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.If: _if, ast.For: _for, ast.While: _while}
 
 
 def window_of(value: Any) -> str:

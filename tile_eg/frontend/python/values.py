@@ -37,10 +37,11 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Slice:
-    """start .. start + extent."""
+    """start .. start + extent; `count`: of these the first so many, as is known at run time."""
 
     start: Expr
     extent: int
+    count: Expr | None = None
 
 
 Item = Expr | Slice | None
@@ -133,7 +134,8 @@ def region(window: Window) -> Region:
     """The window as it is written: plain indices drop their dimension."""
     starts = tuple(i.start if isinstance(i, Slice) else i for i in window.items if i is not None)
     extents = tuple(i.extent if isinstance(i, Slice) else None for i in window.items if i is not None)
-    return Region(window.buffer.name, starts, extents, window.span)
+    counts = tuple(i.count if isinstance(i, Slice) else None for i in window.items if i is not None)
+    return Region(window.buffer.name, starts, extents, window.span, counts=counts if any(counts) else ())
 
 
 def start_point(window: Window, shape: tuple[int, ...], column: bool = False) -> Region:
@@ -193,7 +195,7 @@ def with_rank(r: Region, rank: int) -> Region:
             break
         if e == 1:
             extents[i] = None
-    return Region(r.name, r.starts, tuple(extents), r.span)
+    return Region(r.name, r.starts, tuple(extents), r.span, counts=r.counts)
 
 
 def as_dtype(value: Any, span: Span | None) -> DType:

@@ -127,6 +127,7 @@ def counted(
     """A loop from `start` to `stop`, or from 0 to `start`, whose ends are numbers or known when the block starts."""
     if stop is None:
         start, stop = 0, start
+    start, stop = b.number(start, span), b.number(stop, span)
     for end in (start, stop):
         if isinstance(end, Window) and end.is_point:
             message = f"how often a loop runs is read from `{end.buffer.name}`: not supported yet"

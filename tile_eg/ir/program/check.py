@@ -114,9 +114,14 @@ def _node(p: Program, core: str, n: Node, scope: tuple[str, ...]) -> None:
             _pipes(core, n.pipe)
         case CrossSet():
             _pipes(core, n.pipe)
-            _id(n.id, ALL_CROSS_IDS)
+            _cross(n.id, scope)
         case CrossWait():
-            _id(n.id, ALL_CROSS_IDS)
+            _cross(n.id, scope)
+
+
+def _cross(flag: int | Expr, scope: tuple[str, ...]) -> None:
+    _known(ix.wrap(flag), scope, None)
+    _id(ix.wrap(flag).value, ALL_CROSS_IDS)
 
 
 def _id(flag: int | None, ids: range) -> None:

@@ -193,10 +193,15 @@ class _Parser(Tokens):
         return PipeBarrier(self.name("a pipe"))
 
     def _cross_set(self) -> CrossSet:
-        return CrossSet(self.name("a pipe"), self.integer())
+        return CrossSet(self.name("a pipe"), self._cross())
 
     def _cross_wait(self) -> CrossWait:
-        return CrossWait(self.integer())
+        return CrossWait(self._cross())
+
+    def _cross(self) -> int | Expr:
+        """A number, or an expression in brackets."""
+        e = self.expr()
+        return e if e.value is None else e.value
 
     def _instr(self, op: str, start: int) -> Instr:
         dst = self.operand()
