@@ -346,6 +346,39 @@ def test_a_sum_over_iterations() -> None:
     assert "T.reduce_sum" in error.help
 
 
+def test_rows_and_elements_that_an_index_picks() -> None:
+    @tile_eg.jit(out_idx=[-2, -1])
+    def kernel() -> Any:
+        @T.prim_func
+        def gathered(X: T.Tensor((R, C), "float"), N: T.Tensor((R,), "int32"), V: T.Tensor((R,), "float"),
+                     Z: T.Tensor((R, C), "float"), U: T.Tensor((R,), "float")):  # fmt: skip
+            with T.Kernel(1, is_npu=True) as _:
+                x = T.alloc_ub((R, C), "float")
+                n = T.alloc_ub((R,), "int32")
+                v = T.alloc_ub((R,), "float")
+                u = T.alloc_ub((R,), "float")
+                z = T.alloc_ub((R, C), "float")
+                T.copy(X, x)
+                T.copy(N, n)
+                T.copy(V, v)
+                T.barrier_all()
+                factor = v[3]
+                for i, j in T.Parallel(R, C):
+                    z[i, j] = x[n[i], j] * factor + v[i]
+                for i in T.Parallel(R):
+                    u[i] = v[n[i]] + 1.0
+                T.barrier_all()
+                T.copy(z, Z)
+                T.copy(u, U)
+
+        return gathered
+
+    n = RNG.permutation(R).astype(np.int32)
+    z, u = kernel()(X, n, COL)
+    np.testing.assert_allclose(z, X[n] * COL[3] + COL[:, None], rtol=1e-6)
+    np.testing.assert_allclose(u, COL[n] + 1, rtol=1e-6)
+
+
 def test_several_lambdas_of_one_line() -> None:
     functions = [lambda x, y, v, w, i, j: x[i, j] + 1.0, lambda x, y, v, w, i, j: x[i, j] * (y[i, j] + 1.0)]
     found = [elementwise(f)(X, Y, ROW, COL) for f in functions]

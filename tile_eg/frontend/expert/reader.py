@@ -132,7 +132,7 @@ class ExpertReader(Reader):
         self.statements.append(On(core, node))  # type: ignore[arg-type]
 
     def number(self, value: Any, span: Span) -> Any:
-        return variables.number(self, value, span)
+        return value if self.in_parallel else variables.number(self, value, span)
 
     def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
         """As many elements as the scalar unit finds, `size` at most."""
@@ -185,6 +185,7 @@ class ExpertReader(Reader):
             self.local[name] = value
             return None
         super().bind(name, value, span)
+        return None
 
     def place(self, value: Any, span: Span | None, *levels: Level) -> Place:
         """A buffer, window or region as an operand. TileError unless it lies in one of the `levels`."""
