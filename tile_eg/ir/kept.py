@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tile_eg.errors import Note, Span
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.program import Buffer, Node
+from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Node, SyncAll, walk
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,26 @@ class KeptKernel:
     shared: tuple[tuple[str, int], ...] = ()
     planned: bool = False
 
+    def meets(self) -> bool:
+        """Whether a flag, or a meeting of all, orders its two kinds of cores."""
+        return any(isinstance(n, CrossSet | CrossWait | SyncAll) for n in walk((*self.cube, *self.vector)))
+
+    def handed_over(self) -> set[str]:
+        """The tensors that one kind of core writes and the other one reads or writes."""
+        used = [_tensors(nodes) for nodes in (self.cube, self.vector)]
+        written = [_tensors(nodes, written=True) for nodes in (self.cube, self.vector)]
+        return (written[0] & used[1]) | (written[1] & used[0])
+
     @property
     def kernel_type(self) -> str:
         """The cores of a launched block; a mixed kernel has both vector cores where its halves differ."""
         if self.cube and self.vector:
             return "MIX_AIC_1_2" if self.halves else "MIX_AIC_1_1"
         return "AIC_ONLY" if self.cube else "AIV_ONLY"
+
+
+def _tensors(nodes: tuple[Node, ...], written: bool = False) -> set[str]:
+    """The tensors that instructions touch, or write."""
+    found = (n for n in walk(nodes) if isinstance(n, Instr))
+    operands = (o for n in found for o in (n.writes() if written else (*n.writes(), *n.reads())))
+    return {o.tensor for o in operands if isinstance(o, Gm)}

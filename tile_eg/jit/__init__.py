@@ -22,15 +22,15 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
-from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers, kept_planning
+from tile_eg.jit.switches import check_kept, check_others, check_passes, check_searched, chosen_chip, kept_barriers, kept_planning
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
-from tile_eg.simulator.limits import USUAL, Limits
+from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,7 +59,7 @@ class CompiledKernel(HostSide):
         workspace_idx: Sequence[int] = (),
         chip: str = DEFAULT_CHIP,
         search: Mapping[str, Any] = NOTHING,
-        limits: Limits = USUAL,
+        limits: Limits = CALL,
     ) -> None:
         self.kernel, self.chip, self.search, self.limits = kernel, chip, search, limits
         with in_source(kernel.source):
@@ -88,13 +88,7 @@ class CompiledKernel(HostSide):
         made = {*self.out_idx, *self.workspace_idx}
         names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source):
-            return self._run(by_name(names, args, kwargs, self._made_last()))
-
-    def _made_last(self) -> list[str]:
-        """The tensors that a call makes, where they all stand behind those that it takes."""
-        made = sorted({*self.out_idx, *self.workspace_idx})
-        count = len(self.kernel.tensors)
-        return [self.kernel.tensors[i].name for i in made] if made == list(range(count - len(made), count)) else []
+            return self._run(by_name(names, args, kwargs, made_last(self.kernel.tensors, made)))
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""
@@ -122,7 +116,7 @@ class CompiledKernel(HostSide):
         return run[t.name]
 
 
-def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = USUAL) -> Run:
+def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
@@ -156,7 +150,7 @@ class TileKernel:
     """
 
     def __init__(
-        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = USUAL
+        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = CALL
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
 
@@ -198,8 +192,8 @@ def load(
     path: str | Path,
     chip: str = DEFAULT_CHIP,
     *,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **search: Any,
 ) -> TileKernel:
     """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
@@ -230,27 +224,33 @@ class Options:
     workspace_idx: tuple[int, ...] = ()
     chip: str = DEFAULT_CHIP
     search: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits = USUAL
+    limits: Limits = CALL
     target: Any = "auto"
     passes: Mapping[Any, Any] | None = None
 
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import is_kept, kept_kernel
+        from tile_eg.frontend.expert import is_kept
         from tile_eg.frontend.python import arguments_of
 
-        make: Callable[[Mapping[str, Any]], Kernel | KeptKernel] = build
-        if is_kept(function):
-            barriers, planned = kept_barriers(self.passes), kept_planning(self.passes)
-            make = lambda sizes: replace(kept_kernel(function, barriers, sizes), planned=planned)  # noqa: E731
-        else:
+        kept = is_kept(function)
+        make = (lambda sizes: self._kept(function, sizes)) if kept else build
+        if not kept:
             check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):
             return self.compiled(make(NOTHING))
         positions = self.out_idx, self.workspace_idx
         return AnySizeKernel(function.function.__name__, arguments, make, positions, self._placed)
+
+    def _kept(self, function: PrimFunc, sizes: Mapping[str, Any]) -> KeptKernel:
+        from tile_eg.frontend.expert import kept_kernel
+
+        kernel = replace(kept_kernel(function, kept_barriers(self.passes), sizes), planned=kept_planning(self.passes))
+        with in_source(kernel.source):
+            check_kept(self.passes, kernel)
+        return kernel
 
     def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
@@ -329,8 +329,8 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **others: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.

@@ -85,6 +85,13 @@ def by_name(
     return found
 
 
+def made_last(tensors: Sequence[Any], made: set[int]) -> list[str]:
+    """The tensors that a call makes, by their places, where they all stand behind those that it takes."""
+    found = sorted(made)
+    behind = list(range(len(tensors) - len(found), len(tensors)))
+    return [tensors[i].name for i in found] if found == behind else []
+
+
 def give_back(arrays: Sequence[np.ndarray], as_torch: bool) -> Any:
     """One output as it is, several as a list, none as None; torch tensors where tensors came in."""
     outputs = [to_torch(a) if as_torch else a for a in arrays]

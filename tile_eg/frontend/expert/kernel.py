@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.parallel import branch, parallel
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced
@@ -39,7 +40,7 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str
         while True:
             try:
                 reader = ExpertReader(
-                    found.source, found.names, dict(levels), EXPERT, store, prefetched, (parallel, branch), sizes
+                    found.source, found.names, dict(levels), EXPERT, store, prefetched, (parallel, branch), SCALAR_UNIT, sizes
                 )
                 return _read(reader, found, barriers)
             except Misplaced as found_in:

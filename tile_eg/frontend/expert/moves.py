@@ -39,7 +39,7 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
 
 
 def _fitted(r: ExpertReader, span: Span, source: Place, target: Place) -> tuple[Place, Place]:
-    """The two with the same rows and columns, where as many of them exist as is known at run time, or fewer are loaded into UB."""
+    """The two with the same rows and columns, where run time says how many there are, or fewer are loaded into UB."""
     if not (source.counted or target.counted):
         return _part_of(source, target), target
     room = target if source.counted else source

@@ -129,7 +129,8 @@ def _axes(
     while len(axes) > 2:
         for k in range(len(axes) - 1, 0, -1):
             (outer, n), (inner, m) = axes[k - 1], axes[k]
-            if not any(counts[a] for a in (*outer, *inner)) and inner[0] == outer[-1] + 1 and prod(shape[a] for a in inner) == m and all(starts[a] == ZERO for a in inner):
+            run = inner[0] == outer[-1] + 1 and not any(counts[a] for a in (*outer, *inner))
+            if run and prod(shape[a] for a in inner) == m and all(starts[a] == ZERO for a in inner):
                 axes[k - 1 : k + 1] = [((*outer, *inner), n * m)]
                 break
         else:

@@ -5,18 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.conditions import is_condition, opposite
-from tile_eg.frontend.expert import variables
+from tile_eg.frontend.expert.nodes import Branch, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
-from tile_eg.frontend.expert.scalars import formula
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
-from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe, is_tile
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
@@ -25,40 +23,6 @@ from tile_eg.ir.kernel import Region, Tensor, TileExpr
 from tile_eg.ir.program import AIC, AIV, Node
 from tile_eg.ir.program.tasks import with_indices
 from tile_eg.ops.types import Level
-
-
-@dataclass(frozen=True)
-class On:
-    """An instruction or a flag, and the core that it belongs to (None: each that has instructions)."""
-
-    core: str | None
-    node: Node
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What `T.Scope("C")` gives: the core that its body runs on."""
-
-    core: str
-
-
-@dataclass(frozen=True)
-class Persistent:
-    """What `T.Persistent` gives: the tiles of a domain that one block takes, wave by wave."""
-
-    domain: tuple[int, ...]
-    wave: int
-    index: Expr
-    group: int
-
-
-class Misplaced(TileError):
-    """A shared buffer turns out to lie in another memory than was assumed: the kernel is read again."""
-
-    def __init__(self, name: str, level: Level) -> None:
-        super().__init__(name)
-        self.name, self.level = name, level
-
 
 SHARED = "any"
 """The scope of a buffer whose memory its uses decide."""
@@ -84,10 +48,11 @@ class ExpertReader(Reader):
         store: Callable[..., None],
         prefetched: Callable[..., Any],
         elementwise: tuple[Callable[..., None], Callable[..., None]],
+        unit: ScalarUnit,
         sizes: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(source, names, sizes)
-        self.handlers, self.store, self.prefetched = words, store, prefetched
+        self.handlers, self.store, self.prefetched, self.unit = words, store, prefetched, unit
         self.elementwise, self.branch = elementwise
         self.levels = levels
         self.tensors: dict[str, Tensor] = {}
@@ -104,7 +69,8 @@ class ExpertReader(Reader):
         self.looked_up: dict[str, Span | None] = {}
 
     def rules(self) -> dict[type, Callable[..., None]]:
-        return OWN_RULES
+        elementwise: dict[type, Callable[..., None]] = {ast.If: self.branch} if self.in_parallel else {}
+        return {**OWN_RULES, **self.unit.rules, **elementwise}
 
     @property
     def ranges(self) -> dict[str, Interval]:
@@ -121,7 +87,7 @@ class ExpertReader(Reader):
                 f"{node.op} runs on the {_name(node.core)}, and this is the scope of the {_name(self.core)}", node.span,
                 help='T.Scope("C") is for the cube core, T.Scope("V") for the vector cores',
             )  # fmt: skip
-        self.place_node(core, with_indices(node, lambda e: variables.settled(self, e, getattr(node, "span", None))))
+        self.place_node(core, with_indices(node, lambda e: self.unit.settled(self, e, getattr(node, "span", None))))
         if isinstance(node, pr.Instr):
             written = node.dst.tensor if isinstance(node.dst, pr.Gm) else node.dst.buffer
             self.stored.add(written)
@@ -132,14 +98,14 @@ class ExpertReader(Reader):
         self.statements.append(On(core, node))  # type: ignore[arg-type]
 
     def number(self, value: Any, span: Span) -> Any:
-        return value if self.in_parallel else variables.number(self, value, span)
+        return value if self.in_parallel else self.unit.number(self, value, span)
 
     def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
         """As many elements as the scalar unit finds, `size` at most."""
         span = self.span(node)
         if extent.value is not None:
             return super().counted_slice(start, extent, size, node)
-        count = variables.settled(self, extent, span)
+        count = self.unit.settled(self, extent, span)
         low, high = ix.bounds(count, self.ranges)
         if high <= 0:
             return super().counted_slice(start, extent, size, node)
@@ -173,25 +139,26 @@ class ExpertReader(Reader):
 
     def bind(self, name: str, value: Any, span: Span | None) -> None:
         """A name that is bound again in a loop or branch means its new value there, and its old one behind it."""
-        if isinstance(value, variables.NewVariable):
-            return variables.declared(self, name, value, span)
-        if (variable := variables.variable_of(self, self.local.get(name))) is not None:
+        if isinstance(value, NewVariable):
+            self.unit.declared(self, name, value, span)
+            return
+        if (variable := self.unit.variable_of(self, self.local.get(name))) is not None:
             if self.in_parallel:
                 what = f"every iteration of T.Parallel would change {name}"
                 raise TileError(what, span, help="T.Parallel has no order: use T.serial, or a buffer with an element for each")
-            return variables.assigned(self, variable, value, span)
-        value = value if self.in_parallel else variables.bound(self, name, value, span)
+            self.unit.assigned(self, variable, value, span)
+            return
+        value = value if self.in_parallel else self.unit.bound(self, name, value, span)
         if isinstance(value, Expr | Region | int | float) and name in self.outer and not isinstance(self.outer[name], Buffer):
             self.local[name] = value
-            return None
+            return
         super().bind(name, value, span)
-        return None
 
     def place(self, value: Any, span: Span | None, *levels: Level) -> Place:
         """A buffer, window or region as an operand. TileError unless it lies in one of the `levels`."""
         region = value if isinstance(value, Region) else as_region(value, span)
-        starts = tuple(variables.settled(self, e, span) for e in region.starts)
-        counts = tuple(e and variables.settled(self, e, span) for e in region.counts)
+        starts = tuple(self.unit.settled(self, e, span) for e in region.starts)
+        counts = tuple(e and self.unit.settled(self, e, span) for e in region.counts)
         region = replace(region, span=region.span or span, starts=starts, counts=counts)
         if region.name in self.tensors:
             found = of_tensor(self.tensors[region.name], region, self.ranges)
@@ -233,7 +200,7 @@ def _name(core: str | None) -> str:
 def _with(r: ExpertReader, node: ast.With) -> None:
     scopes = [evaluate(r, item.context_expr) for item in node.items]
     if len(scopes) == 1 and isinstance(scopes[0], Branch):
-        return scopes[0].taken(r, node)
+        return r.unit.taken(r, node, scopes[0])
     if len(scopes) != 1 or not isinstance(scopes[0], Scope):
         raise r.error('inside a kernel, `with` stands before T.Scope("C") and T.Scope("V")', node)
     if r.core is not None:
@@ -245,76 +212,6 @@ def _with(r: ExpertReader, node: ast.With) -> None:
         r.local = {n: v for n, v in r.local.items() if n in local} | {n: local[n] for n in local if n not in r.local}
     finally:
         r.core = None
-
-
-def _if(r: ExpertReader, node: ast.If) -> None:
-    if r.in_parallel:
-        return r.branch(r, node)
-    branch(r, evaluate(r, node.test), node.body, node.orelse, r.span(node.test))
-    return None
-
-
-def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast.stmt], span: Span) -> None:
-    """The one body where the condition holds, the other one where it does not."""
-    if is_tile(test):
-        raise TileError("a condition compares: x[i] > 0, x[i] != y[i]", span)
-    if not is_condition(test):
-        return r.run(then if test else otherwise)
-    test = variables.condition(r, test, span)
-    low, high = ix.bounds(test, r.ranges)
-    if low == high:
-        return r.run(then if low else otherwise)
-    for condition, body in ((test, then), (opposite(test, None), otherwise)):
-        guarded(r, condition, body)  # type: ignore[arg-type]
-    return None
-
-
-@dataclass(frozen=True)
-class Branch:
-    """What `T.If(condition)` gives: its body is `with T.Then():`, and `with T.Else():` behind it."""
-
-    test: Any
-
-    def taken(self, r: ExpertReader, node: ast.With) -> None:
-        parts: dict[str, list[ast.stmt]] = {"Then": [], "Else": []}
-        for s in node.body:
-            part = evaluate(r, s.items[0].context_expr) if isinstance(s, ast.With) and len(s.items) == 1 else None
-            if not isinstance(part, Part) or parts[part.name]:
-                raise r.error("inside T.If stand `with T.Then():` and `with T.Else():`, once each", s)
-            parts[part.name] = s.body  # type: ignore[attr-defined]
-        branch(r, self.test, parts["Then"], parts["Else"], r.span(node.items[0].context_expr))
-
-
-@dataclass(frozen=True)
-class Part:
-    """What `T.Then()` and `T.Else()` give."""
-
-    name: str
-
-
-def _while(r: ExpertReader, node: ast.While) -> None:
-    """The condition is looked at before each trip, and kept under a name."""
-    test, span = evaluate(r, node.test), r.span(node.test)
-    if not is_condition(test) or not variables.changes(r, test):
-        if is_condition(test) or test:
-            raise r.error(
-                "what this loop looks at does not change in it", node.test, "a variable changes: n = T.alloc_var(\"int32\", init=0)"
-            )
-        return
-    name = r.unique("going")
-    variables.set_to(r, name, formula(r, test, span), span)
-    with r.block(repeats=True) as body:
-        r.run(node.body)
-        variables.set_to(r, name, formula(r, evaluate(r, node.test), span), span)
-    r.place_node(None, pr.While(ix.scalar(name, 1), tuple(body)))  # type: ignore[arg-type]
-
-
-def guarded(r: ExpertReader, condition: Expr, body: list[ast.stmt]) -> None:
-    """The statements where the condition holds."""
-    with r.block(repeats=False) as inner:
-        r.run(body)
-    if inner:
-        r.statements.append(On(None, pr.When(condition, tuple(inner))))  # type: ignore[arg-type]
 
 
 def _for(r: ExpertReader, node: ast.For) -> None:
@@ -361,10 +258,10 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
         raise r.error(f"this loop has {len(loop.extents)} variables, got {ast.unparse(node.target)}", node.target)
     if axis == len(names):
         return r.run(node.body)
-    trips, start = loop.extents[axis], variables.settled(r, ix.wrap(loop.starts[axis]), r.span(node.iter), fixed=True)
+    trips, start = loop.extents[axis], r.unit.settled(r, ix.wrap(loop.starts[axis]), r.span(node.iter), fixed=True)
     if trips == 0:
         return None
-    until = None if loop.count is None else variables.settled(r, loop.count, r.span(node.iter), fixed=True)
+    until = None if loop.count is None else r.unit.settled(r, loop.count, r.span(node.iter), fixed=True)
     with r.variable(names[axis], trips) as var, r.block(repeats=True) as body:
         r.local[names[axis]] = start + ix.var(var) * loop.step
         _loop(r, node, loop, names, axis + 1)
@@ -411,7 +308,7 @@ def _coordinates(tile: Expr, over: Persistent, ranges: Mapping[str, Interval]) -
     return [ix.simplified(e, ranges) for e in found]
 
 
-OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.If: _if, ast.For: _for, ast.While: _while}
+OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.For: _for}
 
 
 def window_of(value: Any) -> str:
@@ -419,4 +316,4 @@ def window_of(value: Any) -> str:
     return value.name if isinstance(value, Buffer) else value.buffer.name if isinstance(value, Window) else describe(value)
 
 
-__all__ = ["AIC", "AIV", "ExpertReader", "Misplaced", "On", "Persistent", "Scope", "guarded", "window_of"]
+__all__ = ["AIC", "AIV", "ExpertReader", "Misplaced", "On", "Persistent", "Scope", "window_of"]

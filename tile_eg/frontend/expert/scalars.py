@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import Compared, Logic
+from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.python.values import Window, as_tile, describe
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary
 from tile_eg.ir.program import Formula, Gm, Tile
 from tile_eg.ops.types import Level
-
-if TYPE_CHECKING:
-    from tile_eg.frontend.expert.reader import ExpertReader
 
 UNARY = "neg sqrt abs"
 

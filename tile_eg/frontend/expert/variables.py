@@ -1,12 +1,13 @@
-"""Numbers that the scalar unit keeps in a kernel that is kept: elements that are read, variables that change, conditions on them."""
+"""Numbers that the scalar unit keeps in a kernel that is kept: elements, variables, conditions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition, of_elements
+from tile_eg.frontend.expert.nodes import NewVariable
+from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.expert.scalars import element_of, formula, is_scalar, of_index
 from tile_eg.frontend.python.values import Window, describe, is_index, is_tile
 from tile_eg.ir import index as ix
@@ -15,18 +16,6 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in, elements_in, with_elements
 from tile_eg.ir.kernel import Number, Region
 from tile_eg.ir.program import AIC, AIV, Formula
-from tile_eg.ops.types import DType
-
-if TYPE_CHECKING:
-    from tile_eg.frontend.expert.reader import ExpertReader
-
-
-@dataclass(frozen=True)
-class NewVariable:
-    """What `T.alloc_var` gives: a number that gets its name from the assignment."""
-
-    dtype: DType | None
-    init: Any
 
 
 def keep(r: ExpertReader, wish: str, value: Formula, span: Span | None) -> Any:

@@ -29,7 +29,8 @@ def ub(r: ExpertReader, value: Any, span: Span) -> Place:
         raise TileError(f"a buffer is needed here, not {describe(value)}", span)
     found = r.place(as_region(value, span), span, Level.UB)
     if found.counted:
-        raise TileError("how many elements a vector word works on has to be known", span, help="a copy takes slices like this one")
+        raise TileError("how many elements a vector word works on has to be known", span,
+                        help="a copy takes slices like this one")  # fmt: skip
     return found
 
 

@@ -8,8 +8,9 @@ from typing import Any
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert import composed_words, moves, parallel, products, vectors
-from tile_eg.frontend.expert.reader import SHARED, Branch, ExpertReader, Part, Persistent, Scope
-from tile_eg.frontend.expert.variables import NewVariable, number, picked
+from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Scope
+from tile_eg.frontend.expert.reader import SHARED, ExpertReader
+from tile_eg.frontend.expert.variables import number, picked
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
 from tile_eg.frontend.python.words import known, sizes
