@@ -234,18 +234,15 @@ class Options:
         from tile_eg.frontend.expert import is_kept, kept_kernel
         from tile_eg.frontend.python import arguments_of
 
-        if is_kept(function):
-            barriers = kept_barriers(self.passes)
+        def kept(sizes: Mapping[str, Any]) -> KeptKernel:
+            kernel = kept_kernel(function, kept_barriers(self.passes), sizes)
+            with in_source(kernel.source):
+                check_kept(self.passes, kernel)
+            return kernel
 
-            def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
-                kernel = kept_kernel(function, barriers, sizes)
-                with in_source(kernel.source):
-                    check_kept(self.passes, kernel)
-                return kernel
-
-        else:
+        make: Callable[[Mapping[str, Any]], Kernel | KeptKernel] = kept if is_kept(function) else build
+        if make is build:
             check_searched(self.passes)
-            make = build
         arguments = arguments_of(function)
         if not open_names(arguments):
             return self.compiled(make(NOTHING))
