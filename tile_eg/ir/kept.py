@@ -16,6 +16,7 @@ class KeptKernel:
     `halves`: the vector part asks which vector core it is on. `places` has the line of each buffer, `beside` the buffers that
     `T.gemm_v0` takes for itself: they may lie where others do. `barriers` says who places what is missing between instructions:
     "vendor": between vector instructions, and to the scalar unit, as CANN's compiler does; "all": between any two of one core.
+    `in_order`: its author wrote no flags, so that buffers which are not used at a time may share memory.
     """
 
     name: str
@@ -31,6 +32,7 @@ class KeptKernel:
     source: str = field(default="", compare=False, repr=False)
     file: str = field(default="", compare=False, repr=False)
     notes: tuple[Note, ...] = field(default=(), compare=False, repr=False)
+    in_order: bool = False
 
     def meets(self) -> bool:
         """Whether a flag, or a meeting of all, orders its two kinds of cores."""

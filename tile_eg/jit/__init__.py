@@ -231,17 +231,21 @@ class Options:
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import is_kept, kept_kernel
+        from tile_eg.frontend.expert import is_kept, kept_kernel, searched_or_in_order
         from tile_eg.frontend.python import arguments_of
 
-        def kept(sizes: Mapping[str, Any]) -> KeptKernel:
-            kernel = kept_kernel(function, kept_barriers(self.passes), sizes)
-            with in_source(kernel.source):
-                check_kept(self.passes, kernel)
-            return kernel
+        make = searched_or_in_order(function, build)
+        if is_kept(function):
+            barriers = kept_barriers(self.passes)
 
-        make: Callable[[Mapping[str, Any]], Kernel | KeptKernel] = kept if is_kept(function) else build
-        if make is build:
+            def kept(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+                kernel = kept_kernel(function, barriers, sizes)
+                with in_source(kernel.source):
+                    check_kept(self.passes, kernel)
+                return kernel
+
+            make = kept
+        else:
             check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):

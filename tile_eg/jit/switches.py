@@ -139,7 +139,7 @@ def kept_barriers(configs: Mapping[Any, Any] | None) -> str:
 
 
 def check_kept(configs: Mapping[Any, Any] | None, kernel: KeptKernel) -> None:
-    """TileError where a switch asks for flags between cores, and a kernel that is kept has none and needs them."""
+    """TileError where a switch asks for flags between cores that a kernel kept as it is written needs and has not."""
     if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_CV_SYNC.value) is not True or kernel.meets():
         return
     if shared := sorted(kernel.handed_over()):

@@ -12,7 +12,7 @@ from tile_eg.frontend.expert.nodes import Branch, On, Part, ScalarUnit
 from tile_eg.frontend.expert.reader import ExpertReader
 from tile_eg.frontend.expert.scalars import formula
 from tile_eg.frontend.python.expressions import evaluate
-from tile_eg.frontend.python.values import is_tile
+from tile_eg.frontend.python.values import as_condition, is_tile
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
@@ -20,6 +20,7 @@ from tile_eg.ir.index import Expr
 
 def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast.stmt], span: Span) -> None:
     """The one body where the condition holds, the other one where it does not."""
+    test = as_condition(test, span)
     if is_tile(test):
         raise TileError("a condition compares: x[i] > 0, x[i] != y[i]", span)
     if not is_condition(test):

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Note, NotSearched, TileError
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
+from tile_eg.frontend.expert.meetings import with_meetings
 from tile_eg.frontend.expert.pipelined import prefetched
-from tile_eg.frontend.expert.reader import ExpertReader, Misplaced
+from tile_eg.frontend.expert.reader import ExpertReader, Misplaced, On
 from tile_eg.frontend.expert.scalars import store
 from tile_eg.frontend.expert.streams import numbered, stream
 from tile_eg.frontend.expert.words import EXPERT
@@ -21,9 +22,9 @@ from tile_eg.frontend.python.values import Launch
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
-from tile_eg.ir.program import AIC, AIV, Instr, Scalar, Tile, walk
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.ops.types import Level
 
@@ -47,7 +48,51 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str
         raise
 
 
-def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
+def searched_or_in_order(
+    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]
+) -> Callable[[Mapping[str, Any]], Kernel | KeptKernel]:
+    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where the search has no form for it."""
+
+    def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+        try:
+            return build(sizes)
+        except NotSearched as why:
+            return in_order(function, sizes, why)
+
+    return make
+
+
+def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearched) -> KeptKernel:
+    """A kernel without flags of its own, done in the order of its statements: each instruction waits for what it meets.
+
+    Raises `why`, the reason for which it is not searched, where there is a statement that cannot be done so either.
+    """
+    found = read_function(function.function, function.names)
+    levels: dict[str, Level] = {}
+    while True:
+        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, SCALAR_UNIT, sizes)
+        try:
+            made = _read(reader, found, "all", meet=True)
+            break
+        except Misplaced as found_in:
+            levels[found_in.name] = found_in.level
+        except NoBlocks:
+            raise
+        except TileError as e:
+            why.source = why.source or _text_of(why, found)
+            why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
+            raise why from e
+    note = Note(f"{why.message}; the kernel is done in the order of its statements, and nothing of it is searched", why.span)
+    return replace(made, in_order=True, notes=(*made.notes, note))
+
+
+def _one_by_one(r: ExpertReader, loop: Loop, stages: int) -> list[On]:
+    """A pipelined loop whose loads are not done ahead."""
+    r.notes.append(Note(f"num_stages={stages} is not kept: the trips of this loop follow one another", loop.span))
+    return [On(None, loop)]
+
+
+def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False) -> KeptKernel:
     _arguments(r, found)
     launch = _prologue(r, found.node)
     r.statements.clear()
@@ -64,6 +109,9 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
     if half is not None:
         r.local[half] = r.half = ix.var(SUB)
     r.run(launch.body)
+    if meet:
+        _check_sums(r, half)
+        r.statements[:] = with_meetings(r.statements, r.half_used is not None)
     cube, vector = (numbered(stream(r.statements, core), r.ranges, r.notes) for core in (AIC, AIV))
     written = r.stored
     _check_looked_up(r)
@@ -77,6 +125,15 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
         found.node.name, tensors, blocks, r.half_used is not None, buffers, cube, vector, barriers, frozenset(r.own),
         tuple((h.name, h.span) for h in r.held.values()), found.source.text, found.source.file, tuple(r.notes),
     )  # fmt: skip
+
+
+def _check_sums(r: ExpertReader, half: str | None) -> None:
+    """TileError for what both vector cores would add to one place: here one of them does."""
+    if half is None or r.half_used is not None:
+        return
+    for n in walk(stream(r.statements, AIV)):
+        if isinstance(n, Instr) and n.atomic:
+            raise TileError("both vector cores of a block add this: not supported in the order of the statements", n.span)
 
 
 def _check_looked_up(r: ExpertReader) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.conditions import of_elements
+from tile_eg.frontend.conditions import Compared, of_elements
 from tile_eg.ir.index import ZERO, Expr, read
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, Index, MatMul, Number, Reduce, Region, Select, TileExpr, Unary
@@ -119,6 +119,13 @@ def element(window: Window) -> Expr:
         assert isinstance(item, Expr)
         place = place * size + item
     return read(window.buffer.name, place)
+
+
+def as_condition(value: Any, span: Span | None) -> Any:
+    """What a branch asks: of one element of a buffer, whether it is not 0; anything else as it is."""
+    if isinstance(value, Window) and value.is_point:
+        return Compared("ne", region(value), Number(0.0, span), span)
+    return value
 
 
 def is_whole(value: Any) -> bool:
