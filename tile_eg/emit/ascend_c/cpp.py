@@ -6,7 +6,9 @@ of everything else is the plain expression. Whole numbers beyond int32_t are 64 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tile_eg.ir import index as ix
@@ -59,7 +61,7 @@ class Cpp:
     those of the numbers that it keeps.
     """
 
-    ranges: Mapping[str, Interval]
+    ranges: MutableMapping[str, Interval]
     named: dict[Expr, str] = field(default_factory=dict)
     tensors: dict[str, str] = field(default_factory=dict)
     known: dict[Expr, Interval] = field(default_factory=dict)
@@ -77,6 +79,15 @@ class Cpp:
 
     def bounds(self, e: Expr) -> Interval:
         return ix.bounds(e, self.ranges, self.known)
+
+    @contextmanager
+    def where(self, condition: Expr) -> Iterator[None]:
+        """Prints what stands under a condition: variables take only the values at which it holds."""
+        before, self.ranges = self.ranges, ChainMap(_narrowed(condition, self.ranges), self.ranges)
+        try:
+            yield
+        finally:
+            self.ranges = before
 
     def summed(self, parts: Sequence[Expr | Part]) -> str:
         """The sum of these, e.g. of where a buffer's slot starts and where an element lies within it."""
@@ -168,3 +179,20 @@ def _coefficient(e: Expr) -> int:
 def _negated(e: Expr) -> Expr:
     return e * -1
 
+
+def _narrowed(condition: Expr, ranges: MutableMapping[str, Interval]) -> dict[str, Interval]:
+    """The ranges of variables that a condition compares, where it holds; of those that int32_t holds."""
+    if condition.op == "and":
+        first = _narrowed(condition.args[0], ranges)
+        return first | _narrowed(condition.args[1], ChainMap(first, ranges))
+    out: dict[str, Interval] = {}
+    if condition.op != "lt":
+        return out
+    left, right = condition.args
+    for one, other, side in ((left, right, 1), (right, left, 0)):
+        if one.op == "var" and fits(ranges[one.args[0]]):
+            low, high = ranges[one.args[0]]
+            limit = ix.bounds(other, ranges)[side]
+            found = (low, min(high, limit - 1)) if side else (max(low, limit + 1), high)
+            out |= {one.args[0]: found} if found[0] <= found[1] else {}
+    return out

@@ -300,9 +300,12 @@ def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list
         elif isinstance(n, Loop):
             body = [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)]
             out += _counted(s, n, str(n.trips) if n.until is None else s.cpp(n.until), body)
+        elif isinstance(n, While):
+            out += block(f"while ({s.cpp(n.condition)})", _nodes(s, n.body, here, hoisted))
         elif isinstance(n, When):
-            word = "while" if isinstance(n, While) else "if"
-            out += block(f"{word} ({s.cpp(n.condition)})", _nodes(s, n.body, here, hoisted))
+            with s.cpp.where(n.condition):
+                body = _nodes(s, n.body, here, hoisted)
+            out += block(f"if ({s.cpp(n.condition)})", body)
         else:
             out += node_lines(s, n)
     return out
