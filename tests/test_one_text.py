@@ -267,7 +267,7 @@ int main()
 def emitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the texts of a kernel for few rows and for many, and its block size open."""
     folder = tmp_path_factory.mktemp("emitted")
-    text = (EXAMPLES / "vector_add.tile").read_text().replace("M=512", "M: dyn").replace("BM=64", "BM=auto")
+    text = (EXAMPLES / "vector_add.tile").read_text().replace("BM=64", "BM=auto")
     (folder / "vector_add.tile").write_text(text)
     for name, more in (("vector_add.asc", []), ("vector_add_host.h", ["--host"])):
         command = ["emit", str(folder / "vector_add.tile"), "--at", "M=16,65536", "--set", "N=1024", "-o", str(folder / name)]
@@ -285,6 +285,21 @@ def test_sizes_that_want_other_schedules_have_kernels_of_their_own(emitted: Path
 def test_the_host_part_launches_the_text_at_any_sizes(emitted: Path) -> None:
     (emitted / "main.asc").write_text(MAIN)
     assert run(["simulate", str(emitted / "main.asc"), "--no-auto-sync"]) == 0
+
+
+def test_the_spec_launches_the_text_at_the_sizes_that_were_named(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--at", "M=33", "--at", "N=5", "--at", "K=70"]
+    for name, more in (("product.asc", []), ("product.toml", ["--spec"])):
+        assert run(["emit", str(product), *sizes, *more, "-o", str(product.parent / name)]) == 0
+    assert run(["simulate", str(product.parent / "product.asc"), "--args", str(product.parent / "product.toml")]) == 0
+    assert "good, 0 findings" in capsys.readouterr().out
+
+
+def test_one_size_is_given_or_priced(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["emit", str(product), "--set", "M=3", "--at", "M=4"]) == 1
+    assert "M: either one size (--set) or several to be priced at (--at)" in capsys.readouterr().err
+    assert run(["emit", str(product), "--at", "L=4"]) == 1
+    assert "`product` has no size `L` to be priced at" in capsys.readouterr().err
 
 
 def test_a_program_has_its_sizes(product: Path, capsys: pytest.CaptureFixture[str]) -> None:

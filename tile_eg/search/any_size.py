@@ -112,6 +112,13 @@ class AnySize(Planned):
         with stage("write the host part"):
             return Text(any_size_host(self.programs, self.picked))
 
+    @cached_property
+    def spec(self) -> Text:
+        """The launch of the first one at the sizes that it was priced at, with the kernel's meaning there."""
+        from tile_eg.frontend.text.meaning import meaning_text
+
+        return self.spec_with(meaning_text(self.lowered.kernel))
+
     def at(self, kernel: Kernel, sizes: Mapping[str, int]) -> AtSizes | None:
         """What a launch at these sizes needs; `kernel` is the kernel at them. None where the text does not serve them."""
         if 0 in sizes.values() or any(n > MOST_SIZE for n in sizes.values()):

@@ -70,7 +70,9 @@ def mean_trips(program: Program) -> dict[str, float]:
             continue
         for loop in walk((top,)):
             if isinstance(loop, Loop) and loop.until is not None and id(loop) in counted:
-                trips = np.broadcast_to(values(loop.until, env) * runs, np.broadcast_shapes(np.shape(env[BLOCK]), np.shape(runs)))
+                with np.errstate(divide="ignore"):  # behind the last tile there is no band, and nothing is counted
+                    found = values(loop.until, env) * runs
+                trips = np.broadcast_to(found, np.broadcast_shapes(np.shape(env[BLOCK]), np.shape(runs)))
                 out[loop.var] = float(trips.sum() / max(1, np.broadcast_to(runs, trips.shape).sum()))
     return out
 
