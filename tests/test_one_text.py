@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,22 @@ def test_the_text_is_the_same_whatever_was_called_first(product: Path) -> None:
     assert len(sources) == 1
 
 
+@pytest.mark.slow
+def test_block_sizes_that_are_open_are_found_once(tmp_path: Path) -> None:
+    (tmp_path / "sum.tile").write_text("""kernel sum[M: dyn, BM=auto](A: f32[M, 96], B: f32[M, 96]) -> C: f32[M, 96] {
+      grid b = ceildiv(M, BM)
+      shared x: f32[BM, 96], y: f32[BM, 96]
+      x = A[b*BM, 0]
+      y = B[b*BM, 0]
+      C[b*BM, 0] = x + y
+    }""")
+    kernel = tile_eg.load(tmp_path / "sum.tile")
+    for m in (1, 67, 300):
+        a = np.random.default_rng(m).uniform(-1, 1, (m, 96)).astype(np.float32)
+        np.testing.assert_array_equal(kernel(a, a), a + a)
+    assert len({kernel.with_sizes(M=m).get_kernel_source() for m in (1, 300)}) == 1
+
+
 def test_the_text_is_emitted_where_no_sizes_are_given(product: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["emit", str(product)]) == 0
     emitted = capsys.readouterr().out
@@ -348,6 +365,15 @@ def test_a_kernel_that_is_another_one_at_small_sizes_is_not_taken_for_one() -> N
 
     with pytest.raises(NotAlike, match="at M=1 it computes something else than at large sizes"):
         values_of_any_size(build, {"M": 4096})
+
+
+@pytest.mark.parametrize("names", [("M",), ("N",), ("K",), ("M", "N"), ("M", "K"), ("N", "K")])
+def test_any_of_the_sizes_may_be_open(names: tuple[str, ...]) -> None:
+    fixed = {n: 512 for n in "MNK" if n not in names}
+    values = values_of_any_size(lambda sizes: built("gemm", {**fixed, **sizes}), dict.fromkeys(names, 4096))
+    assert values.sizes is not None
+    small = dict.fromkeys(names, 300)
+    assert evaluate(values.sizes.blocks, small) == prod(e for _, e in built("gemm", {**fixed, **small}).grid)
 
 
 def test_a_quotient_that_is_rounded_down_is_told_from_one_that_is_rounded_up() -> None:

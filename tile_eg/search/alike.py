@@ -16,7 +16,7 @@ from tile_eg.transforms.any_size import NotAlike, at, of_any_size
 
 Build = Callable[[Mapping[str, int]], Kernel]
 
-SETS, GROWTH = 6, 1.5
+SETS, GROWTH = 10, 1.3
 TILES = 4
 FIRST_PRIMES = (1009, 307, 4099, 101)
 """Where the primes of a set begin, one scale after the other, until the kernel is the same one at all sizes of a scale."""
@@ -134,7 +134,7 @@ def _scales(sizes: int) -> Iterator[tuple[int, ...]]:
 
 
 def _sets(names: Sequence[str], scale: Sequence[int]) -> Iterator[dict[str, int]]:
-    """Sets of sizes that are primes, all different, each set larger than the one before by half."""
+    """Sets of sizes that are primes, all different, each set larger than the one before."""
     used: set[int] = set()
     for turn in range(SETS):
         found = {}

@@ -124,6 +124,8 @@ class AnySize(Planned):
         if 0 in sizes.values() or any(n > MOST_SIZE for n in sizes.values()):
             return None
         place = self.picked.at(dict(sizes))
+        if not _is_of(self.programs[place], kernel, sizes):
+            raise InternalError("sizes", f"the text of {kernel.name} is not that of the kernel at {dict(sizes)}")
         if not serves(self.programs[place], self._values(place), sizes):
             return None
         return AtSizes(resized(self.programs[place], sizes), self.chip, kernel, str(self.source))
@@ -132,6 +134,16 @@ class AnySize(Planned):
         form = self.found[place].form
         assert form is not None
         return form.values
+
+
+def _is_of(program: Program, kernel: Kernel, sizes: Mapping[str, int]) -> bool:
+    """Whether a program of any size has the grid and the tensors that the kernel has at these; that of open block sizes is none."""
+    held = program.sizes
+    assert held is not None
+    grid = tuple(evaluate(e, sizes) for e in held.grid)
+    shapes = tuple(tuple(evaluate(e, sizes) for e in shape) for shape in held.shapes)
+    same = isinstance(kernel, OpenKernel) or grid == tuple(extent for _, extent in kernel.grid)
+    return same and shapes == tuple(t.shape for t in kernel.tensors)
 
 
 def serves(program: Program, values: Values, sizes: Mapping[str, int]) -> bool:
@@ -263,9 +275,7 @@ def lower_for_any_size(build: Build, sizes: Mapping[str, int], chip: str, option
     setting = Setting(target, options, rank_model(rank, target), kernel.source)
     with rare_collections(), sharing():
         check_room(kernel, target)
-        with setting.step("values"):
-            values = values_of_any_size(build, sizes)
-        return _searched(kernel, values, setting)
+        return _searched(kernel, values_of_any_size(build, sizes), setting)
 
 
 def _with_block_sizes(build: Build, sizes: Mapping[str, int], options: SearchOptions, chip: str) -> tuple[Kernel, Build]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 from tile_eg.ir import index as ix
-from tile_eg.ir.index import BLOCK, Expr, const, evaluate
+from tile_eg.ir.index import BLOCK, ONE, Expr, const, evaluate
 from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.sizes import Sizes, sizes_in, usual
 from tile_eg.ir.values import Builder, Term, Values, reachable
@@ -62,8 +63,8 @@ class _Joined:
         if not same:
             raise NotAlike("it has other loops at other sizes")
         outputs = tuple(self._term(alike) for alike in zip(*(v.outputs for v in self.found), strict=True))
-        blocks = self._number([v.blocks for v in self.found], "the number of blocks")
         grid = tuple(self._number(alike, "the grid") for alike in zip(*(v.grid for v in self.found), strict=True))
+        blocks = prod(grid, start=ONE)
         strides = tuple((name, n, e) for (name, n), e in self.strides.items() if sizes_in(e))
         counts = {loop: count for loop, (_, count) in self.trips.items() if count is not None}
         return replace(
