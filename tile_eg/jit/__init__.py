@@ -22,7 +22,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
-from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_torch, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
@@ -49,7 +49,8 @@ class CompiledKernel(HostSide):
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
     tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
     the kernel writes them; one that is given back and not written whole is a TileError.
-    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
+    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError. What is
+    given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
     """
 
     def __init__(
@@ -60,8 +61,9 @@ class CompiledKernel(HostSide):
         chip: str = DEFAULT_CHIP,
         search: Mapping[str, Any] = NOTHING,
         limits: Limits = USUAL,
+        as_torch: bool = False,
     ) -> None:
-        self.kernel, self.chip, self.search, self.limits = kernel, chip, search, limits
+        self.kernel, self.chip, self.search, self.limits, self.as_torch = kernel, chip, search, limits, as_torch
         with in_source(kernel.source):
             self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
@@ -107,7 +109,7 @@ class CompiledKernel(HostSide):
         for t in updated:
             np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
         outputs = [self._whole(self.kernel.tensors[i], run) for i in self.out_idx]
-        return give_back(outputs, any(map(is_torch, values.values())))
+        return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
 
     def _whole(self, t: Tensor, run: Run) -> np.ndarray:
         """A tensor that is given back. TileError where the kernel does not write all of it: the rest would be no result."""
@@ -227,6 +229,7 @@ class Options:
     limits: Limits = USUAL
     target: Any = "auto"
     passes: Mapping[Any, Any] | None = None
+    as_torch: bool = False
 
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
@@ -234,20 +237,22 @@ class Options:
         from tile_eg.frontend.expert import is_kept, kept_kernel
         from tile_eg.frontend.python import arguments_of
 
+        own = replace(self, as_torch=knows_torch(function.function.__globals__))
         if is_kept(function):
-            return self.compiled(kept_kernel(function, kept_barriers(self.passes)))
+            return own.compiled(kept_kernel(function, kept_barriers(self.passes)))
         check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):
-            return self.compiled(build(NOTHING))
+            return own.compiled(build(NOTHING))
         positions = self.out_idx, self.workspace_idx
-        return AnySizeKernel(function.function.__name__, arguments, build, positions, self._placed)
+        return AnySizeKernel(function.function.__name__, arguments, build, positions, own._placed)
 
     def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
     def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:
-        return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.limits)
+        positions = self.out_idx, self.workspace_idx
+        return CompiledKernel(kernel, *positions, self.chip, self.search, self.limits, self.as_torch)
 
 
 class Factory:

@@ -124,8 +124,13 @@ def _switched(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
 
 
 def check_searched(configs: Mapping[Any, Any] | None) -> None:
-    """TileError where a switch leaves to the author what he has not written: the kernel has no flags, barriers or scopes."""
+    """TileError where a switch leaves to the author what he has not written: the kernel has no flags, barriers or scopes. That he
+    plans no memory gets a note: where a buffer lies changes no number."""
     for name, value in _switched(configs).items():
+        if name == PassConfigKey.TL_ASCEND_MEMORY_PLANNING and value is False:
+            text = f"pass_configs: {name} is False, and the kernel gives its buffers no addresses: they are found"
+            warnings.warn(text, TileWarning, stacklevel=4)
+            continue
         if name in _BY_AUTHOR and value is False:
             what = f"pass_configs: {name} is False, and the kernel has no flags, barriers, addresses or scopes of its own"
             raise TileError(what, help="leave the switch out: they are found")
