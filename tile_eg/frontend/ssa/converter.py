@@ -5,7 +5,10 @@ The kernel has to have passed `check`. What has a meaning but no term yet raises
 
 from __future__ import annotations
 
+from typing import Any
+
 from tile_eg.errors import TileError, in_source
+from tile_eg.frontend.checks.parts import check_parts
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
 from tile_eg.frontend.ranges import extremes, surely_equal
@@ -74,7 +77,10 @@ class Converter(Regions):
             case kn.For():
                 return self.loop(s, env, after)
             case kn.If():
-                return self.run(s.then if self.decide(s.condition, s.span) else s.otherwise, env, after)
+                choices = self.chosen(s)
+                if choices is None:
+                    choices = s.then if self.decide(s.condition, s.span) else s.otherwise
+                return self.run(choices, env, after)
             case kn.Parallel():
                 return elements.convert(self, s, env, after)
 
@@ -85,9 +91,10 @@ class Converter(Regions):
             value = self.tile(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
             return self.store(s, value, env)
         buffer = self.buffers[s.target.name]
-        self.whole(s.target)
-        value = self.tile(s.value, env, tile_shape(buffer.shape), buffer.dtype)
+        value = self.tile(s.value, env, tile_shape(s.target.shape), buffer.dtype)
         value = self.tiles.cast(value, buffer.dtype, s.span)
+        if not self.is_whole(s.target):
+            return self.filled(s.target, value, env)
         self.named.setdefault(value, (buffer.name, buffer.scope))
         if s.span is not None and value.op == "load":
             self.tiles.spans[value] = s.span
@@ -171,11 +178,41 @@ class Converter(Regions):
     def loop(self, s: kn.For, env: Env, after: Names) -> Env:
         if s.extent == 0:
             return env
-        if is_row_loop(s, {n: b.shape for n, b in self.buffers.items()}):
-            return elements.convert(self, s, env, after)
+        rows = is_row_loop(s, {n: b.shape for n, b in self.buffers.items()})
+        if rows:
+            try:
+                return elements.convert(self, s, env, after)
+            except TileError as together:
+                return self.one_by_one(s, env, after, together)
         if s.extent == 1 and s.count is None:
             return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
-        return self.fold(s, env, after)
+        before = self.open_loops()
+        try:
+            return self.fold(s, env, after, False)
+        except TileError as unlike:
+            self.close_loops(before)
+            return self.one_by_one(s, env, after, unlike)
+
+    def one_by_one(self, s: kn.For, env: Env, after: Names, why: TileError) -> Env:
+        """A loop whose trips are alike, but for choices by their number, on whole tiles: of a loop over rows or elements that are
+        not done together, or one whose first trip is no other. Where that is not supported either, `why` is told."""
+        if any(n in self.buffers and n not in env for n in assigned(s.body)):
+            check_parts(self.kernel)
+        before = self.open_loops()
+        try:
+            if s.extent == 1 and s.count is None:
+                return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
+            return self.fold(s, env, after, True)
+        except TileError:
+            self.close_loops(before)
+            raise why from None
+
+    def open_loops(self) -> tuple[Any, ...]:
+        """What is known of the loops that are being built."""
+        return [*self.inside], self.tiles.within, {**self.tiles.ranges}, {**self.indices}, {**self.facts}
+
+    def close_loops(self, before: tuple[Any, ...]) -> None:
+        self.inside, self.tiles.within, self.tiles.ranges, self.indices, self.facts = before
 
     def with_index(self, s: kn.For, value: Expr, action):  # noqa: ANN001, ANN202
         self.indices[s.var] = value
@@ -183,7 +220,7 @@ class Converter(Regions):
         del self.indices[s.var]
         return result
 
-    def fold(self, s: kn.For, env: Env, after: Names) -> Env:
+    def fold(self, s: kn.For, env: Env, after: Names, alike: bool) -> Env:
         """A loop of two or more trips as one fold over its states. What turns out not to be a state is taken for what it is."""
         around = self.tiles.within
         loop, variable = self.enter(s)
@@ -192,7 +229,8 @@ class Converter(Regions):
         settled: Env = {}
         while True:
             states = [n for n in names if n not in settled]
-            args, inits, later = self.states(s, states, env | settled, after | exposed)
+            found = self.alike_states if alike else self.states
+            args, inits, later = found(s, states, env | settled, after | exposed)
             new = fold.frozen(self.scope(loop), args, inits, later)
             if not self.fewest[loop]:  # what no trip made is what it was before the loop
                 new = {n: t for n, t in new.items() if n not in after or t is inits[n]}
@@ -222,6 +260,19 @@ class Converter(Regions):
         if not self.fewest[loop]:
             inits |= {n: self.untouched(n, args[n], found.get(args[n], env[n]), env[n], s) for n in names if n in env}
         return args, inits, later
+
+    def alike_states(self, s: kn.For, names: list[str], env: Env, after: Names) -> tuple[Env, Env, Env]:
+        """The same where every trip does the same, and the first one begins with what stands before the loop."""
+        loop, variable = self.inside[-1], self.variables[self.inside[-1]]
+        every = (0, s.extent - 1)
+        first = self.trip(s, every, env, after, variable)
+        args = {n: self.state(loop, k, first[n]) for k, n in enumerate(names)}
+        self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
+        later = self.trip(s, every, env | args, after, variable)
+        inits = {n: env[n] if n in self.tensors else self.held(n, env, s.span) for n in names}
+        for n in names:
+            self.check_invariant(n, inits[n], later[n], variable, s)
+        return args, inits, {n: later[n] for n in names}
 
     def untouched(self, name: str, arg: Term, begins: Term | float, before: Term, s: kn.For) -> Term:
         """The initial value of a state of a loop that takes no trip in some blocks: what the name was before. TileError where the
