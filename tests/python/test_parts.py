@@ -68,7 +68,7 @@ def test_a_part_that_gets_other_values_is_not_there_yet() -> None:
     def copied(x, y):
         y[0:8, :] = x[0:8, 0:64]
 
-    with pytest.raises(TileError, match="a part of the buffer `y` stands outside a row or element loop"):
+    with pytest.raises(TileError, match="this part of `y` is neither whole nor one row, column or element of it"):
         computed(copied)
 
 

@@ -59,7 +59,8 @@ FORMS = {
     "two steps back": "w[0] = v[0]\nw[1] = v[1]\nfor i in range(2, 16):\n    w[i] = w[i - 1] - w[i - 2] * 0.5",
     "a row in all": "for i in range(6):\n    y[i, :] = x[0, :] + y[0, :]",
     "a part of a row by a row": "for i in range(1, 6):\n    y[i, 0] = y[i - 1, 0] + x[i, 3]",
-    "trips of which some differ": "for k in range(5):\n    if k % 2 == 0:\n        y[:, :] = y * 0.5 + x\n    else:\n        y[:, :] = y - x",
+    "trips of which some differ": "for k in range(5):\n    if k % 2 == 0:\n        y[:, :] = y * 0.5 + x\n"
+    "    else:\n        y[:, :] = y - x",
     "a trip in the middle": "for k in range(5):\n    if k == 2:\n        y[:, :] = x\n    y[:, :] = y + x",
     "swaps of what was written": "for i in range(8):\n    w[2 * i] = v[2 * i + 1]\n    w[2 * i + 1] = w[2 * i] + v[2 * i]",
 }  # fmt: skip

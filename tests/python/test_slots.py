@@ -74,7 +74,7 @@ def test_a_slot_that_another_trip_filled_is_not_there_yet() -> None:
     def first(X, x, y, k):
         T.copy(X[k, 0], x[(k + 1) % 2, :])
 
-    with pytest.raises(TileError, match="meet at `x`"):
+    with pytest.raises(TileError, match="this part of `x` is read before anything is written to it"):
         sums(first)(np.zeros((4, 64), np.float32))
 
 

@@ -49,8 +49,8 @@ class CompiledKernel(HostSide):
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
     tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
     the kernel writes them; one that is given back and not written whole is a TileError.
-    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError. What is
-    given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
+    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
+    What is given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Whether parts of buffers are read of which no element was written: the kernel's trips one by one, in the first and last block."""
+"""Whether parts of buffers are read of which no element was written: trip by trip, in the first and last block."""
 
 from __future__ import annotations
 
@@ -93,14 +93,14 @@ class _Parts:
         beside = 0
         for start, extent in zip(r.starts, r.extents, strict=True):
             place = np.asarray(values_at(start, at))
-            place = place.reshape(*place.shape, *(1 for _ in slices))
+            place = place.reshape((*place.shape, *(1 for _ in slices)))
             if extent is not None:
                 beside += 1
                 along = np.arange(extent) * (r.step if beside == 1 and len(slices) > 1 else 1)
-                place = place + along.reshape(-1, *(1 for _ in slices[beside:]))
+                place = place + along.reshape((-1, *(1 for _ in slices[beside:])))
             places.append(place)
         where = np.asarray(where)
-        *places, where = np.broadcast_arrays(*places, where.reshape(*where.shape, *(1 for _ in slices)))
+        *places, where = np.broadcast_arrays(*places, where.reshape((*where.shape, *(1 for _ in slices))))
         inside = where.copy()
         for place, n in zip(places, shape, strict=True):
             inside &= (place >= 0) & (place < n)
