@@ -1,4 +1,4 @@
-"""A branch whose condition is not the same everywhere, as choices: assignments keep what their targets hold where they are not meant.
+"""A branch whose condition is not the same everywhere, as choices: targets keep what they hold where they are not meant.
 
 The condition is one of indices, which no statement changes, so that it may be asked at each assignment.
 """
