@@ -7,7 +7,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
@@ -27,6 +26,14 @@ class Stale:
     buffer: str
 
 
+class Leave(Exception):
+    """Leaves a trip of a loop that is read trip by trip (`again`), or the loop."""
+
+    def __init__(self, again: bool) -> None:
+        super().__init__()
+        self.again = again
+
+
 class Builder(ABC):
     """Collects a kernel's statements.
 
@@ -35,7 +42,7 @@ class Builder(ABC):
     where the name is used: `writes` (every buffer written so far) and `uses` (such names used inside of loops) tell where
     that would not be the value that the author bound. `masks` are the tiles that stand for buffers of bits, `bits` those
     that hold bits now, `homes` the statements among which each buffer is declared. `sizes` are those of a call, for the symbols
-    of a kernel of any size; None leaves symbols as they are.
+    of a kernel of any size; None leaves symbols as they are. `may_leave`: a loop that is read trip by trip may end here.
     """
 
     handlers: Mapping[str, Callable[..., Any]] | None = None
@@ -62,6 +69,7 @@ class Builder(ABC):
         self.bits: set[str] = set()
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.homes: dict[str, list[Stmt]] = {}
+        self.may_leave = False
 
     def renew_grid(self, grid: dict[str, Interval], span: Span, word: str) -> None:
         """Other variables for the blocks; those of before have no use beside them."""
@@ -84,6 +92,13 @@ class Builder(ABC):
             name = e.args[0]
             help = f"let a dimension of a tensor be {name}"
             raise TileError(f"{name}: the shape of no tensor has this size, so that no call tells it", help=help) from None
+
+    def leave(self, span: Span, again: bool) -> None:
+        """`break`, or `continue`."""
+        if not self.may_leave:
+            help = "its condition has to follow from numbers known when the kernel is compiled, or from the variable of a short loop"
+            raise TileError("where this loop ends is known only at run time: not supported yet", span, help=help)
+        raise Leave(again)
 
     def unique(self, name: str) -> str:
         """`name`, or with a number after it where it is taken."""
@@ -155,10 +170,19 @@ class Builder(ABC):
         self.columns |= {buffer.name} if new.column else set()
         self.local[name] = buffer
 
+    def _named(self, name: str, value: Any, span: Span | None) -> Any:
+        """An item of a list: a new buffer gets its name."""
+        if not isinstance(value, NewBuffer):
+            return value
+        self.allocate(name, value, span)
+        return self.local.pop(name)
+
     def bind(self, name: str, value: Any, span: Span | None) -> None:
         """A Python assignment: later uses of the name mean the value."""
         if isinstance(value, NewBuffer):
             return self.allocate(name, value, span)
+        if isinstance(value, list | tuple) and any(isinstance(v, NewBuffer) for v in value):
+            value = [self._named(f"{name}_{n}", v, span) for n, v in enumerate(value)]
         if name in self.outer and self.outer[name] != value:
             raise TileError(
                 f"{name} changes inside a loop or branch",
@@ -174,14 +198,14 @@ class Builder(ABC):
     def block(self, repeats: bool) -> Iterator[list[Stmt]]:
         """The body of a branch, or of a loop (it repeats): its statements, and names that end with it."""
         statements, local, outer, first_use = self.statements, self.local, self.outer, len(self.uses)
-        bits = set(self.bits)
+        bits, may_leave = set(self.bits), self.may_leave
         with self._writing() as written:
-            self.statements, self.local, self.outer = [], dict(local), {**outer, **local}
+            self.statements, self.local, self.outer, self.may_leave = [], dict(local), {**outer, **local}, False
             body = self.statements
             try:
                 yield body
             finally:
-                self.statements, self.local, self.outer = statements, local, outer
+                self.statements, self.local, self.outer, self.may_leave = statements, local, outer, may_leave
         if repeats and self.bits - bits:
             exposed = Liveness(self.shapes).before(tuple(body), frozenset())
             if again := (self.bits - bits) & exposed:
@@ -208,7 +232,7 @@ class Builder(ABC):
             self.in_index = outside
 
     @abstractmethod
-    def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+    def inline(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Writes out a function's body where it is called."""
 
     @contextmanager
@@ -216,8 +240,10 @@ class Builder(ABC):
         """The body of a macro: names of its own, the statements go on."""
         saved = self.source, self.names, self.local, self.outer
         with self._writing():
+            may_leave, self.may_leave = self.may_leave, False
             self.source, self.names, self.local, self.outer = source, names, local, {}
             try:
                 yield
             finally:
                 self.source, self.names, self.local, self.outer = saved
+                self.may_leave = may_leave

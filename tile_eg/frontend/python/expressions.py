@@ -16,6 +16,7 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.defined import Defined, comprehended, defined
 from tile_eg.frontend.python.instead import near_word
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.refused import refuse
@@ -37,6 +38,7 @@ from tile_eg.frontend.python.values import (
     plainly,
     value_buffer,
 )
+from tile_eg.frontend.python.whole_numbers import as_whole, bits
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -104,12 +106,32 @@ def _attribute(b: Builder, node: ast.Attribute) -> Any:
 
 
 def _tuple(b: Builder, node: ast.Tuple | ast.List) -> Any:
-    items = [evaluate(b, e) for e in node.elts]
+    items = [v for e in node.elts for v in (evaluate(b, e.value) if isinstance(e, ast.Starred) else (evaluate(b, e),))]
     return tuple(items) if isinstance(node, ast.Tuple) else items
 
 
 def _dict(b: Builder, node: ast.Dict) -> Any:
     return {evaluate(b, k): evaluate(b, v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
+
+
+def _joined_text(b: Builder, node: ast.JoinedStr) -> str:
+    """An f-string."""
+    found = ""
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            shape = evaluate(b, part.format_spec) if part.format_spec is not None else ""
+            value = evaluate(b, part.value)
+            shown = {115: str, 114: repr, 97: ascii}.get(part.conversion, lambda v: v)(value)
+            found += format(shown, shape)
+        else:
+            found += str(evaluate(b, part))
+    return found
+
+
+def _bound_here(b: Builder, node: ast.NamedExpr) -> Any:
+    value = evaluate(b, node.value)
+    b.bind(node.target.id, value, b.span(node))
+    return value
 
 
 # Arithmetic
@@ -127,14 +149,18 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
         return conditions.joined(op.__name__, x, y, b.span(node))
     if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
         x, y = (element(v) if isinstance(v, Window) else v for v in (x, y))
+    if op in (ast.FloorDiv, ast.Mod) and (is_tile(x) or is_tile(y)):
+        x, y = (v if (found := as_whole(v)) is None else found for v in (x, y))
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
     if isinstance(x, Expr) or isinstance(y, Expr):
         if op is ast.Div or isinstance(x, float) or isinstance(y, float):
             return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
+        if is_index(x) and is_index(y) and (found := bits(name, index.wrap(x), index.wrap(y))) is not None:
+            return found
         if not (is_index(x) and is_index(y)) or op not in INDEX_OPS:
             symbol = ast.unparse(node) if isinstance(node, ast.BinOp) else name
-            raise b.error(f"{symbol}: indices have +, -, *, // and % with integers", node)
+            raise b.error(f"{symbol}: indices have +, -, *, // and %, and shifts and bits by constants", node)
         return function(index.wrap(x), index.wrap(y))
     return function(x, y)
 
@@ -247,10 +273,26 @@ def _subscript(b: Builder, node: ast.Subscript) -> Any:
         raise b.error("a slice of a slice is not supported: index the buffer once", node)
     if not isinstance(value, Buffer):
         return value[_key(b, node.slice)]
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = _parts(b, value, node.slice)
     if len(parts) == 1 and isinstance(parts[0], ast.Constant) and parts[0].value is ...:
         return Window(value, tuple(Slice(index.ZERO, n) for n in value.shape), b.span(node))
     return _window(b, value, parts, node)
+
+
+def _parts(b: Builder, buffer: Buffer, node: ast.expr) -> list[ast.expr]:
+    """The indices of a window, those of a tuple that is named or starred one by one."""
+    if isinstance(node, ast.Name) and len(buffer.shape) > 1:
+        named = evaluate(b, node)
+        return [_constant(v, node) for v in named] if isinstance(named, tuple | list) else [node]
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    found: list[ast.expr] = []
+    for p in parts:
+        found += [_constant(v, p) for v in evaluate(b, p.value)] if isinstance(p, ast.Starred) else [p]
+    return found
+
+
+def _constant(value: Any, node: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.Constant(value), node)
 
 
 def _key(b: Builder, node: ast.expr) -> Any:
@@ -305,6 +347,8 @@ def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     """An integer known now or at run time, as an index expression."""
     if isinstance(value, Window) and value.is_point:
         return element(value)
+    if (found := as_whole(value)) is not None:
+        return found
     if isinstance(value, TILE_NODES) and not isinstance(value, Region):
         raise b.error(f"an index is a whole number, not {ast.unparse(node)}", node, "indices have +, -, *, // and %")
     if not is_index(value):
@@ -334,12 +378,18 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
         return call_word(b, function, args, kwargs, node)
     if isinstance(function, Macro):
         return b.inline(function.function, args, kwargs, node)
+    if isinstance(function, Defined):
+        return b.inline(function, args, kwargs, node)
+    if function in OF_LISTS and not any(is_tile(v) or conditions.is_condition(v) for v in args):
+        return function(*args, **kwargs)
     if not any(map(is_of_kernel, (*args, *kwargs.values()))):
         return b.at_call(function(*args, **kwargs))
     if isinstance(function, FunctionType):
         return b.inline(function, args, kwargs, node)
     if isinstance(function, ElementType) and len(args) == 1:
         return _cast(b, function, args[0], node)
+    if function in (float, int) and len(args) == 1 and isinstance(args[0], Expr):
+        return as_tile(args[0], b.span(node)) if function is float else args[0]
     if function is range and kwargs:
         raise b.error("range takes no keyword arguments", node)
     if function is range:
@@ -347,6 +397,10 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
     if function is max or function is min:
         return call_word(b, getattr(language, function.__name__), args, kwargs, node)
     raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node)
+
+
+OF_LISTS = (zip, enumerate, reversed, list, tuple, len)
+"""What of Python takes lists of buffers."""
 
 
 def _cast(b: Builder, dtype: Any, x: Any, node: ast.AST) -> Any:
@@ -393,5 +447,7 @@ def _is_column(shape: tuple[int, ...], node: ast.Call) -> bool:
 RULES: dict[type, Callable[..., Any]] = {
     ast.Constant: lambda b, node: node.value, ast.Name: _name, ast.Attribute: _attribute, ast.Tuple: _tuple, ast.List: _tuple,
     ast.Dict: _dict, ast.BinOp: _binary, ast.UnaryOp: _unary, ast.Compare: _compare, ast.BoolOp: _boolean, ast.IfExp: _choice,
-    ast.Subscript: _subscript, ast.Call: _call,
+    ast.Subscript: _subscript, ast.Call: _call, ast.JoinedStr: _joined_text, ast.NamedExpr: _bound_here,
+    ast.Lambda: lambda b, node: defined(b, node, evaluate),
+    **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp), lambda b, n: comprehended(b, n, evaluate)),
 }  # fmt: skip

@@ -34,10 +34,11 @@ class Source:
 
 @dataclass(frozen=True)
 class FunctionSource:
-    """A function's definition, and the values of the names that it does not define itself."""
+    """A function's definition (an `ast.FunctionDef`, or an `ast.Lambda`), and the values of the names that it does not define
+    itself."""
 
     source: Source
-    node: ast.FunctionDef
+    node: Any
     names: Mapping[str, Any]
 
 
@@ -48,12 +49,25 @@ def _definitions(text: str) -> dict[tuple[int, str], ast.FunctionDef]:
     return {(min([n.lineno, *(d.lineno for d in n.decorator_list)]), n.name): n for n in nodes}
 
 
+@lru_cache(maxsize=64)
+def _lambdas(text: str) -> dict[int, list[ast.Lambda]]:
+    """The lambdas of a file by line."""
+    found: dict[int, list[ast.Lambda]] = {}
+    for n in ast.walk(ast.parse(text)):
+        if isinstance(n, ast.Lambda):
+            found.setdefault(n.lineno, []).append(n)
+    return found
+
+
 def read_function(function: FunctionType, names: Mapping[str, Any] | None = None) -> FunctionSource:
     """The definition of a function. `names` are locals of where it was defined, for annotations that are strings."""
     code = function.__code__
     file = inspect.getsourcefile(function) or code.co_filename
     text = "".join(linecache.getlines(file, function.__globals__))
-    node = _definitions(text).get((code.co_firstlineno, code.co_name)) if text else None
+    node: ast.AST | None = _definitions(text).get((code.co_firstlineno, code.co_name)) if text else None
+    if text and code.co_name == "<lambda>":
+        there = _lambdas(text).get(code.co_firstlineno, [])
+        node = there[0] if len(there) == 1 else None
     if node is None:
         raise TileError(
             f"the source of {function.__name__} cannot be read ({file})", help="define the kernel in a file or in a notebook cell"
