@@ -15,7 +15,7 @@ from typing import Any
 from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
-from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.build import Builder, Leave
 from tile_eg.frontend.python.defined import Defined, comprehended, defined
 from tile_eg.frontend.python.instead import near_word
 from tile_eg.frontend.python.placement_words import HANDLERS
@@ -71,6 +71,8 @@ def evaluate(b: Builder, node: ast.expr) -> Any:
         return rule(b, node)
     except TileError as e:
         e.span = e.span or b.span(node)
+        raise
+    except Leave:
         raise
     except Exception as e:
         raise b.error(f"this cannot be computed: {plainly(e)}", node) from e

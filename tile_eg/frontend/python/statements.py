@@ -202,7 +202,7 @@ def _for(r: Reader, node: ast.For) -> None:
         over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
     if isinstance(over, Loop):
         return {"parallel": _parallel, "persistent": _persistent}.get(over.kind, _loop)(r, node, over)
-    if isinstance(over, Iterable) and not is_tile(over):
+    if isinstance(over, Iterable) and not is_tile(over) and not isinstance(over, str | dict):
         return _unrolled(r, node, list(over))
     raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Parallel and range are")
 

@@ -5,6 +5,8 @@ The kernel has to have passed `check`. What has a meaning but no term yet raises
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 from tile_eg.errors import TileError, in_source
@@ -27,6 +29,10 @@ from tile_eg.ir.values import VERSIONS, Term, Values, loops_in
 from tile_eg.ops.types import F32, DType
 
 
+MOST_ELEMENTS = 1 << 13
+"""Elements of a loop that may be done one after the other, each by instructions on whole tiles."""
+
+
 def to_values(kernel: kn.Kernel) -> Values:
     """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
     with in_source(kernel.source):
@@ -43,6 +49,7 @@ class Converter(Regions):
         self.trips: dict[int, int] = {}
         self.counts: dict[int, Expr] = {}
         self.fewest: dict[int, int] = {}
+        self.apart: list[kn.For] = []
         self.variables: dict[int, str] = {}
         self.inside = [0]
         self.liveness = Liveness(_buffer_shapes(kernel.body))
@@ -82,17 +89,17 @@ class Converter(Regions):
                     choices = s.then if self.decide(s.condition, s.span) else s.otherwise
                 return self.run(choices, env, after)
             case kn.Parallel():
-                return elements.convert(self, s, env, after)
+                return self.elements(s, env, after)
 
     # assignments
 
     def assign(self, s: kn.Assign, env: Env) -> Term:
         if s.target.name in self.tensors:
             value = self.tile(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
-            return self.store(s, value, env)
+            return self.store(s, self.spread(value, tile_shape(s.target.shape), s.span), env)
         buffer = self.buffers[s.target.name]
         value = self.tile(s.value, env, tile_shape(s.target.shape), buffer.dtype)
-        value = self.tiles.cast(value, buffer.dtype, s.span)
+        value = self.tiles.cast(self.spread(value, tile_shape(s.target.shape), s.span), buffer.dtype, s.span)
         if not self.is_whole(s.target):
             return self.filled(s.target, value, env)
         self.named.setdefault(value, (buffer.name, buffer.scope))
@@ -153,7 +160,17 @@ class Converter(Regions):
             y = self.tile(b, env, shape, dtype)
             return self.number(a, y), y
         x = self.tile(a, env, shape, dtype)
-        return (x, self.number(b, x)) if isinstance(b, kn.Number) else (x, self.tile(b, env, shape, x.dtype or dtype))
+        if isinstance(b, kn.Number):
+            return x, self.number(b, x)
+        y = self.tile(b, env, shape, x.dtype or dtype)
+        return self.spread(x, (y.rows, y.cols), a.span), self.spread(y, (x.rows, x.cols), b.span)
+
+    def spread(self, x: Term, shape: tuple[int, int], span: kn.Span | None) -> Term:
+        """One element as a tile of this shape; anything else as it is."""
+        if (x.rows, x.cols) != (1, 1) or shape == (1, 1):
+            return x
+        row = self.tiles.broadcast(x, 1, shape[1], span)
+        return row if shape[0] == 1 else self.tiles.broadcast(row, 0, shape[0], span)
 
     def number(self, n: kn.Number, other: Term) -> Term:
         return self.tiles.make(n.span, "fill", float(n.value), like=other)
@@ -192,6 +209,26 @@ class Converter(Regions):
         except TileError as unlike:
             self.close_loops(before)
             return self.one_by_one(s, env, after, unlike)
+
+    def elements(self, s: kn.Parallel, env: Env, after: Names) -> Env:
+        """An element loop. What is not done for all elements together is done for rows or columns, one after the other, as its
+        iterations do not depend on one another."""
+        try:
+            return elements.convert(self, s, env, after)
+        except TileError as together:
+            if not elements.independent(self, s, after) or prod(s.extents) > MOST_ELEMENTS:
+                raise
+            for n, variable in enumerate(s.vars):
+                rest = replace(s, vars=(*s.vars[:n], *s.vars[n + 1 :]), extents=(*s.extents[:n], *s.extents[n + 1 :]))
+                body = (rest,) if rest.vars else s.body
+                loop = kn.For(variable, 0, s.extents[n], "serial", 0, body, s.span)
+                self.apart.append(loop)  # a loop is known by its identity
+                before = self.open_loops()
+                try:
+                    return self.one_by_one(loop, env, after, together)
+                except TileError:
+                    self.close_loops(before)
+            raise together from None
 
     def one_by_one(self, s: kn.For, env: Env, after: Names, why: TileError) -> Env:
         """A loop whose trips are alike, but for choices by their number, on whole tiles: of a loop over rows or elements that are

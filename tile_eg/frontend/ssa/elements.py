@@ -56,6 +56,15 @@ def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
     return {name: term for name, term in env.items() if name not in private}
 
 
+def independent(c: Regions, s: kn.Parallel, after: Names) -> bool:
+    """Whether no iteration of an element loop uses what another one writes."""
+    try:
+        temporaries(steps(s, c.decide, c.chosen), {name: b.shape for name, b in c.buffers.items()}, after)
+    except TileError:
+        return False
+    return True
+
+
 def reads_with(e: Expr, variable: str) -> list[Expr]:
     """The elements of tensors in an index that vary with a variable."""
     return [r for r in elements_in(e) if variable in ix.variables(r)]
