@@ -28,7 +28,6 @@ from tile_eg.ir.index import BLOCK, Expr
 from tile_eg.ir.values import VERSIONS, Term, Values, loops_in
 from tile_eg.ops.types import F32, DType
 
-
 MOST_ELEMENTS = 1 << 13
 """Elements of a loop that may be done one after the other, each by instructions on whole tiles."""
 
