@@ -13,7 +13,7 @@ from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
-from tile_eg.frontend.python.values import Buffer, NewBuffer, nodes, reads
+from tile_eg.frontend.python.values import Buffer, NewBuffer, Window, nodes, reads, region
 from tile_eg.ir.index import ZERO, Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
@@ -21,9 +21,10 @@ from tile_eg.language.symbols import at_sizes
 
 @dataclass(frozen=True)
 class Stale:
-    """A name whose value was read from a buffer that has been written since."""
+    """A name whose value was read from a buffer that has been written since; `kept` holds one element as it was."""
 
     buffer: str
+    kept: Window | None = None
 
 
 class Leave(Exception):
@@ -70,6 +71,8 @@ class Builder(ABC):
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.homes: dict[str, list[Stmt]] = {}
         self.may_leave = False
+        self.kept: dict[str, tuple[Any, Window]] = {}
+        self.unused: set[str] = set()
 
     def renew_grid(self, grid: dict[str, Interval], span: Span, word: str) -> None:
         """Other variables for the blocks; those of before have no use beside them."""
@@ -96,7 +99,7 @@ class Builder(ABC):
     def leave(self, span: Span, again: bool) -> None:
         """`break`, or `continue`."""
         if not self.may_leave:
-            help = "its condition has to follow from numbers known when the kernel is compiled, or from the variable of a short loop"
+            help = "its condition has to follow from numbers known when the kernel is compiled, or from a short loop's variable"
             raise TileError("where this loop ends is known only at run time: not supported yet", span, help=help)
         raise Leave(again)
 
@@ -145,10 +148,14 @@ class Builder(ABC):
         """Names whose values were read from these buffers cannot be used any more."""
         for name, value in self.local.items():
             if changed := reads(value) & written:
-                self.local[name] = Stale(min(changed))
+                held, window = self.kept.get(name, (None, None))
+                self.local[name] = Stale(min(changed), window if held is value else None)
 
     def use(self, name: str, value: Any, node: ast.AST) -> Any:
         """The value of a name at one place; TileError where what it was read from has been written since."""
+        if isinstance(value, Stale) and value.kept is not None and not self.in_parallel:
+            self.unused.discard(value.kept.buffer.name)
+            return value.kept
         if isinstance(value, Stale):
             raise self._stale(name, value.buffer, self.span(node))
         if isinstance(value, Expr) and value == self.half and self.half_used is None:
@@ -192,7 +199,21 @@ class Builder(ABC):
         if isinstance(self.local.get(name), Buffer) and not isinstance(value, Buffer):
             raise TileError(f"{name} is a buffer; this would only rebind its name", span, help=f"write {name}[...] = to fill it")
         self.local[name] = value
+        if isinstance(value, Window) and value.is_point and value.buffer.scope != "tensor" and not self.in_parallel:
+            self._keep(name, value, span)
         return None
+
+    def _keep(self, name: str, value: Window, span: Span | None) -> None:
+        """A buffer for one element that has a name, in which it lives on where what it was read from is written. Where nothing
+        asks for it (`unused`), it goes."""
+        buffer = Buffer(f"{name}_{len(self.unused) + len(self.kept)}_kept", value.buffer.dtype, (1,), "shared")
+        if buffer.name in self.taken:
+            return
+        self.taken.add(buffer.name)
+        target = Region(buffer.name, (ZERO,), (1,), span)
+        self.statements += [Alloc(buffer.name, buffer.scope, buffer.dtype, (1,), span), Assign(target, region(value), span)]
+        self.unused.add(buffer.name)
+        self.kept[name] = (value, Window(buffer, (ZERO,), span))
 
     @contextmanager
     def block(self, repeats: bool) -> Iterator[list[Stmt]]:

@@ -1,4 +1,4 @@
-"""Functions, lambdas and comprehensions that stand in a kernel."""
+"""Python in a kernel that is done when it is read: functions, lambdas, comprehensions, f-strings, indices in a tuple."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any
 
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.source import FunctionSource, Source
-from tile_eg.frontend.python.values import is_tile
+from tile_eg.frontend.python.values import Buffer, is_tile
 
 Evaluate = Callable[[Builder, ast.expr], Any]
+_CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda v: v, 115: str, 114: repr, 97: ascii}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,3 +91,38 @@ def _bind(b: Builder, target: ast.expr, value: Any) -> None:
         raise b.error(f"{ast.unparse(target)} cannot be assigned here", target)
     for t, v in zip(target.elts, value, strict=True):
         _bind(b, t, v)
+
+
+def joined_text(b: Builder, node: ast.JoinedStr, evaluate: Evaluate) -> str:
+    """An f-string."""
+    found = ""
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            shape = evaluate(b, part.format_spec) if part.format_spec is not None else ""
+            value = evaluate(b, part.value)
+            found += format(_CONVERSIONS[part.conversion](value), shape)
+        else:
+            found += str(evaluate(b, part))
+    return found
+
+
+def bound_here(b: Builder, node: ast.NamedExpr, evaluate: Evaluate) -> Any:
+    value = evaluate(b, node.value)
+    b.bind(node.target.id, value, b.span(node))
+    return value
+
+
+def parts_of(b: Builder, buffer: Buffer, node: ast.expr, evaluate: Evaluate) -> list[ast.expr]:
+    """The indices of a window, those of a tuple that is named or starred one by one."""
+    if isinstance(node, ast.Name) and len(buffer.shape) > 1:
+        named = evaluate(b, node)
+        return [_constant(v, node) for v in named] if isinstance(named, tuple | list) else [node]
+    parts = node.elts if isinstance(node, ast.Tuple) else [node]
+    found: list[ast.expr] = []
+    for p in parts:
+        found += [_constant(v, p) for v in evaluate(b, p.value)] if isinstance(p, ast.Starred) else [p]
+    return found
+
+
+def _constant(value: Any, node: ast.expr) -> ast.expr:
+    return ast.copy_location(ast.Constant(value), node)

@@ -6,7 +6,6 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 from difflib import get_close_matches
 from numbers import Integral, Real
 from types import FunctionType
@@ -16,15 +15,12 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder, Leave
-from tile_eg.frontend.python.defined import Defined, comprehended, defined
+from tile_eg.frontend.python.defined import Defined, bound_here, comprehended, defined, joined_text, parts_of
 from tile_eg.frontend.python.instead import near_word
-from tile_eg.frontend.python.placement_words import HANDLERS
-from tile_eg.frontend.python.refused import refuse
 from tile_eg.frontend.python.values import (
     TILE_NODES,
     Buffer,
     Item,
-    NewBuffer,
     Slice,
     Transposed,
     Window,
@@ -39,12 +35,13 @@ from tile_eg.frontend.python.values import (
     value_buffer,
 )
 from tile_eg.frontend.python.whole_numbers import as_whole, bits
+from tile_eg.frontend.python.word_calls import call_word, is_of_kernel
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
 from tile_eg.language.kernels import ElementType, Macro
-from tile_eg.language.words import Word, missing
+from tile_eg.language.words import Word
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
@@ -114,26 +111,6 @@ def _tuple(b: Builder, node: ast.Tuple | ast.List) -> Any:
 
 def _dict(b: Builder, node: ast.Dict) -> Any:
     return {evaluate(b, k): evaluate(b, v) for k, v in zip(node.keys, node.values, strict=True) if k is not None}
-
-
-def _joined_text(b: Builder, node: ast.JoinedStr) -> str:
-    """An f-string."""
-    found = ""
-    for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            shape = evaluate(b, part.format_spec) if part.format_spec is not None else ""
-            value = evaluate(b, part.value)
-            shown = {115: str, 114: repr, 97: ascii}.get(part.conversion, lambda v: v)(value)
-            found += format(shown, shape)
-        else:
-            found += str(evaluate(b, part))
-    return found
-
-
-def _bound_here(b: Builder, node: ast.NamedExpr) -> Any:
-    value = evaluate(b, node.value)
-    b.bind(node.target.id, value, b.span(node))
-    return value
 
 
 # Arithmetic
@@ -275,26 +252,10 @@ def _subscript(b: Builder, node: ast.Subscript) -> Any:
         raise b.error("a slice of a slice is not supported: index the buffer once", node)
     if not isinstance(value, Buffer):
         return value[_key(b, node.slice)]
-    parts = _parts(b, value, node.slice)
+    parts = parts_of(b, value, node.slice, evaluate)
     if len(parts) == 1 and isinstance(parts[0], ast.Constant) and parts[0].value is ...:
         return Window(value, tuple(Slice(index.ZERO, n) for n in value.shape), b.span(node))
     return _window(b, value, parts, node)
-
-
-def _parts(b: Builder, buffer: Buffer, node: ast.expr) -> list[ast.expr]:
-    """The indices of a window, those of a tuple that is named or starred one by one."""
-    if isinstance(node, ast.Name) and len(buffer.shape) > 1:
-        named = evaluate(b, node)
-        return [_constant(v, node) for v in named] if isinstance(named, tuple | list) else [node]
-    parts = node.elts if isinstance(node, ast.Tuple) else [node]
-    found: list[ast.expr] = []
-    for p in parts:
-        found += [_constant(v, p) for v in evaluate(b, p.value)] if isinstance(p, ast.Starred) else [p]
-    return found
-
-
-def _constant(value: Any, node: ast.expr) -> ast.expr:
-    return ast.copy_location(ast.Constant(value), node)
 
 
 def _key(b: Builder, node: ast.expr) -> Any:
@@ -382,7 +343,7 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
         return b.inline(function.function, args, kwargs, node)
     if isinstance(function, Defined):
         return b.inline(function, args, kwargs, node)
-    if function in OF_LISTS and not any(is_tile(v) or conditions.is_condition(v) for v in args):
+    if any(function is f for f in OF_LISTS) and not any(is_tile(v) or conditions.is_condition(v) for v in args):
         return function(*args, **kwargs)
     if not any(map(is_of_kernel, (*args, *kwargs.values()))):
         return b.at_call(function(*args, **kwargs))
@@ -401,7 +362,7 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
     raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node)
 
 
-OF_LISTS = (zip, enumerate, reversed, list, tuple, len)
+OF_LISTS: tuple[Any, ...] = (zip, enumerate, reversed, list, tuple, len)
 """What of Python takes lists of buffers."""
 
 
@@ -413,43 +374,11 @@ def _cast(b: Builder, dtype: Any, x: Any, node: ast.AST) -> Any:
     return Cast(as_dtype(dtype, b.span(node)), as_tile(x, b.span(node)), b.span(node))
 
 
-def is_of_kernel(value: Any) -> bool:
-    """A value that plain Python cannot compute with."""
-    if isinstance(value, (list, tuple)):
-        return any(map(is_of_kernel, value))
-    return is_tile(value) or conditions.is_condition(value)
-
-
-def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
-    handlers = b.handlers or HANDLERS
-    if word.level != "developer" and word.name not in handlers:
-        raise missing(word, b.span(node.func))
-    try:
-        bound = word.signature.bind(*args, **kwargs)
-    except TypeError as e:
-        raise b.error(f"T.{word.name}: {e}", node, f"T.{word.name}{word.signature}") from e
-    refuse(word.name, bound.arguments, b.span(node))
-    if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
-        return b.at_call(word.number(*args, **kwargs))
-    bound.apply_defaults()
-    if word.name not in handlers:
-        raise b.error(f"T.{word.name} takes values known when the kernel is compiled", node)
-    value = handlers[word.name](b, b.span(node), *bound.args, **bound.kwargs)
-    return replace(value, column=_is_column(value.shape, node)) if isinstance(value, NewBuffer) else value
-
-
-def _is_column(shape: tuple[int, ...], node: ast.Call) -> bool:
-    """Whether a buffer is written as (n, 1): its 1 is no size that has another value elsewhere."""
-    if len(shape) != 2 or shape[1] != 1:
-        return False
-    written = next((k.value for k in node.keywords if k.arg == "shape"), node.args[0] if node.args else None)
-    return not isinstance(written, ast.Tuple | ast.List) or isinstance(written.elts[-1], ast.Constant)
-
-
 RULES: dict[type, Callable[..., Any]] = {
     ast.Constant: lambda b, node: node.value, ast.Name: _name, ast.Attribute: _attribute, ast.Tuple: _tuple, ast.List: _tuple,
     ast.Dict: _dict, ast.BinOp: _binary, ast.UnaryOp: _unary, ast.Compare: _compare, ast.BoolOp: _boolean, ast.IfExp: _choice,
-    ast.Subscript: _subscript, ast.Call: _call, ast.JoinedStr: _joined_text, ast.NamedExpr: _bound_here,
+    ast.Subscript: _subscript, ast.Call: _call, ast.JoinedStr: lambda b, node: joined_text(b, node, evaluate),
+    ast.NamedExpr: lambda b, node: bound_here(b, node, evaluate),
     ast.Lambda: lambda b, node: defined(b, node, evaluate),
     **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp), lambda b, n: comprehended(b, n, evaluate)),
 }  # fmt: skip

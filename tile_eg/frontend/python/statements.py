@@ -259,8 +259,9 @@ def _loop(r: Reader, node: ast.For, loop: Loop) -> None:
         raise r.error("a serial loop inside T.Parallel is not supported", node, "put the serial loop outside")
     if has_own_trips(node, loop, r.local):
         names = _names(r, node, len(loop.extents))
-        return _unrolled(r, node, (v if len(names) > 1 else v[0] for v in trips_of(loop)))
-    _nest(r, node, loop, _names(r, node, len(loop.extents)), 0)
+        _unrolled(r, node, (v if len(names) > 1 else v[0] for v in trips_of(loop)))
+    else:
+        _nest(r, node, loop, _names(r, node, len(loop.extents)), 0)
 
 
 def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> None:
@@ -326,6 +327,7 @@ def _nested_kernel(r: Reader, node: ast.With) -> None:
 RULES: dict[type, Callable[..., None]] = {
     ast.Expr: _expression, ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented, ast.If: _if,
     ast.For: _for, ast.Assert: _assert, ast.Return: _return, ast.Pass: lambda r, node: None, ast.With: _nested_kernel,
-    ast.While: _while, ast.Break: lambda r, node: r.leave(r.span(node), False), ast.Continue: lambda r, node: r.leave(r.span(node), True),
+    ast.While: _while, ast.Break: lambda r, node: r.leave(r.span(node), False),
+    ast.Continue: lambda r, node: r.leave(r.span(node), True),
     ast.FunctionDef: _function, ast.Delete: lambda r, node: None,
 }  # fmt: skip

@@ -37,7 +37,7 @@ def as_whole(e: Any) -> Expr | None:
 
 
 def bits(op: str, x: Expr, y: Expr) -> Expr | None:
-    """`x op y` of indices of which one is a constant from 0 on, in arithmetic; None where neither is. A shift is by the constant."""
+    """`x op y` of indices in arithmetic, where one is a constant from 0 on, of a shift the second; None where neither is."""
     if op in ("shl", "shr"):
         n = y.value
         return None if n is None or n < 0 else x * 2**n if op == "shl" else x // 2**n

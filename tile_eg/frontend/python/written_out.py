@@ -1,6 +1,6 @@
-"""Loops whose trips are read one by one: those that end early, that change numbers, or whose trips are different statements.
+"""Loops whose trips are read one by one: those that end early, change numbers, or differ in what they do.
 
-In each trip the loop's variable is a number, so that whatever follows from it is known: conditions, shifts, ranges of loops inside.
+In each trip the variable is a number, so that what follows from it is known: conditions, shifts, ranges of loops inside.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ def _word(n: ast.AST, name: str) -> bool:
 
 def _changes(n: ast.AST, bound: Mapping[str, Any], following: frozenset[str]) -> bool:
     """Whether a statement gives another number to a name that stands before the loop."""
+    targets: list[ast.expr]
     if isinstance(n, ast.AugAssign):
         targets, again = [n.target], True
     elif isinstance(n, ast.Assign):

@@ -12,7 +12,7 @@ from typing import Any
 from tile_eg.errors import TileError, in_source
 from tile_eg.frontend.checks.parts import check_parts
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.liveness import Liveness, Names, assigned
+from tile_eg.frontend.liveness import Liveness, Names, assigned, buffer_shapes
 from tile_eg.frontend.ranges import extremes, surely_equal
 from tile_eg.frontend.ssa import elements, fold, positions
 from tile_eg.frontend.ssa.composed import composed
@@ -51,7 +51,7 @@ class Converter(Regions):
         self.apart: list[kn.For] = []
         self.variables: dict[int, str] = {}
         self.inside = [0]
-        self.liveness = Liveness(_buffer_shapes(kernel.body))
+        self.liveness = Liveness(buffer_shapes(kernel.body))
 
     def values(self) -> Values:
         env: Env = {t.name: self.tiles.make(t.span, "given", t) for t in self.kernel.tensors}
@@ -392,16 +392,3 @@ class Converter(Regions):
         if arg in self.named:
             self.named.setdefault(value, self.named[arg])
         return value
-
-
-def _buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:
-    out = {}
-    for s in body:
-        match s:
-            case kn.Alloc():
-                out[s.name] = s.shape
-            case kn.For() | kn.Parallel():
-                out |= _buffer_shapes(s.body)
-            case kn.If():
-                out |= _buffer_shapes(s.then + s.otherwise)
-    return out
