@@ -206,10 +206,7 @@ class Builder(ABC):
     def _keep(self, name: str, value: Window, span: Span | None) -> None:
         """A buffer for one element that has a name, in which it lives on where what it was read from is written. Where nothing
         asks for it (`unused`), it goes."""
-        buffer = Buffer(f"{name}_{len(self.unused) + len(self.kept)}_kept", value.buffer.dtype, (1,), "shared")
-        if buffer.name in self.taken:
-            return
-        self.taken.add(buffer.name)
+        buffer = Buffer(self.unique(f"{name}_kept"), value.buffer.dtype, (1,), "shared")
         target = Region(buffer.name, (ZERO,), (1,), span)
         self.statements += [Alloc(buffer.name, buffer.scope, buffer.dtype, (1,), span), Assign(target, region(value), span)]
         self.unused.add(buffer.name)
