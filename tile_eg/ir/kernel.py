@@ -38,7 +38,8 @@ class Region:
 
     An extent of None is a plain index: the dimension is dropped. The rank of the window is the number of extents that are ints.
     Its rows are `step` apart: that is 1 but for what an element loop over rows such as x[2*i, j] runs over. `beside`: a window of
-    a tensor of one dimension is the first of so many rows, of which the others lie outside.
+    a tensor of one dimension is the first of so many rows, of which the others lie outside. In a kernel that is kept, `counts`
+    says of how many elements of each dimension it is meant, where that is known at run time.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Region:
     span: Span | None = _span()
     step: int = 1
     beside: int = 0
+    counts: tuple[Expr | None, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:

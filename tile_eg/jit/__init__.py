@@ -26,11 +26,11 @@ from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
+from tile_eg.jit.switches import check_kept, check_others, check_passes, check_searched, chosen_chip, kept_barriers, positions_of
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
-from tile_eg.simulator.limits import USUAL, Limits
+from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,7 +60,7 @@ class CompiledKernel(HostSide):
         workspace_idx: Sequence[int] = (),
         chip: str = DEFAULT_CHIP,
         search: Mapping[str, Any] = NOTHING,
-        limits: Limits = USUAL,
+        limits: Limits = CALL,
         as_torch: bool = False,
     ) -> None:
         self.kernel, self.chip, self.search, self.limits, self.as_torch = kernel, chip, search, limits, as_torch
@@ -118,7 +118,7 @@ class CompiledKernel(HostSide):
         return run[t.name]
 
 
-def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = USUAL) -> Run:
+def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
@@ -152,7 +152,7 @@ class TileKernel:
     """
 
     def __init__(
-        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = USUAL
+        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = CALL
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
 
@@ -194,8 +194,8 @@ def load(
     path: str | Path,
     chip: str = DEFAULT_CHIP,
     *,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **search: Any,
 ) -> TileKernel:
     """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
@@ -226,7 +226,7 @@ class Options:
     workspace_idx: tuple[int, ...] = ()
     chip: str = DEFAULT_CHIP
     search: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits = USUAL
+    limits: Limits = CALL
     target: Any = "auto"
     passes: Mapping[Any, Any] | None = None
     as_torch: bool = False
@@ -234,20 +234,30 @@ class Options:
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import is_kept, kept_kernel
+        from tile_eg.frontend.expert import is_kept, kept_kernel, searched_or_in_order
         from tile_eg.frontend.python import arguments_of
 
         own = replace(self, as_torch=knows_torch(function.function.__globals__))
+        make = searched_or_in_order(function, build)
         if is_kept(function):
-            return own.compiled(kept_kernel(function, kept_barriers(self.passes)))
-        check_searched(self.passes)
+            barriers = kept_barriers(self.passes)
+
+            def kept(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+                kernel = kept_kernel(function, barriers, sizes)
+                with in_source(kernel.source):
+                    check_kept(self.passes, kernel)
+                return kernel
+
+            make = kept
+        else:
+            check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):
-            return own.compiled(build(NOTHING))
+            return own.compiled(make(NOTHING))
         positions = self.out_idx, self.workspace_idx
-        return AnySizeKernel(function.function.__name__, arguments, build, positions, own._placed)
+        return AnySizeKernel(function.function.__name__, arguments, make, positions, own._placed)
 
-    def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
+    def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
     def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:
@@ -325,8 +335,8 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **others: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
@@ -346,7 +356,7 @@ def jit(
     search["cost_model"] = cost_model
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)
-    positions = _positions(out_idx, "out_idx"), _positions(workspace_idx, "workspace_idx")
+    positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
     options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs)
     if function is None:
         return lambda f: _jitted(f, options)
@@ -375,14 +385,6 @@ def compile(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **
 
 KNOWN = tuple(inspect.signature(jit).parameters)[1:-1]
 """The options of `jit` by name."""
-
-
-def _positions(value: int | Sequence[int] | None, what: str) -> tuple[int, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, int | Sequence) or isinstance(value, str):
-        raise TileError(f"{what} is a position, or a list of them, not {value!r}")
-    return (value,) if isinstance(value, int) else tuple(value)
 
 
 class _CallableModule(ModuleType):

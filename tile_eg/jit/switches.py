@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
 from tile_eg.chips import DEFAULT_CHIP, known_chips, load_chip
 from tile_eg.errors import TileError, TileWarning, did_you_mean
+from tile_eg.ir.kept import KeptKernel
 
 
 class PassConfigKey(StrEnum):
@@ -142,6 +143,17 @@ def kept_barriers(configs: Mapping[Any, Any] | None) -> str:
     return "all" if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_SYNC.value) is True else "vendor"
 
 
+def check_kept(configs: Mapping[Any, Any] | None, kernel: KeptKernel) -> None:
+    """TileError where a switch asks for flags between cores, and a kernel that is kept as written has none and needs them."""
+    if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_CV_SYNC.value) is not True or kernel.meets():
+        return
+    if shared := sorted(kernel.handed_over()):
+        name = PassConfigKey.TL_ASCEND_AUTO_CV_SYNC.value
+        what = f"pass_configs: {name} is True, and flags between cores are not found for a kernel that"
+        help = "write them: T.set_cross_flag(pipe, n) behind the store, T.wait_cross_flag(n) before the load"
+        raise TileError(f"{what} is kept as it is written, and its cores hand over {', '.join(shared)}", help=help)
+
+
 def check_others(given: Mapping[str, Any], known: Iterable[str]) -> None:
     """TileError for an option of `jit` that is unknown (`known` are its own), or that asks for what is not there."""
     for name, value in given.items():
@@ -163,3 +175,12 @@ def set_log_level(level: Any) -> None:
     if not isinstance(found, int):
         raise TileError(f"there is no log level {level!r}", help="there are " + ", ".join(names))
     logging.getLogger("tile_eg").setLevel(found)
+
+
+def positions_of(value: int | Sequence[int] | None, what: str) -> tuple[int, ...]:
+    """The positions that `out_idx` or `workspace_idx` names."""
+    if value is None:
+        return ()
+    if not isinstance(value, int | Sequence) or isinstance(value, str):
+        raise TileError(f"{what} is a position, or a list of them, not {value!r}")
+    return (value,) if isinstance(value, int) else tuple(value)

@@ -13,7 +13,7 @@ from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
-from tile_eg.frontend.python.values import Buffer, NewBuffer, Window, nodes, reads, region
+from tile_eg.frontend.python.values import Buffer, NewBuffer, Slice, Window, nodes, reads, region
 from tile_eg.ir.index import ZERO, Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
@@ -102,6 +102,15 @@ class Builder(ABC):
             help = "its condition has to follow from numbers known when the kernel is compiled, or from a short loop's variable"
             raise TileError("where this loop ends is known only at run time: not supported yet", span, help=help)
         raise Leave(again)
+
+    def number(self, value: Any, span: Span) -> Any:
+        """A value where a whole number is needed: what is computed from elements may be one in other kernels."""
+        return value
+
+    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
+        """A slice whose extent is not known yet. TileError: a tile has a size."""
+        help = "write A[i : i + size]; what lies beyond the end of a tensor is left out by itself"
+        raise self.error("the size of a slice has to be known and positive", node, help)
 
     def unique(self, name: str) -> str:
         """`name`, or with a number after it where it is taken."""
