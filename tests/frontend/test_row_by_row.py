@@ -99,3 +99,12 @@ def test_a_loop_over_as_many_rows_as_a_block_says() -> None:
     found = lower(load_text(text).instantiate()).run({"X": X}).outputs["Y"]
     wanted = [(X[:b].sum(0) * 2 if b else 1) + X[7] for b in range(4)]
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_columns_are_gathered_one_by_one() -> None:
+    text = """kernel f(A: f16[16, 16], i: i32[16]) -> C: f16[16, 16] {
+      shared x: f16[16, 16]
+      parallel (r, c) in (16, 16) { x[r, c] = A[r, i[c]] }
+      C[0, 0] = x }"""
+    a, i = X.repeat(2, 0).astype(np.float16), np.random.default_rng(1).integers(0, 16, 16).astype(np.int32)
+    np.testing.assert_array_equal(lower(load_text(text).instantiate()).run({"A": a, "i": i}).outputs["C"], a[:, i])
