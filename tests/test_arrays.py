@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from tile_eg.errors import TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype, signature
 from tile_eg.ir.kernel import Tensor
+from tile_eg.jit.arrays import knows_torch
 from tile_eg.ops.types import BF16, F16, F32, I8
 
 A, B, C = Tensor("A", F16, (4, 2), False), Tensor("B", BF16, (2,), False), Tensor("C", F32, (4,), True)
@@ -43,3 +47,9 @@ def test_what_does_not_fit_is_said(arrays: dict, words: str) -> None:
 
 def test_a_signature_reads_like_the_source() -> None:
     assert signature([A, C]) == "A: f16[4, 2], C: f32[4]"
+
+
+def test_a_module_knows_torch_where_one_of_its_names_is_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = ModuleType("torch")
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    assert knows_torch({"np": np, "th": torch}) and not knows_torch({"np": np})

@@ -87,17 +87,6 @@ def test_what_only_a_loop_writes_is_not_there_where_it_takes_no_trip():
         check_kernel(sums("serial(bx)", "l = rowsum(x)", ""))
 
 
-def test_a_first_trip_that_begins_anew_needs_a_trip_in_every_block():
-    with pytest.raises(TileError, match="takes no trip in some blocks"):
-        to_values(sums("serial(bx)", "if j == 0 { l = 0 } l = l + rowsum(x)"))
-
-
-def test_a_loop_over_rows_has_a_constant_range():
-    kernel = sums("serial(1)", "for i in serial(bx + 1) { x[i, :] = x[i, :] * 2 } l = rowsum(x)")
-    with pytest.raises(TileError, match="a loop over rows or elements needs a constant range, not bx \\+ 1 trips"):
-        check_kernel(kernel)
-
-
 def test_a_window_that_no_trip_may_reach_is_outside_all_the_same():
     with pytest.raises(TileError, match="a window of `X` lies outside"):
         check_kernel(sums("serial(3*bx)"))

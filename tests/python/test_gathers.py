@@ -290,7 +290,6 @@ def refused(body: str) -> str:
         ),
         ("parallel (r, c) in (16, 16) { x[r, c] = A[v[r], c] }", "an index or a size has to be a number, not a tile"),
         ("parallel (r, c) in (16, 16) { x[r, c] = A[j[r], c] }", "`j` is read before it is written"),
-        ("parallel (r, c) in (16, 16) { x[r, c] = A[r, i[c]] }", "single elements of `A` are gathered: not supported yet"),
         (
             "j = i[0] j = j + j parallel (r, c) in (16, 16) { x[r, c] = A[j[r], c] }",
             "an index is read from `j`, which holds what is computed here: not supported yet",

@@ -152,3 +152,23 @@ def test_a_swizzled_index_names_every_tile_once() -> None:
 def test_the_index_before_the_swizzle_has_no_use_beside_it() -> None:
     with pytest.raises(TileError, match="`cid` is used beside T.use_swizzle"):
         tile_eg.compile(swizzled("cid"))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_a_tensor_of_one_dimension_is_the_first_row_of_a_tile(dtype: str) -> None:
+    @T.prim_func
+    def main(x: T.Tensor((96,), dtype), A: T.Tensor((80, 96), dtype), y: T.Tensor((80,), "float32")):
+        with T.Kernel(3) as cid:
+            a = T.alloc_L1((32, 64), dtype)
+            v = T.alloc_L1((16, 64), dtype)
+            c = T.alloc_L0C((16, 32), "float32")
+            for k in T.serial(2):
+                T.copy(x[k * 64], v)
+                T.copy(A[cid * 32, k * 64], a)
+                T.gemm_v0(v, a, c, transpose_B=True, init=(k == 0))
+            T.copy(c, y[cid * 32])
+
+    rng = np.random.default_rng(0)
+    x, a = rng.uniform(-1, 1, 96).astype(dtype), rng.uniform(-1, 1, (80, 96)).astype(dtype)
+    wanted = a.astype(np.float32) @ x.astype(np.float32)
+    np.testing.assert_allclose(tile_eg.compile(main, out_idx=[-1])(x, a), wanted, rtol=1e-3, atol=1e-4)

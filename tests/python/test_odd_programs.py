@@ -113,7 +113,7 @@ def test_a_random_statement_is_read_or_refused_in_a_users_words(seed: int) -> No
         ("T.copy(None, x)", "a buffer or a slice of one is needed here, not nothing (None)"),
         ("T.fill(x, ~c)", "indices have +, -, *, // and % with integers"),
         ("for i in range(4, step=c): T.clear(v)", "range takes no keyword arguments"),
-        ("for i in range(16):\n            if i > 0: v[i] = v[i - 1]", "is true for some `i` of this loop and not for others"),
+        ("for i in range(16):\n            if i > 0: O[i, 0:16] = v", "the first trip of this loop does something else to `O`"),
     ],
 )
 def test_what_was_found(statement: str, message: str) -> None:

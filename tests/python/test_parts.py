@@ -68,7 +68,7 @@ def test_a_part_that_gets_other_values_is_not_there_yet() -> None:
     def copied(x, y):
         y[0:8, :] = x[0:8, 0:64]
 
-    with pytest.raises(TileError, match="a part of the buffer `y` stands outside a row or element loop"):
+    with pytest.raises(TileError, match="this part of `y` is neither whole nor one row, column or element of it"):
         computed(copied)
 
 
@@ -120,7 +120,7 @@ def test_a_variable_without_a_value_is_0() -> None:
     assert with_variables(lines) == 2
 
 
-def test_a_variable_that_goes_on_around_a_loop_is_not_there_yet() -> None:
+def test_a_variable_goes_on_around_a_loop() -> None:
     @T.macro
     def lines(c):
         a = T.alloc_var("int32", init=1)
@@ -128,8 +128,7 @@ def test_a_variable_that_goes_on_around_a_loop_is_not_there_yet() -> None:
             a += 1
         T.fill(c, a)
 
-    with pytest.raises(TileError, match="a changes inside a loop or branch"):
-        with_variables(lines)
+    assert with_variables(lines) == 4
 
 
 @pytest.mark.parametrize("index", [0, 3, 63])

@@ -74,5 +74,41 @@ def test_a_slot_that_another_trip_filled_is_not_there_yet() -> None:
     def first(X, x, y, k):
         T.copy(X[k, 0], x[(k + 1) % 2, :])
 
-    with pytest.raises(TileError, match="meet at `x`"):
+    with pytest.raises(TileError, match="this part of `x` is read before anything is written to it"):
         sums(first)(np.zeros((4, 64), np.float32))
+
+
+def test_several_loops_may_use_the_same_slots() -> None:
+    @T.prim_func
+    def main(X: T.Tensor((4, 64), "float32"), C: T.Tensor((4, 64), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_ub((2, 64), "float32")
+            y = T.alloc_ub((64,), "float32")
+            T.clear(y)
+            for k in T.serial(4):
+                slot = k % 2
+                T.copy(X[k, 0], x[slot, :])
+                T.tile.add(y, y, x[slot, :])
+            for k in T.serial(4):
+                slot = k % 2
+                T.copy(X[k, 0], x[slot, :])
+                T.tile.mul(x[slot, :], x[slot, :], y)
+                T.copy(x[slot, :], C[k, 0])
+
+    x = RNG.uniform(-1, 1, (4, 64)).astype(np.float32)
+    np.testing.assert_allclose(tile_eg.compile(main, out_idx=[-1])(x), x * x.sum(0), rtol=1e-5, atol=1e-6)
+
+
+def test_a_slot_may_be_filled_under_a_condition() -> None:
+    @T.prim_func
+    def main(X: T.Tensor((10, 64), "float32"), C: T.Tensor((10, 64), "float32")):
+        with T.Kernel(4) as cid:
+            x = T.alloc_ub((2, 64), "float32")
+            for k in T.serial(3):
+                if k * 4 + cid < 10:
+                    T.copy(X[k * 4 + cid, 0], x[k % 2, :])
+                    T.tile.add(x[k % 2, :], x[k % 2, :], 1.0)
+                    T.copy(x[k % 2, :], C[k * 4 + cid, 0])
+
+    x = RNG.uniform(-1, 1, (10, 64)).astype(np.float32)
+    assert (tile_eg.compile(main, out_idx=[-1])(x) == x + 1).all()

@@ -13,7 +13,7 @@ import tile_eg
 import tile_eg.language as T
 from tests.python.written import prim_func
 from tile_eg import language
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, TileWarning
 from tile_eg.frontend.python.refused import REFUSED
 from tile_eg.jit import KNOWN, CompiledKernel, switches
 from tile_eg.jit.arrays import to_numpy
@@ -102,7 +102,7 @@ def test_no_option_of_jit_goes_unheard() -> None:
     assert set(KNOWN) == ours | {"target", "platform", "pass_configs"}
 
 
-FALSE_IS_REFUSED = ("TL_ASCEND_AUTO_SYNC", "TL_ASCEND_AUTO_CV_COMBINE", "TL_ASCEND_AUTO_CV_SYNC", "TL_ASCEND_MEMORY_PLANNING")
+FALSE_IS_REFUSED = ("TL_ASCEND_AUTO_SYNC", "TL_ASCEND_AUTO_CV_COMBINE", "TL_ASCEND_AUTO_CV_SYNC")
 
 
 @pytest.mark.parametrize("name", FALSE_IS_REFUSED)
@@ -111,6 +111,11 @@ def test_what_is_always_found_cannot_be_switched_off(name: str) -> None:
     jitted(pass_configs={key: True, str(key.value): True})
     with pytest.raises(TileError, match="no flags, barriers, addresses or scopes of its own"):
         jitted(pass_configs={key: False})
+
+
+def test_places_are_found_also_where_their_planning_is_switched_off() -> None:
+    with pytest.warns(TileWarning, match="gives its buffers no addresses: they are found"):
+        jitted(pass_configs={tile_eg.PassConfigKey.TL_ASCEND_MEMORY_PLANNING: False})
 
 
 @pytest.mark.parametrize("key", tile_eg.PassConfigKey, ids=str)

@@ -67,3 +67,23 @@ def test_nothing_goes_on_from_tile_to_tile() -> None:
 
     with pytest.raises(TileError, match="`c` goes on from tile to tile"):
         tile_eg.compile(main)
+
+
+def test_a_buffer_that_each_tile_fills_anew_does_not_go_on() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((10, 16), "float32"), C: T.Tensor((10, 16), "float32")):
+        with T.Kernel(4) as cid:
+            a = T.alloc_shared((16,), "float32")
+            c = T.alloc_shared((16,), "float32")
+            zero = T.alloc_shared((16,), "float32")
+            T.clear(c)
+            T.clear(zero)
+            for i in T.serial(3):
+                if i * 4 + cid < 10:
+                    T.copy(A[i * 4 + cid, :], a)
+                    T.tile.sub(c, zero, a)
+                    T.tile.mul(c, c, a)
+                    T.copy(c, C[i * 4 + cid, :])
+
+    a = np.random.default_rng(1).uniform(-1, 1, (10, 16)).astype(np.float32)
+    assert (tile_eg.compile(main, out_idx=[-1])(a) == -a * a).all()

@@ -179,3 +179,18 @@ def test_the_cores_take_turns_only_where_they_have_to() -> None:
     both = body(SAME + "T.copy(X[cid * 2 + vid, 0], x); T.copy(x, Z[cid * 2 + vid, 0])")
     assert parted.grid == (("cid", 2), ("vid", 2)) and not any(isinstance(s, For) for s in parted.body)
     assert both.grid == (("cid", 2),) and [s.var for s in both.body if isinstance(s, For)] == ["vid"]
+
+
+def test_one_vector_core_may_do_all() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((4, 64), "float32"), B: T.Tensor((4, 64), "float32")):
+        with T.Kernel(4, is_npu=True) as (cid, vid):
+            if vid == 1:
+                x = T.alloc_ub((64,), "float32")
+                T.copy(A[cid, 0:64], x)
+                for _ in T.serial(3):
+                    T.tile.add(x, x, x)
+                T.copy(x, B[cid, 0:64])
+
+    a = np.random.default_rng(0).uniform(-1, 1, (4, 64)).astype(np.float32)
+    assert (tile_eg.compile(main, out_idx=[1])(a) == 8 * a).all()

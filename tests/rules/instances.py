@@ -320,7 +320,8 @@ class Instance:
             a, b = map(self.of, args)
             assume(a != b if head == "!=" else a <= b)
         else:
-            assume(any(self._fits(fact[1:], args) for fact in self.law.facts if fact[0] == head))
+            rows = [fact[1:] for fact in self.law.facts if fact[0] == head]  # without any, the frontend tells them
+            assume(not rows or any(self._fits(row, args) for row in rows))
 
     def _fits(self, row: tuple, args: list) -> bool:
         known = [(literal(x), self.env[a]) for x, a in zip(row, args, strict=True) if a in self.env]

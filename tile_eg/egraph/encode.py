@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tile_eg.egraph.meeting import accesses, meetings
+from tile_eg.egraph.quotients import reciprocals
 from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, variables
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
 from tile_eg.ops.types import DType
@@ -45,6 +46,7 @@ class Encoder:
         self._sharing()
         self._strips()
         self._grid()
+        self._quotients()
         outs = "(ONil)"
         for name in reversed([self.term(t) for t in self.values.outputs]):
             outs = f"(OCons (gm {name}) {outs})"
@@ -83,6 +85,12 @@ class Encoder:
         extents = [e for e in self.values.grid if e > 1]
         if len(extents) == 2:
             self.lines.append(f"(Extents {extents[0]} {extents[1]})")
+
+    def _quotients(self) -> None:
+        """What may be computed by a product with a reciprocal."""
+        constants, rows = reciprocals(self.values)
+        self.lines += [f"(Reciprocal {number(c)})" for c in constants]
+        self.lines += ["(RowReciprocals)"] if rows else []
 
     def expr(self, e: Expr) -> str:
         if e.value is not None:

@@ -55,6 +55,20 @@ def assigned(body: tuple[kn.Stmt, ...]) -> Names:
     return frozenset(a.target.name for a in assignments(body))
 
 
+def buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:
+    """The shape of every buffer in a body."""
+    out = {}
+    for s in body:
+        match s:
+            case kn.Alloc():
+                out[s.name] = s.shape
+            case kn.For() | kn.Parallel():
+                out |= buffer_shapes(s.body)
+            case kn.If():
+                out |= buffer_shapes(s.then + s.otherwise)
+    return out
+
+
 @dataclass(frozen=True)
 class Liveness:
     """`shapes` gives every buffer's shape: an assignment that covers it ends the life of what was there before. Tensors are

@@ -62,17 +62,18 @@ def all_values(e: Expr, ranges: Ranges, names: list[str]):  # noqa: ANN202
     import numpy as np
 
     axes = np.ogrid[tuple(slice(ranges[n][0], ranges[n][1] + 1) for n in names)]
-    return np.asarray(_evaluate(e, dict(zip(names, axes, strict=True))))
+    return np.asarray(values_at(e, dict(zip(names, axes, strict=True))))
 
 
-def _evaluate(e: Expr, env: Mapping):  # noqa: ANN202
+def values_at(e: Expr, env: Mapping):  # noqa: ANN201
+    """An expression where its variables have these values, numbers or arrays that go together."""
     import numpy as np
 
     if e.op == "const":
         return np.int64(e.args[0])
     if e.op == "var":
-        return env[e.args[0]]
-    parts = [_evaluate(a, env) for a in e.args]
+        return np.asarray(env[e.args[0]])
+    parts = [values_at(a, env) for a in e.args]
     if e.op == "add":
         return sum(parts[1:], parts[0])
     a, b = parts

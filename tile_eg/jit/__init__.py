@@ -22,11 +22,12 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, nothing_done, open_names
-from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, made_last, to_numpy
+from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
+from tile_eg.jit.kept import kept_at
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_kept, check_others, check_passes, check_searched, chosen_chip, kept_barriers, kept_planning
+from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, positions_of
 from tile_eg.jit.workspaces import without_stores, written_position
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
@@ -51,6 +52,7 @@ class CompiledKernel(HostSide):
     tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
     the kernel writes them; one that is given back and not written whole is a TileError.
     Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
+    What is given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
     """
 
     def __init__(
@@ -61,8 +63,9 @@ class CompiledKernel(HostSide):
         chip: str = DEFAULT_CHIP,
         search: Mapping[str, Any] = NOTHING,
         limits: Limits = CALL,
+        as_torch: bool = False,
     ) -> None:
-        self.kernel, self.chip, self.search, self.limits = kernel, chip, search, limits
+        self.kernel, self.chip, self.search, self.limits, self.as_torch = kernel, chip, search, limits, as_torch
         with in_source(kernel.source):
             self.out_idx = [written_position(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [written_position(i, kernel, "workspace_idx") for i in workspace_idx]
@@ -110,7 +113,7 @@ class CompiledKernel(HostSide):
         for t in updated:
             np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
         outputs = [self._whole(self.kernel.tensors[i], run) for i in self.out_idx]
-        return give_back(outputs, any(map(is_torch, values.values())))
+        return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
 
     def _whole(self, t: Tensor, run: Run) -> np.ndarray:
         """A tensor that is given back. TileError where the kernel does not write all of it: the rest would be no result."""
@@ -227,6 +230,7 @@ class Options:
     limits: Limits = CALL
     target: Any = "auto"
     passes: Mapping[Any, Any] | None = None
+    as_torch: bool = False
 
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
@@ -234,30 +238,24 @@ class Options:
         from tile_eg.frontend.expert import is_kept, searched_or_in_order
         from tile_eg.frontend.python import arguments_of
 
+        own = replace(self, as_torch=knows_torch(function.function.__globals__))
         make = searched_or_in_order(function, build)
         if is_kept(function):
-            make = functools.partial(self._kept, function)
+            make = functools.partial(kept_at, function, self.passes)
         else:
             check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):
-            return self.compiled(make(NOTHING))
+            return own.compiled(make(NOTHING))
         positions = self.out_idx, self.workspace_idx
-        return AnySizeKernel(function.function.__name__, arguments, make, positions, self._placed, self.chip, self.search)
-
-    def _kept(self, function: PrimFunc, sizes: Mapping[str, Any]) -> KeptKernel:
-        from tile_eg.frontend.expert import kept_kernel
-
-        kernel = replace(kept_kernel(function, kept_barriers(self.passes), sizes), planned=kept_planning(self.passes))
-        with in_source(kernel.source):
-            check_kept(self.passes, kernel)
-        return kernel
+        return AnySizeKernel(function.function.__name__, arguments, make, positions, own._placed, self.chip, self.search)
 
     def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
     def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:
-        return CompiledKernel(kernel, self.out_idx, self.workspace_idx, self.chip, self.search, self.limits)
+        positions = self.out_idx, self.workspace_idx
+        return CompiledKernel(kernel, *positions, self.chip, self.search, self.limits, self.as_torch)
 
 
 class Factory:
@@ -351,7 +349,7 @@ def jit(
     search["cost_model"] = cost_model
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)
-    positions = _positions(out_idx, "out_idx"), _positions(workspace_idx, "workspace_idx")
+    positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
     options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs)
     if function is None:
         return lambda f: _jitted(f, options)
@@ -380,14 +378,6 @@ def compile(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **
 
 KNOWN = tuple(inspect.signature(jit).parameters)[1:-1]
 """The options of `jit` by name."""
-
-
-def _positions(value: int | Sequence[int] | None, what: str) -> tuple[int, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, int | Sequence) or isinstance(value, str):
-        raise TileError(f"{what} is a position, or a list of them, not {value!r}")
-    return (value,) if isinstance(value, int) else tuple(value)
 
 
 class _CallableModule(ModuleType):

@@ -20,6 +20,12 @@ def is_torch(value: Any) -> bool:
     return torch is not None and isinstance(value, torch.Tensor)
 
 
+def knows_torch(names: Mapping[str, Any]) -> bool:
+    """Whether torch is among what a module calls by a name."""
+    torch = sys.modules.get("torch")
+    return torch is not None and any(value is torch for value in names.values())
+
+
 def to_numpy(value: Any, name: str) -> np.ndarray:
     """An array or a CPU tensor as a NumPy array over the same memory. TileError for anything else; `name` says what it is."""
     import numpy as np

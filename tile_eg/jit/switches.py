@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -125,8 +125,13 @@ def _switched(configs: Mapping[Any, Any] | None) -> dict[str, Any]:
 
 
 def check_searched(configs: Mapping[Any, Any] | None) -> None:
-    """TileError where a switch leaves to the author what he has not written: the kernel has no flags, barriers or scopes."""
+    """TileError where a switch leaves to the author what he has not written: the kernel has no flags, barriers or scopes. That he
+    plans no memory gets a note: where a buffer lies changes no number."""
     for name, value in _switched(configs).items():
+        if name == PassConfigKey.TL_ASCEND_MEMORY_PLANNING and value is False:
+            text = f"pass_configs: {name} is False, and the kernel gives its buffers no addresses: they are found"
+            warnings.warn(text, TileWarning, stacklevel=4)
+            continue
         if name in _BY_AUTHOR and value is False:
             what = f"pass_configs: {name} is False, and the kernel has no flags, barriers, addresses or scopes of its own"
             raise TileError(what, help="leave the switch out: they are found")
@@ -175,3 +180,12 @@ def set_log_level(level: Any) -> None:
     if not isinstance(found, int):
         raise TileError(f"there is no log level {level!r}", help="there are " + ", ".join(names))
     logging.getLogger("tile_eg").setLevel(found)
+
+
+def positions_of(value: int | Sequence[int] | None, what: str) -> tuple[int, ...]:
+    """The positions that `out_idx` or `workspace_idx` names."""
+    if value is None:
+        return ()
+    if not isinstance(value, int | Sequence) or isinstance(value, str):
+        raise TileError(f"{what} is a position, or a list of them, not {value!r}")
+    return (value,) if isinstance(value, int) else tuple(value)

@@ -91,6 +91,11 @@ def unroll(start: int, stop: int | None = None, step: int = 1, *, explicit: Any 
 
 
 @word
+def loop_break() -> None:
+    """Leaves the loop, as `break` does: where that is known when the kernel is compiled."""
+
+
+@word
 def Pipelined(
     start: int,
     stop: int | None = None,

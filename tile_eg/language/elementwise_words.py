@@ -58,7 +58,7 @@ _TILE_LATER = """transpose gather gatherb gather_mask sort sort32 merge_sort top
     mins_experiment reduce_sum_experiment fill_experiment gathermask_experiment sum_experiment reduce_sum_mask_experiment
     datacachecleanandinvalid_experiment"""
 _LATER = """If Then Else view reshape reinterpret printf
-    print dump_tensor dynamic dyn loop_break while_loop set_deq_scale vcumsum
+    print dump_tensor dynamic dyn while_loop set_deq_scale vcumsum
     cumsum any_of all_of call_extern contiguous shmem_put_nbi
     shmem_get_nbi shmem_ub_put_nbi shmem_ub_get_nbi c2d_im2col Then alloc_local wait_wgmma"""
 _EXPERT = """Scope set_flag wait_flag barrier_all pipe_barrier sync_all

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from math import prod
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
+from tile_eg.chips import Chip
 from tile_eg.emit.any_size_host import Picked
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.index import BLOCK, MOST_SIZE, evaluate, variables
@@ -137,7 +138,7 @@ class AnySize(Planned):
 
 
 def _is_of(program: Program, kernel: Kernel, sizes: Mapping[str, int]) -> bool:
-    """Whether a program of any size has the grid and the tensors that the kernel has at these; that of open block sizes is none."""
+    """Whether a program of any size has the tensors, and the grid, that the kernel has at these; open block sizes have none."""
     held = program.sizes
     assert held is not None
     grid = tuple(evaluate(e, sizes) for e in held.grid)
@@ -264,36 +265,48 @@ def _time(lowered: Lowered, form: Form | None, sizes: Mapping[str, int]) -> floa
 def lower_for_any_size(build: Build, sizes: Mapping[str, int], chip: str, options: SearchOptions) -> Lowered:
     """The kernel that `build` gives at sizes, compiled for all of them, and priced at `sizes`.
 
-    Block sizes that are left open are those that are best there. NotAlike where it is another kernel at other sizes; TileError as
-    for a kernel whose sizes are known.
+    Block sizes that are left open are the best there of those that fit. NotAlike where it is another kernel at other sizes;
+    TileError as for a kernel whose sizes are known.
     """
+    target = compiled_for(chip)
+    fault: TileError | None = None
+    for build_at in _with_block_sizes(build, sizes, target, options):
+        try:
+            return _lowered(build_at, sizes, target, options)
+        except TileError as error:
+            fault = fault or error
+    assert fault is not None
+    raise fault
+
+
+def _lowered(build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions) -> Lowered:
     from tile_eg.cost_models import rank_model, roles
 
-    target = compiled_for(chip)
-    rank = roles(options.cost_model, target).rank
-    kernel, build = _with_block_sizes(build, sizes, options, chip)
-    setting = Setting(target, options, rank_model(rank, target), kernel.source)
+    kernel = build(sizes)
+    setting = Setting(chip, options, rank_model(roles(options.cost_model, chip).rank, chip), kernel.source)
     with rare_collections(), sharing():
-        check_room(kernel, target)
+        check_room(kernel, chip)
         return _searched(kernel, values_of_any_size(build, sizes), setting)
 
 
-def _with_block_sizes(build: Build, sizes: Mapping[str, int], options: SearchOptions, chip: str) -> tuple[Kernel, Build]:
-    """The kernel at its sizes, and how it is built at others, with the block sizes that the search finds at these."""
+def _with_block_sizes(build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions) -> Iterator[Build]:
+    """How the kernel is built; with each of the block sizes that the search finds at these sizes, the best ones first."""
     from tile_eg.cost_models import roles
 
     kernel = build(sizes)
     if not isinstance(kernel, OpenKernel):
-        return kernel, build
-    target = compiled_for(chip)
+        yield build
+        return
     with rare_collections(), sharing():
-        best = compiled(kernel, target, options, roles(options.cost_model, target).rank).trials[0].sizes
+        trials = compiled(kernel, chip, options, roles(options.cost_model, chip).rank).trials
+    for trial in trials:
+        if trial.predicted is not None:
+            yield partial(_at_block_sizes, build, trial.sizes)
 
-    def at_best(at: Mapping[str, int]) -> Kernel:
-        found = build(at)
-        return found.build(best) if isinstance(found, OpenKernel) else found
 
-    return at_best(sizes), at_best
+def _at_block_sizes(build: Build, blocks: Mapping[str, int], at: Mapping[str, int]) -> Kernel:
+    found = build(at)
+    return found.build(blocks) if isinstance(found, OpenKernel) else found
 
 
 def _searched(kernel: Kernel, values: Values, setting: Setting) -> Lowered:

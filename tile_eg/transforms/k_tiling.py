@@ -104,7 +104,7 @@ def longer_loads(values: Values, tilings: Sequence[Tiling]) -> Iterator[tuple[Ti
     depths = loops_of_products(values)
     for loop in _free_to_change(values):
         name = values.variables[loop]
-        least = min((t.dtype.bytes for t in loads_in(values, name)), default=1)
+        least = min((t.dtype.bytes for t in loads_in(values, name) if t.dtype), default=1)
         if depths[loop] % max(STRIP, FRACTAL_BYTES // STRIP // least):
             continue
         yield from ((t, None) for t in _longer(Tiling(loop, loop, 1, values.trips[loop], name, name)))

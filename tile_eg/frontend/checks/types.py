@@ -169,7 +169,7 @@ class Typing:
             raise TileError(f"`{s.target.name}` holds {to}, the value is {value}", s.span, help=help)
         same_rank = len(target.shape) == len(value.shape)
         fits = same_rank and all(v in (t, ANY) for t, v in zip(target.shape, value.shape, strict=True))
-        fills = value.dtype is None or (value.shape == () and len(target.shape) == 1)
+        fills = value.dtype is None or value.shape == ()
         if not fits and not fills:
             raise TileError(
                 f"`{s.target.name}` takes {shape_text(target.shape)} here, the value is {value}", s.span,
@@ -239,7 +239,7 @@ def joined(x: Type, y: Type, span: kn.Span | None) -> Shape:
     if x.dtype is None or y.dtype is None:
         return x.shape or y.shape
     a, b = x.shape, y.shape
-    if () in (a, b) and max(len(a), len(b)) < 2:
+    if () in (a, b):
         return a or b
     if len(a) == len(b) and all(p == q or ANY in (p, q) for p, q in zip(a, b, strict=True)):
         return tuple(max(p, q) for p, q in zip(a, b, strict=True))

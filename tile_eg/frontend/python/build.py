@@ -7,14 +7,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
-from tile_eg.frontend.python.values import Buffer, NewBuffer, Slice, nodes, reads
+from tile_eg.frontend.python.values import Buffer, NewBuffer, Slice, Window, nodes, reads, region
 from tile_eg.ir.index import ZERO, Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
@@ -22,9 +21,18 @@ from tile_eg.language.symbols import at_sizes
 
 @dataclass(frozen=True)
 class Stale:
-    """A name whose value was read from a buffer that has been written since."""
+    """A name whose value was read from a buffer that has been written since; `kept` holds one element as it was."""
 
     buffer: str
+    kept: Window | None = None
+
+
+class Leave(Exception):
+    """Leaves a trip of a loop that is read trip by trip (`again`), or the loop."""
+
+    def __init__(self, again: bool) -> None:
+        super().__init__()
+        self.again = again
 
 
 class Builder(ABC):
@@ -35,7 +43,7 @@ class Builder(ABC):
     where the name is used: `writes` (every buffer written so far) and `uses` (such names used inside of loops) tell where
     that would not be the value that the author bound. `masks` are the tiles that stand for buffers of bits, `bits` those
     that hold bits now, `homes` the statements among which each buffer is declared. `sizes` are those of a call, for the symbols
-    of a kernel of any size; None leaves symbols as they are.
+    of a kernel of any size; None leaves symbols as they are. `may_leave`: a loop that is read trip by trip may end here.
     """
 
     handlers: Mapping[str, Callable[..., Any]] | None = None
@@ -62,6 +70,9 @@ class Builder(ABC):
         self.bits: set[str] = set()
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.homes: dict[str, list[Stmt]] = {}
+        self.may_leave = False
+        self.kept: dict[str, tuple[Any, Window]] = {}
+        self.unused: set[str] = set()
 
     def renew_grid(self, grid: dict[str, Interval], span: Span, word: str) -> None:
         """Other variables for the blocks; those of before have no use beside them."""
@@ -84,6 +95,13 @@ class Builder(ABC):
             name = e.args[0]
             help = f"let a dimension of a tensor be {name}"
             raise TileError(f"{name}: the shape of no tensor has this size, so that no call tells it", help=help) from None
+
+    def leave(self, span: Span, again: bool) -> None:
+        """`break`, or `continue`."""
+        if not self.may_leave:
+            help = "its condition has to follow from numbers known when the kernel is compiled, or from a short loop's variable"
+            raise TileError("where this loop ends is known only at run time: not supported yet", span, help=help)
+        raise Leave(again)
 
     def number(self, value: Any, span: Span) -> Any:
         """A value where a whole number is needed: what is computed from elements may be one in other kernels."""
@@ -139,10 +157,14 @@ class Builder(ABC):
         """Names whose values were read from these buffers cannot be used any more."""
         for name, value in self.local.items():
             if changed := reads(value) & written:
-                self.local[name] = Stale(min(changed))
+                held, window = self.kept.get(name, (None, None))
+                self.local[name] = Stale(min(changed), window if held is value else None)
 
     def use(self, name: str, value: Any, node: ast.AST) -> Any:
         """The value of a name at one place; TileError where what it was read from has been written since."""
+        if isinstance(value, Stale) and value.kept is not None and not self.in_parallel:
+            self.unused.discard(value.kept.buffer.name)
+            return value.kept
         if isinstance(value, Stale):
             raise self._stale(name, value.buffer, self.span(node))
         if isinstance(value, Expr) and value == self.half and self.half_used is None:
@@ -164,10 +186,19 @@ class Builder(ABC):
         self.columns |= {buffer.name} if new.column else set()
         self.local[name] = buffer
 
+    def _named(self, name: str, value: Any, span: Span | None) -> Any:
+        """An item of a list: a new buffer gets its name."""
+        if not isinstance(value, NewBuffer):
+            return value
+        self.allocate(name, value, span)
+        return self.local.pop(name)
+
     def bind(self, name: str, value: Any, span: Span | None) -> None:
         """A Python assignment: later uses of the name mean the value."""
         if isinstance(value, NewBuffer):
             return self.allocate(name, value, span)
+        if isinstance(value, list | tuple) and any(isinstance(v, NewBuffer) for v in value):
+            value = [self._named(f"{name}_{n}", v, span) for n, v in enumerate(value)]
         if name in self.outer and self.outer[name] != value:
             raise TileError(
                 f"{name} changes inside a loop or branch",
@@ -177,20 +208,31 @@ class Builder(ABC):
         if isinstance(self.local.get(name), Buffer) and not isinstance(value, Buffer):
             raise TileError(f"{name} is a buffer; this would only rebind its name", span, help=f"write {name}[...] = to fill it")
         self.local[name] = value
+        if isinstance(value, Window) and value.is_point and value.buffer.scope != "tensor" and not self.in_parallel:
+            self._keep(name, value, span)
         return None
+
+    def _keep(self, name: str, value: Window, span: Span | None) -> None:
+        """A buffer for one element that has a name, in which it lives on where what it was read from is written. Where nothing
+        asks for it (`unused`), it goes."""
+        buffer = Buffer(self.unique(f"{name}_kept"), value.buffer.dtype, (1,), "shared")
+        target = Region(buffer.name, (ZERO,), (1,), span)
+        self.statements += [Alloc(buffer.name, buffer.scope, buffer.dtype, (1,), span), Assign(target, region(value), span)]
+        self.unused.add(buffer.name)
+        self.kept[name] = (value, Window(buffer, (ZERO,), span))
 
     @contextmanager
     def block(self, repeats: bool) -> Iterator[list[Stmt]]:
         """The body of a branch, or of a loop (it repeats): its statements, and names that end with it."""
         statements, local, outer, first_use = self.statements, self.local, self.outer, len(self.uses)
-        bits = set(self.bits)
+        bits, may_leave = set(self.bits), self.may_leave
         with self._writing() as written:
-            self.statements, self.local, self.outer = [], dict(local), {**outer, **local}
+            self.statements, self.local, self.outer, self.may_leave = [], dict(local), {**outer, **local}, False
             body = self.statements
             try:
                 yield body
             finally:
-                self.statements, self.local, self.outer = statements, local, outer
+                self.statements, self.local, self.outer, self.may_leave = statements, local, outer, may_leave
         if repeats and self.bits - bits:
             exposed = Liveness(self.shapes).before(tuple(body), frozenset())
             if again := (self.bits - bits) & exposed:
@@ -217,7 +259,7 @@ class Builder(ABC):
             self.in_index = outside
 
     @abstractmethod
-    def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+    def inline(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Writes out a function's body where it is called."""
 
     @contextmanager
@@ -225,8 +267,10 @@ class Builder(ABC):
         """The body of a macro: names of its own, the statements go on."""
         saved = self.source, self.names, self.local, self.outer
         with self._writing():
+            may_leave, self.may_leave = self.may_leave, False
             self.source, self.names, self.local, self.outer = source, names, local, {}
             try:
                 yield
             finally:
                 self.source, self.names, self.local, self.outer = saved
+                self.may_leave = may_leave

@@ -6,7 +6,6 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
-from dataclasses import replace
 from difflib import get_close_matches
 from numbers import Integral, Real
 from types import FunctionType
@@ -15,15 +14,13 @@ from typing import Any
 from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
-from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.build import Builder, Leave
+from tile_eg.frontend.python.defined import Defined, bound_here, comprehended, defined, joined_text, parts_of
 from tile_eg.frontend.python.instead import near_word
-from tile_eg.frontend.python.placement_words import HANDLERS
-from tile_eg.frontend.python.refused import refuse
 from tile_eg.frontend.python.values import (
     TILE_NODES,
     Buffer,
     Item,
-    NewBuffer,
     Slice,
     Transposed,
     Window,
@@ -37,12 +34,14 @@ from tile_eg.frontend.python.values import (
     plainly,
     value_buffer,
 )
+from tile_eg.frontend.python.whole_numbers import as_whole, bits
+from tile_eg.frontend.python.word_calls import call_word, is_of_kernel
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
 from tile_eg.language.kernels import ElementType, Macro
-from tile_eg.language.words import Word, missing
+from tile_eg.language.words import Word
 
 ARITHMETIC: dict[type[Any], tuple[str, Callable[..., Any]]] = {
     ast.Add: ("add", operator.add), ast.Sub: ("sub", operator.sub), ast.Mult: ("mul", operator.mul),
@@ -69,6 +68,8 @@ def evaluate(b: Builder, node: ast.expr) -> Any:
         return rule(b, node)
     except TileError as e:
         e.span = e.span or b.span(node)
+        raise
+    except Leave:
         raise
     except Exception as e:
         raise b.error(f"this cannot be computed: {plainly(e)}", node) from e
@@ -127,14 +128,18 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
         return conditions.joined(op.__name__, x, y, b.span(node))
     if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
         x, y = (element(v) if isinstance(v, Window) else v for v in (x, y))
+    if op in (ast.FloorDiv, ast.Mod) and (is_tile(x) or is_tile(y)):
+        x, y = (v if (found := as_whole(v)) is None else found for v in (x, y))
     if is_tile(x) or is_tile(y):
         return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
     if isinstance(x, Expr) or isinstance(y, Expr):
         if op is ast.Div or isinstance(x, float) or isinstance(y, float):
             return _tile_arithmetic(b, op, as_tile(x, b.span(node)), as_tile(y, b.span(node)), node)
+        if is_index(x) and is_index(y) and (found := bits(name, index.wrap(x), index.wrap(y))) is not None:
+            return found
         if not (is_index(x) and is_index(y)) or op not in INDEX_OPS:
             symbol = ast.unparse(node) if isinstance(node, ast.BinOp) else name
-            raise b.error(f"{symbol}: indices have +, -, *, // and % with integers", node)
+            raise b.error(f"{symbol}: indices have +, -, *, // and %, and shifts and bits by constants", node)
         return function(index.wrap(x), index.wrap(y))
     return function(x, y)
 
@@ -247,7 +252,7 @@ def _subscript(b: Builder, node: ast.Subscript) -> Any:
         raise b.error("a slice of a slice is not supported: index the buffer once", node)
     if not isinstance(value, Buffer):
         return value[_key(b, node.slice)]
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+    parts = parts_of(b, value, node.slice, evaluate)
     if len(parts) == 1 and isinstance(parts[0], ast.Constant) and parts[0].value is ...:
         return Window(value, tuple(Slice(index.ZERO, n) for n in value.shape), b.span(node))
     return _window(b, value, parts, node)
@@ -302,6 +307,8 @@ def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     value = b.number(value, b.span(node))
     if isinstance(value, Window) and value.is_point:
         return element(value)
+    if (found := as_whole(value)) is not None:
+        return found
     if isinstance(value, TILE_NODES) and not isinstance(value, Region):
         raise b.error(f"an index is a whole number, not {ast.unparse(node)}", node, "indices have +, -, *, // and %")
     if not is_index(value):
@@ -331,12 +338,18 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
         return call_word(b, function, args, kwargs, node)
     if isinstance(function, Macro):
         return b.inline(function.function, args, kwargs, node)
+    if isinstance(function, Defined):
+        return b.inline(function, args, kwargs, node)
+    if any(function is f for f in OF_LISTS) and not any(is_tile(v) or conditions.is_condition(v) for v in args):
+        return function(*args, **kwargs)
     if not any(map(is_of_kernel, (*args, *kwargs.values()))):
         return b.at_call(function(*args, **kwargs))
     if isinstance(function, FunctionType):
         return b.inline(function, args, kwargs, node)
     if isinstance(function, ElementType) and len(args) == 1:
         return _cast(b, function, args[0], node)
+    if function in (float, int) and len(args) == 1 and isinstance(args[0], Expr):
+        return as_tile(args[0], b.span(node)) if function is float else args[0]
     if function is range and kwargs:
         raise b.error("range takes no keyword arguments", node)
     if function is range:
@@ -344,6 +357,10 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
     if function is max or function is min:
         return call_word(b, getattr(language, function.__name__), args, kwargs, node)
     raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node)
+
+
+OF_LISTS: tuple[Any, ...] = (zip, enumerate, reversed, list, tuple, len)
+"""What of Python takes lists of buffers."""
 
 
 def _cast(b: Builder, dtype: Any, x: Any, node: ast.AST) -> Any:
@@ -354,41 +371,11 @@ def _cast(b: Builder, dtype: Any, x: Any, node: ast.AST) -> Any:
     return Cast(as_dtype(dtype, b.span(node)), as_tile(x, b.span(node)), b.span(node))
 
 
-def is_of_kernel(value: Any) -> bool:
-    """A value that plain Python cannot compute with."""
-    if isinstance(value, (list, tuple)):
-        return any(map(is_of_kernel, value))
-    return is_tile(value) or conditions.is_condition(value)
-
-
-def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
-    handlers = b.handlers or HANDLERS
-    if word.level != "developer" and word.name not in handlers:
-        raise missing(word, b.span(node.func))
-    try:
-        bound = word.signature.bind(*args, **kwargs)
-    except TypeError as e:
-        raise b.error(f"T.{word.name}: {e}", node, f"T.{word.name}{word.signature}") from e
-    refuse(word.name, bound.arguments, b.span(node))
-    if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
-        return b.at_call(word.number(*args, **kwargs))
-    bound.apply_defaults()
-    if word.name not in handlers:
-        raise b.error(f"T.{word.name} takes values known when the kernel is compiled", node)
-    value = handlers[word.name](b, b.span(node), *bound.args, **bound.kwargs)
-    return replace(value, column=_is_column(value.shape, node)) if isinstance(value, NewBuffer) else value
-
-
-def _is_column(shape: tuple[int, ...], node: ast.Call) -> bool:
-    """Whether a buffer is written as (n, 1): its 1 is no size that has another value elsewhere."""
-    if len(shape) != 2 or shape[1] != 1:
-        return False
-    written = next((k.value for k in node.keywords if k.arg == "shape"), node.args[0] if node.args else None)
-    return not isinstance(written, ast.Tuple | ast.List) or isinstance(written.elts[-1], ast.Constant)
-
-
 RULES: dict[type, Callable[..., Any]] = {
     ast.Constant: lambda b, node: node.value, ast.Name: _name, ast.Attribute: _attribute, ast.Tuple: _tuple, ast.List: _tuple,
     ast.Dict: _dict, ast.BinOp: _binary, ast.UnaryOp: _unary, ast.Compare: _compare, ast.BoolOp: _boolean, ast.IfExp: _choice,
-    ast.Subscript: _subscript, ast.Call: _call,
+    ast.Subscript: _subscript, ast.Call: _call, ast.JoinedStr: lambda b, node: joined_text(b, node, evaluate),
+    ast.NamedExpr: lambda b, node: bound_here(b, node, evaluate),
+    ast.Lambda: lambda b, node: defined(b, node, evaluate),
+    **dict.fromkeys((ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp), lambda b, n: comprehended(b, n, evaluate)),
 }  # fmt: skip

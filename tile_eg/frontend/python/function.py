@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +25,7 @@ from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, n
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import known, sizes
 from tile_eg.ir import index
-from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Stmt, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
@@ -94,9 +94,27 @@ def _kernel(r: Reader, found: FunctionSource) -> Kernel:
     _check_left(r)
     grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
-    body = with_parts(without_slots(r.statements), r.unique)
+    body = with_parts(without_slots(without(r.statements, r.unused)), r.unique)
     made = Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes))
     return carried(_on_both_cores(r, tiles_as_grid(made)))
+
+
+def without(body: Sequence[Stmt], names: Collection[str]) -> tuple[Stmt, ...]:
+    """The statements without buffers that nothing reads, and what fills them."""
+    found: list[Stmt] = []
+    for s in body:
+        match s:
+            case For():
+                found.append(replace(s, body=without(s.body, names)))
+            case If():
+                found.append(replace(s, then=without(s.then, names), otherwise=without(s.otherwise, names)))
+            case Alloc() if s.name in names:
+                continue
+            case Assign() if s.target.name in names:
+                continue
+            case _:
+                found.append(s)
+    return tuple(found)
 
 
 def _on_both_cores(r: Reader, made: Kernel) -> Kernel:

@@ -20,8 +20,9 @@ def without_slots(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
     found = tuple(body)
     loops = [s for s in nodes(found) if isinstance(s, For)]
     for alloc in [s for s in nodes(found) if isinstance(s, Alloc) and len(s.shape) > 1]:
-        slot = _slot(found, alloc.name)
-        if slot is not None and any(_fills_its_slot(loop, alloc, slot, found) for loop in loops):
+        filling = [loop for loop in loops if _fills_its_slot(loop, alloc)]
+        outer = [loop for loop in filling if not any(loop is s for other in filling for s in nodes(other.body))]
+        if outer and sum(uses_of(loop.body)[alloc.name] for loop in outer) == uses_of(found)[alloc.name]:
             found = tuple(_as_tile(found, alloc.name))
     return found
 
@@ -33,13 +34,12 @@ def _slot(body: tuple[Stmt, ...], name: str) -> Expr | None:
     return slot if not others and extent is None and slot.op == "mod" else None
 
 
-def _fills_its_slot(loop: For, alloc: Alloc, slot: Expr, body: tuple[Stmt, ...]) -> bool:
-    """Whether a loop's trips choose the slot, all uses are in it, and each trip fills the slot first."""
-    if loop.var not in variables(slot) or uses_of(loop.body)[alloc.name] != uses_of(body)[alloc.name]:
+def _fills_its_slot(loop: For, alloc: Alloc) -> bool:
+    """Whether a loop's trips choose the one slot that they use, and each fills it first."""
+    slot = _slot(loop.body, alloc.name)
+    if slot is None or loop.var not in variables(slot):
         return False
-    first = next(s for s in loop.body if alloc.name in uses_of(s))
-    if uses_of(first)[alloc.name] != 1:
-        return False
+    first = _first(loop.body, alloc.name)
     match first:
         case Assign():
             return first.target.name == alloc.name and first.target.extents == (None, *alloc.shape[1:])
@@ -48,6 +48,14 @@ def _fills_its_slot(loop: For, alloc: Alloc, slot: Expr, body: tuple[Stmt, ...])
             written = [(s.target.name, s.target.starts) for s in first.body]
             return first.extents == alloc.shape[1:] and (alloc.name, whole) in written
     return False
+
+
+def _first(body: tuple[Stmt, ...], name: str) -> Stmt | None:
+    """The first statement that uses a buffer, in a branch that all its uses stand in; None where it uses it twice."""
+    first = next(s for s in body if name in uses_of(s))
+    if isinstance(first, If) and not first.otherwise and uses_of(first.then)[name] == uses_of(body)[name]:
+        return _first(first.then, name)
+    return first if uses_of(first)[name] == 1 else None
 
 
 def _as_tile(body: Sequence[Stmt], name: str) -> Iterator[Stmt]:

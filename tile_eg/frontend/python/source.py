@@ -34,10 +34,11 @@ class Source:
 
 @dataclass(frozen=True)
 class FunctionSource:
-    """A function's definition, and the values of the names that it does not define itself."""
+    """A function's definition (an `ast.FunctionDef`, or an `ast.Lambda`), and the values of the names that it does not define
+    itself."""
 
     source: Source
-    node: ast.FunctionDef
+    node: Any
     names: Mapping[str, Any]
 
 
@@ -57,19 +58,15 @@ def _range(node: ast.expr) -> tuple[tuple[int, int], tuple[int | None, int | Non
     return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
-def _lambda(function: FunctionType, text: str) -> ast.FunctionDef | None:
-    """A lambda as a function that returns its body: of several in a line, the one whose body the code says it is."""
+def _lambda(function: FunctionType, text: str) -> ast.Lambda | None:
+    """A lambda's source: of several in a line, the one whose body the code says it is."""
     code = function.__code__
     found = [n for n in _lambdas(text) if n.lineno <= code.co_firstlineno <= (n.end_lineno or 0)]
     places = [p for p in code.co_positions() if None not in p and (p[0], p[2]) != (p[1], p[3])]
     if places and len(found) > 1:
         begin, end = min((p[0], p[2]) for p in places), max((p[1], p[3]) for p in places)
         found = [n for n in found if _range(n.body) == (begin, end)]
-    if len(found) != 1:
-        return None
-    node = found[0]
-    body = ast.copy_location(ast.Return(node.body), node.body)
-    return ast.copy_location(ast.FunctionDef("<lambda>", node.args, [body], [], None), node)
+    return found[0] if len(found) == 1 else None
 
 
 def read_function(function: FunctionType, names: Mapping[str, Any] | None = None) -> FunctionSource:
@@ -77,7 +74,7 @@ def read_function(function: FunctionType, names: Mapping[str, Any] | None = None
     code = function.__code__
     file = inspect.getsourcefile(function) or code.co_filename
     text = "".join(linecache.getlines(file, function.__globals__))
-    node = _definitions(text).get((code.co_firstlineno, code.co_name)) if text else None
+    node: ast.FunctionDef | ast.Lambda | None = _definitions(text).get((code.co_firstlineno, code.co_name)) if text else None
     if text and code.co_name == "<lambda>":
         node = _lambda(function, text)
     if node is None:

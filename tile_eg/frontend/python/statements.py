@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType
 from typing import Any
 
+from tile_eg import language
 from tile_eg.errors import NotSearched, TileError
 from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements
-from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.build import Builder, Leave
+from tile_eg.frontend.python.defined import Defined, defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.source import read_function
 from tile_eg.frontend.python.values import (
@@ -26,6 +28,7 @@ from tile_eg.frontend.python.values import (
     start_point,
 )
 from tile_eg.frontend.python.words import counted
+from tile_eg.frontend.python.written_out import MOST, has_own_trips, trips_of
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
@@ -59,16 +62,16 @@ class Reader(Builder):
                 raise self.error(f"{type(node).__name__.lower()} statements are not supported in a kernel", node)
             try:
                 rule(self, node)
-            except (TileError, Return):
+            except (TileError, Return, Leave):
                 raise
             except Exception as e:
                 raise self.error(f"this cannot be done: {plainly(e)}", node) from e
 
-    def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
+    def inline(self, function: FunctionType | Defined, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Writes out a function's body with its parameters bound; gives what it returns."""
-        found = read_function(function)
+        found = function.found() if isinstance(function, Defined) else read_function(function)
         try:
-            bound = inspect.signature(function).bind(*args, **kwargs)
+            bound = (function.signature() if isinstance(function, Defined) else inspect.signature(function)).bind(*args, **kwargs)
         except TypeError as e:
             raise self.error(f"{function.__name__}: {e}", node) from e
         bound.apply_defaults()
@@ -77,6 +80,8 @@ class Reader(Builder):
         self.calls += 1
         try:
             with self.inlined(found.source, found.names, dict(bound.arguments)):
+                if isinstance(found.node, ast.Lambda):
+                    return evaluate(self, found.node.body)
                 self.run(found.node.body)
         except Return as r:
             return r.value
@@ -145,6 +150,13 @@ def _place(r: Reader, window: Window, value: Any, node: ast.stmt) -> Region:
 
 
 def _unpack(r: Reader, target: ast.Tuple | ast.List, value: Any, node: ast.stmt) -> None:
+    rest = next((n for n, t in enumerate(target.elts) if isinstance(t, ast.Starred)), None)
+    if rest is not None and isinstance(value, (tuple, list)) and len(value) >= len(target.elts) - 1:
+        behind = len(target.elts) - rest - 1
+        end = len(value) - behind
+        value = [*value[:rest], list(value[rest:end]), *value[end:]]
+        plain = [t.value if isinstance(t, ast.Starred) else t for t in target.elts]
+        target = ast.copy_location(ast.Tuple(plain, ast.Store()), target)
     if not isinstance(value, (tuple, list)) or len(value) != len(target.elts):
         raise r.error(f"{describe(value)} does not unpack into {len(target.elts)} names", node)
     for t, v in zip(target.elts, value, strict=True):
@@ -201,15 +213,49 @@ def _for(r: Reader, node: ast.For) -> None:
         over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
     if isinstance(over, Loop):
         return {"parallel": _parallel, "persistent": _persistent}.get(over.kind, _loop)(r, node, over)
-    if isinstance(over, (list, tuple)):
-        return _unrolled(r, node, over)
+    if isinstance(over, Iterable) and not is_tile(over) and not isinstance(over, str | dict):
+        return _unrolled(r, node, list(over))
     raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Parallel and range are")
 
 
-def _unrolled(r: Reader, node: ast.For, over: Sequence[Any]) -> None:
+def _unrolled(r: Reader, node: ast.For, over: Iterable[Any]) -> None:
     for value in over:
         _store(r, node.target, value, node)
-        r.run(node.body)
+        if not _trip(r, node.body):
+            break
+
+
+def _trip(r: Reader, body: Sequence[ast.stmt]) -> bool:
+    """Reads one trip of a loop that is written out; False where it leaves the loop."""
+    outside, r.may_leave = r.may_leave, True
+    try:
+        r.run(body)
+    except Leave as left:
+        return left.again
+    finally:
+        r.may_leave = outside
+    return True
+
+
+def _while(r: Reader, node: ast.While) -> None:
+    if node.orelse:
+        raise r.error("else on a loop is not supported in a kernel", node)
+    for _ in range(MOST):
+        test = evaluate(r, node.test)
+        if is_condition(test) or is_tile(test):
+            help = "count in a number that is known when the kernel is compiled, or write a loop with a range"
+            raise r.error("how often this loop runs is known only at run time: not supported yet", node.test, help)
+        if not test or not _trip(r, node.body):
+            return
+    raise r.error(f"this loop runs more than {MOST} times", node, "write `for i in T.serial(n)`")
+
+
+def _function(r: Reader, node: ast.FunctionDef) -> None:
+    """A function, or a macro, that stands in a kernel."""
+    marks = [evaluate(r, d) for d in node.decorator_list]
+    if any(m is not language.macro for m in marks):
+        raise r.error("in a kernel a function has no decorator but T.macro", node)
+    r.bind(node.name, defined(r, node, evaluate), r.span(node))
 
 
 def _names(r: Reader, node: ast.For, count: int) -> list[str]:
@@ -222,7 +268,11 @@ def _names(r: Reader, node: ast.For, count: int) -> list[str]:
 def _loop(r: Reader, node: ast.For, loop: Loop) -> None:
     if r.in_parallel:
         raise r.error("a serial loop inside T.Parallel is not supported", node, "put the serial loop outside")
-    _nest(r, node, loop, _names(r, node, len(loop.extents)), 0)
+    if has_own_trips(node, loop, r.local):
+        names = _names(r, node, len(loop.extents))
+        _unrolled(r, node, (v if len(names) > 1 else v[0] for v in trips_of(loop)))
+    else:
+        _nest(r, node, loop, _names(r, node, len(loop.extents)), 0)
 
 
 def _nest(r: Reader, node: ast.For, loop: Loop, names: list[str], axis: int) -> None:
@@ -288,4 +338,7 @@ def _nested_kernel(r: Reader, node: ast.With) -> None:
 RULES: dict[type, Callable[..., None]] = {
     ast.Expr: _expression, ast.Assign: _assign, ast.AnnAssign: _annotated, ast.AugAssign: _augmented, ast.If: _if,
     ast.For: _for, ast.Assert: _assert, ast.Return: _return, ast.Pass: lambda r, node: None, ast.With: _nested_kernel,
+    ast.While: _while, ast.Break: lambda r, node: r.leave(r.span(node), False),
+    ast.Continue: lambda r, node: r.leave(r.span(node), True),
+    ast.FunctionDef: _function, ast.Delete: lambda r, node: None,
 }  # fmt: skip

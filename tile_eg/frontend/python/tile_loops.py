@@ -10,11 +10,12 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ranges import MAX_POINTS
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr, variables
-from tile_eg.ir.kernel import Assign, For, If, Kernel
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel
 
 
 def tiles_as_grid(kernel: Kernel) -> Kernel:
@@ -43,7 +44,8 @@ def _on_grid(kernel: Kernel, loop: For, guard: If, tiles: int) -> Kernel:
     ((block, blocks),) = kernel.grid
     before = kernel.body[:-1]
     written = [{s.target.name for s in nodes(part) if isinstance(s, Assign)} for part in (before, guard.then)]
-    if carried := written[0] & written[1]:
+    alive = Liveness({s.name: s.shape for s in nodes(kernel.body) if isinstance(s, Alloc)}).before(guard.then, frozenset())
+    if carried := written[0] & written[1] & alive:
         name = min(carried)
         message = f"`{name}` goes on from tile to tile, and tiles that blocks take in turn have no order"
         raise TileError(message, loop.span, help=f"fill {name} inside the loop")

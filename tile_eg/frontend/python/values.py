@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -148,12 +148,14 @@ def region(window: Window) -> Region:
 def start_point(window: Window, shape: tuple[int, ...], column: bool = False) -> Region:
     """A tile of `shape` that starts at the window's point; leading dimensions that `shape` lacks are dropped.
 
-    `column`: the tile is a vector that runs down a column.
+    `column`: the tile is a vector that runs down a column. In a tensor of one dimension a tile has one row that is there.
     """
     r = region(window)
     while len(shape) > len(r.starts) and shape[0] == 1:
         shape = shape[1:]
     missing = len(r.starts) - len(shape)
+    if missing < 0 and len(shape) == 2 and window.buffer.scope == "tensor":
+        return Region(r.name, r.starts, shape[1:], r.span, beside=shape[0])
     if missing < 0:
         name, rank = window.buffer.name, len(r.starts)
         raise TileError(f"a tile of shape {shape} cannot start in {name}, which has {rank} dimensions", window.span)
@@ -202,7 +204,7 @@ def with_rank(r: Region, rank: int) -> Region:
             break
         if e == 1:
             extents[i] = None
-    return Region(r.name, r.starts, tuple(extents), r.span, counts=r.counts)
+    return replace(r, extents=tuple(extents))
 
 
 def as_dtype(value: Any, span: Span | None) -> DType:

@@ -100,7 +100,8 @@ def apart(kernel: Kernel, vid: str) -> Kernel:
         check_reads(as_grid, **{vid: core})
     allocs = tuple(n for n in nodes(kernel.body) if isinstance(n, Alloc))
     body = tuple(_without(kernel.body, lambda s: isinstance(s, Alloc)))
-    return replace(kernel, body=(*allocs, For(vid, 0, CORES, "serial", 0, body)))
+    turns = [(core, 1) for core in range(CORES)] if asked else [(0, CORES)]  # one by one, where they do not do the same
+    return replace(kernel, body=(*allocs, *(For(vid, first, trips, "serial", 0, body) for first, trips in turns)))
 
 
 def _refuse_meeting(as_grid: Kernel, same: set[Assign]) -> None:

@@ -29,6 +29,7 @@ from tile_eg.frontend.python.values import (
     value_buffer,
     with_rank,
 )
+from tile_eg.frontend.python.whole_numbers import as_whole as as_index
 from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
@@ -132,12 +133,20 @@ def counted(
         if isinstance(end, Window) and end.is_point:
             message = f"the search has no form for a loop whose trips are read from `{end.buffer.name}`"
             raise NotSearched(message, span, help="pass the number to the kernel: a parameter `n: T.int32`, and n at the call")
+    start, stop = (v if isinstance(v, bool) or (found := as_index(v)) is None else found for v in (start, stop))
     by = known(step, "the step of a loop", span)
     first, last = (index.wrap(v if isinstance(v, Expr) else known(v, "the bound of a loop", span)) for v in (start, stop))
-    if by <= 0 or (first.value is not None and first.value < 0):
-        raise TileError("loops that count down or start below 0 are not supported", span)
+    if first.value is not None and last.value is not None and (by < 0 or first.value < 0):
+        return Loop(kind, (first,), (len(range(first.value, last.value, by)),), by, stages)
+    if by <= 0:
+        raise TileError("a loop that counts down has a range that is known when the kernel is compiled", span)
     extent, count = trips(first, last, by, b.grid, span)
     return Loop(kind, (first if first.value is None else first.value,), (extent,), by, stages, count)
+
+
+@handles("loop_break")
+def _loop_break(b: Builder, span: Span) -> None:
+    b.leave(span, False)
 
 
 @handles("Pipelined")

@@ -5,9 +5,14 @@ The kernel has to have passed `check`. What has a meaning but no term yet raises
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
+from typing import Any
+
 from tile_eg.errors import TileError, in_source
+from tile_eg.frontend.checks.parts import check_parts
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.liveness import Liveness, Names, assigned
+from tile_eg.frontend.liveness import Liveness, Names, assigned, buffer_shapes
 from tile_eg.frontend.ranges import extremes, surely_equal
 from tile_eg.frontend.ssa import elements, fold, positions
 from tile_eg.frontend.ssa.composed import composed
@@ -22,6 +27,9 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
 from tile_eg.ir.values import VERSIONS, Term, Values, loops_in
 from tile_eg.ops.types import F32, DType
+
+MOST_ELEMENTS = 1 << 13
+"""Elements of a loop that may be done one after the other, each by instructions on whole tiles."""
 
 
 def to_values(kernel: kn.Kernel) -> Values:
@@ -40,9 +48,10 @@ class Converter(Regions):
         self.trips: dict[int, int] = {}
         self.counts: dict[int, Expr] = {}
         self.fewest: dict[int, int] = {}
+        self.apart: list[kn.For] = []
         self.variables: dict[int, str] = {}
         self.inside = [0]
-        self.liveness = Liveness(_buffer_shapes(kernel.body))
+        self.liveness = Liveness(buffer_shapes(kernel.body))
 
     def values(self) -> Values:
         env: Env = {t.name: self.tiles.make(t.span, "given", t) for t in self.kernel.tensors}
@@ -74,20 +83,24 @@ class Converter(Regions):
             case kn.For():
                 return self.loop(s, env, after)
             case kn.If():
-                return self.run(s.then if self.decide(s.condition, s.span) else s.otherwise, env, after)
+                choices = self.chosen(s)
+                if choices is None:
+                    choices = s.then if self.decide(s.condition, s.span) else s.otherwise
+                return self.run(choices, env, after)
             case kn.Parallel():
-                return elements.convert(self, s, env, after)
+                return self.elements(s, env, after)
 
     # assignments
 
     def assign(self, s: kn.Assign, env: Env) -> Term:
         if s.target.name in self.tensors:
             value = self.tile(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
-            return self.store(s, value, env)
+            return self.store(s, self.spread(value, tile_shape(s.target.shape), s.span), env)
         buffer = self.buffers[s.target.name]
-        self.whole(s.target)
-        value = self.tile(s.value, env, tile_shape(buffer.shape), buffer.dtype)
-        value = self.tiles.cast(value, buffer.dtype, s.span)
+        value = self.tile(s.value, env, tile_shape(s.target.shape), buffer.dtype)
+        value = self.tiles.cast(self.spread(value, tile_shape(s.target.shape), s.span), buffer.dtype, s.span)
+        if not self.is_whole(s.target):
+            return self.filled(s.target, value, env)
         self.named.setdefault(value, (buffer.name, buffer.scope))
         if s.span is not None and value.op == "load":
             self.tiles.spans[value] = s.span
@@ -146,7 +159,17 @@ class Converter(Regions):
             y = self.tile(b, env, shape, dtype)
             return self.number(a, y), y
         x = self.tile(a, env, shape, dtype)
-        return (x, self.number(b, x)) if isinstance(b, kn.Number) else (x, self.tile(b, env, shape, x.dtype or dtype))
+        if isinstance(b, kn.Number):
+            return x, self.number(b, x)
+        y = self.tile(b, env, shape, x.dtype or dtype)
+        return self.spread(x, (y.rows, y.cols), a.span), self.spread(y, (x.rows, x.cols), b.span)
+
+    def spread(self, x: Term, shape: tuple[int, int], span: kn.Span | None) -> Term:
+        """One element as a tile of this shape; anything else as it is."""
+        if (x.rows, x.cols) != (1, 1) or shape == (1, 1):
+            return x
+        row = self.tiles.broadcast(x, 1, shape[1], span)
+        return row if shape[0] == 1 else self.tiles.broadcast(row, 0, shape[0], span)
 
     def number(self, n: kn.Number, other: Term) -> Term:
         return self.tiles.make(n.span, "fill", float(n.value), like=other)
@@ -171,11 +194,61 @@ class Converter(Regions):
     def loop(self, s: kn.For, env: Env, after: Names) -> Env:
         if s.extent == 0:
             return env
-        if is_row_loop(s, {n: b.shape for n, b in self.buffers.items()}):
-            return elements.convert(self, s, env, after)
+        rows = is_row_loop(s, {n: b.shape for n, b in self.buffers.items()})
+        if rows:
+            try:
+                return elements.convert(self, s, env, after)
+            except TileError as together:
+                return self.one_by_one(s, env, after, together)
         if s.extent == 1 and s.count is None:
             return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
-        return self.fold(s, env, after)
+        before = self.open_loops()
+        try:
+            return self.fold(s, env, after, False)
+        except TileError as unlike:
+            self.close_loops(before)
+            return self.one_by_one(s, env, after, unlike)
+
+    def elements(self, s: kn.Parallel, env: Env, after: Names) -> Env:
+        """An element loop. What is not done for all elements together is done for rows or columns, one after the other, as its
+        iterations do not depend on one another."""
+        try:
+            return elements.convert(self, s, env, after)
+        except TileError as together:
+            if not elements.independent(self, s, after) or prod(s.extents) > MOST_ELEMENTS:
+                raise
+            for n, variable in enumerate(s.vars):
+                rest = replace(s, vars=(*s.vars[:n], *s.vars[n + 1 :]), extents=(*s.extents[:n], *s.extents[n + 1 :]))
+                body = (rest,) if rest.vars else s.body
+                loop = kn.For(variable, 0, s.extents[n], "serial", 0, body, s.span)
+                self.apart.append(loop)  # a loop is known by its identity
+                before = self.open_loops()
+                try:
+                    return self.one_by_one(loop, env, after, together)
+                except TileError:
+                    self.close_loops(before)
+            raise together from None
+
+    def one_by_one(self, s: kn.For, env: Env, after: Names, why: TileError) -> Env:
+        """A loop whose trips are alike, but for choices by their number, on whole tiles: of a loop over rows or elements that are
+        not done together, or one whose first trip is no other. Where that is not supported either, `why` is told."""
+        if any(n in self.buffers and n not in env for n in assigned(s.body)):
+            check_parts(self.kernel)
+        before = self.open_loops()
+        try:
+            if s.extent == 1 and s.count is None:
+                return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
+            return self.fold(s, env, after, True)
+        except TileError:
+            self.close_loops(before)
+            raise why from None
+
+    def open_loops(self) -> tuple[Any, ...]:
+        """What is known of the loops that are being built."""
+        return [*self.inside], self.tiles.within, {**self.tiles.ranges}, {**self.indices}, {**self.facts}
+
+    def close_loops(self, before: tuple[Any, ...]) -> None:
+        self.inside, self.tiles.within, self.tiles.ranges, self.indices, self.facts = before
 
     def with_index(self, s: kn.For, value: Expr, action):  # noqa: ANN001, ANN202
         self.indices[s.var] = value
@@ -183,7 +256,7 @@ class Converter(Regions):
         del self.indices[s.var]
         return result
 
-    def fold(self, s: kn.For, env: Env, after: Names) -> Env:
+    def fold(self, s: kn.For, env: Env, after: Names, alike: bool) -> Env:
         """A loop of two or more trips as one fold over its states. What turns out not to be a state is taken for what it is."""
         around = self.tiles.within
         loop, variable = self.enter(s)
@@ -192,7 +265,8 @@ class Converter(Regions):
         settled: Env = {}
         while True:
             states = [n for n in names if n not in settled]
-            args, inits, later = self.states(s, states, env | settled, after | exposed)
+            found = self.alike_states if alike else self.states
+            args, inits, later = found(s, states, env | settled, after | exposed)
             new = fold.frozen(self.scope(loop), args, inits, later)
             if not self.fewest[loop]:  # what no trip made is what it was before the loop
                 new = {n: t for n, t in new.items() if n not in after or t is inits[n]}
@@ -222,6 +296,19 @@ class Converter(Regions):
         if not self.fewest[loop]:
             inits |= {n: self.untouched(n, args[n], found.get(args[n], env[n]), env[n], s) for n in names if n in env}
         return args, inits, later
+
+    def alike_states(self, s: kn.For, names: list[str], env: Env, after: Names) -> tuple[Env, Env, Env]:
+        """The same where every trip does the same, and the first one begins with what stands before the loop."""
+        loop, variable = self.inside[-1], self.variables[self.inside[-1]]
+        every = (0, s.extent - 1)
+        first = self.trip(s, every, env, after, variable)
+        args = {n: self.state(loop, k, first[n]) for k, n in enumerate(names)}
+        self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
+        later = self.trip(s, every, env | args, after, variable)
+        inits = {n: env[n] if n in self.tensors else self.held(n, env, s.span) for n in names}
+        for n in names:
+            self.check_invariant(n, inits[n], later[n], variable, s)
+        return args, inits, {n: later[n] for n in names}
 
     def untouched(self, name: str, arg: Term, begins: Term | float, before: Term, s: kn.For) -> Term:
         """The initial value of a state of a loop that takes no trip in some blocks: what the name was before. TileError where the
@@ -305,16 +392,3 @@ class Converter(Regions):
         if arg in self.named:
             self.named.setdefault(value, self.named[arg])
         return value
-
-
-def _buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:
-    out = {}
-    for s in body:
-        match s:
-            case kn.Alloc():
-                out[s.name] = s.shape
-            case kn.For() | kn.Parallel():
-                out |= _buffer_shapes(s.body)
-            case kn.If():
-                out |= _buffer_shapes(s.then + s.otherwise)
-    return out

@@ -19,6 +19,7 @@ from tile_eg.ir.index_elements import elements_in
 
 Shapes = Mapping[str, tuple[int, ...]]
 Decide = Callable[[Expr, kn.Span | None, Mapping[str, int]], bool]
+Chosen = Callable[[kn.If, Mapping[str, int]], "tuple[kn.Stmt, ...] | None"]
 
 
 @dataclass(frozen=True)
@@ -52,31 +53,40 @@ def _plain_variables(r: kn.Region) -> frozenset[str]:
     return frozenset().union(*plain)
 
 
-def steps(s: kn.For | kn.Parallel, decide: Decide) -> list[Step]:
-    """The assignments of a nest in program order; `decide` answers conditions, which may not vary inside.
+def steps(s: kn.For | kn.Parallel, decide: Decide, chosen: Chosen) -> list[Step]:
+    """The assignments of a nest in program order. `chosen` makes choices of a branch whose condition is not the same everywhere;
+    `decide` answers the conditions of others.
 
-    It is given the condition, its place, and the extents of the nest's variables around it.
+    They are given the extents of the nest's variables around it.
     """
     out: list[Step] = []
-    _collect((s,), {}, 0, decide, out)
+    _Collector(decide, chosen, out).collect((s,), {}, 0)
     return out
 
 
-def _collect(body: tuple[kn.Stmt, ...], extents: dict[str, int], depth: int, decide: Decide, out: list[Step]) -> None:
-    for s in body:
-        match s:
-            case kn.Assign():
-                out.append(Step(s, extents, depth))
-            case kn.For():
-                refuse_counted(s, "a loop over rows or elements")
-                if s.start:
-                    raise TileError("a loop over rows or elements starts at 0: other starts are not supported yet", s.span)
-                _collect(s.body, extents | {s.var: s.extent}, depth + 1, decide, out)
-            case kn.Parallel():
-                inner = extents | dict(zip(s.vars, s.extents, strict=True))
-                _collect(s.body, inner, depth + 1, decide, out)
-            case kn.If():
-                _collect(s.then if decide(s.condition, s.span, extents) else s.otherwise, extents, depth, decide, out)
+@dataclass(frozen=True)
+class _Collector:
+    decide: Decide
+    chosen: Chosen
+    out: list[Step]
+
+    def collect(self, body: tuple[kn.Stmt, ...], extents: dict[str, int], depth: int) -> None:
+        for s in body:
+            match s:
+                case kn.Assign():
+                    self.out.append(Step(s, extents, depth))
+                case kn.For():
+                    refuse_counted(s, "a loop over rows or elements")
+                    if s.start:
+                        raise TileError("a loop over rows or elements starts at 0: other starts are not supported yet", s.span)
+                    self.collect(s.body, extents | {s.var: s.extent}, depth + 1)
+                case kn.Parallel():
+                    self.collect(s.body, extents | dict(zip(s.vars, s.extents, strict=True)), depth + 1)
+                case kn.If():
+                    choices = self.chosen(s, extents)
+                    if choices is None:
+                        choices = s.then if self.decide(s.condition, s.span, extents) else s.otherwise
+                    self.collect(choices, extents, depth)
 
 
 def temporaries(nest: list[Step], shapes: Shapes, after: Names) -> Names:

@@ -11,7 +11,6 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
 from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.ssa.extents import meet
-from tile_eg.frontend.ssa.parts import Part, part
 from tile_eg.frontend.ssa.positions import number, parts, position
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.rounding import rounded
@@ -49,12 +48,21 @@ class Scalar:
 
 def convert(c: Regions, s: kn.For | kn.Parallel, env: Env, after: Names) -> Env:
     """The environment behind an element loop or a row loop. Raises TileError where iterations depend on one another."""
-    nest = steps(s, c.decide)
+    nest = steps(s, c.decide, c.chosen)
     shapes = {name: b.shape for name, b in c.buffers.items()}
     private = temporaries(nest, shapes, after)
     for step in nest:
         env = env | {step.assign.target.name: Statement(c, step, env, private).term()}
     return {name: term for name, term in env.items() if name not in private}
+
+
+def independent(c: Regions, s: kn.Parallel, after: Names) -> bool:
+    """Whether no iteration of an element loop uses what another one writes."""
+    try:
+        temporaries(steps(s, c.decide, c.chosen), {name: b.shape for name, b in c.buffers.items()}, after)
+    except TileError:
+        return False
+    return True
 
 
 def reads_with(e: Expr, variable: str) -> list[Expr]:
@@ -79,8 +87,14 @@ class Statement:
         nest = self.nest(value, axes)
         if target.name in self.c.tensors:
             return self.c.store(replace(assign, target=self.opened(target)), nest, self.env)
+        if target.name not in self.private and any(self.beside(target, d) for d in range(len(target.starts))):
+            nest = self.c.filled(self.opened(target), nest, self.env)
         self.tiles_named(nest, target.name)
         return nest
+
+    def beside(self, r: kn.Region, d: int) -> bool:
+        """Whether a statement writes one place of many along a dimension."""
+        return r.extents[d] is None and self.array(r).shape[d] > 1 and not self.runs(r, d)
 
     def tiles_named(self, nest: Term, name: str) -> None:
         buffer = self.c.buffers[name]
@@ -116,7 +130,7 @@ class Statement:
             return (ROW, extent)
         inside = [v for v in self.step.extents if v in ix.variables(start)]
         written = r is self.step.assign.target and not tensor
-        if not inside and (not written or size == 1):
+        if not inside:
             return None
         if inside and (rows := self.gathered(r)) and rows[0] in inside:
             return (rows[0], self.step.extents[rows[0]]) if rows[1] == d and len(inside) == 1 else None
@@ -269,6 +283,8 @@ class Statement:
         if found == () or (found == (axes.col,) and axes.row is None):
             if found == () and (v.rows, v.cols) == (1, 1) and axes.rows == 1:
                 return Scalar(self.make(r, "elem_row", v))
+            if found == () and (v.rows, v.cols) == (1, 1):
+                return Scalar(self.make(r, "elem_col", self.tiles.broadcast(v, 1, axes.cols, r.span)))
             if (v.rows, v.cols) != (axes.rows, axes.cols):
                 raise self.unsupported(r, "one fixed element")
             return Scalar(self.make(r, "elem", v), valid_rows(v), valid_cols(v))
@@ -284,18 +300,14 @@ class Statement:
         """The tile or vector that a region takes its elements from."""
         if r.name in self.c.tensors:
             return self.c.region(self.opened(r), self.env)
-        t = self.env[r.name]
+        t = self.c.held(r.name, self.env, r.span)
         return t if r.name in self.private else self.part(self.opened(r), t)
 
     def part(self, r: kn.Region, t: Term) -> Term:
         """The window of a buffer that an access runs over, its plain indices as one row or column."""
-        places = [(self.c.index(start), extent or 1) for start, extent in zip(r.starts, r.extents, strict=True)]
-        (row, rows), (col, cols) = [(ix.ZERO, 1)] * (2 - len(places)) + places
-        if (row, col, rows, cols, r.step) == (ix.ZERO, ix.ZERO, t.rows, t.cols, 1):
-            return t
-        if cols == 1 and t.cols > 1:
-            raise self.unsupported(r, "one column")
-        return part(self.tiles, t, Part(row, col, rows, cols, r.step), r.name, r.span)
+        p = self.c.place(r)
+        whole = (p.row, p.col, p.rows, p.cols, p.step) == (ix.ZERO, ix.ZERO, t.rows, t.cols, 1)
+        return t if whole else self.c.piece(r, t)
 
     def opened(self, r: kn.Region) -> kn.Region:
         """A region with every index that runs over a loop variable opened to the whole range of it."""

@@ -11,8 +11,11 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided, extremes
+from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
-from tile_eg.frontend.ssa.tiles import Tiles, Window, valid_cols, valid_rows
+from tile_eg.frontend.ssa.parts import Part, part
+from tile_eg.frontend.ssa.pieces import is_piece, lies_inside, placed, taken
+from tile_eg.frontend.ssa.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
@@ -99,6 +102,14 @@ class Regions:
             )  # fmt: skip
         return truth
 
+    def chosen(self, s: kn.If, extents: Mapping[str, int] = MappingProxyType({})) -> tuple[kn.Stmt, ...] | None:
+        """A branch whose condition is not the same on the trips that are being built, as choices; None for others."""
+        ranges = self.tiles.ranges | self.facts | {v: (0, n - 1) for v, n in extents.items()}
+        if decided(self.index(s.condition), ranges) is not None:
+            return None
+        own = {v: extremes(self.index(ix.var(v)), ranges) for v in self.indices}
+        return as_choices(s, self.tensors, {**ranges, **own})
+
     def truth(self, condition: Expr, extents: Mapping[str, int] = MappingProxyType({})) -> bool | None:
         """The truth of a condition at all elements of a loop over `extents`, and on all trips, else None."""
         elements = {v: (0, n - 1) for v, n in extents.items()}
@@ -155,19 +166,42 @@ class Regions:
             found.vrows = self.tiles.extent(smaller(found.vrows, there(found.rows), self.tiles.ranges))
         return found
 
-    def whole(self, r: kn.Region) -> None:
-        """TileError unless the region is all of its buffer; an index stands for all of a dimension of one element."""
+    def is_whole(self, r: kn.Region) -> bool:
+        """Whether a region is all of its buffer; an index stands for all of a dimension of one element."""
         shape = self.buffers[r.name].shape
         all_of_it = all(e == n or (e is None and n == 1) for e, n in zip(r.extents, shape, strict=True))
-        if not all_of_it or any(s != ix.ZERO for s in r.starts):
-            raise TileError(
-                f"a part of the buffer `{r.name}` stands outside a row or element loop: not supported yet", r.span,
-                help="use whole buffers, or loop over all rows: "
-                + hint("for i in serial(rows) { ... }", "for i in range(rows)", r.span),
-            )  # fmt: skip
+        return all_of_it and all(s == ix.ZERO for s in r.starts)
 
     def region(self, r: kn.Region, env: Env) -> Term:
         if r.name in self.tensors:
             return self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
-        self.whole(r)
-        return env[r.name]
+        held = self.held(r.name, env, r.span)
+        return held if self.is_whole(r) else self.piece(r, held)
+
+    def held(self, name: str, env: Env, span: kn.Span | None) -> Term:
+        """What a buffer holds. What no statement has written begins as 0: it is in the way of a choice or of other parts, and
+        not read."""
+        buffer = self.buffers[name]
+        return env.get(name) or self.tiles.fill(0.0, tile_shape(buffer.shape), buffer.dtype, span)
+
+    def place(self, r: kn.Region) -> Part:
+        """Where a region lies in its buffer, plain indices being one row or column."""
+        places = [(self.index(start), extent or 1) for start, extent in zip(r.starts, r.extents, strict=True)]
+        (row, rows), (col, cols) = [(ix.ZERO, 1)] * (2 - len(places)) + places
+        return Part(row, col, rows, cols, r.step)
+
+    def piece(self, r: kn.Region, t: Term) -> Term:
+        """A part of a tile: windows of what it was made of, or what stands alone in it."""
+        p = self.place(r)
+        inside = lies_inside(t, p, self.tiles.ranges | self.facts, self.tiles.within)
+        if inside and not (p.cols == 1 and t.cols > 1):
+            try:
+                return part(self.tiles, t, p, r.name, r.span)
+            except TileError:
+                if not is_piece(t, p):
+                    raise
+        return taken(self.tiles, t, p, r.name, r.span)
+
+    def filled(self, r: kn.Region, value: Term, env: Env) -> Term:
+        """A buffer with another value in a part of it."""
+        return placed(self.tiles, self.held(r.name, env, r.span), value, self.place(r), r.name, r.span)

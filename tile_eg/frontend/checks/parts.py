@@ -1,0 +1,107 @@
+"""Whether parts of buffers are read of which no element was written: trip by trip, in the first and last block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.hints import hint
+from tile_eg.frontend.ranges import values_at
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index_elements import elements_in
+
+if TYPE_CHECKING:
+    import numpy as np
+
+MOST = 1 << 14
+"""Assignments that are looked at."""
+
+
+def check_parts(kernel: kn.Kernel) -> None:
+    """Raises TileError at the first assignment that reads a part of a buffer in which nothing was written."""
+    for block in (0, -1):
+        _Parts().run(kernel.body, {name: block % extent for name, extent in kernel.grid})
+
+
+class _Parts:
+    """Which elements of each buffer were written so far."""
+
+    def __init__(self) -> None:
+        self.written: dict[str, np.ndarray] = {}
+        self.seen = 0
+
+    def run(self, body: tuple[kn.Stmt, ...], at: Mapping[str, Any]) -> None:
+        import numpy as np
+
+        for s in body:
+            match s:
+                case kn.Alloc():
+                    self.written[s.name] = np.zeros(s.shape, bool)
+                case kn.Assign() if self.seen < MOST:
+                    self.seen += 1
+                    self.reads(s.value, at, np.True_)
+                    if s.target.name in self.written and (where := self.elements(s.target, at, np.True_)) is not None:
+                        self.written[s.target.name][where] = True
+                case kn.For():
+                    trips = s.extent if s.count is None else int(values_at(s.count, at))
+                    for i in range(s.start, s.start + trips):
+                        if self.seen < MOST:
+                            self.run(s.body, {**at, s.var: i})
+                case kn.Parallel():
+                    axes = np.ogrid[tuple(slice(n) for n in s.extents)]
+                    self.run(s.body, {**at, **dict(zip(s.vars, axes, strict=True))})
+                case kn.If() if not elements_in(s.condition):
+                    self.branch(s, at)
+
+    def branch(self, s: kn.If, at: Mapping[str, Any]) -> None:
+        import numpy as np
+
+        truth = np.asarray(values_at(s.condition, at) != 0)
+        if truth.all() or not truth.any():
+            self.run(s.then if truth.all() else s.otherwise, at)
+        else:  # it differs in an element loop
+            self.run((*s.then, *s.otherwise), at)
+
+    def reads(self, e: kn.TileExpr, at: Mapping[str, Any], where: Any) -> None:
+        match e:
+            case kn.Region() if e.name in self.written:
+                found = self.elements(e, at, where)
+                if found is not None and self.written[e.name][found].size and not self.written[e.name][found].any():
+                    raise TileError(
+                        f"this part of `{e.name}` is read before anything is written to it", e.span,
+                        help="statements run in the order they stand in: move the write up, or begin with "
+                        + hint(f"{e.name} = 0", f"T.clear({e.name})", e.span),
+                    )  # fmt: skip
+            case kn.Select() if not elements_in(e.condition):
+                truth = values_at(e.condition, at) != 0
+                self.reads(e.x, at, where & truth)
+                self.reads(e.y, at, where & ~truth)
+            case kn.MatMul() | kn.Choose() | kn.Binary() | kn.Select() | kn.Unary() | kn.Cast() | kn.Reduce() | kn.Broadcast():
+                for name in ("a", "b", "x", "y"):
+                    if hasattr(e, name):
+                        self.reads(getattr(e, name), at, where)
+
+    def elements(self, r: kn.Region, at: Mapping[str, Any], where: Any) -> tuple[np.ndarray, ...] | None:
+        """The places of a window's elements, those that are meant `where`; None where an index is read."""
+        import numpy as np
+
+        shape, places = self.written[r.name].shape, []
+        if any(map(elements_in, r.starts)):
+            return None
+        slices = [n for n in r.extents if n is not None]
+        beside = 0
+        for start, extent in zip(r.starts, r.extents, strict=True):
+            place = np.asarray(values_at(start, at))
+            place = place.reshape((*place.shape, *(1 for _ in slices)))
+            if extent is not None:
+                beside += 1
+                along = np.arange(extent) * (r.step if beside == 1 and len(slices) > 1 else 1)
+                place = place + along.reshape((-1, *(1 for _ in slices[beside:])))
+            places.append(place)
+        where = np.asarray(where)
+        *places, where = np.broadcast_arrays(*places, where.reshape((*where.shape, *(1 for _ in slices))))
+        inside = where.copy()
+        for place, n in zip(places, shape, strict=True):
+            inside &= (place >= 0) & (place < n)
+        return tuple(place[inside] for place in places)
