@@ -55,6 +55,12 @@ def assigned(body: tuple[kn.Stmt, ...]) -> Names:
     return frozenset(a.target.name for a in assignments(body))
 
 
+def mentioned(body: tuple[kn.Stmt, ...]) -> Names:
+    """The names that a body reads anywhere, whether or not it assigned them before."""
+    found = list(assignments(body))
+    return frozenset[str]().union(*(reads(a.value) | indexed_by(a.target) for a in found))
+
+
 @dataclass(frozen=True)
 class Liveness:
     """`shapes` gives every buffer's shape: an assignment that covers it ends the life of what was there before. Tensors are

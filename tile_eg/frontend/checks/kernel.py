@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from tile_eg.errors import TileError, did_you_mean, in_source
+from tile_eg.errors import FollowUp, TileError, did_you_mean, in_source, together
 from tile_eg.frontend.checks.blocks import refuse_meeting
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.checks.types import Typing
@@ -19,7 +20,7 @@ from tile_eg.ops.types import I32
 
 
 def check(kernel: kn.Kernel) -> None:
-    """Raises TileError at the first fault of a kernel; returns nothing where it has none."""
+    """Raises TileError with all faults of a kernel; returns nothing where it has none."""
     with in_source(kernel.source):
         checker = Checker(kernel)
         ranges = {name: (0, extent - 1) for name, extent in kernel.grid}
@@ -27,16 +28,39 @@ def check(kernel: kn.Kernel) -> None:
         checker.check_outputs()
         checker.check_sums()
         for target, around in checker.stores:
-            refuse_meeting(kernel, target, around)
-        check_reads(kernel)
+            checker.attempt(refuse_meeting, kernel, target, around)
+        checker.attempt(check_reads, kernel)
+        if checker.told:
+            raise together(checker.told)
+
+
+def statement_faults(kernel: kn.Kernel) -> list[TileError]:
+    """What is wrong with single statements of a kernel that was not read in full, as others of its statements are wrong."""
+    checker = Checker(kernel)
+    checker.block(kernel.body, {name: (0, extent - 1) for name, extent in kernel.grid}, ix.ONE)
+    return checker.told
+
+
+def type_faults(tensors: Iterable[kn.Tensor], body: Iterable[kn.Stmt]) -> list[TileError]:
+    """What is wrong with the types and shapes of single statements, wherever they stand."""
+    checker = Checker(kn.Kernel("", tuple(tensors), (), ()))
+    for s in _statements(tuple(body)):
+        if isinstance(s, kn.Alloc):
+            checker.attempt(checker.declare, s)
+        elif isinstance(s, kn.Assign):
+            checker.attempt(checker.typing.assignment, s)
+    return checker.told
 
 
 def check_reads(kernel: kn.Kernel, **known: int) -> None:
-    """Raises TileError where a buffer or an output may be read before it was written, in blocks with these `known` indices."""
+    """Raises TileError with each buffer or output that may be read before it was written, in blocks with `known` indices."""
     ranges = {name: (known.get(name, 0), known.get(name, extent - 1)) for name, extent in kernel.grid}
     filled: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors if t.output}
     filled |= {s.name: s for s in _statements(kernel.body) if isinstance(s, kn.Alloc)}
-    Definite(filled).run(kernel.body, frozenset(), ranges)
+    definite = Definite(filled)
+    definite.run(kernel.body, frozenset(), ranges)
+    if definite.told:
+        raise together(definite.told.values())
 
 
 def _statements(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Stmt]:
@@ -53,9 +77,14 @@ Ranges = dict[str, ix.Interval]
 
 
 class Checker:
-    """Walks the statements with the ranges of the variables around them and the condition under which they run."""
+    """Walks the statements with the ranges of the variables around them and the condition under which they run.
+
+    `told` are the faults so far, at most one of a statement; a buffer whose declaration is one is in `failed`.
+    """
 
     def __init__(self, kernel: kn.Kernel) -> None:
+        self.told: list[TileError] = []
+        self.failed: set[str] = set()
         self.tensors: dict[str, kn.Tensor] = {}
         self.buffers: dict[str, kn.Alloc] = {}
         self.arrays: dict[str, kn.Tensor | kn.Alloc] = {}
@@ -67,10 +96,18 @@ class Checker:
         self.within = ix.ONE
         self.typing = Typing(self.arrays)
         for t in kernel.tensors:
-            self.declare(t)
             self.tensors[t.name] = t
+            self.attempt(self.declare, t)
         for name, _ in kernel.grid:
-            self.check_new(name, None)
+            self.attempt(self.check_new, name, None)
+
+    def attempt(self, look: Callable[..., None], *about: Any, declares: str = "") -> None:
+        """Keeps what is wrong, and goes on."""
+        try:
+            look(*about)
+        except TileError as e:
+            self.told.append(e)
+            self.failed |= {declares} if declares else set()
 
     def declare(self, array: kn.Tensor | kn.Alloc) -> None:
         self.check_new(array.name, array.span)
@@ -86,11 +123,11 @@ class Checker:
     def check_outputs(self) -> None:
         for t in self.tensors.values():
             if t.output and t.name not in self.written:
-                raise TileError(f"nothing is written to the output `{t.name}`", t.span)
+                self.told.append(TileError(f"nothing is written to the output `{t.name}`", t.span))
 
     def block(self, body: tuple[kn.Stmt, ...], ranges: Ranges, where: Expr) -> None:
         for s in body:
-            self.statement(s, ranges, where)
+            self.attempt(self.statement, s, ranges, where, declares=s.name if isinstance(s, kn.Alloc) else "")
 
     def statement(self, s: kn.Stmt, ranges: Ranges, where: Expr) -> None:
         match s:
@@ -148,21 +185,23 @@ class Checker:
             self.added.setdefault(s.target.name, s.span)
 
     def check_sums(self) -> None:
-        for name in self.added.keys() & self.plain.keys():
-            raise TileError(
+        for name in sorted(self.added.keys() & self.plain.keys()):
+            self.told.append(TileError(
                 f"`{name}` is added to atomically, and stored to or read here", self.plain[name],
                 notes=(("it is added to here", self.added[name]),),
                 help="blocks run in no promised order; an output that is added to begins with zeros, or with what it is given",
-            )  # fmt: skip
+            ))  # fmt: skip
 
     def assign(self, s: kn.Assign, ranges: Ranges, where: Expr) -> None:
+        if self.failed and not self.failed.isdisjoint(r.name for r in (s.target, *regions(s.value))):
+            raise FollowUp(s.span)
+        self.written.add(s.target.name)
         self.typing.assignment(s)
         if (tensor := self.tensors.get(s.target.name)) is not None and not tensor.output:
             raise TileError(
                 f"`{tensor.name}` is an input and cannot be written", s.target.span or s.span,
                 notes=(("it is declared here", tensor.span),), help="name it among the results, behind ->",
             )  # fmt: skip
-        self.written.add(s.target.name)
         self.touched(s)
         if tensor is not None and not s.atomic and not self.elements and where == ix.ONE:
             self.stores.append((s.target, ranges))

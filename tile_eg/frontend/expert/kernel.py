@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, together
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced
 from tile_eg.frontend.expert.scalars import store
 from tile_eg.frontend.expert.streams import numbered, stream
 from tile_eg.frontend.expert.words import EXPERT
 from tile_eg.frontend.python.expressions import evaluate
-from tile_eg.frontend.python.function import _argument, _grid_names, _prologue, _tensor, _text_of
+from tile_eg.frontend.python.function import _argument, _grid_names, _prologue, _tensor, with_texts
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import Launch
 from tile_eg.ir import index as ix
@@ -35,7 +35,7 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor") -> KeptKernel:
             except Misplaced as found_in:
                 levels[found_in.name] = found_in.level
     except TileError as e:
-        e.source = e.source or _text_of(e, found)
+        with_texts(e, found)
         raise
 
 
@@ -63,6 +63,8 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
     if half is not None:
         r.local[half] = r.half = ix.var(SUB)
     r.run(launch.body)
+    if r.told:
+        raise together(r.told)
     cube, vector = (numbered(stream(r.statements, core), r.ranges) for core in (AIC, AIV))
     written = r.stored
     tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in written, t.span) for t in r.tensors.values())

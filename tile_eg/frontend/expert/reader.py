@@ -11,6 +11,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition, of_elements, opposite
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
+from tile_eg.frontend.python.build import ReadAgain
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
@@ -49,7 +50,7 @@ class Persistent:
     group: int
 
 
-class Misplaced(TileError):
+class Misplaced(ReadAgain):
     """A shared buffer turns out to lie in another memory than was assumed: the kernel is read again."""
 
     def __init__(self, name: str, level: Level) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from tile_eg.errors import Note, Span, TileError
+from tile_eg.errors import FollowUp, Note, Span, TileError
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
@@ -25,6 +25,14 @@ class Stale:
     """A name whose value was read from a buffer that has been written since."""
 
     buffer: str
+
+
+class Failed:
+    """What a name stands for that a wrong statement would have bound."""
+
+
+class ReadAgain(TileError):
+    """No mistake: the kernel has to be read once more, with what is known now."""
 
 
 class Builder(ABC):
@@ -62,6 +70,7 @@ class Builder(ABC):
         self.bits: set[str] = set()
         self.shapes: dict[str, tuple[int, ...]] = {}
         self.homes: dict[str, list[Stmt]] = {}
+        self.told: list[TileError] = []
 
     def renew_grid(self, grid: dict[str, Interval], span: Span, word: str) -> None:
         """Other variables for the blocks; those of before have no use beside them."""
@@ -73,6 +82,12 @@ class Builder(ABC):
 
     def error(self, message: str, node: ast.AST, help: str = "") -> TileError:
         return TileError(message, self.span(node), help=help)
+
+    def tell(self, error: TileError, node: ast.AST) -> None:
+        """Keeps a mistake, and goes on: what uses the names that the statement would have bound follows from it."""
+        self.told.append(error)
+        names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        self.local.update({n: Failed() for n in (*names, *([node.arg] if isinstance(node, ast.arg) else ()))})
 
     def at_call(self, value: Any) -> Any:
         """A value of plain Python with the sizes of the call in it."""
@@ -134,6 +149,8 @@ class Builder(ABC):
 
     def use(self, name: str, value: Any, node: ast.AST) -> Any:
         """The value of a name at one place; TileError where what it was read from has been written since."""
+        if isinstance(value, Failed):
+            raise FollowUp(self.span(node))
         if isinstance(value, Stale):
             raise self._stale(name, value.buffer, self.span(node))
         if isinstance(value, Expr) and value == self.half and self.half_used is None:
@@ -159,6 +176,8 @@ class Builder(ABC):
         """A Python assignment: later uses of the name mean the value."""
         if isinstance(value, NewBuffer):
             return self.allocate(name, value, span)
+        if isinstance(self.outer.get(name), Failed):
+            raise FollowUp(span)
         if name in self.outer and self.outer[name] != value:
             raise TileError(
                 f"{name} changes inside a loop or branch",

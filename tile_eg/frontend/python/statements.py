@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import FollowUp, TileError
 from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements
-from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.build import Builder, ReadAgain
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.source import read_function
 from tile_eg.frontend.python.values import Buffer, Loop, Window, as_region, as_tile, describe, is_tile, plainly, start_point
@@ -42,16 +42,25 @@ class Reader(Builder):
         return RULES
 
     def run(self, body: Sequence[ast.stmt]) -> None:
+        """Reads statements one by one; a mistake in one is told beside those in others."""
         for node in body:
-            rule = self.rules().get(type(node))
-            if rule is None:
-                raise self.error(f"{type(node).__name__.lower()} statements are not supported in a kernel", node)
             try:
-                rule(self, node)
-            except (TileError, Return):
+                self.statement(node)
+            except ReadAgain:
                 raise
-            except Exception as e:
-                raise self.error(f"this cannot be done: {plainly(e)}", node) from e
+            except TileError as e:
+                self.tell(e, node)
+
+    def statement(self, node: ast.stmt) -> None:
+        rule = self.rules().get(type(node))
+        if rule is None:
+            raise self.error(f"{type(node).__name__.lower()} statements are not supported in a kernel", node)
+        try:
+            rule(self, node)
+        except (TileError, Return):
+            raise
+        except Exception as e:
+            raise self.error(f"this cannot be done: {plainly(e)}", node) from e
 
     def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Writes out a function's body with its parameters bound; gives what it returns."""
@@ -64,14 +73,17 @@ class Reader(Builder):
         if self.calls >= MACRO_DEPTH:
             raise self.error(f"{function.__name__} calls itself without end", node)
         self.calls += 1
+        told, value = len(self.told), None
         try:
             with self.inlined(found.source, found.names, dict(bound.arguments)):
                 self.run(found.node.body)
         except Return as r:
-            return r.value
+            value = r.value
         finally:
             self.calls -= 1
-        return None
+        if len(self.told) > told:
+            raise FollowUp(self.span(node))
+        return value
 
 
 def _expression(r: Reader, node: ast.Expr) -> None:

@@ -5,9 +5,12 @@ The kernel has to have passed `check`. What has a meaning but no term yet raises
 
 from __future__ import annotations
 
-from tile_eg.errors import TileError, in_source
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tile_eg.errors import FollowUp, TileError, in_source, together
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.liveness import Liveness, Names, assigned
+from tile_eg.frontend.liveness import Liveness, Names, assigned, mentioned
 from tile_eg.frontend.ranges import extremes, surely_equal
 from tile_eg.frontend.ssa import elements, fold, positions
 from tile_eg.frontend.ssa.composed import composed
@@ -43,11 +46,15 @@ class Converter(Regions):
         self.variables: dict[int, str] = {}
         self.inside = [0]
         self.liveness = Liveness(_buffer_shapes(kernel.body))
+        self.told: list[TileError] = []
+        self.failed: set[str] = set()
 
     def values(self) -> Values:
         env: Env = {t.name: self.tiles.make(t.span, "given", t) for t in self.kernel.tensors}
         outputs = frozenset(t.name for t in self.kernel.tensors if t.output)
         env = self.run(self.kernel.body, env, outputs)
+        if self.told:
+            raise together(self.told)
         k = self.kernel
         results = tuple(env[t.name] for t in k.tensors if t.output)
         used = loops_in(results)
@@ -58,10 +65,31 @@ class Converter(Regions):
         )  # fmt: skip
 
     def run(self, body: tuple[kn.Stmt, ...], env: Env, after: Names) -> Env:
-        """The environment behind a body; `after` are the names that matter there."""
+        """The environment behind a body; `after` are the names that matter there. Raises FollowUp where a statement inside of
+        another one is wrong, once all of them were looked at."""
+        told = len(self.told)
         for n, s in enumerate(body):
-            env = self.statement(s, env, self.liveness.before(body[n + 1 :], after))
+            if self.failed and self.failed & mentioned((s,)):
+                self.failed |= assigned((s,))
+                continue
+            with self.telling(s):
+                env = self.statement(s, env, self.liveness.before(body[n + 1 :], after))
+        if len(self.told) > told and body is not self.kernel.body:
+            raise FollowUp
         return env
+
+    @contextmanager
+    def telling(self, s: kn.Stmt) -> Iterator[None]:
+        """Keeps what is wrong with a statement, and goes on behind it: what it assigns has no value there."""
+        inside, within = list(self.inside), self.tiles.within
+        ranges, indices, facts = dict(self.tiles.ranges), dict(self.indices), dict(self.facts)
+        try:
+            yield
+        except TileError as e:
+            self.told.append(e)
+            self.failed |= assigned((s,))
+            self.inside, self.tiles.within = inside, within
+            self.tiles.ranges, self.indices, self.facts = ranges, indices, facts
 
     def statement(self, s: kn.Stmt, env: Env, after: Names) -> Env:
         self.env = env
