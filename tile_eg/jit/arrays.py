@@ -64,7 +64,8 @@ def by_name(names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
     """The arguments of a call by tensor name. TileError for a missing, doubled or unknown one, or one too many."""
     listed = f"{len(names)} array{'s' * (len(names) != 1)} ({', '.join(names)})"
     if len(args) > len(names):
-        raise TileError(f"expected {listed}, got {len(args)}")
+        help = "a tensor in out_idx or workspace_idx is made by the call, and not passed"
+        raise TileError(f"expected {listed}, got {len(args)}", help=help)
     found = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
         if name not in names:

@@ -21,7 +21,11 @@ def output_at(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
     """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
     count = len(kernel.tensors)
     if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
-        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
+        help = "positions are " + ", ".join(f"{k} ({t.name})" for k, t in enumerate(kernel.tensors)) + "; -1 is the last"
+        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}", help=help)
     if not kernel.tensors[i].output:
-        raise TileError(f"{kernel.tensors[i].name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span)
+        name = kernel.tensors[i].name
+        others = ", ".join(f"{k} ({t.name})" for k, t in enumerate(kernel.tensors) if t.output)
+        help = f"what it writes is at {others}" if others else f"store a tile to it: T.copy(x, {name}[i, j])"
+        raise TileError(f"{name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span, help=help)
     return i % count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import Chip
@@ -15,12 +16,13 @@ from tile_eg.ir.machine import ALIGNMENT
 from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
 from tile_eg.report.text import size
-from tile_eg.search.planned import Planned, Run, compiled_for, stage
+from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, stage
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.simulator.findings import Finding
+    from tile_eg.timeline.result import Timeline
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,6 +58,18 @@ class PlannedKept(Planned):
         """What is left unwritten of a tensor is no finding: a workspace may be larger than what is used of it."""
         return replace(run, findings=tuple(f for f in run.findings if f.kind != "unwritten"))
 
+    @cached_property
+    def timeline(self) -> Timeline:
+        from tile_eg.timeline import engine
+
+        try:
+            with stage("time the program"):
+                return engine.run(self.program, self.chip)
+        except InternalError as error:
+            if not isinstance(error.__cause__, engine.StreamError):
+                raise
+            raise TileError(f"{self.kernel.name} does not end: {error.__cause__}", help=HELP["deadlock"]) from None
+
     def mistake(self, findings: Sequence[Finding]) -> TileError:
         """The findings at their lines of the source, the first one as the message."""
         places = [self._places(f) for f in findings]
@@ -64,11 +78,17 @@ class PlannedKept(Planned):
         seen = {(first.kind, places[0])}
         for f, where in others:
             if (f.kind, where) not in seen and len(seen) < SHOWN:
-                notes.append((f"{f.kind}: {f.message}", where[0]))
+                notes.append((f"{f.kind}: {self.in_source_words(f.message)}", where[0]))
             seen.add((f.kind, where))
-        error = TileError(f"{first.kind}: {first.message}", places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
+        message = f"{first.kind}: {self.in_source_words(first.message)}"
+        error = TileError(message, places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
         error.source = self.kernel.source
         return error
+
+    def in_source_words(self, message: str) -> str:
+        """What is said of the emitted text, said of the kernel: its lines, and the words for flags."""
+        message = FLAG.sub(lambda m: f'T.{m[1].lower()}_flag("{m[2].lower()}", "{m[3].lower()}", n)', message)
+        return re.sub(r"\bline (\d+)", lambda m: f"line {p.line}" if (p := self.place(int(m[1]))) else "another line", message)
 
     def _places(self, f: Finding) -> tuple[Span | None, Span | None]:
         return self.place(f.line), self.place(f.other_line)
@@ -83,6 +103,7 @@ class PlannedKept(Planned):
 
 
 SHOWN = 4
+FLAG = re.compile(r"\b(Set|Wait)Flag<(?:HardEvent::)?([A-Z0-9]+)_([A-Z0-9]+)>(?:\(\))?")
 HELP = {
     "race": "a flag orders two pipes: T.set_flag(src, dst, n) behind the first, T.wait_flag(src, dst, n) before the second",
     "block_race": "two blocks, or both vector cores, must not write the same bytes",
@@ -157,9 +178,10 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
     last = max(out, key=lambda b: max(b.addresses) + b.slot_bytes)
     need = max(last.addresses) + last.slot_bytes
     if need > room:
+        largest = max(out, key=lambda b: b.slot_bytes * b.slots)
         rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out)
         raise TileError(
-            f"the buffers in {level} take {need} bytes, and {chip.name} has {room}", dict(kernel.places).get(last.name),
+            f"the buffers in {level} take {need} bytes, and {chip.name} has {room}", dict(kernel.places).get(largest.name),
             notes=((f"in {level} lie {rows}", None),), help="use smaller blocks, or give buffers that are not used at a time "
             "one address: T.annotate_address({a: 0, b: 0})",
         )  # fmt: skip

@@ -9,6 +9,7 @@ from tile_eg.errors import FollowUp, TileError, did_you_mean, in_source, togethe
 from tile_eg.frontend.checks.blocks import refuse_meeting
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.checks.types import Typing
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.ranges import extremes
@@ -123,7 +124,8 @@ class Checker:
     def check_outputs(self) -> None:
         for t in self.tensors.values():
             if t.output and t.name not in self.written:
-                self.told.append(TileError(f"nothing is written to the output `{t.name}`", t.span))
+                help = "store a tile to it: " + hint(f"{t.name}[i, j] = x", f"T.copy(x, {t.name}[i, j])", t.span)
+                self.told.append(TileError(f"nothing is written to the output `{t.name}`", t.span, help=help))
 
     def block(self, body: tuple[kn.Stmt, ...], ranges: Ranges, where: Expr) -> None:
         for s in body:

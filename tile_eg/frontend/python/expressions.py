@@ -16,7 +16,7 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder
-from tile_eg.frontend.python.instead import near_word
+from tile_eg.frontend.python.instead import FOREIGN, instead, near_word, of_arrays
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.refused import refuse
 from tile_eg.frontend.python.values import (
@@ -79,7 +79,8 @@ def _name(b: Builder, node: ast.Name) -> Any:
         if node.id in scope:
             return b.use(node.id, b.at_call(_plain(scope[node.id])), node)
     close = get_close_matches(node.id, [*b.local, *b.names], 1)
-    raise b.error(f"unknown name {node.id}", node, f"did you mean {close[0]}?" if close else "")
+    help = f"did you mean {close[0]}?" if close else f"write {FOREIGN[node.id]}" if node.id in FOREIGN else ""
+    raise b.error(f"unknown name {node.id}", node, help)
 
 
 def _plain(value: Any) -> Any:
@@ -263,7 +264,9 @@ def _window(b: Builder, buffer: Buffer, parts: list[ast.expr], node: ast.Subscri
     axes = [p for p in parts if not (isinstance(p, ast.Constant) and p.value is None)]
     shape = buffer.written if len(axes) == len(buffer.written) else buffer.shape
     if len(axes) != len(shape):
-        raise b.error(f"{buffer.name} has {len(buffer.shape)} dimensions, got {len(axes)} indices", node)
+        many = f"{len(axes)} {'index' if len(axes) == 1 else 'indices'}"
+        help = f"an index or a slice for each: {buffer.name}[{', '.join('ijklmn'[: len(shape)])}]"
+        raise b.error(f"{buffer.name} has {len(buffer.shape)} dimensions, got {many}", node, help)
     sizes = iter(shape)
     items = [_item(b, p, next(sizes)) if p in axes else None for p in parts]
     if shape != buffer.shape:
@@ -346,7 +349,7 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
         return counted(b, b.span(node), *args, **kwargs)
     if function is max or function is min:
         return call_word(b, getattr(language, function.__name__), args, kwargs, node)
-    raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node)
+    raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node, of_arrays(function))
 
 
 def _cast(b: Builder, dtype: Any, x: Any, node: ast.AST) -> Any:
@@ -367,7 +370,7 @@ def is_of_kernel(value: Any) -> bool:
 def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
     handlers = b.handlers or HANDLERS
     if word.level != "developer" and word.name not in handlers:
-        raise missing(word, b.span(node.func))
+        raise instead(missing(word, b.span(node.func)), word.name)
     try:
         bound = word.signature.bind(*args, **kwargs)
     except TypeError as e:

@@ -188,7 +188,8 @@ def _prologue(r: Reader, node: ast.FunctionDef) -> ast.With:
     """Runs what stands before the launch, and gives the launch, which has to be the last statement."""
     launches = [s for s in node.body if isinstance(s, ast.With)]
     if len(launches) != 1 or node.body[-1] is not launches[0]:
-        raise r.error(f"{node.name} has to end with one `with T.Kernel(...)`", node.body[-1])
+        help = "with T.Kernel(blocks) as b: around all that is done with tiles"
+        raise r.error(f"{node.name} has to end with one `with T.Kernel(...)`", node.body[-1], help)
     r.run(node.body[:-1])
     if r.statements:
         raise r.error("tiles can be used only inside `with T.Kernel(...)`", node.body[0])
@@ -219,5 +220,6 @@ def _grid_names(r: Reader, target: ast.expr | None, count: int) -> tuple[list[st
     if len(names) == 2 and count == 1:
         return names[:1], names[1]
     if len(names) != count or len(names) != len(targets):
-        raise r.error(f"this grid has {count} dimension{'s' * (count > 1)}, got {ast.unparse(target)}", target)
+        help = f"as ({', '.join(f'b{k}' for k in range(count))})" if count > 1 else "as b"
+        raise r.error(f"this grid has {count} dimension{'s' * (count > 1)}, got {ast.unparse(target)}", target, help)
     return names, None

@@ -204,7 +204,11 @@ def _for(r: Reader, node: ast.For) -> None:
         return {"parallel": _parallel, "persistent": _persistent}.get(over.kind, _loop)(r, node, over)
     if isinstance(over, (list, tuple)):
         return _unrolled(r, node, over)
-    raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Parallel and range are")
+    help = "T.serial, T.Pipelined, T.Parallel and range are"
+    if is_tile(over):
+        rows = (known_shape(as_tile(over, r.span(node.iter))) or ("n",))[0]
+        help = f"over its rows: for i in range({rows}), where {ast.unparse(node.iter)}[i, :] is one of them"
+    raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, help)
 
 
 def _unrolled(r: Reader, node: ast.For, over: Sequence[Any]) -> None:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.conditions import of_elements
 from tile_eg.ir.index import ZERO, Expr, read
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, Index, MatMul, Number, Reduce, Region, Select, TileExpr, Unary
-from tile_eg.ops.types import I32, DType, dtype_of
+from tile_eg.ops.types import DTYPES, I32, DType, dtype_of
 
 TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose)
 
@@ -201,9 +201,8 @@ def as_dtype(value: Any, span: Span | None) -> DType:
         return value
     found = None if isinstance(value, (Buffer, Window, *TILE_NODES)) else dtype_of(str(value))
     if found is None:
-        help = "there are float16, bfloat16 and float32; int8 for operands of products, and int32 for their sums"
         what = repr(str(value)) if isinstance(value, (str, int, float)) else describe(value)
-        raise TileError(f"unknown dtype {what}", span, help=help)
+        raise TileError(f"unknown dtype {what}", span, help=did_you_mean(str(value), (d.numpy for d in DTYPES.values())))
     return found
 
 

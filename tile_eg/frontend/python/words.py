@@ -56,6 +56,7 @@ def known(value: Any, what: str, span: Span | None) -> int:
         return value.value
     if isinstance(value, bool) or not isinstance(value, int):
         help = "sizes known only at run time are not supported yet" if isinstance(value, Expr) else ""
+        help = "write // for whole-number division, or T.ceildiv(n, m) to round up" if isinstance(value, float) else help
         raise TileError(f"{what} has to be an integer known when the kernel is compiled, not {describe(value)}", span, help=help)
     return value
 

@@ -313,7 +313,8 @@ class Converter(Regions):
         for a, b, what in ((first.vrows, later.vrows, "rows"), (first.vcols, later.vcols, "columns")):
             assert a is not None and b is not None
             if variable in ix.variables(b) or not surely_equal(a, b, self.tiles.ranges):
-                change = f"{index_text(a)}, then {index_text(b)}"
+                least, most = extremes(b, self.tiles.ranges)
+                change = f"{index_text(a)}, then {index_text(b)}" if a != b else f"{index_text(b)} is {least} to {most}"
                 raise TileError(
                     f"the valid {what} of `{name}` change from trip to trip of this loop: {change}", s.span,
                     help="tiles whose tail differs cannot be combined element by element: choose a tile that divides the tensor",

@@ -107,7 +107,8 @@ class Builder:
         if 0 in extents:
             raise NoBlocks
         if len(names) != len(extents):
-            raise TileError(f"the grid names {len(names)} variables for {len(extents)} extents", self.span(node))
+            many = f"{len(names)} variable{'s' * (len(names) != 1)} for {len(extents)} extent{'s' * (len(extents) != 1)}"
+            raise TileError(f"the grid names {many}", self.span(node), help="grid (bx, by) = (m, n): a name for each extent")
         self.grid = tuple((str(n), e) for n, e in zip(names, extents, strict=True))
         for n in names:
             self.scope.open_variable(str(n), self.span(n))

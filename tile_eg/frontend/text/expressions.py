@@ -25,6 +25,19 @@ BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
 PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
 FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", *DTYPES})
 
+_FIRST = (
+    "m = row{0}(x), then the first place where x is m: rowmin of p, p[i, j] = select(x[i, j] == m[i], j, n) in an element loop"
+)
+INSTEAD = {
+    "argmax": _FIRST.format("max"), "argmin": _FIRST.format("min"), "where": "select(condition, x, y)", "mean": "rowsum(x) / n",
+    "softmax": "exp(x - rowmax(x)[:, None]), and divide by its rowsum", "transpose": "x.T",
+    "load": "X[i, j], where the tile begins", "square": "x * x", "pow": "x ** y", "power": "x ** y", "dot": "a @ b",
+    "matmul": "a @ b", "float": "f32(x)", "int": "i32(x)", "range": "for k in serial(n) { ... }", "maximum": "max(x, y)",
+    "minimum": "min(x, y)", "cast": "f32(x), f16(x), ...", "zeros": "0, which fills a buffer",
+    "log2": "log(x) * 1.4426950408889634", "len": "its size, which the kernel's sizes tell",
+}  # fmt: skip
+"""What to write in place of functions of other languages."""
+
 
 @dataclass
 class Expressions:
@@ -207,7 +220,8 @@ class Expressions:
             return kn.Reduce(name, self.tile(_one(name, args, span)), 1, span)
         if name in sc.FUNCTIONS:
             raise TileError(f"`{name}` works on sizes and indices, not on tiles", span)
-        raise TileError(f"unknown function `{name}`", span, help=did_you_mean(name, FUNCTIONS))
+        help = f"write {INSTEAD[name]}" if name in INSTEAD else did_you_mean(name, FUNCTIONS)
+        raise TileError(f"unknown function `{name}`", span, help=help)
 
     def _select(self, args: list[Node], span: kn.Span) -> kn.TileExpr:
         if len(args) != 3:
@@ -236,7 +250,8 @@ class Expressions:
         array = self.scope.array(str(name), self.span(name))
         if len(items) != len(array.shape):
             n = len(array.shape)
-            raise TileError(f"`{array.name}` has {n} dimension{'s' * (n > 1)}, not {len(items)}", span)
+            help = f"an index or a slice for each: {array.name}[{', '.join('ijklmn'[:n])}]"
+            raise TileError(f"`{array.name}` has {n} dimension{'s' * (n > 1)}, not {len(items)}", span, help=help)
         pairs = [self._item(i, size) for i, size in zip(items, array.shape, strict=True)]
         starts, extents = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
         if isinstance(array, kn.Tensor) and not self.scope.elements and not any(extents):

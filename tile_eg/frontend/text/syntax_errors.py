@@ -92,7 +92,10 @@ FAULTS = (
         ("@ a }", "@ a b", "@ a[0] }", "@ a + b", "@ a @ b", "@ a : b", "@ a[0] b", "@ 4 }", "@ (a", "@ -a", "@ a.T",
          "@ a -> b"),
     ),
-    Fault("only buffers and tensors are assigned to", "c[i, j] = ... or c = ...", ("@ f(a) = b", "@ exp(a)", "@ a(b")),
+    Fault(
+        "only buffers and tensors are assigned to", "a function is part of a value: c = exp(x); a load is x = X[i, j]",
+        ("@ f(a) = b", "@ exp(a)", "@ a(b"),
+    ),
     Fault(
         "this loop has no range", "for k in serial(n) { ... } or for k in pipelined(n, stages=2) { ... }",
         ("@ for k = serial(4)", "@ for k serial(4)", "@ for k in 4", "@ for k in n {", "@ for k in (", "@ for k {",
@@ -171,7 +174,7 @@ FAULTS = (
 )  # fmt: skip
 
 CHARACTERS = {
-    ";": ("statements need no `;`", ""),
+    ";": ("statements need no `;`", "leave it out: a statement ends where the next one begins"),
     "!": ("`!` is not an operator", "write !=, or compare with 0"),
     '"': ("there are no strings here", ""),
     "'": ("there are no strings here", "a transposed operand is a.T"),
