@@ -88,8 +88,10 @@ MOST_SHOWN = 20
 def together(found: Iterable[TileError]) -> TileError:
     """The mistakes of a source as one error, each once; what follows from others is left out."""
     apart = [e for given in found for e in (given, *given.others) if not isinstance(e, FollowUp)]
-    each = list({(e.message, e.span): e for e in reversed(apart)}.values())[::-1]
-    for e in each:
+    each: list[TileError] = []
+    for e in apart:
+        if all((e.message, e.span) != (other.message, other.span) for other in each):
+            each.append(e)
         e.others = ()
     first = each[0]
     first.others = tuple(each[1:])
