@@ -5,8 +5,8 @@
     <!-- output: tile-eg emit examples/gemm.tile; lines 10-40 -->
     <!-- output: tile-eg explain examples/gemm.tile; until search -->    what stands before that line
 
-The page of errors is made whole from tests/errors/gallery. `python docs/update_readme.py` rewrites the pages; a test compares them
-with what comes out now.
+The page of errors is made whole from tests/errors/gallery. `python docs/update_readme.py` rewrites the pages; a test compares
+them with what comes out now.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ GALLERY = ROOT / "tests" / "errors" / "gallery"
 ERRORS = ROOT / "docs" / "errors.md"
 ABOUT_ERRORS = """# Errors
 
-The mistakes that people make most, and what is said of them. A message shows the line of the source with a caret, what is wrong in
-the kernel's own terms (shapes, dtypes, bytes, names), and a way out. All mistakes of a kernel are told at once, one of a statement;
-what only follows from another mistake is left out. A script that ends with one prints the message and no traceback; the exit code
-is 1. "A fault of tile_eg" (exit code 2) is never yours to mend.
+The mistakes that people make most, and what is said of them. A message shows the line of the source with a caret, what is wrong
+in the kernel's own terms (shapes, dtypes, bytes, names), and a way out. All mistakes of a kernel are told at once, one of a
+statement; what only follows from another mistake is left out. A script that ends with one prints the message and no traceback; the
+exit code is 1. "A fault of tile_eg" (exit code 2) is never yours to mend.
 
-This page is made from `tests/errors/gallery` by `docs/update_readme.py`. What stands behind a message is the way out
-that was tried: with it, the kernel compiles, runs, and its numbers are right.
+This page is made from `tests/errors/gallery` by `docs/update_readme.py`. What stands behind a message is the way out that was
+tried: with it, the kernel compiles, runs, and its numbers are right.
 """
 MARK = re.compile(
     r"<!-- (?P<kind>file|output): (?P<what>[^;\n]+?)(?:; lines (?P<first>\d+)-(?P<last>\d+)|; until (?P<until>\w+))? -->\n"

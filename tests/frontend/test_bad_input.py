@@ -121,7 +121,7 @@ FAULTS = [
     ("pipelined(ceildiv(K, BK))", "serial(4, stages=2)", "`serial` has no argument called `stages`", "stages=2", ""),
     (
         "(ceildiv(M, BM), ceildiv(N, BN))", "ceildiv(M, BM)",
-        "the grid names 2 variables for 1 extents", "grid (bx, by) = ceildiv(M, BM)", "",
+        "the grid names 2 variables for 1 extent", "grid (bx, by) = ceildiv(M, BM)", "",
     ),
     ("BK=64]", "BK=0]", "a size has to be at least 1, not 0", "0", ""),
     ("ceildiv(K, BK)", "K / BK", "a whole number, not 8.0", "K / BK", "write // for"),

@@ -36,6 +36,7 @@ def of_python(module_of, body: str, read=kernel_of, launch: str = "T.Kernel(1)")
     return messages(caught.value)
 
 
+STARTS = "a loop over rows or elements starts at 0: other starts are not supported yet"
 BODIES = {
     "names": ("x = xx\n y = exp(yy)", ["unknown name `xx`", "unknown name `yy`"]),
     "a name and a shape": ("x = xx\n m = y", ["unknown name `xx`", "`m` takes 8 here, the value is f32[8, 16]"]),
@@ -45,18 +46,19 @@ BODIES = {
         "for k in serial(4) { x = xx }\n y = yy", ["unknown name `xx`", "unknown name `yy`"],
     ),
     "shapes and what is not written": (
-        "shared u: f32[N]\n m = x\n m = rowsum(u[None, :] * x)", ["`m` takes 8 here, the value is f32[8, 16]", "`u` is read before it is written"],
+        "shared u: f32[N]\n m = x\n m = rowsum(u[None, :] * x)",
+        ["`m` takes 8 here, the value is f32[8, 16]", "`u` is read before it is written"],
     ),
     "element loops": (
         "for i in serial(1, M) { m[i] = m[i - 1] }\n parallel (i, j) in (M, N) { y[i, j] = x[i, 3] }",
-        ["a loop over rows or elements starts at 0: other starts are not supported yet", "one column of `x` is not supported in an element loop yet"],
+        [STARTS, "one column of `x` is not supported in an element loop yet"],
     ),
     "what an element loop would have made": (
         "for i in serial(1, M) { m[i] = m[i - 1] }\n x = x * m[:, None]\n parallel (i, j) in (M, N) { y[i, j] = x[i, 3] }",
-        ["a loop over rows or elements starts at 0: other starts are not supported yet"],
+        [STARTS],
     ),
     "a loop of which a statement is wrong": (
-        "for k in serial(4) { parallel (i, j) in (M, N) { y[i, j] = x[i, j // 2] } y = y + x }\n x = y\n m = rowmax(m[:, None] * x)",
+        "for k in serial(4) { parallel (i, j) in (M, N) { y[i, j] = x[i, j // 2] } y = y + x }\n x = y\n m = rowmax(x)",
         ["the index j // 2 of `x` is not supported in an element loop yet"],
     ),
 }  # fmt: skip
@@ -68,20 +70,22 @@ def test_each_statement_of_a_text_tells_its_own_mistake(case: str) -> None:
     assert of_text(body) == want
 
 
+BUFFER = "x = T.alloc_shared((8, 16), 'float32')\n"
 PYTHON = {
     "words and names": (
-        "x = T.alloc_shared((8, 16), 'float32')\nT.coppy(X, x)\nT.exp(x, z)\nT.copy(x, Y)", ["T has no word coppy", "unknown name z"],
+        BUFFER + "T.coppy(X, x)\nT.exp(x, z)\nT.copy(x, Y)",
+        ["T has no word coppy", "unknown name z"],
     ),
     "what a wrong declaration would have made": (
         "x = T.alloc_shard((8, 16), 'float32')\nT.copy(X, x)\ny = x * 2.0\nT.copy(y, Y)\nT.copy(q, Y)",
         ["T has no word alloc_shard", "unknown name q"],
     ),
     "a name and a shape": (
-        "x = T.alloc_shared((8, 16), 'float32')\nm = T.alloc_shared((8,), 'float32')\nT.copy(z, x)\nm[:] = x[:, :]",
+        BUFFER + "m = T.alloc_shared((8,), 'float32')\nT.copy(z, x)\nm[:] = x[:, :]",
         ["unknown name z", "`m` takes 8 here, the value is f32[8, 16]"],
     ),
     "a loop once": (
-        "x = T.alloc_shared((8, 16), 'float32')\nfor a in [1, 2, 3]:\n    T.exp(x, z)\nfor i in range(2):\n    n = zz\n    T.fill(x, n)",
+        BUFFER + "for a in [1, 2, 3]:\n    T.exp(x, z)\nfor i in range(2):\n    n = zz\n    T.fill(x, n)",
         ["unknown name z", "unknown name zz"],
     ),
 }  # fmt: skip
@@ -107,7 +111,8 @@ def test_a_kernel_that_is_kept_tells_all_its_mistakes(module_of) -> None:
 def test_a_macro_that_is_wrong_is_told_once(module_of) -> None:
     text = (
         "import tile_eg.language as T\n@T.macro\ndef twice(x):\n    T.exp(x, zz)\n@T.prim_func\n"
-        "def k(X: T.Tensor((8, 16), 'float32')):\n    with T.Kernel(1):\n        twice(X)\n        twice(X)\n        T.copy(q, X)\n"
+        "def k(X: T.Tensor((8, 16), 'float32')):\n    with T.Kernel(1):\n"
+        "        twice(X)\n        twice(X)\n        T.copy(q, X)\n"
     )
     with pytest.raises(TileError) as caught:
         kernel_of(module_of(text).k)
@@ -115,7 +120,8 @@ def test_a_macro_that_is_wrong_is_told_once(module_of) -> None:
 
 
 def test_wrong_arguments_stand_beside_what_is_wrong_in_the_body(module_of) -> None:
-    text = "import tile_eg.language as T\n@T.prim_func\ndef k(X, Y: 3):\n    with T.Kernel(1):\n        T.copy(X, Y)\n        T.copy(q, Y)\n"
+    text = "import tile_eg.language as T\n@T.prim_func\ndef k(X, Y: 3):\n"
+    text += "    with T.Kernel(1):\n        T.copy(X, Y)\n        T.copy(q, Y)\n"
     with pytest.raises(TileError) as caught:
         kernel_of(module_of(text).k)
     assert [m.split()[0] for m in messages(caught.value)] == ["X", "Y", "unknown"]

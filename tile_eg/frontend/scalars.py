@@ -122,8 +122,8 @@ def as_index(x: object, span: Span | None) -> Expr:
     if isinstance(x, int):
         return ix.const(x)
     if isinstance(x, float):
-        whole = f"write {int(x)}, without a point" if x == x // 1 else ""
-        help = whole or "write // for whole-number division, or ceildiv(n, m) to round up"
+        then = f"and {int(x)} for {x}" if x == x // 1 else "or ceildiv(n, m) to round up"
+        help = f"write // for whole-number division, {then}"
         raise TileError(f"an index or a size is a whole number, not {x}", span, help=help)
     raise TileError("an index or a size has to be a number, not a tile", span)
 
