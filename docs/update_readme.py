@@ -28,8 +28,8 @@ ABOUT_ERRORS = """# Errors
 
 The mistakes that people make most, and what is said of them. A message shows the line of the source with a caret, what is wrong
 in the kernel's own terms (shapes, dtypes, bytes, names), and a way out. All mistakes of a kernel are told at once, one of a
-statement; what only follows from another mistake is left out. A script that ends with one prints the message and no traceback; the
-exit code is 1. "A fault of tile_eg" (exit code 2) is never yours to mend.
+statement; what only follows from another mistake is left out. A script that ends with one prints the message and no traceback;
+the exit code is 1. "A fault of tile_eg" (exit code 2) is never yours to mend.
 
 This page is made from `tests/errors/gallery` by `docs/update_readme.py`. What stands behind a message is the way out that was
 tried: with it, the kernel compiles, runs, and its numbers are right.
