@@ -36,9 +36,19 @@ UNFINISHED = tuple(
 """A value that lacks its end, and the next statement."""
 FAULTS = (
     Fault(
-        "a text begins with `kernel`", "kernel name[sizes](inputs) -> results { ... }",
-        ("gemm", "{", "shared a: f32[4]", ""),
+        "a text begins with `kernel`, or with what its kernel uses", "kernel name[sizes](inputs) -> results { ... }",
+        ("gemm", "{", "shared a: f32[4]", "let x = 4 gemm", "import common {"),
     ),
+    Fault(
+        "a function is a name, parameters in parentheses, and a value", "function silu(x) = x * sigmoid(x)",
+        ("function", "function (", "function f", "function f {", "function f()", "function f(x", "function f(x y)",
+         "function f(x)", "function f(x) {", "function f(x):", "function f(4)"),
+    ),
+    Fault(
+        "an import is the name of a file beside this one, without its ending", "import common",
+        ("import", "import 4", "import (", "import kernel", "import a."),
+    ),
+    Fault("`let` gives a value a name", "let EPS = 1e-5", ("let", "let = 4", "let x 4", "let 4", "let x: 4", "let x kernel")),
     Fault("the kernel needs a name", "kernel gemm[M, N](...)", ("kernel (", "kernel [", "kernel {")),
     Fault(
         "this size is not complete", "kernel name[M, N=512](...)",
@@ -135,7 +145,6 @@ FAULTS = (
         ("@ a = }", "@ a = b + }", "@ a += ,", "@ a = )", "@ a = b * }", "@ a = -}", "@ a = for", "@ a = ]",
          "@ a = b @ }", "@ a = (}", "@ a = (b + )", "@ a = =", "@ a = exp(b + )", "@ a = exp(, b)", "@ a = :"),
     ),
-    Fault("`**` is not an operator", "write x * x", ("@ a = b ** 2", "@ a = b[0] ** 2", "@ a = 2 ** b")),
     Fault(
         "an index is missing here", "A[i, j], A[i:i + 64, :] or v[:, None]",
         ("@ a[] = b", "@ a = b[]", "@ a = b[, 0]", "@ a = b[0,,", "@ a = b[i +]"),
@@ -176,7 +185,7 @@ FAULTS = (
 CHARACTERS = {
     ";": ("statements need no `;`", "leave it out: a statement ends where the next one begins"),
     "!": ("`!` is not an operator", "write !=, or compare with 0"),
-    '"': ("there are no strings here", ""),
+    '"': ("there are no strings here", "an import is a file's name alone, without its ending: import common"),
     "'": ("there are no strings here", "a transposed operand is a.T"),
     "?": ("`?` is not an operator", "select(k == 0, x, y)"),
 }
