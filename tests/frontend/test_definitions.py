@@ -37,7 +37,9 @@ SAME = {
     "a parameter with an index": ("function shifted(x, v) = x - v[None, :]", "y = shifted(x, v)", "y = x - v[None, :]"),
     "a parameter that is transposed": ("function turned(a) = a @ a.T", "y = turned(x) @ x", "y = (x @ x.T) @ x"),
     "a constant": ("let EPS = 1e-5", "y = x + EPS", "y = x + 1e-5"),
-    "a constant of constants": ("let N = 4\nlet TWICE = 2*N", "for i in serial(TWICE) { y = y + x }", "for i in serial(8) { y = y + x }"),
+    "a constant of constants": (
+        "let N = 4\nlet TWICE = 2*N", "for i in serial(TWICE) { y = y + x }", "for i in serial(8) { y = y + x }",
+    ),
     "a function of sizes": (
         "function half(n) = n // 2", "for i in serial(half(M)) { y = y + x }", "for i in serial(32) { y = y + x }",
     ),

@@ -37,7 +37,7 @@ UNFINISHED = tuple(
 FAULTS = (
     Fault(
         "a text begins with `kernel`, or with what its kernel uses", "kernel name[sizes](inputs) -> results { ... }",
-        ("gemm", "{", "shared a: f32[4]", "let x = 4 gemm", "import common {"),
+        ("gemm", "{", "shared a: f32[4]", "", "let x = 4 gemm", "import common {"),
     ),
     Fault(
         "a function is a name, parameters in parentheses, and a value", "function silu(x) = x * sigmoid(x)",
