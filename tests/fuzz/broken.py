@@ -1,4 +1,4 @@
-"""Programs with a mistake in them: each way to break a text gives a text that no reading makes right, or nothing where it cannot."""
+"""Programs with a mistake in them: each way to break a text gives a text that no reading makes right, or none."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from random import Random
 from tests.fuzz.written import Program
 
 Break = Callable[[Program, str, Random], str | None]
-WORD = re.compile(r"\bT\.(?:tile\.)?(copy|reduce_\w+|if_then_else|abs|relu|add|sub|mul|max|min|fill|gemm|gemm_v0|serial|Parallel)\b")
+WORDS = "copy|reduce_\\w+|if_then_else|abs|relu|add|sub|mul|max|min|fill|gemm|gemm_v0|serial|Parallel"
+WORD = re.compile(rf"\bT\.(?:tile\.)?({WORDS})\b")
 BODY = "    with T.Kernel"
 
 

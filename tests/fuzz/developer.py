@@ -26,7 +26,7 @@ Step = Callable[[Env], None]
 
 
 class Maker:
-    """Makes one program; `draw` picks from a strategy. `bounds` has the largest magnitude in every buffer that holds something."""
+    """Makes one program; `draw` picks from a strategy. `bounds` has the largest magnitude in each buffer that holds something."""
 
     def __init__(self, draw: Callable[[Any], Any]) -> None:
         self.draw = draw
@@ -83,7 +83,8 @@ class Maker:
         i = self.tensor(("M",), "int32", "I")
         w, t, r = self.tensor((TABLE, self.wide), "float32", "W"), self.tile(NEAR), self.rows
         self.say(f"for i, j in T.Parallel({r}, {self.cols}):", lambda e: None)
-        self.say(f"    {t}[i, j] = {w}[{i}[b * {r} + i], j]", lambda e: e.update({t: e["arrays"][w][e["rows_of"](i).astype(int)]}))
+        step = lambda e: e.update({t: e["arrays"][w][e["rows_of"](i).astype(int)]})  # noqa: E731
+        self.say(f"    {t}[i, j] = {w}[{i}[b * {r} + i], j]", step)
         self.bounds[t] = NEAR
 
     def pair(self) -> None:

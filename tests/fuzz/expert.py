@@ -66,8 +66,7 @@ class Vectors:
         return name
 
     def tensor(self, prefix: str) -> str:
-        name = f"{prefix}{len(self.arguments) + len(self.outputs)}"
-        return name
+        return f"{prefix}{len(self.arguments) + len(self.outputs)}"
 
     def load(self) -> None:
         x, t = self.tensor("X"), self.buffer()
@@ -180,7 +179,8 @@ def product(draw: Callable[[Any], Any]) -> Program:
         a, b = (arrays[x].astype(np.float64) for x in "AB")
         return {"C": a @ (b.T if turned else b)}
 
-    buffers = [f'a = T.alloc_L1(({m}, {k}), "float16")', f'b = T.alloc_L1({b_shape}, "float16")', f'c = T.alloc_L0C(({m}, {n}), "float32")']
+    buffers = [f'a = T.alloc_L1(({m}, {k}), "float16")', f'b = T.alloc_L1({b_shape}, "float16")']
+    buffers.append(f'c = T.alloc_L0C(({m}, {n}), "float32")')
     arguments = [(x, str(shape), dtypes[x]) for x, shape in shapes.items()]
     return Program([], arguments, ["C"], f"T.Kernel({rows}, is_npu=True) as (cid, vid)", buffers, lines, meaning, inputs, {})
 

@@ -52,7 +52,8 @@ class Program:
         body = [*(Line(b) for b in self.buffers), *self.lines]
         return "\n".join([
             "import tile_eg", "import tile_eg.language as T", *self.head, f'@tile_eg.jit(out_idx={positions}, effort="none")',
-            "@T.prim_func", f"def made({listed}):", f"    with {self.launch}:", *("    " * (line.depth + 2) + line.text for line in body),
+            "@T.prim_func", f"def made({listed}):", f"    with {self.launch}:",
+            *("    " * (line.depth + 2) + line.text for line in body),
         ]) + "\n"  # fmt: skip
 
     def drawn(self, seed: int) -> dict[str, np.ndarray]:
