@@ -21,7 +21,7 @@ PIPES = ("fix", "mte1", "mte2", "mte3", "m", "v", "s")
 CORES = {"C": AIC, "V": AIV, "CUBE": AIC, "VECTOR": AIV}
 AS_IT_IS = (
     "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "if_then_else", "And", "Or", "Not", "ceildiv",
-    "floordiv", "max", "min", "cast",
+    "floordiv", "max", "min", "cast", "make_zn_layout", "make_nz_layout", "make_col_major_layout",
 )  # fmt: skip
 """Words that mean the same in every kernel."""
 
