@@ -129,6 +129,11 @@ class Numbers:
     def _bytes(self, dtype: str, x: Class) -> Array:
         return ar.bytes_of(self.of(x), numpy_dtype(DTYPES[dtype]))
 
+    def _ofwhole(self, op: str, i: int, j: int, rows: int, cols: int, *xs: Class) -> Array:
+        return ar.whole(op, (i, j), [self.of(x) for x in xs]).reshape(rows, cols)
+
+    _ofwholes = _ofwhole
+
     def _bcast(self, axis: int, v: Class, n: int) -> Array:
         x = self.of(v)
         return np.repeat(x.T, n, axis=1) if axis == 1 else np.repeat(x, n, axis=0)

@@ -22,6 +22,9 @@ def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
         case kn.Binary() | kn.Select():
             yield from regions(e.x)
             yield from regions(e.y)
+        case kn.Whole():
+            for x in e.xs:
+                yield from regions(x)
         case kn.Choose():
             for part in (e.a, e.b, e.x, e.y):
                 yield from regions(part)

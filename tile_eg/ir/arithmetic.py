@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Array = np.ndarray
 
@@ -87,6 +90,11 @@ def bytes_of(x: Array, dtype: np.dtype) -> Array:
 def packed(x: Array) -> Array:
     """A byte of eight elements each, a bit for one that is not 0, the first one lowest."""
     return np.packbits(x != 0, axis=-1, bitorder="little")
+
+
+def whole(op: str, numbers: tuple[int, int], xs: Sequence[Array]) -> Array:
+    """An operation on whole tiles: the elements of its result in one run."""
+    return np.asarray(WHOLE_TILES[op].meaning(np, *xs, *numbers))
 
 
 def bits_of(x: Array) -> Array:

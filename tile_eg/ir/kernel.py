@@ -141,6 +141,16 @@ class Pack:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """An operation on whole tiles (`ops/whole_tiles.py`): op, its operands, and the two numbers that it takes."""
+
+    op: str
+    xs: tuple[TileExpr, ...]
+    numbers: tuple[int, int] = (0, 0)
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Select:
     """x where the condition (an index expression, 0 or 1) holds, else y. In an element loop it may vary with the element."""
 
@@ -166,7 +176,7 @@ class Choose:
     span: Span | None = _span()
 
 
-TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Pack, Select, Choose]
+TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Pack, Whole, Select, Choose]
 
 
 @dataclass(frozen=True)

@@ -282,6 +282,11 @@ class _Columns:
 
     _bytes = _pack = _choose_bits
 
+    def _whole(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
+        if at is not None:
+            raise CannotSplit
+        return self.builder.make(t.op, *(self.tile(x, None) if isinstance(x, Term) else x for x in t.args), **shape)
+
     def _nest(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
         return self.builder.make("nest", self._scalar(t.args[0], at), **shape)
 

@@ -17,6 +17,7 @@ from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted
 from tile_eg.emit.ascend_c.reduce import REDUCTIONS
 from tile_eg.emit.ascend_c.select import SELECTIONS
 from tile_eg.emit.ascend_c.vector import VECTOR_OPS
+from tile_eg.emit.ascend_c.whole_tiles import WHOLE
 from tile_eg.emit.host import shared_at
 from tile_eg.emit.names import argument_names, kernel_symbol
 from tile_eg.ir import index as ix
@@ -43,7 +44,7 @@ from tile_eg.ir.program import (
 )
 from tile_eg.ops.types import Level
 
-OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS}
+OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **WHOLE}
 POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
 SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}
 

@@ -71,6 +71,9 @@ class Definite:
             case kn.MatMul():
                 self.reads(e.a, written, ranges)
                 self.reads(e.b, written, ranges)
+            case kn.Whole():
+                for x in e.xs:
+                    self.reads(x, written, ranges)
             case kn.Choose():
                 for part in (e.a, e.b, e.x, e.y):
                     self.reads(part, written, ranges)

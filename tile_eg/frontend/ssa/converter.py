@@ -113,6 +113,9 @@ class Converter(Regions):
                 return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
             case kn.Pack():
                 return t.pack(self.tile(e.x, env, (shape[0], 8 * shape[1]), F32), e.span)
+            case kn.Whole():
+                shapes = [tile_shape(self.shape_of(x)) for x in e.xs]
+                return t.whole(e, [self.tile(x, env, s, dtype) for x, s in zip(e.xs, shapes, strict=True)], shape)
             case kn.Bytes():
                 return t.bytes(self.tile(e.x, env, (shape[0], shape[1] // 2), dtype), e.dtype, e.span)
             case kn.Broadcast():

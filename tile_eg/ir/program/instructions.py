@@ -11,6 +11,7 @@ from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ops import elementwise
 from tile_eg.ops.physical import AIV, PIPES
 from tile_eg.ops.types import DType, Level
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 
 @dataclass(frozen=True)
@@ -92,6 +93,7 @@ VECTOR = (
     *(f"vmask_{c}" for c in COMPARE),
     "vbitselect",
     "vramp",
+    *(f"v{w}" for w in WHOLE_TILES),
 )
 OVERWRITES = ("vaxpy", "vmuladd")
 
@@ -156,6 +158,8 @@ class Instr:
     vbitselect  dst = srcs[1] where the bit of an element in srcs[0] (bytes, the lowest bit first) is 1, else srcs[2]
     store_element  dst (one element of UB) = `value`, by the scalar unit
     l1_zero    dst nz tile = 0, the whole slot
+    vgather, vevery, vsort, vmerge   dst <- srcs, over runs of elements, `cols` that they work through (`ops/whole_tiles.py`;
+               `steps` are their numbers); vmerge takes two to four sources, its steps are the pairs in each
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of f32, exact up to 2^24
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
@@ -179,7 +183,7 @@ class Instr:
     init: Expr = ONE
     bound: Expr = ZERO
     other: float = 0.0
-    steps: tuple[int, int] = (0, 0)
+    steps: tuple[int, ...] = (0, 0)
     transpose: bool = False
     relu: bool = False
     swap: bool = False

@@ -97,7 +97,7 @@ def _instr(i: Instr) -> str:
     parts += [":", " x ".join(map(str, (i.rows, i.cols, i.depth)[: 2 if i.depth == ONE else 3]))]
     parts += [w for w in WORDS if getattr(i, w)]
     parts += [f"{w} {getattr(i, w)}" for w in OPTIONS if getattr(i, w) != DEFAULTS[w]]
-    parts += [f"steps {i.steps[0]}, {i.steps[1]}"] if i.op == "vramp" else []
+    parts += [f"steps {', '.join(map(str, i.steps))}"] if i.steps != (0, 0) or i.op == "vramp" else []
     parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
     parts += [f"by {', '.join(i.rules)}"] if i.rules else []
     place = f"{PurePath(i.span.file).name}:{i.span.line}" if i.span else ""
