@@ -44,7 +44,7 @@ def every(s: Scope, i: Instr) -> list[str]:
     params = "AscendC::GatherMaskParams(1, 1, 8, 0)"
     lines = call("GatherMask", s.at(i.dst), s.at(tile(i, i.srcs[0])), f"static_cast<uint8_t>({pattern})", "true", s.cpp(i.cols),
                  params, taken)  # fmt: skip
-    return [f"uint64_t {taken} = 0;", *lines]
+    return ["{", *(f"    {line}" for line in (f"uint64_t {taken} = 0;", *lines)), "}"]
 
 
 def merge(s: Scope, i: Instr) -> list[str]:
@@ -106,9 +106,11 @@ def _merged(s: Scope, i: Instr, to: Piece, lists: list[Piece], repeat: int) -> l
     lengths = [p.pairs for p in lists] + [0] * (LISTS - len(lists))
     texts = [p.text(s) for p in lists] + [lists[0].text(s)] * (LISTS - len(lists))
     return [
-        f"const uint16_t {name}[{LISTS}] = {{{', '.join(map(str, lengths))}}};",
-        f"AscendC::MrgSort({to.text(s)}, AscendC::MrgSortSrcList<{kind}>({', '.join(texts)}),",
-        f"    AscendC::MrgSort4Info({name}, false, {(1 << len(lists)) - 1}, {repeat}));",
+        "{",
+        f"    const uint16_t {name}[{LISTS}] = {{{', '.join(map(str, lengths))}}};",
+        f"    AscendC::MrgSort({to.text(s)}, AscendC::MrgSortSrcList<{kind}>({', '.join(texts)}),",
+        f"        AscendC::MrgSort4Info({name}, false, {(1 << len(lists)) - 1}, {repeat}));",
+        "}",
     ]
 
 

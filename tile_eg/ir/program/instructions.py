@@ -169,6 +169,8 @@ class Instr:
     `unit` of an mmad and of a fixpipe is the unit flag of the blocks of L0C that it touches: 2 keeps them for its own pipe, 3
     hands them over to the other one, block by block; 0: other flags do.
     `pad` of gm_to_ub: what stands behind the end of each row, up to the end of its 32 bytes.
+    `mode` of a vcast: how it rounds, where not to the nearest even (CAST_FLOOR and the like). A vcast of i32 to f16 multiplies by
+    `scalar`.
     `value`: what the scalar unit computes from elements of UB; it takes the place of `scalar`.
     `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
     """
@@ -194,6 +196,7 @@ class Instr:
     unit: Expr = ZERO
     value: Formula | None = None
     pad: float | None = None
+    mode: str = ""
     span: Span | None = field(default=None, compare=False)
     rules: tuple[str, ...] = ()
 
