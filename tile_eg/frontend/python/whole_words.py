@@ -50,10 +50,15 @@ def _gather(b: Builder, span: Span, dst: Any, src: Any, offsets: Any, base: Any)
 
 @handles("tile.gather_mask")
 def _gather_mask(b: Builder, span: Span, dst: Any, src: Any, pattern: Any) -> None:
+    _assign(b, dst, whole("every", (as_tile(src, span),), pattern_of(pattern, span), span), span)
+
+
+def pattern_of(pattern: Any, span: Span) -> tuple[int, int]:
+    """The first element that a pattern names and how far the next one is. TileError where there is no such pattern."""
     if not isinstance(pattern, str) or pattern not in PATTERNS:
         what = repr(pattern) if isinstance(pattern, str) else describe(pattern)
         raise TileError(f"there is no pattern {what} here", span, help="there are " + ", ".join(PATTERNS))
-    _assign(b, dst, whole("every", (as_tile(src, span),), PATTERNS[pattern], span), span)
+    return PATTERNS[pattern]
 
 
 def _sorted(b: Builder, span: Span, dst: Any, src: Any, count: int, keep: int) -> None:

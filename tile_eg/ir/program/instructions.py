@@ -91,6 +91,7 @@ VECTOR = (
     *(f"vchoose_{c}" for c in COMPARE),
     *(f"vchooses_{c}" for c in COMPARE),
     *(f"vmask_{c}" for c in COMPARE),
+    *(f"vcompare_{c}" for c in COMPARE),
     "vbitselect",
     "vramp",
     *(f"v{w}" for w in WHOLE_TILES),
@@ -155,7 +156,9 @@ class Instr:
     vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
     vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);
                OP: lt le gt ge eq ne; `scratch` holds the bits of the comparison
-    vbitselect  dst = srcs[1] where the bit of an element in srcs[0] (bytes, the lowest bit first) is 1, else srcs[2]
+    vbitselect  dst = srcs[1] where the bit of an element in srcs[0] (bytes, the lowest bit first) is 1, else srcs[2], or
+               `other` where there is none
+    vcompare_OP  dst (bytes) = the bits of srcs[0] OP srcs[1], or OP scalar; whole rounds of 256 bytes
     store_element  dst (one element of UB) = `value`, by the scalar unit
     l1_zero    dst nz tile = 0, the whole slot
     vgather, vevery, vsort, vmerge   dst <- srcs, over runs of elements, `cols` that they work through (`ops/whole_tiles.py`;
