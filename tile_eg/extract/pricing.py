@@ -211,9 +211,18 @@ def _all(p: Pricer, n: Node, term: Vector) -> Work:
     return Work(term.instruction(n.payload), 1, count, dtype=dtype, src_dtype=dtype, pitch=count)
 
 
+def _put(p: Pricer, n: Node, term: Vector) -> Work:
+    """A copy of what is put, and of what it is put into, which a schedule may do without."""
+    made = p.demand(n.children[1])
+    dtype = made.tile.dtype
+    return Work(term.instruction(n.payload), *made.shape, dtype=dtype, src_dtype=dtype, form="rows", pitch=p.pitch(made))
+
+
 def _choice(p: Pricer, n: Node, term: Vector) -> Work:
     compared = n.children[0]
     return p.vector(term, n, choice_form(p.demand(compared), p.demand(n.cls)), compared)
 
 
-_KINDS: dict[str, Callable[[Pricer, Node, Vector], Work]] = {"reduction": _reduction, "choice": _choice, "whole": _all}
+_KINDS: dict[str, Callable[[Pricer, Node, Vector], Work]] = {
+    "reduction": _reduction, "choice": _choice, "whole": _all, "put": _put,
+}  # fmt: skip

@@ -97,6 +97,19 @@ def whole(op: str, numbers: tuple[int, int], xs: Sequence[Array]) -> Array:
     return np.asarray(WHOLE_TILES[op].meaning(np, *xs, *numbers))
 
 
+def piece(x: Array, offset: int, shape: tuple[int, int]) -> Array:
+    """rows x cols of a tile from an element on."""
+    row, col = divmod(offset, x.shape[1])
+    return x[row : row + shape[0], col : col + shape[1]].copy()
+
+
+def put(x: Array, y: Array, offset: int) -> Array:
+    """A tile with another one in the window that begins at an element."""
+    out, (row, col) = x.copy(), divmod(offset, x.shape[1])
+    out[row : row + y.shape[0], col : col + y.shape[1]] = y
+    return out
+
+
 def bits_of(x: Array) -> Array:
     """Whether each bit of bytes is 1, the lowest first."""
     return np.unpackbits(np.ascontiguousarray(x).view(np.uint8), axis=-1, bitorder="little").astype(bool)

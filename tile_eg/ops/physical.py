@@ -183,6 +183,8 @@ TERMS: dict[str, Term] = {
         _elementwise("VCast", always("vcast"), 0),
         _elementwise("VPack", always("vpack"), 0, form=always("rows")),
         _elementwise("VBytes", always("vbytes"), 0, form=always("flat")),
+        Vector("VPiece", kind="piece", instruction=always("vpiece"), form=always("rows"), fields={"bound": argument(0)}),
+        Vector("VPut", kind="put", instruction=always("vput"), form=always("rows"), fields={"bound": argument(0)}, in_place=1),
         _whole("VWhole"),
         _whole("VWholes"),
         _reduction("VRed", lambda p: f"v{'row' if p[0] == 1 else 'col'}{p[1]}", "rows", says=("reduction", 1)),

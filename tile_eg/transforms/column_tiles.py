@@ -282,6 +282,11 @@ class _Columns:
 
     _bytes = _pack = _choose_bits
 
+    def _piece(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
+        return self._whole(t, at, shape)
+
+    _put = _piece
+
     def _whole(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
         if at is not None:
             raise CannotSplit

@@ -216,6 +216,11 @@ class _Splitter:
 
     _pack = _bytes
 
+    def _piece(self, t: Term, axis: str) -> Term:
+        return self._whole(t, axis)
+
+    _put = _piece
+
     def _whole(self, t: Term, axis: str) -> Term:
         if axis != NONE:
             raise CannotSplit

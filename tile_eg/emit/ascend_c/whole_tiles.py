@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from tile_eg.emit.ascend_c.index import EmitError, Scope, call
-from tile_eg.emit.ascend_c.vector import BARRIER, REPEATS, tile
-from tile_eg.ir.index import const
+from tile_eg.emit.ascend_c.vector import BARRIER, REPEATS, copy, tile
+from tile_eg.ir.index import ONE, ZERO, const
 from tile_eg.ir.program import Instr, Tile
 from tile_eg.ops.whole_tiles import PATTERNS, SORTED, padded
 
@@ -28,6 +28,28 @@ class Piece:
 
     def text(self, s: Scope) -> str:
         return s.at(self.tile, const(self.start))
+
+
+def piece(s: Scope, i: Instr) -> list[str]:
+    """A copy of the rows of a window."""
+    return copy(s, replace(i, op="vcopy", srcs=(_window(s, i, tile(i, i.srcs[0])),), bound=ZERO))
+
+
+def put(s: Scope, i: Instr) -> list[str]:
+    """A copy of the whole tile, unless the result takes its place, and one of the rows of the window."""
+    dst, old, new = (tile(i, o) for o in (i.dst, *i.srcs))
+    b = s.buffer(dst)
+    rows = copy(s, replace(i, op="vcopy", dst=_window(s, i, dst), srcs=(new,), bound=ZERO))
+    if s.at(dst) == s.at(old) or (b.addresses == s.buffer(old).addresses and dst.slot == old.slot):
+        return rows
+    count = const(b.rows * b.pitch if b.rows > 1 else b.cols)
+    return [*copy(s, replace(i, op="vcopy", srcs=(old,), rows=ONE, cols=count, form="flat", bound=ZERO)), BARRIER, *rows]
+
+
+def _window(s: Scope, i: Instr, t: Tile) -> Tile:
+    """The tile from an element on."""
+    pitch = s.buffer(t).cols
+    return replace(t, row=t.row + i.bound // pitch, col=t.col + i.bound % pitch)
 
 
 def gather(s: Scope, i: Instr) -> list[str]:
@@ -114,4 +136,7 @@ def _merged(s: Scope, i: Instr, to: Piece, lists: list[Piece], repeat: int) -> l
     ]
 
 
-WHOLE: dict[str, Callable[[Scope, Instr], list[str]]] = {"vgather": gather, "vevery": every, "vsort": sort, "vmerge": merge}
+WHOLE: dict[str, Callable[[Scope, Instr], list[str]]] = {
+    "vgather": gather, "vevery": every, "vsort": sort, "vmerge": merge, "vpiece": piece,
+    "vput": put,
+}  # fmt: skip

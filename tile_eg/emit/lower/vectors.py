@@ -39,6 +39,17 @@ def _reduction(storages: Storages, step: Step, term: Vector) -> Instr:
     )
 
 
+def _piece(storages: Storages, step: Step, term: Vector) -> Instr:
+    made = _elementwise(storages, step, term)
+    return replace(made, rows=storages.valid(step)[0], cols=storages.valid(step)[1])
+
+
+def _put(storages: Storages, step: Step, term: Vector) -> Instr:
+    """Over the valid elements of what is put."""
+    rows, cols = storages.valid(step, cls=step.node.children[1])
+    return replace(_elementwise(storages, step, term), rows=rows, cols=cols)
+
+
 def _all(storages: Storages, step: Step, term: Vector) -> Instr:
     """Over one run of elements, those that it works through."""
     (rows, cols), (op, i, j) = storages.schedule.graph.demands[step.node.cls].shape, step.node.payload
@@ -105,5 +116,5 @@ def _copy(storages: Storages, step: Step, term: Vector) -> Instr:
 
 _KINDS: dict[str, Callable[[Storages, Step, Vector], Instr]] = {
     "elementwise": _elementwise, "reduction": _reduction, "choice": _choice, "position": _ramp, "fill": _fill, "spread": _spread,
-    "copy": _copy, "whole": _all,
+    "copy": _copy, "whole": _all, "piece": _piece, "put": _put,
 }  # fmt: skip

@@ -121,7 +121,8 @@ def _padded(r: ExpertReader, span: Span, source: Place, target: Place, value: An
         for pipe in ("MTE2", "MTE3"):
             handover(r, AIV, pipe, "V", span)
         filled(r, span, target, value)
-        handover(r, AIV, "V", "MTE2", span)
+        for pipe in ("MTE2", "MTE3"):
+            handover(r, AIV, "V", pipe, span)
     r.statements.append(On(None, pr.When(short, tuple(inner))))  # type: ignore[arg-type]
 
 

@@ -85,9 +85,11 @@ class Converter(Regions):
             value = self.tile(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
             return self.store(s, value, env)
         buffer = self.buffers[s.target.name]
-        self.whole(s.target)
-        value = self.tile(s.value, env, tile_shape(buffer.shape), buffer.dtype)
+        whole = self.is_whole(s.target)
+        value = self.tile(s.value, env, tile_shape(buffer.shape if whole else s.target.shape), buffer.dtype)
         value = self.tiles.cast(value, buffer.dtype, s.span)
+        if not whole:
+            return self.replaced(s.target, value, env)
         self.named.setdefault(value, (buffer.name, buffer.scope))
         if s.span is not None and value.op == "load":
             self.tiles.spans[value] = s.span

@@ -94,6 +94,8 @@ VECTOR = (
     *(f"vcompare_{c}" for c in COMPARE),
     "vbitselect",
     "vramp",
+    "vpiece",
+    "vput",
     *(f"v{w}" for w in WHOLE_TILES),
 )
 OVERWRITES = ("vaxpy", "vmuladd")
@@ -163,6 +165,8 @@ class Instr:
     l1_zero    dst nz tile = 0, the whole slot
     vgather, vevery, vsort, vmerge   dst <- srcs, over runs of elements, `cols` that they work through (`ops/whole_tiles.py`;
                `steps` are their numbers); vmerge takes two to four sources, its steps are the pairs in each
+    vpiece     dst <- the window of src that begins at its element `bound`
+    vput       dst <- srcs[0] with srcs[1], rows x cols of it, in the window that begins at its element `bound`
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of f32, exact up to 2^24
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
