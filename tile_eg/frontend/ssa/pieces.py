@@ -14,7 +14,7 @@ from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.values import Term
-from tile_eg.ops.types import F32, I32, U32
+from tile_eg.ops.types import BF16, F32, I32, U32
 from tile_eg.ops.whole_tiles import WORDS
 
 BLOCK_BYTES = 32
@@ -43,7 +43,7 @@ def multiple_of(e: Expr) -> int:
 def dense(t: Term) -> bool:
     """Whether all elements of a tile are valid and lie in one run."""
     whole = (valid_rows(t).value, valid_cols(t).value) == (t.rows, t.cols)
-    return whole and t.dtype in WORDS and (t.rows == 1 or t.cols * t.dtype.bytes % BLOCK_BYTES == 0)
+    return whole and t.dtype in (*WORDS, BF16) and (t.rows == 1 or t.cols * t.dtype.bytes % BLOCK_BYTES == 0)
 
 
 def _aligned(offset: Expr, t: Term) -> bool:
@@ -58,18 +58,29 @@ def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Ter
     offset = w.row * t.cols + w.col
     if _aligned(offset, t) and w.step == 1 and (w.rows == 1 or t.rows > 1):
         return tiles.make(span, "piece", offset, t, **shape)
-    size = t.dtype.bytes  # type: ignore[union-attr]
+    size = _gathered(t, name, span)
     at = tiles.index(Place(t.cols * size, w.step * size, offset * size), (w.rows, w.cols), span)
     return tiles.make(span, "whole", "gather", 0, 0, t, _offsets(tiles, at, span), **shape)
 
 
 def replaced(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
-    """The tile `old` with `new` in a window of it; elements of `new` beyond the end of its tensor leave what is there."""
+    """The tile `old` with `new` in a window of it. TileError where the end of a tensor cuts `new` off."""
     _check(old, name, span)
+    if (valid_rows(new).value, valid_cols(new).value) != (new.rows, new.cols):
+        help = "let the tile divide the tensor, or say what stands behind its end: T.copy(..., pad_value=0)"
+        raise TileError(f"a part of `{name}` that a tensor's end cuts off is not supported here", span, help=help)
     offset = w.row * old.cols + w.col
     if _aligned(offset, old) and w.step == 1:
         return tiles.make(span, "put", offset, old, new, like=old)
     return _chosen(tiles, old, new, w, name, span)
+
+
+def _gathered(t: Term, name: str, span: Span | None) -> int:
+    """The bytes of an element. TileError where the instruction that gathers does not take it."""
+    if t.dtype not in WORDS:
+        help = f"cast `{name}` to f16 or f32 first, or let the part begin at a multiple of {BLOCK_BYTES} bytes"
+        raise TileError(f"a part of `{name}` that begins anywhere is not supported for {t.dtype}", span, help=help)
+    return t.dtype.bytes
 
 
 def _check(t: Term, name: str, span: Span | None) -> None:
@@ -81,9 +92,8 @@ def _check(t: Term, name: str, span: Span | None) -> None:
 
 def _chosen(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
     """Each element of the tile from where it stands in the window, where it does."""
-    if (valid_rows(new).value, valid_cols(new).value) != (new.rows, new.cols) or old.rows * old.cols >= EXACT:
-        help = "let the window begin at a multiple of 32 bytes"
-        raise TileError(f"a part of `{name}` that a tensor's end cuts off is not supported here", span, help=help)
+    if old.rows * old.cols * 4 >= EXACT:
+        raise TileError(f"`{name}` is too large for a part of it that begins anywhere", span)
     shape = (old.rows, old.cols)
     col = tiles.index(Place(0, 1, ix.ZERO - w.col), shape, span)
     if w.step > 1:
@@ -92,7 +102,7 @@ def _chosen(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span
         back = tiles.binary("mul", place, _number(tiles, float(w.step), col), span)
     else:
         place, back = col, col
-    value = new if new.op == "fill" else _looked_up(tiles, new, place, w, shape, span)
+    value = new if new.op == "fill" else _looked_up(tiles, new, place, w, shape, name, span)
     if new.op == "fill":
         value = tiles.make(span, "fill", new.args[0], like=old)
     for holds in _inside(w):
@@ -100,17 +110,15 @@ def _chosen(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span
     return value if w.step == 1 else tiles.choose("eq", (back, col), (value, old), span)
 
 
-def _looked_up(tiles: Tiles, new: Term, col: Term, w: Window, shape: tuple[int, int], span: Span | None) -> Term:
+def _looked_up(tiles: Tiles, new: Term, col: Term, w: Window, shape: tuple[int, int], name: str, span: Span | None) -> Term:
     """The element of the window's value for each element of the tile; some element where it does not stand in the window."""
-    size = new.dtype.bytes  # type: ignore[union-attr]
-    source = new if dense(new) else None
-    if source is None:
-        raise TileError("a part of a buffer is replaced by rows of a multiple of 32 bytes", span)
+    size = _gathered(new, name, span)
+    _check(new, name, span)
     at = tiles.binary("mul", _within(tiles, col, w.cols - 1, span), _number(tiles, float(size), col), span)
     if w.rows > 1 or shape[0] > 1:
         row = _within(tiles, tiles.index(Place(1, 0, ix.ZERO - w.row), shape, span), w.rows - 1, span)
         at = tiles.binary("add", at, tiles.binary("mul", row, _number(tiles, float(size * new.cols), row), span), span)
-    return tiles.make(span, "whole", "gather", 0, 0, source, _offsets(tiles, at, span), like=at, dtype=new.dtype)
+    return tiles.make(span, "whole", "gather", 0, 0, new, _offsets(tiles, at, span), like=at, dtype=new.dtype)
 
 
 def _within(tiles: Tiles, x: Term, last: int, span: Span | None) -> Term:
