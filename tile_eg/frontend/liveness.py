@@ -17,7 +17,7 @@ def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
     match e:
         case kn.Region():
             yield e
-        case kn.Unary() | kn.Cast() | kn.Bytes() | kn.Pack() | kn.Reduce() | kn.Broadcast():
+        case kn.Unary() | kn.Cast() | kn.Bytes() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
             yield from regions(e.x)
         case kn.Binary() | kn.Select():
             yield from regions(e.x)

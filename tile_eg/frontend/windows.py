@@ -16,6 +16,7 @@ from tile_eg.ir.kernel import (
     MatMul,
     Number,
     Pack,
+    Pad,
     Reduce,
     Region,
     Select,
@@ -66,7 +67,7 @@ def known_shape(e: TileExpr | OpenWindow) -> Shape | None:
             return e.shape
         case Number() | Index():
             return ()
-        case Unary() | Cast():
+        case Unary() | Cast() | Pad():
             return known_shape(e.x)
         case Pack():
             x = known_shape(e.x)
@@ -101,7 +102,7 @@ def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
     match e:
         case OpenWindow():
             return e.closed(shape)
-        case Unary() | Cast():
+        case Unary() | Cast() | Pad():
             return replace(e, x=close(e.x, shape))
         case Binary() | Select():
             shape = shape if shape is not None else known_shape(e)

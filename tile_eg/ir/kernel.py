@@ -141,6 +141,15 @@ class Pack:
 
 
 @dataclass(frozen=True)
+class Pad:
+    """x, and `value` where x is beyond the end of the tensor that it was loaded from: all of it exists."""
+
+    x: TileExpr
+    value: float
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Whole:
     """An operation on whole tiles (`ops/whole_tiles.py`): op, its operands, and the two numbers that it takes."""
 
@@ -176,7 +185,7 @@ class Choose:
     span: Span | None = _span()
 
 
-TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Pack, Whole, Select, Choose]
+TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Pack, Pad, Whole, Select, Choose]
 
 
 @dataclass(frozen=True)

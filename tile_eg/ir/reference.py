@@ -216,6 +216,8 @@ class Block:
                 return self.cast(self.value(e.x, env), numpy_dtype(e.dtype))
             case kn.Pack():
                 return self.packed(self.value(e.x, env))
+            case kn.Pad():
+                return self.padded(self.value(e.x, env), e.value)
             case kn.Whole():
                 return self.whole(e, [self.value(x, env) for x in e.xs])
             case kn.Bytes():
@@ -266,6 +268,9 @@ class Block:
         """A byte is valid where all of its elements are."""
         valid = None if x.valid is None else np.asarray(x.valid.reshape(*x.valid.shape[:-1], -1, 8).all(axis=-1))
         return Tile(ar.packed(x.data), valid)
+
+    def padded(self, x: Tile, value: float) -> Tile:
+        return Tile(x.data if x.valid is None else np.where(x.valid, x.data, np.asarray(value).astype(x.data.dtype)))
 
     def whole(self, e: kn.Whole, xs: list[Tile]) -> Tile:
         data = ar.whole(e.op, e.numbers, [x.data for x in xs])

@@ -63,7 +63,7 @@ class Definite:
                 raise self.unwritten(e)
             case kn.Region():
                 self.indices(e, written)
-            case kn.Unary() | kn.Cast() | kn.Pack() | kn.Reduce() | kn.Broadcast():
+            case kn.Unary() | kn.Cast() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
                 self.reads(e.x, written, ranges)
             case kn.Binary():
                 self.reads(e.x, written, ranges)

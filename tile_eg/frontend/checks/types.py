@@ -63,6 +63,8 @@ class Typing:
                 return self.reduction(e)
             case kn.Pack():
                 return self.packed(e)
+            case kn.Pad():
+                return self.of(e.x)
             case kn.Whole():
                 return self.whole(e)
             case kn.Bytes():

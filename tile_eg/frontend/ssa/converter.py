@@ -9,7 +9,7 @@ from tile_eg.errors import TileError, in_source
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned
 from tile_eg.frontend.ranges import extremes, surely_equal
-from tile_eg.frontend.ssa import elements, fold, positions
+from tile_eg.frontend.ssa import elements, fold, pieces, positions
 from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.fold import Varying
@@ -115,6 +115,8 @@ class Converter(Regions):
                 return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
             case kn.Pack():
                 return t.pack(self.tile(e.x, env, (shape[0], 8 * shape[1]), F32), e.span)
+            case kn.Pad():
+                return pieces.padded(t, self.tile(e.x, env, shape, dtype), e.value, e.span)
             case kn.Whole():
                 shapes = [tile_shape(self.shape_of(x)) for x in e.xs]
                 return t.whole(e, [self.tile(x, env, s, dtype) for x, s in zip(e.xs, shapes, strict=True)], shape)

@@ -75,6 +75,17 @@ def replaced(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Spa
     return _chosen(tiles, old, new, w, name, span)
 
 
+def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
+    """A tile with a number in the place of what lies beyond the end of its tensor."""
+    whole = tiles.fill(value, (t.rows, t.cols), t.dtype or F32, span)
+    if (valid_rows(t).value, valid_cols(t).value) == (t.rows, t.cols):
+        return t
+    if not dense(whole):
+        help = f"rows of a multiple of {BLOCK_BYTES} bytes, of 16-bit or 32-bit elements"
+        raise TileError(f"{t.rows} x {t.cols} elements of {t.dtype} are not padded", span, help=help)
+    return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+
+
 def _gathered(t: Term, name: str, span: Span | None) -> int:
     """The bytes of an element. TileError where the instruction that gathers does not take it."""
     if t.dtype not in WORDS:

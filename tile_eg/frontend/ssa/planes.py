@@ -208,7 +208,7 @@ def _fault(r: kn.Region) -> str:
 def _mapped(e: kn.TileExpr, each) -> kn.TileExpr:  # noqa: ANN001
     """The expression with `each` applied to the expressions that it is made of."""
     match e:
-        case kn.Unary() | kn.Cast() | kn.Pack() | kn.Reduce() | kn.Broadcast():
+        case kn.Unary() | kn.Cast() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
             return replace(e, x=each(e.x))
         case kn.Binary() | kn.Select():
             return replace(e, x=each(e.x), y=each(e.y))

@@ -25,7 +25,7 @@ UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}
 BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
 PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
-FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack"}
+FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad"}
                    | {"topk", *WHOLE_TILES, *DTYPES})  # fmt: skip
 
 
@@ -184,6 +184,8 @@ class Expressions:
             return self._select(args, span)
         if name == "pack":
             return kn.Pack(self.tile(_one(name, args, span)), span)
+        if name == "pad":
+            return self._padded(args, span)
         if name == "bits":
             return Compared(kn.BIT, self.tile(_one(name, args, span)), kn.Number(0.0, span), span)
         if name == "isnan":
@@ -197,6 +199,15 @@ class Expressions:
         if name in sc.FUNCTIONS and values and all(map(is_scalar, values)):
             return sc.call(name, values, span)
         return self._tile_call(name, args, span)
+
+    def _padded(self, args: list[Node], span: kn.Span) -> kn.Pad:
+        """pad(A[i, j], 0): a number in the place of what lies beyond the end of the tensor."""
+        value = self.value(args[1]) if len(args) == 2 else None
+        if isinstance(value, Expr):
+            value = value.value
+        if not isinstance(value, int | float):
+            raise TileError("`pad` takes a window of a tensor and a number: pad(A[i, j], 0)", span)
+        return kn.Pad(self.value(args[0]), float(value), span)
 
     def _whole(self, name: str, args: list[Node], span: kn.Span) -> kn.TileExpr:
         """An operation on whole tiles; numbers that are left out are those for all of them. topk(x, k) is sort(x, n, k)."""

@@ -151,6 +151,8 @@ class Printer:
             case kn.Whole():
                 numbers = map(str, e.numbers[: len(WHOLE_TILES[e.op].numbers)])
                 return f"{e.op}({', '.join((*(self.expression(x, 0) for x in e.xs), *numbers))})"
+            case kn.Pad():
+                return f"pad({self.expression(e.x, 0)}, {number_text(e.value)})"
             case kn.Pack():
                 return f"pack({self.expression(e.x, 0)})"
             case kn.Cast():
