@@ -13,7 +13,7 @@ from tile_eg.chips import load_chip
 from tile_eg.emit.ascend_c.cpp import integer
 from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
-from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted, not_empty
 from tile_eg.emit.ascend_c.reduce import REDUCTIONS
 from tile_eg.emit.ascend_c.select import SELECTIONS
 from tile_eg.emit.ascend_c.vector import VECTOR_OPS
@@ -325,5 +325,5 @@ def _instr(s: Scope, i: Instr) -> list[str]:
     if i.atomic:
         lines = [f"AscendC::SetAtomicAdd<{s.dtype(i.dst).ascend}>();", *lines, "AscendC::SetAtomicNone();"]
     guards = [s.cpp(i.when)] if i.when != ONE else []
-    guards += [f"{s.cpp(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
+    guards += not_empty(s, i) if i.op != "vput" else []  # of which a part is done at any size
     return block(f"if ({' && '.join(guards)})", lines) if guards else lines

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from tile_eg.emit.ascend_c.index import EmitError, Scope, call
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, not_empty
 from tile_eg.emit.ascend_c.vector import BARRIER, REPEATS, copy, tile
 from tile_eg.ir.index import ONE, ZERO, const
 from tile_eg.ir.program import Instr, Tile
@@ -40,6 +40,8 @@ def put(s: Scope, i: Instr) -> list[str]:
     dst, old, new = (tile(i, o) for o in (i.dst, *i.srcs))
     b = s.buffer(dst)
     rows = copy(s, replace(i, op="vcopy", dst=_window(s, i, dst), srcs=(new,), bound=ZERO))
+    if guards := not_empty(s, i):
+        rows = block(f"if ({' && '.join(guards)})", rows)
     if s.at(dst) == s.at(old) or (b.addresses == s.buffer(old).addresses and dst.slot == old.slot):
         return rows
     count = const(b.rows * b.pitch if b.rows > 1 else b.cols)
