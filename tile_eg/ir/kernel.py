@@ -23,13 +23,14 @@ def _span() -> Span | None:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A GM tensor argument. `output` tensors are returned to the caller."""
+    """A GM tensor argument. `output` tensors are returned to the caller; one that is `given` begins with what he put there."""
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
     output: bool
     span: Span | None = _span()
+    given: bool = False
 
 
 @dataclass(frozen=True)
@@ -269,8 +270,8 @@ class Kernel:
 
 
 def added_to(kernel: Kernel) -> frozenset[str]:
-    """The outputs to which the kernel adds atomically: what they hold before counts."""
-    return frozenset(_added_to(kernel.body))
+    """The outputs to which the kernel adds atomically, and those that are given: what they hold before counts."""
+    return frozenset(_added_to(kernel.body)) | {t.name for t in kernel.tensors if t.given}
 
 
 def _added_to(body: tuple[Stmt, ...]) -> Iterator[str]:

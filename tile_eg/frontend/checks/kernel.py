@@ -34,7 +34,7 @@ def check(kernel: kn.Kernel) -> None:
 def check_reads(kernel: kn.Kernel, **known: int) -> None:
     """Raises TileError where a buffer or an output may be read before it was written, in blocks with these `known` indices."""
     ranges = {name: (known.get(name, 0), known.get(name, extent - 1)) for name, extent in kernel.grid}
-    filled: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors if t.output}
+    filled: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors if t.output and not t.given}
     filled |= {s.name: s for s in _statements(kernel.body) if isinstance(s, kn.Alloc)}
     Definite(filled).run(kernel.body, frozenset(), ranges)
 

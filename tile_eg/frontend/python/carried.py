@@ -49,7 +49,22 @@ def _without_loads(kernel: Kernel, t: Tensor) -> Kernel:
     tile = Region(name, (ZERO,) * len(window.shape), window.shape)
     alloc = Alloc(name, "shared", t.dtype, window.shape, t.span)
     changed = tuple(_through(body, t.name, tile))
+    if _read_first(body, t.name) and not {v for x in window.starts for v in variables(x)} - {name for name, _ in kernel.grid}:
+        changed = (Assign(tile, window, window.span), *changed)
+        given = tuple(replace(x, given=x.given or x.name == t.name) for x in kernel.tensors)
+        kernel = replace(kernel, tensors=given)
     return replace(kernel, body=(alloc, *changed))
+
+
+def _read_first(body: Sequence[Stmt], name: str) -> bool:
+    """Whether a tensor is read before it is written: what the caller gave."""
+    for s in nodes(tuple(body)):
+        if isinstance(s, Assign):
+            if any(r.name == name for r in _regions(s.value)):
+                return True
+            if s.target.name == name:
+                return False
+    return False
 
 
 def _through(body: Sequence[Stmt], name: str, tile: Region) -> Iterator[Stmt]:

@@ -99,7 +99,7 @@ class _Parser(Tokens):
         self.need("[")
         shape = () if self.peek("]") else self._integers()
         self.need("]")
-        return Tensor(name, dtype, shape, bool(self.take("output")))
+        return Tensor(name, dtype, shape, bool(self.take("output")), given=bool(self.take("given")))
 
     def _shared(self) -> Tensor:
         self.need("tensor")

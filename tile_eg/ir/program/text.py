@@ -31,7 +31,7 @@ DEFAULTS = {f.name: f.default for f in fields(Instr)}
 
 
 def tensor_text(t: Tensor) -> str:
-    return f"tensor {t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" + (" output" if t.output else "")
+    return f"tensor {t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" + " output" * t.output + " given" * t.given
 
 
 def buffer_text(b: Buffer) -> str:
