@@ -37,6 +37,9 @@ def _tile_progression(buffer: Any, first: Any, diff: Any, count: Any = None) -> 
 def _tile_shift(dst: Any, src: Any, bits: Any) -> None: ...
 def _tile_counted(out: Any, buffer: Any, count: Any = None) -> None: ...
 def _tile_rows(dst: Any, src: Any, rows: Any, tmp: Any = None) -> None: ...
+def _printf(format: str, *args: Any) -> None: ...
+def _dump_tensor(tensor: Any, desc: int, dump_size: int, shape_info: Any = ()) -> None: ...
+def _device_assert(condition: Any, msg: str = "") -> None: ...
 def _deq_scale(scale: Any) -> None: ...
 def _tile_gather(dst: Any, src: Any, offsets: Any, base: Any = 0) -> None: ...
 def _tile_gather_mask(dst: Any, src: Any, pattern: Any) -> None: ...
@@ -63,8 +66,8 @@ _TILE_LATER = """transpose gatherb sort32 init_sort_buf wholereducemax wholeredu
     row_expand_mul_experiment row_expand_sub_experiment row_expand_div_experiment sub_experiment abs_experiment
     mins_experiment reduce_sum_experiment fill_experiment gathermask_experiment sum_experiment reduce_sum_mask_experiment
     datacachecleanandinvalid_experiment"""
-_LATER = """If Then Else view reshape reinterpret printf
-    print dump_tensor dynamic dyn loop_break while_loop vcumsum
+_LATER = """If Then Else view reshape reinterpret
+    print dynamic dyn loop_break while_loop vcumsum
     cumsum any_of all_of call_extern contiguous shmem_put_nbi
     shmem_get_nbi shmem_ub_put_nbi shmem_ub_get_nbi c2d_im2col Then alloc_local wait_wgmma"""
 _EXPERT = """Scope set_flag wait_flag barrier_all pipe_barrier sync_all
@@ -108,6 +111,9 @@ WORDS: dict[str, Word] = {
     **alike(_within, ["clamp"], "", "x within low .. high, as an expression"),
     **alike(_typed, ["Cast"], "", "x in another dtype, as an expression"),
     **alike(_chosen, ["where", "Select"], "", "x where the condition holds, else y"),
+    **alike(_printf, ["printf"], "", "prints its arguments by a C format, from each core that is there"),
+    **alike(_dump_tensor, ["dump_tensor"], "", "prints the first elements of a buffer or tensor under the number `desc`"),
+    **alike(_device_assert, ["device_assert"], "", "a condition on indices that has to hold when the kernel is there"),
     **alike(_deq_scale, ["set_deq_scale"], "", "what int32 is multiplied by on its way to float16 from here on"),
     **alike(_predicate, ["isnan"], "", "the condition that x is no number"),
     **alike(_reinterpreted, ["reinterpretcast"], "", "dst = the bits of src"),

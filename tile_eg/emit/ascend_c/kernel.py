@@ -15,6 +15,7 @@ from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted, not_empty
 from tile_eg.emit.ascend_c.reduce import REDUCTIONS
+from tile_eg.emit.ascend_c.scalar import printed
 from tile_eg.emit.ascend_c.select import SELECTIONS
 from tile_eg.emit.ascend_c.vector import VECTOR_OPS
 from tile_eg.emit.ascend_c.whole_tiles import WHOLE
@@ -34,6 +35,7 @@ from tile_eg.ir.program import (
     Loop,
     Node,
     PipeBarrier,
+    Print,
     Program,
     SetFlag,
     SyncAll,
@@ -298,6 +300,8 @@ def _synchronised(s: Scope, n: Node) -> list[str]:
             return [f"AscendC::CrossCoreWaitFlag({n.id});"]
         case SyncAll():
             return [f"AscendC::SyncAll<{'true' if s.program.kernel_type == 'AIV_ONLY' else 'false'}>();"]
+        case Print():
+            return printed(s, n)
     raise TypeError(n)
 
 

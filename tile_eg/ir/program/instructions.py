@@ -281,6 +281,20 @@ class SyncAll:
 
 
 @dataclass(frozen=True)
+class Print:
+    """What the scalar unit prints when it is there: `text`, a C format, with `args` in it; or `count` elements of `shown` under
+    the number `id`, once all pipes of the core have done what came before; or `text` as a fault, where `holds` is 0."""
+
+    text: str = ""
+    args: tuple[Formula, ...] = ()
+    shown: Operand | None = None
+    id: int = 0
+    count: int = 0
+    holds: Expr = ONE
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Loop:
     """for var in 0 .. trips; where `until` is given, it says how many trips there are, `trips` at most."""
 
@@ -320,7 +334,7 @@ class When:
     body: tuple[Node, ...]
 
 
-Node = Union[Instr, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, SyncAll, Loop, When]
+Node = Union[Instr, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, SyncAll, Print, Loop, When]
 
 
 def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:

@@ -18,6 +18,7 @@ from tile_eg.ir.program.instructions import (
     Node,
     Operand,
     PipeBarrier,
+    Print,
     SetFlag,
     SyncAll,
     Tasks,
@@ -77,6 +78,8 @@ def node_text(n: Node) -> str:
             return f"cross_wait {n.id}"
         case SyncAll():
             return "sync_all"
+        case Print():
+            return f"print {n.text!r}" if n.shown is None else f"print {n.count} of {_operand(n.shown)} as {n.id}"
         case Instr():
             return _instr(n)
     raise TypeError(n)
