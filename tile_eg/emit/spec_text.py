@@ -21,7 +21,7 @@ type = "{p.kernel_type}"
 blocks = {launch_blocks(p)}
 auto_sync = false  # the text holds every flag that it needs
 '''
-    tensors = (_tensor(t, seed, t.name in p.added_to, bool(meaning)) for seed, t in enumerate(p.tensors))
+    tensors = (_tensor(t, seed, t.name in p.added_to and not t.given, bool(meaning)) for seed, t in enumerate(p.tensors))
     workspace = f'[[arguments]]\nname = "workspace"\nbytes = {workspace_bytes(p)}\n'
     return "\n".join([head + _meaning(meaning), *tensors, workspace])
 

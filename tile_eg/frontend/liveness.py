@@ -17,11 +17,14 @@ def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
     match e:
         case kn.Region():
             yield e
-        case kn.Unary() | kn.Cast() | kn.Bytes() | kn.Pack() | kn.Reduce() | kn.Broadcast():
+        case kn.Unary() | kn.Cast() | kn.Bytes() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
             yield from regions(e.x)
         case kn.Binary() | kn.Select():
             yield from regions(e.x)
             yield from regions(e.y)
+        case kn.Whole():
+            for x in e.xs:
+                yield from regions(x)
         case kn.Choose():
             for part in (e.a, e.b, e.x, e.y):
                 yield from regions(part)

@@ -121,6 +121,10 @@ class BoundedBlock(Block):
         result = super().cast(x, dtype)
         return replace(result, spread=rd.cast(x.data, spread(x), result.data))
 
+    def padded(self, x: Tile, value: float) -> Tile:
+        known = spread(x)
+        return replace(super().padded(x, value), spread=known if x.valid is None else np.where(x.valid, known, 0.0))
+
     def packed(self, x: Tile) -> Tile:
         known = rd.total(spread(x)).reshape(*x.data.shape[:-1], -1, 8).any(axis=-1)
         return replace(super().packed(x), spread=np.stack([np.where(known, np.inf, 0.0), np.zeros(known.shape)]))

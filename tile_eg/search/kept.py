@@ -50,6 +50,7 @@ class PlannedKept(Planned):
         """As `Planned.run`; tensors that the kernel writes may be given too, and then begin with what they hold. TileError for
         what the simulator finds, unless `strict` is off."""
         run = super().run(arrays, strict=False, **how)
+        print(run.printed, end="", flush=True)
         if strict and run.findings:
             raise self.mistake(run.findings)
         return run

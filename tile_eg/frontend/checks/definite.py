@@ -65,7 +65,7 @@ class Definite:
                 self.told.setdefault(e.name, self.unwritten(e))
             case kn.Region():
                 self.indices(e, written)
-            case kn.Unary() | kn.Cast() | kn.Pack() | kn.Reduce() | kn.Broadcast():
+            case kn.Unary() | kn.Cast() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
                 self.reads(e.x, written, ranges)
             case kn.Binary():
                 self.reads(e.x, written, ranges)
@@ -73,6 +73,9 @@ class Definite:
             case kn.MatMul():
                 self.reads(e.a, written, ranges)
                 self.reads(e.b, written, ranges)
+            case kn.Whole():
+                for x in e.xs:
+                    self.reads(x, written, ranges)
             case kn.Choose():
                 for part in (e.a, e.b, e.x, e.y):
                     self.reads(part, written, ranges)

@@ -12,6 +12,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, WHOLE, DType
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Shape = tuple[int, ...]
 ANY = -1
@@ -62,6 +63,10 @@ class Typing:
                 return self.reduction(e)
             case kn.Pack():
                 return self.packed(e)
+            case kn.Pad():
+                return self.of(e.x)
+            case kn.Whole():
+                return self.whole(e)
             case kn.Bytes():
                 x = self.of(e.x)
                 return Type((*x.shape[:-1], 2 * x.shape[-1]), e.dtype)
@@ -114,6 +119,20 @@ class Typing:
             help = "eight elements share a byte of a row"
             raise TileError(f"{bits} holds no bit for each element of {chosen}", e.span, help=help)
         return chosen
+
+    def whole(self, e: kn.Whole) -> Type:
+        """The result of an operation on whole tiles: the first one's element type."""
+        entry, xs = WHOLE_TILES[e.op], [self.of(x) for x in e.xs]
+        for x, takes in zip(xs, (entry.types, (entry.second,) if entry.second else entry.types), strict=False):
+            if x.dtype not in takes or ANY in x.shape or not x.shape:
+                raise TileError(f"`{e.op}` works on {', '.join(map(str, takes))}, not on {x}", e.span)
+            if len(x.shape) > 1 and x.shape[-1] * x.dtype.bytes % 32:
+                help = "make its rows a multiple of 32 bytes long, or use a buffer of one dimension"
+                raise TileError(f"`{e.op}` takes elements in one run, and the rows of {x} have gaps", e.span, help=help)
+        shape = entry.shape(tuple(x.shape for x in xs), e.numbers)
+        if isinstance(shape, str):
+            raise TileError(shape, e.span)
+        return Type(shape, xs[0].dtype)
 
     def packed(self, e: kn.Pack) -> Type:
         """A byte for eight elements of a row."""

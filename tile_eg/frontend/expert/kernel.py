@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from tile_eg.errors import TileError, together
 from tile_eg.frontend.expert.pipelined import prefetched
+from tile_eg.frontend.expert.printing import launched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced
 from tile_eg.frontend.expert.scalars import store
 from tile_eg.frontend.expert.streams import numbered, stream
 from tile_eg.frontend.expert.words import EXPERT
 from tile_eg.frontend.python.expressions import evaluate
-from tile_eg.frontend.python.function import _argument, _grid_names, _prologue, _tensor, with_texts
+from tile_eg.frontend.python.function import _argument, _grid_names, _tensor, with_texts
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import Launch
 from tile_eg.ir import index as ix
@@ -48,8 +49,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
         r.tensors[t.name] = t
         r.taken.add(t.name)
     r.taken |= {BLOCK, SUB}
-    launch = _prologue(r, found.node)
-    r.statements.clear()
+    launch, after = launched(r, found.node)
     if len(launch.items) != 1 or not isinstance(over := evaluate(r, launch.items[0].context_expr), Launch):
         raise r.error("a kernel's body is `with T.Kernel(...)`", launch)
     names, half = _grid_names(r, launch.items[0].optional_vars, len(over.extents))
@@ -62,7 +62,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
         rest = rest // n
     if half is not None:
         r.local[half] = r.half = ix.var(SUB)
-    r.run(launch.body)
+    r.run([*launch.body, *after])
     if r.told:
         raise together(r.told)
     cube, vector = (numbered(stream(r.statements, core), r.ranges) for core in (AIC, AIV))

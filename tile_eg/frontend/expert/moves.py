@@ -9,7 +9,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
-from tile_eg.frontend.expert.vectors import elementwise, filled
+from tile_eg.frontend.expert.vectors import cast, filled, scale_of
 from tile_eg.frontend.python.values import Buffer, Window
 from tile_eg.frontend.python.words import copied, sizes
 from tile_eg.ir import index as ix
@@ -17,7 +17,7 @@ from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.ops.types import Level
+from tile_eg.ops.types import F16, I32, Level
 
 
 def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
@@ -96,6 +96,8 @@ def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options
     rows, cols = target.valid_rows, target.valid_cols
     relu = bool(options.get("enable_relu"))
     fields = {"rows": rows, "cols": cols, "depth": ix.const(source.rows), "relu": relu, "atomic": atomic}
+    if (source.dtype, target.dtype) == (I32, F16):
+        fields["scalar"] = scale_of(r, span)
     r.instr("fixpipe", target.operand, source.operand, **fields, span=span)
 
 
@@ -119,7 +121,8 @@ def _padded(r: ExpertReader, span: Span, source: Place, target: Place, value: An
         for pipe in ("MTE2", "MTE3"):
             handover(r, AIV, pipe, "V", span)
         filled(r, span, target, value)
-        handover(r, AIV, "V", "MTE2", span)
+        for pipe in ("MTE2", "MTE3"):
+            handover(r, AIV, "V", pipe, span)
     r.statements.append(On(None, pr.When(short, tuple(inner))))  # type: ignore[arg-type]
 
 
@@ -140,7 +143,7 @@ def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options:
 
 
 def _within_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
-    elementwise(r, span, "vcopy" if source.dtype == target.dtype else "vcast", target, source)
+    cast(r, span, target, source)
 
 
 Path = tuple[Callable[..., None], tuple[str, ...]]

@@ -66,6 +66,7 @@ class ExpertReader(Reader):
     """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie.
 
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop.
+    `scale` is what T.set_deq_scale named for casts of int32 to float16.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class ExpertReader(Reader):
         self.own: dict[str, pr.Buffer] = {}
         self.own_keys: dict[str, str] = {}
         self.core: str | None = None
+        self.scale: float | None = None
         self.stored: set[str] = set()
 
     def rules(self) -> dict[type, Callable[..., None]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.ir.index import Interval, bounds, const, variables
 from tile_eg.ir.machine import CORE_PIPES, SCALAR_PIPE, USABLE_EVENT_IDS
-from tile_eg.ir.program import AIV, CrossSet, Instr, Loop, Node, PipeBarrier, SetFlag, SyncAll, WaitFlag, When, walk
+from tile_eg.ir.program import AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Print, SetFlag, SyncAll, WaitFlag, When, walk
 
 FREE = ("free", "free_too")
 """Numbers of flags that stand for one that the author does not use for this pair of pipes."""
@@ -48,7 +48,7 @@ def _works(nodes: tuple[Node, ...]) -> bool:
         if isinstance(n, Loop | When):
             if _works(n.body):
                 return True
-        elif not isinstance(n, PipeBarrier | SyncAll | SetFlag | WaitFlag):
+        elif not isinstance(n, PipeBarrier | SyncAll | SetFlag | WaitFlag | Print):
             return True
     return False
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert import moves, products, vectors
+from tile_eg.frontend.expert import moves, printing, products, vectors, whole_words
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader, Persistent, Scope
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
@@ -21,7 +21,7 @@ PIPES = ("fix", "mte1", "mte2", "mte3", "m", "v", "s")
 CORES = {"C": AIC, "V": AIV, "CUBE": AIC, "VECTOR": AIV}
 AS_IT_IS = (
     "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "if_then_else", "And", "Or", "Not", "ceildiv",
-    "floordiv", "max", "min", "cast",
+    "floordiv", "max", "min", "cast", "make_zn_layout", "make_nz_layout", "make_col_major_layout",
 )  # fmt: skip
 """Words that mean the same in every kernel."""
 
@@ -165,5 +165,5 @@ EXPERT: dict[str, Callable[..., Any]] = {
     "alloc_L1": _alloc("L1"), "alloc_ub": _alloc("UB"), "alloc_L0A": _alloc("L0A"), "alloc_L0B": _alloc("L0B"),
     "alloc_L0C": _alloc("L0C"), "alloc_shared": _alloc(SHARED), "alloc_fragment": _alloc("fragment"),
     "annotate_address": _address, "annotate_layout": _layout, "Persistent": _persistent, "use_swizzle": _swizzle,
-    **moves.WORDS, **products.WORDS, **vectors.WORDS,  # type: ignore[dict-item]
+    **moves.WORDS, **products.WORDS, **vectors.WORDS, **whole_words.WORDS, **printing.WORDS,  # type: ignore[dict-item]
 }  # fmt: skip

@@ -12,7 +12,7 @@ from tile_eg.errors import FollowUp, TileError, in_source, together
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned, mentioned
 from tile_eg.frontend.ranges import extremes, surely_equal
-from tile_eg.frontend.ssa import elements, fold, positions
+from tile_eg.frontend.ssa import elements, fold, pieces, positions
 from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.fold import Varying
@@ -113,9 +113,11 @@ class Converter(Regions):
             value = self.tile(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
             return self.store(s, value, env)
         buffer = self.buffers[s.target.name]
-        self.whole(s.target)
-        value = self.tile(s.value, env, tile_shape(buffer.shape), buffer.dtype)
+        whole = self.is_whole(s.target)
+        value = self.tile(s.value, env, tile_shape(buffer.shape if whole else s.target.shape), buffer.dtype)
         value = self.tiles.cast(value, buffer.dtype, s.span)
+        if not whole:
+            return self.replaced(s.target, value, env)
         self.named.setdefault(value, (buffer.name, buffer.scope))
         if s.span is not None and value.op == "load":
             self.tiles.spans[value] = s.span
@@ -141,6 +143,11 @@ class Converter(Regions):
                 return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
             case kn.Pack():
                 return t.pack(self.tile(e.x, env, (shape[0], 8 * shape[1]), F32), e.span)
+            case kn.Pad():
+                return pieces.padded(t, self.tile(e.x, env, shape, dtype), e.value, e.span)
+            case kn.Whole():
+                shapes = [tile_shape(self.shape_of(x)) for x in e.xs]
+                return t.whole(e, [self.tile(x, env, s, dtype) for x, s in zip(e.xs, shapes, strict=True)], shape)
             case kn.Bytes():
                 return t.bytes(self.tile(e.x, env, (shape[0], shape[1] // 2), dtype), e.dtype, e.span)
             case kn.Broadcast():

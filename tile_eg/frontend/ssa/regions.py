@@ -11,8 +11,10 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided, extremes
+from tile_eg.frontend.ssa import pieces
 from tile_eg.frontend.ssa.extents import inside, smaller
-from tile_eg.frontend.ssa.tiles import Tiles, Window, valid_cols, valid_rows
+from tile_eg.frontend.ssa.parts import Part, part
+from tile_eg.frontend.ssa.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
@@ -155,19 +157,45 @@ class Regions:
             found.vrows = self.tiles.extent(smaller(found.vrows, there(found.rows), self.tiles.ranges))
         return found
 
-    def whole(self, r: kn.Region) -> None:
-        """TileError unless the region is all of its buffer; an index stands for all of a dimension of one element."""
+    def is_whole(self, r: kn.Region) -> bool:
+        """Whether the region is all of its buffer; an index stands for all of a dimension of one element."""
         shape = self.buffers[r.name].shape
         all_of_it = all(e == n or (e is None and n == 1) for e, n in zip(r.extents, shape, strict=True))
-        if not all_of_it or any(s != ix.ZERO for s in r.starts):
-            raise TileError(
-                f"a part of the buffer `{r.name}` stands outside a row or element loop: not supported yet", r.span,
-                help="use whole buffers, or loop over all rows: "
-                + hint("for i in serial(rows) { ... }", "for i in range(rows)", r.span),
-            )  # fmt: skip
+        return all_of_it and all(s == ix.ZERO for s in r.starts)
 
     def region(self, r: kn.Region, env: Env) -> Term:
         if r.name in self.tensors:
             return self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
-        self.whole(r)
-        return env[r.name]
+        return env[r.name] if self.is_whole(r) else self.taken(r, env[r.name])
+
+    def taken(self, r: kn.Region, t: Term) -> Term:
+        """The window of a tile that a region of its buffer is."""
+        row, col, rows, cols = self.place(r)
+        return part(self.tiles, t, Part(row, col, rows, cols, r.step), r.name, r.span)
+
+    def replaced(self, r: kn.Region, value: Term, env: Env, step: int = 1) -> Term:
+        """The tile of a buffer with a value in a window of it; what nobody wrote before is 0."""
+        buffer = self.buffers[r.name]
+        row, col, rows, cols = self.place(r)
+        if (value.rows, value.cols) != (rows, cols):
+            raise TileError(f"a window of {rows} x {cols} of `{r.name}` cannot hold {value.rows} x {value.cols}", r.span)
+        self.check_window(r, (row, col, rows, (cols - 1) * step + 1))
+        old = env.get(r.name) or self.tiles.fill(0.0, tile_shape(buffer.shape), buffer.dtype, None)
+        window = pieces.Window(row, col, rows, cols, step)
+        return pieces.replaced(self.tiles, old, self.tiles.cast(value, buffer.dtype, r.span), window, r.name, r.span)
+
+    def place(self, r: kn.Region) -> tuple[Expr, Expr, int, int]:
+        """Where a region of a buffer begins, and its rows and columns."""
+        starts, sizes = [self.index(s, r.span) for s in r.starts], [e or 1 for e in r.extents]
+        (row, col), (rows, cols) = [ix.ZERO] * (2 - len(starts)) + starts, [1] * (2 - len(sizes)) + sizes
+        return row, col, rows, cols
+
+    def check_window(self, r: kn.Region, window: tuple[Expr, Expr, int, int]) -> None:
+        """TileError where a window that is written passes the end of its buffer."""
+        row, col, rows, cols = window
+        shape = tile_shape(self.buffers[r.name].shape)
+        for start, extent, size in ((row, rows, shape[0]), (col, cols, shape[1])):
+            low, high = extremes(start, {**self.tiles.ranges, **self.facts}, self.tiles.within)
+            if low < 0 or high + extent > size:
+                where = f"{low} to {high + extent - 1}" if low < high else f"{low} to {low + extent - 1}"
+                raise TileError(f"elements {where} of a dimension of `{r.name}`, which has {size}, are written", r.span)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tile_eg.errors import TileError, did_you_mean
@@ -12,18 +13,20 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
-from tile_eg.frontend.windows import OpenWindow
+from tile_eg.frontend.windows import OpenWindow, known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import DTYPES, I32, dtype_of
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}
 BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
 PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
-FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", *DTYPES})
+FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad"}
+                   | {"topk", *WHOLE_TILES, *DTYPES})  # fmt: skip
 
 _FIRST = (
     "m = row{0}(x), then the first place where x is m: rowmin of p, p[i, j] = select(x[i, j] == m[i], j, n) in an element loop"
@@ -194,17 +197,44 @@ class Expressions:
             return self._select(args, span)
         if name == "pack":
             return kn.Pack(self.tile(_one(name, args, span)), span)
+        if name == "pad":
+            return self._padded(args, span)
         if name == "bits":
             return Compared(kn.BIT, self.tile(_one(name, args, span)), kn.Number(0.0, span), span)
         if name == "isnan":
             x = self.tile(_one(name, args, span))
             return Compared("ne", x, x, span)
+        if name in WHOLE_TILES or name == "topk":
+            return self._whole(name, args, span)
         if (dtype := dtype_of(name)) is not None:
             return kn.Cast(dtype, self.tile(_one(name, args, span)), span)
         values = [self.value(a) for a in args]
         if name in sc.FUNCTIONS and values and all(map(is_scalar, values)):
             return sc.call(name, values, span)
         return self._tile_call(name, args, span)
+
+    def _padded(self, args: list[Node], span: kn.Span) -> kn.Pad:
+        """pad(A[i, j], 0): a number in the place of what lies beyond the end of the tensor."""
+        value = self.value(args[1]) if len(args) == 2 else None
+        if isinstance(value, Expr):
+            value = value.value
+        if not isinstance(value, int | float):
+            raise TileError("`pad` takes a window of a tensor and a number: pad(A[i, j], 0)", span)
+        return kn.Pad(self.value(args[0]), float(value), span)
+
+    def _whole(self, name: str, args: list[Node], span: kn.Span) -> kn.TileExpr:
+        """An operation on whole tiles; numbers that are left out are those for all of them. topk(x, k) is sort(x, n, k)."""
+        entry = WHOLE_TILES["sort" if name == "topk" else name]
+        xs = tuple(self.tile(a) for a in args[: entry.operands])
+        shapes = tuple(known_shape(x) for x in xs)
+        numbers = [self.index(a).value for a in args[entry.operands :]]
+        names = ("k",) if name == "topk" else entry.numbers
+        if len(xs) < entry.operands or len(numbers) > len(names) or None in numbers or None in shapes:
+            raise TileError(f"`{name}` takes {entry.operands} tiles by name, then numbers: {', '.join(names)}", span)
+        given = [prod(shapes[0] or ()), *numbers] if name == "topk" else numbers
+        full = entry.default(tuple(s or () for s in shapes))
+        first, second = (given[n] if n < len(given) else full[n] for n in (0, 1))
+        return kn.Whole(entry.name, xs, (first, second), span)  # type: ignore[arg-type]
 
     def _tile_call(self, name: str, args: list[Node], span: kn.Span) -> kn.TileExpr:
         if name in UNARY:

@@ -19,6 +19,7 @@ from tile_eg.ir.program.instructions import (
     Node,
     Operand,
     PipeBarrier,
+    Print,
     SetFlag,
     SyncAll,
     Tasks,
@@ -32,6 +33,7 @@ from tile_eg.ops.physical import AIC, AIV, PIPES
 
 __all__ = [
     "AIC", "AIV", "BINARY", "COMPARE", "OVERWRITES", "PIPES", "REDUCE", "SCALAR", "UNARY", "VECTOR", "Buffer", "CrossSet",
-    "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Program", "SetFlag", "SyncAll",
+    "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Print",
+    "Program", "SetFlag", "SyncAll",
     "Tasks", "Tile", "WaitFlag", "When", "walk",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from tile_eg.ir.program.instructions import (
     Node,
     Operand,
     PipeBarrier,
+    Print,
     SetFlag,
     SyncAll,
     Tasks,
@@ -31,7 +32,7 @@ DEFAULTS = {f.name: f.default for f in fields(Instr)}
 
 
 def tensor_text(t: Tensor) -> str:
-    return f"tensor {t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" + (" output" if t.output else "")
+    return f"tensor {t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" + " output" * t.output + " given" * t.given
 
 
 def buffer_text(b: Buffer) -> str:
@@ -77,6 +78,8 @@ def node_text(n: Node) -> str:
             return f"cross_wait {n.id}"
         case SyncAll():
             return "sync_all"
+        case Print():
+            return f"print {n.text!r}" if n.shown is None else f"print {n.count} of {_operand(n.shown)} as {n.id}"
         case Instr():
             return _instr(n)
     raise TypeError(n)
@@ -97,7 +100,7 @@ def _instr(i: Instr) -> str:
     parts += [":", " x ".join(map(str, (i.rows, i.cols, i.depth)[: 2 if i.depth == ONE else 3]))]
     parts += [w for w in WORDS if getattr(i, w)]
     parts += [f"{w} {getattr(i, w)}" for w in OPTIONS if getattr(i, w) != DEFAULTS[w]]
-    parts += [f"steps {i.steps[0]}, {i.steps[1]}"] if i.op == "vramp" else []
+    parts += [f"steps {', '.join(map(str, i.steps))}"] if i.steps != (0, 0) or i.op == "vramp" else []
     parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
     parts += [f"by {', '.join(i.rules)}"] if i.rules else []
     place = f"{PurePath(i.span.file).name}:{i.span.line}" if i.span else ""

@@ -1,0 +1,154 @@
+"""Parts of buffers as terms: a window of a tile that was computed, and a tile in which a window is replaced.
+
+What begins at a multiple of 32 bytes is copied. Any other window is gathered, and chosen by its elements' positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import gcd, prod
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.ssa.positions import EXACT, Place, Position
+from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
+from tile_eg.ir.values import Term
+from tile_eg.ops.types import BF16, F32, I32, U32
+from tile_eg.ops.whole_tiles import WORDS
+
+BLOCK_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where a window begins in a tile, its rows and columns, and how far apart its columns are."""
+
+    row: Expr
+    col: Expr
+    rows: int
+    cols: int
+    step: int = 1
+
+
+def multiple_of(e: Expr) -> int:
+    """What an index is always a multiple of; 0 for the constant 0."""
+    if e.op == "const":
+        return abs(e.args[0])
+    if e.op == "add":
+        return gcd(*map(multiple_of, e.args))
+    return prod(map(multiple_of, e.args)) if e.op == "mul" else 1
+
+
+def dense(t: Term) -> bool:
+    """Whether all elements of a tile are valid and lie in one run."""
+    whole = (valid_rows(t).value, valid_cols(t).value) == (t.rows, t.cols)
+    return whole and t.dtype in (*WORDS, BF16) and (t.rows == 1 or t.cols * t.dtype.bytes % BLOCK_BYTES == 0)
+
+
+def _aligned(offset: Expr, t: Term) -> bool:
+    assert t.dtype is not None
+    return multiple_of(offset) * t.dtype.bytes % BLOCK_BYTES == 0
+
+
+def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Term:
+    """The window of a tile. TileError where its elements do not lie in one run."""
+    shape = {"rows": w.rows, "cols": w.cols, "dtype": t.dtype, "vrows": ix.const(w.rows), "vcols": ix.const(w.cols)}
+    _check(t, name, span)
+    offset = w.row * t.cols + w.col
+    if _aligned(offset, t) and w.step == 1 and (w.rows == 1 or t.rows > 1):
+        return tiles.make(span, "piece", offset, t, **shape)
+    size = _gathered(t, name, span)
+    at = tiles.index(Place(t.cols * size, w.step * size, offset * size), (w.rows, w.cols), span)
+    return tiles.make(span, "whole", "gather", 0, 0, t, _offsets(tiles, at, span), **shape)
+
+
+def replaced(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
+    """The tile `old` with `new` in a window of it. TileError where the end of a tensor cuts `new` off."""
+    _check(old, name, span)
+    if (valid_rows(new).value, valid_cols(new).value) != (new.rows, new.cols):
+        help = "let the tile divide the tensor, or say what stands behind its end: T.copy(..., pad_value=0)"
+        raise TileError(f"a part of `{name}` that a tensor's end cuts off is not supported here", span, help=help)
+    offset = w.row * old.cols + w.col
+    if _aligned(offset, old) and w.step == 1:
+        return tiles.make(span, "put", offset, old, new, like=old)
+    return _chosen(tiles, old, new, w, name, span)
+
+
+def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
+    """A tile with a number in the place of what lies beyond the end of its tensor."""
+    whole = tiles.fill(value, (t.rows, t.cols), t.dtype or F32, span)
+    if (valid_rows(t).value, valid_cols(t).value) == (t.rows, t.cols):
+        return t
+    if not dense(whole):
+        help = f"rows of a multiple of {BLOCK_BYTES} bytes, of 16-bit or 32-bit elements"
+        raise TileError(f"{t.rows} x {t.cols} elements of {t.dtype} are not padded", span, help=help)
+    return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+
+
+def _gathered(t: Term, name: str, span: Span | None) -> int:
+    """The bytes of an element. TileError where the instruction that gathers does not take it."""
+    if t.dtype not in WORDS:
+        help = f"cast `{name}` to f16 or f32 first, or let the part begin at a multiple of {BLOCK_BYTES} bytes"
+        raise TileError(f"a part of `{name}` that begins anywhere is not supported for {t.dtype}", span, help=help)
+    return t.dtype.bytes
+
+
+def _check(t: Term, name: str, span: Span | None) -> None:
+    if not dense(t):
+        what = f"{t.rows} x {t.cols} elements of {t.dtype} that do not lie in one run"
+        help = "rows of a multiple of 32 bytes, of 16-bit or 32-bit elements, that lie inside their tensor"
+        raise TileError(f"a part of `{name}` is not supported here: {what}", span, help=help)
+
+
+def _chosen(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
+    """Each element of the tile from where it stands in the window, where it does."""
+    if old.rows * old.cols * 4 >= EXACT:
+        raise TileError(f"`{name}` is too large for a part of it that begins anywhere", span)
+    shape = (old.rows, old.cols)
+    col = tiles.index(Place(0, 1, ix.ZERO - w.col), shape, span)
+    if w.step > 1:
+        half = tiles.binary("add", col, _number(tiles, 0.5, col), span)
+        place = tiles.unary("floor", tiles.binary("mul", half, _number(tiles, 1.0 / w.step, col), span), span)
+        back = tiles.binary("mul", place, _number(tiles, float(w.step), col), span)
+    else:
+        place, back = col, col
+    value = new if new.op == "fill" else _looked_up(tiles, new, place, w, shape, name, span)
+    if new.op == "fill":
+        value = tiles.make(span, "fill", new.args[0], like=old)
+    for holds in _inside(w):
+        value = tiles.choose_at(holds, (value, old), span)
+    return value if w.step == 1 else tiles.choose("eq", (back, col), (value, old), span)
+
+
+def _looked_up(tiles: Tiles, new: Term, col: Term, w: Window, shape: tuple[int, int], name: str, span: Span | None) -> Term:
+    """The element of the window's value for each element of the tile; some element where it does not stand in the window."""
+    size = _gathered(new, name, span)
+    _check(new, name, span)
+    at = tiles.binary("mul", _within(tiles, col, w.cols - 1, span), _number(tiles, float(size), col), span)
+    if w.rows > 1 or shape[0] > 1:
+        row = _within(tiles, tiles.index(Place(1, 0, ix.ZERO - w.row), shape, span), w.rows - 1, span)
+        at = tiles.binary("add", at, tiles.binary("mul", row, _number(tiles, float(size * new.cols), row), span), span)
+    return tiles.make(span, "whole", "gather", 0, 0, new, _offsets(tiles, at, span), like=at, dtype=new.dtype)
+
+
+def _within(tiles: Tiles, x: Term, last: int, span: Span | None) -> Term:
+    low = tiles.binary("max", x, _number(tiles, 0.0, x), span)
+    return tiles.binary("min", low, _number(tiles, float(last), x), span)
+
+
+def _inside(w: Window) -> list[Position]:
+    """row - w.row and col - w.col within the window, as comparisons of positions."""
+    width = (w.cols - 1) * w.step + 1
+    return [
+        Position("lt", 0, -1, ix.const(1) - w.col), Position("lt", 0, 1, w.col + width),
+        Position("lt", -1, 0, ix.const(1) - w.row), Position("lt", 1, 0, w.row + w.rows),
+    ]  # fmt: skip
+
+
+def _number(tiles: Tiles, value: float, like: Term) -> Term:
+    return tiles.make(None, "fill", value, like=like, dtype=F32)
+
+
+def _offsets(tiles: Tiles, at: Term, span: Span | None) -> Term:
+    return tiles.cast(tiles.cast(at, I32, span), U32, span)
