@@ -61,7 +61,7 @@ def _vector_unary(src: Any, dst: Any) -> None: ...
 def _vector_binary(a: Any, b: Any, dst: Any) -> None: ...
 
 
-_TILE_LATER = """transpose gatherb sort32 init_sort_buf wholereducemax wholereducemin
+_TILE_LATER = """gatherb sort32 init_sort_buf wholereducemax wholereducemin
     wholereducesum block_reduce_max block_reduce_min block_reduce_sum bilinear_interpolation brcb brcb_experiment
     row_expand_mul_experiment row_expand_sub_experiment row_expand_div_experiment sub_experiment abs_experiment
     mins_experiment reduce_sum_experiment fill_experiment gathermask_experiment sum_experiment reduce_sum_mask_experiment
@@ -80,6 +80,7 @@ tile = SimpleNamespace(
     **alike(_tile_binary, tuple(BINARY), "tile.", "dst = {} of a and b, which is a tile, a number or an element m[i]"),
     **alike(_tile_fill, ["fill"], "tile.", "every element becomes `value`"),
     **alike(_tile_clear, ["clear"], "tile.", "every element becomes 0"),
+    **alike(_tile_unary, ["transpose"], "tile.", "dst = src, rows and columns exchanged"),
     **alike(_tile_cast, ["cast"], "tile.", "dst = src in dst's dtype"),
     **alike(_tile_broadcast, ["broadcast"], "tile.", "dst = src along each row (axis 0) or each column (axis 1)"),
     **alike(_tile_multiply_add, ["axpy", "mul_add_dst"], "tile.", "dst = dst + a * b"),
@@ -107,6 +108,7 @@ WORDS: dict[str, Word] = {
     **alike(_vector_compare, ["vcmp"], "", "{}: the mask of a comparison"),
     **alike(_vector_select, ["vselect"], "", "{}: dst = a where the mask holds, else b"),
     **alike(_expression, list(EXPRESSIONS), "", "{} of two values"),
+    **alike(_vector_unary, ["transpose"], "", "dst = src, rows and columns exchanged"),
     **alike(_expression, ["Min", "Max"], "", "the {} of two values"),
     **alike(_within, ["clamp"], "", "x within low .. high, as an expression"),
     **alike(_typed, ["Cast"], "", "x in another dtype, as an expression"),

@@ -124,6 +124,7 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     name, function = ARITHMETIC[op]
     if op is ast.MatMult and (is_tile(x) or is_tile(y)):
         return _product(x, y, b.span(node))
+    x, y = (b.settled(v, b.span(node)) for v in (x, y))
     if conditions.of_elements(x) or conditions.of_elements(y):
         return conditions.joined(op.__name__, x, y, b.span(node))
     if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
@@ -327,6 +328,7 @@ def _call(b: Builder, node: ast.Call) -> Any:
     args: list[Any] = []
     for a in node.args:
         args += evaluate(b, a.value) if isinstance(a, ast.Starred) else [evaluate(b, a)]
+    args = [b.settled(a, b.span(node)) for a in args]
     kwargs = {k.arg: evaluate(b, k.value) for k in node.keywords if k.arg is not None}
     return apply(b, function, args, kwargs, node)
 

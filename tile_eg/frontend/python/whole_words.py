@@ -10,7 +10,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.index_words import HANDLERS
-from tile_eg.frontend.python.values import as_region, as_tile, describe, with_rank
+from tile_eg.frontend.python.values import Transposed, as_region, as_tile, describe, with_rank
 from tile_eg.frontend.python.words import handles, known
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir.kernel import Cast, Region, TileExpr, Whole
@@ -46,6 +46,16 @@ def _assign(b: Builder, dst: Any, value: TileExpr, span: Span) -> None:
 def _gather(b: Builder, span: Span, dst: Any, src: Any, offsets: Any, base: Any) -> None:
     x, at = as_tile(src, span), as_tile(offsets, span)
     _assign(b, dst, whole("gather", (x, at), (known(base, "the base of a gather", span), 0), span), span)
+
+
+@handles("tile.transpose")
+def _transpose(b: Builder, span: Span, dst: Any, src: Any) -> None:
+    _assign(b, dst, b.settled(Transposed(as_tile(src, span)), span), span)
+
+
+@handles("transpose")
+def _transpose_into(b: Builder, span: Span, src: Any, dst: Any) -> None:
+    _transpose(b, span, dst, src)
 
 
 @handles("tile.gather_mask")

@@ -20,6 +20,7 @@ from tile_eg.frontend.ssa.interleaved import interleaved
 from tile_eg.frontend.ssa.planes import without_planes
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.tiles import tile_shape
+from tile_eg.frontend.ssa.turned import turned
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
@@ -30,7 +31,7 @@ from tile_eg.ops.types import F32, DType
 def to_values(kernel: kn.Kernel) -> Values:
     """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
     with in_source(kernel.source):
-        return Converter(composed(interleaved(without_planes(kernel)))).values()
+        return Converter(composed(interleaved(turned(without_planes(kernel))))).values()
 
 
 class Converter(Regions):
