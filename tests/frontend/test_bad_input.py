@@ -82,7 +82,7 @@ FAULTS = [
         "a buffer has at most three dimensions, `v` has 4", "v: f32[BM, BN, 2, 2] = 0", "",
     ),
     ("a @ b", "(a @ b.T).T @ b", "the inner sizes of this product differ", "a @ b.T", ""),
-    ("a @ b", "a @ b + a.T", "`.T` stands only beside `@`, as in a.T @ b", "a.T", ""),
+    ("a @ b", "a @ b + v.T", "only a tile of two dimensions is transposed as a value", "v.T", "load it into a buffer first"),
     # windows
     (
         "k*BK]", "k*BK + BK]",

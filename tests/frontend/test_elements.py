@@ -189,11 +189,9 @@ def test_rows_may_be_a_fixed_number_apart(body: str) -> None:
 @pytest.mark.parametrize(
     "body, message",
     [
-        ("parallel (i, j) in (8, 8) { Y[i, j] = x[i, 2*j] }", "the index j*2 of `x` is not supported"),
         ("parallel (i, j) in (4, 16) { Y[i, j] = x[6 - 2*i, j] }", "the index"),
         ("parallel (i, j) in (4, 16) { Y[2*i, j] = x[i, j]  Y[2*i + 2, j] = x[i, j] }", "iterations of `i` meet at `Y`"),
         ("x = x * v[:, None] parallel (i, j) in (4, 16) { Y[i, j] = x[2*i, j] }", "rows of `x` that do not follow one another"),
-        ("parallel j in 4 { z[j] = v[2*j] }", "not supported"),
     ],
 )
 def test_other_strides_are_refused(body: str, message: str) -> None:

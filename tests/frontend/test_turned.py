@@ -16,7 +16,8 @@ from tile_eg.search.compiler import lower
 HEAD = "kernel k(X: {0}[32, 64]) -> (Y: {0}[64, 32], Z: {0}[32, 32]) {{ shared x: {0}[32, 64], y: {0}[64, 32], z: {0}[32, 32]\n"
 REST = " x = X[0, 0]\n {} Y[0, 0] = y\n Z[0, 0] = z }}"
 FORMS = {
-    "loops": "parallel (i, j) in (64, 32) { y[i, j] = x[j, i] }\n parallel (i, j) in (32, 32) { z[i, j] = x[i, 2*j] + x[i, 63 - j] }",
+    "loops": "parallel (i, j) in (64, 32) { y[i, j] = x[j, i] }\n"
+             " parallel (i, j) in (32, 32) { z[i, j] = x[i, 2*j] + x[i, 63 - j] }",
     "values": "y = x.T\n parallel (i, j) in (32, 32) { z[i, j] = x[j, 2*i] + x[i, 63 - j] }\n z = z.T\n"
               " parallel (i, j) in (32, 32) { z[i, j] = x[i, 2*j] + x[i, 63 - j] }",
 }  # fmt: skip

@@ -50,7 +50,7 @@ FAULTS = {
     "a branch on a tile": ("if x:\n    T.clear(y)", "x:", "a branch cannot depend on the elements of a tile"),
     "a branch on elements": ("if x > 0:\n    T.clear(y)", "x > 0", "a branch cannot depend on the elements of a tile"),
     "a choice by no comparison": ("x[:, :] = T.if_then_else(x, x, y)", "T.if_then_else(x", "a condition compares"),
-    "a transposed tile alone": ("x[:, :] = p.T", "x[:, :]", "beside @ only"),
+    "a transposed vector": ("x[:, :] = v.T", "x[:, :]", "only a tile of two dimensions is transposed"),
     "a whole tile in Parallel": ("for i in T.Parallel(16):\n    T.clear(x)", "T.clear", "only single elements"),
     "an if that changes what it looks at": (
         "for i in T.Parallel(16):\n    if v[i] < 3:\n        v[i] = 0.0\n        v[i] = 1.0", "v[i] = 0.0", "this branch looks",

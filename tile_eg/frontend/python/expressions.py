@@ -7,7 +7,6 @@ import builtins
 import operator
 from collections.abc import Callable
 from dataclasses import replace
-from difflib import get_close_matches
 from numbers import Integral, Real
 from types import FunctionType
 from typing import Any
@@ -16,7 +15,7 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder
-from tile_eg.frontend.python.instead import FOREIGN, instead, near_word, of_arrays
+from tile_eg.frontend.python.instead import instead, near_name, near_word, of_arrays
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.refused import refuse
 from tile_eg.frontend.python.values import (
@@ -78,9 +77,7 @@ def _name(b: Builder, node: ast.Name) -> Any:
     for scope in (b.local, b.names, vars(builtins)):
         if node.id in scope:
             return b.use(node.id, b.at_call(_plain(scope[node.id])), node)
-    close = get_close_matches(node.id, [*b.local, *b.names], 1)
-    help = f"did you mean {close[0]}?" if close else f"write {FOREIGN[node.id]}" if node.id in FOREIGN else ""
-    raise b.error(f"unknown name {node.id}", node, help)
+    raise b.error(f"unknown name {node.id}", node, near_name(node.id, [*b.local, *b.names]))
 
 
 def _plain(value: Any) -> Any:
@@ -265,8 +262,8 @@ def _window(b: Builder, buffer: Buffer, parts: list[ast.expr], node: ast.Subscri
     axes = [p for p in parts if not (isinstance(p, ast.Constant) and p.value is None)]
     shape = buffer.written if len(axes) == len(buffer.written) else buffer.shape
     if len(axes) != len(shape):
-        many = f"{len(axes)} {'index' if len(axes) == 1 else 'indices'}"
-        help = f"an index or a slice for each: {buffer.name}[{', '.join('ijklmn'[: len(shape)])}]"
+        many, each = f"{len(axes)} {'index' if len(axes) == 1 else 'indices'}", ", ".join("ijklmn"[: len(shape)])
+        help = f"an index or a slice for each: {buffer.name}[{each}]"
         raise b.error(f"{buffer.name} has {len(buffer.shape)} dimensions, got {many}", node, help)
     sizes = iter(shape)
     items = [_item(b, p, next(sizes)) if p in axes else None for p in parts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -45,6 +46,12 @@ FOREIGN = {
     "threadIdx": _NO_THREADS, "blockIdx": _BLOCK, "blockDim": _NO_THREADS, "tl": "T: a kernel's words are tile_eg.language's",
 }  # fmt: skip
 """Names of other languages."""
+
+
+def near_name(name: str, known: Sequence[str]) -> str:
+    """A help line for a name that nothing binds: the nearest of those that are known, or what says the same here."""
+    close = get_close_matches(name, known, 1)
+    return f"did you mean {close[0]}?" if close else f"write {FOREIGN[name]}" if name in FOREIGN else ""
 
 
 def instead(error: TileError, name: str) -> TileError:
