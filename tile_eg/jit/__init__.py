@@ -65,6 +65,8 @@ class CompiledKernel(HostSide):
         with in_source(kernel.source):
             self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
+            for i in (*self.out_idx, *self.workspace_idx):
+                _refuse_given(kernel.tensors[i])
         places = [kernel.tensors[i].name for i in self.workspace_idx]
         self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, places)
 
@@ -140,6 +142,13 @@ def _output(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
     if not kernel.tensors[i].output:
         raise TileError(f"{kernel.tensors[i].name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span)
     return i % count
+
+
+def _refuse_given(t: Tensor) -> None:
+    """TileError for a tensor that a call makes for itself, and that the kernel reads first: nothing is there yet."""
+    if t.given:
+        help = "write it first; or take it out of out_idx and workspace_idx, and pass an array"
+        raise TileError(f"`{t.name}` is read before it is written, and no call gives it", t.span, help=help)
 
 
 class TileKernel:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd, prod
+from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ssa.positions import EXACT, Place, Position
@@ -53,7 +54,8 @@ def _aligned(offset: Expr, t: Term) -> bool:
 
 def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Term:
     """The window of a tile. TileError where its elements do not lie in one run."""
-    shape = {"rows": w.rows, "cols": w.cols, "dtype": t.dtype, "vrows": ix.const(w.rows), "vcols": ix.const(w.cols)}
+    valid = {"vrows": ix.const(w.rows), "vcols": ix.const(w.cols)}
+    shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "dtype": t.dtype, **valid}
     _check(t, name, span)
     offset = w.row * t.cols + w.col
     if _aligned(offset, t) and w.step == 1 and (w.rows == 1 or t.rows > 1):
