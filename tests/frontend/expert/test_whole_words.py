@@ -133,7 +133,7 @@ def asserting(limit: int) -> Any:
     @T.prim_func
     def main(X: T.Tensor((128,), "float32"), C: T.Tensor((128,), "float32")):
         T.printf("before\n")
-        with T.Kernel(2) as cid:
+        with T.Kernel(2) as cid:  # noqa: SIM117
             with T.Scope("V"):
                 x = T.alloc_ub((64,), "float32")
                 T.device_assert(cid < limit, "too many blocks")
