@@ -12,6 +12,7 @@ import tile_eg
 import tile_eg.language as T
 from tile_eg.errors import TileError
 from tile_eg.frontend.text import load_text
+from tile_eg.ir.reference_bounds import run_with_bounds
 from tile_eg.jit import CompiledKernel, TileKernel
 
 RNG = np.random.default_rng(0)
@@ -24,7 +25,7 @@ def floats(*shape: int) -> np.ndarray:
 @functools.cache
 def largest(n: int, k: int, dtype: str = "float32") -> CompiledKernel:
     @T.prim_func
-    def main(X: T.Tensor((4, n), dtype), V: T.Tensor((4, k), dtype), I: T.Tensor((4, k), "int32")):
+    def main(X: T.Tensor((4, n), dtype), V: T.Tensor((4, k), dtype), P: T.Tensor((4, k), "int32")):
         with T.Kernel(4) as cid:
             x, pairs = T.alloc_shared((n,), dtype), T.alloc_shared((2 * k,), dtype)
             v, f, i = T.alloc_shared((k,), dtype), T.alloc_shared((k,), dtype), T.alloc_shared((k,), "int32")
@@ -34,12 +35,14 @@ def largest(n: int, k: int, dtype: str = "float32") -> CompiledKernel:
             T.tile.gather_mask(f, pairs, "P1010")
             T.tile.cast(i, f, "CAST_ROUND", k)
             T.copy(v, V[cid, :])
-            T.copy(i, I[cid, :])
+            T.copy(i, P[cid, :])
 
     return tile_eg.compile(main, out_idx=[1, 2])
 
 
-@pytest.mark.parametrize(("n", "k", "dtype"), [(32, 32, "float32"), (100, 24, "float32"), (1000, 1000, "float32"), (256, 16, "float16")])
+@pytest.mark.parametrize(
+    ("n", "k", "dtype"), [(32, 32, "float32"), (100, 24, "float32"), (1000, 1000, "float32"), (256, 16, "float16")]
+)
 def test_the_largest_elements_and_their_indices(n: int, k: int, dtype: str) -> None:
     x = floats(4, n).astype(dtype)
     values, indices = largest(n, k, dtype)(x)
@@ -67,15 +70,16 @@ def test_sorted_lists_are_merged() -> None:
 
 def gathered(lines: Callable[..., None], out: int, dtype: str = "float32") -> np.ndarray:
     @T.prim_func
-    def main(X: T.Tensor((8, 32), dtype), O: T.Tensor((out, 32), "uint32"), C: T.Tensor((out, 32), dtype)):
+    def main(X: T.Tensor((8, 32), dtype), A: T.Tensor((out, 32), "uint32"), C: T.Tensor((out, 32), dtype)):
         with T.Kernel(1) as _:
             x, o, c = T.alloc_shared((8, 32), dtype), T.alloc_shared((out, 32), "uint32"), T.alloc_shared((out, 32), dtype)
             T.copy(X, x)
-            T.copy(O, o)
+            T.copy(A, o)
             lines(x, o, c)
             T.copy(c, C)
 
-    return tile_eg.compile(main, out_idx=[-1])(ELEMENTS.astype(dtype), (PLACES[:out] * np.dtype(dtype).itemsize).astype(np.uint32))
+    offsets = (PLACES[:out] * np.dtype(dtype).itemsize).astype(np.uint32)
+    return tile_eg.compile(main, out_idx=[-1])(ELEMENTS.astype(dtype), offsets)
 
 
 ELEMENTS, PLACES = floats(8, 32), RNG.integers(0, 256, (8, 32))
@@ -223,3 +227,27 @@ def too_many(x, c):
 )
 def test_what_does_not_fit_is_refused(lines, message: str) -> None:
     assert refusal(lines) == message
+
+
+MOVED = """
+kernel moved[N=64](X: f32[N]) -> C: f32[32] {
+  grid bx = 1
+  shared x: f32[N], c: f32[32]
+  x = X[0]
+  x = exp(x)
+  c = every(x, 1, 2)
+  C[0] = c
+}
+"""
+
+
+def test_what_was_rounded_keeps_its_bounds_where_it_is_moved() -> None:
+    x = floats(64)
+    found = run_with_bounds(load_text(MOVED).instantiate(), {"X": x})["C"]
+    assert (found.allowed > 0).all() and (np.abs(found.value - np.exp(x)[1::2]) <= found.allowed).all()
+
+
+def test_an_order_by_what_was_rounded_has_no_bounds() -> None:
+    text = TEXT.replace("x = X[0]", "x = X[0]  x = exp(x)")
+    found = run_with_bounds(load_text(text).instantiate(), {"X": floats(96)})
+    assert np.isinf(found["C"].allowed).all() and np.isinf(found["D"].allowed).all()

@@ -28,7 +28,8 @@ class WholeTile:
     result, from the operands' shapes and the numbers, or says what is wrong as a text. `types` are those of the first operand,
     `second` that of the other one where it has its own. `default` are the numbers
     that stand for those that are left out. `scratch` are the elements of the first one's dtype that the instruction
-    keeps beside its result, and `worked` those that it works through, from how many the result has.
+    keeps beside its result, and `worked` those that it works through, from how many the result has. `moves`: where an element
+    goes does not depend on its value.
     """
 
     name: str
@@ -40,6 +41,7 @@ class WholeTile:
     second: DType | None = None
     default: Callable[[tuple[Shape, ...]], Numbers] = lambda shapes: (0, 0)
     scratch: Callable[[Numbers], int] = lambda numbers: 0
+    moves: bool = False
     worked: Callable[[int, Numbers], int] = lambda count, numbers: count
 
 
@@ -105,8 +107,9 @@ def _merge_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
 WHOLE_TILES: dict[str, WholeTile] = {
     w.name: w
     for w in (
-        WholeTile("gather", _gathered, _gather_shape, 2, ("base",), second=U32),
-        WholeTile("every", _every, _every_shape, 1, ("first", "step"), worked=lambda count, n: n[0] + (count - 1) * n[1] + 1),
+        WholeTile("gather", _gathered, _gather_shape, 2, ("base",), second=U32, moves=True),
+        WholeTile("every", _every, _every_shape, 1, ("first", "step"), moves=True,
+                  worked=lambda count, n: n[0] + (count - 1) * n[1] + 1),  # fmt: skip
         WholeTile("sort", _sorted, _sort_shape, 1, ("count", "keep"), (F32,), default=_all, scratch=lambda n: 4 * padded(n[0]),
                   worked=lambda count, n: padded(n[0])),  # fmt: skip
         WholeTile("merge", _merged, _merge_shape, 2, types=(F32,), default=_pairs),
