@@ -14,8 +14,8 @@ FAULTS = {
     "an Expert flag": ("T.set_flag('mte2', 'v', 0)", "T.set_flag", "Expert level, not supported yet"),
     "an Expert scope": ("with T.Scope('V'):\n    T.clear(x)", "T.Scope", "T.Scope is Expert level"),
     "an order of blocks": ("d = T.use_swizzle(c, 64, 64, 16, 16, 16)", "T.use_swizzle", "orders 4 x 4 tiles, and there are"),
-    "a later word": ("T.copy(T.cumsum(x, y), f)", "T.cumsum", "T.cumsum is not supported yet"),
-    "a later tile word": ("T.tile.sort32(x, y, y)", "T.tile.sort32", "T.tile.sort32 is not supported yet"),
+    "a later word": ("T.copy(T.c2d_im2col(x, y), f)", "T.c2d_im2col", "T.c2d_im2col is not supported yet"),
+    "a later tile word": ("T.tile.gatherb(x, y, y)", "T.tile.gatherb", "T.tile.gatherb is not supported yet"),
     "a misspelt word": ("T.coppy(x, y)", "T.coppy", "T has no word coppy"),
     "a misspelt tile word": ("T.tile.ad(x, x, y)", "T.tile.ad", "T.tile has no word ad"),
     "an unknown name": ("T.copy(x, z)", "z)", "unknown name z"),
@@ -105,7 +105,7 @@ def test_a_word_of_the_other_half_of_the_language_is_offered_where_it_stands(pyt
 
 
 def test_a_word_that_has_no_meaning_is_never_offered(python_error) -> None:
-    assert "T.vcumsum" not in python_error("T.vcumsumm(x, y)").help
+    assert "T.c2d_im2col" not in python_error("T.c2d_im2coll(x, y)").help
 
 
 HINTS = {

@@ -251,3 +251,44 @@ def test_an_order_by_what_was_rounded_has_no_bounds() -> None:
     text = TEXT.replace("x = X[0]", "x = X[0]  x = exp(x)")
     found = run_with_bounds(load_text(text).instantiate(), {"X": floats(96)})
     assert np.isinf(found["C"].allowed).all() and np.isinf(found["D"].allowed).all()
+
+
+@pytest.mark.parametrize(("axis", "reverse"), [(0, False), (1, False), (1, True), (0, True)])
+def test_running_sums(axis: int, reverse: bool) -> None:
+    @T.prim_func
+    def main(X: T.Tensor((6, 40), "float32"), C: T.Tensor((6, 40), "float32")):
+        with T.Kernel(1) as _:
+            x, c = T.alloc_shared((6, 40), "float32"), T.alloc_shared((6, 40), "float32")
+            T.copy(X, x)
+            T.cumsum(x, c, axis, reverse)
+            T.copy(c, C)
+
+    x = floats(6, 40)
+    turned = np.flip(x, axis) if reverse else x
+    wanted = turned.cumsum(axis)
+    np.testing.assert_allclose(
+        tile_eg.compile(main, out_idx=[-1])(x), np.flip(wanted, axis) if reverse else wanted, rtol=1e-5, atol=1e-5
+    )
+
+
+@pytest.mark.parametrize(("rows", "cols", "dtype"), [(16, 16, "float16"), (8, 40, "float32"), (64, 24, "float32")])
+def test_a_transposed_tile(rows: int, cols: int, dtype: str) -> None:
+    @T.prim_func
+    def main(X: T.Tensor((rows, cols), dtype), C: T.Tensor((cols, rows), dtype)):
+        with T.Kernel(1) as _:
+            x, c = T.alloc_shared((rows, cols), dtype), T.alloc_shared((cols, rows), dtype)
+            T.copy(X, x)
+            T.tile.transpose(c, x)
+            T.copy(c, C)
+
+    x = floats(rows, cols).astype(dtype)
+    assert (tile_eg.compile(main, out_idx=[-1])(x) == x.T).all()
+
+
+@T.macro
+def printing(x, c):
+    T.printf("here\n")
+
+
+def test_a_word_without_a_meaning_here_says_where_it_has_one() -> None:
+    assert refusal(printing) == "T.printf is not supported in a kernel whose order is found"

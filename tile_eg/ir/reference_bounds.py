@@ -127,6 +127,8 @@ class BoundedBlock(Block):
         """What is moved keeps its spread; an order by values that may differ is any order."""
         result = super().whole(e, xs)
         known = [spread(x) for x in xs]
+        if e.op == "cumsum":
+            return replace(result, spread=_running(xs[0], known[0], result.data, e.numbers))
         first, *others = (x.data for x in xs)
         if WHOLE_TILES[e.op].moves and not any(k.any() for k in known[1:]) and first.size < 1 << 16:
             numbers = np.arange(first.size, dtype=f"u{first.dtype.itemsize}").reshape(first.shape)
@@ -186,6 +188,16 @@ class BoundedBlock(Block):
         subnormal = (scaled > 0) & (scaled < least / ac.HALF_STEP[x.dtype.name])
         lost = np.where(subnormal, least / self.scales.least, 0.0)
         return np.stack([lost, np.zeros_like(lost)])
+
+
+def _running(x: Tile, known: Array, sums: Array, numbers: tuple[int, int]) -> Array:
+    """Each of the additions that lead to a sum, in any order, rounds a part of the sum of the magnitudes."""
+    axis, reverse = numbers
+    sizes = ar.whole("cumsum", numbers, [np.abs(x.data)]).reshape(sums.shape).astype(np.float64)
+    out = np.stack([ar.whole("cumsum", numbers, [part.astype(np.float32)]).reshape(sums.shape) for part in known])
+    for _ in range(sums.shape[axis]):
+        out = rd.rounded("add", sizes, sizes.astype(np.float32), out)
+    return out
 
 
 def spread(x: Tile) -> Array:

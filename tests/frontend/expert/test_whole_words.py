@@ -149,3 +149,36 @@ def test_an_assertion_that_does_not_hold_is_a_finding() -> None:
     assert (asserting(2)(x) == x).all()
     with pytest.raises(TileError, match="the assertion"):
         asserting(1)(x)
+
+
+@T.macro
+def by_32(x, c):
+    at = T.alloc_ub((64,), "uint32")
+    places = T.alloc_ub((64,), "int32")
+    T.tile.createvecindex(places, 0)
+    T.barrier_all()
+    T.reinterpretcast(at, places, "uint32")
+    T.barrier_all()
+    T.tile.sort32(c, x, at)
+
+
+def test_32_elements_are_sorted_at_a_time() -> None:
+    x = RNG.standard_normal(64).astype(np.float32)
+    got = kept(by_32, ("float32", "float32"), (64, 128))(x)
+    order = np.concatenate([np.argsort(-x[:32]), 32 + np.argsort(-x[32:])])
+    assert (got[0::2] == x[order]).all() and (got[1::2].view(np.uint32) == order).all()
+
+
+def test_a_square_is_transposed() -> None:
+    @T.prim_func
+    def main(X: T.Tensor((16, 16), "float16"), C: T.Tensor((16, 16), "float16")):
+        with T.Kernel(1) as _:
+            x, c = T.alloc_ub((16, 16), "float16"), T.alloc_ub((16, 16), "float16")
+            T.copy(X, x)
+            T.barrier_all()
+            T.tile.transpose(c, x)
+            T.barrier_all()
+            T.copy(c, C)
+
+    x = RNG.standard_normal((16, 16)).astype(np.float16)
+    assert (tile_eg.compile(main, out_idx=[-1])(x) == x.T).all()

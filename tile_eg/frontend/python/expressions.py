@@ -376,6 +376,9 @@ def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], n
     if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
         return b.at_call(word.number(*args, **kwargs))
     bound.apply_defaults()
+    if word.name not in handlers and b.handlers is not None:
+        help = "leave flags, barriers and scopes away: then the order is found, and this word has a meaning"
+        raise b.error(f"T.{word.name} is not supported in a kernel that is kept as it is written", node, help)
     if word.name not in handlers:
         raise b.error(f"T.{word.name} takes values known when the kernel is compiled", node)
     value = handlers[word.name](b, b.span(node), *bound.args, **bound.kwargs)
