@@ -139,7 +139,6 @@ FAULTS = [
         "c += a @ b", "if bx == 0 { c += a @ b }",
         "`bx < 1` is neither always true nor true on the first trip alone", "if bx == 0 { c += a @ b }", "",
     ),
-    ("c += a @ b", "c[0:64, :] = 0", "a part of the buffer `c` stands outside a row or element loop", "c[0:64, :]", ""),
 ]  # fmt: skip
 
 
@@ -163,18 +162,14 @@ NESTS = [
     ("for i in serial(M) { y[i, :] = y[0, :] }", "iterations of `i` meet at `y`: one uses what another writes"),
     ("for i in serial(1, M) { m[i] = m[i - 1] }", "a loop over rows or elements starts at 0"),
     ("for i in serial(M - 1) { m[i] = m[i + 1] }", "iterations of `i` meet at `m`"),
-    ("for i in serial(M - 1) { m[i] = 1 }", "`i` takes 7 values and `m` has 8 there"),
     ("for i in serial(M) { l[0] = l[0] + m[i]   m[i] = 1 }", "every iteration of `i` writes the same `l`"),
     ("for i in serial(M) { m[i] = 0   t = t + x[i, :] }", "every iteration of `i` writes the same `t`"),
     ("for i in serial(M) { t = x[i, :]   y[i, :] = t }  Y[0, 0:N] = t", "every iteration of `i` writes the same `t`"),
     ("parallel (i, j) in (M, N) { m[i] = m[i] + x[i, j] }", "every iteration of `j` writes the same"),
     ("parallel (i, j) in (M, N) { y[i, j] = x[j, i] }", "lies outside"),
-    ("parallel (i, j) in (M, M) { y[i, j] = x[i, j] }", "`j` takes 8 values and `y` has 16 there"),
     ("parallel (i, j) in (M, N) { y[i, j] = x[i, j // 2] }", "the index j // 2 of `x` is not supported in an element loop yet"),
     ("parallel (i, j) in (M, N) { y[i, j] = x[i, 3] }", "one column of `x` is not supported in an element loop yet"),
     ("parallel (i, j) in (M, N) { if y[i, j] > 0 { y[i, j] = 1  x[i, j] = 2 } }", "this branch looks at `y` and changes it"),
-    ("for i in serial(M) { y[i, 0:8] = x[i, 0:8] }", "a write to a part of a row of `y` is not supported"),
-    ("m = rowmax(x)  parallel i in 4 { Y[0, i] = m[i + 4] }", "a part of `m` is not supported here"),
     ("parallel (i, j) in (M, N) { y[i, j] = select(i * j < 9, x[i, j], 0) }", "is not linear in the loop's variables"),
     ("parallel (i, j) in (M, N) { y[i, j] = select(4000000 * i < j, x[i, j], 0) }", "whole numbers are exact up to 16777216"),
     ("parallel (i, j) in (M, N) { y[i, j] = x[i, j] + i * j }", "not linear in the loop's variables"),

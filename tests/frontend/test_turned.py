@@ -27,6 +27,8 @@ FORMS = {
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("form", FORMS)
 def test_elements_come_from_where_they_are_read(form: str, dtype: str) -> None:
+    if (form, dtype) == ("values", "bf16"):
+        pytest.skip("whole tiles of bf16 are refused; the next test says so")
     kernel = load_text(HEAD.format(dtype) + REST.format(FORMS[form])).instantiate()
     x = np.random.default_rng(1).integers(-8, 8, (32, 64)).astype(numpy_dtype(DTYPES[dtype]))
     run = lower(kernel).run({"X": x})
@@ -42,6 +44,10 @@ def test_an_expression_is_transposed_in_a_loop() -> None:
     x = np.random.default_rng(1).integers(-8, 8, (4, 32, 64)).astype(np.float32)
     run = lower(load_text(text).instantiate()).run({"X": x})
     np.testing.assert_array_equal(run["Y"], 2 * x.sum(axis=0).T)
+
+
+def test_values_of_bf16_are_cast_first() -> None:
+    assert "bf16" in error_of(HEAD.format("bf16") + REST.format("y = x.T")).message
 
 
 def error_of(text: str) -> TileError:

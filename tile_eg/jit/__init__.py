@@ -24,7 +24,7 @@ from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
 from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.host_side import HostSide
-from tile_eg.jit.positions import output_at, positions_of
+from tile_eg.jit.positions import output_at, positions_of, refuse_given
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
@@ -67,6 +67,8 @@ class CompiledKernel(HostSide):
         with in_source(kernel.source):
             self.out_idx = [output_at(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [output_at(i, kernel, "workspace_idx") for i in workspace_idx]
+            for i in (*self.out_idx, *self.workspace_idx):
+                refuse_given(kernel.tensors[i])
         places = [kernel.tensors[i].name for i in self.workspace_idx]
         self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, places)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.kernel import Kernel, Tensor
 
 
 def positions_of(value: int | Sequence[int] | None, what: str) -> tuple[int, ...]:
@@ -29,3 +29,10 @@ def output_at(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
         help = f"what it writes is at {others}" if others else f"store a tile to it: T.copy(x, {name}[i, j])"
         raise TileError(f"{name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span, help=help)
     return i % count
+
+
+def refuse_given(t: Tensor) -> None:
+    """TileError for a tensor that a call makes for itself, and that the kernel reads first: nothing is there yet."""
+    if t.given:
+        help = "write it first; or take it out of out_idx and workspace_idx, and pass an array"
+        raise TileError(f"`{t.name}` is read before it is written, and no call gives it", t.span, help=help)

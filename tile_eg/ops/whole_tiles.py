@@ -28,7 +28,8 @@ class WholeTile:
     result, from the operands' shapes and the numbers, or says what is wrong as a text. `types` are those of the first operand,
     `second` that of the other one where it has its own. `default` are the numbers
     that stand for those that are left out. `scratch` are the elements of the first one's dtype that the instruction
-    keeps beside its result, and `worked` those that it works through, from how many the result has.
+    keeps beside its result, and `worked` those that it works through, from how many the result has. `moves`: where an element
+    goes does not depend on its value. `made_of_others`: it has no instruction; `frontend/ssa/pieces.py` makes it of gathers.
     """
 
     name: str
@@ -40,6 +41,8 @@ class WholeTile:
     second: DType | None = None
     default: Callable[[tuple[Shape, ...]], Numbers] = lambda shapes: (0, 0)
     scratch: Callable[[Numbers], int] = lambda numbers: 0
+    moves: bool = False
+    made_of_others: bool = False
     worked: Callable[[int, Numbers], int] = lambda count, numbers: count
 
 
@@ -88,6 +91,23 @@ def _sort_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
     return (2 * keep,)
 
 
+def _summed(m: Any, x: Any, axis: int, reverse: int) -> Any:
+    turned = x[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else x
+    made = m.cumsum(turned, axis=axis, dtype=x.dtype)
+    return (made[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else made).reshape(-1)
+
+
+def _flipped(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    return shapes[0][::-1] if len(shapes[0]) == 2 else "rows and columns are transposed: a tile of two dimensions"
+
+
+def _same(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    axis, reverse = numbers
+    if not 0 <= axis < len(shapes[0]) or reverse not in (0, 1):
+        return f"a tile of {len(shapes[0])} dimensions has no axis {axis}"
+    return shapes[0]
+
+
 def _all(shapes: tuple[Shape, ...]) -> Numbers:
     return prod(shapes[0]), padded(prod(shapes[0]))
 
@@ -105,11 +125,15 @@ def _merge_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
 WHOLE_TILES: dict[str, WholeTile] = {
     w.name: w
     for w in (
-        WholeTile("gather", _gathered, _gather_shape, 2, ("base",), second=U32),
-        WholeTile("every", _every, _every_shape, 1, ("first", "step"), worked=lambda count, n: n[0] + (count - 1) * n[1] + 1),
+        WholeTile("gather", _gathered, _gather_shape, 2, ("base",), second=U32, moves=True),
+        WholeTile("every", _every, _every_shape, 1, ("first", "step"), moves=True,
+                  worked=lambda count, n: n[0] + (count - 1) * n[1] + 1),  # fmt: skip
         WholeTile("sort", _sorted, _sort_shape, 1, ("count", "keep"), (F32,), default=_all, scratch=lambda n: 4 * padded(n[0]),
                   worked=lambda count, n: padded(n[0])),  # fmt: skip
         WholeTile("merge", _merged, _merge_shape, 2, types=(F32,), default=_pairs),
+        WholeTile("transpose", lambda m, x, *_: x.T.reshape(-1), _flipped, moves=True, made_of_others=True),
+        WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), (F32,), default=lambda shapes: (len(shapes[0]) - 1, 0),
+                  made_of_others=True),  # fmt: skip
     )
 }
 PATTERNS = {(0, 2): 1, (1, 2): 2, (0, 4): 3, (1, 4): 4, (2, 4): 5, (3, 4): 6, (0, 1): 7}

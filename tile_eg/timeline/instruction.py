@@ -18,7 +18,8 @@ from tile_eg.ops.whole_tiles import SORTED
 
 _VECTOR_NAME = {
     "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy",
-    "pack": "compare", "bitselect": "select", "every": "reducev2", "piece": "copy", "put": "copy", "merge": "mrgsort",
+    "pack": "compare", "bitselect": "select", "every": "reducev2",
+    "piece": "copy", "put": "copy", "sort32": "sort", "merge": "mrgsort",
 }  # fmt: skip
 
 

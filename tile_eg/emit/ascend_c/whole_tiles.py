@@ -59,6 +59,15 @@ def gather(s: Scope, i: Instr) -> list[str]:
     return call("Gather", s.at(i.dst), s.at(src), s.at(at), str(i.steps[0]), s.cpp(i.cols))
 
 
+def sort32(s: Scope, i: Instr) -> list[str]:
+    scores, indices = (tile(i, o) for o in i.srcs)
+    return _groups(s, Piece(tile(i, i.dst), 0, 0), s.at(scores), s.at(indices), (i.cols.value or 0) // SORTED)
+
+
+def transpose(s: Scope, i: Instr) -> list[str]:
+    return call("Transpose", s.at(i.dst), s.at(tile(i, i.srcs[0])))
+
+
 def every(s: Scope, i: Instr) -> list[str]:
     """By a pattern of the hardware, over a count of elements."""
     pattern = PATTERNS.get((i.steps[0], i.steps[1]))
@@ -140,5 +149,5 @@ def _merged(s: Scope, i: Instr, to: Piece, lists: list[Piece], repeat: int) -> l
 
 WHOLE: dict[str, Callable[[Scope, Instr], list[str]]] = {
     "vgather": gather, "vevery": every, "vsort": sort, "vmerge": merge, "vpiece": piece,
-    "vput": put,
+    "vput": put, "vsort32": sort32, "vtranspose": transpose,
 }  # fmt: skip

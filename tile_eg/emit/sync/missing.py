@@ -35,7 +35,7 @@ from tile_eg.ir.program import (
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 SCALAR = "S"
-ALL_OF = ("vbrcb", "vpiece", "vput", *(f"v{w}" for w in WHOLE_TILES))
+ALL_OF = ("vbrcb", "vpiece", "vput", "vsort32", "vtranspose", *(f"v{w}" for w in WHOLE_TILES))
 """Instructions of which an operand may be all of its buffer."""
 
 

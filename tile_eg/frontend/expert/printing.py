@@ -66,8 +66,9 @@ def launched(r: ExpertReader, node: ast.FunctionDef) -> tuple[ast.With, list[ast
         raise r.error(f"{node.name} has to have one `with T.Kernel(...)`", node.body[-1])
     at = launches[0]
     r.run(node.body[:at])
-    if other := [x for x in r.statements if not isinstance(x.node, pr.Print)]:  # type: ignore[attr-defined]
-        raise TileError("tiles can be used only inside `with T.Kernel(...)`", getattr(other[0].node, "span", None))  # type: ignore[attr-defined]
+    before: list[Any] = list(r.statements)
+    if other := [on.node for on in before if not isinstance(on.node, pr.Print)]:
+        raise TileError("tiles can be used only inside `with T.Kernel(...)`", getattr(other[0], "span", None))
     for s in node.body[at + 1 :]:
         if not isinstance(s, ast.Expr):
             raise r.error("behind `with T.Kernel(...)` a kernel can print, and nothing else", s)

@@ -125,10 +125,6 @@ class ExpertReader(Reader):
     def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
         self.store(self, target, value, span)
 
-    def settled(self, value: Any, span: Span) -> Any:
-        """A kernel that is kept has no statement that transposes a tile: what stands beside @ alone is told as such."""
-        return value
-
     # Buffers
 
     def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:

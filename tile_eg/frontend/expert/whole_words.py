@@ -18,8 +18,8 @@ from tile_eg.frontend.python.words import known
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.language.elementwise_words import BINARY
-from tile_eg.ops.types import F16, F32, U32, DType
-from tile_eg.ops.whole_tiles import WHOLE_TILES, padded
+from tile_eg.ops.types import F16, F32, I32, U32, DType
+from tile_eg.ops.whole_tiles import SORTED, WHOLE_TILES, padded
 
 BITWISE = ("bitwise_and", "bitwise_or")
 SHIFTS = ("bitwise_lshift", "bitwise_rshift")
@@ -99,6 +99,24 @@ def _topk(r: ExpertReader, span: Span, dst: Any, src: Any, K: Any, count: Any) -
     _sorted(r, span, dst, src, known(count, "how many elements are sorted", span), known(K, "K", span))
 
 
+def _sort32(r: ExpertReader, span: Span, dst: Any, scores: Any, indices: Any) -> None:
+    """Pairs of a score and the bits of its index, each 32 in order."""
+    to, x = _typed(ub(r, dst, span), (F32,), "the result", span), _typed(ub(r, scores, span), (F32,), "what is sorted", span)
+    at = _typed(ub(r, indices, span), (U32, I32, F32), "the indices", span)
+    if x.count % SORTED or at.count < x.count or to.count < 2 * x.count:
+        help = f"a multiple of {SORTED} scores, as many indices, and a result twice as long"
+        raise TileError(f"{x.count} scores and {at.count} indices are not sorted into {to.count} elements", span, help=help)
+    r.instr("vsort32", to.operand, x.operand, at.operand, cols=ix.const(x.count), span=span)
+
+
+def _transpose(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
+    to, x = _run(ub(r, dst, span), "the result", span), _run(ub(r, src, span), "what is transposed", span)
+    if (to.rows, to.cols, x.rows, x.cols, x.dtype.bytes, to.dtype) != (16, 16, 16, 16, 2, x.dtype):
+        help = "leave flags, barriers and scopes away: then a tile of any size is transposed"
+        raise TileError("16 x 16 elements of 16 bits are transposed in a kernel that is kept", span, help=help)
+    r.instr("vtranspose", to.operand, x.operand, cols=ix.const(256), span=span)
+
+
 def _merge(r: ExpertReader, span: Span, dst: Any, *lists: Any) -> None:
     places = [_typed(ub(r, x, span), (F32,), "a sorted list", span) for x in lists if x is not None]
     if any(p.count % 2 for p in places):
@@ -176,6 +194,7 @@ def _positions(r: ExpertReader, span: Span, dst: Any, first: Any, step: Any = 1,
 
 WORDS: dict[str, Callable[..., Any]] = {
     "tile.gather": _gather, "tile.gather_mask": _gather_mask, "tile.sort": _sort, "tile.topk": _topk, "tile.merge_sort": _merge,
+    "tile.sort32": _sort32, "tile.transpose": _transpose,
     "tile.compare": _compare, "tile.select": _select, "reinterpretcast": _bits_of, "tile.createvecindex": _positions,
     "tile.arith_progression": _positions,
     **{f"tile.{word}": partial(_bitwise, BINARY[word]) for word in BITWISE},

@@ -11,16 +11,13 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg.errors import FollowUp, Note, Span, TileError
-from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
-from tile_eg.frontend.python.values import Buffer, NewBuffer, Transposed, nodes, reads
-from tile_eg.frontend.transposes import transposed
+from tile_eg.frontend.python.values import Buffer, NewBuffer, nodes, reads
 from tile_eg.ir.index import ZERO, Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
-from tile_eg.ops.types import F32
 
 
 @dataclass(frozen=True)
@@ -228,22 +225,6 @@ class Builder(ABC):
             yield
         finally:
             self.in_index = outside
-
-    def settled(self, value: Any, span: Span) -> Any:
-        """A value that stands for itself: a transposed tile becomes a buffer, which no product takes as it is."""
-        if not isinstance(value, Transposed):
-            return value
-        if self.in_parallel:
-            help = "read the element that is meant: y[i, j] = x[j, i]"
-            raise TileError("T.Parallel takes elements, and .T is of a tile", span, help=help)
-        arrays = {n.name: n for n in nodes(tuple(self.statements)) if isinstance(n, Alloc)}
-        arrays |= {b.name: Alloc(b.name, "shared", b.dtype, b.shape) for b in self.local.values() if isinstance(b, Buffer)}
-        statements, found = transposed(value.x, Typing(arrays).of(value.x).dtype or F32, "shared", self.unique, span)
-        for s in statements:
-            if isinstance(s, Alloc):
-                self.shapes[s.name], self.homes[s.name] = s.shape, self.statements
-        self.statements += statements
-        return found
 
     @abstractmethod
     def inline(self, function: FunctionType, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:

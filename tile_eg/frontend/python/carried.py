@@ -49,7 +49,8 @@ def _without_loads(kernel: Kernel, t: Tensor) -> Kernel:
     tile = Region(name, (ZERO,) * len(window.shape), window.shape)
     alloc = Alloc(name, "shared", t.dtype, window.shape, t.span)
     changed = tuple(_through(body, t.name, tile))
-    if _read_first(body, t.name) and not {v for x in window.starts for v in variables(x)} - {name for name, _ in kernel.grid}:
+    of_blocks = {v for x in window.starts for v in variables(x)} <= {name for name, _ in kernel.grid}
+    if _read_first(body, t.name) and "workspace" not in t.name.lower() and of_blocks:
         changed = (Assign(tile, window, window.span), *changed)
         given = tuple(replace(x, given=x.given or x.name == t.name) for x in kernel.tensors)
         kernel = replace(kernel, tensors=given)

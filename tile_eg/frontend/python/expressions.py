@@ -121,7 +121,6 @@ def arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
     name, function = ARITHMETIC[op]
     if op is ast.MatMult and (is_tile(x) or is_tile(y)):
         return _product(x, y, b.span(node))
-    x, y = (b.settled(v, b.span(node)) for v in (x, y))
     if conditions.of_elements(x) or conditions.of_elements(y):
         return conditions.joined(op.__name__, x, y, b.span(node))
     if op in INDEX_OPS and is_whole(x) and is_whole(y) and (b.in_index or not b.in_parallel):
@@ -325,7 +324,6 @@ def _call(b: Builder, node: ast.Call) -> Any:
     args: list[Any] = []
     for a in node.args:
         args += evaluate(b, a.value) if isinstance(a, ast.Starred) else [evaluate(b, a)]
-    args = [b.settled(a, b.span(node)) for a in args]
     kwargs = {k.arg: evaluate(b, k.value) for k in node.keywords if k.arg is not None}
     return apply(b, function, args, kwargs, node)
 
@@ -378,6 +376,9 @@ def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], n
     if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
         return b.at_call(word.number(*args, **kwargs))
     bound.apply_defaults()
+    if word.name not in handlers and b.handlers is not None:
+        help = "leave flags, barriers and scopes away: then the order is found, and this word has a meaning"
+        raise b.error(f"T.{word.name} is not supported in a kernel that is kept as it is written", node, help)
     if word.name not in handlers:
         raise b.error(f"T.{word.name} takes values known when the kernel is compiled", node)
     value = handlers[word.name](b, b.span(node), *bound.args, **bound.kwargs)

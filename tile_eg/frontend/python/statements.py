@@ -132,7 +132,6 @@ def _store(r: Reader, target: ast.expr, value: Any, node: ast.stmt) -> None:
         place = evaluate(r, target)
         if not isinstance(place, Window):
             raise r.error(f"{ast.unparse(target)} is not an element or slice of a buffer", target)
-        value = r.settled(value, r.span(node))
         r.assign(_place(r, place, value, node), as_tile(value, r.span(node)), r.span(node))
     else:
         raise r.error(f"{ast.unparse(target)} cannot be assigned in a kernel", target)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from math import prod
 from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.index_words import HANDLERS
-from tile_eg.frontend.python.values import Transposed, as_region, as_tile, describe, with_rank
+from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile, describe, value_buffer, with_rank
 from tile_eg.frontend.python.words import handles, known
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir.kernel import Cast, Region, TileExpr, Whole
@@ -46,11 +46,6 @@ def _assign(b: Builder, dst: Any, value: TileExpr, span: Span) -> None:
 def _gather(b: Builder, span: Span, dst: Any, src: Any, offsets: Any, base: Any) -> None:
     x, at = as_tile(src, span), as_tile(offsets, span)
     _assign(b, dst, whole("gather", (x, at), (known(base, "the base of a gather", span), 0), span), span)
-
-
-@handles("tile.transpose")
-def _transpose(b: Builder, span: Span, dst: Any, src: Any) -> None:
-    _assign(b, dst, b.settled(Transposed(as_tile(src, span)), span), span)
 
 
 @handles("transpose")
@@ -95,10 +90,51 @@ def _topk(b: Builder, span: Span, dst: Any, src: Any, K: Any, count: Any) -> Non
     _sorted(b, span, dst, src, known(count, "how many elements are sorted", span), known(K, "K", span))
 
 
+@handles("tile.sort32")
+def _sort32(b: Builder, span: Span, dst: Any, src: Any, indices: Any) -> None:
+    help = "T.tile.sort(dst, src, n) sorts all of them, with their places as indices"
+    raise TileError("T.tile.sort32 has a meaning in a kernel that is kept alone", span, help=help)
+
+
+def _told(word: str, b: Builder, span: Span, *_: Any) -> None:
+    """Statements have no order of their own where the order is found, so that there is no moment to print at."""
+    help = 'write the body in T.Scope("V"): a kernel with scopes, flags or barriers is kept as it is written, and prints'
+    raise TileError(f"T.{word} is not supported in a kernel whose order is found", span, help=help)
+
+
+for _word in ("printf", "dump_tensor", "device_assert"):
+    HANDLERS[_word] = partial(_told, _word)
+
+
+def _deq_scale(b: Builder, span: Span, scale: Any) -> None:
+    help = "multiply: T.copy(x, f) into a float32 buffer, T.tile.mul(f, f, scale), T.copy(f, y)"
+    raise TileError("T.set_deq_scale has a meaning in a kernel that is kept alone", span, help=help)
+
+
+HANDLERS["set_deq_scale"] = _deq_scale
+
+
 @handles("tile.merge_sort")
 def _merge(b: Builder, span: Span, dst: Any, *lists: Any) -> None:
     xs = [as_tile(x, span) for x in lists if x is not None]
     _assign(b, dst, reduce(lambda x, y: merged(x, y, span), xs), span)
+
+
+@handles("tile.transpose")
+def _transpose(b: Builder, span: Span, dst: Any, src: Any) -> None:
+    _assign(b, dst, whole("transpose", (as_tile(src, span),), (0, 0), span), span)
+
+
+@handles("cumsum", "vcumsum")
+def _cumsum(b: Builder, span: Span, src: Any, dst: Any, dim: Any, reverse: Any) -> None:
+    x = as_tile(src, span)
+    rank, axis = len(known_shape(x) or ()), known(dim, "dim", span)
+    if not -rank <= axis < rank or not isinstance(reverse, bool):
+        raise TileError(f"dim {axis} does not exist in a tile of {rank} dimensions", span)
+    to = src if dst is None else dst
+    dtype = value_buffer(src).dtype if isinstance(src, (Buffer, Window)) else F32
+    value = whole("cumsum", (x if dtype is F32 else Cast(F32, x, span),), (axis % rank, int(reverse)), span)
+    _assign(b, to, value if dtype is F32 else Cast(dtype, value, span), span)
 
 
 def merged(x: TileExpr, y: TileExpr, span: Span) -> Whole:

@@ -148,7 +148,8 @@ class Converter(Regions):
                 return pieces.padded(t, self.tile(e.x, env, shape, dtype), e.value, e.span)
             case kn.Whole():
                 shapes = [tile_shape(self.shape_of(x)) for x in e.xs]
-                return t.whole(e, [self.tile(x, env, s, dtype) for x, s in zip(e.xs, shapes, strict=True)], shape)
+                xs = [self.tile(x, env, s, dtype) for x, s in zip(e.xs, shapes, strict=True)]
+                return pieces.MADE[e.op](t, xs[0], e) if e.op in pieces.MADE else t.whole(e, xs, shape)
             case kn.Bytes():
                 return t.bytes(self.tile(e.x, env, (shape[0], shape[1] // 2), dtype), e.dtype, e.span)
             case kn.Broadcast():

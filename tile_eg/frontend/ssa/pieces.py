@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import gcd, prod
+from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ssa.positions import EXACT, Place, Position
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Whole
 from tile_eg.ir.values import Term
 from tile_eg.ops.types import BF16, F32, I32, U32
 from tile_eg.ops.whole_tiles import WORDS
@@ -53,7 +55,8 @@ def _aligned(offset: Expr, t: Term) -> bool:
 
 def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Term:
     """The window of a tile. TileError where its elements do not lie in one run."""
-    shape = {"rows": w.rows, "cols": w.cols, "dtype": t.dtype, "vrows": ix.const(w.rows), "vcols": ix.const(w.cols)}
+    valid = {"vrows": ix.const(w.rows), "vcols": ix.const(w.cols)}
+    shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "dtype": t.dtype, **valid}
     _check(t, name, span)
     offset = w.row * t.cols + w.col
     if _aligned(offset, t) and w.step == 1 and (w.rows == 1 or t.rows > 1):
@@ -84,6 +87,41 @@ def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
         help = f"rows of a multiple of {BLOCK_BYTES} bytes, of 16-bit or 32-bit elements"
         raise TileError(f"{t.rows} x {t.cols} elements of {t.dtype} are not padded", span, help=help)
     return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+
+
+def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """Rows as columns: each element is gathered from its place."""
+    tiles.check_whole(e, [t])
+    _check(t, "the tile that is transposed", e.span)
+    size = _gathered(t, "the tile that is transposed", e.span)
+    at = tiles.index(Place(size, t.cols * size, ix.ZERO), (t.cols, t.rows), e.span)
+    made = tiles.make(e.span, "whole", "gather", 0, 0, t, _offsets(tiles, at, e.span), like=at, dtype=t.dtype)
+    _check(made, "the transposed tile", e.span)
+    return made
+
+
+def running_sums(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """Sums over what comes before, an element's own included: of 2, then of 4, then of 8 and so on, each from two of before."""
+    _check(t, "the tile that is summed", e.span)
+    down = t.rows > 1 and e.numbers[0] == 0
+    back, count, shape = bool(e.numbers[1]), t.rows if down else t.cols, (t.rows, t.cols)
+    made, step, zero = t, 1, tiles.fill(0.0, shape, F32, e.span)
+    while step < count:
+        away = step if back else -step
+        place = _within(tiles, tiles.index(Place(int(down), int(not down), ix.const(away)), shape, e.span), count - 1, e.span)
+        scaled = tiles.binary("mul", place, _number(tiles, float((t.cols if down else 1) * 4), place), e.span)
+        other = tiles.index(Place(0, 4, ix.ZERO) if down else Place(t.cols * 4, 0, ix.ZERO), shape, e.span)
+        at = _offsets(tiles, tiles.binary("add", scaled, other, e.span), e.span)
+        before = tiles.make(e.span, "whole", "gather", 0, 0, made, at, like=made)
+        sign, bound = (1, count - step) if back else (-1, 1 - step)
+        holds = Position("lt", sign if down else 0, 0 if down else sign, ix.const(bound))
+        made = tiles.binary("add", made, tiles.choose_at(holds, (before, zero), e.span), e.span)
+        step *= 2
+    return made
+
+
+MADE = {"transpose": transposed, "cumsum": running_sums}
+"""Operations on whole tiles that have no instruction."""
 
 
 def _gathered(t: Term, name: str, span: Span | None) -> int:

@@ -192,11 +192,15 @@ class Tiles:
 
     def whole(self, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term:
         """An operation on whole tiles; TileError where one of them ends early."""
+        self.check_whole(e, xs)
+        return self.make(e.span, "whole", e.op, *e.numbers, *xs, rows=shape[0], cols=shape[1], dtype=xs[0].dtype,
+                         vrows=ix.const(shape[0]), vcols=ix.const(shape[1]))  # fmt: skip
+
+    @staticmethod
+    def check_whole(e: Whole, xs: list[Term]) -> None:
         if any(valid_rows(x).value != x.rows or valid_cols(x).value != x.cols for x in xs):
             help = "let the tile divide the tensor"
             raise TileError(f"`{e.op}` of a tile that a tensor's end cuts off is not supported yet", e.span, help=help)
-        return self.make(e.span, "whole", e.op, *e.numbers, *xs, rows=shape[0], cols=shape[1], dtype=xs[0].dtype,
-                         vrows=ix.const(shape[0]), vcols=ix.const(shape[1]))  # fmt: skip
 
     def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
         """The two bytes of each element of 16 bits."""

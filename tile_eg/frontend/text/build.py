@@ -98,9 +98,7 @@ class Builder:
     def statements(self, block: Node) -> Iterator[kn.Stmt]:
         for node in block.children:
             with self.telling(*_bound(node)):
-                made = list(getattr(self, "_" + node.data)(node))
-                yield from self.expressions.drained()
-                yield from made
+                yield from list(getattr(self, "_" + node.data)(node))
 
     def _grid(self, node: Node) -> Iterator[kn.Stmt]:
         if self.grid is not None:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.frontend import scalars as sc
-from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.conditions import NAMES, Compared, Condition, both, chosen, either, of_elements, opposite
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scalars import Scalar, is_scalar
-from tile_eg.frontend.text.scope import Scope, fresh
+from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
-from tile_eg.frontend.transposes import transposed
 from tile_eg.frontend.windows import OpenWindow, known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import DTYPES, F32, I32, dtype_of
+from tile_eg.ops.types import DTYPES, I32, dtype_of
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
@@ -51,7 +49,6 @@ class Expressions:
     scope: Scope
     numbers: bool = False
     """Whether what is read now may be a number of elements, where an index divides and multiplies as numbers do."""
-    before: list[kn.Stmt] = field(default_factory=list)
     found: dict[tuple[int, bool], Any] | None = None
     """What was read of an expression so far: operands are looked at twice, and without this theirs four times, and so on."""
 
@@ -174,24 +171,16 @@ class Expressions:
             return self._transposed(node)
         raise TileError(f"there is no `.{node.children[1]}`", self.span(node.children[1]), help="a transposed operand is a.T")
 
-    def _transposed(self, node: Node) -> kn.Region:
-        """`x.T` where no product takes it as it is: filled before the statement at hand."""
+    def _transposed(self, node: Node) -> kn.Whole:
+        """`x.T` where no product takes it as it is."""
         if self.scope.elements:
             help = "read the element that is meant: y[i, j] = x[j, i]"
             raise TileError("an element loop takes elements, and `.T` is of a tile", self.span(node), help=help)
         x = self.tile(node.children[0])
-        x = kn.Number(0.0) if isinstance(x, OpenWindow) else x
-        dtype = (None if isinstance(x, kn.Number) else Typing(self.scope.arrays).of(x).dtype) or F32
-        unique = lambda name: fresh(name, self.scope.variables)  # noqa: E731
-        statements, found = transposed(x, dtype, "shared", unique, self.span(node))
-        self.before += statements
-        self.scope.arrays.update({s.name: s for s in statements if isinstance(s, kn.Alloc)})
-        return found
-
-    def drained(self) -> list[kn.Stmt]:
-        """The statements that what was read needs before it."""
-        found, self.before = self.before, []
-        return found
+        if isinstance(x, OpenWindow) or len(known_shape(x) or ()) != 2:
+            help = "load it into a buffer first: a = A[i, j], then a.T"
+            raise TileError("only a tile of two dimensions is transposed as a value", self.span(node), help=help)
+        return kn.Whole("transpose", (x,), (0, 0), self.span(node))
 
     def _compare(self, node: Node) -> Condition:
         left, op, right = node.children

@@ -94,9 +94,11 @@ VECTOR = (
     *(f"vcompare_{c}" for c in COMPARE),
     "vbitselect",
     "vramp",
+    "vsort32",
+    "vtranspose",
     "vpiece",
     "vput",
-    *(f"v{w}" for w in WHOLE_TILES),
+    *(f"v{w.name}" for w in WHOLE_TILES.values() if not w.made_of_others),
 )
 OVERWRITES = ("vaxpy", "vmuladd")
 
@@ -165,6 +167,8 @@ class Instr:
     l1_zero    dst nz tile = 0, the whole slot
     vgather, vevery, vsort, vmerge   dst <- srcs, over runs of elements, `cols` that they work through (`ops/whole_tiles.py`;
                `steps` are their numbers); vmerge takes two to four sources, its steps are the pairs in each
+    vsort32    dst = pairs of srcs[0] and the 32 bits of srcs[1], each 32 of them in order, the largest first
+    vtranspose  dst[j, i] <- src[i, j], of 16 x 16 elements of 16 bits
     vpiece     dst <- the window of src that begins at its element `bound`
     vput       dst <- srcs[0] with srcs[1], rows x cols of it, in the window that begins at its element `bound`
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of f32, exact up to 2^24
