@@ -105,6 +105,10 @@ def by_line(found: Iterable[TileError]) -> list[TileError]:
     return sorted(each, key=lambda e: (e.span.line, e.span.column) if e.span else (0, 0)) if one_file else each
 
 
+class NotSearched(TileError):
+    """A kernel that the search has no form for. In the order of its statements it can be done, where that is possible here."""
+
+
 class TileWarning(UserWarning):
     """What an author should know of a kernel that compiles; Python shows it as a warning."""
 
