@@ -20,6 +20,10 @@ VECTOR_CASES = {
     "comparison register, barrier": "Duplicate(a, 1.0f, 64); Duplicate(b, 2.0f, 64); PipeBarrier<PIPE_V>(); "
         "Compare(a, b, CMPMODE::LT, 64, BinaryRepeatParams(1, 1, 1, 8, 8, 8)); PipeBarrier<PIPE_V>(); "
         "Select<float, SELMODE::VSEL_CMPMASK_SPR>(c, a, b, 1, BinaryRepeatParams(1, 1, 1, 8, 8, 8));",
+    "merges repeat over lists in a row": "Duplicate(a, 1.0f, 256); PipeBarrier<PIPE_V>(); const uint16_t n[4] = {8, 8, 8, 8}; "
+        "MrgSort(b, MrgSortSrcList<float>(a, a[16], a[32], a[48]), MrgSort4Info(n, false, 15, 2));",
+    "merges repeat over lists apart": "Duplicate(a, 1.0f, 256); PipeBarrier<PIPE_V>(); const uint16_t n[4] = {8, 8, 8, 8}; "
+        "MrgSort(b, MrgSortSrcList<float>(a, a[16], a[32], a[64]), MrgSort4Info(n, false, 15, 2));",
     "overwrites a source, no barrier": "DataCopy(a, x, 64); ORDER(MTE2, V); Exp(b, a, 64); Duplicate(a, 1.0f, 64);",
     "overwrites a result, no barrier": "Duplicate(a, 1.0f, 64); Duplicate(a, 2.0f, 64);",
     "loads overlap, no barrier": "DataCopy(a, x, 64); DataCopy(a[32], x, 64);",
@@ -41,7 +45,6 @@ VECTOR_CASES = {
     "set twice": "SET(MTE2, V, 0); SET(MTE2, V, 0); WAIT(MTE2, V, 0); WAIT(MTE2, V, 0);",
     "one id in a loop, no flag back": "for (int i = 0; i < 3; ++i) { DataCopy(a[64 * i], x, 64); ORDER(MTE2, V); }",
     "one id in a loop, flag back": "for (int i = 0; i < 3; ++i) { DataCopy(a[64 * i], x, 64); ORDER(MTE2, V); ORDER(V, MTE2); }",
-    "the scalar unit has waited": "for (int i = 0; i < 3; ++i) { ORDER(V, S); }",
     "two events may share an id": "SET(MTE2, V, 0); SET(V, MTE3, 0); WAIT(MTE2, V, 0); WAIT(V, MTE3, 0);",
     "wait without set": "WAIT(MTE2, V, 0);",
     "wait with another id": "SET(MTE2, V, 1); WAIT(MTE2, V, 0);",
@@ -161,6 +164,11 @@ def check(litmus: Litmus, case: str, *demanded: str) -> None:
 # ---- issue and completion (clauses 3-5) -------------------------------------------------------------------------------------
 
 
+def test_merges_repeat_over_four_lists_in_a_row() -> None:
+    check(VECTOR, "merges repeat over lists in a row")
+    check(VECTOR, "merges repeat over lists apart", "field")
+
+
 @pytest.mark.parametrize("case", ["dependent, no barrier", "overwrites a source, no barrier", "overwrites a result, no barrier"])
 def test_dependent_vector_instructions_need_a_barrier(case: str) -> None:
     check(VECTOR, case, "race")
@@ -246,7 +254,7 @@ def test_a_flag_holds_one_bit(case: str) -> None:
     assert "double_set" in VECTOR.kinds(case)
 
 
-@pytest.mark.parametrize("case", ["one id in a loop, flag back", "the scalar unit has waited", "two events may share an id"])
+@pytest.mark.parametrize("case", ["one id in a loop, flag back", "two events may share an id"])
 def test_a_flag_may_be_used_again_after_its_wait(case: str) -> None:
     check(VECTOR, case)
 

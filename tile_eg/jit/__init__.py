@@ -25,10 +25,12 @@ from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
 from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import kept_at
+from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, positions_of
-from tile_eg.jit.workspaces import without_stores
+from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip
+from tile_eg.jit.told import told
+from tile_eg.jit.workspaces import made_by_call, without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import CALL, Limits
@@ -66,15 +68,16 @@ class CompiledKernel(HostSide):
     ) -> None:
         self.kernel, self.chip, self.search, self.limits, self.as_torch = kernel, chip, search, limits, as_torch
         with in_source(kernel.source):
-            self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
-            self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
-        places = [kernel.tensors[i].name for i in self.workspace_idx]
-        self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, places)
+            self.out_idx = [made_by_call(i, kernel, "out_idx") for i in out_idx]
+            self.workspace_idx = [made_by_call(i, kernel, "workspace_idx") for i in workspace_idx]
+        unseen = [kernel.tensors[i].name for i in self.workspace_idx]
+        self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, unseen)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
         return f"<kernel {self.kernel.name}({shapes})>"
 
+    @told
     def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
         if sizes:
@@ -87,11 +90,12 @@ class CompiledKernel(HostSide):
         with in_source(self.kernel.source):
             return cache.planned(self.compiled, self.chip, search_options(**self.search))
 
+    @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         made = {*self.out_idx, *self.workspace_idx}
         names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source):
-            return self._run(by_name(names, args, kwargs, made_last(self.kernel.tensors, made)))
+            return self._run(by_name(names, args, kwargs))
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""
@@ -135,16 +139,6 @@ def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], l
     return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
 
 
-def _output(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
-    """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
-    count = len(kernel.tensors)
-    if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
-        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
-    if not kernel.tensors[i].output:
-        raise TileError(f"{kernel.tensors[i].name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span)
-    return i % count
-
-
 class TileKernel:
     """A `.tile` kernel whose sizes are open: each call takes them from the shapes of its arrays.
 
@@ -162,20 +156,24 @@ class TileKernel:
         sizes = ", ".join(n if v is None else f"{n}={v}" for n, v in shown.items())
         return f"<kernel {self.template.name}[{sizes}]>"
 
+    @told
     def with_sizes(self, **sizes: int | str) -> CompiledKernel:
         """The kernel with these sizes ("auto": the search finds it), and the text's defaults for the rest."""
         kernel = self.template.instantiate(sizes)
         outputs = [i for i, t in enumerate(kernel.tensors) if t.output]
         return CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
 
+    @told
     def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
         return self.with_sizes(**sizes).compile(chip)
 
+    @told
     def get_kernel_source(self, **sizes: int | str) -> str:
         """The Ascend C text."""
         return self.with_sizes(**sizes).get_kernel_source()
 
+    @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         sizes = {n: v for n, v in kwargs.items() if n in self.template.sizes}
         given = {n: v for n, v in kwargs.items() if n not in self.template.sizes}
@@ -191,6 +189,7 @@ class TileKernel:
         return kernel(**arrays)
 
 
+@told
 def load(
     path: str | Path,
     chip: str = DEFAULT_CHIP,
@@ -274,6 +273,7 @@ class Factory:
         """What `jit` was told: `.target`, `.out_idx`."""
         return self.options
 
+    @told
     def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
         from tile_eg.frontend.python import kernel_of
 
@@ -314,6 +314,7 @@ class Factory:
         return made
 
 
+@told
 def jit(
     function: Any = None,
     *,
@@ -352,7 +353,7 @@ def jit(
     positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
     options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs)
     if function is None:
-        return lambda f: _jitted(f, options)
+        return told(lambda f: _jitted(f, options))
     return _jitted(function, options)
 
 
@@ -366,6 +367,7 @@ def _jitted(function: Any, options: Options) -> CompiledKernel | AnySizeKernel |
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")
 
 
+@told
 def compile(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any) -> CompiledKernel:  # noqa: A001
     """The compiled kernel of a function under `@T.prim_func`; `options` are those of `jit`. TileError for anything else."""
     if not isinstance(func, PrimFunc):

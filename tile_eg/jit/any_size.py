@@ -15,6 +15,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.told import told
 from tile_eg.language.symbols import Size
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class AnySizeKernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name}[{', '.join(self.open)}]>"
 
+    @told
     def with_sizes(self, **sizes: Any) -> Any:
         """The `CompiledKernel` at these sizes. TileError for one that is missing, unknown, or leaves no block to run."""
         try:
@@ -74,14 +76,17 @@ class AnySizeKernel:
             shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
             raise TileError(f"{self.name} has no blocks at {shown}: there is nothing to compile") from None
 
+    @told
     def compile(self, chip: str | None = None, **sizes: Any) -> Lowered:
         """The lowered kernel at these sizes: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
         return self.with_sizes(**sizes).compile(chip)
 
+    @told
     def get_kernel_source(self, **sizes: Any) -> str:
         """The Ascend C text at these sizes."""
         return self.with_sizes(**sizes).get_kernel_source()
 
+    @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         numbers = {a.name for a in self.arguments if a.shape is None}
         made = {*self.outputs, *self.workspaces}

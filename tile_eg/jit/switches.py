@@ -143,11 +143,6 @@ def kept_barriers(configs: Mapping[Any, Any] | None) -> str:
     return "all" if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_SYNC.value) is True else "vendor"
 
 
-def kept_planning(configs: Mapping[Any, Any] | None) -> bool:
-    """Whether buffers of a kernel that is kept as written may share memory (`ir.kept.KeptKernel.planned`)."""
-    return _switched(configs).get(PassConfigKey.TL_ASCEND_MEMORY_PLANNING.value) is True
-
-
 def check_kept(configs: Mapping[Any, Any] | None, kernel: KeptKernel) -> None:
     """TileError where a switch asks for flags between cores that a kernel kept as it is written needs and has not."""
     if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_CV_SYNC.value) is not True or kernel.meets():
@@ -180,12 +175,3 @@ def set_log_level(level: Any) -> None:
     if not isinstance(found, int):
         raise TileError(f"there is no log level {level!r}", help="there are " + ", ".join(names))
     logging.getLogger("tile_eg").setLevel(found)
-
-
-def positions_of(value: int | Sequence[int] | None, what: str) -> tuple[int, ...]:
-    """The positions that `out_idx` or `workspace_idx` names."""
-    if value is None:
-        return ()
-    if not isinstance(value, int | Sequence) or isinstance(value, str):
-        raise TileError(f"{what} is a position, or a list of them, not {value!r}")
-    return (value,) if isinstance(value, int) else tuple(value)

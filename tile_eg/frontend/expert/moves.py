@@ -10,7 +10,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
-from tile_eg.frontend.expert.vectors import elementwise, filled
+from tile_eg.frontend.expert.vectors import cast, filled, scale_of
 from tile_eg.frontend.python.values import Buffer, Window
 from tile_eg.frontend.python.words import copied, sizes
 from tile_eg.ir import index as ix
@@ -18,7 +18,7 @@ from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.ops.types import Level
+from tile_eg.ops.types import F16, I32, Level
 
 
 def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
@@ -132,6 +132,8 @@ def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options
     rows, cols = target.valid_rows, target.valid_cols
     relu = bool(options.get("enable_relu"))
     fields = {"rows": rows, "cols": cols, "depth": ix.const(source.rows), "relu": relu, "atomic": atomic}
+    if (source.dtype, target.dtype) == (I32, F16):
+        fields["scalar"] = scale_of(r, span)
     r.instr("fixpipe", target.operand, source.operand, **fields, span=span)
 
 
@@ -143,15 +145,9 @@ def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: A
     if source.cut:
         _padded(r, span, source, target, pad)
     rows, cols = source.valid_rows, source.valid_cols
-    if not source.cut and _one_run(source, target):
+    if not source.cut and target.whole and source.whole and source.rows != target.rows:
         rows, cols = ix.ONE, ix.const(source.count)
     r.instr("gm_to_ub", target.operand, source.operand, rows=rows, cols=cols, pad=pad, span=span)
-
-
-def _one_run(source: Place, target: Place) -> bool:
-    """Whether a copy is one of neighbouring elements: of other rows on each side, or of rows that do not begin at 32 bytes."""
-    apart = source.rows != target.rows or source.cols * source.dtype.bytes % 32
-    return source.whole and target.whole and bool(apart)
 
 
 def _padded(r: ExpertReader, span: Span, source: Place, target: Place, value: Any) -> None:
@@ -177,13 +173,13 @@ def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options:
     _typed(source, target, span)
     _same(source, target, span)
     rows, cols = target.valid_rows, target.valid_cols
-    if not target.cut and _one_run(source, target):
+    if not target.cut and target.whole and source.whole and source.rows != target.rows:
         rows, cols = ix.ONE, ix.const(target.count)
     r.instr("ub_to_gm", target.operand, source.operand, rows=rows, cols=cols, atomic=atomic, span=span)
 
 
 def _within_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
-    elementwise(r, span, "vcopy" if source.dtype == target.dtype else "vcast", target, source)
+    cast(r, span, target, source)
 
 
 Path = tuple[Callable[..., None], tuple[str, ...]]

@@ -9,6 +9,7 @@ from typing import SupportsIndex
 
 from tile_eg.errors import TileError, did_you_mean, in_source
 from tile_eg.frontend.text.build import Builder, build, size_nodes
+from tile_eg.frontend.text.definitions import expanded
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, parse, span_of
 from tile_eg.ir.kernel import Kernel
@@ -87,7 +88,7 @@ class Template:
 def load_text(text: str, file: str = "<text>") -> Template:
     """Parses a kernel. Raises TileError, with its place, where the text is not one."""
     with in_source(text):
-        tree = parse(text, file)
+        tree = expanded(parse(text, file), file)
         searched = frozenset(str(s.children[0]) for s in size_nodes(tree) if _left_open(s.children[2]))
         return Template(str(tree.children[0].children[0]), _defaults(tree, {}, file), searched, text, file, tree)
 
