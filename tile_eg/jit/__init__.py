@@ -95,7 +95,7 @@ class CompiledKernel(HostSide):
         made = {*self.out_idx, *self.workspace_idx}
         names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source):
-            return self._run(by_name(names, args, kwargs))
+            return self._run(by_name(names, args, kwargs, made_last(self.kernel.tensors, made)))
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""

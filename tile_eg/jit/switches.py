@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -141,6 +141,11 @@ def kept_barriers(configs: Mapping[Any, Any] | None) -> str:
     """Who orders the instructions of one core in a kernel that is kept as written (`ir.kept.KeptKernel.barriers`): a switch that
     is absent is off."""
     return "all" if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_SYNC.value) is True else "vendor"
+
+
+def kept_planning(configs: Mapping[Any, Any] | None) -> bool:
+    """Whether buffers of a kernel that is kept as written may share memory (`ir.kept.KeptKernel.planned`)."""
+    return _switched(configs).get(PassConfigKey.TL_ASCEND_MEMORY_PLANNING.value) is True
 
 
 def check_kept(configs: Mapping[Any, Any] | None, kernel: KeptKernel) -> None:
