@@ -26,11 +26,11 @@ from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_num
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
-from tile_eg.jit.workspaces import without_stores
+from tile_eg.jit.switches import check_kept, check_others, check_passes, check_searched, chosen_chip, kept_barriers
+from tile_eg.jit.workspaces import made_by_call, without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.search import check_names, search_options
-from tile_eg.simulator.limits import USUAL, Limits
+from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -59,16 +59,14 @@ class CompiledKernel(HostSide):
         workspace_idx: Sequence[int] = (),
         chip: str = DEFAULT_CHIP,
         search: Mapping[str, Any] = NOTHING,
-        limits: Limits = USUAL,
+        limits: Limits = CALL,
     ) -> None:
         self.kernel, self.chip, self.search, self.limits = kernel, chip, search, limits
         with in_source(kernel.source):
-            self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
-            self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
-            for i in (*self.out_idx, *self.workspace_idx):
-                _refuse_given(kernel.tensors[i])
-        places = [kernel.tensors[i].name for i in self.workspace_idx]
-        self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, places)
+            self.out_idx = [made_by_call(i, kernel, "out_idx") for i in out_idx]
+            self.workspace_idx = [made_by_call(i, kernel, "workspace_idx") for i in workspace_idx]
+        unseen = [kernel.tensors[i].name for i in self.workspace_idx]
+        self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, unseen)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
@@ -118,7 +116,7 @@ class CompiledKernel(HostSide):
         return run[t.name]
 
 
-def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = USUAL) -> Run:
+def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
@@ -134,23 +132,6 @@ def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], l
     return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
 
 
-def _output(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
-    """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
-    count = len(kernel.tensors)
-    if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
-        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
-    if not kernel.tensors[i].output:
-        raise TileError(f"{kernel.tensors[i].name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span)
-    return i % count
-
-
-def _refuse_given(t: Tensor) -> None:
-    """TileError for a tensor that a call makes for itself, and that the kernel reads first: nothing is there yet."""
-    if t.given:
-        help = "write it first; or take it out of out_idx and workspace_idx, and pass an array"
-        raise TileError(f"`{t.name}` is read before it is written, and no call gives it", t.span, help=help)
-
-
 class TileKernel:
     """A `.tile` kernel whose sizes are open: each call takes them from the shapes of its arrays.
 
@@ -159,7 +140,7 @@ class TileKernel:
     """
 
     def __init__(
-        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = USUAL
+        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = CALL
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
 
@@ -201,8 +182,8 @@ def load(
     path: str | Path,
     chip: str = DEFAULT_CHIP,
     *,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **search: Any,
 ) -> TileKernel:
     """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
@@ -233,26 +214,36 @@ class Options:
     workspace_idx: tuple[int, ...] = ()
     chip: str = DEFAULT_CHIP
     search: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits = USUAL
+    limits: Limits = CALL
     target: Any = "auto"
     passes: Mapping[Any, Any] | None = None
 
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import is_kept, kept_kernel
+        from tile_eg.frontend.expert import is_kept, kept_kernel, searched_or_in_order
         from tile_eg.frontend.python import arguments_of
 
+        make = searched_or_in_order(function, build)
         if is_kept(function):
-            return self.compiled(kept_kernel(function, kept_barriers(self.passes)))
-        check_searched(self.passes)
+            barriers = kept_barriers(self.passes)
+
+            def kept(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+                kernel = kept_kernel(function, barriers, sizes)
+                with in_source(kernel.source):
+                    check_kept(self.passes, kernel)
+                return kernel
+
+            make = kept
+        else:
+            check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):
-            return self.compiled(build(NOTHING))
+            return self.compiled(make(NOTHING))
         positions = self.out_idx, self.workspace_idx
-        return AnySizeKernel(function.function.__name__, arguments, build, positions, self._placed)
+        return AnySizeKernel(function.function.__name__, arguments, make, positions, self._placed)
 
-    def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
+    def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
     def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:
@@ -329,8 +320,8 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **others: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.

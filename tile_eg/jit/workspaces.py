@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from tile_eg.errors import TileError
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Assign, For, If, Kernel, Parallel, Region, Stmt, TileExpr
 from tile_eg.ir.open_kernel import OpenKernel
 
@@ -52,3 +54,18 @@ def _without(body: Sequence[Stmt], names: Collection[str]) -> Iterator[Stmt]:
                 yield replace(s, then=tuple(_without(s.then, names)), otherwise=tuple(_without(s.otherwise, names)))
             case _:
                 yield s
+
+
+def made_by_call(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
+    """The position, counted from the front, of a tensor that a call makes for itself. TileError where the kernel does not write it,
+    or reads it first: nothing is there yet."""
+    count = len(kernel.tensors)
+    if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
+        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
+    t = kernel.tensors[i]
+    if not t.output:
+        raise TileError(f"{t.name} is in {what}, and {kernel.name} never writes it", t.span)
+    if t.given:
+        help = f"write it first; or take it out of {what}, and pass an array"
+        raise TileError(f"`{t.name}` is read before it is written, and no call gives it", t.span, help=help)
+    return i % count

@@ -11,6 +11,7 @@ from tile_eg.ir.program.instructions import (
     Buffer,
     CrossSet,
     CrossWait,
+    Formula,
     Gm,
     Instr,
     Let,
@@ -19,11 +20,13 @@ from tile_eg.ir.program.instructions import (
     Operand,
     PipeBarrier,
     Print,
+    Scalar,
     SetFlag,
     SyncAll,
     Tasks,
     WaitFlag,
     When,
+    While,
 )
 
 WORDS = ("transpose", "relu", "swap", "atomic")
@@ -52,6 +55,8 @@ def nodes_text(nodes: tuple[Node, ...], indent: str) -> list[str]:
 
 
 def _head(n: Loop | When) -> str:
+    if isinstance(n, While):
+        return f"while {n.condition}"
     if isinstance(n, When):
         return f"if {n.condition}"
     if not isinstance(n, Tasks):
@@ -80,9 +85,25 @@ def node_text(n: Node) -> str:
             return "sync_all"
         case Print():
             return f"print {n.text!r}" if n.shown is None else f"print {n.count} of {_operand(n.shown)} as {n.id}"
+        case Scalar():
+            return f"scalar {n.name} = {formula_text(n.value)}"
         case Instr():
             return _instr(n)
     raise TypeError(n)
+
+
+def formula_text(f: Formula) -> str:
+    """`add(element x[0; 0, 3], number 1.0)`; a formula of whole numbers begins with `whole`."""
+    whole = "whole " if f.whole else ""
+    if f.op == "number":
+        return f"{whole}number {float(f.args[0])!r}"
+    if f.op == "index":
+        return f"{whole}index {f.args[0]}"
+    if f.op == "element":
+        return f"{whole}element {_operand(f.args[0])}"
+    if f.op == "scalar":
+        return f"{whole}scalar {f.args[0]}"
+    return f"{whole}{f.op}({', '.join(map(formula_text, f.args))})"
 
 
 def _operand(o: Operand) -> str:
@@ -100,6 +121,8 @@ def _instr(i: Instr) -> str:
     parts += [":", " x ".join(map(str, (i.rows, i.cols, i.depth)[: 2 if i.depth == ONE else 3]))]
     parts += [w for w in WORDS if getattr(i, w)]
     parts += [f"{w} {getattr(i, w)}" for w in OPTIONS if getattr(i, w) != DEFAULTS[w]]
+    parts += [f"pad {i.pad!r}"] if i.pad is not None else []
+    parts += [f"value {formula_text(i.value)}"] if i.value else []
     parts += [f"steps {', '.join(map(str, i.steps))}"] if i.steps != (0, 0) or i.op == "vramp" else []
     parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
     parts += [f"by {', '.join(i.rules)}"] if i.rules else []
