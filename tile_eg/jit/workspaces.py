@@ -57,8 +57,8 @@ def _without(body: Sequence[Stmt], names: Collection[str]) -> Iterator[Stmt]:
 
 
 def made_by_call(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
-    """The position, counted from the front, of a tensor that a call makes for itself. TileError where the kernel does not write it,
-    or reads it first: nothing is there yet."""
+    """The position, counted from the front, of a tensor that a call makes for itself. TileError where the kernel never writes
+    it, or reads it first: nothing is there yet."""
     count = len(kernel.tensors)
     if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
         raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
