@@ -29,6 +29,7 @@ from tile_eg.jit.profiling import launched
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
+from tile_eg.language.words import user_names
 from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import USUAL, Limits
 
@@ -232,8 +233,10 @@ class Options:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
         from tile_eg.frontend.expert import is_kept, kept_kernel
-        from tile_eg.frontend.python import arguments_of
+        from tile_eg.frontend.python import arguments_of, returns_tensors
 
+        if returns_tensors(function.function, function.names):
+            return self._of_tensors(function, build)
         if is_kept(function):
             return self.compiled(kept_kernel(function, kept_barriers(self.passes)))
         check_searched(self.passes)
@@ -242,6 +245,20 @@ class Options:
             return self.compiled(build(NOTHING))
         positions = self.out_idx, self.workspace_idx
         return AnySizeKernel(function.function.__name__, arguments, build, positions, self._placed)
+
+    def _of_tensors(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
+        """The kernel of a function that returns expressions of whole tensors: a call gives what it returns."""
+        from tile_eg.frontend.python import arguments_of, output_names
+
+        check_searched(self.passes)
+        if self.out_idx or self.workspace_idx:
+            message = f"{function.function.__name__} returns its outputs: out_idx and workspace_idx say nothing about it"
+            raise TileError(message, help="leave them away")
+        arguments = arguments_of(function)
+        outputs = tuple(range(len(arguments) - len(output_names(function)), len(arguments)))
+        if not open_names(arguments):
+            return self._placed(build(NOTHING), outputs, ())
+        return AnySizeKernel(function.function.__name__, arguments, build, (outputs, ()), self._placed)
 
     def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
@@ -324,7 +341,8 @@ def jit(
     memory: int = USUAL.bytes,
     **others: Any,
 ) -> Any:
-    """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
+    """Makes a kernel of a prim_func, of a function that returns expressions of its T.Tensor arguments, or of each of these that
+    a function of sizes returns; with or without parentheses.
 
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
@@ -343,15 +361,18 @@ def jit(
     target_chip = chosen_chip(chip, target, platform)
     positions = _positions(out_idx, "out_idx"), _positions(workspace_idx, "workspace_idx")
     options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs)
+    names = user_names()
     if function is None:
-        return lambda f: _jitted(f, options)
-    return _jitted(function, options)
+        return lambda f: _jitted(f, options, names)
+    return _jitted(function, options, names)
 
 
-def _jitted(function: Any, options: Options) -> CompiledKernel | AnySizeKernel | Factory:
+def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> CompiledKernel | AnySizeKernel | Factory:
+    from tile_eg.frontend.python import kernel_of, takes_tensors
+
+    if takes_tensors(function, names):
+        function = PrimFunc(function, dict(names))
     if isinstance(function, PrimFunc):
-        from tile_eg.frontend.python import kernel_of
-
         return options.kernel(function, lambda sizes: kernel_of(function, sizes))
     if callable(function):
         return Factory(function, options)

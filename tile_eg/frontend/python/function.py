@@ -20,6 +20,7 @@ from tile_eg.frontend.python.parts import with_parts
 from tile_eg.frontend.python.slots import without_slots
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.statements import Reader
+from tile_eg.frontend.python.tensors import kernel_of_tensors, output_names, returns_tensors
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
 from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
@@ -29,7 +30,7 @@ from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
-from tile_eg.ops.types import DType, dtype_of
+from tile_eg.ops.types import F32, DType, dtype_of
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -45,11 +46,15 @@ class Argument:
 
 
 def arguments_of(function: PrimFunc) -> list[Argument]:
-    """The parameters of a prim_func, the sizes of a call still open. Raises TileError at the user's line."""
+    """The parameters of a prim_func, the sizes of a call still open, and what it returns. Raises TileError at the user's line."""
     found = read_function(function.function, function.names)
     reader = Reader(found.source, found.names)
     with _told_in(found):
-        return [_argument(reader, a) for a in found.node.args.args]
+        given = [_argument(reader, a) for a in found.node.args.args]
+    if not returns_tensors(function.function, function.names):
+        return given
+    span = found.source.span(found.node)
+    return [*given, *(Argument(name, (), F32, span) for name in output_names(function))]
 
 
 def kernel_of(function: PrimFunc, sizes: Mapping[str, Any] = NOTHING) -> Kernel:
@@ -60,7 +65,17 @@ def kernel_of(function: PrimFunc, sizes: Mapping[str, Any] = NOTHING) -> Kernel:
     found = read_function(function.function, function.names)
     reader = Reader(found.source, found.names, sizes)
     with _told_in(found):
+        if returns_tensors(function.function, function.names):
+            return _of_tensors(reader, function, found)
         return _kernel(reader, found)
+
+
+def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
+    """The kernel of a function that returns expressions of its tensors."""
+    arguments = [_argument(r, a) for a in found.node.args.args]
+    tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
+    numbers = {a.name: _number(r, a) for a in arguments if a.shape is None}
+    return kernel_of_tensors(function, tensors, numbers, r.sizes or {})
 
 
 @contextmanager
