@@ -60,10 +60,9 @@ class Build:
         if axis in self.roles.whole:
             return axis.extent
         name = self.roles.open[axis]
-        size = min(sizes[name], axis.extent) if axis in self.roles.exact else sizes[name]
-        if axis in self.roles.exact and axis.extent % size:
-            raise TileError(f"{name}={size} does not divide an axis of {axis.extent}, beyond whose end a tensor goes on")
-        return size
+        if axis not in self.roles.exact:
+            return sizes[name]
+        return max(n for n in range(1, min(sizes[name], axis.extent) + 1) if axis.extent % n == 0)
 
     def _outer(self, axis: Axis) -> tuple[str, int]:
         """A variable of the grid and its extent."""
@@ -232,21 +231,37 @@ class Build:
         own = tuple(a for a in layout if a in p.axes)
         if p.op == "number":
             return kn.Number(float(p.args[0]), p.span)
+        if p.op == "position" and not own:
+            return kn.Index(self.place(p.args[0]), p.span)
         if not own and layout:
-            spread = Elements(self, layout)
-            out = self.buffer("t", p.dtype or F32, layout, span=p.span)
-            self.emit(spread.statement(p, out))
-            return out
+            row = self.spread(p, layout[-1:])
+            return kn.Broadcast(row, 0, p.span) if len(layout) > 1 else row
         if own != layout:
             return kn.Broadcast(self.expression(p, own), 1 if own[0] is layout[0] else 0, p.span)
         if self.layouts.of(p) != layout and len(layout) == 2 and self.layouts.fixed(p):
             return self._transposed(p, layout)
         return self.region(p, layout) if self.kept(p) else self.computed(p, layout)
 
+    def spread(self, p: Point, layout: Layout) -> kn.Region:
+        """One number as a vector: a tile of one row that it fills, whose columns have a sum each."""
+        home = self.home(p)
+        if (p, layout) not in home.made:
+            with self.inside(home):
+                row = self._row(p, layout)
+                self.emit(kn.Assign(row, kn.Broadcast(self.region(p, ()), 1, p.span), p.span))
+                out = self.buffer("t", p.dtype or F32, layout, span=p.span)
+                self.emit(kn.Assign(out, kn.Reduce("sum", row, 0, p.span), p.span))
+            home.made[p, layout] = out
+        return home.made[p, layout]
+
+    def _row(self, p: Point, layout: Layout) -> kn.Region:
+        name, shape = self.unique("t"), (1, self.tile[layout[0]])
+        self.allocs[name] = kn.Alloc(name, "fragment", p.dtype or F32, shape, p.span)
+        return kn.Region(name, (ix.ZERO, ix.ZERO), shape, p.span)
+
     def _transposed(self, p: Point, layout: Layout) -> kn.TileExpr:
-        out = self.buffer("t", p.dtype or F32, layout, span=p.span)
-        self.emit(Elements(self, layout).statement(p, out))
-        return out
+        help = "store what it is made of in the order of the other operand"
+        raise TileError("a tile is not transposed here, but as an operand of `@`", p.span, help=help)
 
     def kept(self, p: Point) -> bool:
         """Whether a point gets a buffer: what moves or folds tiles, and what several read."""
@@ -306,10 +321,7 @@ class Build:
 
     def _one_row(self, x: Point, layout: Layout) -> kn.Region:
         """A vector as a tile of one row."""
-        name = self.unique("t")
-        shape = (1, self.tile[layout[0]])
-        self.allocs[name] = kn.Alloc(name, "fragment", F32, shape, x.span)
-        out = kn.Region(name, (ix.ZERO, ix.ZERO), shape, x.span)
+        out = self._row(x, layout)
         self.emit(kn.Assign(out, kn.Broadcast(self.expression(x, layout), 0, x.span), x.span))
         return out
 

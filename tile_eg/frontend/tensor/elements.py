@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import TYPE_CHECKING
 
 from tile_eg.frontend.conditions import Compared, Condition, both, chosen, either, opposite
@@ -19,19 +18,16 @@ if TYPE_CHECKING:
 ELEMENTWISE = ("unary", "binary", "compare", "logic", "where", "cast")
 
 
-def takes_elements(p: Point, tiles: Container[Axis]) -> bool:
-    """Whether an operation reads positions, or numbers that are no tile; conditions are part of what they choose."""
+def takes_elements(p: Point, tiles: frozenset[Axis]) -> bool:
+    """Whether an operation reads positions that vary in a tile; conditions are part of what they choose."""
+    return p.op in ("position", *ELEMENTWISE) and _positional(p, tiles)
+
+
+def _positional(p: Point, tiles: frozenset[Axis]) -> bool:
     if p.op == "position":
-        return True
-    return p.op in ELEMENTWISE and any(_single(x, tiles) for x in p.of)
-
-
-def _single(p: Point, tiles: Container[Axis]) -> bool:
-    if p.op == "number":
-        return False
-    if p.op in ("compare", "logic"):
-        return any(_single(x, tiles) for x in p.of)
-    return p.op == "position" or not any(a in tiles for a in p.axes)
+        return bool(p.axes & tiles)
+    inner = p.op in ("compare", "logic") or p.op in ELEMENTWISE
+    return inner and any(x.op in ("position", "compare", "logic") and _positional(x, tiles) for x in p.of)
 
 
 class Elements:
@@ -77,7 +73,9 @@ class Elements:
     def _element(self, p: Point) -> kn.TileExpr:
         """An element of the buffer that holds a point."""
         own = self.build.layouts.of(p)
-        r = self.build.region(p, own)
+        if not own:
+            own = self.layout[-1:]
+        r = self.build.region(p, own) if p.axes & self.build.layouts.tiles or not own else self.build.spread(p, own)
         at = tuple(self.vars[a] for a in own) or (ix.ZERO,)
         return kn.Region(r.name, at, (None,) * len(at), p.span)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from itertools import pairwise
 from math import prod
 
@@ -14,7 +15,7 @@ from tile_eg.frontend.tensor.points import Point, Points, Puller
 from tile_eg.frontend.tensor.roles import Output, Roles
 from tile_eg.frontend.tensor.values import Value, joined_shape, stored
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.ir.open_kernel import NoBlocks, open_kernel
+from tile_eg.ir.open_kernel import FIRST, NoBlocks, OpenKernel
 
 
 class TensorKernel:
@@ -46,7 +47,7 @@ class TensorKernel:
         return Roles(found, points_of([o.value for o in found]), shapes), algebra
 
     def at(self, sizes: Mapping[str, int]) -> Kernel:
-        """The kernel with tiles of these sizes. TileError where they do not part an axis that has to be parted without a rest."""
+        """The kernel with tiles of these sizes; of the next smaller ones where an axis has to be parted without a rest."""
         build = Build(self.roles, self.algebra, sizes, self.taken)
         body = build.statements()
         return Kernel(
@@ -55,8 +56,12 @@ class TensorKernel:
 
     def kernel(self, given: Mapping[str, int]) -> Kernel:
         """The kernel; the search finds the sizes of tiles that are not given."""
-        left = [n for n in self.open.values() if n not in given]
-        return open_kernel(left, lambda found: self.at({**given, **found})) if left else self.at(given)
+        left = tuple(n for n in self.open.values() if n not in given)
+        if not left:
+            return self.at(given)
+        first = self.at({**dict.fromkeys(left, FIRST[0]), **given})
+        same = {f.name: getattr(first, f.name) for f in fields(Kernel)}
+        return OpenKernel(**same, open=left, build=lambda found: self.at({**given, **found}))
 
 
 def _side_by_side(axes: Axes, outputs: Sequence[Value]) -> None:
