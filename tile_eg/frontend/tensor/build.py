@@ -114,6 +114,8 @@ class Build:
         value = self.expression(o.value, layout)
         if o.tensor.dtype.whole and o.value.dtype not in (None, o.tensor.dtype):
             value = kn.Cast(o.tensor.dtype, value, o.value.span)
+        if len(layout) == 1 and self.roles.apart(o.tensor.name, o.at, layout[0]):
+            region, value = _one_column(region), kn.Broadcast(value, 1, o.value.span)
         self.emit(kn.Assign(region, value, o.value.span))
 
     def emit(self, s: kn.Stmt) -> None:
@@ -195,9 +197,7 @@ class Build:
             self._loop_of(p)
             return self.region(p, layout)
         if p.op == "load":
-            out = self.buffer(p.args[0].lower(), p.dtype or F32, layout, "shared", p.span)
-            self.emit(kn.Assign(out, self.window(p.args[0], p.args[1], layout, p.span), p.span))
-            return out
+            return self._loaded(p, layout)
         if takes_elements(p, self.layouts.tiles):
             out = self.buffer("t", p.dtype or F32, layout, span=p.span)
             self.emit(Elements(self, layout).statement(p, out))
@@ -206,6 +206,23 @@ class Build:
         out = self.buffer(name, p.dtype or F32, layout, span=p.span)
         value = self.part(p, layout) if p.op in ("fold", "dot") else self.computed(p, layout)
         self.emit(kn.Assign(out, value, p.span))
+        return out
+
+    def _loaded(self, p: Point, layout: Layout) -> kn.Region:
+        name, dtype = p.args[0].lower(), p.dtype or F32
+        window = self.window(p.args[0], p.args[1], layout, p.span)
+        if len(layout) == 1 and self.roles.apart(*p.args, layout[0]):
+            return self._column(p, window, layout)
+        out = self.buffer(name, dtype, layout, "shared", p.span)
+        self.emit(kn.Assign(out, window, p.span))
+        return out
+
+    def _column(self, p: Point, window: kn.Region, layout: Layout) -> kn.Region:
+        """A vector whose elements do not lie side by side: a tile of one column, whose rows have a sum each."""
+        column = self._row(p, layout, turned=True, scope="shared")
+        self.emit(kn.Assign(column, _one_column(window), p.span))
+        out = self.buffer("t", p.dtype or F32, layout, span=p.span)
+        self.emit(kn.Assign(out, kn.Reduce("sum", column, 1, p.span), p.span))
         return out
 
     def window(self, name: str, at: Indices, layout: Layout, span: Span | None) -> kn.Region:
@@ -254,14 +271,16 @@ class Build:
             home.made[p, layout] = out
         return home.made[p, layout]
 
-    def _row(self, p: Point, layout: Layout) -> kn.Region:
-        name, shape = self.unique("t"), (1, self.tile[layout[0]])
-        self.allocs[name] = kn.Alloc(name, "fragment", p.dtype or F32, shape, p.span)
+    def _row(self, p: Point, layout: Layout, turned: bool = False, scope: str = "fragment") -> kn.Region:
+        """A buffer of one row, or turned, of one column."""
+        name, shape = self.unique("t"), (1, self.tile[layout[0]])[:: -1 if turned else 1]
+        self.allocs[name] = kn.Alloc(name, scope, p.dtype or F32, shape, p.span)
         return kn.Region(name, (ix.ZERO, ix.ZERO), shape, p.span)
 
     def _transposed(self, p: Point, layout: Layout) -> kn.TileExpr:
-        help = "store what it is made of in the order of the other operand"
-        raise TileError("a tile is not transposed here, but as an operand of `@`", p.span, help=help)
+        reader = next((q for q in self.roles.points if p in q.of and q.span), p)
+        help = "transpose the array before the call, or what is stored behind it"
+        raise TileError("this would transpose a tile that is computed", reader.span, help=help)
 
     def kept(self, p: Point) -> bool:
         """Whether a point gets a buffer: what moves or folds tiles, and what several read."""
@@ -398,6 +417,11 @@ class Build:
             times = kn.Broadcast(factor, 1 if own[0] is layout[0] else 0, f.span)
         kept = kn.Binary("mul", state, times, f.span)
         self.emit(kn.Assign(state, kn.Binary("add", kept, part, f.span), f.span))
+
+
+def _one_column(window: kn.Region) -> kn.Region:
+    """A vector of a tensor as a tile of one column."""
+    return kn.Region(window.name, window.starts, (*window.extents[:-1], 1), window.span)
 
 
 def _repeats(e: kn.TileExpr) -> bool:
