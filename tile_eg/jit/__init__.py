@@ -27,6 +27,7 @@ from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
+from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.language.words import user_names
@@ -236,7 +237,8 @@ class Options:
         from tile_eg.frontend.python import arguments_of, returns_tensors
 
         if returns_tensors(function.function, function.names):
-            return self._of_tensors(function, build)
+            check_searched(self.passes)
+            return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], self._placed)
         if is_kept(function):
             return self.compiled(kept_kernel(function, kept_barriers(self.passes)))
         check_searched(self.passes)
@@ -245,20 +247,6 @@ class Options:
             return self.compiled(build(NOTHING))
         positions = self.out_idx, self.workspace_idx
         return AnySizeKernel(function.function.__name__, arguments, build, positions, self._placed)
-
-    def _of_tensors(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
-        """The kernel of a function that returns expressions of whole tensors: a call gives what it returns."""
-        from tile_eg.frontend.python import arguments_of, output_names
-
-        check_searched(self.passes)
-        if self.out_idx or self.workspace_idx:
-            message = f"{function.function.__name__} returns its outputs: out_idx and workspace_idx say nothing about it"
-            raise TileError(message, help="leave them away")
-        arguments = arguments_of(function)
-        outputs = tuple(range(len(arguments) - len(output_names(function)), len(arguments)))
-        if not open_names(arguments):
-            return self._placed(build(NOTHING), outputs, ())
-        return AnySizeKernel(function.function.__name__, arguments, build, (outputs, ()), self._placed)
 
     def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
@@ -341,8 +329,8 @@ def jit(
     memory: int = USUAL.bytes,
     **others: Any,
 ) -> Any:
-    """Makes a kernel of a prim_func, of a function that returns expressions of its T.Tensor arguments, or of each of these that
-    a function of sizes returns; with or without parentheses.
+    """Makes a kernel of a prim_func, of a function that returns expressions of its T.Tensor arguments, or of what a function
+    of sizes returns; with or without parentheses.
 
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.

@@ -84,6 +84,7 @@ def _word(function: Callable[..., Any]) -> Word:
 
 
 FUNCTIONS: tuple[Callable[..., Any], ...] = (
-    softmax, log_softmax, logsumexp, sum, mean, var, amax, amin, maximum, minimum, matmul, arange, tril, triu, transpose, swapaxes,
+    softmax, log_softmax, logsumexp, sum, mean, var, amax, amin, maximum, minimum, matmul, arange, tril, triu, transpose,
+    swapaxes,
 )  # fmt: skip
 WORDS: dict[str, Word] = {f.__name__: _word(f) for f in FUNCTIONS}

@@ -87,7 +87,8 @@ class TensorValue:
         return self.value.shape[0]
 
     def __iter__(self) -> Iterator[Any]:
-        raise told(TileError(f"{self.value} is not gone through row by row", help="an operation takes whole tensors: T.sum(x, axis=0)"))
+        help = "an operation takes whole tensors: T.sum(x, axis=0)"
+        raise told(TileError(f"{self.value} is not gone through row by row", help=help))
 
     def __bool__(self) -> bool:
         help = "choose element by element: T.where(x > 0, x, y); conditions are joined by & and |"
@@ -139,9 +140,9 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
     whole = 1 if called in fn.OF_AXES else len(args)
     given = [_value(a, span) if n < whole else a for n, a in enumerate(args)]
     if called in BINARY and len(given) == 2:
-        return TensorValue(v.binary(called, *given, span))
+        return TensorValue(v.binary(called, given[0], given[1], span))
     if called in COMPARE and len(given) == 2:
-        return TensorValue(v.compare(called, *given, span))
+        return TensorValue(v.compare(called, given[0], given[1], span))
     if called in ("neg", "not") and len(given) == 1:
         return TensorValue(v.unary(called, given[0], span))
     return TensorValue(fn.call(called, given, kept, span))
@@ -154,7 +155,8 @@ def _value(x: Any, span: Span | None) -> Value:
         return v.number(float(x), span)
     except (TypeError, ValueError):
         kind = type(x).__name__
-        raise TileError(f"a tensor is not computed with {kind}", span, help="pass arrays as arguments: X: T.Tensor(...)") from None
+        help = "pass arrays as arguments: X: T.Tensor(...)"
+        raise TileError(f"a tensor is not computed with {kind}", span, help=help) from None
 
 
 def _item(i: Any, span: Span | None) -> v.Item:
@@ -220,7 +222,9 @@ def output_names(function: PrimFunc) -> list[str]:
     return out
 
 
-def kernel_of_tensors(function: PrimFunc, tensors: Sequence[Tensor], numbers: Mapping[str, Any], sizes: Mapping[str, Any]) -> Kernel:
+def kernel_of_tensors(
+    function: PrimFunc, tensors: Sequence[Tensor], numbers: Mapping[str, Any], sizes: Mapping[str, Any]
+) -> Kernel:
     """The kernel of a function at the shapes of its tensors. TileError at the user's line."""
     found = read_function(function.function, function.names)
     values = {t.name: TensorValue(v.tensor(t.name, t.shape, t.dtype, t.span)) for t in tensors}
@@ -256,7 +260,8 @@ def _declared(function: PrimFunc, found: FunctionSource, count: int, sizes: Mapp
     each = given if isinstance(given, list | tuple) else [given] * (1 if given is not None else count)
     if len(each) != count or not all(t is None or isinstance(t, TensorType) for t in each):
         span = found.source.span(found.node.returns or found.node)
-        raise TileError(f"{found.node.name} returns {count} values; its annotation says otherwise", span, help='-> T.Tensor((M, N), "float16")')
+        message = f"{found.node.name} returns {count} values; its annotation says otherwise"
+        raise TileError(message, span, help='-> T.Tensor((M, N), "float16")')
     return [t and TensorType(at_sizes(t.shape, sizes), t.dtype) for t in each]
 
 

@@ -32,7 +32,7 @@ class Algebra:
 
     def _sum(self, p: Point) -> Point:
         if p.op == "dot" and not (p.of[0].axes - p.of[1].axes - set(p.args) and p.of[1].axes - p.of[0].axes - set(p.args)):
-            product = self.points.binary("mul", *p.of, p)
+            product = self.points.binary("mul", p.of[0], p.of[1], p)
             return self._sum(self.points.fold("sum", p.args, product, p.rounds, p.span))
         axes = axes_of(p)
         outside: list[Factor] = []

@@ -67,7 +67,7 @@ class Axes:
             case "matmul":
                 return _product(v, *x)
             case "stored":
-                own = [[] for _ in v.shape[len(x[0]) :]] + x[0]
+                own: Dims = [[] for _ in v.shape[len(x[0]) :]] + x[0]
                 return [dim or new for dim, new in zip(own, fresh(v.shape), strict=True)]
         return _together(x, v)
 
@@ -76,7 +76,7 @@ class Axes:
             return regrouped([a for d in dims for a in d], v.shape)
         except CannotCut:
             before, after = (" x ".join(map(str, s)) for s in (v.of[0].shape, v.shape))
-            help = "an axis is cut in two, or whole axes become one; anything else is another kernel on the array as NumPy reshapes it"
+            help = "axes are cut in parts, or become one; reshape the array before the call where neither is so"
             raise TileError(f"a reshape of {before} to {after} tears its rows", v.span, help=help) from None
 
 

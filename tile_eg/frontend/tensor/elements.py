@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tile_eg.frontend.conditions import Compared, Condition, both, chosen, either, opposite
 from tile_eg.frontend.scalars import COMPARE
 from tile_eg.frontend.tensor.points import Affine, Axis, Point
+from tile_eg.frontend.tensor.tiles import Tiles
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.elementwise import COMPARE as COMPARISONS
 from tile_eg.ops.types import F32
-
-if TYPE_CHECKING:
-    from tile_eg.frontend.tensor.build import Build
 
 ELEMENTWISE = ("unary", "binary", "compare", "logic", "where", "cast")
 
@@ -33,7 +29,7 @@ def _positional(p: Point, tiles: frozenset[Axis]) -> bool:
 class Elements:
     """Values at the elements of a tile; with `whole` the same on whole tiles."""
 
-    def __init__(self, build: Build, layout: tuple[Axis, ...], whole: bool = False) -> None:
+    def __init__(self, build: Tiles, layout: tuple[Axis, ...], whole: bool = False) -> None:
         self.build, self.layout, self.whole = build, layout, whole
         self.vars: dict[Axis, ix.Expr] = {}
 
@@ -61,7 +57,8 @@ class Elements:
         if p.op == "unary":
             return kn.Unary(p.args[0], x[0], p.span)
         if p.op == "binary":
-            return kn.Binary(p.args[0], *(self._float(p, o, e) for o, e in zip(p.of, x, strict=True)), p.span)
+            left, right = (self._float(p, o, e) for o, e in zip(p.of, x, strict=True))
+            return kn.Binary(p.args[0], left, right, p.span)
         assert p.op == "cast" and p.dtype is not None
         return x[0] if p.of[0].dtype in (None, p.dtype) or isinstance(x[0], kn.Index) else kn.Cast(p.dtype, x[0], p.span)
 

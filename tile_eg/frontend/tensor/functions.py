@@ -33,8 +33,11 @@ def _log_softmax(x: Value, axis: int = -1, span: Span | None = None) -> Value:
 
 
 def _logsumexp(x: Value, axis: int = -1, keepdims: bool = False, span: Span | None = None) -> Value:
-    greatest = v.reduce("max", x, axis, keepdims, span)
-    return v.binary("add", greatest, v.unary("ln", v.reduce("sum", _exponentials(x, axis, span), axis, keepdims, span), span), span)
+    greatest, total = (
+        v.reduce("max", x, axis, keepdims, span),
+        v.reduce("sum", _exponentials(x, axis, span), axis, keepdims, span),
+    )
+    return v.binary("add", greatest, v.unary("ln", total, span), span)
 
 
 def _variance(x: Value, axis: Axis = None, keepdims: bool = False, span: Span | None = None) -> Value:
@@ -50,11 +53,12 @@ def _reduction(op: str, x: Value, axis: Axis = None, keepdims: bool = False, spa
     return v.reduce(op, x, axis, keepdims, span)
 
 
-def _max_or_min(op: str, x: Value, *rest: Any, span: Span | None = None, **options: Any) -> Value:
+def _max_or_min(op: str, x: Value, y: Value | Axis = None, axis: Axis = None, keepdims: bool = False,
+                span: Span | None = None) -> Value:  # fmt: skip
     """Of two values element by element; of one over its axes."""
-    if len(rest) == 1 and isinstance(rest[0], Value) and not options:
-        return v.binary(op, x, rest[0], span)
-    return _reduction(op, x, *rest, span=span, **options)
+    if isinstance(y, Value):
+        return v.binary(op, x, y, span)
+    return _reduction(op, x, axis if y is None else y, keepdims, span)
 
 
 def _elementwise(op: str, x: Value, span: Span | None = None) -> Value:
@@ -120,7 +124,8 @@ FUNCTIONS: dict[str, Function] = {
 }  # fmt: skip
 
 OF_AXES = (
-    "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin", "transpose", "swapaxes", "reshape", "tril", "triu",
+    "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin",
+    "transpose", "swapaxes", "reshape", "tril", "triu",
 )  # fmt: skip
 """The functions whose arguments behind the first one are axes or sizes."""
 

@@ -50,9 +50,7 @@ class TensorKernel:
         """The kernel with tiles of these sizes; of the next smaller ones where an axis has to be parted without a rest."""
         build = Build(self.roles, self.algebra, sizes, self.taken)
         body = build.statements()
-        return Kernel(
-            self.name, self.tensors, build.grid, (*build.allocs.values(), *body), self.source, self.file
-        )
+        return Kernel(self.name, self.tensors, build.grid, (*build.allocs.values(), *body), self.source, self.file)
 
     def kernel(self, given: Mapping[str, int]) -> Kernel:
         """The kernel; the search finds the sizes of tiles that are not given."""
@@ -83,7 +81,8 @@ def fresh(name: str, taken: set[str]) -> str:
 
 def check_output(t: Tensor, value: Value) -> None:
     if value.truth:
-        raise TileError(f"`{t.name}` holds numbers, not conditions", value.span or t.span, help="choose numbers by it: where(c, 1, 0)")
+        help = "choose numbers by it: where(c, 1, 0)"
+        raise TileError(f"`{t.name}` holds numbers, not conditions", value.span or t.span, help=help)
     if joined_shape(value.shape, t.shape) != t.shape or len(value.shape) > len(t.shape):
         raise TileError(f"`{t.name}` is {t.dtype}{list(t.shape)}, the value is {value}", value.span or t.span)
 

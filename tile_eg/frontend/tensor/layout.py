@@ -44,7 +44,7 @@ class Layouts:
 
     def _in_order(self, p: Point) -> list[Axis]:
         own = p.axes & self.tiles
-        return sorted(own, key=lambda a: self.order.index(a) if a in self.order else len(self.order))
+        return sorted(own, key=lambda a: (self.order.index(a) if a in self.order else len(self.order), a.serial))
 
     def of_indices(self, at: Indices) -> Layout:
         return tuple(a for d in at for a, _ in d.terms if a in self.tiles)

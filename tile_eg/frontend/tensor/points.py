@@ -19,10 +19,14 @@ from tile_eg.ops.types import F32, DType
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """`atom` is the dimension that it runs over; `number` tells apart axes over one dimension that are needed side by side."""
+    """`atom` is the dimension that it runs over, `number` tells apart axes over one dimension that are needed side by side.
+
+    `serial` is its place among all axes, in the order in which they are met.
+    """
 
     atom: Atom
     number: int
+    serial: int
 
     @property
     def extent(self) -> int:
@@ -37,8 +41,8 @@ class Affine:
     offset: int = 0
 
     @property
-    def axes(self) -> frozenset[Axis]:
-        return frozenset(a for a, _ in self.terms)
+    def axes(self) -> tuple[Axis, ...]:
+        return tuple(a for a, _ in self.terms)
 
     @property
     def most(self) -> int:
@@ -136,7 +140,7 @@ class Puller:
     def axis(self, atom: Atom, used: set[Axis]) -> Axis:
         """The first axis over a dimension that is not used yet; it is from now on."""
         number = 0
-        while (found := self.known.setdefault((atom, number), Axis(atom, number))) in used:
+        while (found := self.known.setdefault((atom, number), Axis(atom, number, len(self.known)))) in used:
             number += 1
         used.add(found)
         return found
@@ -175,7 +179,7 @@ class Puller:
         return self.points.make("number", (), v.args, None, None, v.span)
 
     def _arange(self, v: Value, at: Indices) -> Point:
-        return self.points.make("position", (), (at[0],), v.dtype, v.dtype, v.span, at[0].axes)
+        return self.points.make("position", (), (at[0],), v.dtype, v.dtype, v.span, frozenset(at[0].axes))
 
     def _unary(self, v: Value, at: Indices) -> Point:
         return self.points.make("unary", self._operands(v, at), v.args, _computed(v.dtype), v.dtype, v.span)
@@ -185,7 +189,7 @@ class Puller:
         if v.args[0] in ("add", "sub", "mul") and {x.op, y.op} <= {"position", "number"}:
             joined = _positions(v.args[0], x, y)
             if joined is not None:
-                return self.points.make("position", (), (joined,), v.dtype, v.dtype, v.span, joined.axes)
+                return self.points.make("position", (), (joined,), v.dtype, v.dtype, v.span, frozenset(joined.axes))
         return self.points.make("binary", (x, y), v.args, _computed(v.dtype), v.dtype, v.span)
 
     def _compare(self, v: Value, at: Indices) -> Point:
@@ -229,8 +233,7 @@ class Puller:
         x = self.at(a, (*_aligned(ends, a, 2), *row, k))
         y = self.at(b, (*_aligned(ends, b, 2), k, *col))
         if not bound:
-            product = self.points.make("binary", (x, y), ("mul",), _computed(v.dtype), v.dtype, v.span)
-            return product
+            return self.points.make("binary", (x, y), ("mul",), _computed(v.dtype), v.dtype, v.span)
         return self.points.dot(tuple(bound), x, y, v)
 
     def _permute(self, v: Value, at: Indices) -> Point:
@@ -297,5 +300,3 @@ def _unflattened(flat: Affine, v: Value) -> Indices:
         help = "take the window of the tensor before it is reshaped"
         raise TileError("a window goes across axes that a reshape made one", v.span, help=help)
     return tuple(out)
-
-

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from math import inf
-from typing import TYPE_CHECKING
 
 from tile_eg.frontend.tensor.algebra import axes_of, factors
+from tile_eg.frontend.tensor.places import Places
 from tile_eg.frontend.tensor.points import Affine, Axis, Point
 from tile_eg.frontend.trips import trips
 from tile_eg.ir import index as ix
-
-if TYPE_CHECKING:
-    from tile_eg.frontend.tensor.build import Build
 
 Trips = tuple[ix.Expr, int, ix.Expr | None]
 """Where a loop starts, its most trips, and how many they are where the block decides it."""
 
 
-def live_trips(build: Build, axis: Axis, folds: Iterable[Point]) -> Trips:
+def live_trips(places: Places, axis: Axis, folds: Iterable[Point]) -> Trips:
     """The trips of a loop over the tiles of an axis in which some of its folds change."""
-    size, all_of = build.tile.get(axis, 1), -(-axis.extent // build.tile.get(axis, 1))
+    size, all_of = places.tile.get(axis, 1), -(-axis.extent // places.tile.get(axis, 1))
     whole: Trips = (ix.ZERO, all_of, None)
-    found = [list(_bounds(build, f, axis)) for f in folds]
+    found = [list(_bounds(places, f, axis)) for f in folds]
     if not found or not all(found):
         return whole
     low, high = ix.const(all_of), ix.ZERO
@@ -31,7 +28,7 @@ def live_trips(build: Build, axis: Axis, folds: Iterable[Point]) -> Trips:
         highs = [b for first, b in bounds if not first]
         low = ix.minimum(low, _most([ix.ZERO, *(b // size for b in lows)]))
         high = ix.maximum(high, _least([ix.const(all_of), *((b // size) + 1 for b in highs)]))
-    extent, count = trips(low, ix.maximum(low, high), 1, build.ranges, None)
+    extent, count = trips(low, ix.maximum(low, high), 1, places.ranges, None)
     return (low, extent, count) if extent else whole
 
 
@@ -49,27 +46,27 @@ def _least(es: list[ix.Expr]) -> ix.Expr:
     return out
 
 
-def _bounds(build: Build, f: Point, axis: Axis) -> Iterator[tuple[bool, ix.Expr]]:
+def _bounds(places: Places, f: Point, axis: Axis) -> Iterator[tuple[bool, ix.Expr]]:
     """Bounds of the positions at which a fold changes: whether it is the first one or the last one, and that."""
-    for mask in _masks(build, f):
+    for mask in _masks(places, f):
         for c in _affine(mask):
             step = dict(c.terms).get(axis)
             rest = Affine(tuple((a, s) for a, s in c.terms if a is not axis), c.offset)
-            known = all(a in build.at and not ix.variables(build.at[a]) - build.ranges.keys() for a in rest.axes)
+            known = all(a in places.at and not ix.variables(places.at[a]) - places.ranges.keys() for a in rest.axes)
             if step in (1, -1) and known:
-                most = _largest(build, rest)
+                most = _largest(places, rest)
                 yield (True, most * -1) if step == 1 else (False, most)
 
 
-def _largest(build: Build, c: Affine) -> ix.Expr:
+def _largest(places: Places, c: Affine) -> ix.Expr:
     out = ix.const(c.offset)
     for a, s in c.terms:
-        last = build.at[a] + (build.tile.get(a, 1) - 1)
-        out = out + (last if s > 0 else build.at[a]) * s
+        last = places.at[a] + (places.tile.get(a, 1) - 1)
+        out = out + (last if s > 0 else places.at[a]) * s
     return out
 
 
-def _masks(build: Build, f: Point) -> Iterator[Point]:
+def _masks(places: Places, f: Point) -> Iterator[Point]:
     """Conditions without which an element has no part in a fold."""
     if f.op == "fold" and f.args[0] == "max":
         yield from _chosen(f.of[0], -inf)
@@ -79,7 +76,7 @@ def _masks(build: Build, f: Point) -> Iterator[Point]:
         return
     for factor in (p for x in f.of for p, divides in factors(x) if not divides):
         yield from _chosen(factor, 0.0)
-        if build.algebra.maximum_below(factor, axes_of(f)):
+        if places.algebra.maximum_below(factor, axes_of(f)):
             yield from _chosen(factor.of[0].of[0], -inf)
 
 

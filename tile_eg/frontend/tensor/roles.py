@@ -1,4 +1,4 @@
-"""Which axes of an expression are rows and columns of tiles, which are the grid's, and which sizes of tiles the search has to find.
+"""Which axes of an expression are rows and columns of tiles, which are the grid's, and which sizes of tiles are open.
 
 A tile has two axes at most. Products say what theirs are: rows of the left operand, columns of the right one, and what is summed.
 So do tensors, whose rows lie side by side in memory. All other axes take one index at a time.
@@ -87,7 +87,7 @@ class Roles:
     def in_order(self, axes: Iterable[Axis]) -> list[Axis]:
         """The axes as they first come in the indices of tensors, innermost first."""
         known = [a for i in self._indices for d in reversed(i) for a, _ in reversed(d.terms)]
-        return sorted(axes, key=lambda a: known.index(a) if a in known else len(known))
+        return sorted(axes, key=lambda a: (known.index(a) if a in known else len(known), a.serial))
 
     @cached_property
     def _indices(self) -> list[Indices]:

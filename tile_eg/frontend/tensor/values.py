@@ -21,10 +21,11 @@ LOGICAL = ("and", "or")
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """`op` is tensor, number, arange, unary, binary, compare, logic, where, cast, reduce, matmul, permute, reshape, window or stored.
+    """`op` is tensor, number, arange, unary, binary, compare, logic, where, cast, reduce, matmul, permute, reshape, window or
+    stored; `of` are its operands.
 
-    `of` are its operands, `args` what else it has: a tensor's name; a number; an operation's name; the axes of a reduction or of a
-    permutation; a window's (start, size) of each axis, None where it is a new axis and a size of None where it takes one index.
+    `args` is what else it has: a tensor's name; a number; an operation's name; the axes of a reduction or of a permutation; a
+    window's (start, size) of each axis, None where it is a new axis and a size of None where it takes one index.
     `dtype` is None for a number, and for a condition, which `truth` says it is.
     """
 
@@ -200,11 +201,11 @@ def window(x: Value, items: Sequence[Item], span: Span | None = None) -> Value:
     out: list[tuple[int, int | None] | None] = []
     for item in full:
         out.append(None if item == NEW_AXIS else _cut(item, x.shape[sum(o is not None for o in out)], span))
-    shape = tuple(1 if o is None else o[1] for o in out if o is None or o[1] is not None)
+    shape = tuple(n for n in (1 if o is None else o[1] for o in out) if n is not None)
     whole = [o for o in out if o is not None]
     if all(o == (0, n) for o, n in zip(whole, x.shape, strict=True)):
         return reshape(x, shape, span)
-    return Value("window", (x,), tuple(out), shape, x.dtype, span, truth=x.truth)  # type: ignore[arg-type]
+    return Value("window", (x,), tuple(out), shape, x.dtype, span, truth=x.truth)
 
 
 def _cut(item: Item, size: int, span: Span | None) -> tuple[int, int | None]:

@@ -51,7 +51,8 @@ class Template:
         for name in (*tiles, *left):
             if name in self.sizes or name not in kernel.open.values():
                 if name in self.sizes:
-                    raise TileError(f"the size {name} is that of a tensor: the search finds sizes of tiles", help="give it a number")
+                    message = f"the size {name} is that of a tensor: the search finds sizes of tiles"
+                    raise TileError(message, help="give it a number")
                 known = [*self.sizes, *kernel.open.values()]
                 raise TileError(f"`{self.name}` has no size called `{name}`", help=did_you_mean(name, known))
         return kernel.kernel(whole_sizes(tiles))

@@ -137,10 +137,14 @@ class Reader:
         return v.unary("not", self.value(node.children[0]), self.span(node))
 
     def _both(self, node: Node) -> Any:
-        return v.binary("and", *map(self.value, node.children), self.span(node))
+        return self._joined("and", node)
 
     def _either(self, node: Node) -> Any:
-        return v.binary("or", *map(self.value, node.children), self.span(node))
+        return self._joined("or", node)
+
+    def _joined(self, op: str, node: Node) -> Value:
+        left, right = map(self.value, node.children)
+        return v.binary(op, left, right, self.span(node))
 
     def _binary(self, node: Node) -> Any:
         left, op, right = node.children
