@@ -68,7 +68,7 @@ class Tiles(Places, ABC):
         heads = []
         for n, a in enumerate(axes):
             last = n == len(axes) - 1
-            name = self.unique("k" if a in self.tile else "n")
+            name = self.unique("j" if a in self.tile else "n")
             start, extent, count = live_trips(self, a, folds) if last and len(axes) == 1 else (ix.ZERO, self.trips(a), None)
             first = start.value if start.value is not None else 0
             self.at[a] = (ix.var(name) + (start - first)) * self.tile.get(a, 1)

@@ -91,7 +91,7 @@ def compare(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
 def where(condition: Value, x: Value, y: Value, span: Span | None = None) -> Value:
     if not condition.truth:
         help = "compare: where(x > 0, x, y)"
-        raise TileError(f"`where` chooses by a condition, not by {condition}", condition.span or span, help=help)
+        raise TileError(f"`where` chooses by a condition, not by {condition}", span, help=help)
     if x.truth or y.truth:
         raise TileError("`where` chooses between numbers, not conditions", span)
     return Value("where", (condition, x, y), (), broadcast("where", condition, x, y, span=span), common(x, y, span), span)
