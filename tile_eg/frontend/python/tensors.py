@@ -203,8 +203,16 @@ def takes_tensors(function: Any, names: Mapping[str, Any]) -> bool:
     if not isinstance(function, FunctionType):
         return False
     given = [a for n, a in function.__annotations__.items() if n != "return"]
-    tensors = any(isinstance(a, TensorType) or (isinstance(a, str) and "Tensor" in a) for a in given)
-    return tensors and returns_tensors(function, names)
+    known = {**function.__globals__, **names}
+    return any(isinstance(_evaluated(a, known), TensorType) for a in given) and returns_tensors(function, names)
+
+
+def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
+    """What an annotation stands for; itself where its names are not known yet."""
+    try:
+        return eval(annotation, dict(names)) if isinstance(annotation, str) else annotation  # noqa: S307  # as Python would
+    except Exception:  # the annotation of another kind of function, and its author's affair
+        return annotation
 
 
 def output_names(function: PrimFunc) -> list[str]:
@@ -254,9 +262,7 @@ def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Ten
 
 def _declared(function: PrimFunc, found: FunctionSource, count: int, sizes: Mapping[str, Any]) -> list[TensorType | None]:
     """What the function says that it returns."""
-    given = function.function.__annotations__.get("return")
-    if isinstance(given, str):
-        given = eval(given, dict(found.names))  # noqa: S307  # the user's own annotation, as Python would evaluate it
+    given = _evaluated(function.function.__annotations__.get("return"), found.names)
     each = given if isinstance(given, list | tuple) else [given] * (1 if given is not None else count)
     if len(each) != count or not all(t is None or isinstance(t, TensorType) for t in each):
         span = found.source.span(found.node.returns or found.node)

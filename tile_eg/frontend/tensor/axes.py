@@ -154,8 +154,10 @@ def regrouped(atoms: list[Atom], shape: Shape) -> Dims:
     left = list(atoms)
     for size in reversed(shape):
         dim: list[Atom] = []
-        while (rest := size // prod(a.extent for a in dim)) > 1:
-            a = left[-1]
+        while (so_far := prod(a.extent for a in dim)) < size:
+            rest, a = size // so_far, left[-1]
+            if size % so_far:
+                raise CannotCut
             if a.extent > rest:
                 if a.extent % rest:
                     raise CannotCut

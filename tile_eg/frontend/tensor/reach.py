@@ -2,48 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from math import inf
 
+from tile_eg.frontend.ranges import extremes
 from tile_eg.frontend.tensor.algebra import axes_of, factors
 from tile_eg.frontend.tensor.places import Places
 from tile_eg.frontend.tensor.points import Affine, Axis, Point
 from tile_eg.frontend.trips import trips
 from tile_eg.ir import index as ix
 
+Join = Callable[[ix.Expr, ix.Expr], ix.Expr]
 Trips = tuple[ix.Expr, int, ix.Expr | None]
 """Where a loop starts, its most trips, and how many they are where the block decides it."""
 
 
 def live_trips(places: Places, axis: Axis, folds: Iterable[Point]) -> Trips:
     """The trips of a loop over the tiles of an axis in which some of its folds change."""
-    size, all_of = places.tile.get(axis, 1), -(-axis.extent // places.tile.get(axis, 1))
+    size, all_of = places.tile.get(axis, 1), places.trips(axis)
     whole: Trips = (ix.ZERO, all_of, None)
     found = [list(_bounds(places, f, axis)) for f in folds]
     if not found or not all(found):
         return whole
-    low, high = ix.const(all_of), ix.ZERO
-    for bounds in found:
-        lows = [b for first, b in bounds if first]
-        highs = [b for first, b in bounds if not first]
-        low = ix.minimum(low, _most([ix.ZERO, *(b // size for b in lows)]))
-        high = ix.maximum(high, _least([ix.const(all_of), *((b // size) + 1 for b in highs)]))
-    extent, count = trips(low, ix.maximum(low, high), 1, places.ranges, None)
+    lows = {_tightest(ix.maximum, [b // size for first, b in bounds if first], ix.ZERO) for bounds in found}
+    highs = {_tightest(ix.minimum, [b // size + 1 for first, b in bounds if not first], ix.const(all_of)) for bounds in found}
+    low = _clipped(_loosest(ix.minimum, lows), places, all_of)
+    high = _clipped(_loosest(ix.maximum, highs), places, all_of)
+    if extremes(high - low, places.ranges)[0] < 0:
+        high = ix.maximum(low, high)
+    extent, count = trips(low, high, 1, places.ranges, None)
     return (low, extent, count) if extent else whole
 
 
-def _most(es: list[ix.Expr]) -> ix.Expr:
-    out = es[0]
-    for e in es[1:]:
-        out = ix.maximum(out, e)
-    return out
+def _tightest(join: Join, bounds: list[ix.Expr], otherwise: ix.Expr) -> ix.Expr:
+    return reduce(join, dict.fromkeys(bounds)) if bounds else otherwise
 
 
-def _least(es: list[ix.Expr]) -> ix.Expr:
-    out = es[0]
-    for e in es[1:]:
-        out = ix.minimum(out, e)
-    return out
+def _loosest(join: Join, bounds: set[ix.Expr]) -> ix.Expr:
+    return reduce(join, sorted(bounds, key=ix.text))
+
+
+def _clipped(e: ix.Expr, places: Places, most: int) -> ix.Expr:
+    """A number of trips within 0 .. most."""
+    low, high = extremes(e, places.ranges)
+    e = e if high <= most else ix.minimum(e, ix.const(most))
+    return e if low >= 0 else ix.maximum(e, ix.ZERO)
 
 
 def _bounds(places: Places, f: Point, axis: Axis) -> Iterator[tuple[bool, ix.Expr]]:

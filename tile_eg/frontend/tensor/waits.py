@@ -39,5 +39,5 @@ class Waits:
     def together(self, p: Point, roots: Sequence[Point], home: Callable[[Point], Any]) -> list[Point]:
         """The folds of a loop: those of p's scope over the same axes that begin when p does."""
         alike = (self.looped(p), self.round(p), home(p))
-        found = sorted(self.algebra.points.folds_in_order(roots), key=lambda f: f is not p)
-        return [f for f in found if self.looped(f) and (self.looped(f), self.round(f), home(f)) == alike]
+        found = [f for f in self.algebra.points.folds_in_order(roots) if f is not p and self.looped(f)]
+        return [p, *(f for f in found if (self.looped(f), self.round(f), home(f)) == alike)]
