@@ -8,15 +8,18 @@ import numpy as np
 import pytest
 
 from tests.extract.kernels import CHIP
+from tile_eg.chips import load_chip
 from tile_eg.emit.packed_operand import copy_in_strips
 from tile_eg.emit.phases import CannotMeet, beside
 from tile_eg.ir.index import const
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.program import CrossSet, CrossWait, Instr, PipeBarrier, Program, SetFlag, Tasks, walk
+from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Instr, PipeBarrier, Program, SetFlag, Tasks, Tile, walk
 from tile_eg.ir.program.parser import parse_program
-from tile_eg.ops.types import F16
+from tile_eg.ops.types import F16, Level
 from tile_eg.search.planned import Planned
 from tile_eg.timeline.engine import run
+
+CHIP950 = load_chip("950")
 
 
 def copy(rows: int, cols: int, blocks: int = 2) -> Program:
@@ -54,12 +57,12 @@ def mixed(*vector, kind: str = "MIX_AIC_1_2") -> Program:
 
 def test_what_the_vector_cores_tell_the_cube_core_ahead_comes_before_the_copy():
     own = SetFlag("V", "MTE2", const(5)), CrossSet("MTE2", 0), *copy(256, 256).vector, CrossWait(1)
-    both = beside(mixed(*own), copy(256, 256))
+    both = beside(mixed(*own), copy(256, 256), CHIP)
     assert isinstance(both.vector[0], CrossSet) and not any(isinstance(n, CrossSet) for n in both.vector[1:])
 
 
 def test_all_pipes_are_done_with_the_copy_before_the_kernels_own_work():
-    both = beside(mixed(*copy(256, 256).vector), copy(256, 256))
+    both = beside(mixed(*copy(256, 256).vector), copy(256, 256), CHIP)
     barrier = both.vector.index(PipeBarrier("ALL"))
     own, after = (sum(isinstance(n, Tasks) for n in part) for part in (both.vector[:barrier], both.vector[barrier:]))
     assert (own, after) == (1, 1)
@@ -67,12 +70,27 @@ def test_all_pipes_are_done_with_the_copy_before_the_kernels_own_work():
 
 def test_a_kernel_without_vector_work_gets_the_copy_alone():
     made = copy(256, 256)
-    assert beside(mixed(kind="AIC_ONLY"), made).vector == made.vector
+    assert beside(mixed(kind="AIC_ONLY"), made, CHIP).vector == made.vector
 
 
 def test_one_vector_core_beside_a_cube_core_cannot_copy_halves():
     with pytest.raises(CannotMeet, match="one vector core"):
-        beside(mixed(kind="MIX_AIC_1_1"), copy(256, 256))
+        beside(mixed(kind="MIX_AIC_1_1"), copy(256, 256), CHIP)
+
+
+def test_the_copy_lies_behind_what_the_cube_core_writes_into_ub():
+    place = Buffer("c", Level.UB, F16, 64, 256, 256, slots=2, addresses=(0, 32768))
+    to = Instr("fixpipe", Tile("c", const(0)), (Tile("l0c", const(0)),), const(64), const(256))
+    both = beside(replace(mixed(), buffers=(place,), cube=(to,)), copy(256, 256), CHIP950)
+    copied = [b for b in both.buffers if b.name != "c"]
+    assert copied and min(min(b.addresses) for b in copied) == 65536
+
+
+def test_a_copy_that_ub_has_no_room_for_is_refused():
+    place = Buffer("c", Level.UB, F16, 256, 256, 256, slots=2, addresses=(0, 131072))
+    to = Instr("fixpipe", Tile("c", const(0)), (Tile("l0c", const(0)),), const(256), const(256))
+    with pytest.raises(CannotMeet, match="no room"):
+        beside(replace(mixed(), buffers=(place,), cube=(to,)), copy(256, 256), CHIP950)
 
 
 def test_both_vector_cores_copy():

@@ -22,7 +22,7 @@ def answer(name: str, question: str, **sizes: int) -> str:
 @pytest.mark.parametrize("question", ["ring=1", "stages=1", "ring = 1"])
 def test_another_ring_depth_has_its_price(question: str) -> None:
     said = answer("gemm", question)
-    assert "ring 1 of b in loop k_by2, L1" in said.replace("stages", "ring")
+    assert "ring 1 of b in loop k, L1" in said.replace("stages", "ring")
     assert "buffers of b in L1: 1 instead of 3" in said and " us (+" in said
 
 
@@ -34,7 +34,7 @@ def test_a_question_may_name_one_loop() -> None:
 
 def test_a_question_may_name_one_tile() -> None:
     said = answer("gemm", "a.ring=2")
-    assert "ring 2 of a in loop k_by2, L1\n" in said and "of b" not in said
+    assert "ring 2 of a in loop k, L1\n" in said and "of b" not in said
 
 
 def test_an_unknown_loop_is_refused_with_those_there_are() -> None:

@@ -100,7 +100,7 @@ def test_a_grid_of_two_dimensions_has_bands_that_are_narrower_than_it():
 
 def test_every_grid_names_its_rule():
     rules = {r for g in graph_of(GEMM).grids for r in g.rules}
-    assert rules == {"block-a-tile", "persistent", "bands-across", "bands-down"}
+    assert rules == {"block-a-tile", "persistent", "bands-across", "bands-down", "operand-in-strips"}
 
 
 def test_only_as_many_blocks_as_run_at_a_time_are_tried():

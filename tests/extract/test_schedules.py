@@ -38,7 +38,8 @@ def ops(schedule: Schedule) -> list[str]:
 
 
 def test_a_gemm_stays_on_the_cube_and_leaves_through_the_fixpipe():
-    assert ops(extract(graph_of(GEMM), CHIP).best) == ["ZeroL0C", "GmToL1", "GmToL1", "MmadAcc", "FixToGM"]
+    first, *loads, product, last = ops(extract(graph_of(GEMM), CHIP).best)
+    assert (first, product, last) == ("ZeroL0C", "MmadAcc", "FixToGM") and all(op.startswith("GmToL1") for op in loads)
 
 
 def test_the_fixpipe_casts_and_applies_relu():

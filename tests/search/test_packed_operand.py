@@ -38,9 +38,9 @@ kernel added[M=1024, N=768, K=250, BM=32, BN=64, BK=64](A: f16[M, K], B: f16[K, 
 LARGE = {"M": 4096, "N": 4096, "K": 4096, "BM": 128, "BN": 256}
 
 
-def in_strips(k: Kernel) -> Candidate:
+def in_strips(k: Kernel, chip: str = "910B2") -> Candidate:
     """The kernel with its operand copied, whether that is faster or not."""
-    low = lower(k)
+    low = lower(k, chip=chip)
     node = next(g for g in low.extraction.best.graph.grids if g.op == "Strips")
     return made_of(node, low.form).candidates[0]
 
@@ -54,11 +54,11 @@ def large(**options) -> Lowered:
 @pytest.mark.parametrize(
     ("text", "sizes"), [(GEMM, {}), (GEMM, {"M": 3000, "N": 384, "K": 130}), (ADDED, {})], ids=["even", "tails", "vector work"]
 )
-@pytest.mark.parametrize("order", [None, 1])
-def test_numbers_are_those_of_the_source(text, sizes, order):
+@pytest.mark.parametrize(("order", "chip"), [(None, "910B2"), (1, "910B2"), (None, "950")])
+def test_numbers_are_those_of_the_source(text, sizes, order, chip):
     k = kernel(text, **sizes)
     arrays = arrays_for(k)
-    ran = in_strips(k).planned.run(arrays, order=order)
+    ran = in_strips(k, chip).planned.run(arrays, order=order)
     for name, want in meaning(k, arrays).items():
         np.testing.assert_allclose(ran[name].astype(np.float32), want.astype(np.float32), rtol=4e-3, atol=2e-2)
 
@@ -123,5 +123,17 @@ def test_why_not_tells_what_it_costs_to_do_without():
 
 
 @pytest.mark.slow
-def test_a_small_product_is_not_offered_it():
-    assert not any(g.op == "Strips" for g in lower(kernel(GEMM, M=256)).extraction.best.graph.grids)
+def test_a_product_of_one_tile_a_core_is_not_offered_it():
+    assert not any(g.op == "Strips" for g in lower(kernel(GEMM, M=32)).extraction.best.graph.grids)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("chip", ["910B2", "950"])
+def test_long_sums_make_up_for_the_copy_in_a_few_turns(chip):
+    low = lower(kernel(GEMM, M=2048, N=2048, K=4096, BM=128, BN=128), chip=chip)
+    assert low.candidates[0].schedule.second is not None
+
+
+@pytest.mark.slow
+def test_an_operand_is_offered_once():
+    assert len([t for t in large().tried if t.offer.move.name == "packed-operand"]) == 1

@@ -13,8 +13,8 @@ from tile_eg.frontend.ssa import to_values
 from tile_eg.search import search_options
 from tile_eg.search.compiler import lower
 from tile_eg.sizing.estimate import estimate
-from tile_eg.sizing.phases import with_parts
-from tile_eg.transforms.split_k import COUNTS
+from tile_eg.sizing.phases import best_parts, with_parts
+from tile_eg.transforms.split_k import COUNTS, in_parts
 
 SKINNY = {"M": 128, "N": 128, "K": 16384}
 
@@ -37,6 +37,14 @@ def test_short_sums_and_many_tiles_stay_whole(sizes: dict[str, int]):
 def test_the_estimate_parts_sums_as_the_rule_does():
     rules = (Path(tile_eg.__file__).parent / "rules" / "60_grid.egg").read_text()
     assert [int(n) for n in re.findall(r"\(PartOpt (\d+)\)", rules)] == list(COUNTS)
+
+
+@pytest.mark.parametrize("tiles", [1, 8])
+def test_the_second_phase_has_as_many_panels_as_take_least(tiles: int):
+    values = values_of(M=128 * tiles, N=128, K=16384)
+    _, cycles = best_parts(values, 4, CHIP)
+    forms = [in_parts(values, 4, n) for n in (1, 2, 4)]
+    assert all(cycles <= estimate(p.first, CHIP).cycles + estimate(p.second, CHIP).cycles for p in forms)
 
 
 @pytest.mark.slow

@@ -234,6 +234,11 @@ class Chip:
     def path(self, name: str) -> Path:
         return self.paths[name]
 
+    @property
+    def least_ub_pass(self) -> float:
+        """Cycles that a kernel of vector cores takes at the least: a load into UB and a store out of it, of 32 bytes each."""
+        return sum(self.paths[name].cycles(32, 1, True) for name in ("gm_to_ub", "ub_to_gm"))
+
     def hbm_share(self, cores: float) -> float:
         """Bytes per cycle that HBM gives each of `cores` cores that read."""
         return self.shared.hbm_read / (self.clock_mhz * 1e6) / cores

@@ -36,8 +36,6 @@ PHASES = {
     "partition, placement, pipelining": ("cube", "vec", "place", "loops", "facts"),
 }
 VALUE_PHASES = tuple(PHASES)[:-1]
-COPIED_ON = "dav-2201"  # architectures with another cost of short rows were not looked into
-TURNS = 12  # of all cube cores from which an operand may be copied first: fewer do not make up for it
 SATURATED = ("facts", "nest", "tiling")  # rulesets that run to their end each time
 ONCE = {"algebra": 3}  # rounds of phases that would not end by themselves
 
@@ -229,7 +227,7 @@ def commands_of(values: Values, chip: Chip) -> tuple[Encoder, list[str]]:
     if not values.shared and values.blocks < 2 * chip.cube_cores and (trips := divisible(values)):
         commands.append(f"(Divisible {trips} {least_trips(values)})")
         commands += ["(Addable)"] if addable(values) else []
-    if chip.architecture == COPIED_ON and not values.shared and values.blocks >= TURNS * chip.cube_cores:
+    if not values.shared and values.blocks > chip.cube_cores:
         commands += [f'(Copyable "{tensor}")' for tensor in copyable(values, chip.rows.long)]
     commands += [f'(Way "{way}")' for way in ("l0c_to_ub", "ub_to_l1", "l1_to_ub") if way in chip.paths]
     return encoder, commands

@@ -8,8 +8,9 @@ from tile_eg.chips import Chip
 from tile_eg.errors import PlanError
 from tile_eg.ir.index import BLOCK, SUB, less, var
 from tile_eg.ir.machine import cores
-from tile_eg.ir.program import AIC, AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Program, SyncAll, Tile, WaitFlag, When
+from tile_eg.ir.program import AIC, AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Program, SyncAll, Tile, WaitFlag, When, walk
 from tile_eg.ir.program.tasks import free_names, renamed
+from tile_eg.ops.types import Level
 
 MIXED = "MIX_AIC_1_2"
 
@@ -38,21 +39,36 @@ def one_launch(first: Program, second: Program, chip: Chip) -> Program:
     )
 
 
-def beside(cube: Program, vector: Program) -> Program:
+def beside(cube: Program, vector: Program, chip: Chip) -> Program:
     """One launch of the blocks of both, whose vector cores do what the second program says before what the first one does.
 
     What they tell the cube core ahead of everything, that places in the workspace are free, they tell it first. CannotMeet where
-    the first program uses a single vector core.
+    the first program uses a single vector core, or where UB has no room beside what its cube core writes there.
     """
     if cores(cube.kernel_type) == (1, 1):
         raise CannotMeet("its blocks use one vector core beside each cube core")
-    vector = _with_other_names(vector, {b.name for b in cube.buffers})
+    vector = _behind(_written_by_the_cube_core(cube), _with_other_names(vector, {b.name for b in cube.buffers}), chip)
     start = next((k for k, n in enumerate(cube.vector) if isinstance(n, Loop)), len(cube.vector))
     ahead = tuple(n for n in cube.vector[:start] if isinstance(n, CrossSet))
     rest = tuple(n for k, n in enumerate(cube.vector) if k >= start or not isinstance(n, CrossSet))
     stream = (*ahead, *vector.vector, *((PipeBarrier("ALL"), *rest) if rest else ()))
     buffers = (*cube.buffers, *vector.buffers)
     return replace(cube, kernel_type=MIXED, halves=True, buffers=buffers, vector=stream, shared=(*cube.shared, *vector.shared))
+
+
+def _written_by_the_cube_core(p: Program) -> int:
+    """Bytes of UB up to the end of what the cube core writes there."""
+    to = {n.dst.buffer for n in walk(p.cube) if isinstance(n, Instr) and isinstance(n.dst, Tile)}
+    return max((max(b.addresses) + b.slot_bytes for b in p.buffers if b.level is Level.UB and b.name in to), default=0)
+
+
+def _behind(start: int, p: Program, chip: Chip) -> Program:
+    """The program of vector cores with its buffers in UB from an address on."""
+    ends = [max(b.addresses) + b.slot_bytes for b in p.buffers if b.level is Level.UB]
+    if start + max(ends, default=0) > chip.level_bytes(Level.UB):
+        raise CannotMeet("UB has no room for it beside what the cube core writes there")
+    moved = (replace(b, addresses=tuple(a + start for a in b.addresses)) if b.level is Level.UB else b for b in p.buffers)
+    return replace(p, buffers=tuple(moved))
 
 
 def added_up(p: Program, tiles: int) -> Program:

@@ -14,8 +14,6 @@ from tile_eg.extract.schedule import Schedule, Step
 from tile_eg.ops.physical import VECTOR
 from tile_eg.ops.types import Level
 
-WORTH = 1024  # bytes of the largest operand from which a place is chosen for the group's sake
-
 
 @dataclass(frozen=True)
 class Banks:
@@ -71,7 +69,7 @@ def _read_together(schedule: Schedule) -> list[tuple[int, int]]:
     for step, _ in schedule.walk():
         read = sorted({s for s in step.srcs if isinstance(s, int) and schedule.storages[s].level is Level.UB})
         term = VECTOR.get(step.node.op)
-        if term and term.banks and not _apart(step) and read and max(schedule.storages[s].slot_bytes for s in read) >= WORTH:
+        if term and term.banks and not _apart(step):
             out |= dict.fromkeys(combinations(read, 2))
     return list(out)
 

@@ -45,8 +45,6 @@ CROSS_SET_PIPES: dict[str, tuple[str, ...]] = {AIC: ("M", "MTE1", "MTE2", "MTE3"
 CROSS_WAIT_STOPS_ISSUE = True
 SYNC_ALL_HANDOVERS = 3
 """Handovers of a SyncAll of a mixed kernel, one after the other: vector to cube cores, among the cube cores, and back."""
-SECOND_PHASE_CYCLES = 2500
-"""Cycles that a second phase of a launch takes at the least, loads of a few parts one behind the other and a store: assumed."""
 
 # ---- barriers (clauses 3-5) -------------------------------------------------------------------------------------------------
 

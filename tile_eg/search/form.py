@@ -44,7 +44,8 @@ class Form:
     """A kernel at its block sizes as it is written, or in smaller tiles (`moves` says how), and what was found of it.
 
     `problem` says why there is no candidate, and `full` which memory is too small where that is the reason. `orders` are the
-    persistent grids that are worth a plan, by their blocks, and `orders_offered` those blocks whose orders the queue knows.
+    persistent grids that are worth a plan, by their blocks, and `offered` what the queue knows of: blocks whose orders it has
+    and tensors that may be packed.
     """
 
     setting: Setting
@@ -59,7 +60,7 @@ class Form:
     problem: Exception | None = None
     full: Level | None = None
     orders: dict[int, list[Node]] = field(default_factory=dict)
-    orders_offered: set[int] = field(default_factory=set)
+    offered: set[int | str] = field(default_factory=set)
 
     @property
     def launchable(self) -> Iterator[Candidate]:

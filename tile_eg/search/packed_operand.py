@@ -24,8 +24,9 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     """Each operand that a rule offers to pack, once a form has a persistent candidate whose loads bound it."""
     if not candidate.schedule.persistent or candidate.schedule.parts or candidate.planned.timeline.bound != "AIC.MTE2":
         return
-    for node in (g for g in form.grids if g.op == "Strips"):
+    for node in (g for g in form.grids if g.op == "Strips" and g.payload[0] not in form.offered):
         bound, tensor = floor(candidate, form.setting.chip), node.payload[0]
+        form.offered.add(tensor)
         yield Offer(MOVES["packed-operand"], tensor, bound, partial(made_of, node, form), form, f"packed {tensor}")
 
 

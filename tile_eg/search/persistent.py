@@ -36,8 +36,8 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
         return
     bound = floor(candidate, form.setting.chip)
     yield Offer(MOVES["split-result"], _timed(candidate), bound, partial(_in_halves, form, candidate), form)
-    fresh = candidate.planned.program.blocks not in form.orders_offered
-    form.orders_offered.add(candidate.planned.program.blocks)
+    fresh = candidate.planned.program.blocks not in form.offered
+    form.offered.add(candidate.planned.program.blocks)
     for grid in _orders(form, candidate)[1:] if fresh else ():
         what = ",".join(map(str, grid.payload))
         yield Offer(MOVES["tile-order"], what, bound, partial(_reordered, form, grid), form)

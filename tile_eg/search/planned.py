@@ -327,7 +327,7 @@ def plan_schedule(schedule: Schedule, chip: Chip) -> Planned:
         return first
     program = first.program
     for copy in copies(schedule.second.graph.values, program.blocks, chip):
-        program = beside(program, copy)
+        program = beside(program, copy, chip)
     return _written(one_launch(program, _plan_phase(schedule.second, chip).program, chip), chip)
 
 

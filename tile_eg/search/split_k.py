@@ -32,7 +32,7 @@ def offers(form: Form) -> Iterator[Offer]:
 
     chip, best = form.setting.chip, form.candidates[0]
     time = best.planned.timeline
-    one = in_parts(form.values, 1, 1).bytes
+    one = in_parts(form.values, 1).bytes
     for node in offered:
         if node.op == "Added" and form.values.blocks * node.payload[0] > chip.cube_cores:
             continue
@@ -48,10 +48,10 @@ def made_of(node: Node, form: Form) -> Made:
 
 def _in_two_phases(node: Node, form: Form) -> Made:
     from tile_eg.emit.phases import CannotMeet, one_launch
-    from tile_eg.transforms.split_k import in_parts
+    from tile_eg.sizing.phases import best_parts
 
     setting = form.setting
-    parts = in_parts(form.values, node.payload[0], setting.chip.vector_cores)
+    parts, _ = best_parts(form.values, node.payload[0], setting.chip)
     phases = [_phase(values, setting) for values in (parts.first, parts.second)]
     dropped = tuple(d for _, failed in phases for d in failed)
     if not all(found for found, _ in phases):

@@ -31,7 +31,7 @@ class Estimate:
     """Cycles of the whole kernel, blocks, the tiles that a block stores, and the bytes that levels would have to hold.
 
     `cube` says whether it has products, `overlaps` whether UB has room to load and store beside the work; in how many `parts` its
-    sums are done, as `sizing.phases` finds.
+    sums are done, as `sizing.phases` finds. `launch` are those of `cycles` that starting the cores takes.
     """
 
     cycles: float
@@ -41,6 +41,7 @@ class Estimate:
     cube: bool
     overlaps: bool
     parts: int = 1
+    launch: float = 0.0
 
     def excess(self, chip: Chip) -> float:
         """How many times too small the smallest level is; at most 1 where all fits."""
@@ -57,7 +58,7 @@ def estimate(values: Values, chip: Chip) -> Estimate:
     stored = tuple(sorted((t.args[3].rows, t.args[3].cols) for t in anatomy.terms if t.op in WRITES))
     launch = min(values.blocks, cores) * shares * chip.launch.core_us * chip.clock_mhz
     total = launch + one.filled() + (turns - 1) * one.block()
-    return Estimate(total, values.blocks, stored, one.room(), bool(anatomy.cube), one.overlaps)
+    return Estimate(total, values.blocks, stored, one.room(), bool(anatomy.cube), one.overlaps, launch=launch)
 COSTED_AS = {
     "cast": "cast", "nest": "add", "choose": "select", "choose_at": "select", "choose_bits": "select", "bytes": "copy",
     "pack": "compare",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tile_eg.chips import Chip
-from tile_eg.ir.machine import SECOND_PHASE_CYCLES, SYNC_ALL_HANDOVERS
+from tile_eg.ir.machine import SYNC_ALL_HANDOVERS
 from tile_eg.ir.values import Values
 from tile_eg.sizing.estimate import Estimate, estimate
-from tile_eg.transforms.split_k import COUNTS, divisible, in_parts
+from tile_eg.transforms.split_k import COUNTS, PANELS, Parts, divisible, in_parts
 
 TRIED = 2
 
@@ -20,15 +20,24 @@ def with_parts(values: Values, chip: Chip) -> Estimate:
         return whole
     turns = {n: -(-values.blocks * n // chip.cube_cores) / n for n in (1, *COUNTS)}
     meeting = SYNC_ALL_HANDOVERS * chip.sync.cross_latency
-    shorter = [n for n in COUNTS if whole.cycles * turns[n] / turns[1] + meeting + SECOND_PHASE_CYCLES < whole.cycles]
+    shorter = [n for n in COUNTS if whole.cycles * turns[n] / turns[1] + meeting + chip.least_ub_pass < whole.cycles]
     trips = divisible(values) if shorter else None
     forms = sorted((n for n in shorter if trips and trips % n == 0), key=lambda n: (turns[n], n))[:TRIED]
-    times = {n: _cycles(values, n, chip) + meeting for n in forms}
+    times = {n: best_parts(values, n, chip)[1] + meeting for n in forms}
     best = min(times, key=lambda n: times[n], default=1)
     return replace(whole, cycles=times[best], parts=best) if best > 1 and times[best] < whole.cycles else whole
 
 
-def _cycles(values: Values, count: int, chip: Chip) -> float:
-    """Cycles of both phases."""
-    parts = in_parts(values, count, chip.vector_cores)
-    return estimate(parts.first, chip).cycles + max(SECOND_PHASE_CYCLES, estimate(parts.second, chip).cycles)
+def best_parts(values: Values, count: int, chip: Chip) -> tuple[Parts, float]:
+    """The kernel with its sums in `count` parts and the panels of the second phase that take least; cycles of both phases.
+
+    Cores that the first phase started are there for the second.
+    """
+    forms = [in_parts(values, count, n) for n in PANELS if values.blocks * n <= chip.vector_cores]
+    first = estimate(forms[0].first, chip)
+    cycles = []
+    for parts in forms:
+        second = estimate(parts.second, chip)
+        cycles.append(first.cycles + second.cycles - min(first.launch, second.launch))
+    best = min(range(len(forms)), key=cycles.__getitem__)
+    return forms[best], cycles[best]

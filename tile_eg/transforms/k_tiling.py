@@ -13,9 +13,6 @@ from tile_eg.ir.values import VERSIONS, Term, Values, reachable
 
 FACTORS = (2, 4, 8)
 LONGER = (2, 3, 4, 8)  # trips whose tiles one load may bring
-MANY = 4  # as many such loads there are at least: with fewer the first one, which nothing hides, weighs more than what is won
-LEAST_ROW = 256  # elements of a row from which a longer one gains little
-DEEPEST = 1024  # elements of depth beyond which no pair of panels fits L1 twice
 
 
 @dataclass(frozen=True)
@@ -89,11 +86,9 @@ def with_k_tilings(values: Values) -> tuple[Values, list[Tiling]]:
 def _tilings(values: Values) -> Iterator[Tiling]:
     new = max(values.parents, default=0) + 1
     taken = set(values.variables.values())
-    for loop, depth in _free_to_change(values):
+    for loop in _free_to_change(values):
         before, variable = values.trips[loop], values.variables[loop]
         for factor in sorted({*(f for f in FACTORS if f < before), before}):
-            if factor * depth > DEEPEST:
-                continue
             name = next(n for n in (f"{variable}_by{factor}" + "_" * i for i in range(len(taken) + 1)) if n not in taken)
             taken.add(name)
             yield Tiling(loop, new, factor, before, variable, name)
@@ -102,24 +97,24 @@ def _tilings(values: Values) -> Iterator[Tiling]:
 
 def longer_loads(values: Values, tilings: Sequence[Tiling]) -> Iterator[tuple[Tiling, Tiling | None]]:
     """Loops of products that may load several trips' tiles at once, each with what made it of the source's (None: it is that)."""
-    for loop, depth in _free_to_change(values):
+    for loop in _free_to_change(values):
         name = values.variables[loop]
-        yield from ((t, None) for t in _longer(Tiling(loop, loop, 1, values.trips[loop], name, name), depth))
+        yield from ((t, None) for t in _longer(Tiling(loop, loop, 1, values.trips[loop], name, name)))
         for form in tilings:
             if form.loop == loop and form.trips > 1:
-                yield from ((t, form) for t in _longer(form, depth))
+                yield from ((t, form) for t in _longer(form))
 
 
-def _longer(form: Tiling, depth: int) -> Iterator[Tiling]:
-    """The numbers of trips that one load may serve in a form of a loop whose products are `depth` deep in the source."""
+def _longer(form: Tiling) -> Iterator[Tiling]:
+    """The numbers of trips that one load may serve in a form of a loop; there are several loads."""
     for n in LONGER:
-        if form.trips % n == 0 and form.trips >= n * MANY and LEAST_ROW <= n * form.factor * depth <= DEEPEST:
+        if form.trips % n == 0 and form.trips > n:
             yield replace(form, loop=form.deep, factor=n, before=form.trips, variable=form.new_variable)
 
 
-def _free_to_change(values: Values) -> list[tuple[int, int]]:
-    """Loops of products and their depths. Slots that an author gave hold one trip's tiles as he wrote it: that loop stays."""
-    return [(loop, depth) for loop, depth in sorted(loops_of_products(values).items()) if loop not in values.stages]
+def _free_to_change(values: Values) -> list[int]:
+    """Loops of products. Slots that an author gave hold one trip's tiles as he wrote it: that loop stays."""
+    return [loop for loop in sorted(loops_of_products(values)) if loop not in values.stages]
 
 
 def loops_of_products(values: Values) -> dict[int, int]:

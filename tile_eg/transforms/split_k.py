@@ -22,8 +22,8 @@ from tile_eg.transforms.row_panels import in_blocks
 
 COUNTS = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)
 """How many parts the rules offer (`PartOpt`)."""
-PANEL_BYTES = 4096
-"""The smallest panel that is worth a block in the second phase."""
+PANELS = (1, 2, 4, 8, 16, 32)
+"""Into how many panels of rows each tile of sums may go in the second phase, a block for each."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,13 @@ def least_trips(values: Values) -> int:
     return max(1, values.stages.get(loop.args[0], 1)) if loop else 1
 
 
-def in_parts(values: Values, count: int, cores: int) -> Parts:
-    """The kernel with its loop of products in `count` parts, a divisor of its trips. The second phase is for so many `cores`."""
+def in_parts(values: Values, count: int, panels: int = 1) -> Parts:
+    """The kernel with its loop of products in `count` parts, a divisor of its trips. In the second phase each tile is so many
+    `panels` of rows, a block for each, where its rows can be told apart."""
     loop = _loop(values)
     assert loop is not None and loop.args[1] % count == 0
     shared = tuple(_tensor(values, count, k, init) for k, (init, _) in enumerate(loop.args[2]))
-    return Parts(count, _first(values, loop, count, shared), _second(values, loop, count, shared, cores))
+    return Parts(count, _first(values, loop, count, shared), _second(values, loop, count, shared, panels))
 
 
 def _loop(values: Values) -> Term | None:
@@ -144,8 +145,8 @@ def _first(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...]) -
     return _over_parts(again, values, loop, count, tuple(stores), shared=shared)
 
 
-def _second(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...], cores: int) -> Values:
-    """Each block: the sums of the parts, and what is done with them; by panels of rows where there are cores for them."""
+def _second(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...], panels: int) -> Values:
+    """Each block: the sums of the parts, and what is done with them; by panels of rows."""
     number, _, states, stages = loop.args
     name = free_names(("part",), set(values.variables.values()))["part"]
     again = Rewriter({})
@@ -160,8 +161,6 @@ def _second(values: Values, loop: Term, count: int, shared: tuple[Tensor, ...], 
     for k, (init, after) in enumerate(pairs):
         called = values.buffers.get(states[k][0], (shared[k].name, "fragment"))
         whole.buffers |= {init: called, after: called, after.args[1]: called, after.args[2]: (shared[k].name, "shared")}
-    smallest = min(t.dtype.bytes * state.rows * state.cols for t, (state, _) in zip(shared, states, strict=True))
-    panels = next((p for p in (32, 16, 8, 4, 2) if values.blocks * p <= cores and smallest // p >= PANEL_BYTES), 1)
     return in_blocks(whole, panels) or whole
 
 
