@@ -263,12 +263,14 @@ def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Ten
 def _declared(function: PrimFunc, found: FunctionSource, count: int, sizes: Mapping[str, Any]) -> list[TensorType | None]:
     """What the function says that it returns."""
     given = _evaluated(function.function.__annotations__.get("return"), found.names)
-    each = given if isinstance(given, list | tuple) else [given] * (1 if given is not None else count)
-    if len(each) != count or not all(t is None or isinstance(t, TensorType) for t in each):
+    each = list(given) if isinstance(given, list | tuple) else [given]
+    if not any(isinstance(t, TensorType) for t in each):
+        return [None] * count
+    if len(each) != count or not all(isinstance(t, TensorType) for t in each):
         span = found.source.span(found.node.returns or found.node)
         message = f"{found.node.name} returns {count} values; its annotation says otherwise"
         raise TileError(message, span, help='-> T.Tensor((M, N), "float16")')
-    return [t and TensorType(at_sizes(t.shape, sizes), t.dtype) for t in each]
+    return [TensorType(at_sizes(t.shape, sizes), t.dtype) for t in each]
 
 
 def _at_sizes(function: FunctionType, sizes: Mapping[str, Any]) -> FunctionType:

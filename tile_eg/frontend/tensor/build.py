@@ -148,7 +148,7 @@ class Build(Tiles):
         x = [self.expression(o, layout) for o in p.of] if p.op != "where" else []
         match p.op:
             case "unary":
-                return kn.Unary(p.args[0], x[0], p.span)
+                return kn.Unary(p.args[0], self._floats(p, x)[0], p.span)
             case "binary":
                 left, right = self._floats(p, x)
                 return kn.Binary(p.args[0], left, right, p.span)

@@ -55,7 +55,7 @@ class Elements:
     def _operation(self, p: Point) -> kn.TileExpr:
         x = [self.value(o) for o in p.of]
         if p.op == "unary":
-            return kn.Unary(p.args[0], x[0], p.span)
+            return kn.Unary(p.args[0], self._float(p, p.of[0], x[0]), p.span)
         if p.op == "binary":
             left, right = (self._float(p, o, e) for o, e in zip(p.of, x, strict=True))
             return kn.Binary(p.args[0], left, right, p.span)

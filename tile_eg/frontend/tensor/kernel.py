@@ -25,6 +25,9 @@ class TensorKernel:
         self.name, self.tensors, self.source, self.file = name, tuple(tensors), source, file
         if any(prod(t.shape) == 0 for t in tensors if t.output):
             raise NoBlocks(self.tensors)
+        for v in in_order(outputs.values()):
+            if v.op == "nothing":
+                raise TileError(f"there is no `{v.args[0]}` of no elements", v.span)
         self.taken = {t.name for t in tensors}
         self.roles, self.algebra = self._read([t for t in tensors if t.output], outputs)
         self.open = {axis: fresh(name, self.taken) for axis, name in self.roles.open.items()}

@@ -21,11 +21,12 @@ LOGICAL = ("and", "or")
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """`op` is tensor, number, arange, unary, binary, compare, logic, where, cast, reduce, matmul, permute, reshape, window or
-    stored; `of` are its operands.
+    """`op` is tensor, number, arange, unary, binary, compare, logic, where, cast, reduce, matmul, permute, reshape, window,
+    stored or nothing; `of` are its operands.
 
-    `args` is what else it has: a tensor's name; a number; an operation's name; the axes of a reduction or of a permutation; a
-    window's (start, size) of each axis, None where it is a new axis and a size of None where it takes one index.
+    `args` is what else it has: a tensor's name; a number; an operation's name, also of a reduction of no elements, `nothing`; the
+    axes of a reduction or of a permutation; a window's (start, size) of each axis, None where it is a new axis and a size of None
+    where it takes one index.
     `dtype` is None for a number, and for a condition, which `truth` says it is.
     """
 
@@ -78,7 +79,10 @@ def binary(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
     shape, dtype = broadcast(op, x, y, span=span), common(x, y, span)
     if dtype is None and op in LOGICAL:
         raise TileError(f"`{sign(op)}` takes bits or conditions, not numbers", span)
-    return Value("binary", (x, y), (op,), shape, F32 if op == "div" and dtype not in FLOATS else dtype, span)
+    broken = any(n.op == "number" and not float(n.args[0]).is_integer() for n in (x, y))
+    if dtype is not None and dtype.whole and (op == "div" or broken):
+        dtype = F32
+    return Value("binary", (x, y), (op,), shape, dtype, span)
 
 
 def compare(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
@@ -116,11 +120,18 @@ def reduce(op: str, x: Value, axes: int | Sequence[int] | None, keepdims: bool =
     if x.dtype is not None and x.dtype.whole:
         raise TileError(f"{x}: whole numbers are not reduced", span, help="cast them first, to f32")
     n = prod(x.shape[a] for a in along)
+    shape = tuple(1 if a in along else d for a, d in enumerate(x.shape) if keepdims or a not in along)
+    if n == 0 and x.dtype is not None:
+        return _of_nothing(op, shape, x.dtype, span)
     if op == "mean":
         return binary("mul", reduce("sum", x, along, keepdims, span), number(1 / n, span), span)
-    shape = tuple(1 if a in along else d for a, d in enumerate(x.shape) if keepdims or a not in along)
     found = Value("reduce", (x,), (op, along), tuple(d for a, d in enumerate(x.shape) if a not in along), x.dtype, span)
     return reshape(found, shape, span) if keepdims else found
+
+
+def _of_nothing(op: str, shape: Shape, dtype: DType, span: Span | None) -> Value:
+    """A reduction of no elements: but for a sum it is refused where an output needs it."""
+    return stored(number(0.0, span), shape, dtype) if op == "sum" else Value("nothing", (), (op,), shape, dtype, span)
 
 
 def matmul(a: Value, b: Value, span: Span | None = None) -> Value:
@@ -140,6 +151,8 @@ def matmul(a: Value, b: Value, span: Span | None = None) -> Value:
     dtype = common(a, b, span)
     if dtype is not None and dtype.whole and dtype != I8:
         raise TileError(f"`@` multiplies f16, bf16, f32 or i8, not {dtype}", span)
+    if k == 0:
+        return stored(number(0.0, span), (*lead, *rows, *cols), I32 if dtype == I8 else dtype or F32)
     return Value("matmul", (a, b), (), (*lead, *rows, *cols), I32 if dtype == I8 else dtype, span)
 
 
@@ -172,7 +185,7 @@ def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
     sizes, count = list(shape), prod(x.shape)
     if sizes.count(-1) == 1 and (rest := prod(n for n in sizes if n != -1)) > 0 and count % rest == 0:
         sizes[sizes.index(-1)] = count // rest
-    if any(n < 1 for n in sizes) or prod(sizes) != count:
+    if any(n < 0 for n in sizes) or prod(sizes) != count:
         raise TileError(f"{x} has {count} elements, a shape of {list(shape)} has others", span)
     return Value("reshape", (x,), (), tuple(sizes), x.dtype, span, truth=x.truth)
 
@@ -230,8 +243,8 @@ def joined_shape(a: Shape, b: Shape) -> Shape | None:
     """The shape to which two broadcast; None where they do not."""
     n = max(len(a), len(b))
     pairs = zip((1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b, strict=True)
-    out = tuple(p if q == 1 else q if p in (1, q) else 0 for p, q in pairs)
-    return None if 0 in out else out
+    out = tuple(p if q == 1 else q if p in (1, q) else -1 for p, q in pairs)
+    return None if -1 in out else out
 
 
 def broadcast(op: str, *values: Value, span: Span | None) -> Shape:

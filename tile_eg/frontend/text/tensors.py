@@ -17,6 +17,7 @@ from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Tensor
+from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ops.elementwise import COMPARE
 from tile_eg.ops.types import dtype_of
 
@@ -44,6 +45,8 @@ def tensor_kernel(tree: Node, sizes: Mapping[str, int], source: str, file: str) 
     returned = [reader.builder.tensor(t, True) for t in results.children if t is not None]
     for t in arguments:
         reader.values[t.name] = v.tensor(t.name, t.shape, t.dtype, t.span)
+    if any(0 in t.shape for t in returned):
+        raise NoBlocks((*arguments, *returned))
     for s in block.children:
         reader.statement(s)
     for t in returned:
