@@ -57,6 +57,10 @@ class TileError(Exception):
         return self.texts.get(span.file, self.source) if span else ""
 
 
+class NotSearched(TileError):
+    """A kernel that the search has no form for. In the order of its statements it can be done, where that is possible here."""
+
+
 class TileWarning(UserWarning):
     """What an author should know of a kernel that compiles; Python shows it as a warning."""
 

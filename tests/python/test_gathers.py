@@ -318,8 +318,6 @@ def written(body: str) -> str:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("for k in T.serial(i[0]): T.copy(A[k * 16, 0], x)", "how often a loop runs is read from `i`: not supported yet"),
-        ("if i[0] > 0: T.copy(A[i[0], 0], x)", "a branch by an element that is read is not supported yet"),
         ("n = i[3] + 1; T.copy(I, i); T.copy(A[n, 0], x)", "n was computed from i, which may have changed since"),
     ],
 )
@@ -389,3 +387,43 @@ def test_two_elements_that_are_not_known_are_not_known_to_be_equal() -> None:
     a, b = ix.read("t", 0, 9), ix.read("t", 1, 9)
     assert surely_equal(a, a, {})
     assert not surely_equal(a, b, {})
+
+
+def gathered_by_halves(whole: bool):
+    """Each vector core gathers half of the rows into a workspace, from where the cube core takes all of them."""
+
+    @T.prim_func
+    def main(
+        Q: T.Tensor((32, 64), "float16"), KV: T.Tensor((100, 64), "float16"), Idx: T.Tensor((3, 32), "int32"),
+        C: T.Tensor((3, 32, 32), "float32"), W: T.Tensor((3, 32, 64), "float16"),
+    ):  # fmt: skip
+        with T.Kernel(3, is_npu=True) as (cid, vid):
+            q = T.alloc_L1([32, 64], "float16")
+            rows = T.alloc_L1([32, 64], "float16")
+            c = T.alloc_L0C([32, 32], "float")
+            idx = T.alloc_ub([32 if whole else 16], "int32")
+            row = T.alloc_ub([64], "float16")
+            T.copy(Q[0, 0], q)
+            if whole:
+                T.copy(Idx[cid, :], idx)
+            else:
+                T.copy(Idx[cid, vid * 16 : vid * 16 + 16], idx)
+            for i in range(16):
+                if whole:
+                    T.copy(KV[idx[i + vid * 16], :], row)
+                else:
+                    T.copy(KV[idx[i], :], row)
+                T.copy(row, W[cid, i + vid * 16, :])
+            T.copy(W[cid, 0:32, 0:64], rows)
+            T.gemm_v0(q, rows, c, transpose_B=True, init=True)
+            T.copy(c, C[cid, 0, 0])
+
+    return tile_eg.jit(main, out_idx=[3], workspace_idx=[4], effort="none")
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["all indices on both", "half of them on each"])
+def test_rows_that_each_half_gathers_are_those_of_one_tile(whole: bool) -> None:
+    q, kv, idx = numbers(32, 64), numbers(100, 64), np.random.default_rng(5).integers(0, 100, (3, 32)).astype(np.int32)
+    got = gathered_by_halves(whole)(q, kv, idx)
+    want = np.stack([q.astype(np.float32) @ kv[i].astype(np.float32).T for i in idx])
+    assert np.allclose(got, want, atol=1e-2)

@@ -8,6 +8,7 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 from tile_eg.errors import TileError
+from tile_eg.frontend.python import kernel_of
 from tile_eg.frontend.python.merging import Merge, Parted
 from tile_eg.ir.kernel import Assign, For, Parallel
 from tile_eg.search.compiler import meaning
@@ -28,7 +29,7 @@ def multiplied(A, B, c):
     T.gemm_v0(a, b, c, init=True)
 
 
-def halves(vector):
+def halves(vector, compiled: bool = True):
     """A product, handed on through a workspace; `vector(W, C, x, vid)` is what the vector cores do with their half."""
 
     @T.prim_func
@@ -45,7 +46,7 @@ def halves(vector):
             vector(W, C, x, vid)
             T.copy(x, C[vid * 32, 0])
 
-    return tile_eg.compile(main, out_idx=[2], workspace_idx=[3])
+    return tile_eg.compile(main, out_idx=[2], workspace_idx=[3]) if compiled else main
 
 
 def value_of(kernel) -> np.ndarray:
@@ -172,7 +173,7 @@ def a_product_of_halves(W, C, x, vid):
 )
 def test_what_is_no_half_of_a_tile_says_why(vector, reason: str) -> None:
     with pytest.raises(TileError, match="halves that lie side by side") as caught:
-        halves(vector)
+        kernel_of(halves(vector, compiled=False))
     assert reason in caught.value.message and caught.value.help
 
 
@@ -182,7 +183,21 @@ def test_windows_that_overlap_do_not_lie_side_by_side() -> None:
         T.copy(W[vid * 16, 0], x)
 
     with pytest.raises(TileError, match="`vid` moves 16 for 32 elements"):
-        halves(overlapping)
+        kernel_of(halves(overlapping, compiled=False))
+
+
+@pytest.mark.parametrize(
+    ("vector", "wanted"),
+    [
+        (the_core, AB * np.repeat([[0], [1]], 32, 0)),
+        (the_same_rows, AB + np.vstack([AB[:32]] * 2)),
+        (column_sums, AB),
+    ],
+    ids=["the_core", "the_same_rows", "column_sums"],
+)
+@pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+def test_what_is_no_half_of_a_tile_is_done_for_both_halves_in_order(vector, wanted: np.ndarray) -> None:
+    assert np.allclose(halves(vector)(A, B), wanted, atol=1e-3)
 
 
 def test_columns_may_be_parted_as_well() -> None:

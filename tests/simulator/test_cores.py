@@ -198,3 +198,24 @@ def test_blocks_may_add_atomically_to_the_same_bytes(launch: int) -> None:
     done = simulate(ATOMIC, "k", [x, y], kernel_type="AIV_ONLY", launch=launch, outputs=[1], inout=[1])
     assert done.ok, done
     np.testing.assert_array_equal(done.outputs[0], 10 + launch)
+
+
+def alike(values: list[float]) -> Simulation:
+    """Two blocks that store 64 numbers each to one place, which allows it where they are the same."""
+    body = f"""{gm("X Y", elements=256)} {UB} auto x = ub.GetWithOffset<float>(64, 0);
+DataCopy(x, gmX[GetBlockIdx() * 64], 64);
+ORDER(MTE2_MTE3);
+DataCopy(gmY, x, 64); /*store*/
+"""
+    x = np.repeat(np.float32([*values, 0, 0]), 64)
+    return simulate(
+        kernel("X Y", "AIV_ONLY", body), "k", [x, x], kernel_type="AIV_ONLY", launch=2, outputs=[1], alike=[1]
+    )
+
+
+def test_blocks_may_store_the_same_bytes_where_a_tensor_allows_it() -> None:
+    assert alike([3, 3]).ok
+
+
+def test_other_bytes_are_a_race_there_too() -> None:
+    assert [f.kind for f in alike([3, 4]).findings] == ["block_race"]

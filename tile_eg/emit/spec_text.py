@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from tile_eg.emit.host import launch_blocks, workspace_bytes
 from tile_eg.emit.names import kernel_symbol
 from tile_eg.inputs import USUAL
@@ -9,10 +11,11 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Program
 
 
-def spec_text(p: Program, meaning: str = "") -> str:
+def spec_text(p: Program, meaning: str = "", alike: Set[str] = frozenset()) -> str:
     """Blocks, kernel type, arguments, and what the kernel means: `.tile` text, from which inputs and expected outputs follow.
 
-    Without a meaning inputs are random numbers, and nothing is expected of outputs.
+    To the tensors of `alike` blocks store equal values at one place. Without a meaning inputs are random numbers, and nothing is
+    expected of outputs.
     """
     head = f'''\
 # Launches kernel {p.name} as it was written for {p.chip}: tile-eg simulate KERNEL.asc --args THIS
@@ -21,7 +24,7 @@ type = "{p.kernel_type}"
 blocks = {launch_blocks(p)}
 auto_sync = false  # the text holds every flag that it needs
 '''
-    tensors = (_tensor(t, seed, t.name in p.added_to, bool(meaning)) for seed, t in enumerate(p.tensors))
+    tensors = (_tensor(t, seed, t.name in p.added_to, bool(meaning), t.name in alike) for seed, t in enumerate(p.tensors))
     workspace = f'[[arguments]]\nname = "workspace"\nbytes = {workspace_bytes(p)}\n'
     return "\n".join([head + _meaning(meaning), *tensors, workspace])
 
@@ -33,11 +36,12 @@ def _meaning(text: str) -> str:
     return f"inputs = [{sets}]  # drawn for tensors without a file, a run for each\nseed = 0\nmeaning = '''\n{text}'''\n"
 
 
-def _tensor(t: Tensor, seed: int, added_to: bool, drawn: bool) -> str:
+def _tensor(t: Tensor, seed: int, added_to: bool, drawn: bool, alike: bool) -> str:
     shape = ", ".join(map(str, t.shape))
     lines = ["[[arguments]]", f'name = "{t.name}"', f"shape = [{shape}]", f'dtype = "{t.dtype}"']
     if t.output:
         lines += ["output = true", *(['generator = "zeros"  # blocks add to it'] if added_to else [])]
+        lines += ["alike = true  # blocks store equal values at one place"] if alike else []
     elif drawn:
         lines += [f'# drawn, or: file = "{t.name}.npy"']
     else:

@@ -28,6 +28,7 @@ class Expr:
 
     read: an element of a tensor of whole numbers, counted from its first one; `args` are its name, the place (an Expr), and the
     most that the element can be, as what it picks is inside of something; it is then not negative. `ANY`: nothing is known of it.
+    A number that the scalar unit keeps under a name (`ir.program.Scalar`) is the element 0 of that name.
     """
 
     op: str
@@ -249,6 +250,11 @@ def both(a: Expr, b: Expr) -> Expr:
 def read(name: str, place: Expr | int, most: int = ANY) -> Expr:
     """The element of a tensor at a place, which is `most` at most."""
     return Expr("read", (name, wrap(place), most))
+
+
+def scalar(name: str, most: int = ANY) -> Expr:
+    """A whole number that the scalar unit keeps under a name."""
+    return read(name, ZERO, most)
 
 
 def some_value(place: int, most: int) -> int:

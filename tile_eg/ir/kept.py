@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tile_eg.errors import Note, Span
 from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.program import Buffer, Node
+from tile_eg.ir.program import Buffer, CrossSet, CrossWait, Gm, Instr, Node, SyncAll, walk
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,7 @@ class KeptKernel:
     `halves`: the vector part asks which vector core it is on. `places` has the line of each buffer, `beside` the buffers that
     `T.gemm_v0` takes for itself: they may lie where others do. `barriers` says who places what is missing between instructions:
     "vendor": between vector instructions, and to the scalar unit, as CANN's compiler does; "all": between any two of one core.
+    `in_order`: its author wrote no flags, so that buffers which are not used at a time may share memory.
     """
 
     name: str
@@ -31,6 +32,17 @@ class KeptKernel:
     source: str = field(default="", compare=False, repr=False)
     file: str = field(default="", compare=False, repr=False)
     notes: tuple[Note, ...] = field(default=(), compare=False, repr=False)
+    in_order: bool = False
+
+    def meets(self) -> bool:
+        """Whether a flag, or a meeting of all, orders its two kinds of cores."""
+        return any(isinstance(n, CrossSet | CrossWait | SyncAll) for n in walk((*self.cube, *self.vector)))
+
+    def handed_over(self) -> set[str]:
+        """The tensors that one kind of core writes and the other one reads or writes."""
+        used = [_tensors(nodes) for nodes in (self.cube, self.vector)]
+        written = [_tensors(nodes, written=True) for nodes in (self.cube, self.vector)]
+        return (written[0] & used[1]) | (written[1] & used[0])
 
     @property
     def kernel_type(self) -> str:
@@ -38,3 +50,10 @@ class KeptKernel:
         if self.cube and self.vector:
             return "MIX_AIC_1_2" if self.halves else "MIX_AIC_1_1"
         return "AIC_ONLY" if self.cube else "AIV_ONLY"
+
+
+def _tensors(nodes: tuple[Node, ...], written: bool = False) -> set[str]:
+    """The tensors that instructions touch, or write."""
+    found = (n for n in walk(nodes) if isinstance(n, Instr))
+    operands = (o for n in found for o in (n.writes() if written else (*n.writes(), *n.reads())))
+    return {o.tensor for o in operands if isinstance(o, Gm)}

@@ -37,7 +37,8 @@ class Region:
     """A window of a tensor or buffer: a start for every dimension and an extent for every dimension.
 
     An extent of None is a plain index: the dimension is dropped. The rank of the window is the number of extents that are ints.
-    Its rows are `step` apart: that is 1 but for what an element loop over rows such as x[2*i, j] runs over.
+    Its rows are `step` apart: that is 1 but for what an element loop over rows such as x[2*i, j] runs over. In a kernel that is
+    kept, `counts` says of how many elements of each dimension it is meant, where that is known at run time.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Region:
     extents: tuple[int | None, ...]
     span: Span | None = _span()
     step: int = 1
+    counts: tuple[Expr | None, ...] = ()
 
     @property
     def shape(self) -> tuple[int, ...]:

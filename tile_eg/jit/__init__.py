@@ -24,15 +24,16 @@ from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
 from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_numpy
 from tile_eg.jit.host_side import HostSide
+from tile_eg.jit.positions import output_position, positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, kept_barriers
+from tile_eg.jit.switches import check_kept, check_others, check_passes, check_searched, chosen_chip, kept_barriers
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.language.words import user_names
 from tile_eg.search import check_names, search_options
-from tile_eg.simulator.limits import USUAL, Limits
+from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,12 +62,12 @@ class CompiledKernel(HostSide):
         workspace_idx: Sequence[int] = (),
         chip: str = DEFAULT_CHIP,
         search: Mapping[str, Any] = NOTHING,
-        limits: Limits = USUAL,
+        limits: Limits = CALL,
     ) -> None:
         self.kernel, self.chip, self.search, self.limits = kernel, chip, search, limits
         with in_source(kernel.source):
-            self.out_idx = [_output(i, kernel, "out_idx") for i in out_idx]
-            self.workspace_idx = [_output(i, kernel, "workspace_idx") for i in workspace_idx]
+            self.out_idx = [output_position(i, kernel, "out_idx") for i in out_idx]
+            self.workspace_idx = [output_position(i, kernel, "workspace_idx") for i in workspace_idx]
         places = [kernel.tensors[i].name for i in self.workspace_idx]
         self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, places)
 
@@ -118,7 +119,7 @@ class CompiledKernel(HostSide):
         return run[t.name]
 
 
-def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = USUAL) -> Run:
+def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
     import numpy as np
 
@@ -134,16 +135,6 @@ def run_lowered(lowered: Lowered | Restored, arrays: Mapping[str, np.ndarray], l
     return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
 
 
-def _output(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
-    """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
-    count = len(kernel.tensors)
-    if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
-        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
-    if not kernel.tensors[i].output:
-        raise TileError(f"{kernel.tensors[i].name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span)
-    return i % count
-
-
 class TileKernel:
     """A `.tile` kernel whose sizes are open: each call takes them from the shapes of its arrays.
 
@@ -152,7 +143,7 @@ class TileKernel:
     """
 
     def __init__(
-        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = USUAL
+        self, template: Template, chip: str = DEFAULT_CHIP, search: Mapping[str, Any] = NOTHING, limits: Limits = CALL
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
 
@@ -194,8 +185,8 @@ def load(
     path: str | Path,
     chip: str = DEFAULT_CHIP,
     *,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **search: Any,
 ) -> TileKernel:
     """The kernel of a `.tile` file, of which nothing is executed. TileError where the file cannot be read or is not a kernel.
@@ -226,29 +217,39 @@ class Options:
     workspace_idx: tuple[int, ...] = ()
     chip: str = DEFAULT_CHIP
     search: Mapping[str, Any] = field(default_factory=dict)
-    limits: Limits = USUAL
+    limits: Limits = CALL
     target: Any = "auto"
     passes: Mapping[Any, Any] | None = None
 
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import is_kept, kept_kernel
+        from tile_eg.frontend.expert import is_kept, kept_kernel, searched_or_in_order
         from tile_eg.frontend.python import arguments_of, returns_tensors
 
         if returns_tensors(function.function, function.names):
             check_searched(self.passes)
             return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], self._placed)
+        make = searched_or_in_order(function, build)
         if is_kept(function):
-            return self.compiled(kept_kernel(function, kept_barriers(self.passes)))
-        check_searched(self.passes)
+            barriers = kept_barriers(self.passes)
+
+            def kept(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+                kernel = kept_kernel(function, barriers, sizes)
+                with in_source(kernel.source):
+                    check_kept(self.passes, kernel)
+                return kernel
+
+            make = kept
+        else:
+            check_searched(self.passes)
         arguments = arguments_of(function)
         if not open_names(arguments):
-            return self.compiled(build(NOTHING))
+            return self.compiled(make(NOTHING))
         positions = self.out_idx, self.workspace_idx
-        return AnySizeKernel(function.function.__name__, arguments, build, positions, self._placed)
+        return AnySizeKernel(function.function.__name__, arguments, make, positions, self._placed)
 
-    def _placed(self, kernel: Kernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
+    def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
     def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:
@@ -325,8 +326,8 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
-    seconds: float = USUAL.seconds,
-    memory: int = USUAL.bytes,
+    seconds: float = CALL.seconds,
+    memory: int = CALL.bytes,
     **others: Any,
 ) -> Any:
     """Makes a kernel of a prim_func, of a function that returns expressions of its T.Tensor arguments, or of what a function
@@ -347,7 +348,7 @@ def jit(
     search["cost_model"] = cost_model
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)
-    positions = _positions(out_idx, "out_idx"), _positions(workspace_idx, "workspace_idx")
+    positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
     options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs)
     names = user_names()
     if function is None:
@@ -379,14 +380,6 @@ def compile(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **
 
 KNOWN = tuple(inspect.signature(jit).parameters)[1:-1]
 """The options of `jit` by name."""
-
-
-def _positions(value: int | Sequence[int] | None, what: str) -> tuple[int, ...]:
-    if value is None:
-        return ()
-    if not isinstance(value, int | Sequence) or isinstance(value, str):
-        raise TileError(f"{what} is a position, or a list of them, not {value!r}")
-    return (value,) if isinstance(value, int) else tuple(value)
 
 
 class _CallableModule(ModuleType):

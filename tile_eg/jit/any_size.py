@@ -6,10 +6,12 @@ Each set of sizes is compiled once, as a kernel of its own, and kept like any ot
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.arrays import check_argument, numpy_dtype
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from tile_eg.frontend.python import Argument
     from tile_eg.search.compiler import Lowered
 
-Build = Callable[[Mapping[str, Any]], Kernel]
+Build = Callable[[Mapping[str, Any]], Kernel | KeptKernel]
 
 
 def open_names(arguments: Sequence[Argument]) -> list[str]:
@@ -48,7 +50,7 @@ class AnySizeKernel:
         arguments: Sequence[Argument],
         build: Build,
         positions: tuple[Sequence[int], Sequence[int]],
-        compiled: Callable[[Kernel, Sequence[int], Sequence[int]], Any],
+        compiled: Callable[[Kernel | KeptKernel, Sequence[int], Sequence[int]], Any],
     ) -> None:
         self.name, self.arguments, self.build = name, arguments, build
         self.outputs, self.workspaces = (
@@ -113,21 +115,32 @@ class AnySizeKernel:
         return found
 
     def _sizes_of(self, arrays: Mapping[str, Any]) -> dict[str, int]:
-        """The sizes that the shapes of arrays tell. TileError where a rank is wrong or two arrays disagree."""
-        out: dict[str, tuple[int, str]] = {}
-        for a in self.arguments:
-            if a.shape is None or a.name not in arrays:
-                continue
-            shape = given = to_numpy(arrays[a.name], a.name).shape
-            if len(given) > len(a.shape):  # one of (M, 1) may stand for one of (M,)
-                shape = tuple(n for n in given if n != 1)
-            if len(shape) != len(a.shape):
-                raise TileError(f"{a.name} has {len(a.shape)} dimensions, the array has {len(given)}: {tuple(given)}", a.span)
-            for dim, n in zip(a.shape, shape, strict=True):
-                for name, size in dim.solved(n).items() if isinstance(dim, Size) else ():
-                    if out.setdefault(name, (size, a.name))[0] != size:
-                        raise TileError(f"{name} is {out[name][0]} in {out[name][1]} and {size} in {a.name}", a.span)
-        return {name: size for name, (size, _) in out.items()}
+        """The sizes that the shapes of arrays tell, those with dimensions of 1 too many last. TileError where a rank is wrong or
+        two arrays disagree."""
+        shapes = {n: to_numpy(v, n).shape for n, v in arrays.items()}
+        known: dict[str, tuple[int, str]] = {}
+        given = [a for a in self.arguments if a.shape is not None and a.name in arrays]
+        for a in sorted(given, key=lambda a: len(shapes[a.name]) != len(a.shape or ())):
+            for name, size in _solved(a, shapes[a.name], known).items():
+                if known.setdefault(name, (size, a.name))[0] != size:
+                    raise TileError(f"{name} is {known[name][0]} in {known[name][1]} and {size} in {a.name}", a.span)
+        return {name: size for name, (size, _) in known.items()}
+
+
+def _solved(a: Argument, given: tuple[int, ...], known: Mapping[str, tuple[int, str]]) -> dict[str, int]:
+    """The sizes in the shape of an argument by an array's: (1, M, 1) may stand for (M,), and for (1, M) where 1 is known."""
+    dims = a.shape or ()
+    found: list[dict[str, int]] = []
+    for axes in combinations(range(len(given)), len(dims)):
+        if all(given[k] == 1 for k in range(len(given)) if k not in axes):
+            found.append(_of(dims, [given[k] for k in axes]))
+    if not found:
+        raise TileError(f"{a.name} has {len(dims)} dimensions, the array has {len(given)}: {tuple(given)}", a.span)
+    return min(found, key=lambda sizes: sum(known.get(n, (size, ""))[0] != size for n, size in sizes.items()))
+
+
+def _of(dims: Sequence[Any], shape: Sequence[int]) -> dict[str, int]:
+    return {name: size for d, n in zip(dims, shape, strict=True) if isinstance(d, Size) for name, size in d.solved(n).items()}
 
 
 def nothing_done(tensors: Sequence[Tensor], outputs: Iterable[int], arrays: Mapping[str, Any]) -> Any:

@@ -64,6 +64,12 @@ class Restored(Planned):
     def source(self) -> Text:
         return Text(self.text)
 
+    @cached_property
+    def alike(self) -> frozenset[str]:  # type: ignore[override]
+        from tile_eg.frontend.checks.kernel import stored_alike
+
+        return stored_alike(self.kernel)
+
     def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
         """Elements that the kernel itself never writes are in `unwritten` of the run, and no finding."""
         return run.as_meant(self.kernel, arrays)

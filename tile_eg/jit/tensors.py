@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tile_eg.errors import TileError
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.jit.any_size import AnySizeKernel, open_names
 from tile_eg.language.kernels import PrimFunc
@@ -15,7 +16,7 @@ def tensor_kernel(
     function: PrimFunc,
     build: Callable[[Mapping[str, Any]], Kernel],
     positions: Sequence[int],
-    placed: Callable[[Kernel, Sequence[int], Sequence[int]], Any],
+    placed: Callable[[Kernel | KeptKernel, Sequence[int], Sequence[int]], Any],
 ) -> Any:
     """The kernel, or one that has its sizes from each call; `placed` makes it of a tree and of what a call gives and makes.
 

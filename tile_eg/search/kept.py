@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, Span, TileError, rendered
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Note
+from tile_eg.ir.kernel import Note, Tensor
 from tile_eg.ir.machine import ALIGNMENT
 from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
 from tile_eg.report.text import size
+from tile_eg.search import kept_lifetimes as lifetimes
 from tile_eg.search.planned import Planned, Run, compiled_for, stage
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class PlannedKept(Planned):
             if (f.kind, where) not in seen and len(seen) < SHOWN:
                 notes.append((f"{f.kind}: {f.message}", where[0]))
             seen.add((f.kind, where))
+        if first.kind == "out_of_bounds" and (told := _elements(first.message, self.kernel.tensors)):
+            notes.append((told, None))
         error = TileError(f"{first.kind}: {first.message}", places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
         error.source = self.kernel.source
         return error
@@ -80,6 +83,20 @@ class PlannedKept(Planned):
             if found := re.search(r"// (.+?):(\d+)(  |$)", text):
                 return _line(self.kernel, int(found[2]))
         return None
+
+
+def _elements(message: str, tensors: Sequence[Tensor]) -> str:
+    """The index of the first byte that a finding names in a tensor."""
+    found = re.search(r"bytes \[(-?\d+), -?\d+\) of (\w+)", message)
+    tensor = next((t for t in tensors if found and t.name == found[2]), None)
+    if found is None or tensor is None:
+        return ""
+    at, index = int(found[1]) // tensor.dtype.bytes, list[int]()
+    for n in reversed(tensor.shape[1:]):
+        index.insert(0, at % n)
+        at //= n
+    sizes = ", ".join(map(str, tensor.shape))
+    return f"that begins at {tensor.name}[{', '.join(map(str, (at, *index)))}], and {tensor.name} has the shape ({sizes})"
 
 
 SHOWN = 4
@@ -142,7 +159,7 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
     found = [b for b in kernel.buffers if b.level is level]
     if not found:
         return []
-    room, grain = _room(chip, level), ALIGNMENT[level]
+    room, grain = _room(kernel, chip, level), ALIGNMENT[level]
     given = [b for b in found if b.addresses]
     out, at = list(given), max((max(b.addresses) + b.slot_bytes for b in given), default=0)
     for b in given:
@@ -154,7 +171,10 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
             start = 0
         out.append(replace(b, addresses=tuple(start + n * step for n in range(b.slots))))
         at = max(at, start + step * b.slots) if b.name not in kernel.beside or level is Level.UB else at
-    last = max(out, key=lambda b: max(b.addresses) + b.slot_bytes)
+    last = max(out, key=_end)
+    if kernel.in_order and _end(last) > room:
+        out = lifetimes.placed(found, (*kernel.cube, *kernel.vector), grain)
+        last = max(out, key=_end)
     need = max(last.addresses) + last.slot_bytes
     if need > room:
         rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out)
@@ -166,9 +186,14 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
     return out
 
 
-def _room(chip: Chip, level: Level) -> int:
-    """All of a memory: what the framework keeps of it is the author's to leave."""
-    return chip.memories[level].bytes
+def _end(b: Buffer) -> int:
+    return max(b.addresses) + b.slot_bytes
+
+
+def _room(kernel: KeptKernel, chip: Chip, level: Level) -> int:
+    """All of a memory: what the framework keeps of it is the author's to leave, where he decides."""
+    memory = chip.memories[level]
+    return memory.usable if kernel.in_order else memory.bytes
 
 
 def _check_given(kernel: KeptKernel, b: Buffer, room: int, grain: int) -> None:

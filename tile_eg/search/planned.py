@@ -181,7 +181,7 @@ class Planned:
         from tile_eg.emit.spec_text import spec_text
 
         with stage("write the spec"):
-            return Text(spec_text(self.program, meaning))
+            return Text(spec_text(self.program, meaning, self.alike))
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -243,6 +243,11 @@ class Planned:
         """Further tensors that are written and may begin with an array of the caller's."""
         return frozenset()
 
+    @property
+    def alike(self) -> frozenset[str]:
+        """The tensors to which blocks store equal values at one place."""
+        return frozenset()
+
     def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
         """The run as the kernel's meaning has it: of a program alone that is not known."""
         return run
@@ -269,6 +274,7 @@ def _simulated(
         workspace=-(-workspace_bytes(p) // launch_blocks(p)),
         outputs=written,
         inout=[i for i in written if p.tensors[i].name in p.added_to or p.tensors[i].name in arrays],
+        alike=[i for i in written if p.tensors[i].name in planned.alike],
         capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),

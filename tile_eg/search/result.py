@@ -70,6 +70,12 @@ class Lowered(Planned):
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
         return f"<{title} for {self.chip.name}, predicted {self.candidates[0].microseconds:.3g} us>"
 
+    @cached_property
+    def alike(self) -> frozenset[str]:  # type: ignore[override]
+        from tile_eg.frontend.checks.kernel import stored_alike
+
+        return stored_alike(self.kernel)
+
     def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
         """Elements that the kernel itself never writes are in `unwritten` of the run, and no finding."""
         return run.as_meant(self.kernel, arrays)

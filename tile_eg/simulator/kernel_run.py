@@ -86,6 +86,7 @@ def _size(argument: Argument) -> int:
 
 def _region(argument: Argument, begin: int) -> str:
     role = "scratch" if argument.array is None else ("inout" if argument.given else "out") if argument.output else "in"
+    role += "+alike" if argument.alike else ""
     return f"{argument.name.replace(':', ' ')}:{begin}:{_size(argument)}:{role}"
 
 

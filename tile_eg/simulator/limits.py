@@ -39,3 +39,5 @@ def _above_zero(n: object) -> bool:
 
 USUAL = Limits()
 """What a run may use where nothing else is said."""
+CALL = Limits(seconds=600)
+"""What a call of a kernel in Python may use: its arrays may be as large as an NPU's."""

@@ -43,6 +43,7 @@ def simulate(
     workspace: int = 0,
     outputs: Sequence[int] = (),
     inout: Sequence[int] = (),
+    alike: Sequence[int] = (),
     limits: Limits = Limits(),  # noqa: B008
     confinement: Confinement = Confinement(),  # noqa: B008
     capacities: Mapping[str, int] = CAPACITIES,
@@ -56,7 +57,8 @@ def simulate(
     """Run `kernel` of the Ascend C text `source`, unchanged, as `launch` blocks of `kernel_type`.
 
     `arguments` are the GM tensors in the kernel's order. Those listed in `outputs` come back in that order; they start unwritten,
-    and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. The last
+    and their arrays give shape and dtype only, unless `inout` lists them too: then they start with what the arrays hold. In
+    those of `alike` blocks may store where others do, as long as the bytes stay the same. The last
     parameter of the kernel is a workspace of `workspace` bytes for each block. `launch` counts blocks as the host does: AIV_ONLY
     counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510, `cores` the
     chip's cube cores: so many blocks run at a time. `blocks` are those that run, where not all shall.
@@ -79,6 +81,7 @@ def simulate(
         raise TileError(f"the launch has the blocks 0 to {launch - 1}, and {', '.join(map(str, blocks))} were to run")
     arrays = [np.ascontiguousarray(a) for a in arguments]
     roles = ["inout" if i in inout else "out" if i in outputs else "in" for i in range(len(arrays))]
+    roles = [f"{role}+alike" if i in alike else role for i, role in enumerate(roles)]
     sizes = [*(a.nbytes for a in arrays), workspace * launch]
     command = [*map(str, build(source, kernel, architecture)), kernel_type, str(launch), str(int(trace)), str(limits.bytes)]
     command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items())]
@@ -88,7 +91,7 @@ def simulate(
     command += permissions(limits, confinement)
     with Image(sizes) as image:
         for i, (array, role) in enumerate(zip(arrays, roles, strict=True)):
-            if role != "out":
+            if not role.startswith("out"):
                 image.put(i, array)
         tensors = (":".join(map(str, t)) for t in zip(names, image.begins, sizes, (*roles, "scratch"), strict=True))
         output, printed, _ = execute([*command, f"image={image.fd}", "--", *tensors], limits, image)

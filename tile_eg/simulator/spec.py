@@ -10,6 +10,7 @@ seed = 0                  # from which it follows
 [[arguments]]             # in the kernel's order; one of:
 shape = [8, 2048]         #   a tensor: with `file` (.npy), or `generator`: uniform (`low`, `high`), normal, zeros, arange; `seed`
 dtype = "f32"             #   `output = true`: it comes back; `expect` (.npy) and `tolerance` compare it, `save` keeps it
+                          #   `alike = true`: blocks may store to one place of it, as long as the bytes stay the same
 value = 2048              #   a scalar
 fields = {total = 2048}   #   a structure by value, its fields in their order
 bytes = 65536             #   a workspace
@@ -33,7 +34,7 @@ DTYPES = ("f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "
 GENERATORS = ("uniform", "normal", "zeros", "arange")
 TOP = ("kernel", "blocks", "type", "defines", "arguments", "auto_sync", "meaning", "inputs", "seed")
 KEYS = ("name", "shape", "dtype", "file", "generator", "seed", "low", "high", "output", "expect", "tolerance", "save", "value",
-        "fields", "bytes")  # fmt: skip
+        "fields", "bytes", "alike")  # fmt: skip
 _KINDS = {
     "a tensor (`shape`, or `file`)": ("shape", "file"),
     "a scalar (`value`)": ("value",),
@@ -59,6 +60,7 @@ class Argument:
     save: Path | None = None
     text: str = ""
     bytes: int = 0
+    alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,8 @@ def _tensor(data: Mapping[str, Any], name: str, where: str, folder: Path, drawn:
         raise TileError(f"{where}: an input needs `file` or `generator`", help="an output has `output = true`")
     if expect is not None and expect.shape != array.shape:
         raise TileError(f"{where}: `expect` has the shape {list(expect.shape)}, and the tensor {list(array.shape)}")
-    return Argument(name, array, given, drawn, output, expect, float(data.get("tolerance", 1e-3)), save)
+    alike = bool(data.get("alike", False))
+    return Argument(name, array, given, drawn, output, expect, float(data.get("tolerance", 1e-3)), save, alike=alike)
 
 
 def load(path: Path, where: str) -> np.ndarray:

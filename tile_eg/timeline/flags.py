@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from tile_eg.ir.index import evaluate, wrap
 from tile_eg.ir.machine import SCALAR_PIPE
-from tile_eg.ir.program import CrossSet, CrossWait, Node, PipeBarrier, SetFlag, WaitFlag
+from tile_eg.ir.program import CrossSet, CrossWait, Node, PipeBarrier, Scalar, SetFlag, WaitFlag
 from tile_eg.timeline.cores import Core, Handover, Pipe, Step
 from tile_eg.timeline.expressions import compiled
 
@@ -28,8 +29,21 @@ def sync_step(core: Core, node: Node) -> Step:
         return _queued(core, node, node.src, _set(core, node))
     if isinstance(node, PipeBarrier):
         return _queued(core, node, node.pipe, _barrier(core.pipe(node.pipe, node)))
+    if isinstance(node, Scalar):
+        return _computed(core)
     assert isinstance(node, CrossSet)
     return _queued(core, node, node.pipe, _cross_set(core, node))
+
+
+def _computed(core: Core) -> Step:
+    """The scalar unit computes a number that it keeps; what it reads for it was waited for before."""
+    issue = core.chip.sync.scalar_issue
+
+    def step() -> bool:
+        core.clock += issue
+        return True
+
+    return step
 
 
 def _queued(core: Core, node: Node, name: str, run: Any) -> Step:
@@ -53,8 +67,14 @@ def _queued(core: Core, node: Node, name: str, run: Any) -> Step:
     return step
 
 
-def _pending(core: Core, node: Node) -> tuple[Callable[[], Times], Times | None]:
-    """The pending sets of a node's flag as they are found when it is issued, and once and for all where its id is constant."""
+def _pending(core: Core, node: Node) -> tuple[Callable[[], Any], Times | None]:
+    """The pending sets of a node's flag as they are found when it is issued, and once and for all where its id is constant.
+
+    Of a flag between cores it is the id.
+    """
+    if isinstance(node, CrossSet):
+        which = compiled(core.settle(wrap(node.id)))
+        return lambda: which(core.env), None
     if not isinstance(node, SetFlag | WaitFlag):
         none: Times = deque()
         return deque, none
@@ -138,10 +158,10 @@ def _cross_set(core: Core, node: CrossSet, to: Sequence[str] | None = None) -> A
     """Raises the counter of the cores called `to`, or of all cores of the other kind."""
     pipe, latency, name = core.pipe(node.pipe, node), core.chip.sync.cross_latency, core.name
 
-    def run(times: Times, issued: float) -> bool:
+    def run(flag: int, issued: float) -> bool:
         time = max(pipe.done, pipe.ready, issued)
         for other in core.partners if to is None else [core.peers[n] for n in to if n in core.peers]:
-            other.arrivals[name, node.id].append((time + latency, node.pipe))
+            other.arrivals[name, flag].append((time + latency, node.pipe))
             for waiter in other.pipes.values():
                 waiter.wake()
         return True
@@ -169,7 +189,8 @@ def _cross_wait(core: Core, node: CrossWait, setters: Sequence[str] | None = Non
 def _raised(core: Core, node: CrossWait, setters: Sequence[str] | None) -> tuple[tuple[float, str], str] | None:
     """Takes a set of each setter: when the last one arrived, the pipe and the core it came from. None while one is missing."""
     names = [other.name for other in core.partners] if setters is None else setters
-    raised = [core.arrivals[name, node.id] for name in names]
+    flag = node.id if isinstance(node.id, int) else evaluate(node.id, core.env)
+    raised = [core.arrivals[name, flag] for name in names]
     if not raised or not all(raised):
         return None
     return max((times.popleft(), name) for times, name in zip(raised, names, strict=True))

@@ -6,7 +6,9 @@ of everything else is the plain expression. Whole numbers beyond int32_t are 64 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from tile_eg.ir import index as ix
@@ -16,6 +18,7 @@ INT32 = 2**31 - 1
 """The largest int32_t. Its counterpart below zero is taken to be -INT32, as the C++ literal of the smallest one is wider."""
 _BINDS = {"and": 0, "lt": 10, "add": 20, "div": 30, "mod": 31, "mul": 32}
 _SIGNS = {"mul": "*", "div": "/", "mod": "%", "lt": "<", "and": "&&"}
+ROUNDED = {"div": "FloorDiv", "mod": "FloorMod"}
 _CASTS = {True: "static_cast<int64_t>(", False: "static_cast<int32_t>("}
 
 
@@ -54,12 +57,13 @@ class Cpp:
     """Prints expressions as C++; those in `named` (hoisted sizes, spelled variables) by their name.
 
     `ranges` gives the values of every variable: KeyError names one that it lacks. `tensors` are the names of GlobalTensors, of
-    which the scalar unit reads elements.
+    which the scalar unit reads elements, `scalars` those of the numbers that it keeps.
     """
 
-    ranges: Mapping[str, Interval]
+    ranges: MutableMapping[str, Interval]
     named: dict[Expr, str] = field(default_factory=dict)
     tensors: dict[str, str] = field(default_factory=dict)
+    scalars: dict[str, str] = field(default_factory=dict)
 
     def __call__(self, e: Expr | int, outer: int = 0) -> str:
         """e as C++, in brackets where an operator that binds as tightly as `outer` stands beside it."""
@@ -73,6 +77,15 @@ class Cpp:
 
     def bounds(self, e: Expr) -> Interval:
         return ix.bounds(e, self.ranges)
+
+    @contextmanager
+    def where(self, condition: Expr) -> Iterator[None]:
+        """Prints what stands under a condition: variables take only the values at which it holds."""
+        before, self.ranges = self.ranges, ChainMap(_narrowed(condition, self.ranges), self.ranges)
+        try:
+            yield
+        finally:
+            self.ranges = before
 
     def summed(self, parts: Sequence[Expr | Part]) -> str:
         """The sum of these, e.g. of where a buffer's slot starts and where an element lies within it."""
@@ -101,8 +114,12 @@ class Cpp:
         if e.op in ("min", "max"):
             return self._least_or_most(e, wide)
         if e.op == "read":
-            read = Typed(f"{self.tensors[e.args[0]]}.GetValue({self(e.args[1])})", False)
+            name = e.args[0]
+            text = self.scalars[name] if name in self.scalars else f"{self.tensors[name]}.GetValue({self(e.args[1])})"
+            read = Typed(text, False)
             return Typed(read.in_64(), True) if wide else read
+        if e.op in ROUNDED and self.bounds(e.args[0])[0] < 0:
+            return self._rounded_down(e, wide)
         found = self._add(e, wide) if e.op == "add" else self._pair(e, wide)
         if wide and not found.wide:
             return Typed(found.in_64(), True)
@@ -119,6 +136,12 @@ class Cpp:
         parts = [self.typed(a) for a in e.args]
         wide = wide or any(p.wide for p in parts)
         return Typed(f"{e.op.capitalize()}({', '.join(p.in_64() if wide else p.text for p in parts)})", wide)
+
+    def _rounded_down(self, e: Expr, wide: bool) -> Typed:
+        """A quotient or a remainder of what may be negative, which C++ itself rounds towards zero."""
+        parts = [self.typed(a) for a in e.args]
+        wide = wide or any(p.wide for p in parts)
+        return Typed(f"{ROUNDED[e.op]}({', '.join(p.in_64() if wide else p.text for p in parts)})", wide)
 
     def _add(self, e: Expr, wide: bool) -> Typed:
         wide = wide or not fits(self._spread(e))
@@ -154,3 +177,20 @@ def _coefficient(e: Expr) -> int:
 def _negated(e: Expr) -> Expr:
     return e * -1
 
+
+def _narrowed(condition: Expr, ranges: MutableMapping[str, Interval]) -> dict[str, Interval]:
+    """The ranges of variables that a condition compares, where it holds; of those that int32_t holds."""
+    if condition.op == "and":
+        first = _narrowed(condition.args[0], ranges)
+        return first | _narrowed(condition.args[1], ChainMap(first, ranges))
+    out: dict[str, Interval] = {}
+    if condition.op != "lt":
+        return out
+    left, right = condition.args
+    for one, other, side in ((left, right, 1), (right, left, 0)):
+        if one.op == "var" and fits(ranges[one.args[0]]):
+            low, high = ranges[one.args[0]]
+            limit = ix.bounds(other, ranges)[side]
+            found = (low, min(high, limit - 1)) if side else (max(low, limit + 1), high)
+            out |= {one.args[0]: found} if found[0] <= found[1] else {}
+    return out

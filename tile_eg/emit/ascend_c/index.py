@@ -5,6 +5,7 @@ Sizes stay `ir.index` expressions until they are printed, so that one bound chec
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain, count
@@ -15,7 +16,7 @@ from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, spelled
 from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, EACH, SUB, ZERO, Expr, Interval
-from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Tasks, Tile, When, walk
+from tile_eg.ir.program import Buffer, Gm, Instr, Loop, Node, Operand, Program, Scalar, Tasks, Tile, When, walk
 from tile_eg.ops.types import F32, DType, Level
 
 LINE = 120
@@ -56,7 +57,8 @@ def loops_of(nodes: Iterable[Node]) -> dict[str, Interval]:
 class Scope:
     """What the text of one core may refer to: C++ names, ranges of variables, the buffers of the program.
 
-    `values` declares the hoisted sizes (named in `cpp`).
+    `values` declares the hoisted sizes (named in `cpp`). `changing` are the kept numbers that are set in several places, and
+    whether they are whole.
     """
 
     program: Program
@@ -66,6 +68,7 @@ class Scope:
     taken: set[str] = field(default_factory=set)
     ranges: dict[str, Interval] = field(default_factory=dict)
     values: dict[Expr, str] = field(default_factory=dict)
+    changing: dict[str, bool] = field(default_factory=dict)
     _writers: dict[str, list[Instr]] | None = None
 
     def __post_init__(self) -> None:
@@ -74,8 +77,11 @@ class Scope:
         loops |= {let.name: (0, let.most) for let in p.lets}
         self.ranges = {**loops, BLOCK: (0, max(0, p.blocks - 1)), SUB: (0, 1), EACH: (0, 0)}
         self.cpp = Cpp(self.ranges)
-        variables = spelled(loops, {*RESERVED, *arguments.values()})
-        self.cpp.named |= {ix.var(name): word for name, word in variables.items()}
+        scalars = Counter(n.name for n in walk(p.core(self.core)) if isinstance(n, Scalar))
+        variables = spelled([*loops, *scalars], {*RESERVED, *arguments.values()})
+        self.cpp.named |= {ix.var(name): variables[name] for name in loops}
+        self.cpp.scalars |= {name: variables[name] for name in scalars}
+        self.changing = {n.name: n.value.whole for n in walk(p.core(self.core)) if isinstance(n, Scalar) and scalars[n.name] > 1}
         self.taken = {*RESERVED, *arguments.values(), *self.ranges, *variables.values(), kernel_symbol(p)}
         self.architecture = load_chip(p.chip).architecture
         self.buffers = {b.name: b for b in p.buffers}

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 
 from tile_eg.chips import load_chip
-from tile_eg.emit.ascend_c.cpp import integer
+from tile_eg.emit.ascend_c.cpp import ROUNDED, integer
 from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted
 from tile_eg.emit.ascend_c.reduce import REDUCTIONS
+from tile_eg.emit.ascend_c.scalar import declared_scalar, scalar_lines
 from tile_eg.emit.ascend_c.select import SELECTIONS
 from tile_eg.emit.ascend_c.vector import VECTOR_OPS
 from tile_eg.emit.host import shared_at
@@ -34,11 +35,13 @@ from tile_eg.ir.program import (
     Node,
     PipeBarrier,
     Program,
+    Scalar,
     SetFlag,
     SyncAll,
     Tasks,
     WaitFlag,
     When,
+    While,
     walk,
 )
 from tile_eg.ops.types import Level
@@ -55,6 +58,10 @@ HEAD = """\
 
 __aicore__ inline int32_t Min(int32_t a, int32_t b) {{ return a < b ? a : b; }}
 __aicore__ inline int32_t Max(int32_t a, int32_t b) {{ return a > b ? a : b; }}
+"""
+ROUNDED_DOWN = """\
+__aicore__ inline int32_t FloorDiv(int32_t a, int32_t b) { return a / b - (a % b != 0 && (a % b < 0) != (b < 0)); }
+__aicore__ inline int32_t FloorMod(int32_t a, int32_t b) { return a - FloorDiv(a, b) * b; }
 """
 IN_64 = """\
 __aicore__ inline int64_t Min(int64_t a, int64_t b) { return a < b ? a : b; }
@@ -79,6 +86,8 @@ def kernel_text(program: Program) -> str:
     head = HEAD.format(title=title)
     if any(f"{word}(static_cast<int64_t>" in line for word in ("Min", "Max") for line in body):
         head += IN_64
+    if any(f"{word}(" in line for word in ROUNDED.values() for line in body):
+        head += ROUNDED_DOWN + ROUNDED_DOWN.replace("int32_t", "int64_t")
     if any(f"{UB}>" in line for line in body):
         head += f"\n{UB_ROWS}\n"
     return head + "\n".join(["", signature, "{", *_indented(body), "}"]) + "\n"
@@ -95,7 +104,8 @@ def _core(p: Program, core: str) -> list[str]:
         head.append("AscendC::SetMMRowMajor();  // blocks come in the order in which the fixpipe takes them")
     hoisted = _hoisted(s)
     lets = [_named(s, let) for let in _lets(s)]
-    return [*head, *lets, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
+    changing = [declared_scalar(s.cpp.scalars[name], whole) for name, whole in s.changing.items()]
+    return [*head, *lets, *changing, *hoisted.get((), []), "", *_nodes(s, p.core(core), (), hoisted)]
 
 
 def _place(p: Program, core: str, s: Scope) -> list[str]:
@@ -123,11 +133,15 @@ def _expressions(n: Node) -> list[Expr]:
             return [n.until, *(let.value for let in n.lets)]
         case SetFlag() | WaitFlag():
             return [n.id]
+        case CrossSet() | CrossWait():
+            return [n.id] if isinstance(n.id, Expr) else []
         case Instr():
             tiles = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []))
             parts = [e for o in tiles for e in ((o.offset,) if hasattr(o, "offset") else (o.slot, o.row, o.col))]
             formula = n.value.indices() if n.value else ()
             return [n.rows, n.cols, n.depth, n.init, n.bound, n.when, n.unit, *formula, *parts]
+        case Scalar():
+            return list(n.value.indices())
     return []
 
 
@@ -146,8 +160,10 @@ def _touched(s: Scope) -> set[str]:
     out = set()
     for n in walk(s.program.core(s.core)):
         if isinstance(n, Instr):
-            for o in (n.dst, *n.srcs, *([n.scratch] if n.scratch else []), *(n.value.elements() if n.value else ())):
-                out.add(o.tensor if hasattr(o, "tensor") else o.buffer)
+            named = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []), *(n.value.operands() if n.value else ()))
+            out |= {o.tensor if hasattr(o, "tensor") else o.buffer for o in named}
+        if isinstance(n, Scalar):
+            out |= {o.tensor if hasattr(o, "tensor") else o.buffer for o in n.value.operands()}
         out |= {r.args[0] for e in _expressions(n) for r in all_elements_in(e)}
     return out
 
@@ -215,7 +231,7 @@ def _hoisted(s: Scope) -> dict[Path, list[str]]:
     for i, loops in _instructions(s.program.core(s.core), (), {}):
         for role, wish in SIZES.items():
             e = getattr(i, role)
-            if e.op in ("const", "var"):
+            if e.op in ("const", "var") or any(r.args[0] in s.cpp.scalars for r in all_elements_in(e)):
                 continue
             where = max((path for var, path in loops.items() if var in ix.variables(e)), default=())
             if e not in s.cpp.named:
@@ -249,8 +265,12 @@ def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list
         elif isinstance(n, Loop):
             body = [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)]
             out += _counted(s, n, str(n.trips) if n.until is None else s.cpp(n.until), body)
+        elif isinstance(n, While):
+            out += block(f"while ({s.cpp(n.condition)})", _nodes(s, n.body, here, hoisted))
         elif isinstance(n, When):
-            out += block(f"if ({s.cpp(n.condition)})", _nodes(s, n.body, here, hoisted))
+            with s.cpp.where(n.condition):
+                body = _nodes(s, n.body, here, hoisted)
+            out += block(f"if ({s.cpp(n.condition)})", body)
         else:
             out += node_lines(s, n)
     return out
@@ -285,6 +305,8 @@ def node_lines(s: Scope, n: Node) -> list[str]:
 
 def _synchronised(s: Scope, n: Node) -> list[str]:
     match n:
+        case Scalar():
+            return scalar_lines(s, n)
         case SetFlag():
             return [f"AscendC::SetFlag<AscendC::HardEvent::{n.src}_{n.dst}>({_event(s, n.id)});"]
         case WaitFlag():
@@ -292,12 +314,16 @@ def _synchronised(s: Scope, n: Node) -> list[str]:
         case PipeBarrier():
             return [f"AscendC::PipeBarrier<PIPE_{n.pipe}>();"]
         case CrossSet():
-            return [f"AscendC::CrossCoreSetFlag<2, PIPE_{n.pipe}>({n.id});"]
+            return [f"AscendC::CrossCoreSetFlag<2, PIPE_{n.pipe}>({_cross(s, n.id)});"]
         case CrossWait():
-            return [f"AscendC::CrossCoreWaitFlag({n.id});"]
+            return [f"AscendC::CrossCoreWaitFlag({_cross(s, n.id)});"]
         case SyncAll():
             return [f"AscendC::SyncAll<{'true' if s.program.kernel_type == 'AIV_ONLY' else 'false'}>();"]
     raise TypeError(n)
+
+
+def _cross(s: Scope, flag: int | Expr) -> str:
+    return str(flag) if isinstance(flag, int) else s.cpp(flag)
 
 
 def _event(s: Scope, e: Expr) -> str:

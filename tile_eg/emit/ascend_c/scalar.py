@@ -4,29 +4,38 @@ from __future__ import annotations
 
 from tile_eg.emit.ascend_c.index import Scope, number
 from tile_eg.ir.index import ZERO
-from tile_eg.ir.program import Formula, Instr, Tile
+from tile_eg.ir.program import Formula, Instr, Scalar, Tile
 from tile_eg.ops.types import F32, DType
 
+CONDITIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&&", "or": "||", "not": "!"}
 SIGNS = dict(zip(("add", "sub", "mul", "div"), "+-*/", strict=True))
 
 
 def formula_text(s: Scope, f: Formula) -> str:
     """What the scalar unit computes, in float or in int32_t."""
     kind = "int32_t" if f.whole else "float"
+    if f.op in CONDITIONS:
+        return f"({_condition(f.op, *(formula_text(s, a) for a in f.args))})"
     match f.op:
+        case "scalar":
+            return s.cpp.scalars[f.args[0]]
         case "number":
             return str(int(f.args[0])) if f.whole else number(f.args[0], F32)
         case "index":
             return f"static_cast<{kind}>({s.cpp(f.args[0])})"
         case "element":
-            t, b = f.args[0], s.buffer(f.args[0])
-            text = f"{s.at(t)}.GetValue(0)"
-            return text if b.dtype.ascend == kind else f"static_cast<{kind}>({text})"
+            text = f"{s.at(f.args[0])}.GetValue(0)"
+            return text if s.dtype(f.args[0]).ascend == kind else f"static_cast<{kind}>({text})"
         case "cast":
             return f"static_cast<{kind}>({formula_text(s, f.args[0])})"
         case "select":
-            return f"({s.cpp(f.args[0])} ? {formula_text(s, f.args[1])} : {formula_text(s, f.args[2])})"
+            condition, x, y = (formula_text(s, a) for a in f.args)
+            return f"({condition} ? {x} : {y})"
     return f"({_operated(f.op, *(formula_text(s, a) for a in f.args))})"
+
+
+def _condition(op: str, x: str, y: str = "") -> str:
+    return f"!{x}" if op == "not" else f"{x} {CONDITIONS[op]} {y}"
 
 
 def _operated(op: str, x: str, y: str = "") -> str:
@@ -44,6 +53,19 @@ def _operated(op: str, x: str, y: str = "") -> str:
             return f"{x} < 0 ? -{x} : {x}"
         case _:
             return f"{op}({x})"
+
+
+def declared_scalar(name: str, whole: bool) -> str:
+    """A number that the scalar unit keeps, and that it changes."""
+    return f"int32_t {name} = 0;" if whole else f"float {name} = 0.0f;"
+
+
+def scalar_lines(s: Scope, n: Scalar) -> list[str]:
+    """A number that the scalar unit keeps."""
+    name, text = s.cpp.scalars[n.name], formula_text(s, n.value)
+    text = text[1:-1] if n.value.op in SIGNS or n.value.op in CONDITIONS else text
+    kind = "int32_t" if n.value.whole else "float"
+    return [f"{name} = {text};" if n.name in s.changing else f"const {kind} {name} = {text};"]
 
 
 def scalar_operand(s: Scope, i: Instr, dtype: DType) -> str:

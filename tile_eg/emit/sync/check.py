@@ -102,9 +102,10 @@ class _Unrolled:
                 flag, kind = (core, n.src, n.dst, k), "set" if isinstance(n, SetFlag) else "wait"
                 return Op(kind, core, n.src if kind == "set" else n.dst, flag)
             case CrossSet():
-                return Op("cross_set", core, n.pipe, (core, self.within(n.id, CROSS_COUNT, f"{core} cross-core")))
+                k = self.within(ix.evaluate(ix.wrap(n.id), env), CROSS_COUNT, f"{core} cross-core")
+                return Op("cross_set", core, n.pipe, (core, k))
             case CrossWait():
-                return Op("cross_wait", core, "", (AIV if core == AIC else AIC, n.id))
+                return Op("cross_wait", core, "", (AIV if core == AIC else AIC, ix.evaluate(ix.wrap(n.id), env)))
         raise TypeError(n)
 
     def within(self, k: int, limit: int, what: str) -> int:

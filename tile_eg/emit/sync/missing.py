@@ -24,12 +24,14 @@ from tile_eg.ir.program import (
     Operand,
     PipeBarrier,
     Program,
+    Scalar,
     SetFlag,
     SyncAll,
     Tasks,
     Tile,
     WaitFlag,
     When,
+    While,
     walk,
 )
 
@@ -79,6 +81,8 @@ class _Walk:
         match n:
             case Loop():
                 return [self.loop(n, pending, marks)]
+            case While():
+                return [self.loop(n, pending, marks)]
             case When():
                 after = dict(pending)
                 made = replace(n, body=tuple(self.body(n.body, after, dict(marks))))
@@ -93,13 +97,14 @@ class _Walk:
             case WaitFlag():
                 seen = set(marks.get((n.src, n.dst), ()))
                 pending[n.src, n.dst] = tuple(a for a in pending.get((n.src, n.dst), ()) if a not in seen)
-            case Instr():
+            case Instr() | Scalar():
                 return self.instr(n, pending)
         return [n]
 
-    def loop(self, n: Loop, pending: Pending, marks: Pending) -> Loop:
+    def loop(self, n: Loop | While, pending: Pending, marks: Pending) -> Loop | While:
         """The body twice: what its end leaves meets its beginning."""
-        self.ranges[n.var] = (0, max(0, n.trips - 1))
+        if isinstance(n, Loop):
+            self.ranges[n.var] = (0, max(0, n.trips - 1))
         if isinstance(n, Tasks):
             self.ranges.update({let.name: (0, let.most) for let in n.lets})
         before = dict(pending)
@@ -118,7 +123,7 @@ class _Walk:
         _join(pending, after)
         return replace(n, body=tuple(body))
 
-    def instr(self, i: Instr, pending: Pending) -> list[Node]:
+    def instr(self, i: Instr | Scalar, pending: Pending) -> list[Node]:
         accesses = list(self.accesses(i))
         met = sorted({(src, dst) for (src, dst), found in pending.items() for a, b in product(found, accesses)
                       if dst == b.pipe and self.minded(src, dst) and a.meets(b) and _unguarded(a, b)})  # fmt: skip
@@ -149,7 +154,11 @@ class _Walk:
         flag = const(self.free.get((src, dst), USABLE_EVENT_IDS[-1]))
         return [*back, SetFlag(src, dst, flag), WaitFlag(src, dst, flag)]
 
-    def accesses(self, i: Instr) -> Iterator[Access]:
+    def accesses(self, i: Instr | Scalar) -> Iterator[Access]:
+        if isinstance(i, Scalar):
+            for t in i.value.elements():
+                yield self.access(SCALAR, t, Instr("store_element", t), False, 0)
+            return
         size = i.rows.value, i.cols.value
         fractals = (size[0] or 0) // 16 * ((size[1] or 0) // 16) if i.op == "mmad" else 0
         elements = i.value.elements() if i.value else ()

@@ -87,7 +87,10 @@ class Definite:
     def unwritten(self, r: kn.Region) -> TileError:
         declared = self.known[r.name]
         if isinstance(declared, kn.Tensor):
-            return TileError(f"the output `{r.name}` is read before anything is written to it", r.span)
+            return TileError(
+                f"the output `{r.name}` is read before anything is written to it", r.span,
+                help=f"statements run in the order they stand in, on cube and vector cores too: move what writes `{r.name}` up",
+            )  # fmt: skip
         return TileError(
             f"`{r.name}` is read before it is written", r.span,
             notes=((f"`{r.name}` is declared here, without a value", declared.span),),

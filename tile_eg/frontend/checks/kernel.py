@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tile_eg.errors import TileError, did_you_mean, in_source
+from tile_eg.frontend.checks.alike import made_of
 from tile_eg.frontend.checks.blocks import refuse_meeting
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.checks.types import Typing
@@ -26,9 +27,17 @@ def check(kernel: kn.Kernel) -> None:
         checker.block(kernel.body, ranges, ix.ONE)
         checker.check_outputs()
         checker.check_sums()
-        for target, around in checker.stores:
-            refuse_meeting(kernel, target, around)
+        for store, around in checker.stores:
+            refuse_meeting(kernel, store.target, around, made_of(kernel, store))
         check_reads(kernel)
+
+
+def stored_alike(kernel: kn.Kernel) -> frozenset[str]:
+    """The outputs of a kernel that has passed `check` to which several blocks store equal values at one place."""
+    checker = Checker(kernel)
+    checker.block(kernel.body, {name: (0, extent - 1) for name, extent in kernel.grid}, ix.ONE)
+    meeting = lambda s, around: refuse_meeting(kernel, s.target, around, made_of(kernel, s))  # noqa: E731
+    return frozenset(s.target.name for s, around in checker.stores if meeting(s, around))
 
 
 def check_reads(kernel: kn.Kernel, **known: int) -> None:
@@ -60,7 +69,7 @@ class Checker:
         self.buffers: dict[str, kn.Alloc] = {}
         self.arrays: dict[str, kn.Tensor | kn.Alloc] = {}
         self.written: set[str] = set()
-        self.stores: list[tuple[kn.Region, Ranges]] = []
+        self.stores: list[tuple[kn.Assign, Ranges]] = []
         self.added: dict[str, kn.Span | None] = {}
         self.plain: dict[str, kn.Span | None] = {}
         self.elements: frozenset[str] = frozenset()
@@ -165,7 +174,7 @@ class Checker:
         self.written.add(s.target.name)
         self.touched(s)
         if tensor is not None and not s.atomic and not self.elements and where == ix.ONE:
-            self.stores.append((s.target, ranges))
+            self.stores.append((s, ranges))
         for r in (s.target, *regions(s.value)):
             self.window(r, ranges, where)
 

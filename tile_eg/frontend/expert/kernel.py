@@ -2,35 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import prod
+from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Note, NotSearched, TileError
+from tile_eg.frontend.expert.branches import SCALAR_UNIT
+from tile_eg.frontend.expert.meetings import with_meetings
 from tile_eg.frontend.expert.pipelined import prefetched
-from tile_eg.frontend.expert.reader import ExpertReader, Misplaced
+from tile_eg.frontend.expert.reader import ExpertReader, Misplaced, On
 from tile_eg.frontend.expert.scalars import store
 from tile_eg.frontend.expert.streams import numbered, stream
 from tile_eg.frontend.expert.words import EXPERT
 from tile_eg.frontend.python.expressions import evaluate
-from tile_eg.frontend.python.function import _argument, _grid_names, _prologue, _tensor, _text_of
+from tile_eg.frontend.python.function import _argument, _grid_names, _number, _prologue, _tensor, _text_of
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import Launch
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, SUB
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Tensor
-from tile_eg.ir.program import AIC, AIV
+from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.ops.types import Level
 
 
-def kept_kernel(function: PrimFunc, barriers: str = "vendor") -> KeptKernel:
-    """The kernel as it is written. Raises TileError at the user's line."""
+def kept_kernel(function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str, Any] | None = None) -> KeptKernel:
+    """The kernel as it is written, at the sizes, and with the numbers, of a call.
+
+    Raises TileError at the user's line, `NoBlocks` where the sizes leave no block to run.
+    """
     found = read_function(function.function, function.names)
     levels: dict[str, Level] = {}
     try:
         while True:
             try:
-                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched)
+                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched, SCALAR_UNIT, sizes)
                 return _read(reader, found, barriers)
             except Misplaced as found_in:
                 levels[found_in.name] = found_in.level
@@ -39,23 +48,60 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor") -> KeptKernel:
         raise
 
 
-def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
-    for a in found.node.args.args:
-        argument = _argument(r, a)
-        if argument.shape is None:
-            raise TileError(f"{argument.name} is a number of each call: not supported in a kernel that is kept", argument.span)
-        t = _tensor(r, argument)
-        r.tensors[t.name] = t
-        r.taken.add(t.name)
-    r.taken |= {BLOCK, SUB}
+def searched_or_in_order(
+    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]
+) -> Callable[[Mapping[str, Any]], Kernel | KeptKernel]:
+    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where the search has no form for it."""
+
+    def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
+        try:
+            return build(sizes)
+        except NotSearched as why:
+            return in_order(function, sizes, why)
+
+    return make
+
+
+def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearched) -> KeptKernel:
+    """A kernel without flags of its own, done in the order of its statements: each instruction waits for what it meets.
+
+    Raises `why`, the reason for which it is not searched, where there is a statement that cannot be done so either.
+    """
+    found = read_function(function.function, function.names)
+    levels: dict[str, Level] = {}
+    while True:
+        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, SCALAR_UNIT, sizes)
+        try:
+            made = _read(reader, found, "all", meet=True)
+            break
+        except Misplaced as found_in:
+            levels[found_in.name] = found_in.level
+        except NoBlocks:
+            raise
+        except TileError as e:
+            why.source = why.source or _text_of(why, found)
+            why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
+            raise why from e
+    note = Note(f"{why.message}; the kernel is done in the order of its statements, and nothing of it is searched", why.span)
+    return replace(made, in_order=True, notes=(*made.notes, note))
+
+
+def _one_by_one(r: ExpertReader, loop: Loop, stages: int) -> list[On]:
+    """A pipelined loop whose loads are not done ahead."""
+    r.notes.append(Note(f"num_stages={stages} is not kept: the trips of this loop follow one another", loop.span))
+    return [On(None, loop)]
+
+
+def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False) -> KeptKernel:
+    _arguments(r, found)
     launch = _prologue(r, found.node)
     r.statements.clear()
     if len(launch.items) != 1 or not isinstance(over := evaluate(r, launch.items[0].context_expr), Launch):
         raise r.error("a kernel's body is `with T.Kernel(...)`", launch)
+    if 0 in over.extents:
+        raise NoBlocks(tuple(r.tensors.values()))
     names, half = _grid_names(r, launch.items[0].optional_vars, len(over.extents))
-    blocks, rest = 1, ix.var(BLOCK)
-    for n in over.extents:
-        blocks *= n
+    blocks, rest = prod(over.extents), ix.var(BLOCK)
     r.grid = {BLOCK: (0, blocks - 1), SUB: (0, 1)}
     for k, (name, n) in enumerate(zip(names, over.extents, strict=True)):
         r.local[name] = rest if k == len(names) - 1 else rest % n
@@ -63,8 +109,12 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
     if half is not None:
         r.local[half] = r.half = ix.var(SUB)
     r.run(launch.body)
-    cube, vector = (numbered(stream(r.statements, core), r.ranges) for core in (AIC, AIV))
+    if meet:
+        _check_sums(r, half)
+        r.statements[:] = with_meetings(r.statements, r.half_used is not None)
+    cube, vector = (numbered(stream(r.statements, core), r.ranges, r.notes) for core in (AIC, AIV))
     written = r.stored
+    _check_looked_up(r)
     tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in written, t.span) for t in r.tensors.values())
     planned = [h.buffer() for h in r.held.values()]
     planned = [replace(b, addresses=tuple(r.addresses[b.name] + n * b.slot_bytes for n in range(b.slots)))
@@ -77,12 +127,41 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str) -> KeptKernel:
     )  # fmt: skip
 
 
-def _named(nodes: tuple) -> set[str]:
-    from tile_eg.ir.program import Instr, Tile, walk
+def _check_sums(r: ExpertReader, half: str | None) -> None:
+    """TileError for what both vector cores would add to one place: here one of them does."""
+    if half is None or r.half_used is not None:
+        return
+    for n in walk(stream(r.statements, AIV)):
+        if isinstance(n, Instr) and n.atomic:
+            raise TileError("both vector cores of a block add this: not supported in the order of the statements", n.span)
 
+
+def _check_looked_up(r: ExpertReader) -> None:
+    """TileError where the scalar unit reads elements of a tensor that the kernel writes: its data cache might not have them."""
+    for name in sorted(r.looked_up.keys() & r.stored):
+        raise TileError(
+            f"an element of {name} is read, which the kernel writes: the scalar unit might not see it", r.looked_up[name],
+            help="T.copy what is needed to a buffer in UB, and read it there",
+        )  # fmt: skip
+
+
+def _arguments(r: ExpertReader, found: FunctionSource) -> None:
+    """The tensors, and the numbers of the call."""
+    for a in found.node.args.args:
+        argument = _argument(r, a)
+        if argument.shape is None:
+            r.local[argument.name] = _number(r, argument)
+            continue
+        t = _tensor(r, argument)
+        r.tensors[t.name] = t
+        r.taken.add(t.name)
+    r.taken |= {BLOCK, SUB}
+
+
+def _named(nodes: tuple) -> set[str]:
     found = set()
     for n in walk(nodes):
-        if isinstance(n, Instr):
-            operands = (*n.reads(), *n.writes())
+        if isinstance(n, Instr | Scalar):
+            operands = (*n.reads(), *n.writes()) if isinstance(n, Instr) else n.value.elements()
             found |= {o.buffer for o in operands if isinstance(o, Tile)}
     return found

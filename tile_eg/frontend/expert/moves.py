@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
@@ -14,7 +15,7 @@ from tile_eg.frontend.python.values import Buffer, Window
 from tile_eg.frontend.python.words import copied, sizes
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
-from tile_eg.ir.index import Expr
+from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ops.types import Level
@@ -34,7 +35,40 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
     if unused or (options.get("pad_value") is not None and target.level is not Level.UB):
         word = unused[0] if unused else "pad_value"
         raise TileError(f"a copy from {source.level} to {target.level} takes no {word}", span)
-    path[0](r, span, source, target, options)
+    path[0](r, span, *_fitted(r, span, source, target), options)
+
+
+def _fitted(r: ExpertReader, span: Span, source: Place, target: Place) -> tuple[Place, Place]:
+    """The two with the same rows and columns, where run time says how many there are, or fewer are loaded into UB."""
+    if not (source.counted or target.counted):
+        return _part_of(source, target), target
+    room = target if source.counted else source
+    for valid, n, what in ((source.valid_rows, room.rows, "rows"), (source.valid_cols, room.cols, "columns"),
+                           (target.valid_rows, room.rows, "rows"), (target.valid_cols, room.cols, "columns")):  # fmt: skip
+        if ix.bounds(valid, r.ranges)[1] > n:
+            raise TileError(f"this may be more than the {n} {what} that there is room for", span, help=f"say so: T.min(n, {n})")
+    rows, cols = (_less(r, a, b) for a, b in ((source.valid_rows, target.valid_rows), (source.valid_cols, target.valid_cols)))
+    sizes: dict[str, Any] = {"rows": room.rows, "cols": room.cols, "valid_rows": rows, "valid_cols": cols}
+    return replace(source, **sizes), replace(target, **sizes)
+
+
+def _less(r: ExpertReader, a: Expr, b: Expr) -> Expr:
+    return ix.simplified(ix.minimum(a, b), r.ranges)
+
+
+def _turned(source: Place, target: Place) -> bool:
+    """Whether a row of elements goes to a column of as many, which lie one behind the other all the same."""
+    return source.rows == target.cols == 1 and target.whole
+
+
+def _part_of(source: Place, target: Place) -> Place:
+    """A window of a tensor that is loaded into a larger one of UB: what it lacks is padding."""
+    if _turned(source, target) and source.cols <= target.rows and source.level is Level.GM and target.level is Level.UB:
+        return replace(source, cols=target.rows)
+    smaller = source.rows <= target.rows and source.cols <= target.cols
+    if (source.level, target.level) == (Level.GM, Level.UB) and smaller and source.count < target.count:
+        return replace(source, rows=target.rows, cols=target.cols, whole=False)
+    return source
 
 
 def _decide(r: ExpertReader, to: Region, value: Any) -> None:
@@ -59,6 +93,8 @@ def _same(source: Place, target: Place, span: Span) -> Place:
         return source
     if source.count == target.count and source.whole and target.whole and not source.cut:
         return source
+    if _turned(source, target) and source.cols == target.rows:
+        return source
     raise TileError(f"{source.rows} x {source.cols} elements cannot be copied to {target.rows} x {target.cols}", span)
 
 
@@ -70,7 +106,7 @@ def _typed(source: Place, target: Place, span: Span) -> None:
 
 def _to_l1(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
     _typed(source, target, span)
-    if source.cut:
+    if source.cut and target.tile().row == ZERO == target.tile().col:
         r.instr("l1_zero", pr.Tile(target.tile().buffer, target.tile().slot), span=span)
         on(r, AIC, pr.PipeBarrier("MTE2", span))
     if (source.rows, source.cols) != (target.rows, target.cols):
@@ -102,7 +138,7 @@ def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options
 def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
     """What lies beyond the end of the tensor becomes the padding, or 0."""
     _typed(source, target, span)
-    _same(source, target, span)
+    source = _same(source, target, span)
     pad = float(options.get("pad_value") or 0.0) if source.cut else None
     if source.cut:
         _padded(r, span, source, target, pad)
@@ -119,7 +155,8 @@ def _padded(r: ExpertReader, span: Span, source: Place, target: Place, value: An
         for pipe in ("MTE2", "MTE3"):
             handover(r, AIV, pipe, "V", span)
         filled(r, span, target, value)
-        handover(r, AIV, "V", "MTE2", span)
+        for pipe in ("MTE2", "MTE3"):  # also a flag back, so that the next one may be set
+            handover(r, AIV, "V", pipe, span)
     r.statements.append(On(None, pr.When(short, tuple(inner))))  # type: ignore[arg-type]
 
 

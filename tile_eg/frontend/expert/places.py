@@ -50,7 +50,8 @@ class Held:
 class Place:
     """A window as an operand: `rows` x `cols` as the author means it, of which `valid_rows` x `valid_cols` exist.
 
-    `whole`: its rows lie one behind the other without gaps. `element`: it is one element, written with indices alone.
+    `whole`: its rows lie one behind the other without gaps. `element`: it is one element, written with indices alone. `counted`:
+    how many rows or columns there are, is known at run time, and they are no more than `rows` and `cols`.
     """
 
     operand: Gm | Tile
@@ -63,6 +64,7 @@ class Place:
     whole: bool
     element: bool = False
     span: Span | None = None
+    counted: bool = False
 
     @property
     def count(self) -> int:
@@ -85,7 +87,8 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval]) -> Place:
     """A window of a tensor in GM. TileError where it is no rows of neighbouring elements."""
     strides = [prod(t.shape[axis + 1 :]) for axis in range(len(t.shape))]
     offset = sum((s * n for s, n in zip(region.starts, strides, strict=True)), ZERO)
-    axes = _axes(region.extents, t.shape, region.starts)
+    counts = region.counts or (None,) * len(t.shape)
+    axes = _axes(region.extents, t.shape, region.starts, counts)
     if len(axes) > 2:
         raise TileError(
             f"this window of {t.name} has more than rows and columns", region.span, help="copy it plane by plane, in a loop"
@@ -93,7 +96,9 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval]) -> Place:
     valid = []
     for a, n in axes:
         inner = prod(t.shape[k] for k in a[1:])
-        valid.append(_valid(region.starts[a[0]], n // inner, t.shape[a[0]], ranges) * inner)
+        there = _valid(region.starts[a[0]], n // inner, t.shape[a[0]], ranges)
+        counted = counts[a[0]]
+        valid.append(there * inner if counted is None else ix.simplified(ix.minimum(there, counted), ranges))
     steps = [strides[a[-1]] for a, _ in axes]
     sizes = [n for _, n in axes]
     if len(axes) == 2 and steps[1] != 1:
@@ -108,22 +113,24 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval]) -> Place:
         rows, cols = (sizes[0], 1) if down else (1, sizes[0])
         good = (valid[0], ONE) if down else (ONE, valid[0])
         return Place(Gm(t.name, offset, steps[0] if down else max(1, sizes[0])), rows, cols, *good, Level.GM, t.dtype, not down,
-                     region.shape == (), region.span)  # fmt: skip
+                     region.shape == (), region.span, any(counts))  # fmt: skip
     return Place(
         Gm(t.name, offset, steps[0]), sizes[0], sizes[1], valid[0], valid[1], Level.GM, t.dtype, steps[0] == sizes[1],
-        False, region.span,
+        False, region.span, any(counts),
     )  # fmt: skip
 
 
 def _axes(
-    extents: tuple[int | None, ...], shape: tuple[int, ...], starts: tuple[Expr, ...]
+    extents: tuple[int | None, ...], shape: tuple[int, ...], starts: tuple[Expr, ...], counts: tuple[Expr | None, ...]
 ) -> list[tuple[tuple[int, ...], int]]:
     """The dimensions over which a window extends, neighbours that are one run of elements joined, with their extents."""
-    axes: list[tuple[tuple[int, ...], int]] = [((a,), n) for a, n in enumerate(extents) if n is not None and n != 1]
+    axes: list[tuple[tuple[int, ...], int]] = [((a,), n) for a, n in enumerate(extents)
+                                          if n is not None and (n != 1 or counts[a])]  # fmt: skip
     while len(axes) > 2:
         for k in range(len(axes) - 1, 0, -1):
             (outer, n), (inner, m) = axes[k - 1], axes[k]
-            if inner[0] == outer[-1] + 1 and prod(shape[a] for a in inner) == m and all(starts[a] == ZERO for a in inner):
+            run = inner[0] == outer[-1] + 1 and not any(counts[a] for a in (*outer, *inner))
+            if run and prod(shape[a] for a in inner) == m and all(starts[a] == ZERO for a in inner):
                 axes[k - 1 : k + 1] = [((*outer, *inner), n * m)]
                 break
         else:
@@ -157,5 +164,9 @@ def of_buffer(b: Held, region: Region) -> Place:
             raise TileError(what, region.span, help="use one plane at a time")
         rows *= many
     whole = rows == 1 or cols == b.cols
-    return Place(Tile(b.name, slot, row, col), rows, cols, ix.const(rows), ix.const(cols), b.level, b.dtype, whole,
-                 region.shape == (), region.span)  # fmt: skip
+    counts = region.counts or (None,) * len(b.shape)
+    if any(counts[:lead]):
+        raise TileError(f"how many planes of {b.name} are meant has to be known", region.span, help="use one plane at a time")
+    valid = (counts[lead] if len(b.shape) > 1 else None) or ix.const(rows), counts[-1] or ix.const(cols)
+    return Place(Tile(b.name, slot, row, col), rows, cols, *valid, b.level, b.dtype, whole, region.shape == (), region.span,
+                 any(counts))  # fmt: skip

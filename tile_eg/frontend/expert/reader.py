@@ -5,57 +5,24 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.conditions import is_condition, of_elements, opposite
+from tile_eg.frontend.expert.nodes import Branch, Misplaced, NewVariable, On, Persistent, ScalarUnit, Scope
 from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
-from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Window, as_region, describe, is_tile
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr, Interval
 from tile_eg.ir.kernel import Region, Tensor, TileExpr
 from tile_eg.ir.program import AIC, AIV, Node
+from tile_eg.ir.program.tasks import with_indices
 from tile_eg.ops.types import Level
-
-
-@dataclass(frozen=True)
-class On:
-    """An instruction or a flag, and the core that it belongs to (None: each that has instructions)."""
-
-    core: str | None
-    node: Node
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What `T.Scope("C")` gives: the core that its body runs on."""
-
-    core: str
-
-
-@dataclass(frozen=True)
-class Persistent:
-    """What `T.Persistent` gives: the tiles of a domain that one block takes, wave by wave."""
-
-    domain: tuple[int, ...]
-    wave: int
-    index: Expr
-    group: int
-
-
-class Misplaced(TileError):
-    """A shared buffer turns out to lie in another memory than was assumed: the kernel is read again."""
-
-    def __init__(self, name: str, level: Level) -> None:
-        super().__init__(name)
-        self.name, self.level = name, level
-
 
 SHARED = "any"
 """The scope of a buffer whose memory its uses decide."""
@@ -63,6 +30,9 @@ SHARED = "any"
 
 class ExpertReader(Reader):
     """`statements` holds program nodes, each with its core; `held` the buffers, `levels` where shared ones lie.
+
+    `scalars` are the numbers that the scalar unit keeps (whether they are whole), `variables` those that the author changes,
+    `looked_up` the tensors of which it reads elements.
 
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop.
     """
@@ -75,9 +45,11 @@ class ExpertReader(Reader):
         words: Mapping[str, Callable[..., Any]],
         store: Callable[..., None],
         prefetched: Callable[..., Any],
+        unit: ScalarUnit,
+        sizes: Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(source, names)
-        self.handlers, self.store, self.prefetched = words, store, prefetched
+        super().__init__(source, names, sizes)
+        self.handlers, self.store, self.prefetched, self.unit = words, store, prefetched, unit
         self.levels = levels
         self.tensors: dict[str, Tensor] = {}
         self.held: dict[str, Held] = {}
@@ -87,9 +59,12 @@ class ExpertReader(Reader):
         self.own_keys: dict[str, str] = {}
         self.core: str | None = None
         self.stored: set[str] = set()
+        self.scalars: dict[str, bool] = {}
+        self.variables: set[str] = set()
+        self.looked_up: dict[str, Span | None] = {}
 
     def rules(self) -> dict[type, Callable[..., None]]:
-        return OWN_RULES
+        return {**OWN_RULES, **self.unit.rules}
 
     @property
     def ranges(self) -> dict[str, Interval]:
@@ -106,11 +81,29 @@ class ExpertReader(Reader):
                 f"{node.op} runs on the {_name(node.core)}, and this is the scope of the {_name(self.core)}", node.span,
                 help='T.Scope("C") is for the cube core, T.Scope("V") for the vector cores',
             )  # fmt: skip
-        self.statements.append(On(core, node))  # type: ignore[arg-type]
+        self.place_node(core, with_indices(node, lambda e: self.unit.settled(self, e, getattr(node, "span", None))))
         if isinstance(node, pr.Instr):
             written = node.dst.tensor if isinstance(node.dst, pr.Gm) else node.dst.buffer
             self.stored.add(written)
             self.wrote(written)
+
+    def place_node(self, core: str | None, node: Node) -> None:
+        """Adds a node of this core (None: of each)."""
+        self.statements.append(On(core, node))  # type: ignore[arg-type]
+
+    def number(self, value: Any, span: Span) -> Any:
+        return self.unit.number(self, value, span)
+
+    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
+        """As many elements as the scalar unit finds, `size` at most."""
+        span = self.span(node)
+        if extent.value is not None:
+            return super().counted_slice(start, extent, size, node)
+        count = self.unit.settled(self, extent, span)
+        low, high = ix.bounds(count, self.ranges)
+        if high <= 0:
+            return super().counted_slice(start, extent, size, node)
+        return Slice(start, min(size, high), count if low >= 0 else ix.maximum(0, count))
 
     def wrote(self, name: str) -> None:
         self.writes.append(name)
@@ -137,7 +130,14 @@ class ExpertReader(Reader):
 
     def bind(self, name: str, value: Any, span: Span | None) -> None:
         """A name that is bound again in a loop or branch means its new value there, and its old one behind it."""
-        if isinstance(value, Expr | int | float) and name in self.outer and not isinstance(self.outer[name], Buffer):
+        if isinstance(value, NewVariable):
+            self.unit.declared(self, name, value, span)
+            return
+        if (variable := self.unit.variable_of(self, self.local.get(name))) is not None:
+            self.unit.assigned(self, variable, value, span)
+            return
+        value = self.unit.bound(self, name, value, span)
+        if isinstance(value, Expr | Region | int | float) and name in self.outer and not isinstance(self.outer[name], Buffer):
             self.local[name] = value
             return
         super().bind(name, value, span)
@@ -145,7 +145,9 @@ class ExpertReader(Reader):
     def place(self, value: Any, span: Span | None, *levels: Level) -> Place:
         """A buffer, window or region as an operand. TileError unless it lies in one of the `levels`."""
         region = value if isinstance(value, Region) else as_region(value, span)
-        region = replace(region, span=region.span or span)
+        starts = tuple(self.unit.settled(self, e, span) for e in region.starts)
+        counts = tuple(e and self.unit.settled(self, e, span) for e in region.counts)
+        region = replace(region, span=region.span or span, starts=starts, counts=counts)
         if region.name in self.tensors:
             found = of_tensor(self.tensors[region.name], region, self.ranges)
         else:
@@ -185,6 +187,8 @@ def _name(core: str | None) -> str:
 
 def _with(r: ExpertReader, node: ast.With) -> None:
     scopes = [evaluate(r, item.context_expr) for item in node.items]
+    if len(scopes) == 1 and isinstance(scopes[0], Branch):
+        return r.unit.taken(r, node, scopes[0])
     if len(scopes) != 1 or not isinstance(scopes[0], Scope):
         raise r.error('inside a kernel, `with` stands before T.Scope("C") and T.Scope("V")', node)
     if r.core is not None:
@@ -196,28 +200,6 @@ def _with(r: ExpertReader, node: ast.With) -> None:
         r.local = {n: v for n, v in r.local.items() if n in local} | {n: local[n] for n in local if n not in r.local}
     finally:
         r.core = None
-
-
-def _if(r: ExpertReader, node: ast.If) -> None:
-    test = evaluate(r, node.test)
-    if is_tile(test) or of_elements(test):
-        raise r.error("a branch on elements of buffers is not supported in a kernel that is kept", node.test)
-    if not is_condition(test):
-        return r.run(node.body if test else node.orelse)
-    low, high = ix.bounds(test, r.ranges)
-    if low == high:
-        return r.run(node.body if low else node.orelse)
-    for condition, body in ((test, node.body), (opposite(test, None), node.orelse)):
-        guarded(r, condition, body)  # type: ignore[arg-type]
-    return None
-
-
-def guarded(r: ExpertReader, condition: Expr, body: list[ast.stmt]) -> None:
-    """The statements where the condition holds."""
-    with r.block(repeats=False) as inner:
-        r.run(body)
-    if inner:
-        r.statements.append(On(None, pr.When(condition, tuple(inner))))  # type: ignore[arg-type]
 
 
 def _for(r: ExpertReader, node: ast.For) -> None:
@@ -265,13 +247,14 @@ def _loop(r: ExpertReader, node: ast.For, loop: Loop, names: list[str], axis: in
         raise r.error(f"this loop has {len(loop.extents)} variables, got {ast.unparse(node.target)}", node.target)
     if axis == len(names):
         return r.run(node.body)
-    trips, start = loop.extents[axis], loop.starts[axis]
+    trips, start = loop.extents[axis], r.unit.settled(r, ix.wrap(loop.starts[axis]), r.span(node.iter), fixed=True)
     if trips == 0:
         return None
+    until = None if loop.count is None else r.unit.settled(r, loop.count, r.span(node.iter), fixed=True)
     with r.variable(names[axis], trips) as var, r.block(repeats=True) as body:
-        r.local[names[axis]] = ix.wrap(start) + ix.var(var) * loop.step
+        r.local[names[axis]] = start + ix.var(var) * loop.step
         _loop(r, node, loop, names, axis + 1)
-    made = pr.Loop(var, trips, tuple(body), r.span(node), loop.count)  # type: ignore[arg-type]
+    made = pr.Loop(var, trips, tuple(body), r.span(node), until)  # type: ignore[arg-type]
     if loop.kind == "pipelined" and loop.stages > 1:
         r.statements += r.prefetched(r, made, loop.stages)  # type: ignore[arg-type]
     else:
@@ -314,7 +297,7 @@ def _coordinates(tile: Expr, over: Persistent, ranges: Mapping[str, Interval]) -
     return [ix.simplified(e, ranges) for e in found]
 
 
-OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.If: _if, ast.For: _for}
+OWN_RULES: dict[type, Callable[..., None]] = {**RULES, ast.With: _with, ast.For: _for}
 
 
 def window_of(value: Any) -> str:
@@ -322,4 +305,4 @@ def window_of(value: Any) -> str:
     return value.name if isinstance(value, Buffer) else value.buffer.name if isinstance(value, Window) else describe(value)
 
 
-__all__ = ["AIC", "AIV", "ExpertReader", "Misplaced", "On", "Persistent", "Scope", "guarded", "window_of"]
+__all__ = ["AIC", "AIV", "ExpertReader", "Misplaced", "On", "Persistent", "Scope", "window_of"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.conditions import Compared, Logic
 from tile_eg.frontend.expert.reader import ExpertReader
-from tile_eg.frontend.python.values import Window, as_tile, describe, is_index
-from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, Index, Number, Region, Select, TileExpr, Unary
-from tile_eg.ir.program import Formula
-from tile_eg.ops.types import I32, Level
+from tile_eg.frontend.python.values import Window, as_tile, describe
+from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.index_elements import all_elements_in
+from tile_eg.ir.kernel import Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary
+from tile_eg.ir.program import Formula, Gm, Tile
+from tile_eg.ops.types import Level
 
 UNARY = "neg sqrt abs"
 
@@ -23,16 +25,67 @@ def is_scalar(value: Any) -> bool:
         return value.shape == ()
     if isinstance(value, Unary | Cast):
         return is_scalar(value.x)
-    if isinstance(value, Binary | Select):
+    if isinstance(value, Binary | Select | Choose):
         return is_scalar(value.x) and is_scalar(value.y)
     return isinstance(value, bool | int | float | Expr | Number | Index)
 
 
 def formula(r: ExpertReader, value: Any, span: Span | None) -> Formula:
     """A value as what the scalar unit computes. TileError for what it cannot."""
-    if isinstance(value, Expr) or is_index(value):
-        return Formula("index", (value,), True) if isinstance(value, Expr) else Formula("number", (float(value),), True)
+    if isinstance(value, bool | int):
+        return Formula("number", (float(value),), True)
+    if isinstance(value, Expr):
+        return of_index(r, value, span)
+    if isinstance(value, Compared | Logic):
+        return _condition(r, value, span)
     return _formula(r, as_tile(value, span), span)
+
+
+def of_index(r: ExpertReader, e: Expr, span: Span | None) -> Formula:
+    """An index; elements that it is made of are read where the formula is computed, and only then."""
+    elements = all_elements_in(e)
+    if e.op == "read" and e.args[0] in r.scalars:
+        return Formula("scalar", (e.args[0],), True)
+    if not elements or (e.op not in ("add", "mul", "min", "max") and all(x.args[0] in r.scalars for x in elements)):
+        return Formula("index", (e,), True)
+    if e.op == "read":
+        place = of_index(r, e.args[1], span)
+        if place.op != "index":
+            raise TileError("the place of an element is an index here", span, help="give it a name first: i = x[n]")
+        return element_of(r, e.args[0], place.args[0], span)
+    if e.op in ("div", "mod"):
+        raise TileError("a quotient of an element is no index here", span, help="give it a name first: i = x[n]")
+    parts = [of_index(r, a, span) for a in e.args]
+    found = parts[0]
+    for part in parts[1:]:
+        found = Formula(e.op, (found, part), True)
+    return found
+
+
+def element_of(r: ExpertReader, name: str, place: Expr, span: Span | None) -> Formula:
+    """An element of whole numbers of a buffer in UB or of a tensor, counted from the first one."""
+    if name in r.tensors:
+        return Formula("element", (_of_input(r, Gm(name, place, 1), span),), True)
+    if r.held[name].level is not Level.UB:
+        raise TileError(f"{name} lies in {r.held[name].level}: the scalar unit reads elements of UB and of tensors", span)
+    return Formula("element", (Tile(name, ZERO, ZERO, place),), True)
+
+
+def _of_input(r: ExpertReader, place: Gm, span: Span | None) -> Gm:
+    """Notes that an element of a tensor is read: what the kernel writes itself, the scalar unit might not see."""
+    r.looked_up.setdefault(place.tensor, span)
+    return place
+
+
+def _condition(r: ExpertReader, c: Any, span: Span | None) -> Formula:
+    match c:
+        case Compared():
+            x, y = _formula(r, c.a, span), _formula(r, c.b, span)
+            whole = x.whole and y.whole
+            return Formula(c.op, (_as(x, whole), _as(y, whole)), True)
+        case Logic():
+            return Formula(c.op, tuple(_condition(r, part, span) for part in c.parts), True)
+    return formula(r, c, span)
 
 
 def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
@@ -40,10 +93,13 @@ def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
         case Number():
             return Formula("number", (e.value,), e.value == int(e.value) if abs(e.value) < 2**31 else False)
         case Index():
-            return Formula("index", (e.value,), True)
-        case Region() if e.shape == ():
-            place = r.place(e, span, Level.UB)
-            return Formula("element", (place.tile(),), place.dtype is I32)
+            return of_index(r, e.value, span)
+        case Region() if e.name in r.scalars:
+            return Formula("scalar", (e.name,), r.scalars[e.name])
+        case Region() if all(n in (None, 1) for n in e.extents):
+            place = r.place(e, span, Level.UB, Level.GM)
+            at = place.operand if isinstance(place.operand, Tile) else _of_input(r, place.operand, span)
+            return Formula("element", (at,), place.dtype.whole)
         case Binary():
             x, y = _formula(r, e.x, span), _formula(r, e.y, span)
             whole = x.whole and y.whole and e.op != "div"
@@ -52,11 +108,12 @@ def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
             x = _formula(r, e.x, span)
             return Formula(e.op, (x,), x.whole and e.op != "sqrt")
         case Cast():
-            return _as(_formula(r, e.x, span), e.dtype is I32)
-        case Select():
+            return _as(_formula(r, e.x, span), e.dtype.whole)
+        case Select() | Choose():
+            c = e.condition if isinstance(e, Select) else Compared(e.op, e.a, e.b)
             x, y = _formula(r, e.x, span), _formula(r, e.y, span)
             whole = x.whole and y.whole
-            return Formula("select", (e.condition, _as(x, whole), _as(y, whole)), whole)
+            return Formula("select", (_condition(r, c, span), _as(x, whole), _as(y, whole)), whole)
     raise TileError(f"the scalar unit cannot compute {describe(e)}", span, help="it has +, -, *, /, min, max and sqrt")
 
 
@@ -88,4 +145,4 @@ def store(r: ExpertReader, target: Region, value: TileExpr, span: Span | None) -
         raise TileError(f"{target.name} is a tensor: single elements of it cannot be written", span, help="T.copy from a buffer")
     place = r.place(target, span, Level.UB)
     made = _formula(r, value, span)
-    r.instr("store_element", place.operand, value=_as(made, place.dtype is I32), span=span)
+    r.instr("store_element", place.operand, value=_as(made, place.dtype.whole), span=span)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_eg.ir.index import Interval, bounds, const, variables
-from tile_eg.ir.machine import CORE_PIPES, SCALAR_PIPE, USABLE_EVENT_IDS
-from tile_eg.ir.program import AIV, CrossSet, Instr, Loop, Node, PipeBarrier, SetFlag, SyncAll, WaitFlag, When, walk
+from tile_eg.errors import Note, TileError
+from tile_eg.ir.index import ONE, Expr, Interval, bounds, const, variables
+from tile_eg.ir.index_elements import all_elements_in
+from tile_eg.ir.machine import CORE_PIPES, EVENT_IDS, SCALAR_PIPE, USABLE_EVENT_IDS
+from tile_eg.ir.program import AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Scalar, SetFlag, SyncAll, WaitFlag, When, walk
+from tile_eg.ir.program.tasks import with_indices
 
 FREE = ("free", "free_too")
 """Numbers of flags that stand for one that the author does not use for this pair of pipes."""
@@ -17,7 +20,48 @@ FREE = ("free", "free_too")
 def stream(statements: Sequence[Any], core: str) -> tuple[Node, ...]:
     """The nodes of one core; none where it would have barriers and meetings alone."""
     nodes = tuple(_of(statements, core))
-    return nodes if _works(nodes) else ()
+    return _without_unused(nodes, core) if _works(nodes) else ()
+
+
+def _without_unused(nodes: tuple[Node, ...], core: str) -> tuple[Node, ...]:
+    """The nodes without the numbers that nothing of this core needs. TileError for one that it needs and does not have."""
+    kept = {n.name for n in walk(nodes) if isinstance(n, Scalar)}
+    while unused := kept - {name for n in walk(nodes) if not (isinstance(n, Scalar) and n.name not in kept)
+                            for name in _numbers(n) - ({n.name} if isinstance(n, Scalar) else set())}:  # fmt: skip
+        kept -= unused
+        nodes = tuple(_dropped(nodes, unused))
+    for n in walk(nodes):
+        if missing := sorted(name for name in _numbers(n) - kept if name):
+            unit = "cube core" if core != AIV else "vector cores"
+            message = f"the {unit} needs a number that is read from a buffer of the other core: {missing[0]}"
+            raise TileError(message, getattr(n, "span", None), help="read it from a tensor of int32, which both see")
+    return nodes
+
+
+def _numbers(n: Node) -> set[str]:
+    """The kept numbers that a node needs."""
+    found: set[str] = set()
+
+    def seen(e: Expr) -> Expr:
+        found.update(read.args[0] for read in all_elements_in(e))
+        return e
+
+    if isinstance(n, Loop | When):
+        seen(n.condition if isinstance(n, When) else n.until or ONE)
+    else:
+        with_indices(n, seen)
+    if isinstance(n, Instr | Scalar) and n.value:
+        found.update(n.value.scalars())
+    return found
+
+
+def _dropped(nodes: Sequence[Node], unused: set[str]) -> Iterator[Node]:
+    for n in nodes:
+        if isinstance(n, Loop | When):
+            if body := tuple(_dropped(n.body, unused)):
+                yield replace(n, body=body)
+        elif not (isinstance(n, Scalar) and n.name in unused):
+            yield n
 
 
 def _of(statements: Sequence[Any], core: str) -> list[Node]:
@@ -48,7 +92,7 @@ def _works(nodes: tuple[Node, ...]) -> bool:
         if isinstance(n, Loop | When):
             if _works(n.body):
                 return True
-        elif not isinstance(n, PipeBarrier | SyncAll | SetFlag | WaitFlag):
+        elif not isinstance(n, PipeBarrier | SyncAll | SetFlag | WaitFlag | Scalar):
             return True
     return False
 
@@ -63,21 +107,52 @@ def mapped(node: Any, change: Callable[[Instr], Instr]) -> Any:
     return change(node) if isinstance(node, Instr) else node
 
 
-def numbered(nodes: tuple[Node, ...], ranges: Mapping[str, Interval]) -> tuple[Node, ...]:
-    """The nodes with numbers for the flags of gemm_v0 and of padding: the first that the author does not use for their pipes."""
-    taken: dict[tuple[str, str], set[int]] = {}
+def numbered(nodes: tuple[Node, ...], ranges: Mapping[str, Interval], notes: list[Note]) -> tuple[Node, ...]:
+    """The nodes with numbers for the flags of gemm_v0 and of padding: the first that the author does not use for their pipes.
+
+    So it is with numbers of the author's that a core does not have, or that belong to the framework; `notes` tell of them.
+    TileError where there is no other number.
+    """
+    numbers = _Numbers({}, {}, notes)
     for n in walk(nodes):
         if isinstance(n, SetFlag | WaitFlag) and not variables(n.id) & set(FREE):
-            low, high = bounds(n.id, ranges)
-            taken.setdefault((n.src, n.dst), set()).update(range(low, high + 1))
-    return tuple(_numbered(n, taken) for n in nodes)
+            low, high = bounds(n.id, {**ranges, **dict.fromkeys(FREE, (0, 0))})
+            numbers.taken.setdefault((n.src, n.dst), set()).update(range(low, high + 1))
+    return tuple(map(numbers.node, nodes))
 
 
-def _numbered(n: Node, taken: Mapping[tuple[str, str], set[int]]) -> Node:
-    if isinstance(n, Loop | When):
-        return replace(n, body=tuple(_numbered(x, taken) for x in n.body))
-    if isinstance(n, SetFlag | WaitFlag) and variables(n.id) & set(FREE):
-        free = [k for k in USABLE_EVENT_IDS if k not in taken.get((n.src, n.dst), set())]
-        free = [*free, *USABLE_EVENT_IDS]
-        return replace(n, id=const(free[FREE.index(n.id.args[0])]))
-    return n
+@dataclass
+class _Numbers:
+    """The numbers of flags that are `taken` by pair of pipes, and `others` for those that cannot be used."""
+
+    taken: dict[tuple[str, str], set[int]]
+    others: dict[tuple[str, str, int], int]
+    notes: list[Note]
+
+    def node(self, n: Node) -> Node:
+        if isinstance(n, Loop | When):
+            return replace(n, body=tuple(map(self.node, n.body)))
+        if not isinstance(n, SetFlag | WaitFlag):
+            return n
+        if variables(n.id) & set(FREE):
+            free = [*self.free(n), *USABLE_EVENT_IDS]
+            return replace(n, id=const(free[FREE.index(n.id.args[0])]))
+        if n.id.value is None or n.id.value in USABLE_EVENT_IDS:
+            return n
+        return replace(n, id=const(self.other(n, n.id.value)))
+
+    def free(self, n: SetFlag | WaitFlag) -> list[int]:
+        return [k for k in USABLE_EVENT_IDS if k not in self.taken.get((n.src, n.dst), set())]
+
+    def other(self, n: SetFlag | WaitFlag, number: int) -> int:
+        key = n.src, n.dst, number
+        if key not in self.others:
+            pair = f"{n.src.lower()} to {n.dst.lower()}"
+            why = "is the framework's" if number in EVENT_IDS else "does not exist"
+            if not (free := self.free(n)):
+                help = f"flags are numbered {USABLE_EVENT_IDS.start} to {USABLE_EVENT_IDS.stop - 1}"
+                raise TileError(f"flag {number} {why}, and all others from {pair} are used", n.span, help=help)
+            self.others[key] = free[0]
+            self.taken.setdefault(key[:2], set()).add(free[0])
+            self.notes.append(Note(f"flag {number} {why}: from {pair} it is number {free[0]} instead", n.span))
+        return self.others[key]

@@ -27,7 +27,11 @@ def ub(r: ExpertReader, value: Any, span: Span) -> Place:
     """A buffer in UB, or a part of one."""
     if not is_tile(value):
         raise TileError(f"a buffer is needed here, not {describe(value)}", span)
-    return r.place(as_region(value, span), span, Level.UB)
+    found = r.place(as_region(value, span), span, Level.UB)
+    if found.counted:
+        raise TileError("how many elements a vector word works on has to be known", span,
+                        help="a copy takes slices like this one")  # fmt: skip
+    return found
 
 
 def elementwise(r: ExpertReader, span: Span, op: str, dst: Place, *srcs: Place, **fields: Any) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tile_eg.errors import Span, TileError
-from tile_eg.frontend.expert import moves, products, vectors
-from tile_eg.frontend.expert.reader import SHARED, ExpertReader, Persistent, Scope
+from tile_eg.errors import Note, Span, TileError
+from tile_eg.frontend.conditions import is_condition
+from tile_eg.frontend.expert import composed_words, moves, products, vectors
+from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Scope
+from tile_eg.frontend.expert.reader import SHARED, ExpertReader
+from tile_eg.frontend.expert.variables import number, picked
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
 from tile_eg.frontend.python.words import known, sizes
@@ -18,10 +21,12 @@ from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS, valid_event
 from tile_eg.ir.program import AIC, AIV
 
 PIPES = ("fix", "mte1", "mte2", "mte3", "m", "v", "s")
+WRITTEN = range(16)
+"""Numbers of flags that authors write; one that a core does not have gets another (`streams.numbered`)."""
 CORES = {"C": AIC, "V": AIV, "CUBE": AIC, "VECTOR": AIV}
 AS_IT_IS = (
-    "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "if_then_else", "And", "Or", "Not", "ceildiv",
-    "floordiv", "max", "min", "cast",
+    "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "And", "Or", "Not", "ceildiv",
+    "floordiv", "cast", "Cast",
 )  # fmt: skip
 """Words that mean the same in every kernel."""
 
@@ -38,6 +43,8 @@ def _flag_id(value: Any, ids: range, r: ExpertReader, span: Span) -> Expr:
         raise TileError(f"the number of a flag is a whole number, not {describe(value)}", span)
     e = ix.wrap(value)
     low, high = ix.bounds(e, r.ranges)
+    if e.value is not None and e.value in WRITTEN:
+        return e
     if low < ids.start or high >= ids.stop:
         at = str(low) if low == high else f"{low} to {high}"
         raise TileError(f"there is no flag {at}", span, help=f"flags are numbered {ids.start} to {ids.stop - 1}")
@@ -89,17 +96,16 @@ def _set_cross_flag(r: ExpertReader, span: Span, pipe: Any, flag: Any, mode: Any
 
 def _wait_cross_flag(r: ExpertReader, span: Span, flag: Any, pipe: Any = "") -> None:
     if pipe != "":
-        raise TileError("a wait between cores stops all pipes of its core here", span, help="leave the pipe out")
+        note = f"on A2 and A3 a wait between cores stops all pipes of its core, not {_pipe(pipe, span).lower()} alone"
+        r.notes += [] if any(n.text == note for n in r.notes) else [Note(note, span)]
     if r.core is None:
         raise TileError("which core waits?", span, help='write it in T.Scope("C") or in T.Scope("V")')
     r.emit(pr.CrossWait(_cross_id(flag, r, span), span))
 
 
-def _cross_id(flag: Any, r: ExpertReader, span: Span) -> int:
+def _cross_id(flag: Any, r: ExpertReader, span: Span) -> int | Expr:
     e = _flag_id(flag, ALL_CROSS_IDS, r, span)
-    if e.value is None:
-        raise TileError("the number of a flag between cores has to be known when the kernel is compiled", span)
-    return e.value
+    return e if e.value is None else e.value
 
 
 def _scope(r: ExpertReader, span: Span, name: Any) -> Scope:
@@ -158,6 +164,38 @@ def swizzled(i: Expr, rows: int, cols: int, offset: int, along: int) -> Expr:
     return down * cols + across if along == 0 else across * cols + down
 
 
+def _alloc_var(r: ExpertReader, span: Span, dtype: Any, *rest: Any, init: Any, scope: Any) -> NewVariable:
+    """`T.alloc_var("int32", init=1)`; a string among the arguments is a scope."""
+    given = [v for v in (*rest, init) if v is not None and not isinstance(v, str)]
+    if len(given) > 1:
+        raise TileError("T.alloc_var has one init", span)
+    return NewVariable(None if str(dtype) == "bool" else as_dtype(dtype, span), given[0] if given else 0)
+
+
+def _chosen(r: ExpertReader, span: Span, test: Any, x: Any, y: Any) -> Any:
+    """x where the condition holds, else y; an element that is not chosen is not read."""
+    if not is_condition(test):
+        return HANDLERS["if_then_else"](r, span, test, x, y)
+    if all(map(is_index, (test, x, y))):
+        return picked(r, span, *map(ix.wrap, (test, x, y)))
+    return number(r, HANDLERS["if_then_else"](r, span, test, x, y), span)
+
+
+def _if(r: ExpertReader, span: Span, condition: Any) -> Branch:
+    return Branch(condition)
+
+
+def _part(name: str) -> Callable[..., Part]:
+    return lambda r, span: Part(name)
+
+
+def _limit(word: str) -> Callable[..., Any]:
+    def limit(r: ExpertReader, span: Span, *values: Any) -> Any:
+        return HANDLERS[word](r, span, *(number(r, v, span) for v in values))
+
+    return limit
+
+
 EXPERT: dict[str, Callable[..., Any]] = {
     **{word: HANDLERS[word] for word in AS_IT_IS},
     "set_flag": _set_flag, "wait_flag": _wait_flag, "barrier_all": _barrier_all, "pipe_barrier": _pipe_barrier,
@@ -165,5 +203,7 @@ EXPERT: dict[str, Callable[..., Any]] = {
     "alloc_L1": _alloc("L1"), "alloc_ub": _alloc("UB"), "alloc_L0A": _alloc("L0A"), "alloc_L0B": _alloc("L0B"),
     "alloc_L0C": _alloc("L0C"), "alloc_shared": _alloc(SHARED), "alloc_fragment": _alloc("fragment"),
     "annotate_address": _address, "annotate_layout": _layout, "Persistent": _persistent, "use_swizzle": _swizzle,
-    **moves.WORDS, **products.WORDS, **vectors.WORDS,  # type: ignore[dict-item]
+    "If": _if, "Then": _part("Then"), "Else": _part("Else"), "alloc_var": _alloc_var, "max": _limit("max"), "min": _limit("min"),
+    **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
+    **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
 }  # fmt: skip

@@ -14,7 +14,7 @@ from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
-from tile_eg.frontend.python.values import Buffer, NewBuffer, nodes, reads
+from tile_eg.frontend.python.values import Buffer, NewBuffer, Slice, nodes, reads
 from tile_eg.ir.index import ZERO, Expr, Interval
 from tile_eg.ir.kernel import Alloc, Assign, MatMul, Pack, Region, Stmt, TileExpr
 from tile_eg.language.symbols import at_sizes
@@ -84,6 +84,15 @@ class Builder(ABC):
             name = e.args[0]
             help = f"let a dimension of a tensor be {name}"
             raise TileError(f"{name}: the shape of no tensor has this size, so that no call tells it", help=help) from None
+
+    def number(self, value: Any, span: Span) -> Any:
+        """A value where a whole number is needed: what is computed from elements may be one in other kernels."""
+        return value
+
+    def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
+        """A slice whose extent is not known yet. TileError: a tile has a size."""
+        help = "write A[i : i + size]; what lies beyond the end of a tensor is left out by itself"
+        raise self.error("the size of a slice has to be known and positive", node, help)
 
     def unique(self, name: str) -> str:
         """`name`, or with a number after it where it is taken."""

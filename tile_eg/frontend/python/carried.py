@@ -10,8 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tile_eg.errors import TileError
-from tile_eg.frontend.python.merging import Merge, Parted, temporaries, uses_of
+from tile_eg.errors import NotSearched, TileError
+from tile_eg.frontend.checks.definite import Definite
+from tile_eg.frontend.python.loop_fusion import fused
+from tile_eg.frontend.python.merging import Merge, Parted
+from tile_eg.frontend.python.row_tiles import rows_of_tensor
+from tile_eg.frontend.python.temporaries import temporaries, uses_of
 from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ranges import at_most
 from tile_eg.ir.index import ZERO, Interval, variables
@@ -24,10 +28,11 @@ Seen = tuple[Region, tuple[str, ...], Ranges]
 def carried(kernel: Kernel) -> Kernel:
     """The kernel in which what it reads of a tensor that it also writes is read from a buffer.
 
-    TileError where a window that is read is not the one that is written.
+    TileError where a window that is read is not the one that is written, or may not have been written.
     """
     for t in kernel.tensors:
         if t.output and _is_read(kernel.body, t.name):
+            Definite({t.name: t}).run(kernel.body, frozenset(), {name: (0, n - 1) for name, n in kernel.grid})
             kernel = _without_loads(kernel, t)
     return kernel
 
@@ -42,14 +47,24 @@ def _regions(tree: object) -> Iterator[Region]:
 
 
 def _without_loads(kernel: Kernel, t: Tensor) -> Kernel:
-    body = _merged_loops(kernel, t.name)
-    window = _window(kernel, body, t)
+    body, window = _in_one_window(kernel, t)
     taken = {*(x.name for x in kernel.tensors), *(s.name for s in nodes(body) if isinstance(s, Alloc))}
     name = next(n for n in (t.name + "_tile", *(f"{t.name}_tile{k}" for k in range(len(taken) + 1))) if n not in taken)
     tile = Region(name, (ZERO,) * len(window.shape), window.shape)
     alloc = Alloc(name, "shared", t.dtype, window.shape, t.span)
     changed = tuple(_through(body, t.name, tile))
     return replace(kernel, body=(alloc, *changed))
+
+
+def _in_one_window(kernel: Kernel, t: Tensor) -> tuple[tuple[Stmt, ...], Region]:
+    """The body in which the tensor is seen through one window, and that window: loops that hand on part by part stay loops
+    where they can."""
+    body = fused(rows_of_tensor(kernel.body, t.name), t.name)
+    try:
+        return body, _window(kernel, body, t)
+    except NotSearched:
+        body = fused(rows_of_tensor(_merged_loops(kernel, t.name), t.name), t.name)
+        return body, _window(kernel, body, t)
 
 
 def _through(body: Sequence[Stmt], name: str, tile: Region) -> Iterator[Stmt]:
@@ -99,8 +114,8 @@ def _window(kernel: Kernel, body: tuple[Stmt, ...], t: Tensor) -> Region:
     return first
 
 
-def _two_windows(t: Tensor, first: Region, other: Region) -> TileError:
-    return TileError(
+def _two_windows(t: Tensor, first: Region, other: Region) -> NotSearched:
+    return NotSearched(
         f"`{t.name}` is written and read in this kernel, in windows that differ: not supported yet", other.span,
         notes=(("this is the other window", first.span),),
         help="what one statement hands on to another is the same window of the same block; or keep it in a buffer",

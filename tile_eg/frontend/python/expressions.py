@@ -104,7 +104,7 @@ def _attribute(b: Builder, node: ast.Attribute) -> Any:
 
 
 def _tuple(b: Builder, node: ast.Tuple | ast.List) -> Any:
-    items = [evaluate(b, e) for e in node.elts]
+    items = [x for e in node.elts for x in (evaluate(b, e.value) if isinstance(e, ast.Starred) else [evaluate(b, e)])]
     return tuple(items) if isinstance(node, ast.Tuple) else items
 
 
@@ -282,14 +282,10 @@ def _item(b: Builder, node: ast.expr, size: int) -> Item:
     if node.step is not None and evaluate(b, node.step) != 1:
         raise b.error("slices with a step are not supported yet", node)
     start = _bound(b, node.lower, 0)
-    extent = (_bound(b, node.upper, size) - start).value
-    if extent is None or extent <= 0:
-        raise b.error(
-            "the size of a slice has to be known and positive",
-            node,
-            "write A[i : i + size]; what lies beyond the end of a tensor is left out by itself",
-        )
-    return Slice(start, extent)
+    extent = _bound(b, node.upper, size) - start
+    if extent.value is None or extent.value <= 0:
+        return b.counted_slice(start, extent, size, node)
+    return Slice(start, extent.value)
 
 
 def _bound(b: Builder, node: ast.expr | None, default: int) -> Expr:
@@ -303,6 +299,7 @@ def _index(b: Builder, node: ast.expr) -> Expr:
 
 def as_index(b: Builder, value: Any, node: ast.AST) -> Expr:
     """An integer known now or at run time, as an index expression."""
+    value = b.number(value, b.span(node))
     if isinstance(value, Window) and value.is_point:
         return element(value)
     if isinstance(value, TILE_NODES) and not isinstance(value, Region):

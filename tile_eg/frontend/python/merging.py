@@ -13,9 +13,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tile_eg.errors import Span
+from tile_eg.frontend.python.temporaries import temporaries, uses_of
 from tile_eg.frontend.python.values import nodes
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Expr, terms_of, variables
+from tile_eg.ir.index_elements import with_elements
 from tile_eg.ir.kernel import (
     Alloc,
     Assign,
@@ -277,6 +279,7 @@ class Merge:
             elif extent is None:
                 starts[d], parted = self.element(r, d), False
             else:
+                start = with_elements(start, self.read)
                 parted = bool(by := self.coefficient(start, self.variable))
                 self.check_window(r, start, extent, by)
                 starts[d] = start - ix.var(self.variable) * by
@@ -299,17 +302,31 @@ class Merge:
     def element(self, r: Region, d: int) -> Expr:
         """A plain index into something that is no part, without the variable."""
         start = r.starts[d]
-        rows = [v for v in variables(start) if v in self.wide]
-        if self.variable not in variables(start):
-            if rows and r.name in self.shapes:
-                self.part(r.name, d)
-            if rows:
-                raise self.fail(f"each part uses the same rows of `{r.name}`")
-            return start
+        self.check_own_rows(r.name, start, d)
         return self.position(start)
 
+    def check_own_rows(self, name: str, index: Expr, d: int) -> None:
+        """Where an index counts rows of a part, what it picks them from is parted too."""
+        outside = _outside_reads(index)
+        if self.variable in variables(outside) or not self.wide & variables(outside):
+            return
+        if name in self.shapes:
+            self.part(name, d)
+        raise self.fail(f"each part uses the same rows of `{name}`")
+
+    def read(self, element: Expr) -> Expr:
+        """An index that is read, in terms of the whole of what it is read from."""
+        name, place, most = element.args
+        if name not in self.axes:
+            self.check_own_rows(name, place, 0)
+        elif len(self.shapes[name]) > 1:
+            raise self.fail(f"an index is read from a part of `{name}`, which has more than one dimension")
+        else:
+            self.own(Region(name, (place,), (None,), self.span), 0)
+        return ix.read(name, place if name in self.axes else self.position(place), most)
+
     def check_window(self, r: Region, start: Expr, extent: int, by: int) -> None:
-        if any(v in self.wide for v in variables(start)):
+        if self.wide & variables(_outside_reads(start)):
             raise self.fail(f"a window of `{r.name}` moves along with the rows of a part")
         if by not in (0, extent):
             what = f"`{self.variable}` moves {by} for {extent} elements"
@@ -317,7 +334,8 @@ class Merge:
 
     def position(self, e: Expr) -> Expr:
         """A number or a condition on the whole tile: where it counts rows of a part from the part's first one."""
-        names = variables(e)
+        e = with_elements(e, self.read)
+        names = variables(_outside_reads(e))
         if e.op in ("lt", "and", "min", "max"):
             return ix.rebuilt(e, [self.position(a) for a in e.args])
         rows = [v for v in names if v in self.wide]
@@ -338,36 +356,17 @@ class Merge:
 
     def coefficient(self, e: Expr, name: str) -> int:
         """How far e moves with a variable."""
-        if name not in variables(e):
+        if name not in variables(_outside_reads(e)):
             return 0
-        terms = terms_of(e)
+        terms = terms_of(_outside_reads(e))
         if any(name in variables(k) for k in terms if k != ix.var(name)):
             raise self.fail(f"`{name}` stands in a quotient or a remainder: {ix.text(e)}")
         return terms.get(ix.var(name), 0)
 
 
-def uses_of(tree: object) -> Counter[str]:
-    """How many windows of each buffer and tensor there are."""
-    return Counter(r.name for r in nodes(tree) if isinstance(r, Region))
-
-
-def temporaries(loop: For, shapes: Mapping[str, tuple[int, ...]], uses: Counter[str]) -> set[str]:
-    """The buffers that each trip of a loop fills before it reads them, and that nothing outside of it uses."""
-    inside = uses_of(loop.body)
-    written = {n.target.name for n in nodes(loop.body) if isinstance(n, Assign)} & shapes.keys()
-    return {name for name in written if inside[name] == uses[name] and _fills(loop.body, name, shapes[name])}
-
-
-def _fills(body: Sequence[Stmt], name: str, shape: tuple[int, ...]) -> bool:
-    """Whether the first statement that uses a buffer writes all of it, and reads nothing of it."""
-    first = next(s for s in body if name in uses_of(s) or (isinstance(s, Alloc) and s.name == name))
-    match first:
-        case Assign():
-            return first.target.shape == shape and first.target.name == name and uses_of(first)[name] == 1
-        case Parallel(vars=names, extents=extents):
-            each = [s.target for s in first.body if s.target.name == name]
-            return extents == shape and uses_of(first)[name] == 1 and [t.starts for t in each] == [tuple(map(ix.var, names))]
-    return False
+def _outside_reads(e: Expr) -> Expr:
+    """What of an index is not read from anywhere."""
+    return with_elements(e, lambda _: ZERO)
 
 
 def _rank(e: TileExpr) -> int:

@@ -8,12 +8,23 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import NotSearched, TileError
 from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.source import read_function
-from tile_eg.frontend.python.values import Buffer, Loop, Window, as_region, as_tile, describe, is_tile, plainly, start_point
+from tile_eg.frontend.python.values import (
+    Buffer,
+    Loop,
+    Window,
+    as_condition,
+    as_region,
+    as_tile,
+    describe,
+    is_tile,
+    plainly,
+    start_point,
+)
 from tile_eg.frontend.python.words import counted
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
@@ -160,11 +171,11 @@ def _loaded(target: ast.expr) -> ast.expr:
 
 
 def _if(r: Reader, node: ast.If) -> None:
-    test = evaluate(r, node.test)
+    test = as_condition(evaluate(r, node.test), r.span(node.test))
     if is_tile(test) or (of_elements(test) and not r.in_parallel):
         help = "choose element by element: T.if_then_else(x > y, x, y)"
         if isinstance(test, Compared) and known_shape(test.a) == known_shape(test.b) == ():
-            raise r.error("a branch by an element that is read is not supported yet", node.test)
+            raise NotSearched("the search has no form for a branch by an element that is read", r.span(node.test))
         raise r.error("a branch cannot depend on the elements of a tile", node.test, help)
     if not is_condition(test):
         return r.run(node.body if test else node.orelse)

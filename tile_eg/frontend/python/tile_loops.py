@@ -48,16 +48,16 @@ def _on_grid(kernel: Kernel, loop: For, guard: If, tiles: int) -> Kernel:
         message = f"`{name}` goes on from tile to tile, and tiles that blocks take in turn have no order"
         raise TileError(message, loop.span, help=f"fill {name} inside the loop")
     tile = ix.var(block)
-    body = _substituted((*before, *guard.then), {block: tile % blocks, loop.var: tile // blocks})
+    body = substituted((*before, *guard.then), {block: tile % blocks, loop.var: tile // blocks})
     return replace(kernel, grid=((block, tiles),), body=body)
 
 
-def _substituted(tree: Any, env: Mapping[str, Expr]) -> Any:
+def substituted(tree: Any, env: Mapping[str, Expr]) -> Any:
     """A tree of statements with variables of its index expressions replaced."""
     if isinstance(tree, Expr):
         return ix.substitute(tree, env)
     if isinstance(tree, tuple):
-        return tuple(_substituted(part, env) for part in tree)
+        return tuple(substituted(part, env) for part in tree)
     if is_dataclass(tree) and not isinstance(tree, type | Span):
-        return replace(tree, **{f.name: _substituted(getattr(tree, f.name), env) for f in fields(tree)})
+        return replace(tree, **{f.name: substituted(getattr(tree, f.name), env) for f in fields(tree)})
     return tree

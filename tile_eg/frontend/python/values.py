@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.conditions import of_elements
+from tile_eg.frontend.conditions import Compared, of_elements
 from tile_eg.ir.index import ZERO, Expr, read
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, Index, MatMul, Number, Reduce, Region, Select, TileExpr, Unary
@@ -37,10 +37,11 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Slice:
-    """start .. start + extent."""
+    """start .. start + extent; `count`: of these the first so many, as is known at run time."""
 
     start: Expr
     extent: int
+    count: Expr | None = None
 
 
 Item = Expr | Slice | None
@@ -120,6 +121,13 @@ def element(window: Window) -> Expr:
     return read(window.buffer.name, place)
 
 
+def as_condition(value: Any, span: Span | None) -> Any:
+    """What a branch asks: of one element of a buffer, whether it is not 0; anything else as it is."""
+    if isinstance(value, Window) and value.is_point:
+        return Compared("ne", region(value), Number(0.0, span), span)
+    return value
+
+
 def is_whole(value: Any) -> bool:
     """An index, or one element of a buffer of i32."""
     return is_index(value) or (isinstance(value, Window) and value.is_point and value.buffer.dtype is I32)
@@ -133,7 +141,8 @@ def region(window: Window) -> Region:
     """The window as it is written: plain indices drop their dimension."""
     starts = tuple(i.start if isinstance(i, Slice) else i for i in window.items if i is not None)
     extents = tuple(i.extent if isinstance(i, Slice) else None for i in window.items if i is not None)
-    return Region(window.buffer.name, starts, extents, window.span)
+    counts = tuple(i.count if isinstance(i, Slice) else None for i in window.items if i is not None)
+    return Region(window.buffer.name, starts, extents, window.span, counts=counts if any(counts) else ())
 
 
 def start_point(window: Window, shape: tuple[int, ...], column: bool = False) -> Region:
@@ -193,7 +202,7 @@ def with_rank(r: Region, rank: int) -> Region:
             break
         if e == 1:
             extents[i] = None
-    return Region(r.name, r.starts, tuple(extents), r.span)
+    return Region(r.name, r.starts, tuple(extents), r.span, counts=r.counts)
 
 
 def as_dtype(value: Any, span: Span | None) -> DType:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
-from tile_eg.errors import Note, Span, TileError
+from tile_eg.errors import Note, NotSearched, Span, TileError
 from tile_eg.frontend.checks.kernel import check, check_reads
 from tile_eg.frontend.python.merging import Merge, Parted
 from tile_eg.frontend.python.values import nodes
@@ -72,7 +72,7 @@ def merged(kernel: Kernel, vid: str, place: Span) -> Kernel:
     try:
         body = Merge(vid, CORES, shapes, once=True).run(twice)
     except Parted as e:
-        raise TileError(
+        raise NotSearched(
             f"beside a matrix product, `{vid}` has to part tiles into halves that lie side by side: {e.reason}", e.span or place,
             notes=(("the half is used here", place),),
             help="write the whole tile and name the half `_`; the halves share the rows by themselves",

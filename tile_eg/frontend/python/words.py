@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.conditions import both, chosen, either, is_condition, opposite
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.refused import check_attributes
@@ -127,10 +127,11 @@ def counted(
     """A loop from `start` to `stop`, or from 0 to `start`, whose ends are numbers or known when the block starts."""
     if stop is None:
         start, stop = 0, start
+    start, stop = b.number(start, span), b.number(stop, span)
     for end in (start, stop):
         if isinstance(end, Window) and end.is_point:
-            message = f"how often a loop runs is read from `{end.buffer.name}`: not supported yet"
-            raise TileError(message, span, help="pass the number to the kernel: a parameter `n: T.int32`, and n at the call")
+            message = f"the search has no form for a loop whose trips are read from `{end.buffer.name}`"
+            raise NotSearched(message, span, help="pass the number to the kernel: a parameter `n: T.int32`, and n at the call")
     by = known(step, "the step of a loop", span)
     first, last = (index.wrap(v if isinstance(v, Expr) else known(v, "the bound of a loop", span)) for v in (start, stop))
     if by <= 0 or (first.value is not None and first.value < 0):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from tile_eg.frontend.liveness import regions
 from tile_eg.ir import index as ix
@@ -33,32 +33,55 @@ def _statements(body: tuple[kn.Stmt, ...], buffers: dict[str, kn.Alloc]) -> Iter
                 yield s
 
 
+@dataclass(frozen=True)
+class _Nest:
+    """The assignments of a loop over elements, with its variables and their extents, outermost first."""
+
+    variables: tuple[str, ...]
+    extents: tuple[int, ...]
+    body: tuple[kn.Assign, ...]
+
+
+def _nest(s: kn.Stmt) -> _Nest | None:
+    """A loop that does nothing but assign, as one nest; None where it has another start than 0, or counted trips."""
+    match s:
+        case kn.Parallel():
+            return _Nest(s.vars, s.extents, s.body)
+        case kn.For(start=0, count=None, body=(kn.For() | kn.Parallel() as inner,)):
+            found = _nest(inner)
+            return found and _Nest((s.var, *found.variables), (s.extent, *found.extents), found.body)
+        case kn.For(start=0, count=None) if all(isinstance(a, kn.Assign) for a in s.body):
+            return _Nest((s.var,), (s.extent,), s.body)  # type: ignore[arg-type]
+    return None
+
+
 def _in_turns(s: kn.For | kn.Parallel, buffers: dict[str, kn.Alloc]) -> kn.Alloc | None:
-    """The buffer of bytes that a loop fills, every trip two of them next to each other."""
-    variable, extent = (s.var, s.extent) if isinstance(s, kn.For) else (s.vars[0], s.extents[0])
-    if (isinstance(s, kn.For) and (s.start or s.count is not None)) or (isinstance(s, kn.Parallel) and len(s.vars) > 1):
+    """The buffer of bytes that a loop fills, every trip of the innermost one two of them next to each other."""
+    nest = _nest(s)
+    if nest is None or len(nest.body) != 2 or any(a.atomic for a in nest.body) or len(nest.variables) > 2:
         return None
-    found = [a for a in s.body if isinstance(a, kn.Assign) and not a.atomic]
-    buffer = buffers.get(found[0].target.name) if len(found) == len(s.body) == 2 else None
-    if buffer is None or buffer.dtype.bits != 8 or buffer.shape != (2 * extent,):
+    buffer = buffers.get(nest.body[0].target.name)
+    *rows, cols = nest.extents
+    if buffer is None or buffer.dtype.bits != 8 or buffer.shape != (*rows, 2 * cols):
         return None
-    places = [a.target.starts[0] if a.target.name == buffer.name and a.target.extents == (None,) else None for a in found]
-    read = {r.name for a in found for r in regions(a.value)}
-    return buffer if places == [ix.var(variable) * 2, ix.var(variable) * 2 + 1] and buffer.name not in read else None
+    *row, col = map(ix.var, nest.variables)
+    places = [a.target.starts if a.target.name == buffer.name and not a.target.shape else None for a in nest.body]
+    read = {r.name for a in nest.body for r in regions(a.value)}
+    return buffer if places == [(*row, col * 2), (*row, col * 2 + 1)] and buffer.name not in read else None
 
 
 def _together(s: kn.For | kn.Parallel, buffer: kn.Alloc, buffers: dict[str, kn.Alloc]) -> Iterator[kn.Stmt]:
-    variable, extent = (s.var, s.extent) if isinstance(s, kn.For) else (s.vars[0], s.extents[0])
+    nest = _nest(s)
+    assert nest is not None
     halves, own = [], []
-    for n, a in enumerate(s.body):
-        assert isinstance(a, kn.Assign)
+    for n, a in enumerate(nest.body):
         name = next(x for k in range(len(buffers) + 1) if (x := f"{buffer.name}_{n}{'_' * k}") not in buffers)
-        buffers[name] = half = replace(buffer, name=name, shape=(extent,))
+        buffers[name] = half = replace(buffer, name=name, shape=nest.extents)
         yield half
-        own.append(replace(a, target=kn.Region(name, (ix.var(variable),), (None,), a.span)))
-        halves.append(kn.Cast(I16, kn.Region(name, (ix.ZERO,), (extent,), a.span), a.span))
-    yield kn.Parallel((variable,), (extent,), tuple(own), s.span)
+        own.append(replace(a, target=kn.Region(name, tuple(map(ix.var, nest.variables)), (None,) * len(half.shape), a.span)))
+        halves.append(kn.Cast(I16, kn.Region(name, (ix.ZERO,) * len(half.shape), half.shape, a.span), a.span))
+    yield kn.Parallel(nest.variables, nest.extents, tuple(own), s.span)
     low = kn.Binary("and", halves[0], kn.Number(255.0), s.span)
     both = kn.Binary("or", low, kn.Binary("shl", halves[1], kn.Number(8.0), s.span), s.span)
-    whole = kn.Region(buffer.name, (ix.ZERO,), buffer.shape, s.span)
+    whole = kn.Region(buffer.name, (ix.ZERO,) * len(buffer.shape), buffer.shape, s.span)
     yield kn.Assign(whole, kn.Bytes(buffer.dtype, both, s.span), s.span)

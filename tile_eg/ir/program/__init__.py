@@ -19,12 +19,14 @@ from tile_eg.ir.program.instructions import (
     Node,
     Operand,
     PipeBarrier,
+    Scalar,
     SetFlag,
     SyncAll,
     Tasks,
     Tile,
     WaitFlag,
     When,
+    While,
     walk,
 )
 from tile_eg.ir.program.program import Program
@@ -32,6 +34,6 @@ from tile_eg.ops.physical import AIC, AIV, PIPES
 
 __all__ = [
     "AIC", "AIV", "BINARY", "COMPARE", "OVERWRITES", "PIPES", "REDUCE", "SCALAR", "UNARY", "VECTOR", "Buffer", "CrossSet",
-    "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Program", "SetFlag", "SyncAll",
-    "Tasks", "Tile", "WaitFlag", "When", "walk",
+    "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Program", "Scalar", "SetFlag",
+    "SyncAll", "Tasks", "Tile", "WaitFlag", "When", "While", "walk",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import BLOCK, EACH, SUB, Expr
 from tile_eg.ir.index_elements import all_elements_in
-from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS
+from tile_eg.ir.machine import ALL_CROSS_IDS, EVENT_IDS, SCALAR_PIPE
 from tile_eg.ir.program import (
     AIC,
     AIV,
@@ -28,11 +28,13 @@ from tile_eg.ir.program import (
     Operand,
     PipeBarrier,
     Program,
+    Scalar,
     SetFlag,
     SyncAll,
     Tasks,
     WaitFlag,
     When,
+    walk,
 )
 from tile_eg.ops.types import I32, Level
 
@@ -43,7 +45,8 @@ PLACES: dict[str, tuple[tuple[Level, ...], ...]] = {
     "gm_to_l1": ((Level.L1,), _OUT), "l1_to_l0a": ((Level.L0A,), (Level.L1,)), "l1_to_l0b": ((Level.L0B,), (Level.L1,)),
     "mmad": ((Level.L0C,), (Level.L0A,), (Level.L0B,)), "fixpipe": ((*_OUT, Level.L1, Level.UB), (Level.L0C,)),
     "ub_to_l1": ((Level.L1,), _UB), "l1_to_ub": (_UB, (Level.L1,)),
-    "gm_to_ub": (_UB, _OUT), "ub_to_gm": (_OUT, _UB), "vdup": (_UB,), "vramp": (_UB,),
+    "gm_to_ub": (_UB, _OUT), "ub_to_gm": (_OUT, _UB), "vdup": (_UB,), "vramp": (_UB,), "store_element": (_UB,),
+    "l1_zero": ((Level.L1,),),
     **{f"vchoose_{c}": (_UB,) * 5 for c in COMPARE}, **{f"vchooses_{c}": (_UB,) * 4 for c in COMPARE},
     **{f"vmask_{c}": (_UB,) * 3 for c in COMPARE},
 }  # fmt: skip
@@ -106,17 +109,22 @@ def _node(p: Program, core: str, n: Node, scope: tuple[str, ...]) -> None:
             _known(n.until, scope, None)
         case SetFlag() | WaitFlag():
             _known(n.id, scope, None)
-            _pipes(core, n.src, n.dst)
+            _pipes(core, *(pipe for pipe in (n.src, n.dst) if (core, pipe) != (AIV, SCALAR_PIPE)))
             _id(n.id.value, EVENT_IDS)
             if n.src == n.dst:
                 raise TileError(f"a flag from {n.src} to itself", help=f"within one pipe: barrier {n.src}")
-        case PipeBarrier():
+        case PipeBarrier() if n.pipe != "ALL":
             _pipes(core, n.pipe)
         case CrossSet():
             _pipes(core, n.pipe)
-            _id(n.id, ALL_CROSS_IDS)
+            _cross(n.id, scope)
         case CrossWait():
-            _id(n.id, ALL_CROSS_IDS)
+            _cross(n.id, scope)
+
+
+def _cross(flag: int | Expr, scope: tuple[str, ...]) -> None:
+    _known(ix.wrap(flag), scope, None)
+    _id(ix.wrap(flag).value, ALL_CROSS_IDS)
 
 
 def _id(flag: int | None, ids: range) -> None:
@@ -140,6 +148,8 @@ def _readable(p: Program, e: Expr, span: Span | None) -> None:
     """What is read for an index is an element of an input of whole numbers: what a core writes meanwhile, it might not see."""
     inputs = {t.name: t for t in p.tensors if not t.output}
     for r in all_elements_in(e):
+        if any(isinstance(n, Scalar) and n.name == r.args[0] for n in walk((*p.cube, *p.vector))):
+            continue
         if r.args[0] not in inputs or inputs[r.args[0]].dtype is not I32:
             raise TileError(f"{r.args[0]} is no input of i32, and an index is read from it", span)
 

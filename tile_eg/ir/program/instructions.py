@@ -100,24 +100,35 @@ OVERWRITES = ("vaxpy", "vmuladd")
 class Formula:
     """What the scalar unit computes before it issues an instruction.
 
-    op: number (args: a float), index (an Expr), element (a Tile: one element of UB), neg, sqrt, abs, add, sub, mul, div, max,
-    min, select (a condition as an Expr, two formulas). `whole`: of whole numbers.
+    op: number (args: a float), index (an Expr), element (one of UB, a Tile, or of an input, a Gm), scalar (the name of a number
+    that it keeps), cast, neg, sqrt, abs, add, sub, mul, div, max, min, select (a condition and two formulas).
+    Conditions, which are 1 or 0: lt, le, gt, ge, eq, ne, and, or, not. `whole`: of whole numbers.
     """
 
     op: str
     args: tuple
     whole: bool = False
 
-    def elements(self) -> tuple[Tile, ...]:
-        """The elements of buffers that it reads."""
+    def operands(self) -> tuple[Operand, ...]:
+        """The elements of buffers and tensors that it reads."""
         if self.op == "element":
             return self.args
-        return tuple(t for a in self.args if isinstance(a, Formula) for t in a.elements())
+        return tuple(t for a in self.args if isinstance(a, Formula) for t in a.operands())
+
+    def elements(self) -> tuple[Tile, ...]:
+        """The elements of buffers that it reads."""
+        return tuple(t for t in self.operands() if isinstance(t, Tile))
+
+    def scalars(self) -> tuple[str, ...]:
+        """The kept numbers in it that are no index expressions."""
+        if self.op == "scalar":
+            return self.args
+        return tuple(name for a in self.args if isinstance(a, Formula) for name in a.scalars())
 
     def indices(self) -> tuple[Expr, ...]:
         """The index expressions in it."""
         if self.op == "element":
-            return tuple(e for t in self.args for e in (t.slot, t.row, t.col))
+            return tuple(e for t in self.args for e in ((t.offset,) if isinstance(t, Gm) else (t.slot, t.row, t.col)))
         found = [(a,) if isinstance(a, Expr) else a.indices() for a in self.args if isinstance(a, Expr | Formula)]
         return tuple(e for part in found for e in part)
 
@@ -216,6 +227,18 @@ class Instr:
 
 
 @dataclass(frozen=True)
+class Scalar:
+    """The scalar unit keeps `value` under a name, until it keeps another one there.
+
+    Index expressions have a whole number by `ir.index.scalar(name)`, formulas have any by `Formula("scalar", (name,))`.
+    """
+
+    name: str
+    value: Formula
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class SetFlag:
     """SetFlag<src_dst>(id): takes effect when pipe `src` has finished what came before."""
 
@@ -241,10 +264,10 @@ class PipeBarrier:
 
 @dataclass(frozen=True)
 class CrossSet:
-    """CrossCoreSetFlag<2, pipe>(id): adds one when `pipe` has finished what came before."""
+    """CrossCoreSetFlag<2, pipe>(id): adds one when `pipe` has finished what came before. A loop may decide the id."""
 
     pipe: str
-    id: int
+    id: int | Expr
     span: Span | None = field(default=None, compare=False)
 
 
@@ -252,7 +275,7 @@ class CrossSet:
 class CrossWait:
     """CrossCoreWaitFlag(id): takes one; on A2/A3 it stops the issue of everything behind it, on all pipes."""
 
-    id: int
+    id: int | Expr
     span: Span | None = field(default=None, compare=False)
 
 
@@ -306,7 +329,12 @@ class When:
     body: tuple[Node, ...]
 
 
-Node = Union[Instr, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, SyncAll, Loop, When]
+@dataclass(frozen=True)
+class While(When):
+    """The body runs again and again, as long as the condition is 1 before it."""
+
+
+Node = Union[Instr, Scalar, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, SyncAll, Loop, When]
 
 
 def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:

@@ -30,6 +30,7 @@ from tile_eg.ir.program import (
     Buffer,
     CrossSet,
     CrossWait,
+    Formula,
     Gm,
     Instr,
     Let,
@@ -38,12 +39,14 @@ from tile_eg.ir.program import (
     Operand,
     PipeBarrier,
     Program,
+    Scalar,
     SetFlag,
     SyncAll,
     Tasks,
     Tile,
     WaitFlag,
     When,
+    While,
 )
 from tile_eg.ir.program.check import check_program
 from tile_eg.ir.program.text import WORDS
@@ -51,6 +54,11 @@ from tile_eg.ir.program.tokens import Tokens
 from tile_eg.ops.types import DTYPES, Level
 
 OPS = (*PIPES, *VECTOR)
+FORMULAS = (
+    "number", "index", "element", "scalar", "cast", "neg", "sqrt", "abs", "add", "sub", "mul", "div", "max", "min", "select",
+    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
+)  # fmt: skip
+"""What formulas of the scalar unit are made of (`ir.program.Formula`)."""
 
 
 class _Parser(Tokens):
@@ -142,6 +150,7 @@ class _Parser(Tokens):
             "wait": self._wait,
             "barrier": self._barrier,
         }
+        special |= {"while": self._while, "scalar": self._scalar}
         special |= {"cross_set": self._cross_set, "cross_wait": self._cross_wait, "sync_all": SyncAll}
         if word in special:
             return special[word]()
@@ -176,6 +185,28 @@ class _Parser(Tokens):
     def _when(self) -> When:
         return When(self.expr(), self.block())
 
+    def _while(self) -> While:
+        return While(self.expr(), self.block())
+
+    def _scalar(self) -> Scalar:
+        name = self.name("a name")
+        self.need("=")
+        return Scalar(name, self._formula())
+
+    def _formula(self) -> Formula:
+        """What the scalar unit computes, as `text.formula_text` writes it."""
+        whole = bool(self.take("whole"))
+        op = self.need(*FORMULAS)
+        leaves: dict[str, Callable] = {"number": self.real, "index": self.expr, "element": self.operand, "scalar": self.name}
+        if op in leaves:
+            return Formula(op, (leaves[op](),), whole)
+        self.need("(")
+        args = [self._formula()]
+        while self.take(","):
+            args.append(self._formula())
+        self.need(")")
+        return Formula(op, tuple(args), whole)
+
     def _event(self) -> tuple[str, str, Expr]:
         src = self.name("a pipe")
         self.need("->")
@@ -193,10 +224,15 @@ class _Parser(Tokens):
         return PipeBarrier(self.name("a pipe"))
 
     def _cross_set(self) -> CrossSet:
-        return CrossSet(self.name("a pipe"), self.integer())
+        return CrossSet(self.name("a pipe"), self._cross())
 
     def _cross_wait(self) -> CrossWait:
-        return CrossWait(self.integer())
+        return CrossWait(self._cross())
+
+    def _cross(self) -> int | Expr:
+        """A number, or an expression in brackets."""
+        e = self.expr()
+        return e if e.value is None else e.value
 
     def _instr(self, op: str, start: int) -> Instr:
         dst = self.operand()
@@ -215,6 +251,7 @@ class _Parser(Tokens):
 
     def _options(self) -> dict:
         read: dict[str, Callable] = {"scalar": self.real, "other": self.real, "steps": self._pair, "scratch": self._tile}
+        read |= {"pad": self.real, "value": self._formula}
         read |= dict.fromkeys(("init", "bound", "when", "unit"), self.expr)
         read |= {"form": lambda: self.need("flat", "rows", "blocks", "apart"), **{w: (lambda: True) for w in WORDS}}
         out = {}

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, count
 from math import prod
+from typing import Any
 
 from tile_eg.ir.index import BLOCK, Expr, div, minimum, mod, substitute, var, variables, wrap
-from tile_eg.ir.program import Formula, Gm, Instr, Let, Loop, Node, Operand, Program, SetFlag, Tasks, Tile, WaitFlag, When, walk
+from tile_eg.ir.program import (
+    CrossSet,
+    CrossWait,
+    Formula,
+    Gm,
+    Instr,
+    Let,
+    Loop,
+    Node,
+    Operand,
+    Program,
+    Scalar,
+    SetFlag,
+    Tasks,
+    Tile,
+    WaitFlag,
+    When,
+    walk,
+)
 
 
 def tasks(body: tuple[Node, ...], blocks: int, tiles: Sequence[Let], names: Mapping[str, str]) -> Tasks:
@@ -84,6 +103,20 @@ def renamed(nodes: tuple[Node, ...], meaning: Mapping[str, Expr]) -> tuple[Node,
     return _nodes(nodes, meaning)
 
 
+def with_indices(n: Node, change: Callable[[Expr], Expr]) -> Node:
+    """A node that is no loop and no guard with its index expressions changed."""
+    match n:
+        case SetFlag() | WaitFlag():
+            return replace(n, id=change(n.id))
+        case CrossSet() | CrossWait() if isinstance(n.id, Expr):
+            return replace(n, id=change(n.id))
+        case Scalar():
+            return replace(n, value=_formula(n.value, change))
+        case Instr():
+            return _instr(n, change)
+    return n
+
+
 def _nodes(nodes: tuple[Node, ...], meaning: Mapping[str, Expr]) -> tuple[Node, ...]:
     return tuple(_node(n, meaning) for n in nodes)
 
@@ -104,26 +137,28 @@ def _node(n: Node, meaning: Mapping[str, Expr]) -> Node:
             until = None if n.until is None else substitute(n.until, meaning)
             return replace(n, body=_nodes(n.body, meaning), until=until)
         case When():
-            return When(substitute(n.condition, meaning), _nodes(n.body, meaning))
-        case SetFlag() | WaitFlag():
-            return replace(n, id=substitute(n.id, meaning))
-        case Instr():
-            return _instr(n, meaning)
-    return n
+            return replace(n, condition=substitute(n.condition, meaning), body=_nodes(n.body, meaning))
+    return with_indices(n, lambda e: substitute(e, meaning))
 
 
-def _instr(i: Instr, meaning: Mapping[str, Expr]) -> Instr:
-    def operand(o: Operand) -> Operand:
-        if isinstance(o, Gm):
-            return replace(o, offset=substitute(o.offset, meaning))
-        return Tile(o.buffer, *(substitute(e, meaning) for e in (o.slot, o.row, o.col)))
+def _operand(o: Operand, change: Callable[[Expr], Expr]) -> Operand:
+    if isinstance(o, Gm):
+        return replace(o, offset=change(o.offset))
+    return Tile(o.buffer, *(change(e) for e in (o.slot, o.row, o.col)))
 
-    sizes = {f: substitute(getattr(i, f), meaning) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
-    def formula(f: Formula) -> Formula:
-        parts = (formula(a) if isinstance(a, Formula) else operand(a) if isinstance(a, Tile) else
-                 substitute(a, meaning) if isinstance(a, Expr) else a for a in f.args)  # fmt: skip
-        return replace(f, args=tuple(parts))
 
-    scratch = operand(i.scratch) if i.scratch else None
-    value = formula(i.value) if i.value else None
-    return replace(i, dst=operand(i.dst), srcs=tuple(map(operand, i.srcs)), scratch=scratch, value=value, **sizes)  # type: ignore[arg-type]
+def _formula(f: Formula, change: Callable[[Expr], Expr]) -> Formula:
+    def part(a: Any) -> Any:
+        if isinstance(a, Formula):
+            return _formula(a, change)
+        return _operand(a, change) if isinstance(a, Tile | Gm) else change(a) if isinstance(a, Expr) else a
+
+    return replace(f, args=tuple(map(part, f.args)))
+
+
+def _instr(i: Instr, change: Callable[[Expr], Expr]) -> Instr:
+    sizes = {f: change(getattr(i, f)) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
+    scratch = _operand(i.scratch, change) if i.scratch else None
+    value = _formula(i.value, change) if i.value else None
+    srcs = tuple(_operand(o, change) for o in i.srcs)
+    return replace(i, dst=_operand(i.dst, change), srcs=srcs, scratch=scratch, value=value, **sizes)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from tile_eg.ir.program.instructions import (
     Buffer,
     CrossSet,
     CrossWait,
+    Formula,
     Gm,
     Instr,
     Let,
@@ -18,11 +19,13 @@ from tile_eg.ir.program.instructions import (
     Node,
     Operand,
     PipeBarrier,
+    Scalar,
     SetFlag,
     SyncAll,
     Tasks,
     WaitFlag,
     When,
+    While,
 )
 
 WORDS = ("transpose", "relu", "swap", "atomic")
@@ -51,6 +54,8 @@ def nodes_text(nodes: tuple[Node, ...], indent: str) -> list[str]:
 
 
 def _head(n: Loop | When) -> str:
+    if isinstance(n, While):
+        return f"while {n.condition}"
     if isinstance(n, When):
         return f"if {n.condition}"
     if not isinstance(n, Tasks):
@@ -77,9 +82,25 @@ def node_text(n: Node) -> str:
             return f"cross_wait {n.id}"
         case SyncAll():
             return "sync_all"
+        case Scalar():
+            return f"scalar {n.name} = {formula_text(n.value)}"
         case Instr():
             return _instr(n)
     raise TypeError(n)
+
+
+def formula_text(f: Formula) -> str:
+    """`add(element x[0; 0, 3], number 1.0)`; a formula of whole numbers begins with `whole`."""
+    whole = "whole " if f.whole else ""
+    if f.op == "number":
+        return f"{whole}number {float(f.args[0])!r}"
+    if f.op == "index":
+        return f"{whole}index {f.args[0]}"
+    if f.op == "element":
+        return f"{whole}element {_operand(f.args[0])}"
+    if f.op == "scalar":
+        return f"{whole}scalar {f.args[0]}"
+    return f"{whole}{f.op}({', '.join(map(formula_text, f.args))})"
 
 
 def _operand(o: Operand) -> str:
@@ -97,6 +118,8 @@ def _instr(i: Instr) -> str:
     parts += [":", " x ".join(map(str, (i.rows, i.cols, i.depth)[: 2 if i.depth == ONE else 3]))]
     parts += [w for w in WORDS if getattr(i, w)]
     parts += [f"{w} {getattr(i, w)}" for w in OPTIONS if getattr(i, w) != DEFAULTS[w]]
+    parts += [f"pad {i.pad!r}"] if i.pad is not None else []
+    parts += [f"value {formula_text(i.value)}"] if i.value else []
     parts += [f"steps {i.steps[0]}, {i.steps[1]}"] if i.op == "vramp" else []
     parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
     parts += [f"by {', '.join(i.rules)}"] if i.rules else []

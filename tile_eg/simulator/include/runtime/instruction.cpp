@@ -159,8 +159,10 @@ std::string range_name(Memory& memory, int64_t begin, int64_t end)
     return text("bytes [%lld, %lld) of %s", (long long)begin, (long long)end, name_of(memory.space()));
 }
 
-const Region* region_near(int64_t begin)
+const Region* region_near(int64_t begin, int64_t end)
 {
+    for (const Region& region : machine.regions)
+        if (end == region.end) return &region;
     for (const Region& region : machine.regions)
         if (begin >= region.begin - 512 && begin < region.end + 512) return &region;
     return nullptr;
@@ -173,7 +175,7 @@ void Instruction::bounds_in_gm(const Operand& at, int64_t begin, int64_t end) co
 {
     const int64_t there = begin < 0 ? 0 : gm_end(begin);
     if (begin >= 0 && end <= std::min(at.end, there)) return;
-    const Region* region = region_near(begin);
+    const Region* region = region_near(begin, at.end);
     if (!region) misuse("out_of_bounds", line(), "%s touches GM outside of every tensor", event_.name);
     machine.report("out_of_bounds", name_of(event_.pipe), line(), 0,
                    text("%s touches bytes [%lld, %lld) of %s, which has %lld bytes (its GlobalTensor ends at %lld)", event_.name,
@@ -246,7 +248,14 @@ bool Instruction::check_row(uint32_t* row, const Span& span, const char* kind)
         }
         int64_t last = i;
         while (last < end && row[last] == id) ++last;
-        race(kind, *span.memory, std::max(span.begin, i * granule), std::min(span.end, last * granule), machine.events[id]);
+        const int64_t first_byte = std::max(span.begin, i * granule), end_byte = std::min(span.end, last * granule);
+        if (may_agree(kind, *span.memory, first_byte, machine.events[id])) {
+            const uint8_t* at = span.memory->at(first_byte);
+            meetings_.push_back({kind, span.memory, first_byte, {at, at + (end_byte - first_byte)}, machine.events[id]});
+            i = last - 1;
+            continue;
+        }
+        race(kind, *span.memory, first_byte, end_byte, machine.events[id]);
         return false;
     }
     return true;

@@ -273,6 +273,8 @@ class Instruction
 {
 public:
     Instruction(const char* name, Pipe pipe, int line);
+    ~Instruction() noexcept(false);
+    Instruction(const Instruction&) = delete;
     enum class Poison { error, carry };
 
     void reads(const Operand& at, int64_t offset, int64_t bytes, Poison poison = Poison::error);
@@ -327,12 +329,22 @@ private:
     void check_rewritten(const Span& span);
     void record();
     void race(const char* kind, Memory& memory, int64_t begin, int64_t end, const Event& earlier);
+    bool may_agree(const char* kind, const Memory& memory, int64_t begin, const Event& earlier) const;
 
     void trace(const char* path, int64_t bytes) const;
     std::vector<Touched> touched() const;
 
+    struct Meeting {  // bytes as they were that another block has written or read, and this instruction writes
+        const char* kind;
+        Memory* memory;
+        int64_t begin;
+        std::vector<uint8_t> bytes;
+        Event earlier;
+    };
+
     Event event_;
     std::array<int64_t, 4> sizes_{};
+    std::vector<Meeting> meetings_;
     static std::vector<Span> reads_, writes_, rewrites_;  // one instruction is on its way at a time
     uint32_t rewritten_by_ = 0;
     bool reads_compare_mask_ = false;

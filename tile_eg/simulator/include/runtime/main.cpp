@@ -135,9 +135,12 @@ void open_regions(int argc, char** argv, int first)
             const size_t at = item.rfind(':');
             parts[part] = item.substr(at + 1), item.resize(at);
         }
-        const std::string& role = parts[3];
+        std::string& role = parts[3];
+        const size_t further = role.find('+');
+        const bool alike = further != std::string::npos && role.substr(further) == "+alike";
+        role.resize(std::min(further, role.size()));
         const int64_t begin = std::atoll(parts[1].c_str()), end = begin + std::atoll(parts[2].c_str());
-        machine.regions.push_back({item, begin, end, role == "out" || role == "inout", role == "in" || role == "inout"});
+        machine.regions.push_back({item, begin, end, role == "out" || role == "inout", role == "in" || role == "inout", alike});
         last = std::max(last, end);
     }
     machine.gm.open(Space::GM, last + gap, image);

@@ -118,6 +118,7 @@ struct Region {  // one tensor in GM
     std::string name;
     int64_t begin, end;
     bool output, input;
+    bool alike = false;  // blocks may write there what others have written or read: the same bytes again
 };
 
 }  // namespace tile_sim

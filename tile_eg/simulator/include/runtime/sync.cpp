@@ -23,6 +23,7 @@ void check_flag(Pipe src, Pipe dst, int64_t id, int line)
 // instruction since that started when nothing but this wait was left for the waiting pipe to do (docs/machine.md, clause 8).
 bool waited(const Core& core, Pipe src, Pipe dst, const Flag& flag)
 {
+    if (dst == Pipe::S) return true;  // the scalar unit itself has waited, before it issues the next set
     const size_t at = size_t(core.index * pipes + int(dst));
     if (core.clock[int(src)][at] >= flag.wait_epoch) return true;
     return core.last[int(src)] > flag.set_after && core.at_last[int(src)][at] + 1 >= flag.wait_epoch;

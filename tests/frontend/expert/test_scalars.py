@@ -1,0 +1,300 @@
+"""Sizes of a call, numbers that are read, variables, branches and loops by them, in kernels that are kept."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tests.frontend.expert import kernels as written
+from tests.frontend.expert import scalar_kernels as kernels
+from tile_eg.errors import TileError
+from tile_eg.ir.program.parser import parse_program
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, kernels.COLS)).astype(np.float32)
+IDS = RNG.integers(0, 40, kernels.ROWS).astype(np.int32)
+
+
+def expected() -> np.ndarray:
+    out, below = [], 0
+    for i in IDS:
+        row = X[i] + (i % 2 == 0)
+        below += row[0] <= 0
+        out.append((row * 2 if row[0] > 0 else row) + below)
+    return np.array(out)
+
+
+def test_rows_at_indices_in_ub_with_branches_and_a_variable() -> None:
+    found = kernels.gathered()(X, IDS, np.array([kernels.ROWS], np.int32))
+    np.testing.assert_allclose(found, expected(), rtol=1e-6)
+
+
+def test_an_element_is_read_once_in_a_statement() -> None:
+    text = kernels.gathered().get_kernel_source()
+    assert len(re.findall(r"ids\[i\]\.GetValue", text)) == 2
+
+
+def test_a_loop_that_is_read_ends_where_it_says() -> None:
+    y = np.full((kernels.ROWS, kernels.COLS), 7, np.float32)
+    tile_eg.jit(gathered_in_place)(X, IDS, np.array([3], np.int32), y)
+    np.testing.assert_allclose(y[:3], expected()[:3], rtol=1e-6)
+    assert np.all(y[3:] == 7)
+
+
+@T.prim_func
+def gathered_in_place(
+    X: T.Tensor((40, 64), "float"), ids_of: T.Tensor((16,), "int32"), L: T.Tensor((1,), "int32"), Y: T.Tensor((16, 64), "float")
+):
+    with T.Kernel(1, is_npu=True) as (cid, vid):
+        row = T.alloc_ub([64], "float")
+        below = T.alloc_var("int32", init=0)
+        with T.Scope("V"):
+            for i in T.serial(L[0]):
+                at = ids_of[i]
+                T.copy(X[at, 0], row)
+                T.barrier_all()
+                if at % 2 == 0:
+                    T.tile.add(row, row, 1.0)
+                if row[0] > 0.0:
+                    T.tile.mul(row, row, 2.0)
+                else:
+                    below = below + 1
+                T.tile.add(row, row, below)
+                T.barrier_all()
+                T.copy(row, Y[i, 0])
+                T.barrier_all()
+
+
+@pytest.mark.parametrize("bounds", [(0, 5, 5, 37), (0, 16, 40), (0, 1)])
+def test_sizes_of_a_call_and_slices_that_are_read(bounds: tuple[int, ...]) -> None:
+    found = kernels.summed()(X, np.array(bounds, np.int32))
+    want = [X[a:b].sum(0) for a, b in zip(bounds, bounds[1:], strict=False)]
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+
+
+def test_no_blocks_at_the_sizes_of_a_call_do_nothing() -> None:
+    assert kernels.summed()(X, np.array([0], np.int32)).shape == (0, kernels.COLS)
+
+
+def test_each_set_of_sizes_has_a_text_of_its_own() -> None:
+    one, two = (kernels.summed().get_kernel_source(rows=rows, starts=2) for rows in (40, 48))
+    assert one != two
+
+
+def test_while_looks_at_an_element_before_each_trip() -> None:
+    x = np.full(kernels.COLS, 9, np.float32)
+    assert np.all(kernels.halved()(x) == 0.5625)
+
+
+def test_a_flag_between_cores_may_be_numbered_by_a_loop() -> None:
+    a = RNG.uniform(-1, 1, (64, 64)).astype(np.float16)
+    found = kernels.flagged()(a)
+    np.testing.assert_allclose(found, np.stack([a.astype(np.float32) @ a.astype(np.float32) + 1] * 2), atol=1e-3)
+
+
+def test_a_wait_that_names_a_pipe_is_told_to_stop_all() -> None:
+    (note,) = kernels.flagged().compile().notes
+    assert "stops all pipes" in note.text
+
+
+def test_a_name_means_the_number_that_it_was_given() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def kept(A: T.Tensor((64,), "float"), B: T.Tensor((64,), "float")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub([64], "float")
+            with T.Scope("V"):
+                T.copy(A, x)
+                T.barrier_all()
+                first = x[0]
+                T.tile.fill(x, 5.0)
+                T.tile.add(x, x, first)
+                T.barrier_all()
+                T.copy(x, B)
+
+    assert np.all(kept(np.full(64, 3, np.float32)) == 8)
+
+
+def test_quotients_of_negative_numbers_are_rounded_down() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def divided(N: T.Tensor((1,), "int32"), B: T.Tensor((8,), "int32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub([8], "int32")
+            with T.Scope("V"):
+                n = N[0]
+                T.tile.fill(x, n // 4)
+                x[1] = n % 4
+                T.barrier_all()
+                T.copy(x, B)
+
+    assert divided(np.array([-7], np.int32))[:2].tolist() == [-2, 1]
+
+
+def test_an_element_that_is_not_chosen_is_not_read() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def chosen(ids_of: T.Tensor((4,), "int32"), N: T.Tensor((1,), "int32"), B: T.Tensor((8,), "int32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub([8], "int32")
+            with T.Scope("V"):
+                n = N[0]
+                T.tile.fill(x, T.if_then_else(n < 4, ids_of[n], -1))
+                T.barrier_all()
+                T.copy(x, B)
+
+    ids = np.array([9, 8, 7, 6], np.int32)
+    assert chosen(ids, np.array([2], np.int32))[0] == 7
+    assert chosen(ids, np.array([1 << 20], np.int32))[0] == -1
+
+
+def test_an_index_outside_its_tensor_is_told_at_its_line() -> None:
+    ids = IDS.copy()
+    ids[1] = 41
+    with pytest.raises(TileError, match="out_of_bounds") as caught:
+        kernels.gathered()(X, ids, np.array([2], np.int32))
+    assert caught.value.span is not None
+    line = caught.value.source.splitlines()[caught.value.span.line - 1]
+    assert "T.copy(X[ids[i], 0], row)" in line
+
+
+def test_elements_of_what_the_kernel_writes_are_not_read_from_gm() -> None:
+    with pytest.raises(TileError, match="which the kernel writes"):
+
+        @tile_eg.jit
+        @T.prim_func
+        def wrong(A: T.Tensor((8,), "int32"), B: T.Tensor((8,), "int32")):
+            with T.Kernel(1, is_npu=True) as (cid, vid):
+                x = T.alloc_ub([8], "int32")
+                with T.Scope("V"):
+                    T.copy(A, x)
+                    T.barrier_all()
+                    T.copy(x, B)
+                    T.barrier_all()
+                    T.tile.fill(x, B[0])
+                    T.barrier_all()
+                    T.copy(x, B)
+
+
+def test_the_cube_core_does_not_read_ub() -> None:
+    with pytest.raises(TileError, match="the cube core"):
+
+        @tile_eg.jit
+        @T.prim_func
+        def wrong(A: T.Tensor((64, 64), "float16"), N: T.Tensor((8,), "int32")):
+            with T.Kernel(1, is_npu=True) as (cid, vid):
+                n = T.alloc_ub([8], "int32")
+                a = T.alloc_L1((64, 64), "float16")
+                with T.Scope("V"):
+                    T.copy(N, n)
+                with T.Scope("C"):
+                    T.copy(A[n[0], 0], a)
+
+
+def test_a_slice_that_may_not_fit_is_told_with_a_way_out() -> None:
+    with pytest.raises(TileError, match="more than the 16 rows") as caught:
+
+        @tile_eg.jit
+        @T.prim_func
+        def wrong(A: T.Tensor((64, 64), "float"), N: T.Tensor((1,), "int32"), B: T.Tensor((16, 64), "float")):
+            with T.Kernel(1, is_npu=True) as (cid, vid):
+                x = T.alloc_ub([16, 64], "float")
+                with T.Scope("V"):
+                    n = N[0]
+                    T.copy(A[0:n, 0:64], x)
+                    T.barrier_all()
+                    T.copy(x, B)
+
+    assert "T.min(n, 16)" in caught.value.help
+
+
+def test_a_flag_of_the_framework_gets_another_number_with_a_note() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def seventh(A: T.Tensor((64,), "float"), B: T.Tensor((64,), "float")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub([64], "float")
+            with T.Scope("V"):
+                T.copy(A, x)
+                T.set_flag("mte2", "v", 6)
+                T.wait_flag("mte2", "v", 6)
+                T.tile.add(x, x, 1.0)
+                T.barrier_all()
+                T.copy(x, B)
+
+    assert np.all(seventh(np.zeros(64, np.float32)) == 1)
+    assert "number 0 instead" in seventh.compile().notes[0].text
+
+
+def test_if_then_and_else_as_scopes() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def branched(N: T.Tensor((1,), "int32"), B: T.Tensor((8,), "float")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub([8], "float")
+            with T.Scope("V"):
+                n = N[0]
+                with T.If(n > 2):
+                    with T.Then():
+                        T.tile.fill(x, 1.0)
+                    with T.Else():
+                        T.tile.fill(x, 2.0)
+                T.barrier_all()
+                T.copy(x, B)
+
+    assert branched(np.array([3], np.int32))[0] == 1
+    assert branched(np.array([2], np.int32))[0] == 2
+
+
+@pytest.mark.parametrize("word", ["sigmoid", "silu", "tanh"])
+def test_functions_without_an_instruction(word: str) -> None:
+    apply = getattr(T.tile, word)
+
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def applied(A: T.Tensor((64,), "float"), B: T.Tensor((64,), "float")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub([64], "float")
+            with T.Scope("V"):
+                T.copy(A, x)
+                T.barrier_all()
+                apply(x, x)
+                T.barrier_all()
+                T.copy(x, B)
+
+    a = X[0, :64]
+    want = {"sigmoid": 1 / (1 + np.exp(-a)), "silu": a / (1 + np.exp(-a)), "tanh": np.tanh(a)}[word]
+    np.testing.assert_allclose(applied(a), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "kernel", [kernels.gathered, kernels.halved, kernels.flagged, written.running_sum, written.normalised, written.ring]
+)
+def test_the_text_of_a_program_is_read_back(kernel: Any) -> None:
+    program = kernel().compile().program
+    assert parse_program(str(program)) == program
+
+
+def test_flags_between_cores_that_a_switch_asks_for_are_the_authors() -> None:
+    with pytest.raises(TileError, match="hand over W"):
+
+        @tile_eg.jit(pass_configs={tile_eg.PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True})
+        @T.prim_func
+        def wrong(A: T.Tensor((64, 64), "float16"), W: T.Tensor((64, 64), "float"), C: T.Tensor((64, 64), "float")):
+            with T.Kernel(1, is_npu=True) as (cid, vid):
+                a = T.alloc_L1((64, 64), "float16")
+                c = T.alloc_L0C((64, 64), "float")
+                x = T.alloc_ub((32, 64), "float")
+                with T.Scope("C"):
+                    T.copy(A, a)
+                    T.gemm_v0(a, a, c, init=True)
+                    T.copy(c, W)
+                with T.Scope("V"):
+                    T.copy(W[vid * 32, 0], x)
+                    T.barrier_all()
+                    T.copy(x, C[vid * 32, 0])

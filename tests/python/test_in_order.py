@@ -1,0 +1,227 @@
+"""Kernels that the search has no form for are done in the order of their statements: branches by what is read, shared windows."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg.errors import TileError
+from tile_eg.search.kept_lifetimes import placed
+
+pytestmark = pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+RNG = np.random.default_rng(0)
+
+
+@functools.cache
+def block_sparse():
+    @T.prim_func
+    def main(
+        A: T.Tensor((64, 128), "float16"), B: T.Tensor((128, 64), "float16"), Mask: T.Tensor((2, 2, 4), "int8"),
+        C: T.Tensor((64, 64), "float16"),
+    ):  # fmt: skip
+        with T.Kernel(4, is_npu=True) as (cid, _):
+            bx, by = cid // 2, cid % 2
+            a = T.alloc_shared((32, 32), "float16")
+            b = T.alloc_shared((32, 32), "float16")
+            c = T.alloc_fragment((32, 32), "float")
+            for k in T.serial(4):
+                if Mask[bx, by, k]:
+                    T.copy(A[bx * 32, k * 32], a)
+                    T.copy(B[k * 32, by * 32], b)
+                    T.gemm_v0(a, b, c, init=(k == 0))
+            T.copy(c, C[bx * 32, by * 32])
+
+    return tile_eg.compile(main, out_idx=[-1])
+
+
+def test_a_mask_that_is_read_says_which_steps_are_done() -> None:
+    a, b = (RNG.uniform(-1, 1, shape).astype(np.float16) for shape in ((64, 128), (128, 64)))
+    mask = RNG.integers(-1, 2, (2, 2, 4)).astype(np.int8)
+    mask[:, :, 0] = 1
+    ones = np.kron((mask != 0).transpose(0, 2, 1), np.ones((32, 32, 1)))  # rows of A by columns of A, for each column of blocks
+    want = np.hstack([(a * ones[:, :, n]).astype(np.float32) @ b[:, n * 32 :][:, :32].astype(np.float32) for n in range(2)])
+    assert np.allclose(block_sparse()(a, b, mask), want, atol=1e-2)
+
+
+@functools.cache
+def masked_rows():
+    @T.prim_func
+    def main(W: T.Tensor((40, 64), "float16"), Idx: T.Tensor((32,), "int32"), Y: T.Tensor((32, 64), "float16")):
+        with T.Kernel(2, is_npu=True) as (cid, vid):
+            idx = T.alloc_ub([8], "int32")
+            y = T.alloc_ub([8, 64], "float16")
+            z = T.alloc_ub([64], "float16")
+            T.tile.fill(z, 0.0)
+            T.copy(Idx[cid * 16 + vid * 8], idx)
+            for i in T.serial(8):
+                n = idx[i]
+                if n != -1:
+                    T.copy(W[n, :], y[i, :])
+                else:
+                    T.copy(z, y[i, :])
+            T.copy(y, Y[cid * 16 + vid * 8, 0])
+
+    return tile_eg.compile(main, out_idx=[-1])
+
+
+def masked_inputs():
+    index = np.where(RNG.random(32) < 0.3, -1, RNG.integers(0, 40, 32)).astype(np.int32)
+    return RNG.uniform(-1, 1, (40, 64)).astype(np.float16), index
+
+
+def test_an_index_under_a_mask_is_not_read() -> None:
+    w, index = masked_inputs()
+    assert (masked_rows()(w, index) == np.where((index >= 0)[:, None], w[index], 0)).all()
+
+
+def test_an_index_outside_is_a_finding_with_its_value_and_line() -> None:
+    w, index = masked_inputs()
+    index[5] = 77
+    with pytest.raises(TileError, match=r"out_of_bounds(.|\n)*T.copy\(W\[n, :\], y\[i, :\]\)(.|\n)*W\[77, 0\]"):
+        masked_rows()(w, index)
+
+
+def test_a_note_says_that_nothing_is_searched() -> None:
+    assert any("nothing of it is searched" in note.text for note in masked_rows().kernel.notes)
+
+
+def turned(shift: int = 8):
+    """Each vector core stores rows of its own to W, and reads rows that the other one stored; the cube core takes all of them."""
+
+    @T.prim_func
+    def main(
+        A: T.Tensor((32, 32), "float16"), W: T.Tensor((32, 32), "float16"), X: T.Tensor((32, 32), "float16"),
+        C: T.Tensor((32, 32), "float"),
+    ):  # fmt: skip
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub([16, 32], "float16")
+            w = T.alloc_L1([32, 32], "float16")
+            c = T.alloc_L0C([32, 32], "float")
+            for _ in T.serial(2):
+                T.copy(A[vid * 16, 0], x)
+                T.tile.add(x, x, 1.0)
+                T.copy(x, W[vid * 16, 0])
+                T.copy(W[(1 - vid) * shift, 0], x)
+                T.tile.add(x, x, 1.0)
+                T.copy(x, X[(1 - vid) * 16, 0])
+                T.copy(W[0, 0], w)
+                T.gemm_v0(w, w, c, transpose_B=True, init=True)
+            T.copy(c, C[0, 0])
+
+    return main
+
+
+def test_cores_meet_where_one_reads_what_another_has_stored() -> None:
+    a = RNG.uniform(-1, 1, (32, 32)).astype(np.float16)
+    w, x = np.zeros_like(a), np.zeros_like(a)
+    c = tile_eg.compile(turned(16), out_idx=[-1])(a, w, x)
+    one = (a + np.float16(1)).astype(np.float16)
+    assert (w == one).all()
+    assert (x == one + np.float16(1)).all()
+    assert np.allclose(c, one.astype(np.float32) @ one.astype(np.float32).T, atol=1e-3)
+
+
+def stored_by_both(differ: bool):
+    @T.prim_func
+    def main(A: T.Tensor((16, 32), "float16"), Idx: T.Tensor((8,), "int32"), C: T.Tensor((16, 32), "float16")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub([16, 32], "float16")
+            idx = T.alloc_ub([8], "int32")
+            T.copy(Idx[0], idx)
+            T.copy(A[0, 0], x)
+            if idx[0] > 0:
+                T.tile.add(x, x, 1.0)
+            if differ and vid == 1:
+                T.tile.add(x, x, 1.0)
+            T.copy(x, C[vid * 0, 0])
+
+    return main
+
+
+def test_what_both_vector_cores_have_is_stored_by_one() -> None:
+    a = RNG.uniform(-1, 1, (16, 32)).astype(np.float16)
+    got = tile_eg.compile(stored_by_both(False), out_idx=[-1])(a, np.ones(8, np.int32))
+    assert (got == a + np.float16(1)).all()
+
+
+def test_different_values_at_one_place_are_told() -> None:
+    with pytest.raises(TileError, match=r"both vector cores write the same elements of `C`, and their values differ"):
+        tile_eg.compile(stored_by_both(True), out_idx=[-1])
+
+
+def test_a_statement_that_cannot_be_done_so_either_is_told_beside_the_reason() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((16, 32), "float16"), Idx: T.Tensor((8,), "int32"), C: T.Tensor((16, 32), "float16")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared([16, 32], "float16")
+            T.copy(A[0, 0], x)
+            if Idx[0] > 0:
+                x[:, :] = x * 2.0
+            T.copy(x, C[0, 0])
+
+    with pytest.raises(TileError, match=r"no form for a branch by an element(.|\n)*it cannot be done either"):
+        tile_eg.compile(main, out_idx=[-1])
+
+
+def test_buffers_that_are_used_one_after_the_other_share_memory() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((4, 96, 128), "float"), Idx: T.Tensor((8,), "int32"), C: T.Tensor((4, 96, 128), "float")):
+        with T.Kernel(4, is_npu=True) as (cid, _):
+            x = T.alloc_ub([96, 128], "float")
+            y = T.alloc_ub([96, 128], "float")
+            z = T.alloc_ub([96, 128], "float")
+            for k in T.serial(2):
+                if Idx[cid] > k:
+                    T.copy(A[cid, :, :], x)
+                    T.tile.add(y, x, 1.0)
+                    T.copy(y, z)
+                    T.tile.mul(z, z, 2.0)
+                    T.copy(z, C[cid, :, :])
+
+    a = RNG.uniform(-1, 1, (4, 96, 128)).astype(np.float32)
+    k = tile_eg.compile(main, out_idx=[-1])
+    assert (k(a, np.ones(8, np.int32)) == (a + 1) * 2).all()
+
+
+def test_what_a_trip_leaves_for_the_next_one_keeps_its_memory() -> None:
+    from tile_eg.ir.index import const, var
+    from tile_eg.ir.program import Buffer, Instr, Loop, Tile
+    from tile_eg.ops.types import F32, Level
+
+    a, b = (Buffer(name, Level.UB, F32, 8, 8, 8) for name in "ab")
+    zero = const(0)
+    fill = lambda name, row=zero, rows=8: Instr("vdup", Tile(name, row=row), rows=const(rows), cols=const(8))  # noqa: E731
+    copy = Instr("vcopy", Tile("b"), (Tile("a"),), rows=const(8), cols=const(8))
+    use = Instr("vadds", Tile("a"), (Tile("a"),), rows=const(8), cols=const(8))
+    of = lambda body: [x.addresses[0] for x in placed((a, b), (Loop("k", 2, body),), 32)]  # noqa: E731
+    assert of((fill("a"), fill("b"))) == [0, 0]
+    assert of((use, fill("b"))) == [0, 256]
+    assert of((Loop("i", 8, (fill("a", var("i"), 1),)), fill("b"))) == [0, 0]
+    assert of((Loop("i", 7, (fill("a", var("i"), 1),)), fill("b"))) == [0, 256]
+    assert of((fill("a"), copy)) == [0, 256]
+
+
+def counted():
+    """Adds 1 as often as is read, to half of the rows on each vector core."""
+
+    @T.prim_func
+    def main(W: T.Tensor((40, 64), "float32"), Idx: T.Tensor((32,), "int32"), Y: T.Tensor((8, 64), "float32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            y = T.alloc_ub([4, 64], "float32")
+            T.copy(W[vid * 4, 0], y)
+            for _ in T.serial(Idx[7]):
+                T.tile.add(y, y, 1.0)
+            T.copy(y, Y[vid * 4, 0])
+
+    return main
+
+
+@pytest.mark.parametrize("times", [0, 1, 5])
+def test_how_often_a_loop_runs_may_be_read(times: int) -> None:
+    w = RNG.integers(0, 9, (40, 64)).astype(np.float32)
+    got = tile_eg.compile(counted(), out_idx=[-1])(w, np.full(32, times, np.int32))
+    assert (got == w[:8] + times).all()

@@ -1,0 +1,79 @@
+"""Branches and `while` in a kernel that is kept: by indices, by variables, by elements that are read."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.conditions import is_condition, opposite
+from tile_eg.frontend.expert import variables
+from tile_eg.frontend.expert.nodes import Branch, On, Part, ScalarUnit
+from tile_eg.frontend.expert.reader import ExpertReader
+from tile_eg.frontend.expert.scalars import formula
+from tile_eg.frontend.python.expressions import evaluate
+from tile_eg.frontend.python.values import as_condition, is_tile
+from tile_eg.ir import index as ix
+from tile_eg.ir import program as pr
+from tile_eg.ir.index import Expr
+
+
+def branch(r: ExpertReader, test: Any, then: list[ast.stmt], otherwise: list[ast.stmt], span: Span) -> None:
+    """The one body where the condition holds, the other one where it does not."""
+    test = as_condition(test, span)
+    if is_tile(test):
+        raise TileError("a condition compares: x[i] > 0, x[i] != y[i]", span)
+    if not is_condition(test):
+        return r.run(then if test else otherwise)
+    test = variables.condition(r, test, span)
+    low, high = ix.bounds(test, r.ranges)
+    if low == high:
+        return r.run(then if low else otherwise)
+    for condition, body in ((test, then), (opposite(test, None), otherwise)):
+        guarded(r, condition, body)  # type: ignore[arg-type]
+    return None
+
+
+def taken(r: ExpertReader, node: ast.With, chosen: Branch) -> None:
+    """The bodies of `with T.Then():` and `with T.Else():` inside of `with T.If(...):`."""
+    parts: dict[str, list[ast.stmt]] = {"Then": [], "Else": []}
+    for s in node.body:
+        part = evaluate(r, s.items[0].context_expr) if isinstance(s, ast.With) and len(s.items) == 1 else None
+        if not isinstance(part, Part) or parts[part.name]:
+            raise r.error("inside T.If stand `with T.Then():` and `with T.Else():`, once each", s)
+        parts[part.name] = s.body  # type: ignore[attr-defined]
+    branch(r, chosen.test, parts["Then"], parts["Else"], r.span(node.items[0].context_expr))
+
+
+def _if(r: ExpertReader, node: ast.If) -> None:
+    branch(r, evaluate(r, node.test), node.body, node.orelse, r.span(node.test))
+
+
+def repeated(r: ExpertReader, node: ast.While) -> None:
+    """The condition is looked at before each trip, and kept under a name."""
+    test, span = evaluate(r, node.test), r.span(node.test)
+    if not is_condition(test) or not variables.changes(r, test):
+        if is_condition(test) or test:
+            help = 'a variable changes: n = T.alloc_var("int32", init=0)'
+            raise r.error("what this loop looks at does not change in it", node.test, help)
+        return
+    name = r.unique("going")
+    variables.set_to(r, name, formula(r, test, span), span)
+    with r.block(repeats=True) as body:
+        r.run(node.body)
+        variables.set_to(r, name, formula(r, evaluate(r, node.test), span), span)
+    r.place_node(None, pr.While(ix.scalar(name, 1), tuple(body)))  # type: ignore[arg-type]
+
+
+def guarded(r: ExpertReader, condition: Expr, body: list[ast.stmt]) -> None:
+    """The statements where the condition holds."""
+    with r.block(repeats=False) as inner:
+        r.run(body)
+    if inner:
+        r.statements.append(On(None, pr.When(condition, tuple(inner))))  # type: ignore[arg-type]
+
+
+SCALAR_UNIT = ScalarUnit(
+    variables.settled, variables.number, variables.bound, variables.declared, variables.assigned, variables.variable_of, taken,
+    {ast.If: _if, ast.While: repeated},
+)  # fmt: skip

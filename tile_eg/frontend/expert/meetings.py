@@ -1,0 +1,218 @@
+"""Where the cores of a kernel wait for each other that is done in the order of its statements, and has no flags of its own.
+
+Cube and vector cores, and the vector cores among each other, see of one another what lies in GM. Before an instruction that
+touches what another core has touched there since they last met, one of the two writing, all cores of the block meet: each has
+finished what came before, and goes on when the others have. Both vector cores do each vector statement; what comes out the same
+from both, and goes to one place, is stored by the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.expert.reader import On
+from tile_eg.ir import index as ix
+from tile_eg.ir import program as pr
+from tile_eg.ir.index import SUB, Expr
+from tile_eg.ir.index_elements import all_elements_in
+from tile_eg.ir.machine import CROSS_IDS
+from tile_eg.ir.program import AIC, AIV
+from tile_eg.ir.program.tasks import with_indices
+
+FLAGS = {AIC: (CROSS_IDS[0], "FIX"), AIV: (CROSS_IDS[1], "MTE3")}
+"""The flag that a core sets where it meets the others, and the pipe that sets it."""
+
+
+class _Meeting:
+    """Stands among statements where all cores of the block meet."""
+
+
+MEETING = On(None, _Meeting())  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class _Use:
+    """What an instruction touches in GM. `who` says which of the vector cores do it, where that is not both."""
+
+    core: str | None
+    tensor: str
+    window: tuple[Any, ...]
+    written: bool
+    added: bool
+    who: str
+
+
+def with_meetings(statements: Sequence[Any], halves: bool) -> list[Any]:
+    """The statements with meetings of the cores where they need them; `halves`: the vector cores do different things.
+
+    TileError where the vector cores would store different values to one place, or meet where only one of them comes by.
+    """
+    differing = _differing(statements) if halves else set()
+    done = list(_stored_once(statements, differing)) if halves else list(statements)
+    return list(_expanded(_Walk(halves, differing).body(done, {})))
+
+
+def _expanded(statements: Sequence[Any]) -> Iterator[Any]:
+    for on in statements:
+        if on is MEETING:
+            yield from _met()
+        elif isinstance(on.node, pr.Loop | pr.When):
+            yield replace(on, node=replace(on.node, body=tuple(_expanded(on.node.body))))
+        else:
+            yield on
+
+
+def _met() -> Iterator[On]:
+    """The vector cores tell the cube core, which waits for both and then tells them."""
+    (there, pipe), (back, own) = FLAGS[AIV], FLAGS[AIC]
+    yield from (On(AIV, n) for n in (pr.PipeBarrier("ALL"), pr.CrossSet(pipe, there), pr.CrossWait(back)))
+    yield from (On(AIC, n) for n in (pr.PipeBarrier("ALL"), pr.CrossWait(there), pr.CrossSet(own, back)))
+
+
+@dataclass
+class _Walk:
+    halves: bool
+    differing: set[str]
+
+    def body(self, statements: Sequence[Any], pending: dict[_Use, None]) -> list[Any]:
+        """The statements with meetings; `pending` is what was touched since the last one, and is kept up."""
+        out: list[Any] = []
+        for on in statements:
+            node = on.node
+            if on is MEETING:
+                pending.clear()
+            elif isinstance(node, pr.Loop | pr.When) and not _differs(_decides(node), self.differing):
+                on = replace(on, node=self.nested(node, pending))
+            else:
+                uses = self.together(on)
+                if any(self.meet(a, b) for a in pending for b in uses):
+                    out.append(MEETING)
+                    pending.clear()
+                pending.update(dict.fromkeys(uses))
+            out.append(on)
+        return out
+
+    def nested(self, node: Any, pending: dict[_Use, None]) -> Any:
+        """A loop or a branch that all cores take: its end meets its beginning where it repeats."""
+        before = dict(pending)
+        body = list(node.body)
+        while True:
+            inside = dict(pending)
+            made = self.body(body, inside)
+            if not isinstance(node, pr.Loop | pr.While) or (made == body and inside.keys() <= pending.keys()):
+                break
+            body = made
+            pending |= inside
+        pending.clear()
+        pending |= before | inside
+        return replace(node, body=tuple(made))
+
+    def together(self, on: Any) -> list[_Use]:
+        """What a statement touches, with all that stands in it where the vector cores decide by themselves whether it is done."""
+        node = on.node
+        if not isinstance(node, pr.Loop | pr.When):
+            return list(_uses(node))
+        who = ix.text(_decides(node))
+        uses = [replace(u, who=f"{who} {u.who}") for inner in node.body for u in self.together(inner)]
+        for n, a in enumerate(uses):
+            if any(self.meet(a, b) for b in uses[:n]):
+                raise TileError(
+                    f"cores would have to meet at `{a.tensor}` where one of them may not come by", getattr(node, "span", None),
+                    help="let the condition be the same on both vector cores",
+                )  # fmt: skip
+        return uses
+
+    def meet(self, a: _Use, b: _Use) -> bool:
+        """Whether the order of two uses matters, and is not that of one core's instructions."""
+        if a.tensor != b.tensor or not (a.written or b.written) or (a.added and b.added):
+            return False
+        if a.core != b.core:
+            return True
+        return self.halves and a.core == AIV and (a.who != b.who or (a.window != b.window and not a.who))
+
+
+def _uses(node: Any) -> Iterator[_Use]:
+    if not isinstance(node, pr.Instr):
+        return
+    who = "" if node.when == ix.ONE else ix.text(node.when)
+    for operands, written in ((node.reads(), False), (node.writes(), True)):
+        for o in operands:
+            if isinstance(o, pr.Gm):
+                window = (o.offset, o.stride, node.rows, node.cols)
+                yield _Use(node.core, o.tensor, window, written, node.atomic, who)
+
+
+def _decides(node: Any) -> Expr:
+    """What says how often a loop or a branch is done."""
+    return node.condition if isinstance(node, pr.When) else node.until or ix.ONE
+
+
+def _differs(e: Expr, differing: set[str]) -> bool:
+    """Whether an index is not the same on both vector cores."""
+    return SUB in ix.variables(e) or any(r.args[0] in differing for r in all_elements_in(e))
+
+
+def _differing(statements: Sequence[Any]) -> set[str]:
+    """The buffers, tensors and kept numbers that hold something else on each of the two vector cores."""
+    found, before = set[str](), -1
+    while len(found) != before:
+        before = len(found)
+        _spread(statements, False, found)
+    return found
+
+
+def _spread(statements: Sequence[Any], under: bool, found: set[str]) -> None:
+    for on in statements:
+        node = on.node
+        if isinstance(node, pr.Loop | pr.When):
+            _spread(node.body, under or _differs(_decides(node), found), found)
+        elif isinstance(node, pr.Scalar):
+            if under or _depends(node, found) or _of_formula(node.value, found):
+                found.add(node.name)
+        elif isinstance(node, pr.Instr) and node.core == AIV:
+            read = {o.buffer for o in node.reads() if isinstance(o, pr.Tile)}
+            own = isinstance(node.dst, pr.Tile)
+            if own and (under or read & found or _depends(node, found) or (node.value and _of_formula(node.value, found))):
+                found.add(node.dst.buffer)  # type: ignore[union-attr]
+
+
+def _of_formula(f: pr.Formula, found: set[str]) -> bool:
+    return bool(set(f.scalars()) & found or {t.buffer for t in f.elements()} & found)
+
+
+def _depends(node: Any, found: set[str]) -> bool:
+    """Whether an index expression of an instruction is not the same on both vector cores."""
+    seen: list[Expr] = []
+
+    def look(e: Expr) -> Expr:
+        seen.append(e)
+        return e
+
+    with_indices(node, look)
+    return any(_differs(e, found) for e in seen)
+
+
+def _stored_once(statements: Sequence[Any], differing: set[str], under: bool = False) -> Iterator[Any]:
+    """The statements in which the first vector core stores what both have, where they would store it to one place."""
+    for on in statements:
+        node = on.node
+        if isinstance(node, pr.Loop | pr.When):
+            inner = under or _differs(_decides(node), differing)
+            yield replace(on, node=replace(node, body=tuple(_stored_once(node.body, differing, inner))))
+        elif _stores(node) and not under and not _differs(node.dst.offset, differing):
+            (value,) = node.srcs
+            if value.buffer in differing or _depends(node, differing):
+                raise TileError(
+                    f"both vector cores write the same elements of `{node.dst.tensor}`, and their values differ", node.span,
+                    help="let the window begin where the number of the vector core says, or store it in a branch: if vid == 0",
+                )  # fmt: skip
+            yield replace(on, node=replace(node, when=ix.less(ix.var(SUB), 1)))
+        else:
+            yield on
+
+
+def _stores(node: Any) -> bool:
+    return isinstance(node, pr.Instr) and node.op == "ub_to_gm" and isinstance(node.dst, pr.Gm) and not node.atomic

@@ -1,0 +1,84 @@
+"""What statements of a kernel that is kept become, and what its scopes and loops give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tile_eg.errors import TileError
+from tile_eg.ir.index import Expr
+from tile_eg.ir.program import Node
+from tile_eg.ops.types import DType, Level
+
+
+@dataclass(frozen=True)
+class On:
+    """An instruction or a flag, and the core that it belongs to (None: each that has instructions)."""
+
+    core: str | None
+    node: Node
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What `T.Scope("C")` gives: the core that its body runs on."""
+
+    core: str
+
+
+@dataclass(frozen=True)
+class Persistent:
+    """What `T.Persistent` gives: the tiles of a domain that one block takes, wave by wave."""
+
+    domain: tuple[int, ...]
+    wave: int
+    index: Expr
+    group: int
+
+
+class Misplaced(TileError):
+    """A shared buffer turns out to lie in another memory than was assumed: the kernel is read again."""
+
+    def __init__(self, name: str, level: Level) -> None:
+        super().__init__(name)
+        self.name, self.level = name, level
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What `T.If(condition)` gives: its body is `with T.Then():`, and `with T.Else():` behind it."""
+
+    test: Any
+
+
+@dataclass(frozen=True)
+class Part:
+    """What `T.Then()` and `T.Else()` give."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class NewVariable:
+    """What `T.alloc_var` gives: a number that gets its name from the assignment."""
+
+    dtype: DType | None
+    init: Any
+
+
+@dataclass(frozen=True)
+class ScalarUnit:
+    """What the scalar unit does in a kernel, as functions of its reader: `frontend/expert/variables.py` has most of them.
+
+    `taken` reads the body of `T.If`, `rules` are those of statements.
+    """
+
+    settled: Callable[..., Expr]
+    number: Callable[..., Any]
+    bound: Callable[..., Any]
+    declared: Callable[..., None]
+    assigned: Callable[..., None]
+    variable_of: Callable[..., str | None]
+    taken: Callable[..., None]
+    rules: Mapping[type, Callable[..., None]]
