@@ -41,6 +41,7 @@ VECTOR_CASES = {
     "set twice": "SET(MTE2, V, 0); SET(MTE2, V, 0); WAIT(MTE2, V, 0); WAIT(MTE2, V, 0);",
     "one id in a loop, no flag back": "for (int i = 0; i < 3; ++i) { DataCopy(a[64 * i], x, 64); ORDER(MTE2, V); }",
     "one id in a loop, flag back": "for (int i = 0; i < 3; ++i) { DataCopy(a[64 * i], x, 64); ORDER(MTE2, V); ORDER(V, MTE2); }",
+    "the scalar unit has waited": "for (int i = 0; i < 3; ++i) { ORDER(V, S); }",
     "two events may share an id": "SET(MTE2, V, 0); SET(V, MTE3, 0); WAIT(MTE2, V, 0); WAIT(V, MTE3, 0);",
     "wait without set": "WAIT(MTE2, V, 0);",
     "wait with another id": "SET(MTE2, V, 1); WAIT(MTE2, V, 0);",
@@ -245,7 +246,7 @@ def test_a_flag_holds_one_bit(case: str) -> None:
     assert "double_set" in VECTOR.kinds(case)
 
 
-@pytest.mark.parametrize("case", ["one id in a loop, flag back", "two events may share an id"])
+@pytest.mark.parametrize("case", ["one id in a loop, flag back", "the scalar unit has waited", "two events may share an id"])
 def test_a_flag_may_be_used_again_after_its_wait(case: str) -> None:
     check(VECTOR, case)
 

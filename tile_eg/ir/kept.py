@@ -14,9 +14,11 @@ class KeptKernel:
     """Two streams of instructions over buffers, some of which the author gave an address (`Buffer.addresses`).
 
     `halves`: the vector part asks which vector core it is on. `places` has the line of each buffer, `beside` the buffers that
-    `T.gemm_v0` takes for itself: they may lie where others do. `barriers` says who places what is missing between instructions:
+    `T.gemm_v0` takes for itself: they may lie where others do. `shared` are results on the way in UB, and where each begins in
+    the room behind all other buffers that they share. `barriers` says who places what is missing between instructions:
     "vendor": between vector instructions, and to the scalar unit, as CANN's compiler does; "all": between any two of one core.
     `in_order`: its author wrote no flags, so that buffers which are not used at a time may share memory.
+    `planned`: buffers that hold nothing at the same time share memory where there is not enough of it.
     """
 
     name: str
@@ -33,6 +35,8 @@ class KeptKernel:
     file: str = field(default="", compare=False, repr=False)
     notes: tuple[Note, ...] = field(default=(), compare=False, repr=False)
     in_order: bool = False
+    shared: tuple[tuple[str, int], ...] = ()
+    planned: bool = False
 
     def meets(self) -> bool:
         """Whether a flag, or a meeting of all, orders its two kinds of cores."""

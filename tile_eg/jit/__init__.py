@@ -22,12 +22,12 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, nothing_done, open_names
-from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.positions import output_position, positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_kept, check_others, check_passes, check_searched, chosen_chip, kept_barriers
+from tile_eg.jit.switches import check_kept, check_others, check_passes, check_searched, chosen_chip, kept_barriers, kept_planning
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.workspaces import without_stores
 from tile_eg.language.kernels import PrimFunc
@@ -91,7 +91,7 @@ class CompiledKernel(HostSide):
         made = {*self.out_idx, *self.workspace_idx}
         names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source):
-            return self._run(by_name(names, args, kwargs))
+            return self._run(by_name(names, args, kwargs, made_last(self.kernel.tensors, made)))
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""
@@ -224,7 +224,7 @@ class Options:
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
-        from tile_eg.frontend.expert import is_kept, kept_kernel, searched_or_in_order
+        from tile_eg.frontend.expert import is_kept, searched_or_in_order
         from tile_eg.frontend.python import arguments_of, returns_tensors
 
         if returns_tensors(function.function, function.names):
@@ -232,15 +232,7 @@ class Options:
             return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], self._placed)
         make = searched_or_in_order(function, build)
         if is_kept(function):
-            barriers = kept_barriers(self.passes)
-
-            def kept(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
-                kernel = kept_kernel(function, barriers, sizes)
-                with in_source(kernel.source):
-                    check_kept(self.passes, kernel)
-                return kernel
-
-            make = kept
+            make = functools.partial(self._kept, function)
         else:
             check_searched(self.passes)
         arguments = arguments_of(function)
@@ -248,6 +240,14 @@ class Options:
             return self.compiled(make(NOTHING))
         positions = self.out_idx, self.workspace_idx
         return AnySizeKernel(function.function.__name__, arguments, make, positions, self._placed)
+
+    def _kept(self, function: PrimFunc, sizes: Mapping[str, Any]) -> KeptKernel:
+        from tile_eg.frontend.expert import kept_kernel
+
+        kernel = replace(kept_kernel(function, kept_barriers(self.passes), sizes), planned=kept_planning(self.passes))
+        with in_source(kernel.source):
+            check_kept(self.passes, kernel)
+        return kernel
 
     def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)

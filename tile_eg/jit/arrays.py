@@ -60,9 +60,17 @@ def to_torch(array: np.ndarray) -> Any:
     return torch.from_numpy(array)
 
 
-def by_name(names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a call by tensor name. TileError for a missing, doubled or unknown one, or one too many."""
+def by_name(
+    names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any], made: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The arguments of a call by tensor name. TileError for a missing, doubled or unknown one, or one too many.
+
+    `made` are those behind `names` that the call makes itself: arrays may be given for all of them, and are left as they are, as
+    TileLang leaves them.
+    """
     listed = f"{len(names)} array{'s' * (len(names) != 1)} ({', '.join(names)})"
+    if made and len(args) == len(names) + len(made):
+        args = args[: len(names)]
     if len(args) > len(names):
         raise TileError(f"expected {listed}, got {len(args)}")
     found = dict(zip(names, args, strict=False))
@@ -75,6 +83,13 @@ def by_name(names: Sequence[str], args: Sequence[Any], kwargs: Mapping[str, Any]
     if missing := [n for n in names if n not in found]:
         raise TileError(f"expected {listed}, got {len(found)}: {', '.join(missing)} missing")
     return found
+
+
+def made_last(tensors: Sequence[Any], made: set[int]) -> list[str]:
+    """The tensors that a call makes, by their places, where they all stand behind those that it takes."""
+    found = sorted(made)
+    behind = list(range(len(tensors) - len(found), len(tensors)))
+    return [tensors[i].name for i in found] if found == behind else []
 
 
 def give_back(arrays: Sequence[np.ndarray], as_torch: bool) -> Any:

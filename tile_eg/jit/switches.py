@@ -138,6 +138,11 @@ def kept_barriers(configs: Mapping[Any, Any] | None) -> str:
     return "all" if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_SYNC.value) is True else "vendor"
 
 
+def kept_planning(configs: Mapping[Any, Any] | None) -> bool:
+    """Whether buffers of a kernel that is kept as written may share memory (`ir.kept.KeptKernel.planned`)."""
+    return _switched(configs).get(PassConfigKey.TL_ASCEND_MEMORY_PLANNING.value) is True
+
+
 def check_kept(configs: Mapping[Any, Any] | None, kernel: KeptKernel) -> None:
     """TileError where a switch asks for flags between cores that a kernel kept as it is written needs and has not."""
     if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_CV_SYNC.value) is not True or kernel.meets():

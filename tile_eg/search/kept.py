@@ -16,6 +16,7 @@ from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
 from tile_eg.report.text import size
 from tile_eg.search import kept_lifetimes as lifetimes
+from tile_eg.search.kept_memory import Life, lives, packed
 from tile_eg.search.planned import Planned, Run, compiled_for, stage
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def _elements(message: str, tensors: Sequence[Tensor]) -> str:
 
 
 SHOWN = 4
+ROUND = 256
+"""Bytes that a vector instruction takes at a time."""
 HELP = {
     "race": "a flag orders two pipes: T.set_flag(src, dst, n) behind the first, T.wait_flag(src, dst, n) before the second",
     "block_race": "two blocks, or both vector cores, must not write the same bytes",
@@ -149,15 +152,19 @@ def _program(kernel: KeptKernel, chip: Chip) -> Program:
         kernel.name, chip.name, kernel.kernel_type, kernel.tensors, kernel.blocks, kernel.halves, 0, buffers, kernel.cube,
         kernel.vector,
     )  # fmt: skip
-    streams = {core: completed(program, core, kernel.barriers == "all") for core in (AIC, AIV)}
+    sharing = _overlapping(kernel, buffers)
+    streams = {core: completed(program, core, kernel.barriers == "all", sharing) for core in (AIC, AIV)}
     return replace(program, cube=streams[AIC], vector=streams[AIV])
 
 
 def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
     """The buffers of a memory one behind the other, those with an address where they are; what gemm_v0 takes comes last, or first
-    where there is no room behind the others. TileError where they do not fit."""
-    found = [b for b in kernel.buffers if b.level is level]
-    if not found:
+    where there is no room behind the others. Where that is too long, and the author asked for planned memory, buffers that hold
+    nothing at the same time share it. TileError where they do not fit."""
+    shared = dict(kernel.shared)
+    found = [b for b in kernel.buffers if b.level is level and b.name not in shared]
+    results = [b for b in kernel.buffers if b.level is level and b.name in shared]
+    if not found and not results:
         return []
     room, grain = _room(kernel, chip, level), ALIGNMENT[level]
     given = [b for b in found if b.addresses]
@@ -171,23 +178,51 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
             start = 0
         out.append(replace(b, addresses=tuple(start + n * step for n in range(b.slots))))
         at = max(at, start + step * b.slots) if b.name not in kernel.beside or level is Level.UB else at
-    last = max(out, key=_end)
-    if kernel.in_order and _end(last) > room:
-        out = lifetimes.placed(found, (*kernel.cube, *kernel.vector), grain)
-        last = max(out, key=_end)
-    need = max(last.addresses) + last.slot_bytes
+    behind = -(-at // ROUND) * ROUND
+    out += [replace(b, addresses=(behind + shared[b.name],)) for b in results]
+    last, need = _end(out)
+    if need > room and (kernel.in_order or kernel.planned):
+        first = max((max(b.addresses) + b.slot_bytes for b in given), default=0)
+        free = [b for b in found if not b.addresses]
+        if kernel.in_order:
+            rest = lifetimes.placed(free, (*kernel.cube, *kernel.vector), grain)
+        else:
+            rest = packed(free, _lives(kernel), first, grain)
+        behind = -(-max(first, _end(rest)[1]) // ROUND) * ROUND
+        out = [*given, *rest, *(replace(b, addresses=(behind + shared[b.name],)) for b in results)]
+        last, need = _end(out)
     if need > room:
-        rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out)
+        rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out if b.name not in shared)
+        rows += f", and results of T.Parallel on the way {size(need - behind)}" if results else ""
         raise TileError(
             f"the buffers in {level} take {need} bytes, and {chip.name} has {room}", dict(kernel.places).get(last.name),
-            notes=((f"in {level} lie {rows}", None),), help="use smaller blocks, or give buffers that are not used at a time "
-            "one address: T.annotate_address({a: 0, b: 0})",
+            notes=((f"in {level} lie {rows}", None),), help="use smaller blocks, let buffers share memory where "
+            "they can (pass_configs: TL_ASCEND_MEMORY_PLANNING), or give them one address: T.annotate_address({a: 0, b: 0})",
         )  # fmt: skip
     return out
 
 
-def _end(b: Buffer) -> int:
-    return max(b.addresses) + b.slot_bytes
+def _lives(kernel: KeptKernel) -> dict[str, Life]:
+    """When each buffer holds something, in the stream of its own core."""
+    buffers = {b.name: b for b in kernel.buffers}
+    return {**lives(kernel.cube, buffers), **lives(kernel.vector, buffers)}
+
+
+def _end(buffers: Sequence[Buffer]) -> tuple[Buffer, int]:
+    """The last buffer of a memory, and where it ends."""
+    last = max(buffers, key=lambda b: max(b.addresses) + b.slot_bytes)
+    return last, max(last.addresses) + last.slot_bytes
+
+
+def _overlapping(kernel: KeptKernel, buffers: Sequence[Buffer]) -> frozenset[str]:
+    """The buffers that share memory though the author gave them no address."""
+    given = {b.name for b in kernel.buffers if b.addresses} | {*dict(kernel.shared)} | kernel.beside
+    found = [b for b in buffers if b.name not in given]
+    return frozenset(
+        b.name for b in found for o in found
+        if b is not o and b.level is o.level and b.addresses[0] < o.addresses[-1] + o.slot_bytes
+        and o.addresses[0] < b.addresses[-1] + b.slot_bytes
+    )  # fmt: skip
 
 
 def _room(kernel: KeptKernel, chip: Chip, level: Level) -> int:

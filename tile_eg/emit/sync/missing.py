@@ -48,6 +48,7 @@ class Access:
     end: int
     written: bool
     fractals: int = 0
+    name: str = ""
 
     def meets(self, other: Access) -> bool:
         shared = self.place == other.place and self.start < other.end and other.start < self.end
@@ -66,6 +67,7 @@ class _Walk:
     buffers: Mapping[str, Buffer]
     ranges: dict[str, Interval]
     free: Mapping[tuple[str, str], int]
+    sharing: frozenset[str]
 
     @property
     def pipes(self) -> tuple[str, ...]:
@@ -126,7 +128,7 @@ class _Walk:
     def instr(self, i: Instr | Scalar, pending: Pending) -> list[Node]:
         accesses = list(self.accesses(i))
         met = sorted({(src, dst) for (src, dst), found in pending.items() for a, b in product(found, accesses)
-                      if dst == b.pipe and self.minded(src, dst) and a.meets(b) and _unguarded(a, b)})  # fmt: skip
+                      if dst == b.pipe and a.meets(b) and self.unordered(a, b)})  # fmt: skip
         out: list[Node] = []
         if any(src != dst for src, dst in met) and self.everything:
             pending.clear()
@@ -137,10 +139,18 @@ class _Walk:
                 _clear(pending, [(src, dst)])
         for a in accesses:
             for dst in self.pipes:
-                if self.minded(a.pipe, dst):
+                if self.minded(a.pipe, dst) or a.name in self.sharing:
                     old = pending.get((a.pipe, dst), ())
                     pending[a.pipe, dst] = old if a in old else (*old, a)
         return [*out, i]
+
+    def unordered(self, a: Access, b: Access) -> bool:
+        """Whether two that meet are ordered here."""
+        return (self.minded(a.pipe, b.pipe) or self.shared(a, b)) and _unguarded(a, b)
+
+    def shared(self, a: Access, b: Access) -> bool:
+        """Whether they meet for the place alone, which the author did not choose."""
+        return a.name != b.name and a.name in self.sharing and b.name in self.sharing
 
     def minded(self, src: str, dst: str) -> bool:
         """Whether this pair is ordered here."""
@@ -171,10 +181,10 @@ class _Walk:
         if isinstance(o, Gm):
             low, high = self.bounds(o.offset)
             rows, cols = (self.bounds(e)[1] for e in (i.rows, i.cols))
-            return Access(pipe, o.tensor, low, high + max(0, rows - 1) * o.stride + cols, written)
+            return Access(pipe, o.tensor, low, high + max(0, rows - 1) * o.stride + cols, written, name=o.tensor)
         b = self.buffers[o.buffer]
         low, high = self.span(b, o, i)
-        return Access(pipe, str(b.level), low, high, written, fractals)
+        return Access(pipe, str(b.level), low, high, written, fractals, b.name)
 
     def span(self, b: Buffer, o: Tile, i: Instr) -> Interval:
         """The bytes of a window: whole slots in fractals; in UB from its first row to its last."""
@@ -216,10 +226,11 @@ def _join(pending: Pending, other: Pending) -> None:
         pending[pair] = (*mine, *(a for a in found if a not in mine))
 
 
-def completed(program: Program, core: str, everything: bool) -> tuple[Node, ...]:
-    """The stream of a core with what is missing between its instructions. Buffers have addresses."""
+def completed(program: Program, core: str, everything: bool, sharing: frozenset[str] = frozenset()) -> tuple[Node, ...]:
+    """The stream of a core with what is missing between its instructions. Buffers have addresses; the `sharing` ones lie where
+    others do without their author's knowing, who did not order them."""
     ranges = {ix.BLOCK: (0, max(0, program.blocks - 1)), ix.SUB: (0, 1)}
-    stream = _Walk(program, core, everything, {b.name: b for b in program.buffers}, ranges, _free(program.core(core)))
+    stream = _Walk(program, core, everything, {b.name: b for b in program.buffers}, ranges, _free(program.core(core)), sharing)
     return tuple(stream.body(program.core(core), {}, {}))
 
 

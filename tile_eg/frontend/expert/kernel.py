@@ -10,6 +10,7 @@ from typing import Any
 from tile_eg.errors import Note, NotSearched, TileError
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.meetings import with_meetings
+from tile_eg.frontend.expert.parallel import branch, parallel
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced, On
 from tile_eg.frontend.expert.scalars import store
@@ -39,7 +40,9 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str
     try:
         while True:
             try:
-                reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, prefetched, SCALAR_UNIT, sizes)
+                reader = ExpertReader(
+                    found.source, found.names, dict(levels), EXPERT, store, prefetched, (parallel, branch), SCALAR_UNIT, sizes
+                )
                 return _read(reader, found, barriers)
             except Misplaced as found_in:
                 levels[found_in.name] = found_in.level
@@ -70,7 +73,7 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearch
     found = read_function(function.function, function.names)
     levels: dict[str, Level] = {}
     while True:
-        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, SCALAR_UNIT, sizes)
+        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, (parallel, branch), SCALAR_UNIT, sizes)
         try:
             made = _read(reader, found, "all", meet=True)
             break
@@ -124,6 +127,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
     return KeptKernel(
         found.node.name, tensors, blocks, r.half_used is not None, buffers, cube, vector, barriers, frozenset(r.own),
         tuple((h.name, h.span) for h in r.held.values()), found.source.text, found.source.file, tuple(r.notes),
+        shared=tuple(r.shared.items()),
     )  # fmt: skip
 
 

@@ -143,9 +143,15 @@ def _to_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: A
     if source.cut:
         _padded(r, span, source, target, pad)
     rows, cols = source.valid_rows, source.valid_cols
-    if not source.cut and target.whole and source.whole and source.rows != target.rows:
+    if not source.cut and _one_run(source, target):
         rows, cols = ix.ONE, ix.const(source.count)
     r.instr("gm_to_ub", target.operand, source.operand, rows=rows, cols=cols, pad=pad, span=span)
+
+
+def _one_run(source: Place, target: Place) -> bool:
+    """Whether a copy is one of neighbouring elements: of other rows on each side, or of rows that do not begin at 32 bytes."""
+    apart = source.rows != target.rows or source.cols * source.dtype.bytes % 32
+    return source.whole and target.whole and bool(apart)
 
 
 def _padded(r: ExpertReader, span: Span, source: Place, target: Place, value: Any) -> None:
@@ -171,7 +177,7 @@ def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options:
     _typed(source, target, span)
     _same(source, target, span)
     rows, cols = target.valid_rows, target.valid_cols
-    if not target.cut and target.whole and source.whole and source.rows != target.rows:
+    if not target.cut and _one_run(source, target):
         rows, cols = ix.ONE, ix.const(target.count)
     r.instr("ub_to_gm", target.operand, source.operand, rows=rows, cols=cols, atomic=atomic, span=span)
 

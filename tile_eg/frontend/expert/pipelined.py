@@ -20,7 +20,7 @@ LOADS = ("gm_to_l1", "gm_to_ub")
 def prefetched(r: ExpertReader, loop: pr.Loop, stages: int) -> list[On]:
     """The first trips' loads, and the loop in which each trip loads for the one `stages` - 1 behind it."""
     body: Sequence[Any] = loop.body
-    loads = [on for on in body if isinstance(on.node, pr.Instr) and on.node.op in LOADS]
+    loads = [on for on in body if isinstance(on.node, pr.Instr) and on.node.op in LOADS and _declared(r, on.node)]
     loaded = {on.node.dst.buffer for on in loads}
     if not loads or loop.trips < 2:
         return [On(None, loop)]
@@ -38,6 +38,11 @@ def prefetched(r: ExpertReader, loop: pr.Loop, stages: int) -> list[On]:
     first = range(min(stages - 1, loop.trips))
     early = [On(on.core, _at(on.node, loop.var, ix.const(k), loaded, stages)) for k in first for on in loads]
     return [*early, On(None, replace(loop, body=tuple(made)))]
+
+
+def _declared(r: ExpertReader, load: pr.Instr) -> bool:
+    """Whether the author declared the buffer that is loaded; others are loaded where they are needed."""
+    return isinstance(load.dst, pr.Tile) and load.dst.buffer in r.held
 
 
 def _trips(loop: pr.Loop) -> Expr:

@@ -8,15 +8,16 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import is_condition
 from tile_eg.frontend.expert.moves import handover
-from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.expert.places import Held, Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.streams import FREE
-from tile_eg.frontend.python.values import describe
+from tile_eg.frontend.python.values import Buffer, describe
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
+from tile_eg.ir.kernel import Region
 from tile_eg.ir.program import AIC
-from tile_eg.ops.types import DType, Level
+from tile_eg.ops.types import F16, I8, I32, DType, Level
 
 STEP = 128
 """The depth of a step of gemm_v0 (TileLang's kL0Size)."""
@@ -75,6 +76,28 @@ def gemm_v0(
             on(r, AIC, pr.SetFlag("M", "MTE1", flag, span))
     for pipes in (("M", "MTE1"), ("MTE1", "MTE2"), ("M", "FIX")):
         handover(r, AIC, *pipes, span)
+
+
+def cleared(r: ExpertReader, span: Span, C: Region) -> None:  # noqa: N803
+    """C = 0 in L0C, which no instruction fills: the product of tiles of zeros, 16 deep."""
+    rows, cols = C.shape
+    dtype = I8 if r.held[C.name].dtype is I32 else F16
+    depth = 32 // dtype.bytes
+    zeros = [_zeros(r, dtype, shape) for shape in ((rows, depth), (depth, cols))]
+    for name in zeros:
+        r.instr("l1_zero", pr.Tile(name), span=span)
+    on(r, AIC, pr.PipeBarrier("MTE2", span))
+    a, b = (Buffer(name, dtype, r.held[name].shape, "L1") for name in zeros)
+    gemm_v0(r, span, a, b, C, init=True)
+
+
+def _zeros(r: ExpertReader, dtype: DType, shape: tuple[int, int]) -> str:
+    """A tile in L1 for zeros alone."""
+    key = f"zeros {dtype} {shape}"
+    if key not in r.own_keys:
+        r.own_keys[key] = name = r.unique("zeros")
+        r.held[name] = Held(name, Level.L1, dtype, shape)
+    return r.own_keys[key]
 
 
 def _step(left: Place, right: Place, span: Span) -> int:

@@ -34,7 +34,9 @@ class ExpertReader(Reader):
     `scalars` are the numbers that the scalar unit keeps (whether they are whole), `variables` those that the author changes,
     `looked_up` the tensors of which it reads elements.
 
-    `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop.
+    `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
+    `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
+    element loops begin in the room that these share.
     """
 
     def __init__(
@@ -45,11 +47,13 @@ class ExpertReader(Reader):
         words: Mapping[str, Callable[..., Any]],
         store: Callable[..., None],
         prefetched: Callable[..., Any],
+        elementwise: tuple[Callable[..., None], Callable[..., None]],
         unit: ScalarUnit,
         sizes: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(source, names, sizes)
         self.handlers, self.store, self.prefetched, self.unit = words, store, prefetched, unit
+        self.elementwise, self.branch = elementwise
         self.levels = levels
         self.tensors: dict[str, Tensor] = {}
         self.held: dict[str, Held] = {}
@@ -57,6 +61,7 @@ class ExpertReader(Reader):
         self.addresses: dict[str, int] = {}
         self.own: dict[str, pr.Buffer] = {}
         self.own_keys: dict[str, str] = {}
+        self.shared: dict[str, int] = {}
         self.core: str | None = None
         self.stored: set[str] = set()
         self.scalars: dict[str, bool] = {}
@@ -64,7 +69,8 @@ class ExpertReader(Reader):
         self.looked_up: dict[str, Span | None] = {}
 
     def rules(self) -> dict[type, Callable[..., None]]:
-        return {**OWN_RULES, **self.unit.rules}
+        elementwise: dict[type, Callable[..., None]] = {ast.If: self.branch} if self.in_parallel else {}
+        return {**OWN_RULES, **self.unit.rules, **elementwise}
 
     @property
     def ranges(self) -> dict[str, Interval]:
@@ -92,7 +98,7 @@ class ExpertReader(Reader):
         self.statements.append(On(core, node))  # type: ignore[arg-type]
 
     def number(self, value: Any, span: Span) -> Any:
-        return self.unit.number(self, value, span)
+        return value if self.in_parallel else self.unit.number(self, value, span)
 
     def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
         """As many elements as the scalar unit finds, `size` at most."""
@@ -113,7 +119,10 @@ class ExpertReader(Reader):
         self.emit(pr.Instr(op, dst, tuple(srcs), **fields))
 
     def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
+        if self.in_parallel:
+            return super().assign(target, value, span)
         self.store(self, target, value, span)
+        return None
 
     # Buffers
 
@@ -134,9 +143,12 @@ class ExpertReader(Reader):
             self.unit.declared(self, name, value, span)
             return
         if (variable := self.unit.variable_of(self, self.local.get(name))) is not None:
+            if self.in_parallel:
+                what = f"every iteration of T.Parallel would change {name}"
+                raise TileError(what, span, help="T.Parallel has no order: use T.serial, or a buffer with an element for each")
             self.unit.assigned(self, variable, value, span)
             return
-        value = self.unit.bound(self, name, value, span)
+        value = value if self.in_parallel else self.unit.bound(self, name, value, span)
         if isinstance(value, Expr | Region | int | float) and name in self.outer and not isinstance(self.outer[name], Buffer):
             self.local[name] = value
             return
@@ -216,10 +228,9 @@ def _for(r: ExpertReader, node: ast.For) -> None:
     if not isinstance(over, Loop):
         raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Persistent and range are")
     if over.kind == "parallel":
-        raise r.error(
-            "T.Parallel is not supported in a kernel that is kept", node.iter,
-            "write the vector words: T.tile.add(c, a, b) and their like; or leave flags, barriers and scopes to the search",
-        )  # fmt: skip
+        return r.elementwise(r, node, over, _targets(r, node))
+    if r.in_parallel:
+        raise r.error("a serial loop inside T.Parallel is not supported", node, "put the serial loop outside")
     return _loop(r, node, over, _targets(r, node), 0)
 
 

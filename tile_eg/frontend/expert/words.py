@@ -7,7 +7,7 @@ from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.conditions import is_condition
-from tile_eg.frontend.expert import composed_words, moves, products, vectors
+from tile_eg.frontend.expert import composed_words, moves, parallel, products, vectors
 from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Scope
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader
 from tile_eg.frontend.expert.variables import number, picked
@@ -174,7 +174,7 @@ def _alloc_var(r: ExpertReader, span: Span, dtype: Any, *rest: Any, init: Any, s
 
 def _chosen(r: ExpertReader, span: Span, test: Any, x: Any, y: Any) -> Any:
     """x where the condition holds, else y; an element that is not chosen is not read."""
-    if not is_condition(test):
+    if r.in_parallel or not is_condition(test):
         return HANDLERS["if_then_else"](r, span, test, x, y)
     if all(map(is_index, (test, x, y))):
         return picked(r, span, *map(ix.wrap, (test, x, y)))
@@ -191,6 +191,8 @@ def _part(name: str) -> Callable[..., Part]:
 
 def _limit(word: str) -> Callable[..., Any]:
     def limit(r: ExpertReader, span: Span, *values: Any) -> Any:
+        if r.in_parallel:
+            return HANDLERS[word](r, span, *values)
         return HANDLERS[word](r, span, *(number(r, v, span) for v in values))
 
     return limit
@@ -198,6 +200,7 @@ def _limit(word: str) -> Callable[..., Any]:
 
 EXPERT: dict[str, Callable[..., Any]] = {
     **{word: HANDLERS[word] for word in AS_IT_IS},
+    **parallel.WORDS,
     "set_flag": _set_flag, "wait_flag": _wait_flag, "barrier_all": _barrier_all, "pipe_barrier": _pipe_barrier,
     "sync_all": _sync_all, "set_cross_flag": _set_cross_flag, "wait_cross_flag": _wait_cross_flag, "Scope": _scope,
     "alloc_L1": _alloc("L1"), "alloc_ub": _alloc("UB"), "alloc_L0A": _alloc("L0A"), "alloc_L0B": _alloc("L0B"),

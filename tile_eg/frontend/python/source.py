@@ -48,12 +48,38 @@ def _definitions(text: str) -> dict[tuple[int, str], ast.FunctionDef]:
     return {(min([n.lineno, *(d.lineno for d in n.decorator_list)]), n.name): n for n in nodes}
 
 
+@lru_cache(maxsize=64)
+def _lambdas(text: str) -> list[ast.Lambda]:
+    return [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Lambda)]
+
+
+def _range(node: ast.expr) -> tuple[tuple[int, int], tuple[int | None, int | None]]:
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+
+
+def _lambda(function: FunctionType, text: str) -> ast.FunctionDef | None:
+    """A lambda as a function that returns its body: of several in a line, the one whose body the code says it is."""
+    code = function.__code__
+    found = [n for n in _lambdas(text) if n.lineno <= code.co_firstlineno <= (n.end_lineno or 0)]
+    places = [p for p in code.co_positions() if None not in p and (p[0], p[2]) != (p[1], p[3])]
+    if places and len(found) > 1:
+        begin, end = min((p[0], p[2]) for p in places), max((p[1], p[3]) for p in places)
+        found = [n for n in found if _range(n.body) == (begin, end)]
+    if len(found) != 1:
+        return None
+    node = found[0]
+    body = ast.copy_location(ast.Return(node.body), node.body)
+    return ast.copy_location(ast.FunctionDef("<lambda>", node.args, [body], [], None), node)
+
+
 def read_function(function: FunctionType, names: Mapping[str, Any] | None = None) -> FunctionSource:
     """The definition of a function. `names` are locals of where it was defined, for annotations that are strings."""
     code = function.__code__
     file = inspect.getsourcefile(function) or code.co_filename
     text = "".join(linecache.getlines(file, function.__globals__))
     node = _definitions(text).get((code.co_firstlineno, code.co_name)) if text else None
+    if text and code.co_name == "<lambda>":
+        node = _lambda(function, text)
     if node is None:
         raise TileError(
             f"the source of {function.__name__} cannot be read ({file})", help="define the kernel in a file or in a notebook cell"
