@@ -24,6 +24,8 @@ NO_SLOWER = 1.1
 """Of the best source with tiles and loops."""
 ALSO = {"grouped_attention", "mlp"}
 """The examples that no source with tiles and loops stands beside."""
+LENGTHY = {"layer_norm", "rms_norm"}
+"""Those whose search takes ten seconds or more."""
 LARGE = {
     "vector_add": {"M": 4096, "N": 4096}, "gemm": {"M": 2048, "N": 2048, "K": 2048},
     "matmul_add": {"M": 2048, "N": 1024, "K": 1024},
@@ -66,8 +68,14 @@ def test_the_examples_are_those_with_tiles_and_some_more() -> None:
 
 
 @pytest.mark.slow(but=2)
-@pytest.mark.parametrize("name", [n for n in BEGINNER if n not in ALSO])
+@pytest.mark.parametrize("name", [n for n in BEGINNER if n not in ALSO | LENGTHY])
 def test_an_expression_is_no_slower_than_tiles_and_loops(name: str) -> None:
+    assert beginner(name).cost.microseconds <= NO_SLOWER * developer(name, large=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", sorted(LENGTHY))
+def test_nor_is_one_whose_search_takes_long(name: str) -> None:
     assert beginner(name).cost.microseconds <= NO_SLOWER * developer(name, large=False)
 
 

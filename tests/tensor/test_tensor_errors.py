@@ -34,6 +34,8 @@ MISTAKES = {
     "A // 2": ("`//` works on sizes, not on tensors", "A // 2", ""),
     "B": ("`O` is f16[64, 32], the value is f16[48, 32]", "B: f16[48, N]", ""),
     "exp(A > 0)": ("`exp` takes numbers, not a condition", "exp(A > 0)", "where(c, 1, 0)"),
+    "A * (2 & 3)": ("`&` is not an operator of numbers", "2 & 3", ""),
+    "reshape(A, A)": ("`reshape` takes whole numbers behind its first argument, not f16[64, 32]", "reshape(A, A)", ""),
     "(A > 0) + 1": ("`+` takes numbers, not a condition", "(A > 0) + 1", "where(c, 1, 0)"),
 }
 

@@ -138,7 +138,8 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
         x, dtype = args if isinstance(args[0], TensorValue) else reversed(args)
         return TensorValue(v.cast(as_dtype(dtype, span), _value(x, span), span))
     whole = 1 if called in fn.OF_AXES else len(args)
-    given = [_value(a, span) if n < whole else a for n, a in enumerate(args)]
+    given = [_value(a, span) if n < whole else _axes(called, a, span) for n, a in enumerate(args)]
+    kept |= {k: _axes(called, o, span) for k, o in kept.items() if k == "axis"}
     if called in BINARY and len(given) == 2:
         return TensorValue(v.binary(called, given[0], given[1], span))
     if called in COMPARE and len(given) == 2:
@@ -146,6 +147,13 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
     if called in ("neg", "not") and len(given) == 1:
         return TensorValue(v.unary(called, given[0], span))
     return TensorValue(fn.call(called, given, kept, span))
+
+
+def _axes(name: str, x: Any, span: Span | None) -> Any:
+    """A number of axes or sizes, or several of them."""
+    if isinstance(x, tuple | list):
+        return tuple(_axes(name, n, span) for n in x)
+    return x if x is None or isinstance(x, bool) else _whole(x, f"`{name}` takes whole numbers behind its first argument", span)
 
 
 def _value(x: Any, span: Span | None) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.tensor import TensorKernel
 from tile_eg.frontend.tensor import functions as fn
@@ -21,6 +21,7 @@ from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ops.elementwise import COMPARE
 from tile_eg.ops.types import dtype_of
 
+NUMBERS = ("+", "-", "*", "/", "//", "%")
 SIGNS = {op.sign: op.name for op in COMPARE.values()}
 ROWS = {f"row{op}": (op, -1) for op in ("max", "min", "sum")} | {f"col{op}": (op, -2) for op in ("max", "min", "sum")}
 
@@ -156,13 +157,27 @@ class Reader:
     def _binary_of(self, sign: str, x: Any, y: Any, node: Node, op: str = "") -> Any:
         span = self.span(node)
         if not isinstance(x, Value) and not isinstance(y, Value):
-            return sc.arithmetic(sign, x, y, span)
+            return self._number_of(sign, x, y, span)
         a, b = self.value_of(x, span), self.value_of(y, span)
         if sign == "@":
             return v.matmul(a, b, span)
         if sign not in BINARY:
             raise TileError(f"`{sign}` works on sizes, not on tensors", span)
         return v.binary(op or BINARY[sign], a, b, span)
+
+    def _number_of(self, sign: str, x: Any, y: Any, span: Span) -> Any:
+        """Arithmetic of numbers."""
+        if sign in NUMBERS:
+            return sc.arithmetic(sign, x, y, span)
+        if sign != "**":
+            raise TileError(f"`{sign}` is not an operator of numbers", span)
+        try:
+            found = x**y
+        except ArithmeticError:
+            found = None
+        if not isinstance(found, int | float):
+            raise TileError(f"{x} ** {y} is no number", span)
+        return found
 
     def _compare(self, node: Node) -> Any:
         left, op, right = node.children
@@ -193,8 +208,14 @@ class Reader:
             op, axis = ROWS[name]
             return v.reduce(op, self.value_of(args[0], span), axis, False, span)
         whole = 1 if name in fn.OF_AXES else len(args)
-        values = [self.value_of(a, span) if n < whole else a for n, a in enumerate(args)]
+        values = [self.value_of(a, span) if n < whole else self._axis(name, a, span) for n, a in enumerate(args)]
         return fn.call(name, values, options, span)
+
+    @staticmethod
+    def _axis(name: str, x: Any, span: Span) -> int:
+        if not isinstance(x, int):
+            raise TileError(f"`{name}` takes whole numbers behind its first argument, not {x}", span)
+        return x
 
     def option(self, node: Node) -> int:
         return self.integer(node.children[1], f"`{node.children[0]}`")
