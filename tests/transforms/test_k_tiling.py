@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -115,4 +116,10 @@ def test_loads_of_several_trips_divide_the_loop_and_are_several():
 
 def test_a_loop_of_two_trips_has_no_loads_of_several_of_them():
     graph = graph_of(GEMM.replace("K=112", "K=32"))
+    assert not [n for n in graph.nodes if n.op == "GmToL1Coarsened"]
+
+
+@pytest.mark.parametrize("depth", [8, 24, 40])
+def test_tiles_that_are_no_whole_fractals_are_loaded_trip_by_trip(depth):
+    graph = graph_of(LONG.replace("BK=16", f"BK={depth}"))
     assert not [n for n in graph.nodes if n.op == "GmToL1Coarsened"]

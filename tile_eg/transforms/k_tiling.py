@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tile_eg.ir.index import EACH, ONE, Expr, const, minimum, terms_of, var, variables
+from tile_eg.ir.machine import FRACTAL_BYTES, STRIP
 from tile_eg.ir.values import VERSIONS, Term, Values, reachable
 
 FACTORS = (2, 4, 8)
@@ -96,9 +97,16 @@ def _tilings(values: Values) -> Iterator[Tiling]:
 
 
 def longer_loads(values: Values, tilings: Sequence[Tiling]) -> Iterator[tuple[Tiling, Tiling | None]]:
-    """Loops of products that may load several trips' tiles at once, each with what made it of the source's (None: it is that)."""
+    """Loops of products that may load several trips' tiles at once, each with what made it of the source's (None: it is that).
+
+    Each trip's tile lies in whole fractals among the others.
+    """
+    depths = loops_of_products(values)
     for loop in _free_to_change(values):
         name = values.variables[loop]
+        least = min((t.dtype.bytes for t in loads_in(values, name)), default=1)
+        if depths[loop] % max(STRIP, FRACTAL_BYTES // STRIP // least):
+            continue
         yield from ((t, None) for t in _longer(Tiling(loop, loop, 1, values.trips[loop], name, name)))
         for form in tilings:
             if form.loop == loop and form.trips > 1:

@@ -73,7 +73,8 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearch
     found = read_function(function.function, function.names)
     levels: dict[str, Level] = {}
     while True:
-        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, (parallel, branch), SCALAR_UNIT, sizes)
+        unit = (parallel, branch), SCALAR_UNIT
+        reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, *unit, sizes)
         try:
             made = _read(reader, found, "all", meet=True)
             break
