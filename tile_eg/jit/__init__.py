@@ -29,9 +29,11 @@ from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip
+from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
 from tile_eg.jit.workspaces import made_by_call, without_stores
 from tile_eg.language.kernels import PrimFunc
+from tile_eg.language.words import user_names
 from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import CALL, Limits
 
@@ -235,9 +237,12 @@ class Options:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
         from tile_eg.frontend.expert import is_kept, searched_or_in_order
-        from tile_eg.frontend.python import arguments_of
+        from tile_eg.frontend.python import arguments_of, returns_tensors
 
         own = replace(self, as_torch=knows_torch(function.function.__globals__))
+        if returns_tensors(function.function, function.names):
+            check_searched(self.passes)
+            return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], own._placed)
         make = searched_or_in_order(function, build)
         if is_kept(function):
             make = functools.partial(kept_at, function, self.passes)
@@ -333,7 +338,8 @@ def jit(
     memory: int = CALL.bytes,
     **others: Any,
 ) -> Any:
-    """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
+    """Makes a kernel of a prim_func, of a function that returns expressions of its T.Tensor arguments, or of what a function
+    of sizes returns; with or without parentheses.
 
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
@@ -352,15 +358,16 @@ def jit(
     target_chip = chosen_chip(chip, target, platform)
     positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
     options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs)
-    if function is None:
-        return told(lambda f: _jitted(f, options))
-    return _jitted(function, options)
+    names = user_names()
+    return told(lambda f: _jitted(f, options, names)) if function is None else _jitted(function, options, names)
 
 
-def _jitted(function: Any, options: Options) -> CompiledKernel | AnySizeKernel | Factory:
+def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> CompiledKernel | AnySizeKernel | Factory:
+    from tile_eg.frontend.python import kernel_of, takes_tensors
+
+    if takes_tensors(function, names):
+        function = PrimFunc(function, dict(names))
     if isinstance(function, PrimFunc):
-        from tile_eg.frontend.python import kernel_of
-
         return options.kernel(function, lambda sizes: kernel_of(function, sizes))
     if callable(function):
         return Factory(function, options)

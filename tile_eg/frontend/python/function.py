@@ -21,6 +21,7 @@ from tile_eg.frontend.python.parts import with_parts
 from tile_eg.frontend.python.slots import without_slots
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.statements import Reader
+from tile_eg.frontend.python.tensors import kernel_of_tensors, output_names, returns_tensors
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
 from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
@@ -30,7 +31,7 @@ from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Stmt, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
-from tile_eg.ops.types import DType, dtype_of
+from tile_eg.ops.types import F32, DType, dtype_of
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -46,14 +47,17 @@ class Argument:
 
 
 def arguments_of(function: PrimFunc) -> list[Argument]:
-    """The parameters of a prim_func, the sizes of a call still open. Raises TileError at the user's line."""
+    """The parameters of a prim_func, the sizes of a call still open, and what it returns. Raises TileError at the user's line."""
     found = read_function(function.function, function.names)
     reader = Reader(found.source, found.names)
     with _told_in(found):
-        arguments = checked_arguments(reader, found.node)
+        given = checked_arguments(reader, found.node)
         if reader.told:
             raise together(reader.told)
-        return arguments
+    if not returns_tensors(function.function, function.names):
+        return given
+    span = found.source.span(found.node)
+    return [*given, *(Argument(name, (), F32, span) for name in output_names(function))]
 
 
 def kernel_of(function: PrimFunc, sizes: Mapping[str, Any] = NOTHING) -> Kernel:
@@ -64,10 +68,20 @@ def kernel_of(function: PrimFunc, sizes: Mapping[str, Any] = NOTHING) -> Kernel:
     found = read_function(function.function, function.names)
     reader = Reader(found.source, found.names, sizes)
     with _told_in(found):
+        if returns_tensors(function.function, function.names):
+            return _of_tensors(reader, function, found)
         try:
             return _kernel(reader, found)
         except TileError as e:
             raise together((*reader.told, e)) from e.__cause__
+
+
+def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
+    """The kernel of a function that returns expressions of its tensors."""
+    arguments = [_argument(r, a) for a in found.node.args.args]
+    tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
+    numbers = {a.name: _number(r, a) for a in arguments if a.shape is None}
+    return kernel_of_tensors(function, tensors, numbers, r.sizes or {})
 
 
 @contextmanager
