@@ -5,7 +5,8 @@
     <!-- output: tile-eg emit examples/gemm.tile; lines 10-40 -->
     <!-- output: tile-eg explain examples/gemm.tile; until search -->    what stands before that line
 
-`python docs/update_readme.py` rewrites the pages; a test compares them with what comes out now.
+The page of errors is made whole from tests/errors/gallery. `python docs/update_readme.py` rewrites the pages; a test compares
+them with what comes out now.
 """
 
 from __future__ import annotations
@@ -15,10 +16,24 @@ import io
 import os
 import re
 import shlex
+import textwrap
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PAGES = (ROOT / "README.md", ROOT / "docs" / "search.md")
+GALLERY = ROOT / "tests" / "errors" / "gallery"
+ERRORS = ROOT / "docs" / "errors.md"
+ABOUT_ERRORS = """# Errors
+
+The mistakes that people make most, and what is said of them. A message shows the line of the source with a caret, what is wrong
+in the kernel's own terms (shapes, dtypes, bytes, names), and a way out. All mistakes of a kernel are told at once, one of a
+statement; what only follows from another mistake is left out. A script that ends with one prints the message and no traceback;
+the exit code is 1. "A fault of tile_eg" (exit code 2) is never yours to mend.
+
+This page is made from `tests/errors/gallery` by `docs/update_readme.py`. What stands behind a message is the way out that was
+tried: with it, the kernel compiles, runs, and its numbers are right.
+"""
 MARK = re.compile(
     r"<!-- (?P<kind>file|output): (?P<what>[^;\n]+?)(?:; lines (?P<first>\d+)-(?P<last>\d+)|; until (?P<until>\w+))? -->\n"
     r"```(?P<language>\w*)\n.*?^```$",
@@ -42,6 +57,38 @@ def _block(mark: re.Match[str]) -> str:
     return "\n".join([head, f"```{mark['language']}", *lines, "```"])
 
 
+def errors_page() -> str:
+    """The page of errors: every mistake of the gallery with its messages and what mends them."""
+    mistakes = tomllib.loads((GALLERY / "mistakes.toml").read_text(encoding="utf-8"))["mistake"]
+    listed = "\n".join(f"- [{m['title']}](#{_anchor(m['title'])})" for m in mistakes)
+    return "\n".join([ABOUT_ERRORS, listed, *("\n" + _shown(m) for m in mistakes)]) + "\n"
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+
+
+def _shown(mistake: dict) -> str:
+    parts = [f"## {mistake['title']}"]
+    for suffix in ("py", "tile"):
+        message = GALLERY / f"{mistake['name']}.{suffix}.txt"
+        if message.exists():
+            parts += ["", "```text", message.read_text(encoding="utf-8").rstrip("\n"), "```"]
+        parts += ["", *(_mend(old, new, suffix) for old, new in mistake[suffix])] if suffix in mistake else []
+    return "\n".join(parts)
+
+
+def _mend(old: str, new: str, suffix: str) -> str:
+    """What stands there and what it becomes, for people."""
+    if not new.strip():
+        return f"Leave out `{old.strip()}`."
+    if "\n" not in new.strip():
+        return f"For `{old.strip()}` write `{new.strip()}`."
+    first, rest = new.strip().split("\n", 1)
+    lines = first + "\n" + textwrap.dedent(rest)
+    return f"For `{old.strip()}` write\n\n```{'python' if suffix == 'py' else 'text'}\n{lines}\n```"
+
+
 def _file(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
@@ -61,3 +108,4 @@ if __name__ == "__main__":
     os.environ["TILE_EG_NO_CACHE"] = "1"  # pages show what is compiled now
     for page in PAGES:
         page.write_text(filled(page.read_text(encoding="utf-8")), encoding="utf-8")
+    ERRORS.write_text(errors_page(), encoding="utf-8")

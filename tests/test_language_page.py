@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from tile_eg.errors import TileError
+from tile_eg.frontend.tensor.functions import FUNCTIONS
 from tile_eg.frontend.text import load_text
 from tile_eg.jit import TileKernel
 from tile_eg.search.compiler import check_kernel
 
 PAGE = (Path(__file__).parent.parent / "docs" / "language.md").read_text(encoding="utf-8")
+OPERATORS = {"matmul", "pow"}  # in `.tile`
 KERNEL = PAGE.split("```tile\n")[1].split("```")[0]
 
 
@@ -42,3 +44,18 @@ def test_the_kernel_of_the_page_computes_what_it_says() -> None:
     c = a.astype(np.float32) @ w.astype(np.float32).T + bias
     want = (c - c.mean(1, keepdims=True)) / np.sqrt(c.var(1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(TileKernel(template)(a, w, bias), want, atol=4e-3)
+
+
+def test_the_kernel_of_whole_tensors_computes_what_it_says() -> None:
+    kernel = TileKernel(load_text(PAGE.split("```tile\n")[2].split("```")[0]))
+    rng = np.random.default_rng(0)
+    q, k, v = (rng.standard_normal((1, 80, 32)).astype(np.float16) for _ in range(3))
+    s = np.where(np.tri(80, dtype=bool), q.astype(np.float32) @ k.astype(np.float32).swapaxes(1, 2) / np.sqrt(32), -np.inf)
+    e = np.exp(s - s.max(-1, keepdims=True))
+    np.testing.assert_allclose(kernel(q, k, v), e / e.sum(-1, keepdims=True) @ v, atol=4e-3)
+
+
+def test_the_functions_of_whole_tensors_are_on_the_page() -> None:
+    about = PAGE.split("## Whole tensors")[1]
+    own = [w for w in (*FUNCTIONS, "arange") if w not in _block().split() and w not in OPERATORS]
+    assert [w for w in own if not re.search(rf"\b{w}\b", about)] == []

@@ -49,6 +49,10 @@ def test_the_pages_are_up_to_date(updater: ModuleType) -> None:
         assert updater.filled(text) == text, "run `make readme`"
 
 
+def test_the_page_of_errors_is_up_to_date(updater: ModuleType) -> None:
+    assert updater.errors_page() == updater.ERRORS.read_text(), "run `make readme`"
+
+
 @pytest.mark.parametrize("page", ["README.md", "docs/search.md"])
 def test_every_path_that_a_page_links_to_is_there(page: str) -> None:
     text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(), flags=re.M | re.S)

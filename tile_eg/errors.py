@@ -30,7 +30,7 @@ class TileError(Exception):
     """A user's mistake. `span` is its place; `notes` are further (text, place) pairs; `help` says what to do.
 
     `source` is the text that the spans point into; whoever knows it sets it before the error is shown. `texts` has those of other
-    files that they point into: file of the span -> text.
+    files that they point into: file of the span -> text. `others` are further mistakes in the same source, told below this one.
     """
 
     def __init__(
@@ -40,12 +40,29 @@ class TileError(Exception):
         self.message, self.span, self.help, self.notes = message, span, help, notes
         self.source = ""
         self.texts: dict[str, str] = {}
+        self.others: tuple[TileError, ...] = ()
 
     def __str__(self) -> str:
         return self.render()
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows in place of a traceback."""
+        return self.render().splitlines()
+
     def render(self) -> str:
-        """The message, the source line with a caret under the fault, the notes, and the help."""
+        """The message, the source line with a caret under the fault, the notes, and the help; then the other mistakes."""
+        shown = [e._alone() for e in (self, *self.others[: MOST_SHOWN - 1])]
+        if self.others:
+            left = len(self.others) + 1 - len(shown)
+            shown.append(f"{len(self.others) + 1} errors" + (f", of which {left} are not shown" if left else ""))
+        return "\n\n".join(shown)
+
+    def said_in(self, text: str) -> None:
+        """Gives the error, and the others, the text that their spans point into, where they have none."""
+        for e in (self, *self.others):
+            e.source = e.source or text
+
+    def _alone(self) -> str:
         parts = [f"error: {self.message}", *_place(self.span, self._text(self.span))]
         for text, span in self.notes:
             parts += [f"note: {text}", *_place(span, self._text(span))]
@@ -55,6 +72,37 @@ class TileError(Exception):
 
     def _text(self, span: Span | None) -> str:
         return self.texts.get(span.file, self.source) if span else ""
+
+
+class FollowUp(TileError):
+    """An error that follows from one that is told: a statement uses what a wrong statement would have made."""
+
+    def __init__(self, span: Span | None = None) -> None:
+        super().__init__("this follows from another error", span)
+
+
+MOST_SHOWN = 20
+"""Mistakes that one message lists."""
+
+
+def together(found: Iterable[TileError]) -> TileError:
+    """The mistakes of a source as one error, each once; what follows from others is left out."""
+    apart = [e for given in found for e in (given, *given.others) if not isinstance(e, FollowUp)]
+    each: list[TileError] = []
+    for e in apart:
+        if all((e.message, e.span) != (other.message, other.span) for other in each):
+            each.append(e)
+        e.others = ()
+    first = each[0]
+    first.others = tuple(each[1:])
+    return first
+
+
+def by_line(found: Iterable[TileError]) -> list[TileError]:
+    """Mistakes in the order of their lines, where they are of one file."""
+    each = [e for given in found for e in (given, *given.others)]
+    one_file = len({e.span.file for e in each if e.span}) == 1
+    return sorted(each, key=lambda e: (e.span.line, e.span.column) if e.span else (0, 0)) if one_file else each
 
 
 class NotSearched(TileError):
@@ -91,7 +139,7 @@ def in_source(text: str) -> Iterator[None]:
     try:
         yield
     except TileError as e:
-        e.source = e.source or text
+        e.said_in(text)
         raise
 
 

@@ -228,6 +228,22 @@ kernel turns[N=256](X: i8[N], Y: i8[N]) -> C: i8[2*N] {
   C[0] = c
 }
 """
+REARRANGED = """
+kernel rearranged[N=64](X: f32[N], Y: f32[N]) -> C: f32[256] {{
+  grid bx = 1
+  shared x: f32[N], y: f32[N], a: f32[128], b: f32[128], c: f32[256]
+  x = X[0]
+  y = Y[0]
+  {}
+  C[0] = c
+}}
+"""
+WHOLE = {
+    "a sorted list in parts": "a = sort(x)  c[0:128] = a  c[128:256] = a + 1",
+    "sorted lists as one": "a = sort(x)  b = sort(y)  c = merge(a, b)",
+    "a part of a sorted list": "a = sort(x)  b = sort(y)  c = merge(a, b)  y = a[64:128]  c[0:64] = y",
+}
+"""What becomes of two vectors."""
 PACKED = """
 kernel packed[M=64, N=256](X: f32[M, N], Y: f32[M, N]) -> C: u8[M, N // 8] {
   grid bx = 1
@@ -298,6 +314,7 @@ def texts() -> dict[str, str]:
         out[name] = MOVE.format(rows=64, cols=128, source=source, target=target, value=value)
         out[f"{name}, rows of 24"] = MOVE.format(rows=20, cols=24, source=source, target=target, value=value)
         out[f"{name}, short rows"] = MOVE.format(rows=20, cols=17, source=source, target=target, value=value)
+    out |= {n: REARRANGED.format(value) for n, value in WHOLE.items()}
     return out | {"bytes in turns": IN_TURNS, "a choice by bits": BY_BITS, "bits of a comparison": PACKED} | TILES | TRICKY
 
 

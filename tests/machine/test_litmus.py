@@ -20,6 +20,10 @@ VECTOR_CASES = {
     "comparison register, barrier": "Duplicate(a, 1.0f, 64); Duplicate(b, 2.0f, 64); PipeBarrier<PIPE_V>(); "
         "Compare(a, b, CMPMODE::LT, 64, BinaryRepeatParams(1, 1, 1, 8, 8, 8)); PipeBarrier<PIPE_V>(); "
         "Select<float, SELMODE::VSEL_CMPMASK_SPR>(c, a, b, 1, BinaryRepeatParams(1, 1, 1, 8, 8, 8));",
+    "merges repeat over lists in a row": "Duplicate(a, 1.0f, 256); PipeBarrier<PIPE_V>(); const uint16_t n[4] = {8, 8, 8, 8}; "
+        "MrgSort(b, MrgSortSrcList<float>(a, a[16], a[32], a[48]), MrgSort4Info(n, false, 15, 2));",
+    "merges repeat over lists apart": "Duplicate(a, 1.0f, 256); PipeBarrier<PIPE_V>(); const uint16_t n[4] = {8, 8, 8, 8}; "
+        "MrgSort(b, MrgSortSrcList<float>(a, a[16], a[32], a[64]), MrgSort4Info(n, false, 15, 2));",
     "overwrites a source, no barrier": "DataCopy(a, x, 64); ORDER(MTE2, V); Exp(b, a, 64); Duplicate(a, 1.0f, 64);",
     "overwrites a result, no barrier": "Duplicate(a, 1.0f, 64); Duplicate(a, 2.0f, 64);",
     "loads overlap, no barrier": "DataCopy(a, x, 64); DataCopy(a[32], x, 64);",
@@ -159,6 +163,11 @@ def check(litmus: Litmus, case: str, *demanded: str) -> None:
 
 
 # ---- issue and completion (clauses 3-5) -------------------------------------------------------------------------------------
+
+
+def test_merges_repeat_over_four_lists_in_a_row() -> None:
+    check(VECTOR, "merges repeat over lists in a row")
+    check(VECTOR, "merges repeat over lists apart", "field")
 
 
 @pytest.mark.parametrize("case", ["dependent, no barrier", "overwrites a source, no barrier", "overwrites a result, no barrier"])

@@ -55,17 +55,43 @@ def test_a_window_that_is_not_the_one_that_was_written_says_so() -> None:
         tile_eg.compile(handed_on(read_row=1), out_idx=[-1])
 
 
-def test_a_window_that_is_read_before_it_is_written_says_so() -> None:
-    @T.prim_func
-    def main(W: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32")):
-        with T.Kernel(1) as _:
-            x = T.alloc_shared((64,), "float32")
-            T.copy(W[0], x)
-            T.copy(x, C[0])
-            T.copy(x, W[0])
+@T.prim_func
+def doubled_in_place(W: T.Tensor((64,), "float32"), C: T.Tensor((64,), "float32")):
+    with T.Kernel(1) as _:
+        x = T.alloc_shared((64,), "float32")
+        T.copy(W[0], x)
+        T.copy(x, C[0])
+        T.tile.mul(x, x, 2.0)
+        T.copy(x, W[0])
 
-    with pytest.raises(TileError, match="read before"):
-        tile_eg.compile(main, out_idx=[-1])(np.zeros(64, np.float32))
+
+def test_a_tensor_that_is_read_before_it_is_written_begins_with_what_the_caller_put_there() -> None:
+    w = np.arange(64, dtype=np.float32)
+    before = tile_eg.compile(doubled_in_place, out_idx=[-1])(w)
+    assert (before == np.arange(64)).all() and (w == 2 * np.arange(64)).all()
+
+
+def test_a_workspace_that_is_read_before_it_is_written_says_so() -> None:
+    with pytest.raises(TileError, match="`W` is read before it is written, and no call gives it"):
+        tile_eg.compile(doubled_in_place, out_idx=[-1], workspace_idx=[0])
+
+
+def test_rows_are_written_where_they_were_read() -> None:
+    @T.prim_func
+    def main(X: T.Tensor((32, 64), "float32")):
+        with T.Kernel(4) as cid:
+            x = T.alloc_shared((8, 32), "float32")
+            for i in T.serial(8):
+                T.copy(X[cid * 8 + i, 32:], x[i, :])
+            T.tile.add(x, x, 1.0)
+            for i in T.serial(8):
+                T.copy(x[i, :], X[cid * 8 + i, 32:])
+
+    a = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float32)
+    wanted = a.copy()
+    wanted[:, 32:] += 1
+    tile_eg.compile(main)(a)
+    assert (a == wanted).all()
 
 
 def test_a_workspace_that_nobody_sees_is_not_stored() -> None:

@@ -14,8 +14,8 @@ FAULTS = {
     "an Expert flag": ("T.set_flag('mte2', 'v', 0)", "T.set_flag", "Expert level, not supported yet"),
     "an Expert scope": ("with T.Scope('V'):\n    T.clear(x)", "T.Scope", "T.Scope is Expert level"),
     "an order of blocks": ("d = T.use_swizzle(c, 64, 64, 16, 16, 16)", "T.use_swizzle", "orders 4 x 4 tiles, and there are"),
-    "a later word": ("T.copy(T.cumsum(x, y), f)", "T.cumsum", "T.cumsum is not supported yet"),
-    "a later tile word": ("T.tile.sort(x, y, 128)", "T.tile.sort", "T.tile.sort is not supported yet"),
+    "a later word": ("T.copy(T.c2d_im2col(x, y), f)", "T.c2d_im2col", "T.c2d_im2col is not supported yet"),
+    "a later tile word": ("T.tile.gatherb(x, y, y)", "T.tile.gatherb", "T.tile.gatherb is not supported yet"),
     "a misspelt word": ("T.coppy(x, y)", "T.coppy", "T has no word coppy"),
     "a misspelt tile word": ("T.tile.ad(x, x, y)", "T.tile.ad", "T.tile has no word ad"),
     "an unknown name": ("T.copy(x, z)", "z)", "unknown name z"),
@@ -39,7 +39,7 @@ FAULTS = {
     "a dtype that is none": ("u = T.alloc_shared((16, 16), 'float13')", "T.alloc_shared", "unknown dtype 'float13'"),
     "a shape that is none": ("u = T.alloc_shared((16, 0), 'float32')", "T.alloc_shared", "has to be positive"),
     "a copy of unknown size": ("T.copy(A[0, 0], O[0, 0])", "T.copy", "both sides are start points"),
-    "a copy with padding": ("T.copy(A[0, 0], x, pad_value=1.0)", "T.copy", "pad_value is not supported"),
+    "a copy with padding": ("T.copy(A[0, 0], x, pad_value=x)", "T.copy", "the padding is a number known"),
     "an extent list that does not fit": ("T.copy(A[0, 0], v, [16, 128])", "T.copy", "does not fit v"),
     "a tile with more dimensions": ("T.copy(S[0, 0], H[0:1, 0:1, 0:1])\nT.copy(H, A[0, 0])", "A[0, 0]", "cannot start in A"),
     "a target that is a number": ("T.exp(x, 3.0)", "T.exp", "a buffer or a slice of one is needed"),
@@ -53,7 +53,7 @@ FAULTS = {
     "a branch on a tile": ("if x:\n    T.clear(y)", "x:", "a branch cannot depend on the elements of a tile"),
     "a branch on elements": ("if x > 0:\n    T.clear(y)", "x > 0", "a branch cannot depend on the elements of a tile"),
     "a choice by no comparison": ("x[:, :] = T.if_then_else(x, x, y)", "T.if_then_else(x", "a condition compares"),
-    "a transposed tile alone": ("x[:, :] = p.T", "x[:, :]", "beside @ only"),
+    "a transposed vector": ("x[:, :] = v.T", "x[:, :]", "only a tile of two dimensions is transposed"),
     "a whole tile in Parallel": ("for i in T.Parallel(16):\n    T.clear(x)", "T.clear", "only single elements"),
     "an if that changes what it looks at": (
         "for i in T.Parallel(16):\n    if v[i] < 3:\n        v[i] = 0.0\n        v[i] = 1.0", "v[i] = 0.0", "this branch looks",
@@ -108,7 +108,7 @@ def test_a_word_of_the_other_half_of_the_language_is_offered_where_it_stands(pyt
 
 
 def test_a_word_that_has_no_meaning_is_never_offered(python_error) -> None:
-    assert "T.vcumsum" not in python_error("T.vcumsumm(x, y)").help
+    assert "T.c2d_im2col" not in python_error("T.c2d_im2coll(x, y)").help
 
 
 HINTS = {

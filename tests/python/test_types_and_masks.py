@@ -211,7 +211,7 @@ def test_what_cannot_be_said_names_a_way_out(name: str, python_kernel: Any) -> N
 
 NEAR = {
     "T.maximum(x, y)": "write T.max(x, y)", "T.tile.reduce_max(x, v)": "did you mean T.reduce_max?", 
-    "T.argmax(x)": "T.reduce_max, then",
+    "T.argmax(x)": "T.reduce_max(x, m, dim=1), then",
     "T.reduce_absmx(x, v)": "did you mean T.reduce_absmax?", "T.axpy(y, x, 2.0)": "did you mean T.tile.axpy?",
 }  # fmt: skip
 

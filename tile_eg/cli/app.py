@@ -226,10 +226,10 @@ def run_file(
     if trace:
         with options.writing(trace):
             trace.write_text(json.dumps(planned.trace()), encoding="utf-8")
-    report = done.report()
-    show(json.dumps(report.data(), indent=2) if as_json else str(report))
     if isinstance(planned, PlannedKept) and (found := [f for run in done.runs for f in run.findings]):
         raise planned.mistake(found)
+    report = done.report()
+    show(json.dumps(report.data(), indent=2) if as_json else str(report))
     if report.ours_good:
         return GOOD if report.good else USER_ERROR
     if not isinstance(held, Kernel):

@@ -14,6 +14,7 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import sources
 from tile_eg.cli.console import complain, show
 from tile_eg.errors import TileError
+from tile_eg.frontend.text.definitions import imported_texts
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
@@ -86,7 +87,9 @@ class Wanted:
         if not self.cached or self.schedule is not None or self.file.suffix == ".program":
             return None
         given = tuple(tuple(sorted(m.items())) for m in (self.sizes, self.shapes))
-        kernel = self.held if self._text is None else (str(self.file), self._text, given)
+        kernel: object = self.held
+        if self._text is not None:
+            kernel = str(self.file), self._text, tuple(sorted(imported_texts(self._text, str(self.file)).items())), given
         return kernel_cache.name_of(kernel, self.chip or DEFAULT_CHIP, self.search)
 
 

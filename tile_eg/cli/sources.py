@@ -16,6 +16,7 @@ from tile_eg.cli.console import complain
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.open_kernel import AUTO, OpenKernel, open_kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Planned, lower, plan
@@ -189,7 +190,7 @@ def _one_kernel(path: Path) -> tuple[str, CompiledKernel | AnySizeKernel | Facto
     return next(iter(kernels))
 
 
-def _from_python(path: Path, sizes: Mapping[str, int | str]) -> Kernel:
+def _from_python(path: Path, sizes: Mapping[str, int | str]) -> Kernel | KeptKernel:
     from tile_eg.jit import Factory
     from tile_eg.jit.any_size import AnySizeKernel
 
@@ -198,9 +199,7 @@ def _from_python(path: Path, sizes: Mapping[str, int | str]) -> Kernel:
         return _made(name, kernel, sizes).kernel
     if isinstance(kernel, AnySizeKernel):
         return _at(kernel, sizes, name).kernel
-    if sizes:
-        raise TileError(f"--set has no meaning for '{name}': it has no parameters")
-    return kernel.kernel
+    return _with_tiles(name, kernel.kernel, sizes)
 
 
 def _at(kernel: AnySizeKernel, sizes: Mapping[str, int | str], name: str, parameters: Iterable[str] = ()) -> CompiledKernel:
@@ -211,6 +210,20 @@ def _at(kernel: AnySizeKernel, sizes: Mapping[str, int | str], name: str, parame
             raise TileError(f"`{name}` has no {what} called `{size}`", help=did_you_mean(size, [*parameters, *kernel.open]))
     _check_all(name, kernel.open, sizes)
     return kernel.with_sizes(**sizes)
+
+
+def _with_tiles(name: str, kernel: Kernel | KeptKernel, sizes: Mapping[str, int | str]) -> Kernel | KeptKernel:
+    """A kernel without parameters; of the sizes that the search is to find, some may be given."""
+    known = kernel.open if isinstance(kernel, OpenKernel) else ()
+    for size in sizes:
+        if size not in known:
+            help = did_you_mean(size, known)
+            raise TileError(f"--set {size} has no meaning for '{name}': it has no such parameter", help=help)
+    given = {n: int(size) for n, size in sizes.items() if size != AUTO}
+    if not isinstance(kernel, OpenKernel) or not given:
+        return kernel
+    left, build = [n for n in known if n not in given], kernel.build
+    return open_kernel(left, lambda found: build({**given, **found})) if left else build(given)
 
 
 def _check_all(name: str, needed: Iterable[str], sizes: Mapping[str, int | str]) -> None:

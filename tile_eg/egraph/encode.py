@@ -238,6 +238,16 @@ class Encoder:
     def _bytes(self, t: Term) -> str:
         return f'(Bytes "{t.dtype}" {self.term(t.args[0])})'
 
+    def _piece(self, t: Term) -> str:
+        return f"(Piece {self.expr(t.args[0])} {t.rows} {t.cols} {self.term(t.args[1])})"
+
+    def _put(self, t: Term) -> str:
+        return f"(Put {self.expr(t.args[0])} {self.term(t.args[1])} {self.term(t.args[2])})"
+
+    def _whole(self, t: Term) -> str:
+        op, i, j, *xs = t.args
+        return f'({"OfWhole" if len(xs) == 1 else "OfWholes"} "{op}" {i} {j} {t.rows} {t.cols} {" ".join(map(self.term, xs))})'
+
     def _arg(self, t: Term) -> str:
         return f"(Arg {t.args[0]} {t.args[1]})"
 

@@ -129,6 +129,17 @@ class Numbers:
     def _bytes(self, dtype: str, x: Class) -> Array:
         return ar.bytes_of(self.of(x), numpy_dtype(DTYPES[dtype]))
 
+    def _piece(self, offset: ix.Expr, rows: int, cols: int, x: Class) -> Array:
+        return ar.piece(self.of(x), self.at(offset), (rows, cols))
+
+    def _put(self, offset: ix.Expr, x: Class, y: Class) -> Array:
+        return ar.put(self.of(x), self.inner(y), self.at(offset))
+
+    def _ofwhole(self, op: str, i: int, j: int, rows: int, cols: int, *xs: Class) -> Array:
+        return ar.whole(op, (i, j), [self.of(x) for x in xs]).reshape(rows, cols)
+
+    _ofwholes = _ofwhole
+
     def _bcast(self, axis: int, v: Class, n: int) -> Array:
         x = self.of(v)
         return np.repeat(x.T, n, axis=1) if axis == 1 else np.repeat(x, n, axis=0)

@@ -71,7 +71,7 @@ def host_text(program: Program) -> str:
     p, names = program, argument_names(program).values()
     return TEXT.format(
         name=kernel_symbol(p),
-        shapes="\n".join(_shape(t, t.name in p.added_to) for t in p.tensors),
+        shapes="\n".join(_shape(t, t.name in p.added_to and not t.given) for t in p.tensors),
         launch=launch_blocks(p),
         workspace=workspace_bytes(p),
         parameters=", ".join(f"void* {n}" for n in names),
@@ -82,5 +82,6 @@ def host_text(program: Program) -> str:
 
 def _shape(t: Tensor, added_to: bool) -> str:
     dims = ", ".join(map(str, t.shape))
-    role = "output, added to what it holds: zero it first" if added_to else "output" if t.output else "input"
+    written = "output, read too" if t.given else "output"
+    role = "output, added to what it holds: zero it first" if added_to else written if t.output else "input"
     return f"constexpr int64_t {t.name}_shape[] = {{{dims}}};  // {t.dtype}, {role}"

@@ -24,7 +24,8 @@ type = "{p.kernel_type}"
 blocks = {launch_blocks(p)}
 auto_sync = false  # the text holds every flag that it needs
 '''
-    tensors = (_tensor(t, seed, t.name in p.added_to, bool(meaning), t.name in alike) for seed, t in enumerate(p.tensors))
+    added = p.added_to - {t.name for t in p.tensors if t.given}
+    tensors = (_tensor(t, seed, t.name in added, bool(meaning), t.name in alike) for seed, t in enumerate(p.tensors))
     workspace = f'[[arguments]]\nname = "workspace"\nbytes = {workspace_bytes(p)}\n'
     sizes = (f'[[arguments]]\nname = "{n}"\nvalue = {value}\n' for n, value in (p.sizes.usual if p.sizes else ()))
     return "\n".join([head + _meaning(meaning), *tensors, workspace, *sizes])

@@ -18,6 +18,7 @@ from tile_eg.extract.skew import lags
 from tile_eg.ir.machine import block_steps, dot_elements
 from tile_eg.ops.physical import LOADS, MOVES, OVERWRITES, STORES, VECTOR
 from tile_eg.ops.types import Level
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 SPREAD = {name: term.row_bytes for name, term in VECTOR.items() if term.row_bytes}
 
@@ -201,6 +202,10 @@ class Builder:
         if node.op in VECTOR and VECTOR[node.op].kind == "choice":
             compared = self.graph.demands[node.children[0]]
             return self._room(node, 1, bit_elements(compared, self.graph.demands[node.cls]), "bits")
+        if node.op in VECTOR and VECTOR[node.op].kind == "whole":
+            op, *numbers = node.payload
+            need = WHOLE_TILES[op].scratch((numbers[0], numbers[1]))
+            return self._room(node, 1, need) if need else None
         if node.op != "VRed" or node.payload[0] != 1:
             return None
         place = self.graph.demands[node.children[0]]

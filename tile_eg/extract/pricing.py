@@ -15,6 +15,7 @@ from tile_eg.ir.index import EACH, Expr, variables
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ops.physical import TERMS, Move, Vector
 from tile_eg.ops.types import F32
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 from tile_eg.timeline.instruction import ANYWHERE, Work
 
 
@@ -203,9 +204,25 @@ def _reduction(p: Pricer, n: Node, term: Vector) -> Work:
     return Work(op, r, c, dtype=dtype, src_dtype=dtype, form=form, pitch=p.pitch(src), conflict=meet)
 
 
+def _all(p: Pricer, n: Node, term: Vector) -> Work:
+    """An operation on whole tiles, by the elements that it works through."""
+    here, (op, i, j) = p.demand(n.cls), n.payload
+    count, dtype = WHOLE_TILES[op].worked(here.shape[0] * here.shape[1], (i, j)), here.tile.dtype
+    return Work(term.instruction(n.payload), 1, count, dtype=dtype, src_dtype=dtype, pitch=count)
+
+
+def _put(p: Pricer, n: Node, term: Vector) -> Work:
+    """A copy of what is put, and of what it is put into, which a schedule may do without."""
+    made = p.demand(n.children[1])
+    dtype = made.tile.dtype
+    return Work(term.instruction(n.payload), *made.shape, dtype=dtype, src_dtype=dtype, form="rows", pitch=p.pitch(made))
+
+
 def _choice(p: Pricer, n: Node, term: Vector) -> Work:
     compared = n.children[0]
     return p.vector(term, n, choice_form(p.demand(compared), p.demand(n.cls)), compared)
 
 
-_KINDS: dict[str, Callable[[Pricer, Node, Vector], Work]] = {"reduction": _reduction, "choice": _choice}
+_KINDS: dict[str, Callable[[Pricer, Node, Vector], Work]] = {
+    "reduction": _reduction, "choice": _choice, "whole": _all, "put": _put,
+}  # fmt: skip

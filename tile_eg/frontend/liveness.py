@@ -17,11 +17,14 @@ def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
     match e:
         case kn.Region():
             yield e
-        case kn.Unary() | kn.Cast() | kn.Bytes() | kn.Pack() | kn.Reduce() | kn.Broadcast():
+        case kn.Unary() | kn.Cast() | kn.Bytes() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
             yield from regions(e.x)
         case kn.Binary() | kn.Select():
             yield from regions(e.x)
             yield from regions(e.y)
+        case kn.Whole():
+            for x in e.xs:
+                yield from regions(x)
         case kn.Choose():
             for part in (e.a, e.b, e.x, e.y):
                 yield from regions(part)
@@ -67,6 +70,10 @@ def buffer_shapes(body: tuple[kn.Stmt, ...]) -> dict[str, tuple[int, ...]]:
             case kn.If():
                 out |= buffer_shapes(s.then + s.otherwise)
     return out
+def mentioned(body: tuple[kn.Stmt, ...]) -> Names:
+    """The names that a body reads anywhere, whether or not it assigned them before."""
+    found = list(assignments(body))
+    return frozenset[str]().union(*(reads(a.value) | indexed_by(a.target) for a in found))
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,9 @@ def as_index(x: object, span: Span | None) -> Expr:
     if isinstance(x, int):
         return ix.const(x)
     if isinstance(x, float):
-        raise TileError(f"an index or a size is a whole number, not {x}", span, help="write // for whole-number division")
+        then = f"and {int(x)} for {x}" if x == x // 1 else "or ceildiv(n, m) to round up"
+        help = f"write // for whole-number division, {then}"
+        raise TileError(f"an index or a size is a whole number, not {x}", span, help=help)
     raise TileError("an index or a size has to be a number, not a tile", span)
 
 

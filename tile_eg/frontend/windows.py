@@ -16,13 +16,16 @@ from tile_eg.ir.kernel import (
     MatMul,
     Number,
     Pack,
+    Pad,
     Reduce,
     Region,
     Select,
     Tensor,
     TileExpr,
     Unary,
+    Whole,
 )
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Shape = tuple[int, ...]
 
@@ -64,11 +67,15 @@ def known_shape(e: TileExpr | OpenWindow) -> Shape | None:
             return e.shape
         case Number() | Index():
             return ()
-        case Unary() | Cast():
+        case Unary() | Cast() | Pad():
             return known_shape(e.x)
         case Pack():
             x = known_shape(e.x)
             return (*x[:-1], x[-1] // 8) if x else None
+        case Whole():
+            xs = [known_shape(x) for x in e.xs]
+            shape = WHOLE_TILES[e.op].shape(tuple(x for x in xs if x is not None), e.numbers) if None not in xs else None
+            return None if isinstance(shape, str) else shape
         case Binary() | Select():
             x, y = known_shape(e.x), known_shape(e.y)
             return max((s for s in (x, y) if s), key=len, default=None if None in (x, y) else ())
@@ -95,7 +102,7 @@ def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
     match e:
         case OpenWindow():
             return e.closed(shape)
-        case Unary() | Cast():
+        case Unary() | Cast() | Pad():
             return replace(e, x=close(e.x, shape))
         case Binary() | Select():
             shape = shape if shape is not None else known_shape(e)
@@ -106,6 +113,8 @@ def close(e: TileExpr | OpenWindow, shape: Shape | None) -> TileExpr:
             return replace(e, a=a, b=b, x=x, y=y)
         case Pack():
             return replace(e, x=close(e.x, None if shape is None else (*shape[:-1], 8 * shape[-1])))
+        case Whole():
+            return replace(e, xs=tuple(close(x, shape if e.op == "gather" and n else None) for n, x in enumerate(e.xs)))
         case Broadcast():
             return replace(e, x=close(e.x, (shape[1 - e.axis],) if shape is not None and len(shape) == 2 else None))
         case Reduce():

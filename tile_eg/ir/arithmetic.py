@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tile_eg.ops.elementwise import BINARY, COMPARE, REDUCE, UNARY
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Array = np.ndarray
 
@@ -87,6 +90,24 @@ def bytes_of(x: Array, dtype: np.dtype) -> Array:
 def packed(x: Array) -> Array:
     """A byte of eight elements each, a bit for one that is not 0, the first one lowest."""
     return np.packbits(x != 0, axis=-1, bitorder="little")
+
+
+def whole(op: str, numbers: tuple[int, int], xs: Sequence[Array]) -> Array:
+    """An operation on whole tiles: the elements of its result in one run."""
+    return np.asarray(WHOLE_TILES[op].meaning(np, *xs, *numbers))
+
+
+def piece(x: Array, offset: int, shape: tuple[int, int]) -> Array:
+    """rows x cols of a tile from an element on."""
+    row, col = divmod(offset, x.shape[1])
+    return x[row : row + shape[0], col : col + shape[1]].copy()
+
+
+def put(x: Array, y: Array, offset: int) -> Array:
+    """A tile with another one in the window that begins at an element."""
+    out, (row, col) = x.copy(), divmod(offset, x.shape[1])
+    out[row : row + y.shape[0], col : col + y.shape[1]] = y
+    return out
 
 
 def bits_of(x: Array) -> Array:

@@ -23,13 +23,14 @@ def _span() -> Span | None:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A GM tensor argument. `output` tensors are returned to the caller."""
+    """A GM tensor argument. `output` tensors are returned to the caller; one that is `given` begins with what he put there."""
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
     output: bool
     span: Span | None = _span()
+    given: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,25 @@ class Pack:
 
 
 @dataclass(frozen=True)
+class Pad:
+    """x, and `value` where x is beyond the end of the tensor that it was loaded from: all of it exists."""
+
+    x: TileExpr
+    value: float
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
+class Whole:
+    """An operation on whole tiles (`ops/whole_tiles.py`): op, its operands, and the two numbers that it takes."""
+
+    op: str
+    xs: tuple[TileExpr, ...]
+    numbers: tuple[int, int] = (0, 0)
+    span: Span | None = _span()
+
+
+@dataclass(frozen=True)
 class Select:
     """x where the condition (an index expression, 0 or 1) holds, else y. In an element loop it may vary with the element."""
 
@@ -170,7 +190,7 @@ class Choose:
     span: Span | None = _span()
 
 
-TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Pack, Select, Choose]
+TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Bytes, Pack, Pad, Whole, Select, Choose]
 
 
 @dataclass(frozen=True)
@@ -254,8 +274,8 @@ class Kernel:
 
 
 def added_to(kernel: Kernel) -> frozenset[str]:
-    """The outputs to which the kernel adds atomically: what they hold before counts."""
-    return frozenset(_added_to(kernel.body))
+    """The outputs to which the kernel adds atomically, and those that are given: what they hold before counts."""
+    return frozenset(_added_to(kernel.body)) | {t.name for t in kernel.tensors if t.given}
 
 
 def _added_to(body: tuple[Stmt, ...]) -> Iterator[str]:

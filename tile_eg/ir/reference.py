@@ -22,6 +22,7 @@ from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.reference_values import run_values
 from tile_eg.ops.elementwise import REDUCE
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 __all__ = ["run_kernel", "run_values"]
 
@@ -215,6 +216,10 @@ class Block:
                 return self.cast(self.value(e.x, env), numpy_dtype(e.dtype))
             case kn.Pack():
                 return self.packed(self.value(e.x, env))
+            case kn.Pad():
+                return self.padded(self.value(e.x, env), e.value)
+            case kn.Whole():
+                return self.whole(e, [self.value(x, env) for x in e.xs])
             case kn.Bytes():
                 return self.bytes(self.value(e.x, env), numpy_dtype(e.dtype))
             case kn.Broadcast():
@@ -263,6 +268,15 @@ class Block:
         """A byte is valid where all of its elements are."""
         valid = None if x.valid is None else np.asarray(x.valid.reshape(*x.valid.shape[:-1], -1, 8).all(axis=-1))
         return Tile(ar.packed(x.data), valid)
+
+    def padded(self, x: Tile, value: float) -> Tile:
+        return Tile(x.data if x.valid is None else np.where(x.valid, x.data, np.asarray(value).astype(x.data.dtype)))
+
+    def whole(self, e: kn.Whole, xs: list[Tile]) -> Tile:
+        data = ar.whole(e.op, e.numbers, [x.data for x in xs])
+        shape = WHOLE_TILES[e.op].shape(tuple(x.data.shape for x in xs), e.numbers)
+        assert not isinstance(shape, str)
+        return Tile(data.reshape(shape))
 
     def bytes(self, x: Tile, dtype: np.dtype) -> Tile:
         return Tile(ar.bytes_of(x.data, dtype), None if x.valid is None else np.repeat(x.valid, 2, axis=-1))

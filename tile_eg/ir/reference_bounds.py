@@ -13,10 +13,12 @@ from math import floor, frexp
 import numpy as np
 
 from tile_eg.ir import accuracy as ac
+from tile_eg.ir import arithmetic as ar
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import rounding as rd
 from tile_eg.ir.reference import Array, Block, Env, Tile, blocks, common, filled, initial
 from tile_eg.ops.types import I8, I32
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,23 @@ class BoundedBlock(Block):
         result = super().cast(x, dtype)
         return replace(result, spread=rd.cast(x.data, spread(x), result.data))
 
+    def whole(self, e: kn.Whole, xs: list[Tile]) -> Tile:
+        """What is moved keeps its spread; an order by values that may differ is any order."""
+        result = super().whole(e, xs)
+        known = [spread(x) for x in xs]
+        if e.op == "cumsum":
+            return replace(result, spread=_running(xs[0], known[0], result.data, e.numbers))
+        first, *others = (x.data for x in xs)
+        if WHOLE_TILES[e.op].moves and not any(k.any() for k in known[1:]) and first.size < 1 << 16:
+            numbers = np.arange(first.size, dtype=f"u{first.dtype.itemsize}").reshape(first.shape)
+            places = ar.whole(e.op, e.numbers, [numbers, *others]).astype(np.int64)
+            return replace(result, spread=known[0].reshape(2, -1)[:, places].reshape(2, *result.data.shape))
+        return replace(result, spread=np.full((2, *result.data.shape), np.inf if any(k.any() for k in known) else 0.0))
+
+    def padded(self, x: Tile, value: float) -> Tile:
+        known = spread(x)
+        return replace(super().padded(x, value), spread=known if x.valid is None else np.where(x.valid, known, 0.0))
+
     def packed(self, x: Tile) -> Tile:
         known = rd.total(spread(x)).reshape(*x.data.shape[:-1], -1, 8).any(axis=-1)
         return replace(super().packed(x), spread=np.stack([np.where(known, np.inf, 0.0), np.zeros(known.shape)]))
@@ -169,6 +188,16 @@ class BoundedBlock(Block):
         subnormal = (scaled > 0) & (scaled < least / ac.HALF_STEP[x.dtype.name])
         lost = np.where(subnormal, least / self.scales.least, 0.0)
         return np.stack([lost, np.zeros_like(lost)])
+
+
+def _running(x: Tile, known: Array, sums: Array, numbers: tuple[int, int]) -> Array:
+    """Each of the additions that lead to a sum, in any order, rounds a part of the sum of the magnitudes."""
+    axis, reverse = numbers
+    sizes = ar.whole("cumsum", numbers, [np.abs(x.data)]).reshape(sums.shape).astype(np.float64)
+    out = np.stack([ar.whole("cumsum", numbers, [part.astype(np.float32)]).reshape(sums.shape) for part in known])
+    for _ in range(sums.shape[axis]):
+        out = rd.rounded("add", sizes, sizes.astype(np.float32), out)
+    return out
 
 
 def spread(x: Tile) -> Array:

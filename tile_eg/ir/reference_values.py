@@ -169,6 +169,16 @@ class Run:
     def _bytes(self, t: Term) -> Array:
         return ar.bytes_of(self.term(t.args[0]), numpy_dtype(_dtype(t)))
 
+    def _piece(self, t: Term) -> Array:
+        return ar.piece(self.term(t.args[1]), self.at(t.args[0]), (t.rows, t.cols))
+
+    def _put(self, t: Term) -> Array:
+        return ar.put(self.term(t.args[1]), self.inner(t.args[2]), self.at(t.args[0]))
+
+    def _whole(self, t: Term) -> Array:
+        op, i, j, *xs = t.args
+        return ar.whole(op, (i, j), list(map(self.term, xs))).reshape(t.rows, t.cols)
+
     def _choose_bits(self, t: Term) -> Array:
         bits, x, y = map(self.term, t.args)
         return np.where(ar.bits_of(bits)[:, : t.cols], x, y)

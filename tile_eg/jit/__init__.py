@@ -21,15 +21,19 @@ from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
-from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, nothing_done, open_names
+from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
 from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import kept_at
+from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, positions_of
-from tile_eg.jit.workspaces import without_stores, written_position
+from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip
+from tile_eg.jit.tensors import tensor_kernel
+from tile_eg.jit.told import told
+from tile_eg.jit.workspaces import made_by_call, without_stores, written_whole
 from tile_eg.language.kernels import PrimFunc
+from tile_eg.language.words import user_names
 from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import CALL, Limits
 
@@ -67,16 +71,17 @@ class CompiledKernel(HostSide):
     ) -> None:
         self.kernel, self.chip, self.search, self.limits, self.as_torch = kernel, chip, search, limits, as_torch
         with in_source(kernel.source):
-            self.out_idx = [written_position(i, kernel, "out_idx") for i in out_idx]
-            self.workspace_idx = [written_position(i, kernel, "workspace_idx") for i in workspace_idx]
+            self.out_idx = [made_by_call(i, kernel, "out_idx") for i in out_idx]
+            self.workspace_idx = [made_by_call(i, kernel, "workspace_idx") for i in workspace_idx]
         self.for_all_sizes: Callable[[], AtSizes | None] = lambda: None
-        places = [kernel.tensors[i].name for i in self.workspace_idx]
-        self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, places)
+        unseen = [kernel.tensors[i].name for i in self.workspace_idx]
+        self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, unseen)
 
     def __repr__(self) -> str:
         shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
         return f"<kernel {self.kernel.name}({shapes})>"
 
+    @told
     def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
         if sizes:
@@ -90,6 +95,7 @@ class CompiledKernel(HostSide):
         with in_source(self.kernel.source):
             return self.for_all_sizes() or cache.planned(self.compiled, self.chip, search_options(**self.search))
 
+    @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         made = {*self.out_idx, *self.workspace_idx}
         names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
@@ -112,14 +118,8 @@ class CompiledKernel(HostSide):
         run = run_lowered(self.planned(), arrays, self.limits)
         for t in updated:
             np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
-        outputs = [self._whole(self.kernel.tensors[i], run) for i in self.out_idx]
+        outputs = [written_whole(self.kernel.tensors[i], run) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
-
-    def _whole(self, t: Tensor, run: Run) -> np.ndarray:
-        """A tensor that is given back. TileError where the kernel does not write all of it: the rest would be no result."""
-        if t.name in run.unwritten:
-            raise TileError(run.unwritten_text(t.name), t.span, help=f"store to all of {t.name}, or declare it no larger")
-        return run[t.name]
 
 
 def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
@@ -156,6 +156,7 @@ class TileKernel:
         sizes = ", ".join(n if v is None else f"{n}={v}" for n, v in shown.items())
         return f"<kernel {self.template.name}[{sizes}]>"
 
+    @told
     def with_sizes(self, **sizes: int | str) -> CompiledKernel:
         """The kernel with these sizes ("auto": the search finds it), and the text's defaults for the rest."""
         kernel = self.template.instantiate(sizes)
@@ -168,14 +169,17 @@ class TileKernel:
         """The kernel compiled once for all sizes that have no default, but those that are given. TileError with why not."""
         return self.texts.compiled(sizes)
 
+    @told
     def compile(self, chip: str | None = None, **sizes: int | str) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
         return self.with_sizes(**sizes).compile(chip)
 
+    @told
     def get_kernel_source(self, **sizes: int | str) -> str:
         """The Ascend C text."""
         return self.with_sizes(**sizes).get_kernel_source()
 
+    @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         sizes = {n: v for n, v in kwargs.items() if n in self.template.sizes}
         given = {n: v for n, v in kwargs.items() if n not in self.template.sizes}
@@ -191,6 +195,7 @@ class TileKernel:
         return kernel(**arrays)
 
 
+@told
 def load(
     path: str | Path,
     chip: str = DEFAULT_CHIP,
@@ -236,9 +241,12 @@ class Options:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
         suit; one that has its sizes from each call where the shapes of its tensors leave some open."""
         from tile_eg.frontend.expert import is_kept, searched_or_in_order
-        from tile_eg.frontend.python import arguments_of
+        from tile_eg.frontend.python import arguments_of, returns_tensors
 
         own = replace(self, as_torch=knows_torch(function.function.__globals__))
+        if returns_tensors(function.function, function.names):
+            check_searched(self.passes)
+            return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], own._placed)
         make = searched_or_in_order(function, build)
         if is_kept(function):
             make = functools.partial(kept_at, function, self.passes)
@@ -274,10 +282,11 @@ class Factory:
         """What `jit` was told: `.target`, `.out_idx`."""
         return self.options
 
+    @told
     def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
         from tile_eg.frontend.python import kernel_of
 
-        left = self._left_open(args, kwargs)
+        left = left_to_search(self.function, args, kwargs)
         if not left:
             function = self._function(args, kwargs)
             return self.options.kernel(function, lambda sizes: kernel_of(function, sizes))
@@ -294,15 +303,6 @@ class Factory:
 
         return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
 
-    def _left_open(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
-        """The parameters whose value, or default, is `auto`."""
-        try:
-            bound = inspect.signature(self.function).bind(*args, **kwargs)
-        except (TypeError, ValueError):  # the call itself says what is wrong
-            return []
-        bound.apply_defaults()
-        return [name for name, value in bound.arguments.items() if isinstance(value, str) and value == AUTO]
-
     def _function(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> PrimFunc:
         made = self.function(*args, **kwargs)
         if not isinstance(made, PrimFunc):
@@ -314,6 +314,7 @@ class Factory:
         return made
 
 
+@told
 def jit(
     function: Any = None,
     *,
@@ -332,7 +333,8 @@ def jit(
     memory: int = CALL.bytes,
     **others: Any,
 ) -> Any:
-    """Makes a kernel of a prim_func, or of each prim_func that a function of sizes returns; with or without parentheses.
+    """Makes a kernel of a prim_func, of a function that returns expressions of its T.Tensor arguments, or of what a function
+    of sizes returns; with or without parentheses.
 
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
@@ -351,21 +353,23 @@ def jit(
     target_chip = chosen_chip(chip, target, platform)
     positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
     options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs)
-    if function is None:
-        return lambda f: _jitted(f, options)
-    return _jitted(function, options)
+    names = user_names()
+    return told(lambda f: _jitted(f, options, names)) if function is None else _jitted(function, options, names)
 
 
-def _jitted(function: Any, options: Options) -> CompiledKernel | AnySizeKernel | Factory:
+def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> CompiledKernel | AnySizeKernel | Factory:
+    from tile_eg.frontend.python import kernel_of, takes_tensors
+
+    if takes_tensors(function, names):
+        function = PrimFunc(function, dict(names))
     if isinstance(function, PrimFunc):
-        from tile_eg.frontend.python import kernel_of
-
         return options.kernel(function, lambda sizes: kernel_of(function, sizes))
     if callable(function):
         return Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")
 
 
+@told
 def compile(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any) -> CompiledKernel:  # noqa: A001
     """The compiled kernel of a function under `@T.prim_func`; `options` are those of `jit`. TileError for anything else."""
     if not isinstance(func, PrimFunc):

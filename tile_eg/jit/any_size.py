@@ -6,6 +6,7 @@ not serve a kernel is compiled for itself, and kept like any other.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
@@ -18,8 +19,9 @@ from tile_eg.errors import TileError, did_you_mean
 from tile_eg.ir.arrays import check_argument, numpy_dtype
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
-from tile_eg.ir.open_kernel import NoBlocks
+from tile_eg.ir.open_kernel import AUTO, NoBlocks
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.told import told
 from tile_eg.language.symbols import Size
 from tile_eg.search import search_options
 
@@ -42,6 +44,16 @@ def open_names(arguments: Sequence[Argument]) -> list[str]:
         dims = a.shape or ()
         found += [a.name] if a.shape is None else [n for d in dims if isinstance(d, Size) for n in sorted(d.symbols())]
     return list(dict.fromkeys(found))
+
+
+def left_to_search(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[str]:
+    """The parameters of a call whose value, or default, is `auto`."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+    except (TypeError, ValueError):  # the call itself says what is wrong
+        return []
+    bound.apply_defaults()
+    return [name for name, value in bound.arguments.items() if isinstance(value, str) and value == AUTO]
 
 
 class AnySizeKernel:
@@ -104,6 +116,7 @@ class AnySizeKernel:
     def __repr__(self) -> str:
         return f"<kernel {self.name}[{', '.join(self.open)}]>"
 
+    @told
     def with_sizes(self, **sizes: Any) -> Any:
         """The `CompiledKernel` at these sizes. TileError for one that is missing, unknown, or leaves no block to run."""
         try:
@@ -112,10 +125,12 @@ class AnySizeKernel:
             shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
             raise TileError(f"{self.name} has no blocks at {shown}: there is nothing to compile") from None
 
+    @told
     def compile(self, chip: str | None = None, **sizes: Any) -> Lowered:
         """The lowered kernel at these sizes: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
         return self.with_sizes(**sizes).compile(chip)
 
+    @told
     def get_kernel_source(self, **sizes: Any) -> str:
         """The Ascend C text that serves these sizes: without any, that for all. TileError where that needs some of them."""
         return str(self._planned(sizes).source)
@@ -138,6 +153,7 @@ class AnySizeKernel:
             raise missing_sizes(self.name, missing)
         return text_for_all(self.name, self.one_text, given)
 
+    @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         numbers = {a.name for a in self.arguments if a.shape is None}
         made = {*self.outputs, *self.workspaces}

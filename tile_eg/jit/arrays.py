@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError
@@ -51,8 +52,10 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
 
 
 def as_declared(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """The same elements in the declared shape, where the two differ in dimensions of 1 alone; else the array as it is."""
-    same = [n for n in array.shape if n != 1] == [n for n in shape if n != 1]
+    """The same elements in the declared shape, where the two differ in dimensions of 1 alone, or one of them is flat; else the
+    array as it is."""
+    flat = 1 in (array.ndim, len(shape)) and array.size == prod(shape)
+    same = flat or [n for n in array.shape if n != 1] == [n for n in shape if n != 1]
     return array.reshape(shape) if same and array.shape != tuple(shape) and array.flags.c_contiguous else array
 
 
@@ -78,7 +81,8 @@ def by_name(
     if made and len(args) == len(names) + len(made):
         args = args[: len(names)]
     if len(args) > len(names):
-        raise TileError(f"expected {listed}, got {len(args)}")
+        help = "a tensor in out_idx or workspace_idx is made by the call, and not passed"
+        raise TileError(f"expected {listed}, got {len(args)}", help=help)
     found = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
         if name not in names:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError
 from tile_eg.jit.profiling import Profiler, TensorSupplyType
+from tile_eg.jit.told import told
 
 if TYPE_CHECKING:
     from tile_eg.ir.kernel import Tensor
@@ -38,10 +39,12 @@ class HostSide:
 
         def planned(self) -> Lowered | Restored | AtSizes: ...
 
+    @told
     def get_kernel_source(self) -> str:
         """The Ascend C text."""
         return str(self.planned().source)
 
+    @told
     def get_host_source(self) -> str:
         """The C++ that launches the kernel under CANN."""
         return str(self.planned().host)
@@ -62,6 +65,7 @@ class HostSide:
         return list(self.kernel.tensors)
 
     @property
+    @told
     def predicted_ms(self) -> float:
         """Milliseconds of a launch, as the timeline predicts them."""
         return self.planned().cost.microseconds / 1000

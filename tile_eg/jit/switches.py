@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -180,12 +180,3 @@ def set_log_level(level: Any) -> None:
     if not isinstance(found, int):
         raise TileError(f"there is no log level {level!r}", help="there are " + ", ".join(names))
     logging.getLogger("tile_eg").setLevel(found)
-
-
-def positions_of(value: int | Sequence[int] | None, what: str) -> tuple[int, ...]:
-    """The positions that `out_idx` or `workspace_idx` names."""
-    if value is None:
-        return ()
-    if not isinstance(value, int | Sequence) or isinstance(value, str):
-        raise TileError(f"{what} is a position, or a list of them, not {value!r}")
-    return (value,) if isinstance(value, int) else tuple(value)

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Assign, For, If, Kernel, Parallel, Region, Stmt, TileExpr
+from tile_eg.ir.kernel import Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor, TileExpr
 from tile_eg.ir.open_kernel import OpenKernel
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tile_eg.search.planned import Run
 
 
 def without_stores(kernel: Kernel, names: Collection[str]) -> Kernel:
@@ -56,11 +62,26 @@ def _without(body: Sequence[Stmt], names: Collection[str]) -> Iterator[Stmt]:
                 yield s
 
 
-def written_position(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
-    """The position, counted from the front, of a tensor that the kernel writes. TileError where it is not one."""
+def made_by_call(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
+    """The position, counted from the front, of a tensor that a call makes for itself. TileError where the kernel does not write
+    it, or reads it first: nothing is there yet."""
     count = len(kernel.tensors)
     if isinstance(i, bool) or not isinstance(i, int) or not -count <= i < count:
-        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}")
-    if not kernel.tensors[i].output:
-        raise TileError(f"{kernel.tensors[i].name} is in {what}, and {kernel.name} never writes it", kernel.tensors[i].span)
+        help = "positions are " + ", ".join(f"{k} ({t.name})" for k, t in enumerate(kernel.tensors)) + "; -1 is the last"
+        raise TileError(f"{what}: {i!r} is not the position of one of the {count} arguments of {kernel.name}", help=help)
+    t = kernel.tensors[i]
+    if not t.output:
+        others = ", ".join(f"{k} ({o.name})" for k, o in enumerate(kernel.tensors) if o.output)
+        help = f"what it writes is at {others}" if others else f"store a tile to it: T.copy(x, {t.name}[i, j])"
+        raise TileError(f"{t.name} is in {what}, and {kernel.name} never writes it", t.span, help=help)
+    if t.given:
+        help = f"write it first; or take it out of {what}, and pass an array"
+        raise TileError(f"`{t.name}` is read before it is written, and no call gives it", t.span, help=help)
     return i % count
+
+
+def written_whole(t: Tensor, run: Run) -> np.ndarray:
+    """A tensor that is given back. TileError where the kernel does not write all of it: the rest would be no result."""
+    if t.name in run.unwritten:
+        raise TileError(run.unwritten_text(t.name), t.span, help=f"store to all of {t.name}, or declare it no larger")
+    return run[t.name]

@@ -30,6 +30,7 @@ from tile_eg.language.placement import alloc_ub as alloc_ub
 from tile_eg.language.placement import annotate_layout as annotate_layout
 from tile_eg.language.placement import use_swizzle as use_swizzle
 from tile_eg.language.symbols import Dyn, of_sizes, symbol
+from tile_eg.language.tensor_words import WORDS as TENSOR_WORDS
 from tile_eg.language.words import number_word, reduction, word
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import dtype_of
@@ -272,10 +273,12 @@ def min(a: Any, b: Any) -> Any:
 def __getattr__(name: str) -> Any:
     if name in WORDS:
         return WORDS[name]
+    if name in TENSOR_WORDS:
+        return TENSOR_WORDS[name]
     if dtype_of(name) is not None:
         return ElementType(name)
     raise AttributeError(f"module 'tile_eg.language' has no word {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *WORDS])
+    return sorted([*globals(), *WORDS, *TENSOR_WORDS])

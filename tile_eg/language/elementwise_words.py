@@ -37,6 +37,17 @@ def _tile_progression(buffer: Any, first: Any, diff: Any, count: Any = None) -> 
 def _tile_shift(dst: Any, src: Any, bits: Any) -> None: ...
 def _tile_counted(out: Any, buffer: Any, count: Any = None) -> None: ...
 def _tile_rows(dst: Any, src: Any, rows: Any, tmp: Any = None) -> None: ...
+def _printf(format: str, *args: Any) -> None: ...
+def _dump_tensor(tensor: Any, desc: int, dump_size: int, shape_info: Any = ()) -> None: ...
+def _device_assert(condition: Any, msg: str = "") -> None: ...
+def _cumsum(src: Any, dst: Any = None, dim: int = 0, reverse: bool = False) -> None: ...
+def _deq_scale(scale: Any) -> None: ...
+def _tile_pairs(dst: Any, src: Any, indices: Any) -> None: ...
+def _tile_gather(dst: Any, src: Any, offsets: Any, base: Any = 0) -> None: ...
+def _tile_gather_mask(dst: Any, src: Any, pattern: Any) -> None: ...
+def _tile_sort(dst: Any, src: Any, count: Any) -> None: ...
+def _tile_topk(dst: Any, src: Any, K: Any, count: Any) -> None: ...  # noqa: N803
+def _tile_merge(dst: Any, src0: Any, src1: Any, src2: Any = None, src3: Any = None) -> None: ...
 def _reinterpreted(dst: Any, src: Any, dtype: Any) -> None: ...
 def _chosen(condition: Any, x: Any, y: Any) -> Any: ...
 def _expression(x: Any, y: Any) -> Any: ...
@@ -52,14 +63,13 @@ def _vector_unary(src: Any, dst: Any) -> None: ...
 def _vector_binary(a: Any, b: Any, dst: Any) -> None: ...
 
 
-_TILE_LATER = """transpose gather gatherb gather_mask sort sort32 merge_sort topk init_sort_buf wholereducemax wholereducemin
+_TILE_LATER = """gatherb init_sort_buf wholereducemax wholereducemin
     wholereducesum block_reduce_max block_reduce_min block_reduce_sum bilinear_interpolation brcb brcb_experiment
     row_expand_mul_experiment row_expand_sub_experiment row_expand_div_experiment sub_experiment abs_experiment
     mins_experiment reduce_sum_experiment fill_experiment gathermask_experiment sum_experiment reduce_sum_mask_experiment
     datacachecleanandinvalid_experiment"""
-_LATER = """If Then Else view reshape reinterpret printf
-    print dump_tensor dynamic dyn while_loop set_deq_scale vcumsum
-    cumsum any_of all_of call_extern contiguous shmem_put_nbi
+_LATER = """If Then Else view reshape reinterpret
+    print dynamic dyn while_loop any_of all_of call_extern contiguous shmem_put_nbi
     shmem_get_nbi shmem_ub_put_nbi shmem_ub_get_nbi c2d_im2col Then alloc_local wait_wgmma"""
 _EXPERT = """Scope set_flag wait_flag barrier_all pipe_barrier sync_all
     set_cross_flag wait_cross_flag init_flag clear_flag annotate_address sync_threads"""
@@ -80,6 +90,13 @@ tile = SimpleNamespace(
     **alike(_tile_select, ["select"], "tile.", "dst = src0 where the mask holds, else src1"),
     **alike(_tile_index, ["createvecindex"], "tile.", "dst = first, first + 1, ... row by row"),
     **alike(_tile_progression, ["arith_progression"], "tile.", "buffer = first, first + diff, first + 2 diff, ... row by row"),
+    **alike(_tile_pairs, ["sort32"], "tile.", "dst = pairs of src and its indices, each 32 of them sorted, the largest first"),
+    **alike(_tile_unary, ["transpose"], "tile.", "dst[j, i] = src[i, j]"),
+    **alike(_tile_gather, ["gather"], "tile.", "dst[i] = the element of src at so many bytes: offsets[i] (uint32) and base"),
+    **alike(_tile_gather_mask, ["gather_mask"], "tile.", "dst = the elements of src that the pattern names: P0101 the even ones"),
+    **alike(_tile_sort, ["sort"], "tile.", "dst = pairs of value and index of the first `count` of src, the largest first"),
+    **alike(_tile_topk, ["topk"], "tile.", "dst = the first K pairs of value and index of src's first `count`, sorted"),
+    **alike(_tile_merge, ["merge_sort"], "tile.", "dst = two to four sorted lists of pairs as one"),
     **alike(_tile_rows, ["row_expand_mul"], "tile.", "dst[i, j] = src[i, j] * rows[i]"),
     **alike(_tile_clamp, ["clamp"], "tile.", "out = the buffer within low .. high"),
 )
@@ -93,10 +110,16 @@ WORDS: dict[str, Word] = {
     **alike(_vector_compare, ["vcmp"], "", "{}: the mask of a comparison"),
     **alike(_vector_select, ["vselect"], "", "{}: dst = a where the mask holds, else b"),
     **alike(_expression, list(EXPRESSIONS), "", "{} of two values"),
+    **alike(_vector_unary, ["transpose"], "", "dst = src, rows and columns exchanged"),
     **alike(_expression, ["Min", "Max"], "", "the {} of two values"),
     **alike(_within, ["clamp"], "", "x within low .. high, as an expression"),
     **alike(_typed, ["Cast"], "", "x in another dtype, as an expression"),
     **alike(_chosen, ["where", "Select"], "", "x where the condition holds, else y"),
+    **alike(_cumsum, ["cumsum", "vcumsum"], "", "dst = running sums of src along `dim`, from its end with `reverse`"),
+    **alike(_printf, ["printf"], "", "prints its arguments by a C format, from each core that is there"),
+    **alike(_dump_tensor, ["dump_tensor"], "", "prints the first elements of a buffer or tensor under the number `desc`"),
+    **alike(_device_assert, ["device_assert"], "", "a condition on indices that has to hold when the kernel is there"),
+    **alike(_deq_scale, ["set_deq_scale"], "", "what int32 is multiplied by on its way to float16 from here on"),
     **alike(_predicate, ["isnan"], "", "the condition that x is no number"),
     **alike(_reinterpreted, ["reinterpretcast"], "", "dst = the bits of src"),
     **alike(_absolute, ["reduce_absmax", "reduce_abssum"], "", "{}: the reduction of the magnitudes"),

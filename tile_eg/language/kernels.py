@@ -29,6 +29,8 @@ class ElementType:
     name: str
 
     def __call__(self, value: Any = 0) -> Any:
+        if hasattr(value, "__tile_word__"):
+            return value.__tile_word__("cast", (value, self.name), {})
         return int(value) if "int" in self.name else float(value)
 
     def __str__(self) -> str:

@@ -6,8 +6,11 @@ import functools
 import inspect
 import linecache
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -16,7 +19,7 @@ from tile_eg.errors import Span, TileError
 
 @dataclass(frozen=True, eq=False)
 class Word:
-    """A word of the language. `level` is developer, expert or later; only the first has a meaning yet.
+    """A word of the language. `level` is developer, beginner (about whole tensors), expert or later, which has no meaning yet.
 
     `number` computes the word on plain Python numbers, inside and outside of a kernel, where it can.
     """
@@ -28,10 +31,48 @@ class Word:
     __doc__: str | None = field(default=None, repr=False)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _reading and (self.level == "beginner" or any(hasattr(a, "__tile_word__") for a in (*args, *kwargs.values()))):
+            return _reading[-1](self.name, args, kwargs)
         if self.number is not None:
             return self.number(*args, **kwargs)
         error = TileError(f"T.{self.name} has a meaning only inside a function under @T.prim_func")
         raise at_frame(error if self.level == "developer" else missing(self, None), sys._getframe(1))
+
+
+TensorWord = Callable[[str, Sequence[Any], Mapping[str, Any]], Any]
+_reading: list[TensorWord] = []
+
+
+@contextmanager
+def tensors_read(meaning: TensorWord) -> Iterator[None]:
+    """While a function of whole tensors is run, `meaning` says what a word does with their values."""
+    _reading.append(meaning)
+    try:
+        yield
+    finally:
+        _reading.pop()
+
+
+PACKAGE = str(Path(__file__).parents[1])
+
+
+def user_place() -> Span | None:
+    """The expression that runs, in the nearest function that is not the compiler's."""
+    frame = _user_frame()
+    return place_of(frame) if frame is not None else None
+
+
+def user_names() -> dict[str, Any]:
+    """The names that are local there."""
+    frame = _user_frame()
+    return dict(frame.f_locals) if frame is not None else {}
+
+
+def _user_frame() -> FrameType | None:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return frame
 
 
 def missing(word: Word, span: Span | None) -> TileError:
@@ -42,6 +83,9 @@ def missing(word: Word, span: Span | None) -> TileError:
             span,
             help="write it at Developer level: T.alloc_shared and T.alloc_fragment, no scopes, no flags; the rest is found",
         )
+    if word.level == "beginner":
+        help = "a function under @tile_eg.jit that takes T.Tensor arguments and returns an expression of them has these words"
+        return TileError(f"T.{word.name} is about whole tensors, not tiles", span, help=help)
     return TileError(f"T.{word.name} is not supported yet", span)
 
 
@@ -53,12 +97,17 @@ def developer_words(words: Any) -> list[str]:
 
 def at_frame(error: TileError, frame: FrameType) -> TileError:
     """The error with the place in the user's source that a frame is executing."""
-    code = frame.f_code
-    line, end_line, column, end_column = list(code.co_positions())[frame.f_lasti // 2]
-    line = line or frame.f_lineno
-    error.span = Span(code.co_filename, line, (column or 0) + 1, end_line or line, (end_column or 0) + 1)
-    error.source = "".join(linecache.getlines(code.co_filename, frame.f_globals))
+    error.span = place_of(frame)
+    error.source = "".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals))
     return error
+
+
+def place_of(frame: FrameType) -> Span:
+    """The expression that a frame is executing."""
+    code = frame.f_code
+    line, end_line, column, end_column = next(islice(code.co_positions(), frame.f_lasti // 2, None))
+    line = line or frame.f_lineno
+    return Span(code.co_filename, line, (column or 0) + 1, end_line or line, (end_column or 0) + 1)
 
 
 def word(function: Callable[..., Any]) -> Any:

@@ -129,6 +129,13 @@ def _reduction(name: str, instruction: Of, form: str, **more: Any) -> Vector:
     return Vector(name, kind="reduction", instruction=instruction, form=always(form), **more)
 
 
+def _whole(name: str) -> Vector:
+    """An operation on whole tiles; its two numbers are the instruction's steps."""
+    steps: dict[str, Of] = {"steps": lambda p: tuple(p[1:3])}
+    says = ("operation on whole tiles", 0)
+    return Vector(name, kind="whole", instruction=_named(at=0), form=always("flat"), fields=steps, says=says)
+
+
 def _choice(name: str, kind: str, number: str = "", **more: Any) -> Vector:
     """A comparison and a selection by it; `number` is the field that holds what is compared with, where that is no tile."""
     fields: dict[str, Of] = {number: argument(1)} if number else {}
@@ -176,6 +183,10 @@ TERMS: dict[str, Term] = {
         _elementwise("VCast", always("vcast"), 0),
         _elementwise("VPack", always("vpack"), 0, form=always("rows")),
         _elementwise("VBytes", always("vbytes"), 0, form=always("flat")),
+        Vector("VPiece", kind="piece", instruction=always("vpiece"), form=always("rows"), fields={"bound": argument(0)}),
+        Vector("VPut", kind="put", instruction=always("vput"), form=always("rows"), fields={"bound": argument(0)}, in_place=1),
+        _whole("VWhole"),
+        _whole("VWholes"),
         _reduction("VRed", lambda p: f"v{'row' if p[0] == 1 else 'col'}{p[1]}", "rows", says=("reduction", 1)),
         _reduction("VRedBlock", _named("row", at=0), "blocks", says=("reduction", 0)),
         _reduction("VRedMul", always("vrowdot"), "blocks", saves_room=True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import Chip
@@ -17,12 +18,13 @@ from tile_eg.ops.types import Level
 from tile_eg.report.text import size
 from tile_eg.search import kept_lifetimes as lifetimes
 from tile_eg.search.kept_memory import Life, lives, packed
-from tile_eg.search.planned import Planned, Run, compiled_for, stage
+from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, stage
 
 if TYPE_CHECKING:
     import numpy as np
 
     from tile_eg.simulator.findings import Finding
+    from tile_eg.timeline.result import Timeline
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,6 +52,7 @@ class PlannedKept(Planned):
         """As `Planned.run`; tensors that the kernel writes may be given too, and then begin with what they hold. TileError for
         what the simulator finds, unless `strict` is off."""
         run = super().run(arrays, strict=False, **how)
+        print(run.printed, end="", flush=True)
         if strict and run.findings:
             raise self.mistake(run.findings)
         return run
@@ -57,6 +60,18 @@ class PlannedKept(Planned):
     def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
         """What is left unwritten of a tensor is no finding: a workspace may be larger than what is used of it."""
         return replace(run, findings=tuple(f for f in run.findings if f.kind != "unwritten"))
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        from tile_eg.timeline import engine
+
+        try:
+            with stage("time the program"):
+                return engine.run(self.program, self.chip)
+        except InternalError as error:
+            if not isinstance(error.__cause__, engine.StreamError):
+                raise
+            raise TileError(f"{self.kernel.name} does not end: {error.__cause__}", help=HELP["deadlock"]) from None
 
     def mistake(self, findings: Sequence[Finding]) -> TileError:
         """The findings at their lines of the source, the first one as the message."""
@@ -66,13 +81,19 @@ class PlannedKept(Planned):
         seen = {(first.kind, places[0])}
         for f, where in others:
             if (f.kind, where) not in seen and len(seen) < SHOWN:
-                notes.append((f"{f.kind}: {f.message}", where[0]))
+                notes.append((f"{f.kind}: {self.in_source_words(f.message)}", where[0]))
             seen.add((f.kind, where))
         if first.kind == "out_of_bounds" and (told := _elements(first.message, self.kernel.tensors)):
             notes.append((told, None))
-        error = TileError(f"{first.kind}: {first.message}", places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
+        message = f"{first.kind}: {self.in_source_words(first.message)}"
+        error = TileError(message, places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
         error.source = self.kernel.source
         return error
+
+    def in_source_words(self, message: str) -> str:
+        """What is said of the emitted text, said of the kernel: its lines, and the words for flags."""
+        message = FLAG.sub(lambda m: f'T.{m[1].lower()}_flag("{m[2].lower()}", "{m[3].lower()}", n)', message)
+        return re.sub(r"\bline (\d+)", lambda m: f"line {p.line}" if (p := self.place(int(m[1]))) else "another line", message)
 
     def _places(self, f: Finding) -> tuple[Span | None, Span | None]:
         return self.place(f.line), self.place(f.other_line)
@@ -101,6 +122,7 @@ def _elements(message: str, tensors: Sequence[Tensor]) -> str:
 
 
 SHOWN = 4
+FLAG = re.compile(r"\b(Set|Wait)Flag<(?:HardEvent::)?([A-Z0-9]+)_([A-Z0-9]+)>(?:\(\))?")
 ROUND = 256
 """Bytes that a vector instruction takes at a time."""
 HELP = {
@@ -192,10 +214,11 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
         out = [*given, *rest, *(replace(b, addresses=(behind + shared[b.name],)) for b in results)]
         last, need = _end(out)
     if need > room:
+        largest = max(out, key=lambda b: b.slot_bytes * b.slots)
         rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out if b.name not in shared)
         rows += f", and results of T.Parallel on the way {size(need - behind)}" if results else ""
         raise TileError(
-            f"the buffers in {level} take {need} bytes, and {chip.name} has {room}", dict(kernel.places).get(last.name),
+            f"the buffers in {level} take {need} bytes, and {chip.name} has {room}", dict(kernel.places).get(largest.name),
             notes=((f"in {level} lie {rows}", None),), help="use smaller blocks, let buffers share memory where "
             "they can (pass_configs: TL_ASCEND_MEMORY_PLANNING), or give them one address: T.annotate_address({a: 0, b: 0})",
         )  # fmt: skip

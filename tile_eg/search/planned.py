@@ -100,12 +100,14 @@ class Run:
     """What one run of the emitted text in the simulator gave: outputs by tensor name, findings, and counts of what was done.
 
     `unwritten` are masks of what it left of outputs that start unwritten, by tensor name; each has a finding too.
+    `printed` is what the kernel printed.
     """
 
     outputs: dict[str, np.ndarray]
     findings: Sequence[Finding]
     counts: Counts
     unwritten: Mapping[str, np.ndarray] = field(default_factory=dict)
+    printed: str = ""
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.outputs[name]
@@ -294,7 +296,7 @@ def _simulated(
     names = [p.tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
     findings = (*done.findings, *unwritten_findings(left, line_of(planned.source, kernel_symbol(p))))
-    return Run(dict(zip(names, done.outputs, strict=True)), findings, done.counts, left)
+    return Run(dict(zip(names, done.outputs, strict=True)), findings, done.counts, left, done.printed)
 
 
 def _begun(t: Tensor, arrays: Mapping[str, np.ndarray]) -> np.ndarray:

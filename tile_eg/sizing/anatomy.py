@@ -12,7 +12,9 @@ from tile_eg.ir.values import Term, Values, reachable
 SCALAR = (
     "elem", "elem_row", "elem_col", "number", "s_index", "s_unary", "s_binary", "s_reduce", "s_cast", "s_choose", "s_choose_at",
 )  # fmt: skip
-COMPUTED = ("unary", "binary", "reduce", "cast", "choose", "choose_at", "choose_bits", "bytes", "pack", "nest")
+COMPUTED = (
+    "unary", "binary", "reduce", "cast", "choose", "choose_at", "choose_bits", "bytes", "pack", "whole", "piece", "put", "nest",
+)  # fmt: skip
 
 
 class Anatomy:

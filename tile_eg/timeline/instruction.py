@@ -14,10 +14,12 @@ from tile_eg.errors import TileError
 from tile_eg.ir.machine import BLOCK_ELEMENTS, DOT_PARTS, STRIP, block_steps
 from tile_eg.ir.program import AIV, COMPARE, PIPES
 from tile_eg.ops.types import F32, DType
+from tile_eg.ops.whole_tiles import SORTED
 
 _VECTOR_NAME = {
     "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy",
-    "pack": "compare", "bitselect": "select",
+    "pack": "compare", "bitselect": "select", "every": "reducev2",
+    "piece": "copy", "put": "copy", "sort32": "sort", "merge": "mrgsort",
 }  # fmt: skip
 
 
@@ -347,6 +349,16 @@ def _brcb(chip: Chip, work: Work, cold: bool) -> float:
     return times * repeat_cycles(chip, cost, -(-max(work.rows, 1) // 8), False) + (cost.fixed if cold else 0.0)
 
 
+def _sort(chip: Chip, work: Work, cold: bool) -> float:
+    """Groups of 32, then merges of four lists each, over pairs of twice as many elements, each behind the one before it."""
+    sort, merge = (_cost(chip, name, work.dtype.bytes) for name in ("sort", "mrgsort"))
+    lanes = chip.vector.lanes(work.dtype)
+    total, length = repeat_cycles(chip, sort, -(-work.cols // lanes), False) + sort.fixed, SORTED
+    while length < work.cols:
+        total, length = total + repeat_cycles(chip, merge, -(-2 * work.cols // lanes), False) + merge.fixed, 4 * length
+    return total - (0.0 if cold else sort.fixed)
+
+
 def _stored_by_scalar(chip: Chip, work: Work, cold: bool) -> float:
     """The scalar unit writes one element after the other (`scalar_access` of the chip's table)."""
     return work.rows * work.cols * chip.sync.scalar_access
@@ -367,6 +379,7 @@ _RULES: dict[str, Callable[[Chip, Work, bool], float]] = {
     "vbrcb": _brcb,
     **{f"v{kind}_{name}": _choice for kind in ("choose", "chooses", "mask") for name in COMPARE},
     "vramp": _ramp,
+    "vsort": _sort,
     **{f"vrow{name}": _row_reduce(name) for name in ("max", "min", "sum")},
     "vrowdot": _row_dot,
     **{f"vcol{name}": _col_reduce(name) for name in ("max", "min", "sum")},

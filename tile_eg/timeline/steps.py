@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 from tile_eg.ir.index import ZERO, Expr, evaluate, variables
-from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, Tile, When, walk
+from tile_eg.ir.program import CrossSet, CrossWait, Instr, Loop, Node, Print, Tile, When, walk
 from tile_eg.timeline.cores import Core, Pipe, Place, Span, Step, Unit, Use
 from tile_eg.timeline.expressions import compiled
 from tile_eg.timeline.flags import sync_step
@@ -33,7 +33,7 @@ def add_steps(core: Core, nodes: tuple[Node, ...], prices: Prices, *, exact: boo
             _add_guarded(core, node, node.condition, lambda body=node.body: add_steps(core, body, prices, exact=exact))
         elif isinstance(node, Instr):
             _add_guarded(core, node, node.when, lambda n=node: append(core, n, instruction(core, n, prices)))
-        else:
+        elif not isinstance(node, Print):
             append(core, node, sync_step(core, node))
 
 

@@ -282,6 +282,16 @@ class _Columns:
 
     _bytes = _pack = _choose_bits
 
+    def _piece(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
+        return self._whole(t, at, shape)
+
+    _put = _piece
+
+    def _whole(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
+        if at is not None:
+            raise CannotSplit
+        return self.builder.make(t.op, *(self.tile(x, None) if isinstance(x, Term) else x for x in t.args), **shape)
+
     def _nest(self, t: Term, at: int | None, shape: dict[str, Any]) -> Term:
         return self.builder.make("nest", self._scalar(t.args[0], at), **shape)
 

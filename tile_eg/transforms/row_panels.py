@@ -216,6 +216,17 @@ class _Splitter:
 
     _pack = _bytes
 
+    def _piece(self, t: Term, axis: str) -> Term:
+        return self._whole(t, axis)
+
+    _put = _piece
+
+    def _whole(self, t: Term, axis: str) -> Term:
+        if axis != NONE:
+            raise CannotSplit
+        args = (self.tile(x, NONE) if isinstance(x, Term) else x for x in t.args)
+        return self.builder.make(t.op, *args, **self.shape(t, axis))
+
     def _choose_at(self, t: Term, axis: str) -> Term:
         op, i, j, bound, *pair = t.args
         args = op, i, j, bound - self._passed(i, j, axis), *(self.tile(x, axis) for x in pair)

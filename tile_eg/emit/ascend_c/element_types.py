@@ -16,7 +16,7 @@ ROUND = {
     (F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE",
     (I32, F32): "CAST_RINT", (I8, F16): "CAST_NONE", (F32, I32): "CAST_RINT", (F16, I8): "CAST_RINT",
     (U8, F16): "CAST_NONE", (F16, U8): "CAST_RINT", (F32, I16): "CAST_RINT", (F16, I16): "CAST_RINT", (F16, I32): "CAST_RINT",
-    (I16, F16): "CAST_RINT", (I16, F32): "CAST_NONE", (I32, I16): "CAST_NONE",
+    (I16, F16): "CAST_RINT", (I32, F16): "CAST_NONE", (I16, F32): "CAST_NONE", (I32, I16): "CAST_NONE",
 }  # fmt: skip
 """Casts, with their rounding modes."""
 

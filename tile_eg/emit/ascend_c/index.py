@@ -210,6 +210,11 @@ def call(name: str, *args: str) -> list[str]:
     return [f"AscendC::{name}({head},", f"    {tail});"]
 
 
+def not_empty(s: Scope, i: Instr) -> list[str]:
+    """The conditions under which an instruction has something to do."""
+    return [f"{s.cpp(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
+
+
 def block(head: str, body: list[str]) -> list[str]:
     return [head + " {", *("    " + line if line else "" for line in body), "}"]
 

@@ -13,12 +13,13 @@ from tile_eg.chips import load_chip
 from tile_eg.emit.ascend_c.cpp import ROUNDED, integer
 from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
-from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted
+from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted, not_empty
 from tile_eg.emit.ascend_c.reduce import REDUCTIONS
-from tile_eg.emit.ascend_c.scalar import declared_scalar, scalar_lines
+from tile_eg.emit.ascend_c.scalar import declared_scalar, printed, scalar_lines
 from tile_eg.emit.ascend_c.select import SELECTIONS
 from tile_eg.emit.ascend_c.size_names import indices_named, learn, sizes_named
 from tile_eg.emit.ascend_c.vector import VECTOR_OPS
+from tile_eg.emit.ascend_c.whole_tiles import WHOLE
 from tile_eg.emit.host import shared_at
 from tile_eg.emit.names import argument_names, kernel_symbol, size_names
 from tile_eg.ir import index as ix
@@ -36,6 +37,7 @@ from tile_eg.ir.program import (
     Loop,
     Node,
     PipeBarrier,
+    Print,
     Program,
     Scalar,
     SetFlag,
@@ -49,7 +51,7 @@ from tile_eg.ir.program import (
 from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ops.types import Level
 
-OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS}
+OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **WHOLE}
 POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
 SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}
 
@@ -360,6 +362,8 @@ def _synchronised(s: Scope, n: Node) -> list[str]:
             return [f"AscendC::CrossCoreWaitFlag({_cross(s, n.id)});"]
         case SyncAll():
             return [f"AscendC::SyncAll<{'true' if s.program.kernel_type == 'AIV_ONLY' else 'false'}>();"]
+        case Print():
+            return printed(s, n)
     raise TypeError(n)
 
 
@@ -391,5 +395,5 @@ def _instr(s: Scope, i: Instr) -> list[str]:
     if i.atomic:
         lines = [f"AscendC::SetAtomicAdd<{s.dtype(i.dst).ascend}>();", *lines, "AscendC::SetAtomicNone();"]
     guards = [s.cpp(i.when)] if i.when != ONE else []
-    guards += [f"{s.cpp(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
+    guards += not_empty(s, i) if i.op != "vput" else []  # of which a part is done at any size
     return block(f"if ({' && '.join(guards)})", lines) if guards else lines

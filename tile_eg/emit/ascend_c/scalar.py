@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 from tile_eg.emit.ascend_c.index import Scope, number
-from tile_eg.ir.index import ZERO
-from tile_eg.ir.program import Formula, Instr, Scalar, Tile
+from tile_eg.ir.index import ONE, ZERO
+from tile_eg.ir.program import Formula, Instr, Print, Scalar, Tile
 from tile_eg.ops.types import F32, DType
 
 CONDITIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&&", "or": "||", "not": "!"}
@@ -86,3 +88,13 @@ def store_element(s: Scope, i: Instr) -> list[str]:
     dst = i.dst
     assert isinstance(dst, Tile)
     return [f"{s.at(dst)}.SetValue(0, {scalar_operand(s, i, s.buffer(dst).dtype)});"]
+
+
+def printed(s: Scope, n: Print) -> list[str]:
+    """What is printed; elements once all that came before is done."""
+    if n.shown is not None:
+        return ["AscendC::PipeBarrier<PIPE_ALL>();", f"AscendC::DumpTensor({s.at(n.shown)}, {n.id}, {n.count});"]
+    text = json.dumps(n.text)
+    if n.holds != ONE:
+        return [f"ascendc_assert({s.cpp(n.holds)}, {text});"]
+    return [f"AscendC::PRINTF({', '.join((text, *(formula_text(s, f) for f in n.args)))});"]

@@ -110,18 +110,29 @@ def _blocks(s: Scope, i: Instr) -> tuple[str, str]:
 
 def by_bits(s: Scope, i: Instr) -> list[str]:
     """A selection for each row, by its bits, which begin with a block of 32 bytes."""
-    dst, bits, x, y = (tile(i, o) for o in (i.dst, *i.srcs))
+    dst, bits, x, *rest = (tile(i, o) for o in (i.dst, *i.srcs))
     pitch = s.buffer(bits).pitch
     if i.rows != ONE and pitch % BLOCK_BYTES:
         raise EmitError(f"{i.op}: rows of bits do not start at 32-byte multiples", i.span)
     r = s.fresh("row")
     s.ranges[r] = (0, max(0, s.high(i.rows) - 1))
     row = ix.var(r) if i.rows != ONE else ZERO
-    to, kept, other = (s.at(t, row * s.buffer(t).pitch) + _behind(s, t) for t in (dst, x, y))
+    to, kept, *others = (s.at(t, row * s.buffer(t).pitch) + _behind(s, t) for t in (dst, x, *rest))
+    other = others[0] if others else number(i.other, _FLOAT[s.buffer(dst).dtype.bytes])
     mask = s.at(bits, row * pitch) + (".ReinterpretCast<uint8_t>()" if s.buffer(bits).dtype.name != "u8" else "")
-    mode = "AscendC::SELMODE::VSEL_TENSOR_TENSOR_MODE"
+    mode = f"AscendC::SELMODE::VSEL_TENSOR_{'TENSOR' if others else 'SCALAR'}_MODE"
     body = [f"AscendC::Select({to}, {mask},", f"    {kept}, {other},", f"    {mode}, {s.cpp(i.cols)});"]
     return body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
+
+
+def compare(s: Scope, i: Instr) -> list[str]:
+    """A comparison of one run of elements into bits."""
+    bits, a = f"{s.at(i.dst)}.ReinterpretCast<uint8_t>()", tile(i, i.srcs[0])
+    checked(s, i, [a])
+    count = s.field(i, "count", i.cols, 2**31 - 1)
+    if len(i.srcs) == 1:
+        return call("CompareScalar", bits, s.at(a), scalar_operand(s, i, s.buffer(a).dtype), _mode(i), count)
+    return call("Compare", bits, s.at(a), s.at(i.srcs[1]), _mode(i), count)
 
 
 def pack(s: Scope, i: Instr) -> list[str]:
@@ -164,6 +175,7 @@ def ramp(s: Scope, i: Instr) -> list[str]:
 
 SELECTIONS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     **{f"v{kind}_{op}": choose for kind in ("choose", "chooses", "mask") for op in COMPARE},
+    **{f"vcompare_{op}": compare for op in COMPARE},
     "vramp": ramp,
     "vbitselect": by_bits,
     "vpack": pack,

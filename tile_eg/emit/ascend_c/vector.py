@@ -319,7 +319,9 @@ def cast(s: Scope, i: Instr) -> list[str]:
         return copy(s, i)
     if types not in ROUND:
         raise EmitError(f"no cast from {types[0]} to {types[1]}", i.span)
-    return written(s, unary_job(s, i, "Cast", dst, src, (f"AscendC::RoundMode::{ROUND[types]}",)))
+    mode = i.mode if i.mode and ROUND[types] != "CAST_NONE" else ROUND[types]
+    scale = [f"AscendC::SetDeqScale({number(i.scalar, F16)});"] if types == (I32, F16) else []
+    return [*scale, *written(s, unary_job(s, i, "Cast", dst, src, (f"AscendC::RoundMode::{mode}",)))]
 
 
 def bytes_of(s: Scope, i: Instr) -> list[str]:

@@ -12,6 +12,7 @@ from tile_eg.extract.pricing import choice_form
 from tile_eg.ir.index import ONE, SUB, Expr, const, var
 from tile_eg.ir.program import Instr
 from tile_eg.ops.physical import Vector
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 
 def computed(storages: Storages, step: Step, term: Vector) -> Instr:
@@ -36,6 +37,28 @@ def _reduction(storages: Storages, step: Step, term: Vector) -> Instr:
     return Instr(
         term.instruction(payload), storages.tile(step.dst), sources, rows, cols, form=term.form(payload), scratch=scratch
     )
+
+
+def _piece(storages: Storages, step: Step, term: Vector) -> Instr:
+    made = _elementwise(storages, step, term)
+    return replace(made, rows=storages.valid(step)[0], cols=storages.valid(step)[1])
+
+
+def _put(storages: Storages, step: Step, term: Vector) -> Instr:
+    """Over the valid elements of what is put."""
+    rows, cols = storages.valid(step, cls=step.node.children[1])
+    return replace(_elementwise(storages, step, term), rows=rows, cols=cols)
+
+
+def _all(storages: Storages, step: Step, term: Vector) -> Instr:
+    """Over one run of elements, those that it works through."""
+    (rows, cols), (op, i, j) = storages.schedule.graph.demands[step.node.cls].shape, step.node.payload
+    fields = {name: of(step.node.payload) for name, of in term.fields.items()}
+    scratch = storages.tile(step.scratch) if step.scratch is not None else None
+    return Instr(
+        term.instruction(step.node.payload), storages.tile(step.dst), tuple(map(storages.tile, step.srcs)),
+        cols=const(WHOLE_TILES[op].worked(rows * cols, (i, j))), scratch=scratch, **fields,
+    )  # fmt: skip
 
 
 def _choice(storages: Storages, step: Step, term: Vector) -> Instr:
@@ -93,5 +116,5 @@ def _copy(storages: Storages, step: Step, term: Vector) -> Instr:
 
 _KINDS: dict[str, Callable[[Storages, Step, Vector], Instr]] = {
     "elementwise": _elementwise, "reduction": _reduction, "choice": _choice, "position": _ramp, "fill": _fill, "spread": _spread,
-    "copy": _copy,
+    "copy": _copy, "whole": _all, "piece": _piece, "put": _put,
 }  # fmt: skip

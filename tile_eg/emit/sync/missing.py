@@ -35,8 +35,11 @@ from tile_eg.ir.program import (
     walk,
 )
 from tile_eg.ir.sizes import usual
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 SCALAR = "S"
+ALL_OF = ("vbrcb", "vpiece", "vput", "vsort32", "vtranspose", *(f"v{w}" for w in WHOLE_TILES))
+"""Instructions of which an operand may be all of its buffer."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +203,7 @@ class _Walk:
             taken = 1
         elif o == i.dst and i.op.startswith("vrow"):
             taken = self.bounds(i.rows)[1]
-        elif o == i.scratch or i.op == "vbrcb" or "_rows" in i.op or "_cols" in i.op:
+        elif o == i.scratch or i.op in ALL_OF or "_rows" in i.op or "_cols" in i.op:
             return min(places), max(places) + b.slot_bytes
         else:
             taken = max(0, self.bounds(i.rows)[1] - 1) * b.pitch + self.bounds(i.cols)[1]

@@ -18,13 +18,15 @@ NONE: Names = frozenset()
 
 
 class Definite:
-    """`known` are the tensors and buffers whose reads are checked. A write to a part of a buffer counts as a write to it."""
+    """`known` are the tensors and buffers whose reads are checked. A write to a part of a buffer counts as a write to it. `told`
+    has the first wrong read of each."""
 
     def __init__(self, known: Mapping[str, kn.Tensor | kn.Alloc]) -> None:
         self.known = known
+        self.told: dict[str, TileError] = {}
 
     def run(self, body: tuple[kn.Stmt, ...], written: Names, ranges: dict[str, ix.Interval]) -> Names:
-        """What is surely written behind `body`. Raises TileError at a read of something that may not be."""
+        """What is surely written behind `body`."""
         for s in body:
             written = self.statement(s, written, ranges)
         return written
@@ -60,10 +62,10 @@ class Definite:
     def reads(self, e: kn.TileExpr, written: Names, ranges: dict[str, ix.Interval]) -> None:
         match e:
             case kn.Region() if e.name in self.known and e.name not in written:
-                raise self.unwritten(e)
+                self.told.setdefault(e.name, self.unwritten(e))
             case kn.Region():
                 self.indices(e, written)
-            case kn.Unary() | kn.Cast() | kn.Pack() | kn.Reduce() | kn.Broadcast():
+            case kn.Unary() | kn.Cast() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
                 self.reads(e.x, written, ranges)
             case kn.Binary():
                 self.reads(e.x, written, ranges)
@@ -71,6 +73,9 @@ class Definite:
             case kn.MatMul():
                 self.reads(e.a, written, ranges)
                 self.reads(e.b, written, ranges)
+            case kn.Whole():
+                for x in e.xs:
+                    self.reads(x, written, ranges)
             case kn.Choose():
                 for part in (e.a, e.b, e.x, e.y):
                     self.reads(part, written, ranges)
@@ -82,7 +87,7 @@ class Definite:
     def indices(self, r: kn.Region, written: Names) -> None:
         """What says where a window begins."""
         for name in sorted(indexed_by(r) & self.known.keys() - written):
-            raise self.unwritten(replace(r, name=name))
+            self.told.setdefault(name, self.unwritten(replace(r, name=name)))
 
     def unwritten(self, r: kn.Region) -> TileError:
         declared = self.known[r.name]

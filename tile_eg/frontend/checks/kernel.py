@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
-from tile_eg.errors import TileError, did_you_mean, in_source
+from tile_eg.errors import FollowUp, TileError, did_you_mean, in_source, together
 from tile_eg.frontend.checks.alike import made_of
 from tile_eg.frontend.checks.blocks import refuse_meeting
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.checks.types import Typing
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.ranges import extremes
@@ -20,7 +22,7 @@ from tile_eg.ops.types import I32
 
 
 def check(kernel: kn.Kernel) -> None:
-    """Raises TileError at the first fault of a kernel; returns nothing where it has none."""
+    """Raises TileError with all faults of a kernel; returns nothing where it has none."""
     with in_source(kernel.source):
         checker = Checker(kernel)
         ranges = {name: (0, extent - 1) for name, extent in kernel.grid}
@@ -28,8 +30,28 @@ def check(kernel: kn.Kernel) -> None:
         checker.check_outputs()
         checker.check_sums()
         for store, around in checker.stores:
-            refuse_meeting(kernel, store.target, around, made_of(kernel, store))
-        check_reads(kernel)
+            checker.attempt(refuse_meeting, kernel, store.target, around, made_of(kernel, store))
+        checker.attempt(check_reads, kernel)
+        if checker.told:
+            raise together(checker.told)
+
+
+def statement_faults(kernel: kn.Kernel) -> list[TileError]:
+    """What is wrong with single statements of a kernel that was not read in full, as others of its statements are wrong."""
+    checker = Checker(kernel)
+    checker.block(kernel.body, {name: (0, extent - 1) for name, extent in kernel.grid}, ix.ONE)
+    return checker.told
+
+
+def type_faults(tensors: Iterable[kn.Tensor], body: Iterable[kn.Stmt]) -> list[TileError]:
+    """What is wrong with the types and shapes of single statements, wherever they stand."""
+    checker = Checker(kn.Kernel("", tuple(tensors), (), ()))
+    for s in _statements(tuple(body)):
+        if isinstance(s, kn.Alloc):
+            checker.attempt(checker.declare, s)
+        elif isinstance(s, kn.Assign):
+            checker.attempt(checker.typing.assignment, s)
+    return checker.told
 
 
 def stored_alike(kernel: kn.Kernel) -> frozenset[str]:
@@ -41,11 +63,14 @@ def stored_alike(kernel: kn.Kernel) -> frozenset[str]:
 
 
 def check_reads(kernel: kn.Kernel, **known: int) -> None:
-    """Raises TileError where a buffer or an output may be read before it was written, in blocks with these `known` indices."""
+    """Raises TileError with each buffer or output that may be read before it was written, in blocks with `known` indices."""
     ranges = {name: (known.get(name, 0), known.get(name, extent - 1)) for name, extent in kernel.grid}
-    filled: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors if t.output}
+    filled: dict[str, kn.Tensor | kn.Alloc] = {t.name: t for t in kernel.tensors if t.output and not t.given}
     filled |= {s.name: s for s in _statements(kernel.body) if isinstance(s, kn.Alloc)}
-    Definite(filled).run(kernel.body, frozenset(), ranges)
+    definite = Definite(filled)
+    definite.run(kernel.body, frozenset(), ranges)
+    if definite.told:
+        raise together(definite.told.values())
 
 
 def _statements(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Stmt]:
@@ -62,9 +87,14 @@ Ranges = dict[str, ix.Interval]
 
 
 class Checker:
-    """Walks the statements with the ranges of the variables around them and the condition under which they run."""
+    """Walks the statements with the ranges of the variables around them and the condition under which they run.
+
+    `told` are the faults so far, at most one of a statement; a buffer whose declaration is one is in `failed`.
+    """
 
     def __init__(self, kernel: kn.Kernel) -> None:
+        self.told: list[TileError] = []
+        self.failed: set[str] = set()
         self.tensors: dict[str, kn.Tensor] = {}
         self.buffers: dict[str, kn.Alloc] = {}
         self.arrays: dict[str, kn.Tensor | kn.Alloc] = {}
@@ -74,12 +104,21 @@ class Checker:
         self.plain: dict[str, kn.Span | None] = {}
         self.elements: frozenset[str] = frozenset()
         self.within = ix.ONE
+        self.of_blocks = frozenset(name for name, _ in kernel.grid)
         self.typing = Typing(self.arrays)
         for t in kernel.tensors:
-            self.declare(t)
             self.tensors[t.name] = t
+            self.attempt(self.declare, t)
         for name, _ in kernel.grid:
-            self.check_new(name, None)
+            self.attempt(self.check_new, name, None)
+
+    def attempt(self, look: Callable[..., object], *about: Any, declares: str = "") -> None:
+        """Keeps what is wrong, and goes on."""
+        try:
+            look(*about)
+        except TileError as e:
+            self.told.append(e)
+            self.failed |= {declares} if declares else set()
 
     def declare(self, array: kn.Tensor | kn.Alloc) -> None:
         self.check_new(array.name, array.span)
@@ -95,11 +134,12 @@ class Checker:
     def check_outputs(self) -> None:
         for t in self.tensors.values():
             if t.output and t.name not in self.written:
-                raise TileError(f"nothing is written to the output `{t.name}`", t.span)
+                help = "store a tile to it: " + hint(f"{t.name}[i, j] = x", f"T.copy(x, {t.name}[i, j])", t.span)
+                self.told.append(TileError(f"nothing is written to the output `{t.name}`", t.span, help=help))
 
     def block(self, body: tuple[kn.Stmt, ...], ranges: Ranges, where: Expr) -> None:
         for s in body:
-            self.statement(s, ranges, where)
+            self.attempt(self.statement, s, ranges, where, declares=s.name if isinstance(s, kn.Alloc) else "")
 
     def statement(self, s: kn.Stmt, ranges: Ranges, where: Expr) -> None:
         match s:
@@ -157,21 +197,23 @@ class Checker:
             self.added.setdefault(s.target.name, s.span)
 
     def check_sums(self) -> None:
-        for name in self.added.keys() & self.plain.keys():
-            raise TileError(
+        for name in sorted(self.added.keys() & self.plain.keys()):
+            self.told.append(TileError(
                 f"`{name}` is added to atomically, and stored to or read here", self.plain[name],
                 notes=(("it is added to here", self.added[name]),),
                 help="blocks run in no promised order; an output that is added to begins with zeros, or with what it is given",
-            )  # fmt: skip
+            ))  # fmt: skip
 
     def assign(self, s: kn.Assign, ranges: Ranges, where: Expr) -> None:
+        if self.failed and not self.failed.isdisjoint(r.name for r in (s.target, *regions(s.value))):
+            raise FollowUp(s.span)
+        self.written.add(s.target.name)
         self.typing.assignment(s)
         if (tensor := self.tensors.get(s.target.name)) is not None and not tensor.output:
             raise TileError(
                 f"`{tensor.name}` is an input and cannot be written", s.target.span or s.span,
                 notes=(("it is declared here", tensor.span),), help="name it among the results, behind ->",
             )  # fmt: skip
-        self.written.add(s.target.name)
         self.touched(s)
         if tensor is not None and not s.atomic and not self.elements and where == ix.ONE:
             self.stores.append((s, ranges))
@@ -189,8 +231,17 @@ class Checker:
             if elements_in(start):  # what is read is looked at when the kernel runs
                 continue
             low, high = self.range_of(start, room, ranges, ix.both(where, self.within), tensor)
+            if tensor and high > room and low >= 0 and self.of_parts(start, r.extents[d] or 1, room, ranges):
+                continue
             if low < 0 or high > room:
                 raise self.outside(r, d, start, low if low < 0 else high, tensor)
+
+    def of_parts(self, start: Expr, extent: int, room: int, ranges: Ranges) -> bool:
+        """Whether blocks take parts of a tile side by side, bx * 32 + half * 16, and each tile begins inside: the last parts of
+        a tile at the edge may have nothing to do."""
+        steps = {a.args[0]: k for a, k in ix.terms_of(start).items() if a.op == "var"}
+        parts = [v for v, k in steps.items() if v in self.of_blocks and k == extent and k * (ranges[v][1] + 1) in steps.values()]
+        return bool(parts) and ix.bounds(ix.substitute(start, dict.fromkeys(parts, ix.ZERO)), ranges)[1] <= room
 
     def index_tensor(self, read: Expr, span: kn.Span | None) -> None:
         """What an index is read from holds i32."""

@@ -12,6 +12,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, WHOLE, DType
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Shape = tuple[int, ...]
 ANY = -1
@@ -62,6 +63,10 @@ class Typing:
                 return self.reduction(e)
             case kn.Pack():
                 return self.packed(e)
+            case kn.Pad():
+                return self.of(e.x)
+            case kn.Whole():
+                return self.whole(e)
             case kn.Bytes():
                 x = self.of(e.x)
                 return Type((*x.shape[:-1], 2 * x.shape[-1]), e.dtype)
@@ -93,7 +98,8 @@ class Typing:
             raise TileError(f"`{BINARY[e.op].sign}` takes a number known when the kernel is compiled on its right", e.span)
         if isinstance(e, kn.Binary) and e.op in ("shl", "shr") and isinstance(e.y, kn.Number) and x.dtype is not None:
             _check_shift(e.y, x.dtype)
-        return Type(joined(x, y, e.span), _common(x.dtype, y.dtype, e.span))
+        help = _product_help(x.shape, y.shape, e.span) if isinstance(e, kn.Binary) and e.op == "mul" else ""
+        return Type(joined(x, y, e.span, help), _common(x.dtype, y.dtype, e.span))
 
     def choice(self, e: kn.Choose) -> Type:
         """All four of one shape, or numbers or broadcast vectors; the type is that of what is chosen."""
@@ -113,6 +119,20 @@ class Typing:
             help = "eight elements share a byte of a row"
             raise TileError(f"{bits} holds no bit for each element of {chosen}", e.span, help=help)
         return chosen
+
+    def whole(self, e: kn.Whole) -> Type:
+        """The result of an operation on whole tiles: the first one's element type."""
+        entry, xs = WHOLE_TILES[e.op], [self.of(x) for x in e.xs]
+        for x, takes in zip(xs, (entry.types, (entry.second,) if entry.second else entry.types), strict=False):
+            if x.dtype not in takes or ANY in x.shape or not x.shape:
+                raise TileError(f"`{e.op}` works on {', '.join(map(str, takes))}, not on {x}", e.span)
+            if len(x.shape) > 1 and x.shape[-1] * x.dtype.bytes % 32:
+                help = "make its rows a multiple of 32 bytes long, or use a buffer of one dimension"
+                raise TileError(f"`{e.op}` takes elements in one run, and the rows of {x} have gaps", e.span, help=help)
+        shape = entry.shape(tuple(x.shape for x in xs), e.numbers)
+        if isinstance(shape, str):
+            raise TileError(shape, e.span)
+        return Type(shape, xs[0].dtype)
 
     def packed(self, e: kn.Pack) -> Type:
         """A byte for eight elements of a row."""
@@ -136,12 +156,14 @@ class Typing:
             if len(t.shape) != 2 or ANY in t.shape:
                 raise TileError(f"`@` multiplies tiles of two dimensions, not {t}", side.span or e.span)
         if a.dtype != b.dtype:
-            help = f"cast one: {cast(a.dtype or F32, 'x', e.span)}"
+            which = e.b.name if isinstance(e.b, kn.Region) else "x"
+            help = f"cast one: {cast(a.dtype or F32, which, e.span)}"
             raise TileError(f"`@` multiplies tiles of one element type, not {a} and {b}", e.span, help=help)
         (m, ka), (kb, n) = a.shape[:: -1 if e.transpose_a else 1], b.shape[:: -1 if e.transpose_b else 1]
         if ka != kb:
             left, right = f"{a}{'.T' * e.transpose_a}", f"{b}{'.T' * e.transpose_b}"
-            raise TileError(f"the inner sizes of this product differ: {left} @ {right} has {ka} and {kb}", e.span)
+            message = f"the inner sizes of this product differ: {left} @ {right} has {ka} and {kb}"
+            raise TileError(message, e.span, help=_turned_help(m, ka, kb, n, e.span))
         if a.dtype == I8:
             _bytes_fit(e, n)
         elif a.dtype in WHOLE:
@@ -173,8 +195,21 @@ class Typing:
         if not fits and not fills:
             raise TileError(
                 f"`{s.target.name}` takes {shape_text(target.shape)} here, the value is {value}", s.span,
-                help=_vector_help(target.shape, value.shape),
+                help=_vector_help(target.shape, value.shape) or self._shape_help(s, target, value),
             )  # fmt: skip
+
+
+    def _shape_help(self, s: kn.Assign, target: Type, value: Type) -> str:
+        """What to do where a tensor is larger than the tile it is loaded into, or where a buffer has another shape."""
+        array, of = self.arrays[s.target.name], s.value
+        if isinstance(of, kn.Region) and isinstance(self.arrays[of.name], kn.Tensor) and len(target.shape) == len(value.shape):
+            begins = f"{of.name}[{', '.join('ijklmn'[: len(of.starts)])}]"
+            return f"a part as large as the tile is loaded from where it begins: {begins}"
+        if isinstance(array, kn.Tensor) or target.shape != array.shape or ANY in value.shape or not value.shape:
+            return ""
+        dims = shape_text(value.shape).replace(" x ", ", ")
+        one = f"({dims}{',' * (len(value.shape) == 1)})"
+        return "a buffer for it is " + hint(f"{array.name}: {array.dtype}[{dims}]", f"T.alloc_fragment({one}, ...)", s.span)
 
 
 def converted(of: DType | None, to: DType, span: kn.Span | None) -> DType:
@@ -234,7 +269,7 @@ def _bytes_fit(e: kn.MatMul, cols: int) -> None:
         raise TileError("a right operand of i8 is turned by squares of 32 x 32", e.span, help=help)
 
 
-def joined(x: Type, y: Type, span: kn.Span | None) -> Shape:
+def joined(x: Type, y: Type, span: kn.Span | None, help: str = "") -> Shape:
     """The shape of an operation on both."""
     if x.dtype is None or y.dtype is None:
         return x.shape or y.shape
@@ -243,7 +278,21 @@ def joined(x: Type, y: Type, span: kn.Span | None) -> Shape:
         return a or b
     if len(a) == len(b) and all(p == q or ANY in (p, q) for p, q in zip(a, b, strict=True)):
         return tuple(max(p, q) for p, q in zip(a, b, strict=True))
-    raise TileError(f"the shapes of {x} and {y} do not fit", span, help=_vector_help(a, b) or _vector_help(b, a))
+    raise TileError(f"the shapes of {x} and {y} do not fit", span, help=_vector_help(a, b) or _vector_help(b, a) or help)
+
+
+def _product_help(x: Shape, y: Shape, span: kn.Span | None) -> str:
+    """Where `*` stands between two tiles that a matrix product would take."""
+    if len(x) != 2 or len(y) != 2 or x[1] != y[0]:
+        return ""
+    return "`*` multiplies element by element; a matrix product is " + hint("a @ b", "T.gemm(a, b, c), or a @ b", span)
+
+
+def _turned_help(m: int, ka: int, kb: int, n: int, span: kn.Span | None) -> str:
+    """Which operand of a product fits the other one when it is transposed."""
+    if n == ka:
+        return "transpose the right operand: " + hint("a @ b.T", "transpose_B=True", span)
+    return "transpose the left operand: " + hint("a.T @ b", "transpose_A=True", span) if m == kb else ""
 
 
 def _vector_help(tile: Shape, vector: Shape) -> str:

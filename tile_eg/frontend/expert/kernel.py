@@ -7,17 +7,18 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import Note, NotSearched, TileError
+from tile_eg.errors import Note, NotSearched, TileError, together
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.meetings import with_meetings
 from tile_eg.frontend.expert.parallel import branch, parallel
 from tile_eg.frontend.expert.pipelined import prefetched
+from tile_eg.frontend.expert.printing import launched
 from tile_eg.frontend.expert.reader import ExpertReader, Misplaced, On
 from tile_eg.frontend.expert.scalars import store
 from tile_eg.frontend.expert.streams import numbered, stream
 from tile_eg.frontend.expert.words import EXPERT
 from tile_eg.frontend.python.expressions import evaluate
-from tile_eg.frontend.python.function import _argument, _grid_names, _number, _prologue, _tensor, _text_of
+from tile_eg.frontend.python.function import _argument, _grid_names, _number, _tensor, _text_of, with_texts
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.values import Launch
 from tile_eg.ir import index as ix
@@ -47,7 +48,7 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str
             except Misplaced as found_in:
                 levels[found_in.name] = found_in.level
     except TileError as e:
-        e.source = e.source or _text_of(e, found)
+        with_texts(e, found)
         raise
 
 
@@ -98,8 +99,7 @@ def _one_by_one(r: ExpertReader, loop: Loop, stages: int) -> list[On]:
 
 def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False) -> KeptKernel:
     _arguments(r, found)
-    launch = _prologue(r, found.node)
-    r.statements.clear()
+    launch, after = launched(r, found.node)
     if len(launch.items) != 1 or not isinstance(over := evaluate(r, launch.items[0].context_expr), Launch):
         raise r.error("a kernel's body is `with T.Kernel(...)`", launch)
     if 0 in over.extents:
@@ -112,7 +112,9 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         rest = rest // n
     if half is not None:
         r.local[half] = r.half = ix.var(SUB)
-    r.run(launch.body)
+    r.run([*launch.body, *after])
+    if r.told:
+        raise together(r.told)
     if meet:
         _check_sums(r, half)
         r.statements[:] = with_meetings(r.statements, r.half_used is not None)

@@ -10,7 +10,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
-from tile_eg.frontend.expert.vectors import elementwise, filled
+from tile_eg.frontend.expert.vectors import cast, filled, scale_of
 from tile_eg.frontend.python.values import Buffer, Window
 from tile_eg.frontend.python.words import copied, sizes
 from tile_eg.ir import index as ix
@@ -18,7 +18,7 @@ from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.program import AIC, AIV
-from tile_eg.ops.types import Level
+from tile_eg.ops.types import F16, I32, Level
 
 
 def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
@@ -132,6 +132,8 @@ def _from_l0c(r: ExpertReader, span: Span, source: Place, target: Place, options
     rows, cols = target.valid_rows, target.valid_cols
     relu = bool(options.get("enable_relu"))
     fields = {"rows": rows, "cols": cols, "depth": ix.const(source.rows), "relu": relu, "atomic": atomic}
+    if (source.dtype, target.dtype) == (I32, F16):
+        fields["scalar"] = scale_of(r, span)
     r.instr("fixpipe", target.operand, source.operand, **fields, span=span)
 
 
@@ -183,7 +185,7 @@ def _from_ub(r: ExpertReader, span: Span, source: Place, target: Place, options:
 
 
 def _within_ub(r: ExpertReader, span: Span, source: Place, target: Place, options: Any) -> None:
-    elementwise(r, span, "vcopy" if source.dtype == target.dtype else "vcast", target, source)
+    cast(r, span, target, source)
 
 
 Path = tuple[Callable[..., None], tuple[str, ...]]

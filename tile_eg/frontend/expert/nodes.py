@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.frontend.python.build import ReadAgain
 from tile_eg.ir.index import Expr
 from tile_eg.ir.program import Node
 from tile_eg.ops.types import DType, Level
@@ -37,7 +37,7 @@ class Persistent:
     group: int
 
 
-class Misplaced(TileError):
+class Misplaced(ReadAgain):
     """A shared buffer turns out to lie in another memory than was assumed: the kernel is read again."""
 
     def __init__(self, name: str, level: Level) -> None:

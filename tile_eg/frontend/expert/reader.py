@@ -36,7 +36,7 @@ class ExpertReader(Reader):
 
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
-    element loops begin in the room that these share.
+    element loops begin in the room that these share. `scale` is what T.set_deq_scale named for casts of int32 to float16.
     """
 
     def __init__(
@@ -63,6 +63,7 @@ class ExpertReader(Reader):
         self.own_keys: dict[str, str] = {}
         self.shared: dict[str, int] = {}
         self.core: str | None = None
+        self.scale: float | None = None
         self.stored: set[str] = set()
         self.scalars: dict[str, bool] = {}
         self.variables: set[str] = set()

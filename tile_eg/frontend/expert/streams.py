@@ -10,7 +10,21 @@ from tile_eg.errors import Note, TileError
 from tile_eg.ir.index import ONE, Expr, Interval, bounds, const, variables
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.machine import CORE_PIPES, EVENT_IDS, SCALAR_PIPE, USABLE_EVENT_IDS
-from tile_eg.ir.program import AIV, CrossSet, Instr, Loop, Node, PipeBarrier, Scalar, SetFlag, SyncAll, WaitFlag, When, walk
+from tile_eg.ir.program import (
+    AIV,
+    CrossSet,
+    Instr,
+    Loop,
+    Node,
+    PipeBarrier,
+    Print,
+    Scalar,
+    SetFlag,
+    SyncAll,
+    WaitFlag,
+    When,
+    walk,
+)
 from tile_eg.ir.program.tasks import with_indices
 
 FREE = ("free", "free_too")
@@ -92,7 +106,7 @@ def _works(nodes: tuple[Node, ...]) -> bool:
         if isinstance(n, Loop | When):
             if _works(n.body):
                 return True
-        elif not isinstance(n, PipeBarrier | SyncAll | SetFlag | WaitFlag | Scalar):
+        elif not isinstance(n, PipeBarrier | SyncAll | SetFlag | WaitFlag | Scalar | Print):
             return True
     return False
 

@@ -11,14 +11,14 @@ from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import formula, is_scalar, negative, reciprocal
 from tile_eg.frontend.python.values import Buffer, Window, as_region, describe, is_tile
-from tile_eg.frontend.python.words import known
+from tile_eg.frontend.python.words import MODES, known
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ONE
 from tile_eg.ir.program import Formula, Tile
 from tile_eg.language.elementwise_words import UNARY as UNARY_WORDS
 from tile_eg.ops import elementwise as ops
-from tile_eg.ops.types import F16, F32, DType, Level
+from tile_eg.ops.types import F16, F32, I32, DType, Level
 
 REGISTER, BLOCK = 256, 32
 
@@ -101,10 +101,35 @@ def _mul_add(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
 
 def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_RINT", count: Any = None) -> None:
     to, x = ub(r, dst, span), ub(r, src, span)
-    if mode not in ("CAST_NONE", "CAST_RINT"):
-        raise TileError(f"the rounding mode {mode} is not supported yet", span, help="CAST_NONE and CAST_RINT are")
     to, x = (_first(p, count, span) for p in (to, x))
-    elementwise(r, span, "vcopy" if to.dtype == x.dtype else "vcast", to, x)
+    cast(r, span, to, x, mode)
+
+
+def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_RINT") -> None:
+    """to = x in its element type; of int32 in float16 times the number that T.set_deq_scale named."""
+    if to.dtype == x.dtype:
+        return elementwise(r, span, "vcopy", to, x)
+    if (x.dtype, to.dtype) == (I32, F16):
+        return elementwise(r, span, "vcast", to, x, scalar=scale_of(r, span))
+    if mode not in ("CAST_NONE", "CAST_RINT", *(f"CAST_{m}" for m in MODES)):
+        help = "there are CAST_NONE, CAST_RINT, " + ", ".join(f"CAST_{m}" for m in MODES)
+        raise TileError(f"the rounding mode {mode} is not supported", span, help=help)
+    return elementwise(r, span, "vcast", to, x, mode="" if mode in ("CAST_NONE", "CAST_RINT") else mode)
+
+
+def scale_of(r: ExpertReader, span: Span) -> float:
+    """The number that int32 is multiplied by on its way to float16. TileError where none was named."""
+    if r.scale is None:
+        raise TileError("float16 of int32 takes a scale", span, help="T.set_deq_scale(1.0) before it")
+    return r.scale
+
+
+def _deq_scale(r: ExpertReader, span: Span, scale: Any) -> None:
+    if isinstance(scale, bool) or not isinstance(scale, int | float):
+        raise TileError(f"the scale is a number known when the kernel is compiled, not {describe(scale)}", span)
+    if r.outer and r.scale != float(scale):
+        raise TileError("the scale changes inside a loop or branch", span, help="set it once, before the loop")
+    r.scale = float(scale)
 
 
 def _first(p: Place, count: Any, span: Span) -> Place:
@@ -218,7 +243,7 @@ def _missing(word: str) -> Callable[..., None]:
 
 WORDS: dict[str, Callable[..., Any]] = {
     "fill": _fill, "clear": _fill, "tile.fill": _fill, "tile.clear": _fill, "tile.axpy": _axpy, "tile.mul_add_dst": _mul_add,
-    "tile.cast": _cast, "tile.broadcast": _broadcast, "tile.clamp_min": partial(_clamp, "l"),
+    "tile.cast": _cast, "set_deq_scale": _deq_scale, "tile.broadcast": _broadcast, "tile.clamp_min": partial(_clamp, "l"),
     "tile.clamp_max": partial(_clamp, "h"), "tile.clamp": partial(_clamp, "lh"),
     **{f"tile.{word}": partial(_unary, op) for word, op in UNARY_WORDS.items()},
     **{f"tile.{op}": partial(_binary, op) for op in ("add", "sub", "mul", "div", "max", "min")},

@@ -1,5 +1,9 @@
-"""Kernels in Python, in TileLang's words: read from the source of a function, which is not run."""
+"""Kernels in Python, in TileLang's words: read from the source of a function, which is not run.
+
+A function that returns expressions of whole tensors is run, on values that note what is done with them (`tensors.py`).
+"""
 
 from tile_eg.frontend.python.function import Argument, arguments_of, kernel_of
+from tile_eg.frontend.python.tensors import output_names, returns_tensors, takes_tensors
 
-__all__ = ["Argument", "arguments_of", "kernel_of"]
+__all__ = ["Argument", "arguments_of", "kernel_of", "output_names", "returns_tensors", "takes_tensors"]

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.errors import Note, Span, TileError
+from tile_eg.errors import FollowUp, Note, Span, TileError
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
@@ -33,6 +33,14 @@ class Leave(Exception):
     def __init__(self, again: bool) -> None:
         super().__init__()
         self.again = again
+
+
+class Failed:
+    """What a name stands for that a wrong statement would have bound."""
+
+
+class ReadAgain(TileError):
+    """No mistake: the kernel has to be read once more, with what is known now."""
 
 
 class Builder(ABC):
@@ -73,6 +81,7 @@ class Builder(ABC):
         self.may_leave = False
         self.kept: dict[str, tuple[Any, Window]] = {}
         self.unused: set[str] = set()
+        self.told: list[TileError] = []
 
     def renew_grid(self, grid: dict[str, Interval], span: Span, word: str) -> None:
         """Other variables for the blocks; those of before have no use beside them."""
@@ -84,6 +93,12 @@ class Builder(ABC):
 
     def error(self, message: str, node: ast.AST, help: str = "") -> TileError:
         return TileError(message, self.span(node), help=help)
+
+    def tell(self, error: TileError, node: ast.AST) -> None:
+        """Keeps a mistake, and goes on: what uses the names that the statement would have bound follows from it."""
+        self.told.append(error)
+        names = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        self.local.update({n: Failed() for n in (*names, *([node.arg] if isinstance(node, ast.arg) else ()))})
 
     def at_call(self, value: Any) -> Any:
         """A value of plain Python with the sizes of the call in it."""
@@ -162,6 +177,8 @@ class Builder(ABC):
 
     def use(self, name: str, value: Any, node: ast.AST) -> Any:
         """The value of a name at one place; TileError where what it was read from has been written since."""
+        if isinstance(value, Failed):
+            raise FollowUp(self.span(node))
         if isinstance(value, Stale) and value.kept is not None and not self.in_parallel:
             self.unused.discard(value.kept.buffer.name)
             return value.kept
@@ -199,6 +216,8 @@ class Builder(ABC):
             return self.allocate(name, value, span)
         if isinstance(value, list | tuple) and any(isinstance(v, NewBuffer) for v in value):
             value = [self._named(f"{name}_{n}", v, span) for n, v in enumerate(value)]
+        if isinstance(self.outer.get(name), Failed):
+            raise FollowUp(span)
         if name in self.outer and self.outer[name] != value:
             raise TileError(
                 f"{name} changes inside a loop or branch",

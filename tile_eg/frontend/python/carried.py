@@ -18,8 +18,8 @@ from tile_eg.frontend.python.row_tiles import rows_of_tensor
 from tile_eg.frontend.python.temporaries import temporaries, uses_of
 from tile_eg.frontend.python.values import nodes
 from tile_eg.frontend.ranges import at_most
-from tile_eg.ir.index import ZERO, Interval, variables
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor
+from tile_eg.ir.index import ZERO, Interval, var, variables
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor, Whole
 
 Ranges = dict[str, Interval]
 Seen = tuple[Region, tuple[str, ...], Ranges]
@@ -32,7 +32,8 @@ def carried(kernel: Kernel) -> Kernel:
     """
     for t in kernel.tensors:
         if t.output and _is_read(kernel.body, t.name):
-            Definite({t.name: t}).run(kernel.body, frozenset(), {name: (0, n - 1) for name, n in kernel.grid})
+            if not _given(kernel, t):
+                Definite({t.name: t}).run(kernel.body, frozenset(), {name: (0, n - 1) for name, n in kernel.grid})
             kernel = _without_loads(kernel, t)
     return kernel
 
@@ -53,7 +54,28 @@ def _without_loads(kernel: Kernel, t: Tensor) -> Kernel:
     tile = Region(name, (ZERO,) * len(window.shape), window.shape)
     alloc = Alloc(name, "shared", t.dtype, window.shape, t.span)
     changed = tuple(_through(body, t.name, tile))
+    of_blocks = {v for x in window.starts for v in variables(x)} <= {name for name, _ in kernel.grid}
+    if _given(kernel, t) and of_blocks:
+        changed = (Assign(tile, window, window.span), *changed)
+        given = tuple(replace(x, given=x.given or x.name == t.name) for x in kernel.tensors)
+        kernel = replace(kernel, tensors=given)
     return replace(kernel, body=(alloc, *changed))
+
+
+def _given(kernel: Kernel, t: Tensor) -> bool:
+    """Whether a tensor begins with what the caller put there: what it is called says that a workspace does not."""
+    return _read_first(kernel.body, t.name) and "workspace" not in t.name.lower()
+
+
+def _read_first(body: Sequence[Stmt], name: str) -> bool:
+    """Whether a tensor is read before it is written: what the caller gave."""
+    for s in nodes(tuple(body)):
+        if isinstance(s, Assign):
+            if any(r.name == name for r in _regions(s.value)):
+                return True
+            if s.target.name == name:
+                return False
+    return False
 
 
 def _in_one_window(kernel: Kernel, t: Tensor) -> tuple[tuple[Stmt, ...], Region]:
@@ -88,6 +110,8 @@ def _loaded(e, name: str, tile: Region):  # type: ignore[no-untyped-def] # noqa:
     """A value with the window of a tensor replaced by the tile."""
     if isinstance(e, Region):
         return replace(tile, span=e.span) if e.name == name else e
+    if isinstance(e, Whole):
+        return replace(e, xs=tuple(_loaded(x, name, tile) for x in e.xs))
     parts = {f: _loaded(getattr(e, f), name, tile) for f in ("a", "b", "x", "y") if hasattr(e, f)}
     return replace(e, **parts) if parts else e
 
@@ -142,11 +166,52 @@ def _seen(body: Sequence[Stmt], name: str, ranges: Ranges, around: tuple[str, ..
 
 def _merged_loops(kernel: Kernel, name: str) -> tuple[Stmt, ...]:
     """The body with the loops merged that read, or write, one part of a tensor in each trip."""
-    body = kernel.body
+    body = tuple(_rows_at_once(kernel.body, name))
     for s in [s for s in nodes(body) if isinstance(s, For)]:
         if any(r.name == name and any(s.var in variables(x) for x in r.starts) for r in _regions(s.body)):
             body = _merged(body, s)
     return body
+
+
+def _rows_at_once(body: Sequence[Stmt], name: str) -> Iterator[Stmt]:
+    """The statements in which a loop that copies rows to or from a tensor, one in each trip, is one copy."""
+    for s in body:
+        match s:
+            case For(body=(Assign() as one,)) if (made := _copy_of_rows(s, one, name)) is not None:
+                yield made
+            case For():
+                yield replace(s, body=tuple(_rows_at_once(s.body, name)))
+            case If():
+                then, otherwise = (tuple(_rows_at_once(arm, name)) for arm in (s.then, s.otherwise))
+                yield replace(s, then=then, otherwise=otherwise)
+            case _:
+                yield s
+
+
+def _copy_of_rows(loop: For, s: Assign, name: str) -> Assign | None:
+    """target[i + n, :] = x[i + m, :] for all i of a loop, as one assignment."""
+    if not isinstance(s.value, Region) or name not in (s.target.name, s.value.name) or s.target.name == s.value.name:
+        return None
+    if loop.count is not None or s.atomic or loop.extent < 1:
+        return None
+    windows = [_rows_of(r, loop) for r in (s.target, s.value)]
+    if any(w is None for w in windows) or len({w.shape for w in windows if w}) > 1:
+        return None
+    return replace(s, target=windows[0], value=windows[1])  # type: ignore[arg-type]
+
+
+def _rows_of(r: Region, loop: For) -> Region | None:
+    """The rows of a window that a loop goes through one by one; None where it goes through anything else."""
+    picked = [d for d, start in enumerate(r.starts) if loop.var in variables(start)]
+    if len(picked) != 1 or r.extents[picked[0]] is not None or len(r.shape) > 1 or r.step != 1:
+        return None
+    d = picked[0]
+    first = r.starts[d] - var(loop.var) + loop.start
+    if loop.var in variables(first) or any(e is not None for e in r.extents[:d]):
+        return None
+    starts, extents = list(r.starts), list(r.extents)
+    starts[d], extents[d] = first, loop.extent
+    return replace(r, starts=tuple(starts), extents=tuple(extents))
 
 
 def _merged(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:

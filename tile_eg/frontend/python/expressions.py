@@ -6,7 +6,6 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
-from difflib import get_close_matches
 from numbers import Integral, Real
 from types import FunctionType
 from typing import Any
@@ -16,7 +15,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder, Leave
 from tile_eg.frontend.python.defined import Defined, bound_here, comprehended, defined, joined_text, parts_of
-from tile_eg.frontend.python.instead import near_word
+from tile_eg.frontend.python.instead import near_name, near_word, of_arrays
 from tile_eg.frontend.python.values import (
     TILE_NODES,
     Buffer,
@@ -79,8 +78,7 @@ def _name(b: Builder, node: ast.Name) -> Any:
     for scope in (b.local, b.names, vars(builtins)):
         if node.id in scope:
             return b.use(node.id, b.at_call(_plain(scope[node.id])), node)
-    close = get_close_matches(node.id, [*b.local, *b.names], 1)
-    raise b.error(f"unknown name {node.id}", node, f"did you mean {close[0]}?" if close else "")
+    raise b.error(f"unknown name {node.id}", node, near_name(node.id, [*b.local, *b.names]))
 
 
 def _plain(value: Any) -> Any:
@@ -268,7 +266,9 @@ def _window(b: Builder, buffer: Buffer, parts: list[ast.expr], node: ast.Subscri
     axes = [p for p in parts if not (isinstance(p, ast.Constant) and p.value is None)]
     shape = buffer.written if len(axes) == len(buffer.written) else buffer.shape
     if len(axes) != len(shape):
-        raise b.error(f"{buffer.name} has {len(buffer.shape)} dimensions, got {len(axes)} indices", node)
+        many, each = f"{len(axes)} {'index' if len(axes) == 1 else 'indices'}", ", ".join("ijklmn"[: len(shape)])
+        help = f"an index or a slice for each: {buffer.name}[{each}]"
+        raise b.error(f"{buffer.name} has {len(buffer.shape)} dimensions, got {many}", node, help)
     sizes = iter(shape)
     items = [_item(b, p, next(sizes)) if p in axes else None for p in parts]
     if shape != buffer.shape:
@@ -356,7 +356,7 @@ def apply(b: Builder, function: Any, args: list[Any], kwargs: dict[str, Any], no
         return counted(b, b.span(node), *args, **kwargs)
     if function is max or function is min:
         return call_word(b, getattr(language, function.__name__), args, kwargs, node)
-    raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node)
+    raise b.error(f"{ast.unparse(node.func)} is not a word of the language", node, of_arrays(function))
 
 
 OF_LISTS: tuple[Any, ...] = (zip, enumerate, reversed, list, tuple, len)

@@ -13,13 +13,15 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import Span, TileError, by_line, together
+from tile_eg.frontend.checks import type_faults
 from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.parts import with_parts
 from tile_eg.frontend.python.slots import without_slots
 from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.statements import Reader
+from tile_eg.frontend.python.tensors import kernel_of_tensors, output_names, returns_tensors
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
 from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
@@ -29,7 +31,7 @@ from tile_eg.ir.kernel import Alloc, Assign, For, If, Kernel, Stmt, Tensor
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.language.kernels import ElementType, PrimFunc, TensorType
 from tile_eg.language.symbols import Dyn, Size, Symbol
-from tile_eg.ops.types import DType, dtype_of
+from tile_eg.ops.types import F32, DType, dtype_of
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -45,11 +47,17 @@ class Argument:
 
 
 def arguments_of(function: PrimFunc) -> list[Argument]:
-    """The parameters of a prim_func, the sizes of a call still open. Raises TileError at the user's line."""
+    """The parameters of a prim_func, the sizes of a call still open, and what it returns. Raises TileError at the user's line."""
     found = read_function(function.function, function.names)
     reader = Reader(found.source, found.names)
     with _told_in(found):
-        return [_argument(reader, a) for a in found.node.args.args]
+        given = checked_arguments(reader, found.node)
+        if reader.told:
+            raise together(reader.told)
+    if not returns_tensors(function.function, function.names):
+        return given
+    span = found.source.span(found.node)
+    return [*given, *(Argument(name, (), F32, span) for name in output_names(function))]
 
 
 def kernel_of(function: PrimFunc, sizes: Mapping[str, Any] = NOTHING) -> Kernel:
@@ -60,7 +68,20 @@ def kernel_of(function: PrimFunc, sizes: Mapping[str, Any] = NOTHING) -> Kernel:
     found = read_function(function.function, function.names)
     reader = Reader(found.source, found.names, sizes)
     with _told_in(found):
-        return _kernel(reader, found)
+        if returns_tensors(function.function, function.names):
+            return _of_tensors(reader, function, found)
+        try:
+            return _kernel(reader, found)
+        except TileError as e:
+            raise together((*reader.told, e)) from e.__cause__
+
+
+def _of_tensors(r: Reader, function: PrimFunc, found: FunctionSource) -> Kernel:
+    """The kernel of a function that returns expressions of its tensors."""
+    arguments = [_argument(r, a) for a in found.node.args.args]
+    tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
+    numbers = {a.name: _number(r, a) for a in arguments if a.shape is None}
+    return kernel_of_tensors(function, tensors, numbers, r.sizes or {})
 
 
 @contextmanager
@@ -69,8 +90,14 @@ def _told_in(found: FunctionSource) -> Iterator[None]:
     try:
         yield
     except TileError as e:
-        e.source = e.source or _text_of(e, found)
+        with_texts(e, found)
         raise
+
+
+def with_texts(error: TileError, found: FunctionSource) -> None:
+    """Gives the mistakes of a function the texts that their places point into."""
+    for e in (error, *error.others):
+        e.source = e.source or _text_of(e, found)
 
 
 def _text_of(error: TileError, found: FunctionSource) -> str:
@@ -81,16 +108,21 @@ def _text_of(error: TileError, found: FunctionSource) -> str:
 
 
 def _kernel(r: Reader, found: FunctionSource) -> Kernel:
-    arguments = [_argument(r, a) for a in found.node.args.args]
+    arguments = checked_arguments(r, found.node)
     tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
     r.local.update({a.name: _number(r, a) for a in arguments if a.shape is None})
     r.taken |= {t.name for t in tensors}
     launch = _prologue(r, found.node)
-    _grid(r, launch)
+    try:
+        _grid(r, launch)
+    except TileError as e:
+        r.tell(e, launch.items[0])
     if any(last < 0 for _, last in r.grid.values()):
         raise NoBlocks(tensors)
     r.last = launch.body[-1]
     r.run(launch.body)
+    if r.told:
+        raise together(by_line((*r.told, *type_faults(tensors, r.statements))))
     _check_left(r)
     grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
@@ -136,6 +168,17 @@ def _check_left(r: Reader) -> None:
                 raise TileError(message, span, notes=(("used here", s.span),), help=f"use only what {word} gives")
 
 
+def checked_arguments(r: Reader, node: ast.FunctionDef) -> list[Argument]:
+    """The parameters that are right; what is wrong of the others is told by the reader."""
+    found = []
+    for arg in node.args.args:
+        try:
+            found.append(_argument(r, arg))
+        except TileError as e:
+            r.tell(e, arg)
+    return found
+
+
 def _argument(r: Reader, arg: ast.arg) -> Argument:
     if arg.annotation is None:
         raise r.error(f"{arg.arg} needs a type", arg, f'write {arg.arg}: T.Tensor((M, N), "float16")')
@@ -177,7 +220,8 @@ def _prologue(r: Reader, node: ast.FunctionDef) -> ast.With:
     """Runs what stands before the launch, and gives the launch, which has to be the last statement."""
     launches = [s for s in node.body if isinstance(s, ast.With)]
     if len(launches) != 1 or node.body[-1] is not launches[0]:
-        raise r.error(f"{node.name} has to end with one `with T.Kernel(...)`", node.body[-1])
+        help = "with T.Kernel(blocks) as b: around all that is done with tiles"
+        raise r.error(f"{node.name} has to end with one `with T.Kernel(...)`", node.body[-1], help)
     r.run(node.body[:-1])
     if r.statements:
         raise r.error("tiles can be used only inside `with T.Kernel(...)`", node.body[0])
@@ -208,5 +252,6 @@ def _grid_names(r: Reader, target: ast.expr | None, count: int) -> tuple[list[st
     if len(names) == 2 and count == 1:
         return names[:1], names[1]
     if len(names) != count or len(names) != len(targets):
-        raise r.error(f"this grid has {count} dimension{'s' * (count > 1)}, got {ast.unparse(target)}", target)
+        help = f"as ({', '.join(f'b{k}' for k in range(count))})" if count > 1 else "as b"
+        raise r.error(f"this grid has {count} dimension{'s' * (count > 1)}, got {ast.unparse(target)}", target, help)
     return names, None

@@ -2,24 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
 from tile_eg import language
+from tile_eg.errors import TileError
 from tile_eg.language.words import developer_words
 
+_FIRST = (
+    "T.reduce_{0}(x, m, dim=1), then the first place where x is m: p[i, j] = T.if_then_else(x[i, j] == m[i], j, n) "
+    "in T.Parallel, and T.reduce_min(p, at, dim=1)"
+)
+_LOAD, _STORE = "T.copy(X[i, j], x): a tile is loaded as a whole, from where it begins", "T.copy(x, Y[i, j])"
+_BLOCK = "`with T.Kernel(blocks) as b`: b is the block's index"
+_NO_THREADS = "for i, j in T.Parallel(m, n) over the elements of a tile: a block has no threads here"
+_WAITS = "nothing in its place: who waits for whom is found"
+_QUEUES = "T.alloc_shared(shape, dtype) for a buffer: queues, and who waits for whom, are found"
 INSTEAD = {
     "maximum": "T.max(x, y)", "minimum": "T.min(x, y)", 
     "to": 'T.cast(x, "float32")', "square": "x * x", "power": "x ** y", "fabs": "T.abs(x)",
     "softmax": "T.reduce_max, T.exp and T.reduce_sum of the rows", "mean": "T.reduce_sum(x, dim=1) / n",
     "reduce_mean": "T.reduce_sum(x, dim=1) / n", "matmul": "T.gemm(a, b, c)", "dot": "T.gemm(a, b, c)",
-    "argmax": "T.reduce_max, then the least index where x equals it: T.reduce_min(T.where(x == m[:, None], index, n))",
-    "argmin": "T.reduce_min, then the least index where x equals it: T.reduce_min(T.where(x == m[:, None], index, n))",
+    "argmax": _FIRST.format("max"), "argmin": _FIRST.format("min"),
     "fmod": "x - y * T.trunc(x / y)", "log2": "T.log(x) * 1.4426950408889634", "log10": "T.log(x) * 0.4342944819032518",
     "zeros": "T.clear(buffer)", "ones": "T.fill(buffer, 1)", "sum": "T.reduce_sum(x, dim=1)", "isinf": "T.abs(x) == T.infinity()",
     "logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "xor": "T.bitwise_xor(x, y)",
+    "load": _LOAD, "store": _STORE, "program_id": _BLOCK, "block_idx": _BLOCK, "num_programs": _BLOCK,
+    "get_block_bindings": _BLOCK, "make_block_ptr": _LOAD, "advance": _LOAD, "arange": _NO_THREADS,
+    "get_thread_binding": _NO_THREADS, "tid": _NO_THREADS, "get_thread_bindings": _NO_THREADS, "thread_binding": _NO_THREADS,
+    "alloc_local": "T.alloc_fragment(shape, dtype)", "sync_threads": _WAITS, "syncthreads": _WAITS, "debug_barrier": _WAITS,
+    "sync_warp": _WAITS, "async_copy": _LOAD, "DataCopy": _LOAD, "DataCopyPad": _LOAD,
+    "LoadData": "T.gemm(a, b, c): what goes to L0, and how, is found", "Mmad": "T.gemm(a, b, c)", "Matmul": "T.gemm(a, b, c)",
+    "Fixpipe": _STORE, "Add": "T.tile.add(c, a, b)", "Sub": "T.tile.sub(c, a, b)", "Mul": "T.tile.mul(c, a, b)",
+    "Div": "T.tile.div(c, a, b)", "Exp": "T.tile.exp(y, x)", "Adds": "T.tile.add(y, x, 1.0)", "Muls": "T.tile.mul(y, x, 2.0)",
+    "Duplicate": "T.fill(x, 0)", "ReduceMax": "T.reduce_max(x, m, dim=1)", "ReduceSum": "T.reduce_sum(x, m, dim=1)",
+    "WholeReduceMax": "T.reduce_max(x, m, dim=1)", "GetBlockIdx": _BLOCK, "SetFlag": "T.set_flag(src, dst, n)",
+    "WaitFlag": "T.wait_flag(src, dst, n)", "PipeBarrier": "T.pipe_barrier(pipe)", "SyncAll": "T.sync_all()",
+    "AllocTensor": _QUEUES, "EnQue": _QUEUES, "DeQue": _QUEUES, "FreeTensor": _QUEUES, "InitBuffer": _QUEUES,
 }  # fmt: skip
-"""Words of other languages of arrays."""
+"""Words of other languages of arrays and kernels."""
+FOREIGN = {
+    "threadIdx": _NO_THREADS, "blockIdx": _BLOCK, "blockDim": _NO_THREADS, "tl": "T: a kernel's words are tile_eg.language's",
+}  # fmt: skip
+"""Names of other languages."""
+
+
+def near_name(name: str, known: Sequence[str]) -> str:
+    """A help line for a name that nothing binds: the nearest of those that are known, or what says the same here."""
+    close = get_close_matches(name, known, 1)
+    return f"did you mean {close[0]}?" if close else f"write {FOREIGN[name]}" if name in FOREIGN else ""
+
+
+def instead(error: TileError, name: str) -> TileError:
+    """The error for a word that has no meaning, with what to write in its place where that is known."""
+    if name in INSTEAD:
+        error.message = f"T.{name} has no meaning here"
+        error.help = f"write {INSTEAD[name]}"
+    return error
+
+
+def of_arrays(function: Any) -> str:
+    """A help line for a function of NumPy, torch or math that is called on a tile: the word of that name."""
+    name = getattr(function, "__name__", "")
+    words = developer_words(language)
+    return f"write T.{name}(...)" if name in words else f"write {INSTEAD[name]}" if name in INSTEAD else ""
 
 
 def near_word(prefix: str, words: Any, name: str) -> str:

@@ -35,7 +35,7 @@ _LOGIC: dict[str, Callable[[TileExpr, TileExpr], TileExpr]] = {
 def _compare(b: Builder, span: Span, dst: Any, a: Any, c: Any, mode: Any) -> None:
     x, y = as_tile(a, span), as_tile(c, span)
     to = _written(b, dst, _shape(x, y, span), _dtype(a), span)
-    b.assign(to, Choose(_mode(mode, span), x, y, Number(1.0, span), Number(0.0, span), span), span)
+    b.assign(to, Choose(comparison(mode, span), x, y, Number(1.0, span), Number(0.0, span), span), span)
 
 
 @handles("vcmp")
@@ -68,7 +68,8 @@ def _isnan(b: Builder, span: Span, x: Any) -> Compared:
     return Compared("ne", as_tile(x, span), as_tile(x, span), span)
 
 
-def _mode(mode: Any, span: Span) -> str:
+def comparison(mode: Any, span: Span) -> str:
+    """The comparison that a mode such as "GT" names."""
     name = MODES.get(mode) if isinstance(mode, str) else None
     if name is None:
         what = repr(mode) if isinstance(mode, str) else describe(mode)

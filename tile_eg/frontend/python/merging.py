@@ -32,6 +32,7 @@ from tile_eg.ir.kernel import (
     MatMul,
     Number,
     Pack,
+    Pad,
     Parallel,
     Reduce,
     Region,
@@ -39,6 +40,7 @@ from tile_eg.ir.kernel import (
     Stmt,
     TileExpr,
     Unary,
+    Whole,
 )
 
 Axis = int | None
@@ -205,8 +207,8 @@ class Merge:
                 return self.reduction(e)
             case MatMul():
                 return self.product(e)
-            case Bytes() | Pack():
-                raise self.fail("bits or bytes of a tile are taken apart")
+            case Bytes() | Pack() | Pad() | Whole():
+                raise self.fail("bits, bytes, padding or the order of a tile are taken apart")
 
     def together(self, parts: Sequence[TileExpr]) -> tuple[list[TileExpr], Axis]:
         """Values of one shape: what is the same in all parts has to be so along the axis that is parted in another."""

@@ -31,6 +31,7 @@ from tile_eg.ir.kernel import (
     Stmt,
     TileExpr,
     Unary,
+    Whole,
 )
 
 
@@ -114,6 +115,8 @@ def _taken_out(r: Region, alloc: Alloc, spread: Region, unique: Callable[[str], 
 def _exchanged(e: TileExpr, old: Region, new: TileExpr) -> TileExpr:
     if e == old:
         return new
+    if isinstance(e, Whole):
+        return replace(e, xs=tuple(_exchanged(x, old, new) for x in e.xs))
     parts = {f: _exchanged(getattr(e, f), old, new) for f in ("a", "b", "x", "y") if hasattr(e, f)}
     return replace(e, **parts) if parts else e  # type: ignore[arg-type]
 

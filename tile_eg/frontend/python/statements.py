@@ -9,9 +9,9 @@ from types import FunctionType
 from typing import Any
 
 from tile_eg import language
-from tile_eg.errors import NotSearched, TileError
+from tile_eg.errors import FollowUp, NotSearched, TileError
 from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements
-from tile_eg.frontend.python.build import Builder, Leave
+from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined, defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
 from tile_eg.frontend.python.source import read_function
@@ -56,16 +56,25 @@ class Reader(Builder):
         return RULES
 
     def run(self, body: Sequence[ast.stmt]) -> None:
+        """Reads statements one by one; a mistake in one is told beside those in others."""
         for node in body:
-            rule = self.rules().get(type(node))
-            if rule is None:
-                raise self.error(f"{type(node).__name__.lower()} statements are not supported in a kernel", node)
             try:
-                rule(self, node)
-            except (TileError, Return, Leave):
+                self.statement(node)
+            except ReadAgain:
                 raise
-            except Exception as e:
-                raise self.error(f"this cannot be done: {plainly(e)}", node) from e
+            except TileError as e:
+                self.tell(e, node)
+
+    def statement(self, node: ast.stmt) -> None:
+        rule = self.rules().get(type(node))
+        if rule is None:
+            raise self.error(f"{type(node).__name__.lower()} statements are not supported in a kernel", node)
+        try:
+            rule(self, node)
+        except (TileError, Return, Leave):
+            raise
+        except Exception as e:
+            raise self.error(f"this cannot be done: {plainly(e)}", node) from e
 
     def inline(self, function: FunctionType | Defined, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
         """Writes out a function's body with its parameters bound; gives what it returns."""
@@ -78,16 +87,19 @@ class Reader(Builder):
         if self.calls >= MACRO_DEPTH:
             raise self.error(f"{function.__name__} calls itself without end", node)
         self.calls += 1
+        told, value = len(self.told), None
         try:
             with self.inlined(found.source, found.names, dict(bound.arguments)):
                 if isinstance(found.node, ast.Lambda):
                     return evaluate(self, found.node.body)
                 self.run(found.node.body)
         except Return as r:
-            return r.value
+            value = r.value
         finally:
             self.calls -= 1
-        return None
+        if len(self.told) > told:
+            raise FollowUp(self.span(node))
+        return value
 
 
 def _expression(r: Reader, node: ast.Expr) -> None:
@@ -215,7 +227,11 @@ def _for(r: Reader, node: ast.For) -> None:
         return {"parallel": _parallel, "persistent": _persistent}.get(over.kind, _loop)(r, node, over)
     if isinstance(over, Iterable) and not is_tile(over) and not isinstance(over, str | dict):
         return _unrolled(r, node, list(over))
-    raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, "T.serial, T.Pipelined, T.Parallel and range are")
+    help = "T.serial, T.Pipelined, T.Parallel and range are"
+    if is_tile(over):
+        rows = (known_shape(as_tile(over, r.span(node.iter))) or ("n",))[0]
+        help = f"over its rows: for i in range({rows}), where {ast.unparse(node.iter)}[i, :] is one of them"
+    raise r.error(f"{ast.unparse(node.iter)} is not a loop", node.iter, help)
 
 
 def _unrolled(r: Reader, node: ast.For, over: Iterable[Any]) -> None:

@@ -64,7 +64,8 @@ def _axis(dim: Any, shape: tuple[int, ...], buffer: Any, span: Span) -> int:
     if isinstance(buffer, (Buffer, Window)) and value_buffer(buffer).column and axis in (1, -1):
         raise TileError("a row of one column needs no reduction", span)
     if rank not in (1, 2) or not -rank <= axis < rank:
-        raise TileError(f"dim {axis} does not exist in a tile of shape {shape}", span)
+        help = f"dims are 0 to {len(shape) - 1}; -1 is the last"
+        raise TileError(f"dim {axis} does not exist in a tile of shape {shape}", span, help=help)
     return 1 if rank == 1 else axis % rank
 
 

@@ -6,14 +6,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.conditions import Compared, of_elements
+from tile_eg.frontend.windows import known_shape
 from tile_eg.ir.index import ZERO, Expr, read
 from tile_eg.ir.index_elements import all_elements_in
-from tile_eg.ir.kernel import Binary, Broadcast, Cast, Choose, Index, MatMul, Number, Reduce, Region, Select, TileExpr, Unary
-from tile_eg.ops.types import I32, DType, dtype_of
+from tile_eg.ir.kernel import (
+    Binary,
+    Broadcast,
+    Cast,
+    Choose,
+    Index,
+    MatMul,
+    Number,
+    Reduce,
+    Region,
+    Select,
+    TileExpr,
+    Unary,
+    Whole,
+)
+from tile_eg.ops.types import DTYPES, I32, DType, dtype_of
 
-TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose)
+TILE_NODES = (Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce, Cast, Select, Choose, Whole)
 
 
 @dataclass(frozen=True)
@@ -190,7 +205,9 @@ def as_tile(value: Any, span: Span | None) -> TileExpr:
     if isinstance(value, Expr) and value.value is not None:
         return Number(float(value.value), span)
     if isinstance(value, Transposed):
-        raise TileError("a transposed tile has a meaning beside @ only", span)
+        if len(known_shape(value.x) or ()) != 2:
+            raise TileError("only a tile of two dimensions is transposed as a value", span)
+        return Whole("transpose", (value.x,), (0, 0), span)
     if isinstance(value, Expr):
         return Index(value, span)
     return as_region(value, span)
@@ -212,9 +229,8 @@ def as_dtype(value: Any, span: Span | None) -> DType:
         return value
     found = None if isinstance(value, (Buffer, Window, *TILE_NODES)) else dtype_of(str(value))
     if found is None:
-        help = "there are float16, bfloat16 and float32; int8 for operands of products, and int32 for their sums"
         what = repr(str(value)) if isinstance(value, (str, int, float)) else describe(value)
-        raise TileError(f"unknown dtype {what}", span, help=help)
+        raise TileError(f"unknown dtype {what}", span, help=did_you_mean(str(value), (d.numpy for d in DTYPES.values())))
     return found
 
 
@@ -236,6 +252,8 @@ def reads(value: Any) -> set[str]:
         return {r.args[0] for r in all_elements_in(value)}
     if isinstance(value, Window) and value.is_point:
         return {value.buffer.name}
+    if isinstance(value, Transposed):
+        return reads(value.x)
     if isinstance(value, TILE_NODES):
         return {n.name for n in nodes(value) if isinstance(n, Region)}
     return set()

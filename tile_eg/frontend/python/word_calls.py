@@ -8,6 +8,7 @@ from typing import Any
 
 from tile_eg.frontend import conditions
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.instead import instead
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.refused import refuse
 from tile_eg.frontend.python.values import NewBuffer, is_tile
@@ -24,7 +25,7 @@ def is_of_kernel(value: Any) -> bool:
 def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], node: ast.Call) -> Any:
     handlers = b.handlers or HANDLERS
     if word.level != "developer" and word.name not in handlers:
-        raise missing(word, b.span(node.func))
+        raise instead(missing(word, b.span(node.func)), word.name)
     try:
         bound = word.signature.bind(*args, **kwargs)
     except TypeError as e:
@@ -33,6 +34,9 @@ def call_word(b: Builder, word: Word, args: list[Any], kwargs: dict[str, Any], n
     if word.number and not any(is_of_kernel(v) for v in (*args, *kwargs.values())):
         return b.at_call(word.number(*args, **kwargs))
     bound.apply_defaults()
+    if word.name not in handlers and b.handlers is not None:
+        help = "leave flags, barriers and scopes away: then the order is found, and this word has a meaning"
+        raise b.error(f"T.{word.name} is not supported in a kernel that is kept as it is written", node, help)
     if word.name not in handlers:
         raise b.error(f"T.{word.name} takes values known when the kernel is compiled", node)
     value = handlers[word.name](b, b.span(node), *bound.args, **bound.kwargs)

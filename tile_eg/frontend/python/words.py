@@ -34,7 +34,7 @@ from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Region, Select, TileExpr, Unary
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Pad, Region, Select, TileExpr, Unary
 
 SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
@@ -57,6 +57,7 @@ def known(value: Any, what: str, span: Span | None) -> int:
         return value.value
     if isinstance(value, bool) or not isinstance(value, int):
         help = "sizes known only at run time are not supported yet" if isinstance(value, Expr) else ""
+        help = "write // for whole-number division, or T.ceildiv(n, m) to round up" if isinstance(value, float) else help
         raise TileError(f"{what} has to be an integer known when the kernel is compiled, not {describe(value)}", span, help=help)
     return value
 
@@ -200,10 +201,11 @@ def _opposite(b: Builder, span: Span, x: Any) -> Any:
 def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
     if options["transpose"]:
         raise TileError("T.copy with transpose is not supported yet", span, help="T.gemm takes transposed operands")
-    if options["pad_value"] is not None:
-        help = "leave it away: what lies beyond the end of a tensor takes no part in reductions, products and stores"
-        raise TileError("T.copy with pad_value is not supported", span, help=help)
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    if (pad := options["pad_value"]) is not None:
+        if isinstance(pad, bool) or not isinstance(pad, int | float):
+            raise TileError(f"the padding is a number known when the kernel is compiled, not {describe(pad)}", span)
+        value = Pad(value, float(pad), span)
     value = as_whole(value, src, dst, span)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
 

@@ -5,16 +5,18 @@ The kernel has to have passed `check`. What has a meaning but no term yet raises
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import TileError, in_source
+from tile_eg.errors import FollowUp, TileError, in_source, together
 from tile_eg.frontend.checks.parts import check_parts
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.liveness import Liveness, Names, assigned, buffer_shapes
+from tile_eg.frontend.liveness import Liveness, Names, assigned, buffer_shapes, mentioned
 from tile_eg.frontend.ranges import extremes, surely_equal
-from tile_eg.frontend.ssa import elements, fold, positions
+from tile_eg.frontend.ssa import elements, fold, pieces, positions
 from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.fold import Varying
@@ -22,6 +24,7 @@ from tile_eg.frontend.ssa.interleaved import interleaved
 from tile_eg.frontend.ssa.planes import without_planes
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.tiles import tile_shape
+from tile_eg.frontend.ssa.turned import turned
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
@@ -35,7 +38,7 @@ MOST_ELEMENTS = 1 << 13
 def to_values(kernel: kn.Kernel) -> Values:
     """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
     with in_source(kernel.source):
-        return Converter(composed(interleaved(without_planes(kernel)))).values()
+        return Converter(composed(interleaved(turned(without_planes(kernel))))).values()
 
 
 class Converter(Regions):
@@ -52,11 +55,15 @@ class Converter(Regions):
         self.variables: dict[int, str] = {}
         self.inside = [0]
         self.liveness = Liveness(buffer_shapes(kernel.body))
+        self.told: list[TileError] = []
+        self.failed: set[str] = set()
 
     def values(self) -> Values:
         env: Env = {t.name: self.tiles.make(t.span, "given", t) for t in self.kernel.tensors}
         outputs = frozenset(t.name for t in self.kernel.tensors if t.output)
         env = self.run(self.kernel.body, env, outputs)
+        if self.told:
+            raise together(self.told)
         k = self.kernel
         results = tuple(env[t.name] for t in k.tensors if t.output)
         used = loops_in(results)
@@ -67,10 +74,31 @@ class Converter(Regions):
         )  # fmt: skip
 
     def run(self, body: tuple[kn.Stmt, ...], env: Env, after: Names) -> Env:
-        """The environment behind a body; `after` are the names that matter there."""
+        """The environment behind a body; `after` are the names that matter there. Raises FollowUp where a statement inside of
+        another one is wrong, once all of them were looked at."""
+        told = len(self.told)
         for n, s in enumerate(body):
-            env = self.statement(s, env, self.liveness.before(body[n + 1 :], after))
+            if self.failed and self.failed & mentioned((s,)):
+                self.failed |= assigned((s,))
+                continue
+            with self.telling(s):
+                env = self.statement(s, env, self.liveness.before(body[n + 1 :], after))
+        if len(self.told) > told and body is not self.kernel.body:
+            raise FollowUp
         return env
+
+    @contextmanager
+    def telling(self, s: kn.Stmt) -> Iterator[None]:
+        """Keeps what is wrong with a statement, and goes on behind it: what it assigns has no value there."""
+        inside, within = list(self.inside), self.tiles.within
+        ranges, indices, facts = dict(self.tiles.ranges), dict(self.indices), dict(self.facts)
+        try:
+            yield
+        except TileError as e:
+            self.told.append(e)
+            self.failed |= assigned((s,))
+            self.inside, self.tiles.within = inside, within
+            self.tiles.ranges, self.indices, self.facts = ranges, indices, facts
 
     def statement(self, s: kn.Stmt, env: Env, after: Names) -> Env:
         self.env = env
@@ -97,9 +125,11 @@ class Converter(Regions):
             value = self.tile(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
             return self.store(s, self.spread(value, tile_shape(s.target.shape), s.span), env)
         buffer = self.buffers[s.target.name]
-        value = self.tile(s.value, env, tile_shape(s.target.shape), buffer.dtype)
-        value = self.tiles.cast(self.spread(value, tile_shape(s.target.shape), s.span), buffer.dtype, s.span)
-        if not self.is_whole(s.target):
+        whole = self.is_whole(s.target)
+        shape = tile_shape(buffer.shape if whole else s.target.shape)
+        value = self.tile(s.value, env, shape, buffer.dtype)
+        value = self.tiles.cast(self.spread(value, shape, s.span), buffer.dtype, s.span)
+        if not whole:
             return self.filled(s.target, value, env)
         self.named.setdefault(value, (buffer.name, buffer.scope))
         if s.span is not None and value.op == "load":
@@ -126,6 +156,12 @@ class Converter(Regions):
                 return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
             case kn.Pack():
                 return t.pack(self.tile(e.x, env, (shape[0], 8 * shape[1]), F32), e.span)
+            case kn.Pad():
+                return pieces.padded(t, self.tile(e.x, env, shape, dtype), e.value, e.span)
+            case kn.Whole():
+                shapes = [tile_shape(self.shape_of(x)) for x in e.xs]
+                xs = [self.tile(x, env, s, dtype) for x, s in zip(e.xs, shapes, strict=True)]
+                return pieces.MADE[e.op](t, xs[0], e) if e.op in pieces.MADE else t.whole(e, xs, shape)
             case kn.Bytes():
                 return t.bytes(self.tile(e.x, env, (shape[0], shape[1] // 2), dtype), e.dtype, e.span)
             case kn.Broadcast():
@@ -198,23 +234,22 @@ class Converter(Regions):
         if rows:
             try:
                 return elements.convert(self, s, env, after)
-            except TileError as together:
-                return self.one_by_one(s, env, after, together)
+            except TileError as at_once:
+                return self.one_by_one(s, env, after, at_once)
         if s.extent == 1 and s.count is None:
             return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
         before = self.open_loops()
         try:
             return self.fold(s, env, after, False)
         except TileError as unlike:
-            self.close_loops(before)
-            return self.one_by_one(s, env, after, unlike)
+            return self.one_by_one(s, env, after, self.close_loops(before, unlike))
 
     def elements(self, s: kn.Parallel, env: Env, after: Names) -> Env:
         """An element loop. What is not done for all elements together is done for rows or columns, one after the other, as its
         iterations do not depend on one another."""
         try:
             return elements.convert(self, s, env, after)
-        except TileError as together:
+        except TileError as at_once:
             if not elements.independent(self, s, after) or prod(s.extents) > MOST_ELEMENTS:
                 raise
             for n, variable in enumerate(s.vars):
@@ -224,10 +259,10 @@ class Converter(Regions):
                 self.apart.append(loop)  # a loop is known by its identity
                 before = self.open_loops()
                 try:
-                    return self.one_by_one(loop, env, after, together)
-                except TileError:
-                    self.close_loops(before)
-            raise together from None
+                    return self.one_by_one(loop, env, after, at_once)
+                except TileError as e:
+                    self.close_loops(before, e)
+            raise at_once from None
 
     def one_by_one(self, s: kn.For, env: Env, after: Names, why: TileError) -> Env:
         """A loop whose trips are alike, but for choices by their number, on whole tiles: of a loop over rows or elements that are
@@ -239,16 +274,21 @@ class Converter(Regions):
             if s.extent == 1 and s.count is None:
                 return self.with_index(s, ix.const(s.start), lambda: self.run(s.body, env, after))
             return self.fold(s, env, after, True)
-        except TileError:
-            self.close_loops(before)
+        except TileError as e:
+            self.close_loops(before, e)
             raise why from None
 
     def open_loops(self) -> tuple[Any, ...]:
-        """What is known of the loops that are being built."""
-        return [*self.inside], self.tiles.within, {**self.tiles.ranges}, {**self.indices}, {**self.facts}
+        """What is known of the loops that are being built, and the faults that were found."""
+        known = [*self.inside], self.tiles.within, {**self.tiles.ranges}, {**self.indices}, {**self.facts}
+        return *known, len(self.told), {*self.failed}
 
-    def close_loops(self, before: tuple[Any, ...]) -> None:
-        self.inside, self.tiles.within, self.tiles.ranges, self.indices, self.facts = before
+    def close_loops(self, before: tuple[Any, ...], error: TileError) -> TileError:
+        """Forgets what was built since, as it is built another way; what was wrong with it."""
+        *known, told, self.failed = before
+        self.inside, self.tiles.within, self.tiles.ranges, self.indices, self.facts = known
+        found, self.told = [*self.told[told:], error], self.told[:told]
+        return together(found) if any(not isinstance(e, FollowUp) for e in found) else error
 
     def with_index(self, s: kn.For, value: Expr, action):  # noqa: ANN001, ANN202
         self.indices[s.var] = value
@@ -372,7 +412,8 @@ class Converter(Regions):
         for a, b, what in ((first.vrows, later.vrows, "rows"), (first.vcols, later.vcols, "columns")):
             assert a is not None and b is not None
             if variable in ix.variables(b) or not surely_equal(a, b, self.tiles.ranges):
-                change = f"{index_text(a)}, then {index_text(b)}"
+                least, most = extremes(b, self.tiles.ranges)
+                change = f"{index_text(a)}, then {index_text(b)}" if a != b else f"{index_text(b)} is {least} to {most}"
                 raise TileError(
                     f"the valid {what} of `{name}` change from trip to trip of this loop: {change}", s.span,
                     help="tiles whose tail differs cannot be combined element by element: choose a tile that divides the tensor",

@@ -5,7 +5,7 @@ That is so where every iteration keeps to its own row (or element) of what the l
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tile_eg.errors import TileError
@@ -37,8 +37,23 @@ class Step:
 def is_row_loop(s: kn.For, shapes: Shapes) -> bool:
     """Whether the loop's variable picks the rows or elements of buffers that it writes."""
     found = list(assignments(s.body))
+    if any(a.target.name in shapes and _in_runs(a.target, s) for a in found):
+        return False
     own = any(a.target.name in shapes and s.var in _plain_variables(a.target) for a in found)
     return own or any(_scatters(a, s.var, shapes) for a in found)
+
+
+def _in_runs(r: kn.Region, s: kn.For) -> bool:
+    """Whether the loop goes from run to run of elements, y[k*n + i] with another loop over i inside it."""
+    inner = {v for loop in _loops(s.body) for v in ((loop.var,) if isinstance(loop, kn.For) else loop.vars)}
+    found = [ix.variables(x) for x, e in zip(r.starts, r.extents, strict=True) if e is None]
+    return any(s.var in v and inner & v for v in found)
+
+
+def _loops(body: tuple[kn.Stmt, ...]) -> Iterator[kn.For | kn.Parallel]:
+    for x in body:
+        if isinstance(x, kn.For | kn.Parallel):
+            yield from (x, *_loops(x.body))
 
 
 def _scatters(a: kn.Assign, variable: str, shapes: Shapes) -> bool:

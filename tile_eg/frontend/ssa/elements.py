@@ -87,14 +87,21 @@ class Statement:
         nest = self.nest(value, axes)
         if target.name in self.c.tensors:
             return self.c.store(replace(assign, target=self.opened(target)), nest, self.env)
-        if target.name not in self.private and any(self.beside(target, d) for d in range(len(target.starts))):
-            nest = self.c.filled(self.opened(target), nest, self.env)
+        if (window := self.window(target)) is not None:
+            return self.c.filled(window, nest, self.env, self.stride(target))
         self.tiles_named(nest, target.name)
         return nest
 
-    def beside(self, r: kn.Region, d: int) -> bool:
-        """Whether a statement writes one place of many along a dimension."""
-        return r.extents[d] is None and self.array(r).shape[d] > 1 and not self.runs(r, d)
+    def window(self, target: kn.Region) -> kn.Region | None:
+        """The window of a buffer that the statement writes; None where it writes all of it."""
+        opened = self.opened(target)
+        whole = self.stride(target) == 1 and self.c.is_whole(replace(opened, starts=tuple(map(self.c.index, opened.starts))))
+        return None if whole or target.name in self.private else opened
+
+    def stride(self, target: kn.Region) -> int:
+        """How far apart the elements of a row are that are written, y[2*j + 1]."""
+        last = [v for v in self.step.extents if v in ix.variables(target.starts[-1])]
+        return multiple(target.starts[-1], last[0]) if last and target.extents[-1] is None else 1
 
     def tiles_named(self, nest: Term, name: str) -> None:
         buffer = self.c.buffers[name]
@@ -122,23 +129,16 @@ class Statement:
         return tuple(found)
 
     def coordinate(self, r: kn.Region, d: int) -> tuple[str, int] | None:
-        start, extent, size = r.starts[d], r.extents[d], self.array(r).shape[d]
-        tensor = r.name in self.c.tensors
+        start, extent = r.starts[d], r.extents[d]
         if extent is not None:
-            if r is self.step.assign.target and not tensor and (start, extent) != (ix.ZERO, size):
-                raise self.unsupported(r, "a write to a part of a row")
             return (ROW, extent)
         inside = [v for v in self.step.extents if v in ix.variables(start)]
-        written = r is self.step.assign.target and not tensor
         if not inside:
             return None
         if inside and (rows := self.gathered(r)) and rows[0] in inside:
             return (rows[0], self.step.extents[rows[0]]) if rows[1] == d and len(inside) == 1 else None
         if len(inside) != 1 or not self.plain(r, d, inside[0]):
             raise self.unsupported(r, f"the index {index_text(start)}")
-        if written and self.step.extents[inside[0]] != size:
-            what = f"`{inside[0]}` takes {self.step.extents[inside[0]]} values and `{r.name}` has {size} there"
-            raise TileError(f"{what}: not supported yet", r.span, help="loop over all of the buffer that is written")
         return (inside[0], self.step.extents[inside[0]])
 
     def gathered(self, r: kn.Region) -> tuple[str, int] | None:
@@ -156,13 +156,13 @@ class Statement:
         return found, picks.index(True)
 
     def plain(self, r: kn.Region, d: int, variable: str) -> bool:
-        """Whether an index is the variable and an offset that does not vary with the nest; of a buffer that is written, the
-        variable alone. Of rows it may be a multiple of the variable."""
-        if r is self.step.assign.target and r.name not in self.c.tensors:
-            return r.starts[d] == ix.var(variable)
+        """Whether an index is the variable and an offset that does not vary with the nest. Of rows that are read, and of the last
+        dimension of a buffer that is written, it may be a multiple of the variable."""
         times = multiple(r.starts[d], variable)
         rest = r.starts[d] - ix.var(variable) * times
         rows = any(self.runs(r, later) for later in range(d + 1, len(r.starts)))
+        if r is self.step.assign.target and r.name not in self.c.tensors:
+            rows = not rows
         return not ix.variables(rest) & set(self.step.extents) and (times == 1 or (times > 1 and rows))
 
     def runs(self, r: kn.Region, d: int) -> bool:

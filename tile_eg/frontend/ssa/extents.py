@@ -16,7 +16,8 @@ def inside(start: Expr, extent: int, size: int, ranges: Ranges, step: int = 1, w
     """How many of `extent` elements, `step` apart, lie below `size`; simply the extent where all do whenever `where` holds."""
     if at_most(start, size - 1 - (extent - 1) * step, ranges, where):
         return ix.const(extent)
-    return ix.minimum(extent, (size - start + (step - 1)) // step)
+    left = ix.minimum(extent, (size - start + (step - 1)) // step)
+    return left if at_most(start, size, ranges, where) else ix.maximum(0, left)
 
 
 def known_as(e: Expr, known: Iterable[Expr], ranges: Ranges) -> Expr:

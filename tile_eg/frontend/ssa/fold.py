@@ -17,7 +17,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.values import WRITES, Term, made_of
 
 IDENTITY = {"add": 0.0, "max": -inf, "min": inf, "mul": 1.0}
-STRICT = ("reduce", "matmul", *WRITES, "loop")
+STRICT = ("reduce", "matmul", "put", *WRITES, "loop")
 """Operations whose result depends on how far their operands are valid, in a way that the result's own extents do not show."""
 EXACT = ("load", "fill", "s_reduce")
 """Operations that have to be equally far valid themselves."""

@@ -1,79 +1,193 @@
-"""Rows, columns and elements of a tile at places that vary: each is taken out and put in by a choice by position.
+"""Parts of buffers as terms: a window of a tile that was computed, and a tile in which a window is replaced.
 
-One that is taken out is the sum of the tile with zeros everywhere else, which is exact.
+What begins at a multiple of 32 bytes is copied. Any other window is gathered, and chosen by its elements' positions.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from math import gcd, prod
+from typing import Any
+
 from tile_eg.errors import Span, TileError
-from tile_eg.frontend.ranges import Ranges, extremes
-from tile_eg.frontend.ssa.parts import Part
-from tile_eg.frontend.ssa.positions import Position
-from tile_eg.frontend.ssa.tiles import Tiles
+from tile_eg.frontend.ssa.positions import EXACT, Place, Position
+from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Whole
 from tile_eg.ir.values import Term
-from tile_eg.ops.types import F32, I32, U16, U32, WHOLE, DType
+from tile_eg.ops.types import BF16, F32, I32, U32
+from tile_eg.ops.whole_tiles import WORDS
+
+BLOCK_BYTES = 32
 
 
-def lies_inside(t: Term, p: Part, ranges: Ranges, within: Expr) -> bool:
-    """Whether a window lies inside its tile at all times."""
-    ends = ((p.row, 1 + (p.rows - 1) * p.step, t.rows), (p.col, p.cols, t.cols))
-    return all(low >= 0 and high + n <= size for e, n, size in ends for low, high in (extremes(e, ranges, within),))
+@dataclass(frozen=True)
+class Window:
+    """Where a window begins in a tile, its rows and columns, and how far apart its columns are."""
+
+    row: Expr
+    col: Expr
+    rows: int
+    cols: int
+    step: int = 1
 
 
-def is_piece(t: Term, p: Part) -> bool:
-    """Whether a window is one row, one column or one element of a tile, or all of it."""
-    rows = p.rows == 1 or (p.row, p.rows, p.step) == (ix.ZERO, t.rows, 1)
-    return rows and (p.cols == 1 or (p.col, p.cols) == (ix.ZERO, t.cols))
+def multiple_of(e: Expr) -> int:
+    """What an index is always a multiple of; 0 for the constant 0."""
+    if e.op == "const":
+        return abs(e.args[0])
+    if e.op == "add":
+        return gcd(*map(multiple_of, e.args))
+    return prod(map(multiple_of, e.args)) if e.op == "mul" else 1
 
 
-def taken(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
-    """A row or an element of a tile (one row), or a column (as a vector). TileError for other windows."""
-    if not is_piece(t, p):
-        raise _no_piece(name, span)
-    dtype = t.dtype
-    work = tiles.cast(t, _summed(dtype, name, span), span)
-    if p.cols == 1 and t.cols > 1:
-        work = tiles.reduce("sum", _alone(tiles, work, 0, 1, p.col, span), 1, span)
-        if t.rows > 1 and p.rows == 1:
-            work = tiles.reduce("sum", _alone(tiles, work, 0, 1, p.row, span), 1, span)
-    elif p.rows == 1 and t.rows > 1:
-        work = tiles.reduce("sum", _alone(tiles, work, 1, 0, p.row, span), 0, span)
-    return tiles.cast(work, dtype, span) if dtype is not None else work
+def dense(t: Term) -> bool:
+    """Whether all elements of a tile are valid and lie in one run."""
+    whole = (valid_rows(t).value, valid_cols(t).value) == (t.rows, t.cols)
+    return whole and t.dtype in (*WORDS, BF16) and (t.rows == 1 or t.cols * t.dtype.bytes % BLOCK_BYTES == 0)
 
 
-def _alone(tiles: Tiles, t: Term, i: int, j: int, at: Expr, span: Span | None) -> Term:
-    return tiles.choose_at(Position("eq", i, j, at), (t, tiles.make(span, "fill", 0.0, like=t)), span)
+def aligned(offset: Expr, t: Term) -> bool:
+    """Whether a window that begins there in a tile begins at a multiple of 32 bytes."""
+    assert t.dtype is not None
+    return multiple_of(offset) * t.dtype.bytes % BLOCK_BYTES == 0
 
 
-def _summed(dtype: DType | None, name: str, span: Span | None) -> DType:
-    """The type in which one number of this type and zeros have an exact sum."""
-    if dtype in (I32, U32, U16):
-        help = "keep it as i16 or f32, or take it from a tensor"
-        raise TileError(f"single elements of `{name}`, which holds {dtype}, are not taken out of a tile yet", span, help=help)
-    return F32 if dtype is None or dtype in WHOLE else dtype
+def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Term:
+    """The window of a tile. TileError where its elements do not lie in one run."""
+    valid = {"vrows": ix.const(w.rows), "vcols": ix.const(w.cols)}
+    shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "dtype": t.dtype, **valid}
+    _check(t, name, span)
+    offset = w.row * t.cols + w.col
+    if aligned(offset, t) and w.step == 1 and (w.rows == 1 or t.rows > 1):
+        return tiles.make(span, "piece", offset, t, **shape)
+    size = _gathered(t, name, span)
+    at = tiles.index(Place(t.cols * size, w.step * size, offset * size), (w.rows, w.cols), span)
+    return tiles.make(span, "whole", "gather", 0, 0, t, _offsets(tiles, at, span), **shape)
 
 
-def placed(tiles: Tiles, old: Term, value: Term, p: Part, name: str, span: Span | None) -> Term:
-    """The tile with another row, column (a vector) or element in a place."""
-    if not is_piece(old, p):
-        raise _no_piece(name, span)
-    if (p.rows, p.cols) == (old.rows, old.cols):
-        return value
-    one_row, one_col = p.rows == 1 and old.rows > 1, p.cols == 1 and old.cols > 1
-    value = tiles.cast(value, old.dtype, span) if old.dtype is not None else value
-    if one_col:
-        value = tiles.broadcast(value, 1, old.cols, span)
-    if one_row:
-        value = tiles.broadcast(value, 0, old.rows, span)
-    for one, (i, j, at) in ((one_col, (0, 1, p.col)), (one_row, (1, 0, p.row))):
-        value = tiles.choose_at(Position("eq", i, j, at), (value, old), span) if one else value
-    return value
+def replaced(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
+    """The tile `old` with `new` in a window of it. TileError where the end of a tensor cuts `new` off."""
+    _check(old, name, span)
+    if (valid_rows(new).value, valid_cols(new).value) != (new.rows, new.cols):
+        help = "let the tile divide the tensor, or say what stands behind its end: T.copy(..., pad_value=0)"
+        raise TileError(f"a part of `{name}` that a tensor's end cuts off is not supported here", span, help=help)
+    offset = w.row * old.cols + w.col
+    if aligned(offset, old) and w.step == 1:
+        return tiles.make(span, "put", offset, old, new, like=old)
+    return _chosen(tiles, old, new, w, name, span)
 
 
-def _no_piece(name: str, span: Span | None) -> TileError:
-    return TileError(
-        f"this part of `{name}` is neither whole nor one row, column or element of it: not supported yet", span,
-        help="loop over its rows, or keep the part in a buffer of its own",
-    )  # fmt: skip
+def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
+    """A tile with a number in the place of what lies beyond the end of its tensor."""
+    whole = tiles.fill(value, (t.rows, t.cols), t.dtype or F32, span)
+    if (valid_rows(t).value, valid_cols(t).value) == (t.rows, t.cols):
+        return t
+    if not dense(whole):
+        help = f"rows of a multiple of {BLOCK_BYTES} bytes, of 16-bit or 32-bit elements"
+        raise TileError(f"{t.rows} x {t.cols} elements of {t.dtype} are not padded", span, help=help)
+    return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+
+
+def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """Rows as columns: each element is gathered from its place."""
+    tiles.check_whole(e, [t])
+    _check(t, "the tile that is transposed", e.span)
+    size = _gathered(t, "the tile that is transposed", e.span)
+    at = tiles.index(Place(size, t.cols * size, ix.ZERO), (t.cols, t.rows), e.span)
+    made = tiles.make(e.span, "whole", "gather", 0, 0, t, _offsets(tiles, at, e.span), like=at, dtype=t.dtype)
+    _check(made, "the transposed tile", e.span)
+    return made
+
+
+def running_sums(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """Sums over what comes before, an element's own included: of 2, then of 4, then of 8 and so on, each from two of before."""
+    _check(t, "the tile that is summed", e.span)
+    down = t.rows > 1 and e.numbers[0] == 0
+    back, count, shape = bool(e.numbers[1]), t.rows if down else t.cols, (t.rows, t.cols)
+    made, step, zero = t, 1, tiles.fill(0.0, shape, F32, e.span)
+    while step < count:
+        away = step if back else -step
+        place = _within(tiles, tiles.index(Place(int(down), int(not down), ix.const(away)), shape, e.span), count - 1, e.span)
+        scaled = tiles.binary("mul", place, _number(tiles, float((t.cols if down else 1) * 4), place), e.span)
+        other = tiles.index(Place(0, 4, ix.ZERO) if down else Place(t.cols * 4, 0, ix.ZERO), shape, e.span)
+        at = _offsets(tiles, tiles.binary("add", scaled, other, e.span), e.span)
+        before = tiles.make(e.span, "whole", "gather", 0, 0, made, at, like=made)
+        sign, bound = (1, count - step) if back else (-1, 1 - step)
+        holds = Position("lt", sign if down else 0, 0 if down else sign, ix.const(bound))
+        made = tiles.binary("add", made, tiles.choose_at(holds, (before, zero), e.span), e.span)
+        step *= 2
+    return made
+
+
+MADE = {"transpose": transposed, "cumsum": running_sums}
+"""Operations on whole tiles that have no instruction."""
+
+
+def _gathered(t: Term, name: str, span: Span | None) -> int:
+    """The bytes of an element. TileError where the instruction that gathers does not take it."""
+    if t.dtype not in WORDS:
+        help = f"cast `{name}` to f16 or f32 first, or let the part begin at a multiple of {BLOCK_BYTES} bytes"
+        raise TileError(f"a part of `{name}` that begins anywhere is not supported for {t.dtype}", span, help=help)
+    return t.dtype.bytes
+
+
+def _check(t: Term, name: str, span: Span | None) -> None:
+    if not dense(t):
+        what = f"{t.rows} x {t.cols} elements of {t.dtype} that do not lie in one run"
+        help = "rows of a multiple of 32 bytes, of 16-bit or 32-bit elements, that lie inside their tensor"
+        raise TileError(f"a part of `{name}` is not supported here: {what}", span, help=help)
+
+
+def _chosen(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
+    """Each element of the tile from where it stands in the window, where it does."""
+    if old.rows * old.cols * 4 >= EXACT:
+        raise TileError(f"`{name}` is too large for a part of it that begins anywhere", span)
+    shape = (old.rows, old.cols)
+    col = tiles.index(Place(0, 1, ix.ZERO - w.col), shape, span)
+    if w.step > 1:
+        half = tiles.binary("add", col, _number(tiles, 0.5, col), span)
+        place = tiles.unary("floor", tiles.binary("mul", half, _number(tiles, 1.0 / w.step, col), span), span)
+        back = tiles.binary("mul", place, _number(tiles, float(w.step), col), span)
+    else:
+        place, back = col, col
+    value = new if new.op == "fill" else _looked_up(tiles, new, place, w, shape, name, span)
+    if new.op == "fill":
+        value = tiles.make(span, "fill", new.args[0], like=old)
+    for holds in _inside(w):
+        value = tiles.choose_at(holds, (value, old), span)
+    return value if w.step == 1 else tiles.choose("eq", (back, col), (value, old), span)
+
+
+def _looked_up(tiles: Tiles, new: Term, col: Term, w: Window, shape: tuple[int, int], name: str, span: Span | None) -> Term:
+    """The element of the window's value for each element of the tile; some element where it does not stand in the window."""
+    size = _gathered(new, name, span)
+    _check(new, name, span)
+    at = tiles.binary("mul", _within(tiles, col, w.cols - 1, span), _number(tiles, float(size), col), span)
+    if w.rows > 1 or shape[0] > 1:
+        row = _within(tiles, tiles.index(Place(1, 0, ix.ZERO - w.row), shape, span), w.rows - 1, span)
+        at = tiles.binary("add", at, tiles.binary("mul", row, _number(tiles, float(size * new.cols), row), span), span)
+    return tiles.make(span, "whole", "gather", 0, 0, new, _offsets(tiles, at, span), like=at, dtype=new.dtype)
+
+
+def _within(tiles: Tiles, x: Term, last: int, span: Span | None) -> Term:
+    low = tiles.binary("max", x, _number(tiles, 0.0, x), span)
+    return tiles.binary("min", low, _number(tiles, float(last), x), span)
+
+
+def _inside(w: Window) -> list[Position]:
+    """row - w.row and col - w.col within the window, as comparisons of positions."""
+    width = (w.cols - 1) * w.step + 1
+    return [
+        Position("lt", 0, -1, ix.const(1) - w.col), Position("lt", 0, 1, w.col + width),
+        Position("lt", -1, 0, ix.const(1) - w.row), Position("lt", 1, 0, w.row + w.rows),
+    ]  # fmt: skip
+
+
+def _number(tiles: Tiles, value: float, like: Term) -> Term:
+    return tiles.make(None, "fill", value, like=like, dtype=F32)
+
+
+def _offsets(tiles: Tiles, at: Term, span: Span | None) -> Term:
+    return tiles.cast(tiles.cast(at, I32, span), U32, span)

@@ -182,8 +182,8 @@ class Planes:
                 start = e.starts[d] + (p if e.extents[d] != 1 else 0)
                 one = replace(e, starts=_put(e.starts, d, start), extents=_put(e.extents, d, None))
                 return self.of_plane(one)
-            case kn.MatMul() | kn.Reduce() | kn.Broadcast():
-                raise TileError("products, reductions and broadcasts of planes are not supported yet", e.span, help=LOOP)
+            case kn.MatMul() | kn.Reduce() | kn.Broadcast() | kn.Whole():
+                raise TileError("products, reductions and the like of planes are not supported yet", e.span, help=LOOP)
         return self.of_plane(e) if isinstance(e, kn.Region) else _mapped(e, lambda x: self.at_plane(x, p, rank))
 
     def of_plane(self, r: kn.Region) -> kn.Region:
@@ -208,12 +208,14 @@ def _fault(r: kn.Region) -> str:
 def _mapped(e: kn.TileExpr, each) -> kn.TileExpr:  # noqa: ANN001
     """The expression with `each` applied to the expressions that it is made of."""
     match e:
-        case kn.Unary() | kn.Cast() | kn.Pack() | kn.Reduce() | kn.Broadcast():
+        case kn.Unary() | kn.Cast() | kn.Pack() | kn.Pad() | kn.Reduce() | kn.Broadcast():
             return replace(e, x=each(e.x))
         case kn.Binary() | kn.Select():
             return replace(e, x=each(e.x), y=each(e.y))
         case kn.Choose():
             return replace(e, a=each(e.a), b=each(e.b), x=each(e.x), y=each(e.y))
+        case kn.Whole():
+            return replace(e, xs=tuple(map(each, e.xs)))
         case kn.MatMul():
             return replace(e, a=each(e.a), b=each(e.b))
     return e

@@ -11,10 +11,10 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided, extremes
+from tile_eg.frontend.ssa import by_position, pieces
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.parts import Part, part
-from tile_eg.frontend.ssa.pieces import is_piece, lies_inside, placed, taken
 from tile_eg.frontend.ssa.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -167,7 +167,7 @@ class Regions:
         return found
 
     def is_whole(self, r: kn.Region) -> bool:
-        """Whether a region is all of its buffer; an index stands for all of a dimension of one element."""
+        """Whether the region is all of its buffer; an index stands for all of a dimension of one element."""
         shape = self.buffers[r.name].shape
         all_of_it = all(e == n or (e is None and n == 1) for e, n in zip(r.extents, shape, strict=True))
         return all_of_it and all(s == ix.ZERO for s in r.starts)
@@ -186,22 +186,46 @@ class Regions:
 
     def place(self, r: kn.Region) -> Part:
         """Where a region lies in its buffer, plain indices being one row or column."""
-        places = [(self.index(start), extent or 1) for start, extent in zip(r.starts, r.extents, strict=True)]
+        places = [(self.index(start, r.span), extent or 1) for start, extent in zip(r.starts, r.extents, strict=True)]
         (row, rows), (col, cols) = [(ix.ZERO, 1)] * (2 - len(places)) + places
         return Part(row, col, rows, cols, r.step)
 
     def piece(self, r: kn.Region, t: Term) -> Term:
-        """A part of a tile: windows of what it was made of, or what stands alone in it."""
+        """A part of a tile: windows of what it was made of, a piece of what was computed, or what stands alone in it."""
         p = self.place(r)
-        inside = lies_inside(t, p, self.tiles.ranges | self.facts, self.tiles.within)
+        inside = by_position.lies_inside(t, p, self.tiles.ranges | self.facts, self.tiles.within)
         if inside and not (p.cols == 1 and t.cols > 1):
             try:
                 return part(self.tiles, t, p, r.name, r.span)
             except TileError:
-                if not is_piece(t, p):
+                if not by_position.is_piece(t, p):
                     raise
-        return taken(self.tiles, t, p, r.name, r.span)
+        return by_position.taken(self.tiles, t, p, r.name, r.span)
 
-    def filled(self, r: kn.Region, value: Term, env: Env) -> Term:
-        """A buffer with another value in a part of it."""
-        return placed(self.tiles, self.held(r.name, env, r.span), value, self.place(r), r.name, r.span)
+    def filled(self, r: kn.Region, value: Term, env: Env, step: int = 1) -> Term:
+        """The tile of a buffer with a value in a window of it, whose columns are `step` apart; what nobody wrote before is 0."""
+        old, p = self.held(r.name, env, r.span), self.place(r)
+        value = self.tiles.cast(value, self.buffers[r.name].dtype, r.span)
+        if step == 1 and by_position.is_piece(old, p) and not self._in_one_run(old, value, p):
+            return by_position.placed(self.tiles, old, value, p, r.name, r.span)
+        if (value.rows, value.cols) != (p.rows, p.cols):
+            raise TileError(f"a window of {p.rows} x {p.cols} of `{r.name}` cannot hold {value.rows} x {value.cols}", r.span)
+        self.check_window(r, (p.row, p.col, p.rows, (p.cols - 1) * step + 1))
+        window = pieces.Window(p.row, p.col, p.rows, p.cols, step)
+        return pieces.replaced(self.tiles, old, value, window, r.name, r.span)
+
+    def _in_one_run(self, old: Term, value: Term, p: Part) -> bool:
+        """Whether a row or more of a tile may be copied into their place."""
+        fits = (value.rows, value.cols) == (p.rows, p.cols) and pieces.dense(old) and pieces.dense(value)
+        inside = by_position.lies_inside(old, p, self.tiles.ranges | self.facts, self.tiles.within)
+        return fits and inside and pieces.aligned(p.row * old.cols + p.col, old)
+
+    def check_window(self, r: kn.Region, window: tuple[Expr, Expr, int, int]) -> None:
+        """TileError where a window that is written passes the end of its buffer."""
+        row, col, rows, cols = window
+        shape = tile_shape(self.buffers[r.name].shape)
+        for start, extent, size in ((row, rows, shape[0]), (col, cols, shape[1])):
+            low, high = extremes(start, {**self.tiles.ranges, **self.facts}, self.tiles.within)
+            if low < 0 or high + extent > size:
+                where = f"{low} to {high + extent - 1}" if low < high else f"{low} to {low + extent - 1}"
+                raise TileError(f"elements {where} of a dimension of `{r.name}`, which has {size}, are written", r.span)

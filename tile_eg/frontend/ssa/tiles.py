@@ -15,7 +15,7 @@ from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import inside_of
-from tile_eg.ir.kernel import Region, Tensor
+from tile_eg.ir.kernel import Region, Tensor, Whole
 from tile_eg.ir.values import Builder, Term
 from tile_eg.ops.types import F32, I8, I32, U8, DType
 
@@ -189,6 +189,18 @@ class Tiles:
             help = "let the tile divide the tensor"
             raise TileError("bits of a row that ends before its tile does are not supported yet", span, help=help)
         return self.make(span, "pack", x, like=x, cols=x.cols // 8, dtype=U8, vcols=ix.const(x.cols // 8))
+
+    def whole(self, e: Whole, xs: list[Term], shape: tuple[int, int]) -> Term:
+        """An operation on whole tiles; TileError where one of them ends early."""
+        self.check_whole(e, xs)
+        return self.make(e.span, "whole", e.op, *e.numbers, *xs, rows=shape[0], cols=shape[1], dtype=xs[0].dtype,
+                         vrows=ix.const(shape[0]), vcols=ix.const(shape[1]))  # fmt: skip
+
+    @staticmethod
+    def check_whole(e: Whole, xs: list[Term]) -> None:
+        if any(valid_rows(x).value != x.rows or valid_cols(x).value != x.cols for x in xs):
+            help = "let the tile divide the tensor"
+            raise TileError(f"`{e.op}` of a tile that a tensor's end cuts off is not supported yet", e.span, help=help)
 
     def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
         """The two bytes of each element of 16 bits."""

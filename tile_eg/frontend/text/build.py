@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from tile_eg.errors import TileError, did_you_mean
+from tile_eg.errors import TileError, by_line, did_you_mean, together
 from tile_eg.frontend import scalars as sc
+from tile_eg.frontend.checks import statement_faults
 from tile_eg.frontend.conditions import guarded
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope
@@ -29,13 +31,15 @@ def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Ke
     builder.empty = 0 in sizes.values()
     for size in size_nodes(tree):
         builder.scope.define(str(size.children[0]), sizes[str(size.children[0])], builder.span(size))
-    arguments = [builder.tensor(t, False) for t in tensors.children if t is not None]
-    returned = [builder.tensor(t, True) for t in results.children if t is not None]
+    arguments = (*builder.tensors(tensors, False), *builder.tensors(results, True))
     try:
         body = tuple(builder.statements(block))
     except NoBlocks:
-        raise NoBlocks((*arguments, *returned)) from None
-    return kn.Kernel(str(name), (*arguments, *returned), builder.grid or (), body, source, file)
+        raise NoBlocks(arguments) from None
+    kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file)
+    if builder.told:
+        raise together(by_line((*builder.told, *statement_faults(kernel))))
+    return kernel
 
 
 def size_nodes(tree: Node) -> list[Node]:
@@ -50,9 +54,25 @@ class Builder:
         self.expressions = Expressions(scope)
         self.grid: tuple[tuple[str, int], ...] | None = None
         self.empty = False
+        self.told: list[TileError] = []
+
+    @contextmanager
+    def telling(self, *names: Any) -> Iterator[None]:
+        """Keeps a mistake inside, and goes on; what uses the names that would have been bound there follows from it."""
+        try:
+            yield
+        except TileError as e:
+            self.told.append(e)
+            self.scope.failed.update(map(str, names))
 
     def span(self, node: Any) -> kn.Span:
         return span_of(node, self.scope.file)
+
+    def tensors(self, nodes: Node, output: bool) -> Iterator[kn.Tensor]:
+        for node in nodes.children:
+            if node is not None:
+                with self.telling(node.children[0]):
+                    yield self.tensor(node, output)
 
     def tensor(self, node: Node, output: bool) -> kn.Tensor:
         name, dtype, *shape = node.children
@@ -77,7 +97,8 @@ class Builder:
 
     def statements(self, block: Node) -> Iterator[kn.Stmt]:
         for node in block.children:
-            yield from getattr(self, "_" + node.data)(node)
+            with self.telling(*_bound(node)):
+                yield from list(getattr(self, "_" + node.data)(node))
 
     def _grid(self, node: Node) -> Iterator[kn.Stmt]:
         if self.grid is not None:
@@ -86,7 +107,8 @@ class Builder:
         if 0 in extents:
             raise NoBlocks
         if len(names) != len(extents):
-            raise TileError(f"the grid names {len(names)} variables for {len(extents)} extents", self.span(node))
+            many = f"{len(names)} variable{'s' * (len(names) != 1)} for {len(extents)} extent{'s' * (len(extents) != 1)}"
+            raise TileError(f"the grid names {many}", self.span(node), help="grid (bx, by) = (m, n): a name for each extent")
         self.grid = tuple((str(n), e) for n, e in zip(names, extents, strict=True))
         for n in names:
             self.scope.open_variable(str(n), self.span(n))
@@ -100,7 +122,8 @@ class Builder:
 
     def _shared(self, node: Node) -> Iterator[kn.Stmt]:
         for b in node.children:
-            yield from self.buffer(b, str(node.data))
+            with self.telling(b.children[0]):
+                yield from list(self.buffer(b, str(node.data)))
 
     _fragment = _shared
 
@@ -194,8 +217,10 @@ class Builder:
             raise TileError("element loops do not nest", self.span(node), help="write one loop: parallel (i, j) in (m, n)")
         names_used = tuple(self.scope.open_variable(str(n), self.span(n)) for n in names)
         self.scope.elements = True
-        body = tuple(self.element_statements(node.children[2]))
-        self.scope.elements = False
+        try:
+            body = tuple(self.element_statements(node.children[2]))
+        finally:
+            self.scope.elements = False
         for n in names:
             self.scope.close_variable(str(n))
         yield kn.Parallel(names_used, tuple(extents), body, self.span(node))
@@ -216,3 +241,10 @@ class Builder:
         first = tuple(self.statements(then))
         second = tuple(self.statements(otherwise)) if otherwise is not None else ()
         yield kn.If(test, first, second, self.span(node))
+
+
+def _bound(node: Node) -> list[Node]:
+    """The names that a statement gives a meaning behind it."""
+    if node.data == "let":
+        return [node.children[0]]
+    return [n for n in node.children[0].children if n is not None] if node.data == "grid" else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from tile_eg.errors import TileError, did_you_mean
@@ -12,18 +13,33 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.scalars import Scalar, is_scalar
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
-from tile_eg.frontend.windows import OpenWindow
+from tile_eg.frontend.windows import OpenWindow, known_shape
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import DTYPES, I32, dtype_of
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}
 BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
 PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
-FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", *DTYPES})
+FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad"}
+                   | {"topk", *WHOLE_TILES, *DTYPES})  # fmt: skip
+
+_FIRST = (
+    "m = row{0}(x), then the first place where x is m: rowmin of p, p[i, j] = select(x[i, j] == m[i], j, n) in an element loop"
+)
+INSTEAD = {
+    "argmax": _FIRST.format("max"), "argmin": _FIRST.format("min"), "where": "select(condition, x, y)", "mean": "rowsum(x) / n",
+    "softmax": "exp(x - rowmax(x)[:, None]), and divide by its rowsum", "transpose": "x.T",
+    "load": "X[i, j], where the tile begins", "square": "x * x", "pow": "x ** y", "power": "x ** y", "dot": "a @ b",
+    "matmul": "a @ b", "float": "f32(x)", "int": "i32(x)", "range": "for k in serial(n) { ... }", "maximum": "max(x, y)",
+    "minimum": "min(x, y)", "cast": "f32(x), f16(x), ...", "zeros": "0, which fills a buffer",
+    "log2": "log(x) * 1.4426950408889634", "len": "its size, which the kernel's sizes tell",
+}  # fmt: skip
+"""What to write in place of functions of other languages."""
 
 
 @dataclass
@@ -152,8 +168,19 @@ class Expressions:
 
     def _attribute(self, node: Node) -> kn.TileExpr:
         if node.children[1] == "T":
-            raise TileError("`.T` stands only beside `@`, as in a.T @ b", self.span(node))
+            return self._transposed(node)
         raise TileError(f"there is no `.{node.children[1]}`", self.span(node.children[1]), help="a transposed operand is a.T")
+
+    def _transposed(self, node: Node) -> kn.Whole:
+        """`x.T` where no product takes it as it is."""
+        if self.scope.elements:
+            help = "read the element that is meant: y[i, j] = x[j, i]"
+            raise TileError("an element loop takes elements, and `.T` is of a tile", self.span(node), help=help)
+        x = self.tile(node.children[0])
+        if isinstance(x, OpenWindow) or len(known_shape(x) or ()) != 2:
+            help = "load it into a buffer first: a = A[i, j], then a.T"
+            raise TileError("only a tile of two dimensions is transposed as a value", self.span(node), help=help)
+        return kn.Whole("transpose", (x,), (0, 0), self.span(node))
 
     def _compare(self, node: Node) -> Condition:
         left, op, right = node.children
@@ -181,17 +208,44 @@ class Expressions:
             return self._select(args, span)
         if name == "pack":
             return kn.Pack(self.tile(_one(name, args, span)), span)
+        if name == "pad":
+            return self._padded(args, span)
         if name == "bits":
             return Compared(kn.BIT, self.tile(_one(name, args, span)), kn.Number(0.0, span), span)
         if name == "isnan":
             x = self.tile(_one(name, args, span))
             return Compared("ne", x, x, span)
+        if name in WHOLE_TILES or name == "topk":
+            return self._whole(name, args, span)
         if (dtype := dtype_of(name)) is not None:
             return kn.Cast(dtype, self.tile(_one(name, args, span)), span)
         values = [self.value(a) for a in args]
         if name in sc.FUNCTIONS and values and all(map(is_scalar, values)):
             return sc.call(name, values, span)
         return self._tile_call(name, args, span)
+
+    def _padded(self, args: list[Node], span: kn.Span) -> kn.Pad:
+        """pad(A[i, j], 0): a number in the place of what lies beyond the end of the tensor."""
+        value = self.value(args[1]) if len(args) == 2 else None
+        if isinstance(value, Expr):
+            value = value.value
+        if not isinstance(value, int | float):
+            raise TileError("`pad` takes a window of a tensor and a number: pad(A[i, j], 0)", span)
+        return kn.Pad(self.value(args[0]), float(value), span)
+
+    def _whole(self, name: str, args: list[Node], span: kn.Span) -> kn.TileExpr:
+        """An operation on whole tiles; numbers that are left out are those for all of them. topk(x, k) is sort(x, n, k)."""
+        entry = WHOLE_TILES["sort" if name == "topk" else name]
+        xs = tuple(self.tile(a) for a in args[: entry.operands])
+        shapes = tuple(known_shape(x) for x in xs)
+        numbers = [self.index(a).value for a in args[entry.operands :]]
+        names = ("k",) if name == "topk" else entry.numbers
+        if len(xs) < entry.operands or len(numbers) > len(names) or None in numbers or None in shapes:
+            raise TileError(f"`{name}` takes {entry.operands} tiles by name, then numbers: {', '.join(names)}", span)
+        given = [prod(shapes[0] or ()), *numbers] if name == "topk" else numbers
+        full = entry.default(tuple(s or () for s in shapes))
+        first, second = (given[n] if n < len(given) else full[n] for n in (0, 1))
+        return kn.Whole(entry.name, xs, (first, second), span)  # type: ignore[arg-type]
 
     def _tile_call(self, name: str, args: list[Node], span: kn.Span) -> kn.TileExpr:
         if name in UNARY:
@@ -207,7 +261,8 @@ class Expressions:
             return kn.Reduce(name, self.tile(_one(name, args, span)), 1, span)
         if name in sc.FUNCTIONS:
             raise TileError(f"`{name}` works on sizes and indices, not on tiles", span)
-        raise TileError(f"unknown function `{name}`", span, help=did_you_mean(name, FUNCTIONS))
+        help = f"write {INSTEAD[name]}" if name in INSTEAD else did_you_mean(name, FUNCTIONS)
+        raise TileError(f"unknown function `{name}`", span, help=help)
 
     def _select(self, args: list[Node], span: kn.Span) -> kn.TileExpr:
         if len(args) != 3:
@@ -236,7 +291,8 @@ class Expressions:
         array = self.scope.array(str(name), self.span(name))
         if len(items) != len(array.shape):
             n = len(array.shape)
-            raise TileError(f"`{array.name}` has {n} dimension{'s' * (n > 1)}, not {len(items)}", span)
+            help = f"an index or a slice for each: {array.name}[{', '.join('ijklmn'[:n])}]"
+            raise TileError(f"`{array.name}` has {n} dimension{'s' * (n > 1)}, not {len(items)}", span, help=help)
         pairs = [self._item(i, size) for i, size in zip(items, array.shape, strict=True)]
         starts, extents = tuple(p[0] for p in pairs), tuple(p[1] for p in pairs)
         if isinstance(array, kn.Tensor) and not self.scope.elements and not any(extents):

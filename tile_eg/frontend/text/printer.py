@@ -11,6 +11,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ops.elementwise import BINARY, COMPARE, UNARY
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 OPERATORS = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
 REDUCTIONS = {(op, axis): f"{side}{op}" for op in ("max", "min", "sum") for axis, side in ((1, "row"), (0, "col"))}
@@ -147,6 +148,11 @@ class Printer:
                 return f"({self.expression(e.x, 3)} {BINARY[e.op].sign} {self.expression(e.y, 3)})"
             case kn.Binary():
                 return f"{e.op}({self.expression(e.x, 0)}, {self.expression(e.y, 0)})"
+            case kn.Whole():
+                numbers = map(str, e.numbers[: len(WHOLE_TILES[e.op].numbers)])
+                return f"{e.op}({', '.join((*(self.expression(x, 0) for x in e.xs), *numbers))})"
+            case kn.Pad():
+                return f"pad({self.expression(e.x, 0)}, {number_text(e.value)})"
             case kn.Pack():
                 return f"pack({self.expression(e.x, 0)})"
             case kn.Cast():

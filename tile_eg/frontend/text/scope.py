@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.errors import FollowUp, Span, TileError, did_you_mean
 from tile_eg.frontend.scalars import CONSTANTS, Scalar
 from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import Alloc, Tensor
@@ -22,7 +22,8 @@ def fresh(name: str, taken: set[str]) -> str:
 
 @dataclass
 class Scope:
-    """`elements` says that the text stands in an element loop, where buffers and tensors are indexed one element at a time."""
+    """`elements` says that the text stands in an element loop, where buffers and tensors are indexed one element at a time;
+    `failed` are names whose declaration is wrong."""
 
     file: str
     scalars: dict[str, Scalar] = field(default_factory=dict)
@@ -30,6 +31,7 @@ class Scope:
     places: dict[str, Span] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
     elements: bool = False
+    failed: set[str] = field(default_factory=set)
 
     def known(self, name: str) -> bool:
         return name in self.scalars or name in self.arrays
@@ -58,6 +60,8 @@ class Scope:
 
     def array(self, name: str, span: Span) -> Tensor | Alloc:
         """The tensor or buffer called `name`; TileError with near names where there is none."""
+        if name in self.failed:
+            raise FollowUp(span)
         if name in self.arrays:
             return self.arrays[name]
         if self.known(name):

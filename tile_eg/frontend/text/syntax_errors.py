@@ -36,9 +36,19 @@ UNFINISHED = tuple(
 """A value that lacks its end, and the next statement."""
 FAULTS = (
     Fault(
-        "a text begins with `kernel`", "kernel name[sizes](inputs) -> results { ... }",
-        ("gemm", "{", "shared a: f32[4]", ""),
+        "a text begins with `kernel`, or with what its kernel uses", "kernel name[sizes](inputs) -> results { ... }",
+        ("gemm", "{", "shared a: f32[4]", "", "let x = 4 gemm", "import common {"),
     ),
+    Fault(
+        "a function is a name, parameters in parentheses, and a value", "function silu(x) = x * sigmoid(x)",
+        ("function", "function (", "function f", "function f {", "function f()", "function f(x", "function f(x y)",
+         "function f(x)", "function f(x) {", "function f(x):", "function f(4)"),
+    ),
+    Fault(
+        "an import is the name of a file beside this one, without its ending", "import common",
+        ("import", "import 4", "import (", "import kernel", "import a."),
+    ),
+    Fault("`let` gives a value a name", "let EPS = 1e-5", ("let", "let = 4", "let x 4", "let 4", "let x: 4", "let x kernel")),
     Fault("the kernel needs a name", "kernel gemm[M, N](...)", ("kernel (", "kernel [", "kernel {")),
     Fault(
         "this size is not complete", "kernel name[M, N=512](...)",
@@ -92,7 +102,10 @@ FAULTS = (
         ("@ a }", "@ a b", "@ a[0] }", "@ a + b", "@ a @ b", "@ a : b", "@ a[0] b", "@ 4 }", "@ (a", "@ -a", "@ a.T",
          "@ a -> b"),
     ),
-    Fault("only buffers and tensors are assigned to", "c[i, j] = ... or c = ...", ("@ f(a) = b", "@ exp(a)", "@ a(b")),
+    Fault(
+        "only buffers and tensors are assigned to", "a function is part of a value: c = exp(x); a load is x = X[i, j]",
+        ("@ f(a) = b", "@ exp(a)", "@ a(b"),
+    ),
     Fault(
         "this loop has no range", "for k in serial(n) { ... } or for k in pipelined(n, stages=2) { ... }",
         ("@ for k = serial(4)", "@ for k serial(4)", "@ for k in 4", "@ for k in n {", "@ for k in (", "@ for k {",
@@ -132,7 +145,6 @@ FAULTS = (
         ("@ a = }", "@ a = b + }", "@ a += ,", "@ a = )", "@ a = b * }", "@ a = -}", "@ a = for", "@ a = ]",
          "@ a = b @ }", "@ a = (}", "@ a = (b + )", "@ a = =", "@ a = exp(b + )", "@ a = exp(, b)", "@ a = :"),
     ),
-    Fault("`**` is not an operator", "write x * x", ("@ a = b ** 2", "@ a = b[0] ** 2", "@ a = 2 ** b")),
     Fault(
         "an index is missing here", "A[i, j], A[i:i + 64, :] or v[:, None]",
         ("@ a[] = b", "@ a = b[]", "@ a = b[, 0]", "@ a = b[0,,", "@ a = b[i +]"),
@@ -171,9 +183,9 @@ FAULTS = (
 )  # fmt: skip
 
 CHARACTERS = {
-    ";": ("statements need no `;`", ""),
+    ";": ("statements need no `;`", "leave it out: a statement ends where the next one begins"),
     "!": ("`!` is not an operator", "write !=, or compare with 0"),
-    '"': ("there are no strings here", ""),
+    '"': ("there are no strings here", "an import is a file's name alone, without its ending: import common"),
     "'": ("there are no strings here", "a transposed operand is a.T"),
     "?": ("`?` is not an operator", "select(k == 0, x, y)"),
 }

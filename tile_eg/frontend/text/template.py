@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import index
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 from tile_eg.errors import TileError, did_you_mean, in_source
 from tile_eg.frontend.text.build import Builder, build, size_nodes
+from tile_eg.frontend.text.definitions import expanded
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, parse, span_of
+from tile_eg.frontend.text.tensors import of_tensors, tensor_kernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, open_kernel
 
@@ -35,10 +37,26 @@ class Template:
         fixed = {name: value for name, value in given.items() if not _is_auto(value)}
         left = [name for name in (*self.sizes, *given) if _is_auto(given.get(name, AUTO if name in self.searched else None))]
         with in_source(self.source):
+            if of_tensors(self.tree):
+                return self._of_tensors(fixed, left)
             self._check_names(given)
             if left:
                 return open_kernel(list(dict.fromkeys(left)), lambda found: self.instantiate({**fixed, **found}))
             return build(self.tree, self._complete(fixed), self.source, self.file)  # type: ignore[arg-type]
+
+    def _of_tensors(self, fixed: Mapping[str, Any], left: Sequence[str]) -> Kernel:
+        """The kernel of a text about whole tensors; beside its own sizes there are those of tiles."""
+        own = self._complete({n: size for n, size in fixed.items() if n in self.sizes})
+        kernel = tensor_kernel(self.tree, own, self.source, self.file)
+        tiles = {n: size for n, size in fixed.items() if n not in self.sizes}
+        for name in (*tiles, *left):
+            if name in self.sizes or name not in kernel.open.values():
+                if name in self.sizes:
+                    message = f"the size {name} is that of a tensor: the search finds sizes of tiles"
+                    raise TileError(message, help="give it a number")
+                known = [*self.sizes, *kernel.open.values()]
+                raise TileError(f"`{self.name}` has no size called `{name}`", help=did_you_mean(name, known))
+        return kernel.kernel(whole_sizes(tiles))
 
     def tensor_dims(self) -> dict[str, tuple[str | None, ...]]:
         """For every argument tensor the size that each dimension is called by, None where it is an expression."""
@@ -71,12 +89,7 @@ class Template:
                 raise TileError(f"`{self.name}` has no size called `{name}`", help=did_you_mean(name, self.sizes))
 
     def _complete(self, given: Mapping[str, SupportsIndex]) -> dict[str, int]:
-        for name, value in given.items():
-            if not isinstance(value, SupportsIndex):
-                raise TileError(f"the size {name} is a whole number, not {value!r}")
-            if index(value) < (least := 0 if name in self.of_calls() else 1):
-                raise TileError(f"the size {name} has to be at least {least}, not {value}")
-        full = _defaults(self.tree, {name: index(value) for name, value in given.items()}, self.file)
+        full = _defaults(self.tree, whole_sizes(given, self.of_calls()), self.file)
         for node in size_nodes(self.tree):
             name = str(node.children[0])
             if full[name] is None:
@@ -84,10 +97,20 @@ class Template:
         return {n: v for n, v in full.items() if v is not None}
 
 
+def whole_sizes(given: Mapping[str, SupportsIndex], of_calls: Container[str] = ()) -> dict[str, int]:
+    """Sizes as numbers. TileError for what is none, or below 1: below 0 for sizes that each call tells."""
+    for name, value in given.items():
+        if not isinstance(value, SupportsIndex):
+            raise TileError(f"the size {name} is a whole number, not {value!r}")
+        if index(value) < (least := 0 if name in of_calls else 1):
+            raise TileError(f"the size {name} has to be at least {least}, not {value}")
+    return {name: index(value) for name, value in given.items()}
+
+
 def load_text(text: str, file: str = "<text>") -> Template:
     """Parses a kernel. Raises TileError, with its place, where the text is not one."""
     with in_source(text):
-        tree = parse(text, file)
+        tree = expanded(parse(text, file), file)
         searched = frozenset(str(s.children[0]) for s in size_nodes(tree) if _left_open(s.children[2]))
         return Template(str(tree.children[0].children[0]), _defaults(tree, {}, file), searched, text, file, tree)
 

@@ -19,6 +19,7 @@ from tile_eg.ir.program.instructions import (
     Node,
     Operand,
     PipeBarrier,
+    Print,
     Scalar,
     SetFlag,
     SyncAll,
@@ -34,6 +35,6 @@ from tile_eg.ops.physical import AIC, AIV, PIPES
 
 __all__ = [
     "AIC", "AIV", "BINARY", "COMPARE", "OVERWRITES", "PIPES", "REDUCE", "SCALAR", "UNARY", "VECTOR", "Buffer", "CrossSet",
-    "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Program", "Scalar", "SetFlag",
-    "SyncAll", "Tasks", "Tile", "WaitFlag", "When", "While", "walk",
+    "CrossWait", "Formula", "Gm", "Instr", "Let", "Loop", "Node", "Operand", "PipeBarrier", "Print", "Program", "Scalar",
+    "SetFlag", "SyncAll", "Tasks", "Tile", "WaitFlag", "When", "While", "walk",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ops import elementwise
 from tile_eg.ops.physical import AIV, PIPES
 from tile_eg.ops.types import DType, Level
+from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,14 @@ VECTOR = (
     *(f"vchoose_{c}" for c in COMPARE),
     *(f"vchooses_{c}" for c in COMPARE),
     *(f"vmask_{c}" for c in COMPARE),
+    *(f"vcompare_{c}" for c in COMPARE),
     "vbitselect",
     "vramp",
+    "vsort32",
+    "vtranspose",
+    "vpiece",
+    "vput",
+    *(f"v{w.name}" for w in WHOLE_TILES.values() if not w.made_of_others),
 )
 OVERWRITES = ("vaxpy", "vmuladd")
 
@@ -164,9 +171,17 @@ class Instr:
     vchoose_OP dst = x where a OP b, else y (srcs a, b, x, y);  vchooses_OP  a OP scalar + bound (srcs a, x, y);
     vmask_OP   dst = x where a OP scalar + bound, else `other` (srcs a, x);
                OP: lt le gt ge eq ne; `scratch` holds the bits of the comparison
-    vbitselect  dst = srcs[1] where the bit of an element in srcs[0] (bytes, the lowest bit first) is 1, else srcs[2]
+    vbitselect  dst = srcs[1] where the bit of an element in srcs[0] (bytes, the lowest bit first) is 1, else srcs[2], or
+               `other` where there is none
+    vcompare_OP  dst (bytes) = the bits of srcs[0] OP srcs[1], or OP scalar; whole rounds of 256 bytes
     store_element  dst (one element of UB) = `value`, by the scalar unit
     l1_zero    dst nz tile = 0, the whole slot
+    vgather, vevery, vsort, vmerge   dst <- srcs, over runs of elements, `cols` that they work through (`ops/whole_tiles.py`;
+               `steps` are their numbers); vmerge takes two to four sources, its steps are the pairs in each
+    vsort32    dst = pairs of srcs[0] and the 32 bits of srcs[1], each 32 of them in order, the largest first
+    vtranspose  dst[j, i] <- src[i, j], of 16 x 16 elements of 16 bits
+    vpiece     dst <- the window of src that begins at its element `bound`
+    vput       dst <- srcs[0] with srcs[1], rows x cols of it, in the window that begins at its element `bound`
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of f32, exact up to 2^24
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
@@ -176,6 +191,8 @@ class Instr:
     `unit` of an mmad and of a fixpipe is the unit flag of the blocks of L0C that it touches: 2 keeps them for its own pipe, 3
     hands them over to the other one, block by block; 0: other flags do.
     `pad` of gm_to_ub: what stands behind the end of each row, up to the end of its 32 bytes.
+    `mode` of a vcast: how it rounds, where not to the nearest even (CAST_FLOOR and the like). A vcast of i32 to f16 multiplies by
+    `scalar`.
     `value`: what the scalar unit computes from elements of UB; it takes the place of `scalar`.
     `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
     """
@@ -190,7 +207,7 @@ class Instr:
     init: Expr = ONE
     bound: Expr = ZERO
     other: float = 0.0
-    steps: tuple[int, int] = (0, 0)
+    steps: tuple[int, ...] = (0, 0)
     transpose: bool = False
     relu: bool = False
     swap: bool = False
@@ -201,6 +218,7 @@ class Instr:
     unit: Expr = ZERO
     value: Formula | None = None
     pad: float | None = None
+    mode: str = ""
     span: Span | None = field(default=None, compare=False)
     rules: tuple[str, ...] = ()
 
@@ -290,6 +308,20 @@ class SyncAll:
 
 
 @dataclass(frozen=True)
+class Print:
+    """What the scalar unit prints when it is there: `text`, a C format, with `args` in it; or `count` elements of `shown` under
+    the number `id`, once all pipes of the core have done what came before; or `text` as a fault, where `holds` is 0."""
+
+    text: str = ""
+    args: tuple[Formula, ...] = ()
+    shown: Operand | None = None
+    id: int = 0
+    count: int = 0
+    holds: Expr = ONE
+    span: Span | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
 class Loop:
     """for var in 0 .. trips; where `until` is given, it says how many trips there are, `trips` at most."""
 
@@ -335,7 +367,7 @@ class While(When):
     """The body runs again and again, as long as the condition is 1 before it."""
 
 
-Node = Union[Instr, Scalar, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, SyncAll, Loop, When]
+Node = Union[Instr, Scalar, SetFlag, WaitFlag, PipeBarrier, CrossSet, CrossWait, SyncAll, Print, Loop, When]
 
 
 def walk(nodes: tuple[Node, ...]) -> Iterator[Node]:

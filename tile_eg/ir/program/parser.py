@@ -107,7 +107,7 @@ class _Parser(Tokens):
         self.need("[")
         shape = () if self.peek("]") else self._integers()
         self.need("]")
-        return Tensor(name, dtype, shape, bool(self.take("output")))
+        return Tensor(name, dtype, shape, bool(self.take("output")), given=bool(self.take("given")))
 
     def _shared(self) -> Tensor:
         self.need("tensor")
@@ -250,7 +250,7 @@ class _Parser(Tokens):
         return Instr(op, dst, tuple(srcs), rows, cols, depth, **options)
 
     def _options(self) -> dict:
-        read: dict[str, Callable] = {"scalar": self.real, "other": self.real, "steps": self._pair, "scratch": self._tile}
+        read: dict[str, Callable] = {"scalar": self.real, "other": self.real, "steps": self._steps, "scratch": self._tile}
         read |= {"pad": self.real, "value": self._formula}
         read |= dict.fromkeys(("init", "bound", "when", "unit"), self.expr)
         read |= {"form": lambda: self.need("flat", "rows", "blocks", "apart"), **{w: (lambda: True) for w in WORDS}}
@@ -264,10 +264,11 @@ class _Parser(Tokens):
             out["rules"] = tuple(rules)
         return out
 
-    def _pair(self) -> tuple[int, int]:
-        first = self.integer()
-        self.need(",")
-        return first, self.integer()
+    def _steps(self) -> tuple[int, ...]:
+        found = [self.integer()]
+        while self.take(","):
+            found.append(self.integer())
+        return tuple(found)
 
     def operand(self) -> Operand:
         _, text, start = self.tokens[self.at]

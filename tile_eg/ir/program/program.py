@@ -43,10 +43,11 @@ class Program(Printed):
 
     @property
     def added_to(self) -> frozenset[str]:
-        """The tensors to which instructions only add, atomically: what they hold before the launch counts."""
+        """The tensors to which instructions only add, atomically, and those that are given: what they hold before counts."""
         nodes = (n for core in (AIC, AIV) for n in walk(self.core(core)))
         written = {(n.dst.tensor, n.atomic) for n in nodes if isinstance(n, Instr) and isinstance(n.dst, Gm)}
-        return frozenset(tensor for tensor, atomic in written if atomic and (tensor, False) not in written)
+        given = {t.name for t in self.tensors if t.given}
+        return frozenset(tensor for tensor, atomic in written if atomic and (tensor, False) not in written) | given
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

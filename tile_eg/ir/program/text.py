@@ -19,6 +19,7 @@ from tile_eg.ir.program.instructions import (
     Node,
     Operand,
     PipeBarrier,
+    Print,
     Scalar,
     SetFlag,
     SyncAll,
@@ -34,7 +35,7 @@ DEFAULTS = {f.name: f.default for f in fields(Instr)}
 
 
 def tensor_text(t: Tensor) -> str:
-    return f"tensor {t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" + (" output" if t.output else "")
+    return f"tensor {t.name}: {t.dtype}[{', '.join(map(str, t.shape))}]" + " output" * t.output + " given" * t.given
 
 
 def buffer_text(b: Buffer) -> str:
@@ -82,6 +83,8 @@ def node_text(n: Node) -> str:
             return f"cross_wait {n.id}"
         case SyncAll():
             return "sync_all"
+        case Print():
+            return f"print {n.text!r}" if n.shown is None else f"print {n.count} of {_operand(n.shown)} as {n.id}"
         case Scalar():
             return f"scalar {n.name} = {formula_text(n.value)}"
         case Instr():
@@ -120,7 +123,7 @@ def _instr(i: Instr) -> str:
     parts += [f"{w} {getattr(i, w)}" for w in OPTIONS if getattr(i, w) != DEFAULTS[w]]
     parts += [f"pad {i.pad!r}"] if i.pad is not None else []
     parts += [f"value {formula_text(i.value)}"] if i.value else []
-    parts += [f"steps {i.steps[0]}, {i.steps[1]}"] if i.op == "vramp" else []
+    parts += [f"steps {', '.join(map(str, i.steps))}"] if i.steps != (0, 0) or i.op == "vramp" else []
     parts += [f"scratch {_operand(i.scratch)}"] if i.scratch else []
     parts += [f"by {', '.join(i.rules)}"] if i.rules else []
     place = f"{PurePath(i.span.file).name}:{i.span.line}" if i.span else ""

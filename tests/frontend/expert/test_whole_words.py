@@ -1,0 +1,184 @@
+"""The words of kernels that are kept that work on whole tiles, cast with a scale, select by bits, or print."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg.errors import TileError
+
+RNG = np.random.default_rng(0)
+
+
+def kept(lines: Any, dtypes: tuple[str, ...], sizes: tuple[int, ...]) -> Any:
+    """A kernel that loads its tensors into UB, does what the lines say, and stores the last buffer."""
+    first, last = (dtypes[0], sizes[0]), (dtypes[-1], sizes[-1])
+
+    @T.prim_func
+    def main(X: T.Tensor((first[1],), first[0]), C: T.Tensor((last[1],), last[0])):
+        with T.Kernel(1) as _:  # noqa: SIM117
+            with T.Scope("V"):
+                x, c = T.alloc_ub((first[1],), first[0]), T.alloc_ub((last[1],), last[0])
+                T.copy(X, x)
+                T.barrier_all()
+                lines(x, c)
+                T.barrier_all()
+                T.copy(c, C)
+
+    return tile_eg.compile(main, out_idx=[-1])
+
+
+@T.macro
+def firsts(x, c):
+    T.tile.topk(c, x, 16, 100)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_largest_elements(dtype: str) -> None:
+    x = RNG.standard_normal(128).astype(dtype)
+    got = kept(firsts, (dtype, dtype), (128, 32))(x)
+    order = np.argsort(-x[:100], kind="stable")[:16]
+    assert (got[0::2] == x[order]).all() and (got[1::2] == order).all()
+
+
+@T.macro
+def turned_round(x, c):
+    at, bytes_at = T.alloc_ub((64,), "int32"), T.alloc_ub((64,), "uint32")
+    T.tile.arith_progression(at, 252, -4)
+    T.barrier_all()
+    T.reinterpretcast(bytes_at, at, "uint32")
+    T.barrier_all()
+    T.tile.gather(c, x, bytes_at, 0)
+
+
+def test_elements_are_gathered() -> None:
+    x = RNG.standard_normal(64).astype(np.float32)
+    assert (kept(turned_round, ("float32", "float32"), (64, 64))(x) == x[::-1]).all()
+
+
+@T.macro
+def positive(x, c):
+    mask = T.alloc_ub((16,), "uint8")
+    T.tile.compare(mask, x, 0.0, "GT")
+    T.barrier_all()
+    T.tile.select(c, mask, x, 7.0, "VSEL_TENSOR_SCALAR_MODE")
+
+
+def test_a_mask_selects() -> None:
+    x = RNG.standard_normal(128).astype(np.float32)
+    assert (kept(positive, ("float32", "float32"), (128, 128))(x) == np.where(x > 0, x, 7)).all()
+
+
+@T.macro
+def scaled(x, c):
+    T.set_deq_scale(0.5)
+    T.copy(x, c)
+
+
+def test_whole_numbers_are_scaled_on_their_way_to_halves() -> None:
+    x = RNG.integers(-1000, 1000, 64).astype(np.int32)
+    assert (kept(scaled, ("int32", "float16"), (64, 64))(x) == (x * 0.5).astype(np.float16)).all()
+
+
+@T.macro
+def unscaled(x, c):
+    T.copy(x, c)
+
+
+def test_a_cast_without_its_scale_says_so() -> None:
+    with pytest.raises(TileError, match="float16 of int32 takes a scale"):
+        kept(unscaled, ("int32", "float16"), (64, 64))
+
+
+@T.macro
+def downwards(x, c):
+    T.tile.cast(c, x, "CAST_FLOOR", 64)
+
+
+def test_a_cast_rounds_as_it_is_told() -> None:
+    x = RNG.uniform(-5, 5, 64).astype(np.float32)
+    assert (kept(downwards, ("float32", "int32"), (64, 64))(x) == np.floor(x)).all()
+
+
+@T.macro
+def printing(x, c):
+    T.tile.add(c, x, 1.0)
+    T.barrier_all()
+    T.printf("first %d of %.1f\n", 7, c[0])
+    T.dump_tensor(c, 3, 2)
+
+
+def test_what_a_kernel_prints_comes_from_the_simulator(capfd: pytest.CaptureFixture[str]) -> None:
+    kept(printing, ("float32", "float32"), (64, 64))(np.arange(64, dtype=np.float32))
+    said = capfd.readouterr().out
+    assert "first 7 of 1.0\n" in said and "desc=3" in said and "[1, 2]" in said
+
+
+@T.macro
+def badly_printed(x, c):
+    T.tile.add(c, x, 1.0)
+    T.printf("%d and %d\n", 7)
+
+
+def test_a_format_has_as_many_places_as_values() -> None:
+    with pytest.raises(TileError, match="the format has 2 places, and 1 values are given"):
+        kept(badly_printed, ("float32", "float32"), (64, 64))
+
+
+def asserting(limit: int) -> Any:
+    @T.prim_func
+    def main(X: T.Tensor((128,), "float32"), C: T.Tensor((128,), "float32")):
+        T.printf("before\n")
+        with T.Kernel(2) as cid:  # noqa: SIM117
+            with T.Scope("V"):
+                x = T.alloc_ub((64,), "float32")
+                T.device_assert(cid < limit, "too many blocks")
+                T.copy(X[cid * 64], x)
+                T.barrier_all()
+                T.copy(x, C[cid * 64])
+
+    return tile_eg.compile(main, out_idx=[-1])
+
+
+def test_an_assertion_that_does_not_hold_is_a_finding() -> None:
+    x = RNG.standard_normal(128).astype(np.float32)
+    assert (asserting(2)(x) == x).all()
+    with pytest.raises(TileError, match="the assertion"):
+        asserting(1)(x)
+
+
+@T.macro
+def by_32(x, c):
+    at = T.alloc_ub((64,), "uint32")
+    places = T.alloc_ub((64,), "int32")
+    T.tile.createvecindex(places, 0)
+    T.barrier_all()
+    T.reinterpretcast(at, places, "uint32")
+    T.barrier_all()
+    T.tile.sort32(c, x, at)
+
+
+def test_32_elements_are_sorted_at_a_time() -> None:
+    x = RNG.standard_normal(64).astype(np.float32)
+    got = kept(by_32, ("float32", "float32"), (64, 128))(x)
+    order = np.concatenate([np.argsort(-x[:32]), 32 + np.argsort(-x[32:])])
+    assert (got[0::2] == x[order]).all() and (got[1::2].view(np.uint32) == order).all()
+
+
+def test_a_square_is_transposed() -> None:
+    @T.prim_func
+    def main(X: T.Tensor((16, 16), "float16"), C: T.Tensor((16, 16), "float16")):
+        with T.Kernel(1) as _:
+            x, c = T.alloc_ub((16, 16), "float16"), T.alloc_ub((16, 16), "float16")
+            T.copy(X, x)
+            T.barrier_all()
+            T.tile.transpose(c, x)
+            T.barrier_all()
+            T.copy(c, C)
+
+    x = RNG.standard_normal((16, 16)).astype(np.float16)
+    assert (tile_eg.compile(main, out_idx=[-1])(x) == x.T).all()

@@ -1,0 +1,147 @@
+"""Mistakes in expressions of whole tensors: what is wrong, at its place, in both languages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tile_eg
+import tile_eg.language as T
+from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
+
+HEAD = "kernel k[M=64, N=32](A: f16[M, N], B: f16[48, N], v: f16[M], C: i32[M, N], P: f16[2, M, N]) -> O: f16[M, N] "
+TORN = "reshape(A[:, 0:30], 60, 32)"
+MISTAKES = {
+    "A + B": ("the shapes of f16[64, 32] and f16[48, 32] do not broadcast", "A + B", "sizes agree from the right"),
+    "A @ B": ("the inner sizes of this product differ: f16[64, 32] @ f16[48, 32] has 32 and 48", "A @ B", "a @ b.T"),
+    "foo(A)": ("unknown function `foo`", "foo(A)", ""),
+    "softmax(A, axis=3)": ("f16[64, 32] has no axis 3", "softmax(A, axis=3)", ""),
+    "D + 1": ("unknown name `D`", "D", ""),
+    "sum(A, axis=0, 1)": ("`sum` does not take these arguments", "sum(A, axis=0, 1)", "sum(x, axis=-1, keepdims=1)"),
+    "A > 0": ("`O` holds numbers, not conditions", "A > 0", "where(c, 1, 0)"),
+    "where(A, 1, 0)": ("`where` chooses by a condition, not by f16[64, 32]", "where(A, 1, 0)", "where(x > 0, x, y)"),
+    "A[:, 3:3]": ("this slice of an axis of 32 is empty", "A[:, 3:3]", ""),
+    "A[99]": ("the index 99 lies outside of an axis of 64", "A[99]", ""),
+    "A[0, 0, 0]": ("f16[64, 32] has 2 axes, not 3", "A[0, 0, 0]", ""),
+    "reshape(A, 100, 2)": ("f16[64, 32] has 2048 elements, a shape of [100, 2] has others", "reshape(A, 100, 2)", ""),
+    "sum(reshape(A[:, 0:30], 60, 32))": ("a reshape of 64 x 30 to 60 x 32 tears its rows", TORN, "before the call"),
+    "A.H": ("there is no `.H`", "H", "x.T and x.mT"),
+    "P.T": ("`.T` of f16[2, 64, 32] would turn all its 3 axes round", "P.T", ".mT"),
+    "sum(C, axis=0)": ("i32[64, 32]: whole numbers are not reduced", "sum(C, axis=0)", "cast them first"),
+    "A // 2": ("`//` works on sizes, not on tensors", "A // 2", ""),
+    "B": ("`O` is f16[64, 32], the value is f16[48, 32]", "B: f16[48, N]", ""),
+    "exp(A > 0)": ("`exp` takes numbers, not a condition", "exp(A > 0)", "where(c, 1, 0)"),
+    "A * (2 & 3)": ("`&` is not an operator of numbers", "2 & 3", ""),
+    "reshape(A, A)": ("`reshape` takes whole numbers behind its first argument, not f16[64, 32]", "reshape(A, A)", ""),
+    "(A > 0) + 1": ("`+` takes numbers, not a condition", "(A > 0) + 1", "where(c, 1, 0)"),
+}
+
+
+@pytest.mark.parametrize("body", MISTAKES)
+def test_a_mistake_in_text_is_told_at_its_place(body: str) -> None:
+    message, place, help = MISTAKES[body]
+    text = HEAD + "{ O = " + body + " }"
+    with pytest.raises(TileError) as caught:
+        load_text(text, "k.tile").instantiate()
+    error = caught.value
+    assert message in error.message
+    assert error.span is not None
+    assert text[error.span.column - 1 : error.span.end_column - 1] == place
+    assert help in error.help
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("x = A + 1", "nothing is written to the output `O`"),
+        ("A = A + 1", "`A` is an input and cannot be written"),
+        ("O += A", "`O` is read before it is written"),
+        ("M = A", "`M` is a number, not a tensor"),
+    ],
+)
+def test_what_is_written_has_to_be_an_output_or_new(body: str, message: str) -> None:
+    with pytest.raises(TileError, match=message):
+        load_text(HEAD + "{ " + body + " }", "k.tile").instantiate()
+
+
+def test_sizes_of_tensors_are_not_left_to_the_search() -> None:
+    with pytest.raises(TileError, match="the search finds sizes of tiles"):
+        load_text(HEAD + "{ O = A }").instantiate({"M": "auto"})
+
+
+def test_a_size_that_is_neither_the_kernels_nor_a_tiles_is_unknown() -> None:
+    with pytest.raises(TileError, match="no size called `BX`") as caught:
+        load_text(HEAD + "{ O = A }").instantiate({"BX": 3})
+    assert caught.value.help == "known here: BM, BN, M, N"
+
+
+X = T.Tensor((8, 16), "float16")
+
+
+def branches(x: X) -> Any:
+    return x if x > 0 else -x
+
+
+def goes_through(x: X) -> Any:
+    return sum(row for row in x)
+
+
+def changes(x: X) -> Any:
+    x[0] = 1
+    return x
+
+
+def mixes(x: X) -> Any:
+    return x + np.ones(3)
+
+
+def steps(x: X) -> Any:
+    return x[:, ::2]
+
+
+def adds(x: X) -> Any:
+    return x + x.T
+
+
+PYTHON = {
+    branches: ("a branch cannot depend on the elements of a tensor", "T.where"),
+    goes_through: ("is not gone through row by row", "T.sum"),
+    changes: ("a value of a tensor is not changed in part", "T.where"),
+    mixes: ("a tensor is not computed with ndarray", "pass arrays as arguments"),
+    steps: ("slices go in steps of 1, not 2", "reshape"),
+    adds: ("the shapes of f16[8, 16] and f16[16, 8] do not broadcast", "sizes agree"),
+}
+
+
+@pytest.mark.parametrize("function", PYTHON, ids=lambda f: f.__name__)
+def test_a_mistake_in_python_is_told_at_its_line(function: Any) -> None:
+    message, help = PYTHON[function]
+    with pytest.raises(TileError) as caught:
+        tile_eg.jit(function)
+    error = caught.value
+    assert message in error.message
+    assert help in error.help
+    first = function.__code__.co_firstlineno
+    assert error.span is not None and error.span.file == __file__ and error.span.line == first + 1
+    assert error.source.splitlines()[first - 1].startswith(f"def {function.__name__}")
+
+
+def test_a_function_that_returns_has_no_out_idx() -> None:
+    with pytest.raises(TileError, match="returns its outputs: out_idx"):
+        tile_eg.jit(adds, out_idx=[-1])
+
+
+def test_the_words_of_whole_tensors_say_where_they_belong() -> None:
+    with pytest.raises(TileError, match=r"T.softmax is about whole tensors, not tiles"):
+        T.softmax(3)
+
+
+def test_a_declared_result_has_to_be_what_is_returned() -> None:
+    def wrong(x: X) -> T.Tensor((8, 8), "float32"):
+        return x * 2
+
+    with pytest.raises(TileError, match=r"`out` is f32\[8, 8\], the value is f16\[8, 16\]"):
+        tile_eg.jit(wrong)

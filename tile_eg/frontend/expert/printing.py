@@ -1,0 +1,80 @@
+"""`T.printf`, `T.dump_tensor` and assertions in a kernel that is kept: what they print comes from the simulator."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.conditions import is_condition
+from tile_eg.frontend.expert.reader import ExpertReader, On
+from tile_eg.frontend.expert.scalars import formula, is_scalar
+from tile_eg.frontend.python.values import Buffer, Window, as_region, describe
+from tile_eg.frontend.python.words import known
+from tile_eg.ir import program as pr
+from tile_eg.ir.index import Expr
+from tile_eg.ops.types import Level
+
+CONVERSION = re.compile(r"%[-+ #0]*\d*(?:\.\d+)?(?:hh|h|ll|l)?(.)", re.S)
+WHOLE, REAL = "diuxXc", "feEgG"
+
+
+def _printf(r: ExpertReader, span: Span, text: Any, *args: Any) -> None:
+    if not isinstance(text, str):
+        raise TileError(f"a format is a text, not {describe(text)}", span)
+    kinds = [m[1] for m in CONVERSION.finditer(text) if m[1] != "%"]
+    if len(kinds) != len(args):
+        raise TileError(f"the format has {len(kinds)} places, and {len(args)} values are given", span)
+    found = []
+    for kind, value in zip(kinds, args, strict=True):
+        if kind not in WHOLE + REAL or not is_scalar(value):
+            what = f"%{kind}" if kind not in WHOLE + REAL else describe(value)
+            raise TileError(f"{what} cannot be printed", span, help="numbers can: %d and %x of whole ones, %f and %g of others")
+        f = formula(r, value, span)
+        found.append(pr.Formula("cast", (f,), kind in WHOLE) if f.whole != (kind in WHOLE) else f)
+    r.emit(pr.Print(text, tuple(found), span=span))
+
+
+def _dump_tensor(r: ExpertReader, span: Span, tensor: Any, desc: Any, dump_size: Any, shape_info: Any = ()) -> None:
+    if not isinstance(tensor, Buffer | Window):
+        raise TileError(f"a buffer or a tensor is shown, not {describe(tensor)}", span)
+    place = r.place(as_region(tensor, span), span, Level.UB, Level.GM)
+    count, number = known(dump_size, "how many elements are shown", span), known(desc, "the number of what is shown", span)
+    if not 0 < count <= place.count or not 0 <= number < 2**32:
+        raise TileError(f"{count} elements of {place.count} cannot be shown under {number}", span)
+    node = pr.Print(shown=place.operand, id=number, count=count, span=span)
+    r.statements.append(On(pr.AIV if place.level is Level.UB else r.core, node))  # type: ignore[arg-type]
+
+
+def _check(r: ExpertReader, span: Span, condition: Any, msg: Any = "") -> None:
+    if not is_condition(condition):
+        if not isinstance(condition, bool):
+            raise TileError(f"an assertion is a condition on indices, not {describe(condition)}", span)
+        if not condition:
+            raise TileError(f"the assertion does not hold{f': {msg}' if msg else ''}", span)
+        return
+    assert isinstance(condition, Expr)
+    r.emit(pr.Print(str(msg), holds=condition, span=span))
+
+
+def launched(r: ExpertReader, node: ast.FunctionDef) -> tuple[ast.With, list[ast.stmt]]:
+    """The launch of a kernel, and what is printed behind it; what is printed before it begins the body."""
+    launches = [n for n, s in enumerate(node.body) if isinstance(s, ast.With)]
+    if len(launches) != 1:
+        raise r.error(f"{node.name} has to have one `with T.Kernel(...)`", node.body[-1])
+    at = launches[0]
+    r.run(node.body[:at])
+    before: list[Any] = list(r.statements)
+    if other := [on.node for on in before if not isinstance(on.node, pr.Print)]:
+        raise TileError("tiles can be used only inside `with T.Kernel(...)`", getattr(other[0], "span", None))
+    for s in node.body[at + 1 :]:
+        if not isinstance(s, ast.Expr):
+            raise r.error("behind `with T.Kernel(...)` a kernel can print, and nothing else", s)
+    launch = node.body[at]
+    assert isinstance(launch, ast.With)
+    return launch, node.body[at + 1 :]
+
+
+WORDS: dict[str, Callable[..., Any]] = {"printf": _printf, "dump_tensor": _dump_tensor, "device_assert": _check}

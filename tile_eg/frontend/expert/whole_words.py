@@ -1,0 +1,202 @@
+"""Words of a kernel that is kept that work on whole tiles: masks, bits, positions, gathers, sorts and merges of sorted lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.expert.reader import ExpertReader, on
+from tile_eg.frontend.expert.scalars import formula, is_scalar
+from tile_eg.frontend.expert.vectors import REGISTER, elementwise, scratch, ub
+from tile_eg.frontend.python.mask_words import SELECT_MODES, comparison
+from tile_eg.frontend.python.values import describe
+from tile_eg.frontend.python.whole_words import pattern_of
+from tile_eg.frontend.python.words import known
+from tile_eg.ir import index as ix
+from tile_eg.ir import program as pr
+from tile_eg.language.elementwise_words import BINARY
+from tile_eg.ops.types import F16, F32, I32, U32, DType
+from tile_eg.ops.whole_tiles import SORTED, WHOLE_TILES, padded
+
+BITWISE = ("bitwise_and", "bitwise_or")
+SHIFTS = ("bitwise_lshift", "bitwise_rshift")
+
+
+def _run(p: Place, what: str, span: Span) -> Place:
+    """TileError unless the elements of a window lie one behind the other."""
+    if not p.whole:
+        raise TileError(f"{what} is no run of elements: its rows have gaps", span, help="use whole rows of the buffer")
+    return p
+
+
+def _typed(p: Place, types: tuple[DType, ...], what: str, span: Span) -> Place:
+    if p.dtype not in types:
+        raise TileError(f"{what} is of {', '.join(map(str, types))}, not of {p.dtype}", span)
+    return _run(p, what, span)
+
+
+def _holds(to: Place, count: int, span: Span) -> None:
+    if to.count < count:
+        raise TileError(f"the result has {count} elements, and there is room for {to.count}", span)
+
+
+def _instr(r: ExpertReader, span: Span, op: str, to: Place, srcs: list[Any], count: int, steps: tuple[int, ...]) -> None:
+    """One operation on whole tiles, whose result has `count` elements."""
+    _holds(_run(to, "the result", span), count, span)
+    worked = WHOLE_TILES[op].worked(count, (steps[0], steps[1]))
+    r.instr(f"v{op}", to.operand, *srcs, cols=ix.const(worked), steps=steps, span=span)
+
+
+# Gathers
+
+
+def _gather(r: ExpertReader, span: Span, dst: Any, src: Any, offsets: Any, base: Any) -> None:
+    to, x, at = ub(r, dst, span), ub(r, src, span), ub(r, offsets, span)
+    _typed(at, (U32,), "the buffer of offsets", span)
+    _typed(x, WHOLE_TILES["gather"].types, "what is gathered", span)
+    count = min(to.count, at.count)
+    _instr(r, span, "gather", to, [x.operand, at.operand], count, (known(base, "the base of a gather", span), 0))
+
+
+def _gather_mask(r: ExpertReader, span: Span, dst: Any, src: Any, pattern: Any) -> None:
+    to, x = ub(r, dst, span), _run(ub(r, src, span), "what is gathered", span)
+    first, step = pattern_of(pattern, span)
+    _instr(r, span, "every", to, [x.operand], -(-(x.count - first) // step), (first, step))
+
+
+# Sorted lists
+
+
+def _sorted(r: ExpertReader, span: Span, dst: Any, src: Any, count: int, keep: int) -> None:
+    """Of float16 in float, the indices among the values too, as TileLang does."""
+    to, x = _typed(ub(r, dst, span), (F16, F32), "the result", span), _typed(ub(r, src, span), (F16, F32), "what is sorted", span)
+    found = WHOLE_TILES["sort"].shape(((x.count,),), (count, keep))
+    if isinstance(found, str) or to.dtype != x.dtype:
+        raise TileError(found if isinstance(found, str) else f"{x.dtype} is sorted into {x.dtype}, not {to.dtype}", span)
+    _holds(to, found[0], span)
+    half = x.dtype is F16
+    into, values = to.operand, x.operand
+    if half:
+        into, values = scratch(r, F32, 1, 2 * padded(keep)), scratch(r, F32, 1, padded(count) + 8)
+        r.instr("vcast", values, x.operand, cols=ix.const(count), span=span)
+        on(r, pr.AIV, pr.PipeBarrier("V", span))
+    room = scratch(r, F32, 1, WHOLE_TILES["sort"].scratch((count, keep)))
+    r.instr("vsort", into, values, cols=ix.const(padded(count)), steps=(count, keep), scratch=room, span=span)
+    if half:
+        on(r, pr.AIV, pr.PipeBarrier("V", span))
+        r.instr("vcast", to.operand, into, cols=ix.const(2 * keep), span=span)
+
+
+def _sort(r: ExpertReader, span: Span, dst: Any, src: Any, count: Any) -> None:
+    n = known(count, "how many elements are sorted", span)
+    _sorted(r, span, dst, src, n, padded(n))
+
+
+def _topk(r: ExpertReader, span: Span, dst: Any, src: Any, K: Any, count: Any) -> None:  # noqa: N803
+    _sorted(r, span, dst, src, known(count, "how many elements are sorted", span), known(K, "K", span))
+
+
+def _sort32(r: ExpertReader, span: Span, dst: Any, scores: Any, indices: Any) -> None:
+    """Pairs of a score and the bits of its index, each 32 in order."""
+    to, x = _typed(ub(r, dst, span), (F32,), "the result", span), _typed(ub(r, scores, span), (F32,), "what is sorted", span)
+    at = _typed(ub(r, indices, span), (U32, I32, F32), "the indices", span)
+    if x.count % SORTED or at.count < x.count or to.count < 2 * x.count:
+        help = f"a multiple of {SORTED} scores, as many indices, and a result twice as long"
+        raise TileError(f"{x.count} scores and {at.count} indices are not sorted into {to.count} elements", span, help=help)
+    r.instr("vsort32", to.operand, x.operand, at.operand, cols=ix.const(x.count), span=span)
+
+
+def _transpose(r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
+    to, x = _run(ub(r, dst, span), "the result", span), _run(ub(r, src, span), "what is transposed", span)
+    if (to.rows, to.cols, x.rows, x.cols, x.dtype.bytes, to.dtype) != (16, 16, 16, 16, 2, x.dtype):
+        help = "leave flags, barriers and scopes away: then a tile of any size is transposed"
+        raise TileError("16 x 16 elements of 16 bits are transposed in a kernel that is kept", span, help=help)
+    r.instr("vtranspose", to.operand, x.operand, cols=ix.const(256), span=span)
+
+
+def _merge(r: ExpertReader, span: Span, dst: Any, *lists: Any) -> None:
+    places = [_typed(ub(r, x, span), (F32,), "a sorted list", span) for x in lists if x is not None]
+    if any(p.count % 2 for p in places):
+        raise TileError("pairs of a value and an index are merged: an even number of elements", span)
+    pairs = tuple(p.count // 2 for p in places)
+    _instr(r, span, "merge", ub(r, dst, span), [p.operand for p in places], 2 * sum(pairs), pairs)
+
+
+# Masks and bits
+
+
+def _compare(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any, mode: Any) -> None:
+    to, x = _run(ub(r, dst, span), "the mask", span), _typed(ub(r, a, span), (F16, F32), "what is compared", span)
+    if x.count * x.dtype.bytes % REGISTER:
+        what = f"{x.count} elements of {x.dtype} do not fill whole rounds of {REGISTER} bytes"
+        raise TileError(what, span, help="a comparison works on whole rounds: use a longer buffer")
+    if to.dtype.bytes != 1 or to.count * 8 < x.count:
+        raise TileError(f"{x.count} bits take a mask of {x.count // 8} bytes (uint8)", span)
+    op = f"vcompare_{comparison(mode, span)}"
+    if is_scalar(b):
+        plain = isinstance(b, bool | int | float)
+        field: dict[str, Any] = {"scalar": float(b)} if plain else {"value": formula(r, b, span)}
+        r.instr(op, to.operand, x.operand, cols=ix.const(x.count), span=span, **field)
+    else:
+        y = _run(ub(r, b, span), "what is compared", span)
+        _holds(y, x.count, span)
+        r.instr(op, to.operand, x.operand, y.operand, cols=ix.const(x.count), span=span)
+
+
+def _select(r: ExpertReader, span: Span, dst: Any, mask: Any, x: Any, y: Any, mode: Any) -> None:
+    if mode not in SELECT_MODES:
+        what = repr(mode) if isinstance(mode, str) else describe(mode)
+        raise TileError(f"a selection has no mode {what}", span, help="it is one of " + ", ".join(SELECT_MODES))
+    to, bits, kept = (_run(ub(r, v, span), "an operand of a selection", span) for v in (dst, mask, x))
+    count = to.count
+    if mode == SELECT_MODES[0] and count * to.dtype.bytes > REGISTER:
+        raise TileError(f"{mode} takes the bits of one round of {REGISTER} bytes", span, help=f"use {SELECT_MODES[2]}")
+    if bits.dtype.bytes != 1 or bits.count * 8 < count or kept.count < count:
+        raise TileError(f"{count} elements take {count // 8} bytes of bits, and as many elements to choose from", span)
+    if is_scalar(y):
+        if not isinstance(y, bool | int | float):
+            raise TileError("the other value is a number known when the kernel is compiled, or a buffer", span)
+        r.instr("vbitselect", to.operand, bits.operand, kept.operand, cols=ix.const(count), other=float(y), span=span)
+    else:
+        other = _run(ub(r, y, span), "an operand of a selection", span)
+        _holds(other, count, span)
+        r.instr("vbitselect", to.operand, bits.operand, kept.operand, other.operand, cols=ix.const(count), span=span)
+
+
+def _bitwise(op: str, r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
+    elementwise(r, span, f"v{op}", *(ub(r, v, span) for v in (dst, a, b)))
+
+
+def _shift(op: str, r: ExpertReader, span: Span, dst: Any, src: Any, bits: Any) -> None:
+    far = float(known(bits, "how far bits are shifted", span))
+    elementwise(r, span, f"v{op}s", ub(r, dst, span), ub(r, src, span), scalar=far)
+
+
+def _bits_of(r: ExpertReader, span: Span, dst: Any, src: Any, dtype: Any) -> None:
+    elementwise(r, span, "vcopy", ub(r, dst, span), ub(r, src, span))
+
+
+def _positions(r: ExpertReader, span: Span, dst: Any, first: Any, step: Any = 1, count: Any = None) -> None:
+    """Exact up to 2^24, as f32 holds them; other types are cast from it."""
+    to = _run(ub(r, dst, span), "a buffer of positions", span)
+    begin, by = known(first, "the first position", span), known(step, "the step of a progression", span)
+    n = to.count if count is None else known(count, "a count", span)
+    _holds(to, n, span)
+    into = to.operand if to.dtype is F32 else scratch(r, F32, 1, -(-n // 8) * 8)
+    r.instr("vramp", into, cols=ix.const(n), bound=ix.const(begin), steps=(0, by), span=span)
+    if to.dtype is not F32:
+        on(r, pr.AIV, pr.PipeBarrier("V", span))
+        r.instr("vcast", to.operand, into, cols=ix.const(n), span=span)
+
+
+WORDS: dict[str, Callable[..., Any]] = {
+    "tile.gather": _gather, "tile.gather_mask": _gather_mask, "tile.sort": _sort, "tile.topk": _topk, "tile.merge_sort": _merge,
+    "tile.sort32": _sort32, "tile.transpose": _transpose,
+    "tile.compare": _compare, "tile.select": _select, "reinterpretcast": _bits_of, "tile.createvecindex": _positions,
+    "tile.arith_progression": _positions,
+    **{f"tile.{word}": partial(_bitwise, BINARY[word]) for word in BITWISE},
+    **{f"tile.{word}": partial(_shift, BINARY[word]) for word in SHIFTS},
+}  # fmt: skip

@@ -1,0 +1,304 @@
+"""Kernels in Python that return expressions of whole tensors.
+
+Such a function is run, at the sizes of one kernel, on values that note what is done with them: Python's operators, the words of
+`tile_eg.language`, and NumPy's functions of the same names.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from operator import index
+from types import CellType, FunctionType
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.python.source import FunctionSource, read_function
+from tile_eg.frontend.python.values import as_dtype
+from tile_eg.frontend.tensor import TensorKernel
+from tile_eg.frontend.tensor import functions as fn
+from tile_eg.frontend.tensor import values as v
+from tile_eg.frontend.tensor.values import Value
+from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.language.kernels import PrimFunc, TensorType
+from tile_eg.language.symbols import at_sizes
+from tile_eg.language.words import tensors_read, user_place
+from tile_eg.ops.types import F32, DType
+
+SAME = {
+    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
+    "power": "pow", "invert": "not", "logical_not": "not", "logical_and": "and", "logical_or": "or", "bitwise_and": "and",
+    "bitwise_or": "or", "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "equal": "eq",
+    "not_equal": "ne", "permute_dims": "transpose", "if_then_else": "where", "Select": "where", "abs_": "abs",
+    "Min": "min", "Max": "max", "bitwise_not": "not", "bitwise_xor": "xor", "bitwise_lshift": "shl", "bitwise_rshift": "shr",
+    "And": "and", "Or": "or", "Not": "not", "concat": "concatenate",
+}  # fmt: skip
+"""NumPy's and TileLang's other names of operations."""
+BINARY = ("add", "sub", "mul", "div", "pow", "and", "or", "xor", "shl", "shr")
+COMPARE = ("lt", "le", "gt", "ge", "eq", "ne")
+
+
+class TensorValue:
+    """A value of a whole tensor, or of an expression of some, in a function that is read."""
+
+    __hash__ = object.__hash__
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"<{self.value}>"
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.value.shape)
+
+    @property
+    def dtype(self) -> str:
+        return self.value.dtype.numpy if self.value.dtype else "bool" if self.value.truth else "float32"
+
+    @property
+    def T(self) -> TensorValue:  # noqa: N802
+        return TensorValue(v.turned(self.value, "T", user_place()))
+
+    @property
+    def mT(self) -> TensorValue:  # noqa: N802
+        return TensorValue(v.turned(self.value, "mT", user_place()))
+
+    def astype(self, dtype: Any) -> TensorValue:
+        span = user_place()
+        return TensorValue(v.cast(as_dtype(dtype, span), self.value, span))
+
+    def __getitem__(self, items: Any) -> TensorValue:
+        span = user_place()
+        given = items if isinstance(items, tuple) else (items,)
+        return TensorValue(v.window(self.value, [_item(i, span) for i in given], span))
+
+    def __setitem__(self, items: Any, value: Any) -> None:
+        help = "choose elements: x = T.where(condition, y, x)"
+        raise told(TileError("a value of a tensor is not changed in part", help=help))
+
+    def __len__(self) -> int:
+        return self.value.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        help = "an operation takes whole tensors: T.sum(x, axis=0)"
+        raise told(TileError(f"{self.value} is not gone through row by row", help=help))
+
+    def __bool__(self) -> bool:
+        help = "choose element by element: T.where(x > 0, x, y); conditions are joined by & and |"
+        raise told(TileError("a branch cannot depend on the elements of a tensor", help=help))
+
+    def __tile_word__(self, name: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        return word(name, args, options)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **options: Any) -> Any:
+        if method != "__call__":
+            raise told(TileError(f"np.{ufunc.__name__}.{method} has no meaning here"))
+        return word(ufunc.__name__, args, options)
+
+    def __array_function__(self, function: Any, types: Any, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
+        return word(function.__name__, args, options)
+
+
+def _method(name: str) -> Any:
+    return lambda *args, **options: word(name, args, options)
+
+
+def _swapped(name: str) -> Any:
+    return lambda x, y: word(name, (y, x), {})
+
+
+for _name in ("add", "sub", "mul", "truediv", "matmul", "pow", "and", "or", "xor", "lshift", "rshift"):
+    _op = {"truediv": "div", "lshift": "shl", "rshift": "shr"}.get(_name, _name)
+    setattr(TensorValue, f"__{_name}__", _method(_op))
+    setattr(TensorValue, f"__r{_name}__", _swapped(_op))
+for _name in COMPARE:
+    setattr(TensorValue, f"__{_name}__", _method(_name))
+for _name, _op in (("neg", "neg"), ("abs", "abs"), ("invert", "not")):
+    setattr(TensorValue, f"__{_name}__", _method(_op))
+for _name in ("sum", "mean", "var", "reshape", "transpose", "swapaxes"):
+    setattr(TensorValue, _name, _method(_name))
+for _name in ("max", "min"):
+    setattr(TensorValue, _name, _method(f"a{_name}"))
+
+
+def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorValue:
+    """A function of values by its name in either library."""
+    span, called = user_place(), SAME.get(name, name)
+    kept = {k: o for k, o in options.items() if not (o is None and k in ("out", "dtype", "where"))}
+    if called == "arange":
+        return TensorValue(v.arange(_whole(args[0] if len(args) == 1 else None, "arange counts from 0: arange(S)", span), span))
+    if called == "cast" or called == "Cast":
+        x, dtype = args if isinstance(args[0], TensorValue) else reversed(args)
+        return TensorValue(v.cast(as_dtype(dtype, span), _value(x, span), span))
+    whole = 1 if called in fn.OF_AXES else len(args)
+    given = [_value(a, span) if n < whole else _axes(called, a, span) for n, a in enumerate(args)]
+    kept |= {k: _axes(called, o, span) for k, o in kept.items() if k == "axis"}
+    if called in BINARY and len(given) == 2:
+        return TensorValue(v.binary(called, given[0], given[1], span))
+    if called in COMPARE and len(given) == 2:
+        return TensorValue(v.compare(called, given[0], given[1], span))
+    if called in ("neg", "not") and len(given) == 1:
+        return TensorValue(v.unary(called, given[0], span))
+    return TensorValue(fn.call(called, given, kept, span))
+
+
+def _axes(name: str, x: Any, span: Span | None) -> Any:
+    """A number of axes or sizes, or several of them."""
+    if isinstance(x, tuple | list):
+        return tuple(_axes(name, n, span) for n in x)
+    return x if x is None or isinstance(x, bool) else _whole(x, f"`{name}` takes whole numbers behind its first argument", span)
+
+
+def _value(x: Any, span: Span | None) -> Value:
+    if isinstance(x, TensorValue):
+        return x.value
+    try:
+        return v.number(float(x), span)
+    except (TypeError, ValueError):
+        kind = type(x).__name__
+        help = "pass arrays as arguments: X: T.Tensor(...)"
+        raise TileError(f"a tensor is not computed with {kind}", span, help=help) from None
+
+
+def _item(i: Any, span: Span | None) -> v.Item:
+    if i is None:
+        return v.NEW_AXIS
+    if i is Ellipsis:
+        return v.REST
+    if not isinstance(i, slice):
+        return _whole(i, "an index of a tensor is a whole number", span)
+    if i.step not in (None, 1):
+        raise TileError(f"slices go in steps of 1, not {i.step}", span, help="reshape x to (..., n, 2) and take [..., 0]")
+    return v.Slice(*(None if e is None else _whole(e, "an end of a slice is a whole number", span) for e in (i.start, i.stop)))
+
+
+def _whole(x: Any, what: str, span: Span | None) -> int:
+    try:
+        return index(x)
+    except TypeError:
+        raise TileError(what, span) from None
+
+
+def told(error: TileError) -> TileError:
+    """An error with the user's line."""
+    error.span = user_place()
+    return error
+
+
+# ---- functions ----
+
+
+def returns_tensors(function: FunctionType, names: Mapping[str, Any] | None = None) -> bool:
+    """Whether a function returns values, and launches nothing."""
+    try:
+        node = read_function(function, names).node
+    except TileError:
+        return False
+    return any(isinstance(s, ast.Return) and s.value is not None for s in node.body) and not any(
+        isinstance(s, ast.With) for s in node.body
+    )
+
+
+def takes_tensors(function: Any, names: Mapping[str, Any]) -> bool:
+    """Whether a function has T.Tensor arguments and returns what it computes of them."""
+    if not isinstance(function, FunctionType):
+        return False
+    given = [a for n, a in function.__annotations__.items() if n != "return"]
+    known = {**function.__globals__, **names}
+    return any(isinstance(_evaluated(a, known), TensorType) for a in given) and returns_tensors(function, names)
+
+
+def _evaluated(annotation: Any, names: Mapping[str, Any]) -> Any:
+    """What an annotation stands for; itself where its names are not known yet."""
+    try:
+        return eval(annotation, dict(names)) if isinstance(annotation, str) else annotation  # noqa: S307  # as Python would
+    except Exception:  # the annotation of another kind of function, and its author's affair
+        return annotation
+
+
+def output_names(function: PrimFunc) -> list[str]:
+    """The names of what a function returns: those of its variables, else `out`."""
+    found = read_function(function.function, function.names)
+    value = next(s.value for s in reversed(found.node.body) if isinstance(s, ast.Return) and s.value is not None)
+    values = value.elts if isinstance(value, ast.Tuple) else [value]
+    taken = {a.arg for a in found.node.args.args}
+    out: list[str] = []
+    for x in values:
+        base = x.id if isinstance(x, ast.Name) and x.id not in taken else "out"
+        name = base if base not in taken else f"{base}_{sum(n.startswith(base) for n in taken)}"
+        taken.add(name)
+        out.append(name)
+    return out
+
+
+def kernel_of_tensors(
+    function: PrimFunc, tensors: Sequence[Tensor], numbers: Mapping[str, Any], sizes: Mapping[str, Any]
+) -> Kernel:
+    """The kernel of a function at the shapes of its tensors. TileError at the user's line."""
+    found = read_function(function.function, function.names)
+    values = {t.name: TensorValue(v.tensor(t.name, t.shape, t.dtype, t.span)) for t in tensors}
+    run = _at_sizes(function.function, sizes)
+    with tensors_read(word):
+        result = run(**values, **numbers)
+    results = result if isinstance(result, tuple) else (result,)
+    names = output_names(function)
+    if len(results) != len(names):
+        message = f"{found.node.name} returns {len(results)} values where its last line has {len(names)}"
+        raise TileError(message, found.source.span(found.node.body[-1]), help="return x, y")
+    last = found.source.span(found.node.body[-1])
+    declared = _declared(function, found, len(names), sizes)
+    outputs = {n: _value(r, last) for n, r in zip(names, results, strict=True)}
+    returned = [_output(n, x, d, last) for (n, x), d in zip(outputs.items(), declared, strict=True)]
+    made = TensorKernel(found.node.name, (*tensors, *returned), outputs, found.source.text, found.source.file)
+    return made.kernel({})
+
+
+def _output(name: str, x: Value, declared: TensorType | None, span: Span) -> Tensor:
+    dtype: DType = x.dtype or F32
+    if declared is None:
+        return Tensor(name, dtype, x.shape or (1,), True, x.span or span)
+    shape = declared.shape if isinstance(declared.shape, list | tuple) else (declared.shape,)
+    return Tensor(name, as_dtype(declared.dtype, span), tuple(map(index, shape)), True, x.span or span)
+
+
+def _declared(function: PrimFunc, found: FunctionSource, count: int, sizes: Mapping[str, Any]) -> list[TensorType | None]:
+    """What the function says that it returns."""
+    given = _evaluated(function.function.__annotations__.get("return"), found.names)
+    each = list(given) if isinstance(given, list | tuple) else [given]
+    if not any(isinstance(t, TensorType) for t in each):
+        return [None] * count
+    if len(each) != count or not all(isinstance(t, TensorType) for t in each):
+        span = found.source.span(found.node.returns or found.node)
+        message = f"{found.node.name} returns {count} values; its annotation says otherwise"
+        raise TileError(message, span, help='-> T.Tensor((M, N), "float16")')
+    return [TensorType(at_sizes(t.shape, sizes), t.dtype) for t in each]
+
+
+def _at_sizes(function: FunctionType, sizes: Mapping[str, Any]) -> FunctionType:
+    """The function with the sizes of a call for the symbols that it sees."""
+    if not sizes:
+        return function
+    swapped = {n: _swapped_in(x, sizes) for n, x in function.__globals__.items()}
+    cells = tuple(map(partial(_cell, sizes=sizes), function.__closure__ or ()))
+    return FunctionType(function.__code__, swapped, function.__name__, function.__defaults__, cells)
+
+
+def _cell(cell: CellType, sizes: Mapping[str, Any]) -> CellType:
+    try:
+        return CellType(_swapped_in(cell.cell_contents, sizes))
+    except ValueError:  # not bound yet
+        return cell
+
+
+def _swapped_in(x: Any, sizes: Mapping[str, Any]) -> Any:
+    try:
+        return at_sizes(x, sizes)
+    except KeyError:
+        return x

@@ -1,0 +1,143 @@
+"""Words that put the elements of whole tiles in another order: gathers, sorts, merges of sorted lists, the first k of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from math import prod
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.index_words import HANDLERS
+from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile, describe, value_buffer, with_rank
+from tile_eg.frontend.python.words import handles, known
+from tile_eg.frontend.windows import known_shape
+from tile_eg.ir.kernel import Cast, Region, TileExpr, Whole
+from tile_eg.ops.types import F16, F32, DType
+from tile_eg.ops.whole_tiles import WHOLE_TILES, padded
+
+__all__ = ["HANDLERS"]
+
+PATTERNS = {
+    "P0101": (0, 2), "P1010": (1, 2), "P0001": (0, 4), "P0010": (1, 4), "P0100": (2, 4), "P1000": (3, 4), "P1111": (0, 1),
+}  # fmt: skip
+"""The first element that a pattern names, and how many further the next one is."""
+
+
+def whole(op: str, xs: Sequence[TileExpr], numbers: tuple[int, int], span: Span) -> Whole:
+    """An operation on whole tiles; TileError where its entry says what is wrong."""
+    shapes = tuple(known_shape(x) or () for x in xs)
+    found = WHOLE_TILES[op].shape(shapes, numbers)
+    if isinstance(found, str):
+        raise TileError(found, span)
+    return Whole(op, tuple(xs), numbers, span)
+
+
+def _assign(b: Builder, dst: Any, value: TileExpr, span: Span) -> None:
+    """dst = value, of as many elements; TileError where dst has others."""
+    to, shape = as_region(dst, span), known_shape(value) or ()
+    if prod(to.shape) != prod(shape):
+        raise TileError(f"the result has {prod(shape)} elements, and {to.name} {prod(to.shape)}", span)
+    b.assign(with_rank(to, len(shape)), value, span)
+
+
+@handles("tile.gather")
+def _gather(b: Builder, span: Span, dst: Any, src: Any, offsets: Any, base: Any) -> None:
+    x, at = as_tile(src, span), as_tile(offsets, span)
+    _assign(b, dst, whole("gather", (x, at), (known(base, "the base of a gather", span), 0), span), span)
+
+
+@handles("transpose")
+def _transpose_into(b: Builder, span: Span, src: Any, dst: Any) -> None:
+    _transpose(b, span, dst, src)
+
+
+@handles("tile.gather_mask")
+def _gather_mask(b: Builder, span: Span, dst: Any, src: Any, pattern: Any) -> None:
+    _assign(b, dst, whole("every", (as_tile(src, span),), pattern_of(pattern, span), span), span)
+
+
+def pattern_of(pattern: Any, span: Span) -> tuple[int, int]:
+    """The first element that a pattern names and how far the next one is. TileError where there is no such pattern."""
+    if not isinstance(pattern, str) or pattern not in PATTERNS:
+        what = repr(pattern) if isinstance(pattern, str) else describe(pattern)
+        raise TileError(f"there is no pattern {what} here", span, help="there are " + ", ".join(PATTERNS))
+    return PATTERNS[pattern]
+
+
+def _sorted(b: Builder, span: Span, dst: Any, src: Any, count: int, keep: int) -> None:
+    """Of f16 in f32, the indices among the values too, as TileLang does."""
+    x = as_tile(src, span)
+    half = _dtype(b, x) == F16
+    value: TileExpr = whole("sort", (Cast(F32, x, span) if half else x,), (count, keep), span)
+    _assign(b, dst, Cast(F16, value, span) if half else value, span)
+
+
+def _dtype(b: Builder, x: TileExpr) -> DType | None:
+    found = [v.dtype for v in b.local.values() if isinstance(x, Region) and getattr(v, "name", None) == x.name]
+    return found[0] if found else None
+
+
+@handles("tile.sort")
+def _sort(b: Builder, span: Span, dst: Any, src: Any, count: Any) -> None:
+    n = known(count, "how many elements are sorted", span)
+    _sorted(b, span, dst, src, n, padded(n))
+
+
+@handles("tile.topk")
+def _topk(b: Builder, span: Span, dst: Any, src: Any, K: Any, count: Any) -> None:  # noqa: N803
+    _sorted(b, span, dst, src, known(count, "how many elements are sorted", span), known(K, "K", span))
+
+
+@handles("tile.sort32")
+def _sort32(b: Builder, span: Span, dst: Any, src: Any, indices: Any) -> None:
+    help = "T.tile.sort(dst, src, n) sorts all of them, with their places as indices"
+    raise TileError("T.tile.sort32 has a meaning in a kernel that is kept alone", span, help=help)
+
+
+def _told(word: str, b: Builder, span: Span, *_: Any) -> None:
+    """Statements have no order of their own where the order is found, so that there is no moment to print at."""
+    help = 'write the body in T.Scope("V"): a kernel with scopes, flags or barriers is kept as it is written, and prints'
+    raise TileError(f"T.{word} is not supported in a kernel whose order is found", span, help=help)
+
+
+for _word in ("printf", "dump_tensor", "device_assert"):
+    HANDLERS[_word] = partial(_told, _word)
+
+
+def _deq_scale(b: Builder, span: Span, scale: Any) -> None:
+    help = "multiply: T.copy(x, f) into a float32 buffer, T.tile.mul(f, f, scale), T.copy(f, y)"
+    raise TileError("T.set_deq_scale has a meaning in a kernel that is kept alone", span, help=help)
+
+
+HANDLERS["set_deq_scale"] = _deq_scale
+
+
+@handles("tile.merge_sort")
+def _merge(b: Builder, span: Span, dst: Any, *lists: Any) -> None:
+    xs = [as_tile(x, span) for x in lists if x is not None]
+    _assign(b, dst, reduce(lambda x, y: merged(x, y, span), xs), span)
+
+
+@handles("tile.transpose")
+def _transpose(b: Builder, span: Span, dst: Any, src: Any) -> None:
+    _assign(b, dst, whole("transpose", (as_tile(src, span),), (0, 0), span), span)
+
+
+@handles("cumsum", "vcumsum")
+def _cumsum(b: Builder, span: Span, src: Any, dst: Any, dim: Any, reverse: Any) -> None:
+    x = as_tile(src, span)
+    rank, axis = len(known_shape(x) or ()), known(dim, "dim", span)
+    if not -rank <= axis < rank or not isinstance(reverse, bool):
+        raise TileError(f"dim {axis} does not exist in a tile of {rank} dimensions", span)
+    to = src if dst is None else dst
+    dtype = value_buffer(src).dtype if isinstance(src, (Buffer, Window)) else F32
+    value = whole("cumsum", (x if dtype is F32 else Cast(F32, x, span),), (axis % rank, int(reverse)), span)
+    _assign(b, to, value if dtype is F32 else Cast(dtype, value, span), span)
+
+
+def merged(x: TileExpr, y: TileExpr, span: Span) -> Whole:
+    """Two sorted lists of pairs as one."""
+    numbers = WHOLE_TILES["merge"].default(tuple(known_shape(v) or () for v in (x, y)))
+    return whole("merge", (x, y), numbers, span)

@@ -1,0 +1,79 @@
+"""Rows, columns and elements of a tile at places that vary: each is taken out and put in by a choice by position.
+
+One that is taken out is the sum of the tile with zeros everywhere else, which is exact.
+"""
+
+from __future__ import annotations
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.ranges import Ranges, extremes
+from tile_eg.frontend.ssa.parts import Part
+from tile_eg.frontend.ssa.positions import Position
+from tile_eg.frontend.ssa.tiles import Tiles
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import Expr
+from tile_eg.ir.values import Term
+from tile_eg.ops.types import F32, I32, U16, U32, WHOLE, DType
+
+
+def lies_inside(t: Term, p: Part, ranges: Ranges, within: Expr) -> bool:
+    """Whether a window lies inside its tile at all times."""
+    ends = ((p.row, 1 + (p.rows - 1) * p.step, t.rows), (p.col, p.cols, t.cols))
+    return all(low >= 0 and high + n <= size for e, n, size in ends for low, high in (extremes(e, ranges, within),))
+
+
+def is_piece(t: Term, p: Part) -> bool:
+    """Whether a window is one row, one column or one element of a tile, or all of it."""
+    rows = p.rows == 1 or (p.row, p.rows, p.step) == (ix.ZERO, t.rows, 1)
+    return rows and (p.cols == 1 or (p.col, p.cols) == (ix.ZERO, t.cols))
+
+
+def taken(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
+    """A row or an element of a tile (one row), or a column (as a vector). TileError for other windows."""
+    if not is_piece(t, p):
+        raise _no_piece(name, span)
+    dtype = t.dtype
+    work = tiles.cast(t, _summed(dtype, name, span), span)
+    if p.cols == 1 and t.cols > 1:
+        work = tiles.reduce("sum", _alone(tiles, work, 0, 1, p.col, span), 1, span)
+        if t.rows > 1 and p.rows == 1:
+            work = tiles.reduce("sum", _alone(tiles, work, 0, 1, p.row, span), 1, span)
+    elif p.rows == 1 and t.rows > 1:
+        work = tiles.reduce("sum", _alone(tiles, work, 1, 0, p.row, span), 0, span)
+    return tiles.cast(work, dtype, span) if dtype is not None else work
+
+
+def _alone(tiles: Tiles, t: Term, i: int, j: int, at: Expr, span: Span | None) -> Term:
+    return tiles.choose_at(Position("eq", i, j, at), (t, tiles.make(span, "fill", 0.0, like=t)), span)
+
+
+def _summed(dtype: DType | None, name: str, span: Span | None) -> DType:
+    """The type in which one number of this type and zeros have an exact sum."""
+    if dtype in (I32, U32, U16):
+        help = "keep it as i16 or f32, or take it from a tensor"
+        raise TileError(f"single elements of `{name}`, which holds {dtype}, are not taken out of a tile yet", span, help=help)
+    return F32 if dtype is None or dtype in WHOLE else dtype
+
+
+def placed(tiles: Tiles, old: Term, value: Term, p: Part, name: str, span: Span | None) -> Term:
+    """The tile with another row, column (a vector) or element in a place."""
+    if not is_piece(old, p):
+        raise _no_piece(name, span)
+    if (p.rows, p.cols) == (old.rows, old.cols):
+        return value
+    one_row, one_col = p.rows == 1 and old.rows > 1, p.cols == 1 and old.cols > 1
+    value = tiles.cast(value, old.dtype, span) if old.dtype is not None else value
+    if one_col:
+        value = tiles.broadcast(value, 1, old.cols, span)
+    if one_row:
+        value = tiles.broadcast(value, 0, old.rows, span)
+    for one, (i, j, at) in ((one_col, (0, 1, p.col)), (one_row, (1, 0, p.row))):
+        value = tiles.choose_at(Position("eq", i, j, at), (value, old), span) if one else value
+    return value
+
+
+def _no_piece(name: str, span: Span | None) -> TileError:
+    return TileError(
+        f"this part of `{name}` is neither whole nor one row, column or element of it: not supported yet", span,
+        help="loop over its rows, or keep the part in a buffer of its own",
+    )  # fmt: skip

@@ -1,0 +1,117 @@
+"""Element loops that read a buffer in another order than they write, `y[i, j] = x[j, i]`, `y[i, j] = x[i, 2*j]`: gathers.
+
+The place of each element, in bytes, is a tile of its own; the loop then reads what was gathered, in its own order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from tile_eg.frontend.liveness import assigned, regions
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ir.index import Expr
+from tile_eg.ops.types import BF16, F32, I32, U32, DType
+from tile_eg.ops.whole_tiles import WORDS
+
+Buffers = dict[str, kn.Alloc]
+
+
+def turned(kernel: kn.Kernel) -> kn.Kernel:
+    """The kernel with such loops in terms of gathers."""
+    return replace(kernel, body=tuple(_statements(kernel.body, {})))
+
+
+def _statements(body: tuple[kn.Stmt, ...], buffers: Buffers) -> Iterator[kn.Stmt]:
+    for s in body:
+        match s:
+            case kn.Alloc():
+                buffers[s.name] = s
+                yield s
+            case kn.If():
+                then, otherwise = (tuple(_statements(arm, buffers)) for arm in (s.then, s.otherwise))
+                yield replace(s, then=then, otherwise=otherwise)
+            case kn.For():
+                yield replace(s, body=tuple(_statements(s.body, buffers)))
+            case kn.Parallel():
+                yield from _loop(s, buffers)
+            case _:
+                yield s
+
+
+def _loop(s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stmt]:
+    """What is gathered before the loop, and the loop that reads it."""
+    written, places = assigned(s.body), dict[kn.Region, kn.Region]()
+    for a in s.body:
+        for r in regions(a.value):
+            if r.name in buffers and r.name not in written and r not in places and _is_turned(r, s, buffers[r.name]):
+                yield from _gathered(r, s, buffers)
+                name = list(buffers)[-1]
+                places[r] = kn.Region(name, tuple(map(ix.var, s.vars)), (None,) * len(s.vars), r.span)
+    yield replace(s, body=tuple(replace(a, value=_replaced(a.value, places)) for a in s.body)) if places else s
+
+
+def _is_turned(r: kn.Region, s: kn.Parallel, of: kn.Alloc) -> bool:
+    """Whether an element is read across the loop's order: another axis' variable, or a step that is not 1 along a row."""
+    if any(e is not None for e in r.extents) or len(s.vars) > 2 or of.dtype not in (*WORDS, BF16):
+        return False
+    steps = [{v: k for v in s.vars if (k := step_of(start, v)) != 0} for start in r.starts]
+    if None in [k for of_axis in steps for k in of_axis.values()]:
+        return False
+    if len(s.vars) == len(steps) == 2 and (s.vars[1] in steps[0] or s.vars[0] in steps[1]):
+        return True
+    return any(k != 1 for k in steps[-1].values())
+
+
+def step_of(e: Expr, variable: str) -> int | None:
+    """By how much an index grows with a variable; None where it is not linear in it."""
+    found = 0
+    for atom, k in ix.terms_of(e).items():
+        if atom == ix.var(variable):
+            found = k
+        elif variable in ix.variables(atom):
+            return None
+    return found
+
+
+def _gathered(r: kn.Region, s: kn.Parallel, buffers: Buffers) -> Iterator[kn.Stmt]:
+    """Statements that put the elements that a region reads into a buffer of the loop's shape, the last one of `buffers`."""
+    of, variables = buffers[r.name], tuple(map(ix.var, s.vars))
+    source = kn.Region(of.name, (ix.ZERO,) * len(of.shape), of.shape, r.span)
+    if of.dtype == BF16:
+        wide = _new(f"{of.name}_f32", of, of.shape, F32, buffers)
+        yield wide
+        of, source = wide, kn.Region(wide.name, source.starts, source.extents, r.span)
+        yield kn.Assign(source, kn.Cast(F32, kn.Region(r.name, source.starts, source.extents, r.span), r.span), s.span)
+    place = ix.ZERO
+    for start, size in zip(r.starts, of.shape, strict=True):
+        place = place * size + start
+    offsets = _new(f"{r.name}_offsets", of, s.extents, F32, buffers)
+    found = _new(f"{r.name}_turned", of, s.extents, of.dtype, buffers)
+    yield from (offsets, found)
+    point = kn.Region(offsets.name, variables, (None,) * len(variables), s.span)
+    bytes_of = kn.Index(place * of.dtype.bytes, s.span)
+    yield kn.Parallel(s.vars, s.extents, (kn.Assign(point, bytes_of, s.span),), s.span)
+    zeros = (ix.ZERO,) * len(s.extents)
+    at = kn.Cast(U32, kn.Cast(I32, kn.Region(offsets.name, zeros, s.extents, s.span), s.span), s.span)
+    yield kn.Assign(kn.Region(found.name, zeros, s.extents, s.span), kn.Whole("gather", (source, at), (0, 0), r.span), s.span)
+
+
+def _new(name: str, like: kn.Alloc, shape: tuple[int, ...], dtype: DType, buffers: Buffers) -> kn.Alloc:
+    """A buffer of a name that is free."""
+    name = next(n for k in range(len(buffers) + 1) if (n := name + "_" * k) not in buffers)
+    buffers[name] = made = replace(like, name=name, shape=shape, dtype=dtype)
+    return made
+
+
+def _replaced(e: Any, places: dict[kn.Region, kn.Region]) -> Any:
+    """An expression with other regions in it."""
+    if isinstance(e, tuple):
+        return tuple(_replaced(x, places) for x in e)
+    if isinstance(e, kn.Region):
+        return places.get(e, e)
+    if is_dataclass(e) and not isinstance(e, (Expr, kn.Span, type)) and hasattr(e, "span"):
+        return replace(e, **{f.name: _replaced(getattr(e, f.name), places) for f in fields(e)})  # type: ignore[type-var]
+    return e

@@ -1,0 +1,165 @@
+"""The kernel tree of an expression at one set of tile sizes: a grid over the outputs, loops over what is reduced.
+
+A fold whose axis does not lie in one tile is a loop; folds over the same axis that do not wait for each other share it, and sums
+of exponentials less a maximum run along with that maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.tensor.algebra import Algebra
+from tile_eg.frontend.tensor.elements import Elements, takes_elements
+from tile_eg.frontend.tensor.folds import Folds
+from tile_eg.frontend.tensor.layout import Layout
+from tile_eg.frontend.tensor.points import Axis, Point
+from tile_eg.frontend.tensor.roles import Roles
+from tile_eg.frontend.tensor.tiles import Scope, Tiles, one_column
+from tile_eg.ir import kernel as kn
+from tile_eg.ops.types import F32
+
+
+class Build(Tiles):
+    """One kernel. `sizes` are those of the open axes, `names` the names that are taken."""
+
+    def __init__(self, roles: Roles, algebra: Algebra, sizes: Mapping[str, int], names: set[str]) -> None:
+        super().__init__(roles, algebra, sizes, names)
+        self.folds = Folds(self)
+
+    def statements(self) -> list[kn.Stmt]:
+        inner: dict[tuple[Axis, ...], list[int]] = {}
+        for n, o in enumerate(self.roles.outputs):
+            looped = [a for d in o.at for a in d.axes if a not in self.roles.outer and self.trips(a) > 1]
+            inner.setdefault(tuple(self.roles.in_order(looped)), []).append(n)
+        for axes, outputs in inner.items():
+            for n in outputs:
+                self._prepare(self.roles.outputs[n].value, axes)
+            with self.loops(axes, frozenset(), tuple(self.roles.outputs[n].value for n in outputs)):
+                for n in outputs:
+                    self._store(n)
+        return self.scope.statements
+
+    def _prepare(self, p: Point, axes: tuple[Axis, ...]) -> None:
+        """Makes the folds that have to be over before a loop."""
+        for f in self.points.folds_in_order([p]) if axes else ():
+            if self.looped(f) and not f.axes & set(axes):
+                self.region(f, self.layouts.of(f))
+
+    def _store(self, n: int) -> None:
+        o = self.roles.outputs[n]
+        layout = self.layouts.of_indices(o.at)
+        region = self.window(o.tensor.name, o.at, layout, o.value.span or o.tensor.span)
+        value = self.expression(o.value, layout)
+        if o.tensor.dtype.whole and o.value.dtype not in (None, o.tensor.dtype):
+            value = kn.Cast(o.tensor.dtype, value, o.value.span)
+        if len(layout) == 1 and self.roles.apart(o.tensor.name, o.at, layout[0]):
+            region, value = one_column(region), kn.Broadcast(value, 1, o.value.span)
+        self.emit(kn.Assign(region, value, o.value.span))
+
+    def region(self, p: Point, layout: Layout) -> kn.Region:
+        """A buffer that holds a point's tile, filled where that can be done first."""
+        scope: Scope | None = self.scope
+        while scope is not None:
+            if (p, layout) in scope.made:
+                return scope.made[p, layout]
+            scope = scope.outside
+        home = self.home(p)
+        with self.inside(home):
+            made = self._filled(p, layout)
+        home.made.setdefault((p, layout), made)
+        return made
+
+    def _filled(self, p: Point, layout: Layout) -> kn.Region:
+        if p.op in ("fold", "dot") and self.looped(p):
+            self.folds.make(p)
+            return self.region(p, layout)
+        if p.op == "load":
+            return self._loaded(p, layout)
+        if takes_elements(p, self.layouts.tiles):
+            out = self.buffer("t", p.dtype or F32, layout, span=p.span)
+            self.emit(Elements(self, layout).statement(p, out))
+            return out
+        name = {"dot": "c", "fold": "r"}.get(p.op, "t")
+        out = self.buffer(name, p.dtype or F32, layout, span=p.span)
+        value = self.folds.part(p, layout) if p.op in ("fold", "dot") else self.computed(p, layout)
+        self.emit(kn.Assign(out, value, p.span))
+        return out
+
+    def _loaded(self, p: Point, layout: Layout) -> kn.Region:
+        name, dtype = p.args[0].lower(), p.dtype or F32
+        window = self.window(p.args[0], p.args[1], layout, p.span)
+        if len(layout) == 1 and self.roles.apart(p.args[0], p.args[1], layout[0]):
+            return self._column(p, window, layout)
+        out = self.buffer(name, dtype, layout, "shared", p.span)
+        self.emit(kn.Assign(out, window, p.span))
+        return out
+
+    def _column(self, p: Point, window: kn.Region, layout: Layout) -> kn.Region:
+        """A vector whose elements do not lie side by side: a tile of one column, whose rows have a sum each."""
+        column = self.row(p, layout, turned=True, scope="shared")
+        self.emit(kn.Assign(column, one_column(window), p.span))
+        out = self.buffer("t", p.dtype or F32, layout, span=p.span)
+        self.emit(kn.Assign(out, kn.Reduce("sum", column, 1, p.span), p.span))
+        return out
+
+    # ---- expressions ----
+
+    def expression(self, p: Point, layout: Layout) -> kn.TileExpr:
+        """A point on the tile of a layout, repeated along axes that it has not."""
+        own = tuple(a for a in layout if a in p.axes)
+        if p.op == "number":
+            return kn.Number(float(p.args[0]), p.span)
+        if p.op == "position" and not own:
+            return kn.Index(self.place(p.args[0]), p.span)
+        if not own and layout:
+            row = self.spread(p, layout[-1:])
+            return kn.Broadcast(row, 0, p.span) if len(layout) > 1 else row
+        if own != layout:
+            return kn.Broadcast(self.expression(p, own), 1 if own[0] is layout[0] else 0, p.span)
+        if self.layouts.of(p) != layout and len(layout) == 2 and self.layouts.fixed(p):
+            raise self._transposed(p)
+        return self.region(p, layout) if self.kept(p) else self.computed(p, layout)
+
+    def spread(self, p: Point, layout: Layout) -> kn.Region:
+        """One number as a vector: a tile of one row that it fills, whose columns have a sum each."""
+        home = self.home(p)
+        if (p, layout) not in home.made:
+            with self.inside(home):
+                row = self.row(p, layout)
+                self.emit(kn.Assign(row, kn.Broadcast(self.region(p, ()), 1, p.span), p.span))
+                out = self.buffer("t", p.dtype or F32, layout, span=p.span)
+                self.emit(kn.Assign(out, kn.Reduce("sum", row, 0, p.span), p.span))
+            home.made[p, layout] = out
+        return home.made[p, layout]
+
+    def _transposed(self, p: Point) -> TileError:
+        reader = next((q for q in self.roles.points if p in q.of and q.span), p)
+        help = "transpose the array before the call, or what is stored behind it"
+        return TileError("this would transpose a tile that is computed", reader.span, help=help)
+
+    def kept(self, p: Point) -> bool:
+        """Whether a point gets a buffer: what moves or folds tiles, and what several read."""
+        if p.op in ("load", "fold", "dot") or takes_elements(p, self.layouts.tiles) or not p.axes & set(self.tile):
+            return True
+        return self.layouts.uses[p] > 1 and p.op != "cast"
+
+    def computed(self, p: Point, layout: Layout) -> kn.TileExpr:
+        x = [self.expression(o, layout) for o in p.of] if p.op != "where" else []
+        match p.op:
+            case "unary":
+                return kn.Unary(p.args[0], self._floats(p, x)[0], p.span)
+            case "binary":
+                left, right = self._floats(p, x)
+                return kn.Binary(p.args[0], left, right, p.span)
+            case "cast":
+                assert p.dtype is not None
+                return x[0] if p.of[0].dtype in (None, p.dtype) else kn.Cast(p.dtype, x[0], p.span)
+            case "where":
+                return Elements(self, layout, whole=True).value(p)
+        raise AssertionError(p.op)
+
+    def _floats(self, p: Point, x: list[kn.TileExpr]) -> list[kn.TileExpr]:
+        """Operands of one type: whole numbers beside floats are cast."""
+        mixed = p.dtype == F32
+        return [kn.Cast(F32, e, o.span) if mixed and o.dtype and o.dtype.whole else e for o, e in zip(p.of, x, strict=True)]

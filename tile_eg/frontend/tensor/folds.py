@@ -1,0 +1,138 @@
+"""Reductions and products over tiles: in one tile, or in a loop with what can be made in the same."""
+
+from __future__ import annotations
+
+from tile_eg.frontend.tensor.layout import Layout
+from tile_eg.frontend.tensor.points import Point
+from tile_eg.frontend.tensor.roles import three_dimensions
+from tile_eg.frontend.tensor.tiles import Tiles
+from tile_eg.frontend.tensor.waits import Waits
+from tile_eg.ir import kernel as kn
+from tile_eg.ops.types import F32, I8, I32
+
+LOWEST = -3.4028234663852886e38
+"""What a running maximum begins with: two infinities have no difference."""
+FOLDS = {"sum": "add", "max": "max", "min": "min"}
+START = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
+
+
+class Folds:
+    """The folds of one kernel that is built."""
+
+    def __init__(self, build: Tiles) -> None:
+        self.b, self.algebra, self.points = build, build.algebra, build.points
+        self.waits = Waits(build.looped, build.algebra)
+
+    def part(self, p: Point, layout: Layout) -> kn.TileExpr:
+        """A fold or a product over one tile of its axes."""
+        if p.op == "dot":
+            return self._product(p, layout)
+        op, axes = p.args
+        tiled = [a for a in axes if a in self.b.tile]
+        (x,) = p.of
+        if not tiled:
+            return self.b.expression(x, layout)
+        if len(tiled) + len(layout) > 2:
+            raise three_dimensions(p)
+        own = self.b.layouts.of(x)
+        inner = tuple(a for a in own if a in layout or a in tiled)
+        inner = (*inner, *(a for a in (*layout, *tiled) if a not in inner))
+        if len(inner) == 1:
+            return kn.Reduce(op, self._one_row(x, inner), 1, p.span)
+        if len(tiled) == 2:
+            first = self.points.fold(op, (inner[1],), x, p.rounds, p.span)
+            return kn.Reduce(op, self._one_row(first, inner[:1]), 1, p.span)
+        value = self.b.expression(x, inner)
+        if _repeats(value):
+            value = self._named(value, x, inner)
+        return kn.Reduce(op, value, 1 if inner[1] in tiled else 0, p.span)
+
+    def _named(self, value: kn.TileExpr, x: Point, layout: Layout) -> kn.Region:
+        out = self.b.buffer("t", x.dtype or F32, layout, span=x.span)
+        self.b.emit(kn.Assign(out, value, x.span))
+        return out
+
+    def _one_row(self, x: Point, layout: Layout) -> kn.Region:
+        """A vector as a tile of one row."""
+        out = self.b.row(x, layout)
+        self.b.emit(kn.Assign(out, kn.Broadcast(self.b.expression(x, layout), 0, x.span), x.span))
+        return out
+
+    def _product(self, p: Point, layout: Layout) -> kn.MatMul:
+        a, b = p.of
+        k = p.args[-1]
+        if layout[0] not in a.axes:
+            a, b = b, a
+        (x, ta), (y, tb) = self._operand(a, p, (layout[0], k)), self._operand(b, p, (k, layout[1]))
+        return kn.MatMul(x, y, ta, tb, p.span)
+
+    def _operand(self, x: Point, p: Point, layout: Layout) -> tuple[kn.TileExpr, bool]:
+        """An operand in its type, and whether its tile lies the other way round."""
+        wanted = I8 if p.dtype == I32 else p.rounds or F32
+        if x.op == "cast" and x.of[0].dtype == wanted:
+            (x,) = x.of
+        own = self.b.layouts.of(x)
+        natural = own if set(own) == set(layout) else layout
+        if x.dtype == wanted:
+            return self.b.region(x, natural), natural != layout
+        cast = self.points.make("cast", (x,), (), wanted, wanted, x.span)
+        return self.b.region(cast, natural), natural != layout
+
+    def make(self, p: Point) -> None:
+        """The loop that makes a fold, and all that can be made in it."""
+        together = self.waits.together(p, self.b.scope.roots, lambda f: self.b.bound(f) and self.b.home(f))
+        states = {f: self._state(f, together) for f in together}
+        with self.b.loops(self.b.looped(p), frozenset(together), tuple(x for f in together for x in f.of)):
+            body = self.b.scope
+            rescale: dict[Point, kn.Region] = {}
+            for f in sorted(together, key=lambda f: self.algebra.running(f) in together):
+                greatest = self.algebra.running(f)
+                if greatest in together:
+                    self._run_along(f, states[f], rescale[greatest])
+                    continue
+                if any(self.algebra.running(g) is f for g in together):
+                    rescale[f] = self._greater(f, states[f])
+                else:
+                    self._fold(f, states[f])
+                body.made[f, self.b.layouts.of(f)] = states[f]
+        for f, state in states.items():
+            self.b.scope.made[f, self.b.layouts.of(f)] = state
+
+    def _state(self, f: Point, together: list[Point]) -> kn.Region:
+        layout = self.b.layouts.of(f)
+        name, start = ("c", 0.0) if f.op == "dot" else ("l" if f.args[0] == "sum" else "m", START[f.args[0]])
+        state = self.b.buffer(name, f.dtype or F32, layout, span=f.span)
+        if any(self.algebra.running(g) is f for g in together):
+            start = LOWEST
+        self.b.emit(kn.Assign(state, kn.Number(start, f.span), f.span))
+        return state
+
+    def _fold(self, f: Point, state: kn.Region) -> None:
+        op = "add" if f.op == "dot" else FOLDS[f.args[0]]
+        self.b.emit(kn.Assign(state, kn.Binary(op, state, self.part(f, self.b.layouts.of(f)), f.span), f.span))
+
+    def _greater(self, f: Point, state: kn.Region) -> kn.Region:
+        """A maximum with another tile; the factor for what was summed before."""
+        layout = self.b.layouts.of(f)
+        part = self.part(f, layout)
+        before, factor = self.b.buffer("m_old", F32, layout, span=f.span), self.b.buffer("r", F32, layout, span=f.span)
+        self.b.emit(kn.Assign(before, state, f.span))
+        self.b.emit(kn.Assign(state, kn.Binary("max", state, part, f.span), f.span))
+        self.b.emit(kn.Assign(factor, kn.Unary("exp", kn.Binary("sub", before, state, f.span), f.span), f.span))
+        return factor
+
+    def _run_along(self, f: Point, state: kn.Region, factor: kn.Region) -> None:
+        greatest = self.algebra.running(f)
+        assert greatest is not None
+        layout, own = self.b.layouts.of(f), self.b.layouts.of(greatest)
+        part = self.part(f, layout)
+        times: kn.TileExpr = factor
+        if len(layout) > len(own):
+            times = kn.Broadcast(factor, 1 if own[0] is layout[0] else 0, f.span)
+        kept = kn.Binary("mul", state, times, f.span)
+        self.b.emit(kn.Assign(state, kn.Binary("add", kept, part, f.span), f.span))
+
+
+def _repeats(e: kn.TileExpr) -> bool:
+    """Whether a tile is a repeated vector, of which a reduction is not made as it is."""
+    return isinstance(e, kn.Broadcast)

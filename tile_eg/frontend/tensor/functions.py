@@ -1,0 +1,150 @@
+"""The functions of tensor expressions, by name, for both languages."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.frontend.tensor import values as v
+from tile_eg.frontend.tensor.values import Value
+from tile_eg.ops import elementwise
+from tile_eg.ops.types import DTYPES
+
+Function = Callable[..., Value]
+"""Takes its operands, options by name, and `span`."""
+Axis = int | Sequence[int] | None
+
+
+def _softmax(x: Value, axis: int = -1, span: Span | None = None) -> Value:
+    e = _exponentials(x, axis, span)
+    return v.binary("div", e, v.reduce("sum", e, axis, True, span), span)
+
+
+def _exponentials(x: Value, axis: int, span: Span | None) -> Value:
+    return v.unary("exp", v.binary("sub", x, v.reduce("max", x, axis, True, span), span), span)
+
+
+def _log_softmax(x: Value, axis: int = -1, span: Span | None = None) -> Value:
+    less = v.binary("sub", x, v.reduce("max", x, axis, True, span), span)
+    return v.binary("sub", less, v.unary("ln", v.reduce("sum", v.unary("exp", less, span), axis, True, span), span), span)
+
+
+def _logsumexp(x: Value, axis: int = -1, keepdims: bool = False, span: Span | None = None) -> Value:
+    greatest, total = (
+        v.reduce("max", x, axis, keepdims, span),
+        v.reduce("sum", _exponentials(x, axis, span), axis, keepdims, span),
+    )
+    return v.binary("add", greatest, v.unary("ln", total, span), span)
+
+
+def _variance(x: Value, axis: Axis = None, keepdims: bool = False, span: Span | None = None) -> Value:
+    less = v.binary("sub", x, v.reduce("mean", x, axis, True, span), span)
+    return v.reduce("mean", v.binary("mul", less, less, span), axis, keepdims, span)
+
+
+def _silu(x: Value, span: Span | None = None) -> Value:
+    return v.binary("mul", x, v.unary("sigmoid", x, span), span)
+
+
+def _reduction(op: str, x: Value, axis: Axis = None, keepdims: bool = False, span: Span | None = None) -> Value:
+    return v.reduce(op, x, axis, keepdims, span)
+
+
+def _max_or_min(op: str, x: Value, y: Value | Axis = None, axis: Axis = None, keepdims: bool = False,
+                span: Span | None = None) -> Value:  # fmt: skip
+    """Of two values element by element; of one over its axes."""
+    if isinstance(y, Value):
+        return v.binary(op, x, y, span)
+    return _reduction(op, x, axis if y is None else y, keepdims, span)
+
+
+def _elementwise(op: str, x: Value, span: Span | None = None) -> Value:
+    return v.unary(op, x, span)
+
+
+def _pair(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
+    return v.binary(op, x, y, span)
+
+
+def _isnan(x: Value, span: Span | None = None) -> Value:
+    return v.compare("ne", x, x, span)
+
+
+def _transpose(x: Value, *axes: Any, span: Span | None = None) -> Value:
+    order = axes[0] if len(axes) == 1 and isinstance(axes[0], list | tuple) else axes
+    return v.permute(x, order or None, span)
+
+
+def _swapaxes(x: Value, a: int, b: int, span: Span | None = None) -> Value:
+    p, q, order = v.axis_of(a, x, span), v.axis_of(b, x, span), list(range(len(x.shape)))
+    order[p], order[q] = q, p
+    return v.permute(x, order, span)
+
+
+def _reshape(x: Value, *shape: Any, span: Span | None = None) -> Value:
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], list | tuple) else shape
+    return v.reshape(x, sizes, span)
+
+
+def _clamp(x: Value, low: Value, high: Value, span: Span | None = None) -> Value:
+    return v.binary("min", v.binary("max", x, low, span), high, span)
+
+
+def _tril(x: Value, k: int = 0, span: Span | None = None) -> Value:
+    return _triangle("le", x, k, span)
+
+
+def _triu(x: Value, k: int = 0, span: Span | None = None) -> Value:
+    return _triangle("ge", x, k, span)
+
+
+def _triangle(op: str, x: Value, k: int, span: Span | None) -> Value:
+    """x where its column is to its row plus k as `op` says, else 0."""
+    if len(x.shape) < 2:
+        raise TileError(f"a triangle is part of a matrix, not of {x}", span)
+    rows = v.window(v.arange(x.shape[-2], span), [v.Slice(), v.NEW_AXIS], span)
+    condition = v.compare(op, v.arange(x.shape[-1], span), v.binary("add", rows, v.number(k), span), span)
+    return v.where(condition, x, v.number(0.0), span)
+
+
+UNARY = {w: partial(_elementwise, op.name) for op in elementwise.UNARY.values() for w in (*op.tile, *op.python)}
+PAIRS = {op.name: partial(_pair, op.name) for op in elementwise.BINARY.values() if op.name in ("pow", "leaky_relu")}
+FUNCTIONS: dict[str, Function] = {
+    **UNARY, **PAIRS,
+    "softmax": _softmax, "log_softmax": _log_softmax, "logsumexp": _logsumexp, "var": _variance, "silu": _silu,
+    "sum": partial(_reduction, "sum"), "mean": partial(_reduction, "mean"),
+    "max": partial(_max_or_min, "max"), "min": partial(_max_or_min, "min"),
+    "amax": partial(_reduction, "max"), "amin": partial(_reduction, "min"),
+    "maximum": partial(_pair, "max"), "minimum": partial(_pair, "min"),
+    "where": v.where, "select": v.where, "isnan": _isnan, "matmul": v.matmul, "clamp": _clamp, "tril": _tril, "triu": _triu,
+    "transpose": _transpose, "swapaxes": _swapaxes, "reshape": _reshape,
+}  # fmt: skip
+
+OF_AXES = (
+    "softmax", "log_softmax", "logsumexp", "var", "sum", "mean", "amax", "amin",
+    "transpose", "swapaxes", "reshape", "tril", "triu",
+)  # fmt: skip
+"""The functions whose arguments behind the first one are axes or sizes."""
+
+
+def call(name: str, args: Sequence[Any], options: dict[str, Any], span: Span | None) -> Value:
+    """A function of values. TileError where there is none of this name, or it takes no such arguments."""
+    function = FUNCTIONS.get(name)
+    if function is None:
+        raise TileError(f"unknown function `{name}`", span, help=did_you_mean(name, [*FUNCTIONS, *DTYPES, "arange"]))
+    try:
+        inspect.signature(function).bind(*args, **options, span=span)
+    except TypeError:
+        raise TileError(f"`{name}` does not take these arguments", span, help=_usage(name)) from None
+    return function(*args, **options, span=span)
+
+
+def _usage(name: str) -> str:
+    if name in UNARY:
+        return f"{name}(x)"
+    if name in ("sum", "mean", "max", "min", "amax", "amin", "var"):
+        return f"{name}(x, axis=-1, keepdims=1)"
+    return {"where": "where(x > 0, x, y)", "softmax": "softmax(x, axis=-1)", "reshape": "reshape(x, 4, -1)"}.get(name, "")

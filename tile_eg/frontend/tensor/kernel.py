@@ -1,0 +1,116 @@
+"""Outputs as expressions of whole tensors -> the kernel tree, with the sizes of its tiles left to the search."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from itertools import pairwise
+from math import prod
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.tensor.algebra import Algebra
+from tile_eg.frontend.tensor.axes import Axes, one
+from tile_eg.frontend.tensor.build import Build
+from tile_eg.frontend.tensor.points import Point, Points, Puller
+from tile_eg.frontend.tensor.roles import Output, Roles
+from tile_eg.frontend.tensor.values import Value, joined_shape, stored
+from tile_eg.ir.kernel import Kernel, Tensor
+from tile_eg.ir.open_kernel import FIRST, NoBlocks, OpenKernel
+
+
+class TensorKernel:
+    """A kernel whose outputs are values; `open` are the names of the sizes of tiles that the search finds."""
+
+    def __init__(self, name: str, tensors: Sequence[Tensor], outputs: Mapping[str, Value], source: str, file: str) -> None:
+        self.name, self.tensors, self.source, self.file = name, tuple(tensors), source, file
+        if any(prod(t.shape) == 0 for t in tensors if t.output):
+            raise NoBlocks(self.tensors)
+        for v in in_order(outputs.values()):
+            if v.op == "nothing":
+                raise TileError(f"there is no `{v.args[0]}` of no elements", v.span)
+        self.taken = {t.name for t in tensors}
+        self.roles, self.algebra = self._read([t for t in tensors if t.output], outputs)
+        self.open = {axis: fresh(name, self.taken) for axis, name in self.roles.open.items()}
+        self.roles.__dict__["open"] = self.open
+
+    def _read(self, tensors: Sequence[Tensor], outputs: Mapping[str, Value]) -> tuple[Roles, Algebra]:
+        for t in tensors:
+            check_output(t, outputs[t.name])
+        outputs = {t.name: stored(outputs[t.name], t.shape, t.dtype) for t in tensors}
+        axes = Axes(in_order(outputs.values()))
+        _side_by_side(axes, list(outputs.values()))
+        points = Points()
+        puller, algebra = Puller(axes, points), Algebra(points)
+        found = []
+        for t in tensors:
+            value = outputs[t.name]
+            at = puller.indices(value, set())
+            found.append(Output(t, at, algebra.simplified(puller.at(value, at))))
+        shapes = {t.name: t.shape for t in self.tensors}
+        return Roles(found, points_of([o.value for o in found]), shapes), algebra
+
+    def at(self, sizes: Mapping[str, int]) -> Kernel:
+        """The kernel with tiles of these sizes; of the next smaller ones where an axis has to be parted without a rest."""
+        build = Build(self.roles, self.algebra, sizes, self.taken)
+        body = build.statements()
+        return Kernel(self.name, self.tensors, build.grid, (*build.allocs.values(), *body), self.source, self.file)
+
+    def kernel(self, given: Mapping[str, int]) -> Kernel:
+        """The kernel; the search finds the sizes of tiles that are not given."""
+        left = tuple(n for n in self.open.values() if n not in given)
+        if not left:
+            return self.at(given)
+        first = self.at({**dict.fromkeys(left, FIRST[0]), **given})
+        same = {f.name: getattr(first, f.name) for f in fields(Kernel)}
+        return OpenKernel(**same, open=left, build=lambda found: self.at({**given, **found}))
+
+
+def _side_by_side(axes: Axes, outputs: Sequence[Value]) -> None:
+    """Outputs of one shape are made by one grid."""
+    for a, b in pairwise(outputs):
+        if a.shape == b.shape:
+            for p, q in zip(axes.of[a], axes.of[b], strict=True):
+                one(p, q, b)
+
+
+def fresh(name: str, taken: set[str]) -> str:
+    found, n = name, 0
+    while found in taken:
+        n += 1
+        found = f"{name}_{n}"
+    taken.add(found)
+    return found
+
+
+def check_output(t: Tensor, value: Value) -> None:
+    if value.truth:
+        help = "choose numbers by it: where(c, 1, 0)"
+        raise TileError(f"`{t.name}` holds numbers, not conditions", value.span or t.span, help=help)
+    if joined_shape(value.shape, t.shape) != t.shape or len(value.shape) > len(t.shape):
+        raise TileError(f"`{t.name}` is {t.dtype}{list(t.shape)}, the value is {value}", value.span or t.span)
+
+
+def in_order(values: Iterable[Value]) -> Iterator[Value]:
+    """Every value behind its operands."""
+    seen: set[Value] = set()
+    stack = [(v, False) for v in reversed(list(values))]
+    while stack:
+        v, ready = stack.pop()
+        if ready:
+            yield v
+        elif v not in seen:
+            seen.add(v)
+            stack.append((v, True))
+            stack += [(x, False) for x in reversed(v.of)]
+
+
+def points_of(roots: Iterable[Point]) -> list[Point]:
+    """Every point below some, before those that it is made of."""
+    out, seen, stack = [], set[Point](), list(reversed(list(roots)))
+    while stack:
+        p = stack.pop()
+        if p not in seen:
+            seen.add(p)
+            out.append(p)
+            stack += reversed(p.of)
+    return out

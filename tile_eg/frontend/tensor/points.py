@@ -1,0 +1,302 @@
+"""One element of a value, as an expression over axes: broadcasts, transposes, reshapes and windows are gone into indices.
+
+The axes of an element are asked for from the outputs down. A reduction binds axes of its own; where the same dimension is
+reduced several times, or is one of the output's, these are the same axis, so that loops over them can be one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.tensor.axes import Atom, Axes
+from tile_eg.frontend.tensor.values import Value
+from tile_eg.ops.types import F32, DType
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """`atom` is the dimension that it runs over, `number` tells apart axes over one dimension that are needed side by side.
+
+    `serial` is its place among all axes, in the order in which they are met.
+    """
+
+    atom: Atom
+    number: int
+    serial: int
+
+    @property
+    def extent(self) -> int:
+        return self.atom.extent
+
+
+@dataclass(frozen=True)
+class Affine:
+    """A sum of axes, each times its stride, and an offset."""
+
+    terms: tuple[tuple[Axis, int], ...] = ()
+    offset: int = 0
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        return tuple(a for a, _ in self.terms)
+
+    @property
+    def most(self) -> int:
+        return self.offset + sum((a.extent - 1) * s for a, s in self.terms)
+
+    def plus(self, other: Affine, times: int = 1) -> Affine:
+        terms = dict(self.terms)
+        for a, s in other.terms:
+            terms[a] = terms.get(a, 0) + s * times
+        return Affine(tuple((a, s) for a, s in terms.items() if s), self.offset + times * other.offset)
+
+
+Indices = tuple[Affine, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """`op` is load, number, position, unary, binary, compare, logic, where, cast, fold or dot.
+
+    `args`: a load's tensor and indices; a number; a position's Affine; the operation's name; a fold's (op, axes); a dot's axes.
+    `axes` are the free ones. Floats are computed in f32: `dtype` is what the elements are then, `rounds` the type as which they
+    are an operand of a product.
+    """
+
+    op: str
+    of: tuple[Point, ...]
+    args: tuple
+    axes: frozenset[Axis]
+    dtype: DType | None
+    rounds: DType | None
+    span: Span | None = field(default=None, compare=False)
+
+
+class Points:
+    """Makes each point once."""
+
+    def __init__(self) -> None:
+        self.made: dict[Any, Point] = {}
+        self.reached: dict[Point, frozenset[Point]] = {}
+
+    def make(
+        self, op: str, of: tuple[Point, ...] = (), args: tuple = (), dtype: DType | None = None,
+        rounds: DType | None = None, span: Span | None = None, axes: frozenset[Axis] | None = None,
+    ) -> Point:  # fmt: skip
+        key = op, of, args, dtype, rounds
+        if key not in self.made:
+            free = frozenset[Axis]().union(*(p.axes for p in of)) if axes is None else axes
+            self.made[key] = Point(op, of, args, free, dtype, rounds, span)
+        return self.made[key]
+
+    def fold(self, op: str, axes: tuple[Axis, ...], x: Point, rounds: DType | None = None, span: Span | None = None) -> Point:
+        return self.make("fold", (x,), (op, axes), F32, rounds, span, x.axes - set(axes))
+
+    def dot(self, axes: tuple[Axis, ...], a: Point, b: Point, like: Point | Value) -> Point:
+        rounds = like.rounds if isinstance(like, Point) else like.dtype
+        return self.make("dot", (a, b), axes, _computed(rounds), rounds, like.span, (a.axes | b.axes) - set(axes))
+
+    def binary(self, op: str, x: Point, y: Point, like: Point) -> Point:
+        return self.make("binary", (x, y), (op,), like.dtype, like.rounds, like.span)
+
+    def folds(self, p: Point) -> frozenset[Point]:
+        """The folds and dots that a point reaches, those inside of others included; itself where it is one."""
+        if p not in self.reached:
+            own = frozenset([p]) if p.op in ("fold", "dot") else frozenset[Point]()
+            self.reached[p] = own.union(*(self.folds(x) for x in p.of))
+        return self.reached[p]
+
+    def folds_in_order(self, roots: Sequence[Point]) -> list[Point]:
+        """The folds below some points, in the order in which they are met."""
+        out, seen, stack = [], set[Point](), list(reversed(roots))
+        while stack:
+            p = stack.pop()
+            if p in seen:
+                continue
+            seen.add(p)
+            stack += reversed(p.of)
+            if p.op in ("fold", "dot"):
+                out.append(p)
+        return out
+
+
+def _computed(dtype: DType | None) -> DType | None:
+    """The type in which elements of one are computed."""
+    return dtype if dtype is None or dtype.whole else F32
+
+
+class Puller:
+    """Elements of values at given indices."""
+
+    def __init__(self, axes: Axes, points: Points) -> None:
+        self.axes, self.points = axes, points
+        self.known: dict[tuple[Atom, int], Axis] = {}
+        self.pulled: dict[tuple[Value, Indices], Point] = {}
+
+    def axis(self, atom: Atom, used: set[Axis]) -> Axis:
+        """The first axis over a dimension that is not used yet; it is from now on."""
+        number = 0
+        while (found := self.known.setdefault((atom, number), Axis(atom, number, len(self.known)))) in used:
+            number += 1
+        used.add(found)
+        return found
+
+    def indices(self, v: Value, used: set[Axis]) -> Indices:
+        """An index for each dimension of a value, over axes of their own."""
+        return tuple(self.over([self.axis(a, used) for a in dim]) for dim in self.axes.dims(v))
+
+    def over(self, axes: Sequence[Axis]) -> Affine:
+        """The index of a dimension whose atoms these axes run over."""
+        strides = [prod(b.extent for b in axes[n + 1 :]) for n in range(len(axes))]
+        return Affine(tuple(zip(axes, strides, strict=True)))
+
+    def at(self, v: Value, at: Indices) -> Point:
+        key = v, at
+        if key not in self.pulled:
+            self.pulled[key] = getattr(self, f"_{v.op}")(v, at)
+        return self.pulled[key]
+
+    def _operands(self, v: Value, at: Indices) -> tuple[Point, ...]:
+        """The operands of an elementwise operation, where those of size 1 are repeated."""
+        return tuple(self.at(x, _shared(x, at)) for x in v.of)
+
+    def _stored(self, v: Value, at: Indices) -> Point:
+        return self._operands(v, at)[0]
+
+    def _tensor(self, v: Value, at: Indices) -> Point:
+        assert v.dtype is not None
+        axes = frozenset[Axis]().union(*(i.axes for i in at))
+        load = self.points.make("load", (), (v.args[0], at), v.dtype, v.dtype, v.span, axes)
+        if v.dtype.whole or v.dtype == F32:
+            return load
+        return self.points.make("cast", (load,), (), F32, v.dtype, v.span)
+
+    def _number(self, v: Value, at: Indices) -> Point:
+        return self.points.make("number", (), v.args, None, None, v.span)
+
+    def _arange(self, v: Value, at: Indices) -> Point:
+        return self.points.make("position", (), (at[0],), v.dtype, v.dtype, v.span, frozenset(at[0].axes))
+
+    def _unary(self, v: Value, at: Indices) -> Point:
+        return self.points.make("unary", self._operands(v, at), v.args, _computed(v.dtype), v.dtype, v.span)
+
+    def _binary(self, v: Value, at: Indices) -> Point:
+        x, y = self._operands(v, at)
+        if v.args[0] in ("add", "sub", "mul") and {x.op, y.op} <= {"position", "number"}:
+            joined = _positions(v.args[0], x, y)
+            if joined is not None:
+                return self.points.make("position", (), (joined,), v.dtype, v.dtype, v.span, frozenset(joined.axes))
+        return self.points.make("binary", (x, y), v.args, _computed(v.dtype), v.dtype, v.span)
+
+    def _compare(self, v: Value, at: Indices) -> Point:
+        return self.points.make(v.op, self._operands(v, at), v.args, None, None, v.span)
+
+    _logic = _compare
+
+    def _where(self, v: Value, at: Indices) -> Point:
+        return self.points.make("where", self._operands(v, at), (), _computed(v.dtype), v.dtype, v.span)
+
+    def _cast(self, v: Value, at: Indices) -> Point:
+        """Rounded to the type, and computed on in f32."""
+        (x,) = self._operands(v, at)
+        if v.dtype == F32 and x.dtype == F32:
+            return self.points.make("cast", (x,), (), F32, F32, v.span)
+        to = self.points.make("cast", (x,), (), v.dtype, v.dtype, v.span)
+        return to if _computed(v.dtype) == v.dtype else self.points.make("cast", (to,), (), F32, v.dtype, v.span)
+
+    def _reduce(self, v: Value, at: Indices) -> Point:
+        op, along = v.args
+        used = set[Axis]().union(*(i.axes for i in at))
+        bound: list[Axis] = []
+        left, inner = iter(at), []
+        for n, dim in enumerate(self.axes.dims(v.of[0])):
+            if n not in along:
+                inner.append(next(left))
+                continue
+            own = [self.axis(a, used) for a in dim]
+            bound += own
+            inner.append(self.over(own))
+        x = self.at(v.of[0], tuple(inner))
+        return self.points.fold(op, tuple(bound), x, v.dtype, v.span) if bound else x
+
+    def _matmul(self, v: Value, at: Indices) -> Point:
+        a, b = v.of
+        used = set[Axis]().union(*(i.axes for i in at))
+        bound = [self.axis(x, used) for x in self.axes.dims(a)[-1]]
+        k, ends = self.over(bound), list(at)
+        col = [ends.pop()] if len(b.shape) > 1 else []
+        row = [ends.pop()] if len(a.shape) > 1 else []
+        x = self.at(a, (*_aligned(ends, a, 2), *row, k))
+        y = self.at(b, (*_aligned(ends, b, 2), k, *col))
+        if not bound:
+            return self.points.make("binary", (x, y), ("mul",), _computed(v.dtype), v.dtype, v.span)
+        return self.points.dot(tuple(bound), x, y, v)
+
+    def _permute(self, v: Value, at: Indices) -> Point:
+        inner: list[Affine] = [Affine()] * len(at)
+        for place, axis in enumerate(v.args):
+            inner[axis] = at[place]
+        return self.at(v.of[0], tuple(inner))
+
+    def _reshape(self, v: Value, at: Indices) -> Point:
+        flat = Affine()
+        for index, size in zip(at, v.shape, strict=True):
+            flat = Affine(tuple((a, s * size) for a, s in flat.terms), flat.offset * size).plus(index)
+        return self.at(v.of[0], _unflattened(flat, v))
+
+    def _window(self, v: Value, at: Indices) -> Point:
+        inner, left = [], iter(at)
+        for item in v.args:
+            if item is None:
+                next(left)
+                continue
+            start, size = item
+            inner.append(Affine(offset=start) if size is None else Affine(offset=start).plus(next(left)))
+        return self.at(v.of[0], tuple(inner))
+
+
+def _shared(x: Value, at: Indices) -> Indices:
+    """The indices of an operand that is repeated along axes that it has not, or of which it has one element."""
+    own = at[len(at) - len(x.shape) :]
+    return tuple(Affine() if n == 1 else i for n, i in zip(x.shape, own, strict=True))
+
+
+def _aligned(lead: list[Affine], x: Value, ends: int) -> list[Affine]:
+    """The leading indices of an operand of a product."""
+    shape = x.shape[:-ends] if len(x.shape) > ends else ()
+    own = lead[len(lead) - len(shape) :]
+    return [Affine() if n == 1 else i for n, i in zip(shape, own, strict=True)]
+
+
+def _positions(op: str, x: Point, y: Point) -> Affine | None:
+    """Arithmetic of positions that is linear."""
+    if op == "mul":
+        x, y = (y, x) if x.op == "number" else (x, y)
+        whole = y.op == "number" and float(y.args[0]).is_integer()
+        return Affine().plus(_linear(x), int(y.args[0])) if whole and x.op == "position" else None
+    if any(p.op == "number" and not float(p.args[0]).is_integer() for p in (x, y)):
+        return None
+    return _linear(x).plus(_linear(y), -1 if op == "sub" else 1)
+
+
+def _linear(p: Point) -> Affine:
+    return Affine(offset=int(p.args[0])) if p.op == "number" else p.args[0]
+
+
+def _unflattened(flat: Affine, v: Value) -> Indices:
+    """The indices of the operand of a reshape, from that of its elements in a row."""
+    shape, out, offset = v.of[0].shape, [], flat.offset
+    for n, size in enumerate(shape):
+        stride = prod(shape[n + 1 :])
+        terms = tuple((a, s // stride) for a, s in flat.terms if stride <= s < stride * size and s % stride == 0)
+        out.append(Affine(terms, offset // stride))
+        offset %= stride
+    back = sum(len(i.terms) for i in out)
+    if back < len(flat.terms) or any(i.most >= n for i, n in zip(out, shape, strict=True)):
+        help = "take the window of the tensor before it is reshaped"
+        raise TileError("a window goes across axes that a reshape made one", v.span, help=help)
+    return tuple(out)

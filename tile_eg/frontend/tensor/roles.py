@@ -1,0 +1,226 @@
+"""Which axes of an expression are rows and columns of tiles, which are the grid's, and which sizes of tiles are open.
+
+A tile has two axes at most. Products say what theirs are: rows of the left operand, columns of the right one, and what is summed.
+So do tensors, whose rows lie side by side in memory. All other axes take one index at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.tensor.algebra import axes_of
+from tile_eg.frontend.tensor.points import Axis, Indices, Point
+from tile_eg.ir.kernel import Tensor
+
+WHOLE = 512
+"""The longest axis that tiles of a nested product hold whole: that of the largest size of tiles which the search tries."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What an element of an output is, at these indices."""
+
+    tensor: Tensor
+    at: Indices
+    value: Point
+
+
+@dataclass
+class Roles:
+    """`tiled` are the axes of tiles; of these `whole` ones lie in a tile with their whole extent, `exact` ones in tiles that part
+    them without a rest, and `open` names the size of the tiles of the others. `outer` are the grid's axes, rows first.
+    """
+
+    outputs: Sequence[Output]
+    points: Sequence[Point]
+    shapes: dict[str, tuple[int, ...]]
+    tiled: list[Axis] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._of_products()
+        self._of_memory()
+        self._of_rows()
+        self._of_folds()
+        self._turned()
+        for p in self.points:
+            if len(p.axes & set(self.tiled)) > 2 and p.op != "compare":
+                raise three_dimensions(p)
+
+    # ---- which axes are tiled ----
+
+    @cached_property
+    def dots(self) -> list[Point]:
+        return [p for p in self.points if p.op == "dot"]
+
+    @cached_property
+    def folds(self) -> list[Point]:
+        return [p for p in self.points if p.op in ("fold", "dot")]
+
+    @cached_property
+    def folded(self) -> set[Axis]:
+        return {a for p in self.folds for a in axes_of(p)}
+
+    @cached_property
+    def repeated(self) -> set[Axis]:
+        """The axes along which products are repeated."""
+        return {a for p in self.dots for a in (p.of[0].axes & p.of[1].axes) - set(p.args)}
+
+    def _tile(self, axis: Axis | None) -> None:
+        if axis is not None and axis not in self.tiled:
+            self.tiled.append(axis)
+
+    def _of_products(self) -> None:
+        for p in self.dots:
+            a, b = p.of
+            self._tile(self._largest(a.axes - b.axes - set(p.args)))
+            self._tile(self._largest(b.axes - a.axes - set(p.args)))
+            self._tile(p.args[-1])
+
+    def _largest(self, axes: Iterable[Axis]) -> Axis | None:
+        """The axis to tile: one that is tiled already, else the longest, the innermost of those."""
+        able = [a for a in self.in_order(axes) if a not in self.repeated and self._side_by_side(a)]
+        return max(able, key=lambda a: (a in self.tiled, a.extent), default=None)
+
+    def in_order(self, axes: Iterable[Axis]) -> list[Axis]:
+        """The axes as they first come in the indices of tensors, innermost first."""
+        known = [a for i in self._indices for d in reversed(i) for a, _ in reversed(d.terms)]
+        return sorted(axes, key=lambda a: (known.index(a) if a in known else len(known), a.serial))
+
+    @cached_property
+    def _indices(self) -> list[Indices]:
+        return [*(o.at for o in self.outputs), *(p.args[1] for p in self.points if p.op == "load")]
+
+    def _side_by_side(self, axis: Axis) -> bool:
+        return all(s == 1 for i in self._indices for d in i for a, s in d.terms if a is axis)
+
+    def _of_memory(self) -> None:
+        """Rows of tensors lie along columns of tiles, where products leave room for that."""
+        for i in self._indices:
+            last = [a for a, s in i[-1].terms if s == 1]
+            if last and self._room(last[0]):
+                self._tile(last[0])
+
+    def _room(self, axis: Axis) -> bool:
+        return axis not in self.repeated and all(
+            len((p.axes & set(self.tiled)) | {axis}) <= 2 for p in self.points if axis in p.axes and p.op != "compare"
+        )
+
+    def _of_rows(self) -> None:
+        for o in self.outputs:
+            free = [a for d in o.at for a in d.axes if a not in self.tiled and self._room(a)]
+            if len(o.value.axes & set(self.tiled)) < 2 and free:
+                self._tile(self._largest(free))
+
+    def _of_folds(self) -> None:
+        for p in self.folds:
+            for a in reversed(axes_of(p)):
+                if a not in self.tiled and self._side_by_side(a) and self._room(a):
+                    self._tile(a)
+
+    def _turned(self) -> None:
+        """What is loaded in the other order than it is used in goes row by row, as vectors."""
+        for o in self.outputs:
+            own = [a for d in o.at for a in d.axes if a in self.tiled]
+            inside = self._elementwise(o.value)
+            loads = [[a for d in p.args[1] for a in d.axes if a in own] for p in inside if p.op == "load"]
+            single = [a for a in own if a not in self.folded]
+            if len(own) == 2 and single and own[::-1] in loads:
+                self.tiled.remove(single[0])
+
+    def _elementwise(self, p: Point) -> set[Point]:
+        """What a point is computed of without a fold between."""
+        seen, stack = set(), [p]
+        while stack:
+            x = stack.pop()
+            if x not in seen:
+                seen.add(x)
+                stack += x.of if x.op not in ("fold", "dot") else ()
+        return seen
+
+    def apart(self, name: str, at: Indices, axis: Axis) -> bool:
+        """Whether the elements along an axis of a tensor do not lie side by side."""
+        inner = [n for n, d in enumerate(at) if axis in d.axes][-1] + 1
+        return any(n != 1 for n in self.shapes[name][inner:])
+
+    # ---- how large their tiles are ----
+
+    @cached_property
+    def exact(self) -> set[Axis]:
+        """The axes beyond whose end a tensor goes on, or where nothing is loaded that would end."""
+        loads = {a for i in self._indices for d in i for a in d.axes}
+        out = {a for a in self.tiled if a not in loads}
+        for shape, indices in self._tensors():
+            for n, i in zip(shape, indices, strict=True):
+                alone = len(i.terms) == 1 and i.most + 1 == n
+                out |= set() if alone else {a for a in i.axes if a in self.tiled}
+        return out
+
+    def _tensors(self) -> Iterator[tuple[tuple[int, ...], Indices]]:
+        yield from ((o.tensor.shape, o.at) for o in self.outputs)
+        yield from ((self.shapes[p.args[0]], p.args[1]) for p in self.points if p.op == "load")
+
+    @cached_property
+    def outer(self) -> list[Axis]:
+        """The grid's axes: of an output, and no reduction's on the way to it; rows first, then columns, then single ones."""
+        every = [set().union(*(d.axes for d in o.at)) for o in self.outputs]
+        shared = set.intersection(*every) if every else set()
+        order = self.in_order(shared - self.folded)
+        tiles = [a for a in order if a in self.tiled]
+        return [*reversed(tiles), *(a for a in order if a not in self.tiled)]
+
+    @cached_property
+    def whole(self) -> set[Axis]:
+        """The axes that lie in tiles whole: rows that vector cores reduce or share, and the short ones of nested products."""
+        out = set()
+        for a in self.tiled:
+            if self.dots:
+                short = a.extent <= WHOLE and a.extent > 1
+                inner = self._inner(a) or (self._beside(a) and a not in self.folded)
+                out |= {a} if short and inner else set()
+            elif a not in self.outer and self._along_rows(a):
+                out.add(a)
+        return out
+
+    def _inner(self, axis: Axis) -> bool:
+        """Whether an axis is summed within a product of another one."""
+        pairs = ((p, f) for p in self.folds for x in p.of for f in _folds_of(x))
+        return any(axis in axes_of(f) and f.axes & set(axes_of(p)) for p, f in pairs)
+
+    def _beside(self, axis: Axis) -> bool:
+        """Whether a fold is needed that has not this axis of the grid, and would be done again for each of its tiles."""
+        return any(axis not in p.axes and axis not in axes_of(p) for p in self.folds)
+
+    def _along_rows(self, axis: Axis) -> bool:
+        """Whether an axis runs along the rows of the tensors that have it."""
+        return all(axis in i[-1].axes for i in self._indices if any(axis in d.axes for d in i))
+
+    @cached_property
+    def open(self) -> dict[Axis, str]:
+        """The sizes that the search finds, by axis."""
+        names: dict[Axis, str] = {}
+        rows = [a for a in self.outer if a in self.tiled]
+        for a in [*rows, *(a for a in self.tiled if a not in rows)]:
+            if a in self.whole:
+                continue
+            base = ("BM", "BN")[rows.index(a)] if a in rows and len(rows) > 1 else "BM" if a in rows else "BK"
+            names[a] = base if base not in names.values() else f"{base}_{sum(n.startswith(base) for n in names.values())}"
+        return names
+
+
+def _folds_of(p: Point) -> Iterator[Point]:
+    stack, seen = [p], set()
+    while stack:
+        x = stack.pop()
+        if x not in seen:
+            seen.add(x)
+            stack += x.of
+            if x.op in ("fold", "dot"):
+                yield x
+
+
+def three_dimensions(p: Point) -> TileError:
+    help = "write the kernel with its tiles: `with T.Kernel(...)`, or a grid and buffers in `.tile`"
+    return TileError("this would take tiles of three dimensions", p.span, help=help)

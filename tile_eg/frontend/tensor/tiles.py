@@ -1,0 +1,140 @@
+"""Statements in their scopes, and the buffers that they fill."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tile_eg.errors import Span
+from tile_eg.frontend.tensor.algebra import Algebra
+from tile_eg.frontend.tensor.layout import Layout, Layouts
+from tile_eg.frontend.tensor.places import Places
+from tile_eg.frontend.tensor.points import Axis, Indices, Point
+from tile_eg.frontend.tensor.reach import live_trips
+from tile_eg.frontend.tensor.roles import Roles, three_dimensions
+from tile_eg.ir import index as ix
+from tile_eg.ir import kernel as kn
+from tile_eg.ops.types import F32, DType
+
+
+@dataclass(eq=False)
+class Scope:
+    """The statements of a block, or of a loop's body. `axes` and `folds` are what is bound, or still runs, in it alone."""
+
+    outside: Scope | None = None
+    axes: frozenset[Axis] = frozenset()
+    folds: frozenset[Point] = frozenset()
+    roots: tuple[Point, ...] = ()
+    statements: list[kn.Stmt] = field(default_factory=list)
+    made: dict[tuple[Point, Layout], kn.Region] = field(default_factory=dict)
+
+
+class Tiles(Places, ABC):
+    """Collects the statements of one kernel; `allocs` are its buffers by name."""
+
+    def __init__(self, roles: Roles, algebra: Algebra, sizes: Mapping[str, int], names: set[str]) -> None:
+        super().__init__(roles, algebra, sizes, names)
+        self.layouts = Layouts(roles)
+        self.scope = Scope(roots=tuple(o.value for o in roles.outputs))
+        self.allocs: dict[str, kn.Alloc] = {}
+
+    @abstractmethod
+    def expression(self, p: Point, layout: Layout) -> kn.TileExpr:
+        """A point on the tile of a layout, repeated along axes that it has not."""
+
+    @abstractmethod
+    def region(self, p: Point, layout: Layout) -> kn.Region:
+        """A buffer that holds a point's tile, filled where that can be done first."""
+
+    @abstractmethod
+    def spread(self, p: Point, layout: Layout) -> kn.Region:
+        """One number as a vector."""
+
+    # ---- scopes ----
+
+    def emit(self, s: kn.Stmt) -> None:
+        self.scope.statements.append(s)
+
+    @contextmanager
+    def loops(self, axes: tuple[Axis, ...], folds: frozenset[Point], roots: tuple[Point, ...]) -> Iterator[None]:
+        """Statements for each tile of some axes."""
+        if not axes:
+            yield
+            return
+        outside, starts = self.scope, {a: self.at.get(a) for a in axes}
+        span = next((p.span for p in roots if p.span), None)
+        heads = []
+        for n, a in enumerate(axes):
+            last = n == len(axes) - 1
+            name = self.unique("j" if a in self.tile else "n")
+            start, extent, count = live_trips(self, a, folds) if last and len(axes) == 1 else (ix.ZERO, self.trips(a), None)
+            first = start.value if start.value is not None else 0
+            self.at[a] = (ix.var(name) + (start - first)) * self.tile.get(a, 1)
+            heads.append((name, first, extent, count, "pipelined" if last and a in self.tile else "serial"))
+        self.scope = Scope(outside, frozenset(axes), folds, roots)
+        yield
+        body: list[kn.Stmt] = self.scope.statements
+        for name, first, extent, count, kind in reversed(heads):
+            body = [kn.For(name, first, extent, kind, 0, tuple(body), span, count)]
+        self.scope = outside
+        self.scope.statements += body
+        for a, before in starts.items():
+            if before is None:
+                del self.at[a]
+            else:
+                self.at[a] = before
+
+    def bound(self, p: Point) -> bool:
+        """Whether a point's axes have places by now."""
+        inside, scope = set(self.roles.outer), self.scope
+        while scope.outside is not None:
+            inside |= scope.axes
+            scope = scope.outside
+        return all(a in inside or self.trips(a) == 1 for a in p.axes)
+
+    def home(self, p: Point) -> Scope:
+        """The outermost scope in which a point can be computed."""
+        scope, folds = self.scope, self.points.folds(p)
+        while scope.outside is not None and not (p.axes & scope.axes or folds & scope.folds):
+            scope = scope.outside
+        return scope
+
+    @contextmanager
+    def inside(self, scope: Scope) -> Iterator[None]:
+        before, self.scope = self.scope, scope
+        yield
+        self.scope = before
+
+    # ---- buffers ----
+
+    def buffer(self, name: str, dtype: DType, layout: Layout, scope: str = "fragment", span: Span | None = None) -> kn.Region:
+        shape = tuple(self.tile[a] for a in layout) or (1,)
+        name = self.unique(name)
+        self.allocs[name] = kn.Alloc(name, scope, dtype, shape, span)
+        return kn.Region(name, (ix.ZERO,) * len(shape), shape, span)
+
+    def row(self, p: Point, layout: Layout, turned: bool = False, scope: str = "fragment") -> kn.Region:
+        """A buffer of one row, or turned, of one column."""
+        name, shape = self.unique("t"), (1, self.tile[layout[0]])[:: -1 if turned else 1]
+        self.allocs[name] = kn.Alloc(name, scope, p.dtype or F32, shape, p.span)
+        return kn.Region(name, (ix.ZERO, ix.ZERO), shape, p.span)
+
+    def window(self, name: str, at: Indices, layout: Layout, span: Span | None) -> kn.Region:
+        """The part of a tensor that a tile is."""
+        starts, extents = [], []
+        for d in at:
+            tiles = [a for a in d.axes if a in layout]
+            if len(tiles) > 1:
+                raise three_dimensions(Point("load", (), (), frozenset(), None, None, span))
+            starts.append(self.place(d))
+            extents.append(self.tile[tiles[0]] if tiles else None)
+        if not any(extents):
+            extents[-1] = 1
+        return kn.Region(name, tuple(starts), tuple(extents), span)
+
+
+def one_column(window: kn.Region) -> kn.Region:
+    """A vector of a tensor as a tile of one column."""
+    return kn.Region(window.name, window.starts, (*window.extents[:-1], 1), window.span)

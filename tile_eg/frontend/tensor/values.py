@@ -1,0 +1,282 @@
+"""Values of whole tensors: what an expression of NumPy's means, as a graph with shapes and element types.
+
+Shapes broadcast as NumPy's do. Element types are those that NumPy gives (numbers take the other operand's), but that products of
+i8 add up in i32; a type says how a value is rounded where it is stored, is an operand of `@`, or is cast: in between floats are
+computed in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from tile_eg.errors import Span, TileError
+from tile_eg.ops.elementwise import BINARY
+from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, DType
+
+Shape = tuple[int, ...]
+LOGICAL = ("and", "or")
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """`op` is tensor, number, arange, unary, binary, compare, logic, where, cast, reduce, matmul, permute, reshape, window,
+    stored or nothing; `of` are its operands.
+
+    `args` is what else it has: a tensor's name; a number; an operation's name, also of a reduction of no elements, `nothing`; the
+    axes of a reduction or of a permutation; a window's (start, size) of each axis, None where it is a new axis and a size of None
+    where it takes one index.
+    `dtype` is None for a number, and for a condition, which `truth` says it is.
+    """
+
+    op: str
+    of: tuple[Value, ...]
+    args: tuple
+    shape: Shape
+    dtype: DType | None
+    span: Span | None = None
+    truth: bool = False
+
+    def __str__(self) -> str:
+        if self.op == "number":
+            return f"{self.args[0]:g}"
+        kind = "a condition" if self.truth else str(self.dtype)
+        return f"{kind}{list(self.shape)}" if self.shape else kind
+
+
+def tensor(name: str, shape: Shape, dtype: DType, span: Span | None = None) -> Value:
+    return Value("tensor", (), (name,), shape, dtype, span)
+
+
+def number(value: float, span: Span | None = None) -> Value:
+    return Value("number", (), (value,), (), None, span)
+
+
+def arange(count: int, span: Span | None = None) -> Value:
+    """The whole numbers 0 .. count - 1."""
+    if count < 1:
+        raise TileError(f"arange counts to a number of at least 1, not to {count}", span)
+    return Value("arange", (), (), (count,), I32, span)
+
+
+def unary(op: str, x: Value, span: Span | None = None) -> Value:
+    if x.truth:
+        if op != "not":
+            raise TileError(f"`{op}` takes numbers, not a condition", span, help="choose numbers by it: where(c, 1, 0)")
+        return Value("logic", (x,), ("not",), x.shape, None, span, truth=True)
+    dtype = x.dtype if op in ("neg", "abs", "relu", "not") or x.dtype in FLOATS else F32
+    return Value("unary", (x,), (op,), x.shape, dtype, span)
+
+
+def binary(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
+    """An operation on elements, also of conditions: `and`, `or`."""
+    if x.truth or y.truth:
+        if op not in LOGICAL or not (x.truth and y.truth):
+            help = "choose numbers by it: where(c, 1, 0); conditions are joined by & and |"
+            raise TileError(f"`{sign(op)}` takes numbers, not a condition", span, help=help)
+        return Value("logic", (x, y), (op,), broadcast(op, x, y, span=span), None, span, truth=True)
+    shape, dtype = broadcast(op, x, y, span=span), common(x, y, span)
+    if dtype is None and op in LOGICAL:
+        raise TileError(f"`{sign(op)}` takes bits or conditions, not numbers", span)
+    broken = any(n.op == "number" and not float(n.args[0]).is_integer() for n in (x, y))
+    if dtype is not None and dtype.whole and (op == "div" or broken):
+        dtype = F32
+    return Value("binary", (x, y), (op,), shape, dtype, span)
+
+
+def compare(op: str, x: Value, y: Value, span: Span | None = None) -> Value:
+    if x.truth or y.truth:
+        raise TileError("conditions are not compared", span, help="join them by & and |")
+    common(x, y, span)
+    return Value("compare", (x, y), (op,), broadcast("compare", x, y, span=span), None, span, truth=True)
+
+
+def where(condition: Value, x: Value, y: Value, span: Span | None = None) -> Value:
+    if not condition.truth:
+        help = "compare: where(x > 0, x, y)"
+        raise TileError(f"`where` chooses by a condition, not by {condition}", span, help=help)
+    if x.truth or y.truth:
+        raise TileError("`where` chooses between numbers, not conditions", span)
+    return Value("where", (condition, x, y), (), broadcast("where", condition, x, y, span=span), common(x, y, span), span)
+
+
+def cast(dtype: DType, x: Value, span: Span | None = None) -> Value:
+    if x.truth:
+        raise TileError(f"a condition is no {dtype}", span, help="choose numbers by it: where(c, 1, 0)")
+    return Value("cast", (x,), (), x.shape, dtype, span)
+
+
+def reduce(op: str, x: Value, axes: int | Sequence[int] | None, keepdims: bool = False, span: Span | None = None) -> Value:
+    """op: max, min, sum, mean, over the axes (None: all)."""
+    if x.truth:
+        raise TileError(f"`{op}` takes numbers, not a condition", span, help="choose numbers by it: where(c, 1, 0)")
+    given = range(len(x.shape)) if axes is None else (axes,) if isinstance(axes, int) else axes
+    along = tuple(sorted(axis_of(a, x, span) for a in given))
+    if len(set(along)) < len(along):
+        raise TileError(f"`{op}` reduces an axis once, not {sorted(given)}", span)
+    if not along:
+        raise TileError(f"`{op}`: {x} has nothing to reduce", span)
+    if x.dtype is not None and x.dtype.whole:
+        raise TileError(f"{x}: whole numbers are not reduced", span, help="cast them first, to f32")
+    n = prod(x.shape[a] for a in along)
+    shape = tuple(1 if a in along else d for a, d in enumerate(x.shape) if keepdims or a not in along)
+    if n == 0 and x.dtype is not None:
+        return _of_nothing(op, shape, x.dtype, span)
+    if op == "mean":
+        return binary("mul", reduce("sum", x, along, keepdims, span), number(1 / n, span), span)
+    found = Value("reduce", (x,), (op, along), tuple(d for a, d in enumerate(x.shape) if a not in along), x.dtype, span)
+    return reshape(found, shape, span) if keepdims else found
+
+
+def _of_nothing(op: str, shape: Shape, dtype: DType, span: Span | None) -> Value:
+    """A reduction of no elements: but for a sum it is refused where an output needs it."""
+    return stored(number(0.0, span), shape, dtype) if op == "sum" else Value("nothing", (), (op,), shape, dtype, span)
+
+
+def matmul(a: Value, b: Value, span: Span | None = None) -> Value:
+    """`a @ b` as NumPy has it: vectors on either side, leading axes broadcast."""
+    for x in (a, b):
+        if not x.shape:
+            raise TileError(f"`@` multiplies matrices and vectors, not {x}", x.span or span, help="write * for numbers")
+        if x.truth:
+            raise TileError("`@` multiplies numbers, not conditions", x.span or span)
+    k = a.shape[-1]
+    if k != (other := b.shape[-2] if len(b.shape) > 1 else b.shape[0]):
+        raise TileError(f"the inner sizes of this product differ: {a} @ {b} has {k} and {other}", span, help=_turned(a, b))
+    rows, cols = a.shape[-2:-1], b.shape[-1:] if len(b.shape) > 1 else ()
+    lead = joined_shape(a.shape[:-2], b.shape[:-2])
+    if lead is None:
+        raise TileError(f"the leading axes of {a} @ {b} do not broadcast", span, help="sizes agree from the right, or are 1")
+    dtype = common(a, b, span)
+    if dtype is not None and dtype.whole and dtype != I8:
+        raise TileError(f"`@` multiplies f16, bf16, f32 or i8, not {dtype}", span)
+    if k == 0:
+        return stored(number(0.0, span), (*lead, *rows, *cols), I32 if dtype == I8 else dtype or F32)
+    return Value("matmul", (a, b), (), (*lead, *rows, *cols), I32 if dtype == I8 else dtype, span)
+
+
+def _turned(a: Value, b: Value) -> str:
+    return "transpose it: a @ b.T" if len(b.shape) == 2 and b.shape[1] == a.shape[-1] else ""
+
+
+def permute(x: Value, axes: Sequence[int] | None, span: Span | None = None) -> Value:
+    """The axes in another order; None: turned round."""
+    order = tuple(reversed(range(len(x.shape)))) if axes is None else tuple(axis_of(a, x, span) for a in axes)
+    if sorted(order) != list(range(len(x.shape))):
+        raise TileError(f"a transpose names each of the {len(x.shape)} axes of {x} once, not {list(axes or ())}", span)
+    return Value("permute", (x,), order, tuple(x.shape[a] for a in order), x.dtype, span, truth=x.truth)
+
+
+def turned(x: Value, name: str, span: Span | None = None) -> Value:
+    """x.T, of a matrix or a vector, and x.mT, whose last two axes change places."""
+    rank = len(x.shape)
+    if name == "T" and rank > 2:
+        raise TileError(f"`.T` of {x} would turn all its {rank} axes round", span, help="the last two change places with .mT")
+    if name == "mT" and rank < 2:
+        raise TileError(f"`.mT` needs two axes, {x} has {rank}", span)
+    if rank < 2:
+        return x
+    return permute(x, [*range(rank - 2), rank - 1, rank - 2], span)
+
+
+def reshape(x: Value, shape: Sequence[int], span: Span | None = None) -> Value:
+    """The same elements in another shape; one size may be -1."""
+    sizes, count = list(shape), prod(x.shape)
+    if sizes.count(-1) == 1 and (rest := prod(n for n in sizes if n != -1)) > 0 and count % rest == 0:
+        sizes[sizes.index(-1)] = count // rest
+    if any(n < 0 for n in sizes) or prod(sizes) != count:
+        raise TileError(f"{x} has {count} elements, a shape of {list(shape)} has others", span)
+    return Value("reshape", (x,), (), tuple(sizes), x.dtype, span, truth=x.truth)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """start:stop of an axis; None: from its beginning, to its end. Below 0 they count from the end."""
+
+    start: int | None = None
+    stop: int | None = None
+
+
+NEW_AXIS, REST = "new axis", "rest"
+Item = int | Slice | str
+
+
+def window(x: Value, items: Sequence[Item], span: Span | None = None) -> Value:
+    """x[items]: numbers, slices, new axes, and the rest of the axes as they are."""
+    named = sum(i not in (NEW_AXIS, REST) for i in items)
+    if named > len(x.shape) or items.count(REST) > 1:
+        n = len(x.shape)
+        raise TileError(f"{x} has {n} ax{'is' if n == 1 else 'es'}, not {named}", span)
+    rest: list[Item] = [Slice()] * (len(x.shape) - named)
+    at = items.index(REST) if REST in items else len(items)
+    full = [*items[:at], *rest, *items[at + (REST in items) :]]
+    out: list[tuple[int, int | None] | None] = []
+    for item in full:
+        out.append(None if item == NEW_AXIS else _cut(item, x.shape[sum(o is not None for o in out)], span))
+    shape = tuple(n for n in (1 if o is None else o[1] for o in out) if n is not None)
+    whole = [o for o in out if o is not None]
+    if all(o == (0, n) for o, n in zip(whole, x.shape, strict=True)):
+        return reshape(x, shape, span)
+    return Value("window", (x,), tuple(out), shape, x.dtype, span, truth=x.truth)
+
+
+def _cut(item: Item, size: int, span: Span | None) -> tuple[int, int | None]:
+    if isinstance(item, int):
+        if not -size <= item < size:
+            raise TileError(f"the index {item} lies outside of an axis of {size}", span)
+        return item % size, None
+    assert isinstance(item, Slice)
+    start, stop, _ = slice(item.start, item.stop).indices(size)
+    if stop <= start:
+        raise TileError(f"this slice of an axis of {size} is empty", span)
+    return start, stop - start
+
+
+def axis_of(axis: int, x: Value, span: Span | None) -> int:
+    if not -len(x.shape) <= axis < len(x.shape):
+        raise TileError(f"{x} has no axis {axis}", span)
+    return axis % len(x.shape)
+
+
+def joined_shape(a: Shape, b: Shape) -> Shape | None:
+    """The shape to which two broadcast; None where they do not."""
+    n = max(len(a), len(b))
+    pairs = zip((1,) * (n - len(a)) + a, (1,) * (n - len(b)) + b, strict=True)
+    out = tuple(p if q == 1 else q if p in (1, q) else -1 for p, q in pairs)
+    return None if -1 in out else out
+
+
+def broadcast(op: str, *values: Value, span: Span | None) -> Shape:
+    out: Shape = ()
+    for v in values:
+        joined = joined_shape(out, v.shape)
+        if joined is None:
+            shapes = " and ".join(str(v) for v in values if v.shape)
+            help = "sizes agree from the right, or are 1: a vector of rows is v[:, None]"
+            raise TileError(f"the shapes of {shapes} do not broadcast", span, help=help)
+        out = joined
+    return out
+
+
+def common(x: Value, y: Value, span: Span | None) -> DType | None:
+    """The element type of an operation on both, as NumPy has it."""
+    a, b = x.dtype, y.dtype
+    if a is None or b is None:
+        return b if a is None else a
+    if {a, b} == {F16, BF16}:
+        raise TileError("f16 and bf16 do not mix", span, help="cast one of them, or both to f32")
+    if a == b:
+        return a
+    if a.whole and b.whole:
+        raise TileError(f"{a} and {b} do not mix", span, help="cast one of them")
+    return F32
+
+
+def stored(x: Value, shape: Shape, dtype: DType) -> Value:
+    """x as an output holds it: repeated to its shape."""
+    return Value("stored", (x,), (), shape, dtype, x.span)
+
+
+def sign(op: str) -> str:
+    return BINARY[op].sign or op if op in BINARY else op

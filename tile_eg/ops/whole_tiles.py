@@ -1,0 +1,140 @@
+"""Operations on whole tiles: an element of the result depends on others than the one in its place.
+
+Each has one vector instruction, or a row of them, that works on tiles whose elements lie in one run. Frontends, the reference
+meaning, the rules' numbers and the text of the instruction take it from this table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from tile_eg.ops.types import F16, F32, I16, I32, U16, U32, DType
+
+Shape = tuple[int, ...]
+Numbers = tuple[int, int]
+WORDS = (F16, F32, I16, I32, U16, U32)
+SORTED = 32
+"""Elements that one instruction sorts."""
+
+
+@dataclass(frozen=True)
+class WholeTile:
+    """`operands` tiles and two whole numbers, whose names are `numbers` (empty: none); the result has the first one's dtype.
+
+    `meaning(module, *arrays, *numbers)` takes arrays of any shape and gives the result's elements in one run; `shape` that of the
+    result, from the operands' shapes and the numbers, or says what is wrong as a text. `types` are those of the first operand,
+    `second` that of the other one where it has its own. `default` are the numbers
+    that stand for those that are left out. `scratch` are the elements of the first one's dtype that the instruction
+    keeps beside its result, and `worked` those that it works through, from how many the result has. `moves`: where an element
+    goes does not depend on its value. `made_of_others`: it has no instruction; `frontend/ssa/pieces.py` makes it of gathers.
+    """
+
+    name: str
+    meaning: Callable[..., Any]
+    shape: Callable[[tuple[Shape, ...], Numbers], Shape | str]
+    operands: int = 1
+    numbers: tuple[str, ...] = ()
+    types: tuple[DType, ...] = WORDS
+    second: DType | None = None
+    default: Callable[[tuple[Shape, ...]], Numbers] = lambda shapes: (0, 0)
+    scratch: Callable[[Numbers], int] = lambda numbers: 0
+    moves: bool = False
+    made_of_others: bool = False
+    worked: Callable[[int, Numbers], int] = lambda count, numbers: count
+
+
+def padded(n: int) -> int:
+    """So many elements in whole groups that one instruction sorts."""
+    return -(-n // SORTED) * SORTED
+
+
+def _gathered(m: Any, x: Any, at: Any, base: int, _: int) -> Any:
+    """An offset outside of the tile is a finding of the simulator; here it wraps around."""
+    return x.reshape(-1)[(at.reshape(-1).astype(m.int64) + base) // x.dtype.itemsize % x.size]
+
+
+def _every(m: Any, x: Any, first: int, step: int) -> Any:
+    return x.reshape(-1)[first::step]
+
+
+def _sorted(m: Any, x: Any, count: int, keep: int) -> Any:
+    """Pairs of value and index, the largest value first, equal ones in their order; behind them -inf with what indices follow."""
+    values = m.concatenate([x.reshape(-1)[:count], m.full(padded(count) - count, -m.inf, x.dtype)])
+    order = m.lexsort((m.arange(values.size), -values))[:keep]
+    return m.stack([values[order], order.astype(x.dtype)], axis=1).reshape(-1)
+
+
+def _merged(m: Any, x: Any, y: Any, *_: int) -> Any:
+    pairs = m.concatenate([x.reshape(-1, 2), y.reshape(-1, 2)])
+    return pairs[m.lexsort((m.arange(len(pairs)), -pairs[:, 0]))].reshape(-1)
+
+
+def _gather_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    return shapes[1]
+
+
+def _every_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    first, step = numbers
+    count = prod(shapes[0])
+    return (-(-(count - first) // step),) if first < count else f"there is no element {first} of {count}"
+
+
+def _sort_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    count, keep = numbers
+    if not 0 < count <= prod(shapes[0]):
+        return f"{count} of {prod(shapes[0])} elements cannot be sorted"
+    if not 0 < keep <= padded(count):
+        return f"{count} elements are {padded(count)} pairs when they are sorted, not {keep}"
+    return (2 * keep,)
+
+
+def _summed(m: Any, x: Any, axis: int, reverse: int) -> Any:
+    turned = x[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else x
+    made = m.cumsum(turned, axis=axis, dtype=x.dtype)
+    return (made[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else made).reshape(-1)
+
+
+def _flipped(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    return shapes[0][::-1] if len(shapes[0]) == 2 else "rows and columns are transposed: a tile of two dimensions"
+
+
+def _same(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    axis, reverse = numbers
+    if not 0 <= axis < len(shapes[0]) or reverse not in (0, 1):
+        return f"a tile of {len(shapes[0])} dimensions has no axis {axis}"
+    return shapes[0]
+
+
+def _all(shapes: tuple[Shape, ...]) -> Numbers:
+    return prod(shapes[0]), padded(prod(shapes[0]))
+
+
+def _pairs(shapes: tuple[Shape, ...]) -> Numbers:
+    return prod(shapes[0]) // 2, prod(shapes[1]) // 2
+
+
+def _merge_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    if any(2 * n != prod(s) for n, s in zip(numbers, shapes, strict=True)):
+        return "pairs of a value and an index are merged: an even number of elements"
+    return (2 * sum(numbers),)
+
+
+WHOLE_TILES: dict[str, WholeTile] = {
+    w.name: w
+    for w in (
+        WholeTile("gather", _gathered, _gather_shape, 2, ("base",), second=U32, moves=True),
+        WholeTile("every", _every, _every_shape, 1, ("first", "step"), moves=True,
+                  worked=lambda count, n: n[0] + (count - 1) * n[1] + 1),  # fmt: skip
+        WholeTile("sort", _sorted, _sort_shape, 1, ("count", "keep"), (F32,), default=_all, scratch=lambda n: 4 * padded(n[0]),
+                  worked=lambda count, n: padded(n[0])),  # fmt: skip
+        WholeTile("merge", _merged, _merge_shape, 2, types=(F32,), default=_pairs),
+        WholeTile("transpose", lambda m, x, *_: x.T.reshape(-1), _flipped, moves=True, made_of_others=True),
+        WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), (F32,), default=lambda shapes: (len(shapes[0]) - 1, 0),
+                  made_of_others=True),  # fmt: skip
+    )
+}
+PATTERNS = {(0, 2): 1, (1, 2): 2, (0, 4): 3, (1, 4): 4, (2, 4): 5, (3, 4): 6, (0, 1): 7}
+"""Which elements GatherMask takes, first and step, by the number of its pattern."""
