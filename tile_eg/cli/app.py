@@ -159,7 +159,7 @@ def emit(
         raise TileError("--program, --host and --spec: one of them at a time")
     wanted = Wanted(file, options.sizes(sizes or []), chip, search, schedule, not no_cache)
     kind = "program" if program else "host" if host else "spec" if spec else "source"
-    kept = None if at else wanted.kept()
+    kept = None if at else wanted.kept_if_known()
     one = None
     if kept is None and (at or file.suffix == ".tile" or not wanted.known):
         one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []))

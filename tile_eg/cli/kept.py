@@ -62,6 +62,13 @@ class Wanted:
             complain(note)
         return found
 
+    def kept_if_known(self) -> Texts | None:
+        """The same; None where the file has no kernel at these sizes, as they are some of a kernel's of any size."""
+        try:
+            return self.kept()
+        except TileError:
+            return None
+
     def restored(self) -> Planned | None:
         """The kernel, where it was compiled before."""
         if self._name is None or not isinstance(self.held, Kernel):
