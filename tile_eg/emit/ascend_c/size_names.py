@@ -28,6 +28,8 @@ def learn(s: Scope, found: Iterable[Expr]) -> None:
             s.cpp.known[e] = (0, min(ix.MOST_SIZE, s.high(e)))
         if e.op == "min" and sizes_in(e) and (most := next((a.value for a in e.args if a.value), None)):
             s.cpp.known[e] = (1, most)
+        if e.op == "div" and e.args[1] == s.program.sizes.blocks:  # the tasks of a block, which is one of so many
+            s.cpp.known[e.args[0]] = (0, s.high(e.args[0]))
         if e.op == "div" and e.args[0].op == "var" and sizes_in(e.args[1]):
             for n in range(1, len(grid)):
                 if e.args[1] == prod(grid[:n], start=ix.ONE):
