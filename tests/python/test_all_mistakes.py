@@ -36,7 +36,8 @@ def of_python(module_of, body: str, read=kernel_of, launch: str = "T.Kernel(1)")
     return messages(caught.value)
 
 
-STARTS = "a loop over rows or elements starts at 0: other starts are not supported yet"
+SUMS = "parallel (i, j) in (M, N) { m[i] = m[i] + x[i, j] }"
+SAME = "every iteration of `j` writes the same `m`"
 BODIES = {
     "names": ("x = xx\n y = exp(yy)", ["unknown name `xx`", "unknown name `yy`"]),
     "a name and a shape": ("x = xx\n m = y", ["unknown name `xx`", "`m` takes 8 here, the value is f32[8, 16]"]),
@@ -50,16 +51,14 @@ BODIES = {
         ["`m` takes 8 here, the value is f32[8, 16]", "`u` is read before it is written"],
     ),
     "element loops": (
-        "for i in serial(1, M) { m[i] = m[i - 1] }\n parallel (i, j) in (M, N) { y[i, j] = x[i, 3] }",
-        [STARTS, "one column of `x` is not supported in an element loop yet"],
+        f"{SUMS}\n parallel (i, q) in (M, 8) {{ Y[i, q] = 0  Y[i, q + 7] = 0 }}",
+        [SAME, "iterations of `q` meet at `Y`: one uses what another writes"],
     ),
     "what an element loop would have made": (
-        "for i in serial(1, M) { m[i] = m[i - 1] }\n x = x * m[:, None]\n parallel (i, j) in (M, N) { y[i, j] = x[i, 3] }",
-        [STARTS],
+        f"{SUMS}\n x = x * m[:, None]\n parallel (i, q) in (M, 8) {{ Y[i, q] = x[i, q]  Y[i, q + 7] = 0 }}", [SAME],
     ),
     "a loop of which a statement is wrong": (
-        "for k in serial(4) { parallel (i, j) in (M, N) { y[i, j] = x[i, j // 2] } y = y + x }\n x = y\n m = rowmax(x)",
-        ["the index j // 2 of `x` is not supported in an element loop yet"],
+        f"for k in serial(4) {{ {SUMS} y = y + x * m[:, None] }}\n x = y\n m = rowmax(x)", [SAME],
     ),
 }  # fmt: skip
 

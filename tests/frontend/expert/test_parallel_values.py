@@ -19,9 +19,10 @@ H = RNG.uniform(-2, 2, (R, C)).astype(np.float16)
 V, W = RNG.uniform(-2, 2, C).astype(np.float32), RNG.uniform(-2, 2, R).astype(np.float32)
 I, J = np.arange(R)[:, None] + np.zeros((1, C), int), np.arange(C)[None, :] + np.zeros((R, 1), int)  # noqa: E741
 MEANT = {
-    "x[i, j]": X, "y[i, j]": Y, "h[i, j]": H, "v[j]": V[None, :], "w[i]": W[:, None], "v[3]": V[3], "x[2, j]": X[2],
+    "x[i, j]": X, "y[i, j]": Y, "(h[i, j] + w[i] * 0.0)": H, "v[j]": V[None, :], "w[i]": W[:, None], "v[3]": V[3],
     "x[j % 5, j]": X[J[0] % 5, J[0]], "x[i, 7]": X[:, 7:8], "y[R - 1 - i, j]": Y[::-1], "y[i, C - 1 - j]": Y[:, ::-1],
-    "v[i + 8]": V[8 : 8 + R, None], "1.5": 1.5, "(2 * i - j)": 2 * I - J,
+    "v[i + 8]": V[8 : 8 + R, None], "1.5": 1.5, "x[2, j]": X[2],
+    "((2 * i - j) + v[j] * 0.0)": 2 * I - J,
 }  # fmt: skip
 SHAPES = {"v": "(C,)", "w": "(R,)"}
 Pair = tuple[str, Any]

@@ -16,20 +16,20 @@ from tile_eg.frontend.checks.parts import check_parts
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Liveness, Names, assigned, buffer_shapes, mentioned
 from tile_eg.frontend.ranges import extremes, surely_equal
-from tile_eg.frontend.ssa import elements, fold, pieces, positions
+from tile_eg.frontend.ssa import elements, fold
 from tile_eg.frontend.ssa.composed import composed
 from tile_eg.frontend.ssa.dependence import is_row_loop
+from tile_eg.frontend.ssa.expressions import Expressions
 from tile_eg.frontend.ssa.fold import Varying
 from tile_eg.frontend.ssa.interleaved import interleaved
 from tile_eg.frontend.ssa.planes import without_planes
-from tile_eg.frontend.ssa.regions import Env, Regions
+from tile_eg.frontend.ssa.regions import Env
 from tile_eg.frontend.ssa.tiles import tile_shape
 from tile_eg.frontend.ssa.turned import turned
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
 from tile_eg.ir.values import VERSIONS, Term, Values, loops_in
-from tile_eg.ops.types import F32, DType
 
 MOST_ELEMENTS = 1 << 13
 """Elements of a loop that may be done one after the other, each by instructions on whole tiles."""
@@ -41,7 +41,7 @@ def to_values(kernel: kn.Kernel) -> Values:
         return Converter(composed(interleaved(turned(without_planes(kernel))))).values()
 
 
-class Converter(Regions):
+class Converter(Expressions):
     """Converts one kernel."""
 
     def __init__(self, kernel: kn.Kernel) -> None:
@@ -135,95 +135,6 @@ class Converter(Regions):
         if s.span is not None and value.op == "load":
             self.tiles.spans[value] = s.span
         return value
-
-    # expressions
-
-    def tile(self, e: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> Term:
-        """The term of an expression that stands where a tile of this shape does; `dtype` is what a bare number becomes."""
-        t = self.tiles
-        match e:
-            case kn.Number():
-                return t.fill(e.value, shape, dtype, e.span)
-            case kn.Index():
-                return t.index(positions.number(self.index(e.value), (None, None), {}, t.ranges, e.span), shape, e.span)
-            case kn.Region():
-                return self.region(e, env)
-            case kn.Unary():
-                return t.unary(e.op, self.tile(e.x, env, shape, dtype), e.span)
-            case kn.Binary():
-                return t.binary(e.op, *self.pair(e.x, e.y, env, shape, dtype), e.span)
-            case kn.Cast():
-                return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
-            case kn.Pack():
-                return t.pack(self.tile(e.x, env, (shape[0], 8 * shape[1]), F32), e.span)
-            case kn.Pad():
-                return pieces.padded(t, self.tile(e.x, env, shape, dtype), e.value, e.span)
-            case kn.Whole():
-                shapes = [tile_shape(self.shape_of(x)) for x in e.xs]
-                xs = [self.tile(x, env, s, dtype) for x, s in zip(e.xs, shapes, strict=True)]
-                return pieces.MADE[e.op](t, xs[0], e) if e.op in pieces.MADE else t.whole(e, xs, shape)
-            case kn.Bytes():
-                return t.bytes(self.tile(e.x, env, (shape[0], shape[1] // 2), dtype), e.dtype, e.span)
-            case kn.Broadcast():
-                vector = (1, shape[0] if e.axis == 1 else shape[1])
-                return t.broadcast(self.tile(e.x, env, vector, dtype), e.axis, shape[e.axis], e.span)
-            case kn.Reduce():
-                return self.reduce(e, env)
-            case kn.MatMul():
-                return self.product(e, env)
-            case kn.Select():
-                return self.select(e, env, shape, dtype)
-            case kn.Choose(op=kn.BIT):
-                bits = self.tile(e.a, env, (shape[0], shape[1] // 8), dtype)
-                return t.choose_bits(bits, self.pair(e.x, e.y, env, shape, dtype), e.span)
-            case kn.Choose():
-                compared = self.pair(e.a, e.b, env, shape, dtype)
-                return t.choose(e.op, compared, self.pair(e.x, e.y, env, shape, dtype), e.span)
-
-    def select(self, e: kn.Select, env: Env, shape: tuple[int, int], dtype: DType) -> Term:
-        """One of two tiles: the one, where the condition is known, else a choice that is made at run time."""
-        truth = self.truth(e.condition)
-        if truth is not None:
-            return self.tile(e.x if truth else e.y, env, shape, dtype)
-        x, y, c = positions.parts(e)
-        holds = positions.position(self.index(c), (None, None), {}, self.tiles.ranges, e.span)
-        return self.tiles.choose_at(holds, self.pair(x, y, env, shape, dtype), e.span)
-
-    def pair(self, a: kn.TileExpr, b: kn.TileExpr, env: Env, shape: tuple[int, int], dtype: DType) -> tuple[Term, Term]:
-        """Two operands; a number takes the other's dtype and extents."""
-        if isinstance(a, kn.Number):
-            y = self.tile(b, env, shape, dtype)
-            return self.number(a, y), y
-        x = self.tile(a, env, shape, dtype)
-        if isinstance(b, kn.Number):
-            return x, self.number(b, x)
-        y = self.tile(b, env, shape, x.dtype or dtype)
-        return self.spread(x, (y.rows, y.cols), a.span), self.spread(y, (x.rows, x.cols), b.span)
-
-    def spread(self, x: Term, shape: tuple[int, int], span: kn.Span | None) -> Term:
-        """One element as a tile of this shape; anything else as it is."""
-        if (x.rows, x.cols) != (1, 1) or shape == (1, 1):
-            return x
-        row = self.tiles.broadcast(x, 1, shape[1], span)
-        return row if shape[0] == 1 else self.tiles.broadcast(row, 0, shape[0], span)
-
-    def number(self, n: kn.Number, other: Term) -> Term:
-        return self.tiles.make(n.span, "fill", float(n.value), like=other)
-
-    def reduce(self, e: kn.Reduce, env: Env) -> Term:
-        shape = self.shape_of(e.x)
-        x = self.tile(e.x, env, tile_shape(shape), F32)
-        return self.tiles.reduce(e.op, x, 1 if len(shape) == 1 else e.axis, e.span)
-
-    def product(self, e: kn.MatMul, env: Env) -> Term:
-        a = self.tile(e.a, env, tile_shape(self.shape_of(e.a)), F32)
-        b = self.tile(e.b, env, tile_shape(self.shape_of(e.b)), F32)
-        return self.tiles.matmul(a, b, e.transpose_a, e.transpose_b, e.span)
-
-    def shape_of(self, e: kn.TileExpr) -> tuple[int, ...]:
-        from tile_eg.frontend.windows import known_shape
-
-        return known_shape(e) or ()
 
     # loops
 
