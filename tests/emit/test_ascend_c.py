@@ -104,7 +104,8 @@ vector { vexp a <- a : 8 x 16 }"""
 
 
 EXPRESSIONS = {
-    "(i - 1) % 2": (ix.var("i") - 1) % 2,
+    "(i + 1) % 2": (ix.var("i") + 1) % 2,
+    "FloorMod(i - 1, 2)": (ix.var("i") - 1) % 2,
     "i * 4 + j": ix.var("i") * 4 + ix.var("j"),
     "(i / 3) * 5": (ix.var("i") // 3) * 5,
     "Min(8, i)": ix.minimum(8, ix.var("i")),
@@ -117,3 +118,10 @@ EXPRESSIONS = {
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_an_index_expression_reads_like_c(text: str) -> None:
     assert Cpp({"i": (0, 99), "j": (0, 99)})(EXPRESSIONS[text]) == text
+
+
+def test_under_a_condition_what_is_not_negative_there_reads_like_c() -> None:
+    cpp = Cpp({"i": (0, 99)})
+    with cpp.where(ix.less(0, ix.var("i"))):
+        assert cpp((ix.var("i") - 1) % 2) == "(i - 1) % 2"
+    assert cpp((ix.var("i") - 1) % 2) == "FloorMod(i - 1, 2)"

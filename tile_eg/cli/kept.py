@@ -94,8 +94,10 @@ class Wanted:
         if not self.cached or self.schedule is not None or self.file.suffix == ".program":
             return None
         given = tuple(tuple(sorted(m.items())) for m in (self.sizes, self.shapes))
-        kernel: object = self.held
-        if self._text is not None:
+        kernel: object
+        if self._text is None:
+            kernel = self.held
+        else:
             kernel = str(self.file), self._text, tuple(sorted(imported_texts(self._text, str(self.file)).items())), given
         return kernel_cache.name_of(kernel, self.chip or DEFAULT_CHIP, self.search)
 
