@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.errors import in_source
-from tile_eg.jit.switches import check_kept, kept_barriers, kept_planning
+from tile_eg.jit.switches import finds_meetings, kept_barriers, kept_planning
 
 if TYPE_CHECKING:
     from tile_eg.ir.kept import KeptKernel
@@ -15,10 +14,12 @@ if TYPE_CHECKING:
 
 
 def kept_at(function: PrimFunc, configs: Mapping[Any, Any] | None, sizes: Mapping[str, Any]) -> KeptKernel:
-    """The kernel of a prim_func as its author wrote it, at sizes. TileError where a switch does not suit it."""
+    """The kernel of a prim_func as its author wrote it, at sizes, and what the switches ask for: barriers, shared memory, flags
+    between cores where it has none."""
     from tile_eg.frontend.expert import kept_kernel
 
-    kernel = replace(kept_kernel(function, kept_barriers(configs), sizes), planned=kept_planning(configs))
-    with in_source(kernel.source):
-        check_kept(configs, kernel)
-    return kernel
+    barriers = kept_barriers(configs)
+    kernel = kept_kernel(function, barriers, sizes)
+    if finds_meetings(configs) and not kernel.meets() and kernel.handed_over():
+        kernel = kept_kernel(function, barriers, sizes, meet=True)
+    return replace(kernel, planned=kept_planning(configs))

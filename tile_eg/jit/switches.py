@@ -10,7 +10,6 @@ from typing import Any
 
 from tile_eg.chips import DEFAULT_CHIP, known_chips, load_chip
 from tile_eg.errors import TileError, TileWarning, did_you_mean
-from tile_eg.ir.kept import KeptKernel
 
 
 class PassConfigKey(StrEnum):
@@ -148,15 +147,9 @@ def kept_planning(configs: Mapping[Any, Any] | None) -> bool:
     return _switched(configs).get(PassConfigKey.TL_ASCEND_MEMORY_PLANNING.value) is True
 
 
-def check_kept(configs: Mapping[Any, Any] | None, kernel: KeptKernel) -> None:
-    """TileError where a switch asks for flags between cores that a kernel kept as it is written needs and has not."""
-    if _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_CV_SYNC.value) is not True or kernel.meets():
-        return
-    if shared := sorted(kernel.handed_over()):
-        name = PassConfigKey.TL_ASCEND_AUTO_CV_SYNC.value
-        what = f"pass_configs: {name} is True, and flags between cores are not found for a kernel that"
-        help = "write them: T.set_cross_flag(pipe, n) behind the store, T.wait_cross_flag(n) before the load"
-        raise TileError(f"{what} is kept as it is written, and its cores hand over {', '.join(shared)}", help=help)
+def finds_meetings(configs: Mapping[Any, Any] | None) -> bool:
+    """Whether flags between the cores of a kernel that is kept as written are to be found where it has none."""
+    return _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_CV_SYNC.value) is True
 
 
 def check_others(given: Mapping[str, Any], known: Iterable[str]) -> None:

@@ -280,21 +280,50 @@ def test_the_text_of_a_program_is_read_back(kernel: Any) -> None:
     assert parse_program(str(program)) == program
 
 
-def test_flags_between_cores_that_a_switch_asks_for_are_the_authors() -> None:
-    with pytest.raises(TileError, match="hand over W"):
+@T.macro
+def squared(A, W):
+    a = T.alloc_L1((64, 64), "float16")
+    c = T.alloc_L0C((64, 64), "float")
+    with T.Scope("C"):
+        T.copy(A, a)
+        T.barrier_all()
+        T.gemm_v0(a, a, c, init=True)
+        T.copy(c, W)
 
-        @tile_eg.jit(pass_configs={tile_eg.PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: True})
-        @T.prim_func
-        def wrong(A: T.Tensor((64, 64), "float16"), W: T.Tensor((64, 64), "float"), C: T.Tensor((64, 64), "float")):
-            with T.Kernel(1, is_npu=True) as (cid, vid):
-                a = T.alloc_L1((64, 64), "float16")
-                c = T.alloc_L0C((64, 64), "float")
-                x = T.alloc_ub((32, 64), "float")
-                with T.Scope("C"):
-                    T.copy(A, a)
-                    T.gemm_v0(a, a, c, init=True)
-                    T.copy(c, W)
-                with T.Scope("V"):
-                    T.copy(W[vid * 32, 0], x)
-                    T.barrier_all()
-                    T.copy(x, C[vid * 32, 0])
+
+@T.macro
+def passed_on(W, C, vid):
+    x = T.alloc_ub((32, 64), "float")
+    with T.Scope("V"):
+        T.copy(W[vid * 32, 0], x)
+        T.barrier_all()
+        T.copy(x, C[vid * 32, 0])
+
+
+def handed_over(cube_first: bool, switch: bool) -> Any:
+    @T.prim_func
+    def main(A: T.Tensor((64, 64), "float16"), W: T.Tensor((64, 64), "float"), C: T.Tensor((64, 64), "float")):
+        with T.Kernel(1, is_npu=True) as (_cid, vid):
+            if cube_first:
+                squared(A, W)
+            passed_on(W, C, vid)
+            if not cube_first:
+                squared(A, W)
+
+    configs = {tile_eg.PassConfigKey.TL_ASCEND_AUTO_CV_SYNC: switch}
+    return tile_eg.compile(main, out_idx=[-1], workspace_idx=[1], pass_configs=configs)
+
+
+def test_a_switch_asks_for_flags_between_cores_that_the_author_did_not_write() -> None:
+    a = np.random.default_rng(2).uniform(-1, 1, (64, 64)).astype(np.float16)
+    np.testing.assert_allclose(handed_over(True, True)(a), a.astype(np.float32) @ a.astype(np.float32), rtol=1e-3, atol=1e-3)
+
+
+def test_without_flags_between_cores_what_is_handed_over_is_a_race() -> None:
+    with pytest.raises(TileError, match="race"):
+        handed_over(True, False)(np.ones((64, 64), np.float16))
+
+
+def test_flags_are_not_found_for_what_is_read_before_it_is_written() -> None:
+    with pytest.raises(TileError, match="`W` is read before it is written"):
+        handed_over(False, True)

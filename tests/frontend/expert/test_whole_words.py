@@ -182,3 +182,13 @@ def test_a_square_is_transposed() -> None:
 
     x = RNG.standard_normal((16, 16)).astype(np.float16)
     assert (tile_eg.compile(main, out_idx=[-1])(x) == x.T).all()
+
+
+@T.macro
+def rounded(x, c):
+    T.tile.round(c, x, 64)
+
+
+def test_as_many_elements_as_are_counted_are_rounded() -> None:
+    x = np.linspace(-3, 3.3, 64, dtype=np.float32)
+    assert (kept(rounded, ("float32", "float32"), (64, 64))(x) == np.round(x)).all()

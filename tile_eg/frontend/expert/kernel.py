@@ -31,8 +31,11 @@ from tile_eg.language.kernels import PrimFunc
 from tile_eg.ops.types import Level
 
 
-def kept_kernel(function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str, Any] | None = None) -> KeptKernel:
-    """The kernel as it is written, at the sizes, and with the numbers, of a call.
+def kept_kernel(
+    function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str, Any] | None = None, meet: bool = False
+) -> KeptKernel:
+    """The kernel as it is written, at the sizes, and with the numbers, of a call; with meetings of its cores where they hand
+    something over, if these are to be found.
 
     Raises TileError at the user's line, `NoBlocks` where the sizes leave no block to run.
     """
@@ -44,7 +47,7 @@ def kept_kernel(function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str
                 reader = ExpertReader(
                     found.source, found.names, dict(levels), EXPERT, store, prefetched, (parallel, branch), SCALAR_UNIT, sizes
                 )
-                return _read(reader, found, barriers)
+                return _read(reader, found, barriers, meet)
             except Misplaced as found_in:
                 levels[found_in.name] = found_in.level
     except TileError as e:

@@ -48,8 +48,10 @@ class _Use:
 def with_meetings(statements: Sequence[Any], halves: bool) -> list[Any]:
     """The statements with meetings of the cores where they need them; `halves`: the vector cores do different things.
 
-    TileError where the vector cores would store different values to one place, or meet where only one of them comes by.
+    TileError where the vector cores would store different values to one place, or meet where only one of them comes by, and where
+    one kind of core reads what the other writes only further down.
     """
+    _check_order(statements)
     differing = _differing(statements) if halves else set()
     done = list(_stored_once(statements, differing)) if halves else list(statements)
     return list(_expanded(_Walk(halves, differing).body(done, {})))
@@ -143,6 +145,29 @@ def _uses(node: Any) -> Iterator[_Use]:
             if isinstance(o, pr.Gm):
                 window = (o.offset, o.stride, node.rows, node.cols)
                 yield _Use(node.core, o.tensor, window, written, node.atomic, who)
+
+
+def _check_order(statements: Sequence[Any]) -> None:
+    first: dict[str, tuple[_Use, Any]] = {}
+    for node in _instructions(statements):
+        for use in _uses(node):
+            before, span = first.setdefault(use.tensor, (use, node.span))
+            if use.written and not before.written and before.core != use.core:
+                raise TileError(
+                    f"`{use.tensor}` is read before it is written: statements mean what they say in the order they stand", span,
+                    notes=((f"`{use.tensor}` is first written here", node.span),),
+                    help="put what the cores do for a step one behind the other, or write the flags between "
+                    "the cores: T.set_cross_flag(pipe, n), T.wait_cross_flag(n)",
+                )  # fmt: skip
+
+
+def _instructions(statements: Sequence[Any]) -> Iterator[Any]:
+    for on in statements:
+        node = getattr(on, "node", on)
+        if isinstance(node, pr.Loop | pr.When):
+            yield from _instructions(node.body)
+        else:
+            yield node
 
 
 def _decides(node: Any) -> Expr:

@@ -117,6 +117,11 @@ def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_RIN
     return elementwise(r, span, "vcast", to, x, mode="" if mode in ("CAST_NONE", "CAST_RINT") else mode)
 
 
+def _round(r: ExpertReader, span: Span, out: Any, buffer: Any, count: Any = None) -> None:
+    to, x = (_first(ub(r, p, span), count, span) for p in (out, buffer))
+    elementwise(r, span, "vround", to, x)
+
+
 def scale_of(r: ExpertReader, span: Span) -> float:
     """The number that int32 is multiplied by on its way to float16. TileError where none was named."""
     if r.scale is None:
@@ -245,7 +250,7 @@ WORDS: dict[str, Callable[..., Any]] = {
     "fill": _fill, "clear": _fill, "tile.fill": _fill, "tile.clear": _fill, "tile.axpy": _axpy, "tile.mul_add_dst": _mul_add,
     "tile.cast": _cast, "set_deq_scale": _deq_scale, "tile.broadcast": _broadcast, "tile.clamp_min": partial(_clamp, "l"),
     "tile.clamp_max": partial(_clamp, "h"), "tile.clamp": partial(_clamp, "lh"),
-    **{f"tile.{word}": partial(_unary, op) for word, op in UNARY_WORDS.items()},
+    **{f"tile.{word}": partial(_unary, op) for word, op in UNARY_WORDS.items()}, "tile.round": _round,
     **{f"tile.{op}": partial(_binary, op) for op in ("add", "sub", "mul", "div", "max", "min")},
     **{f"reduce_{op}": partial(_reduce, op) for op in ops.REDUCE},
 }  # fmt: skip
