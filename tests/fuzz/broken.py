@@ -52,7 +52,7 @@ def dtype(p: Program, text: str, rng: Random) -> str | None:
 
 
 def float_index(p: Program, text: str, rng: Random) -> str | None:
-    return _one(r"\[b \* \d+", text, lambda m: m[0] + ".0", rng)
+    return _one(r"\[b \* \d+", text, lambda m: m[0] + ".5", rng)
 
 
 def bound_anew(p: Program, text: str, rng: Random) -> str | None:

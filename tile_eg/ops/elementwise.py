@@ -73,11 +73,13 @@ class Binary:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A comparison of two elements, exact; `sign` is how both languages write it."""
+    """A comparison of two elements, exact; `sign` is how both languages write it, and `turned` the one that says the same of the
+    operands in the other order, where that is another one."""
 
     name: str
     meaning: Meaning
     sign: str
+    turned: str = ""
 
 
 @dataclass(frozen=True)
@@ -168,14 +170,17 @@ BINARY: dict[str, Binary] = {
 COMPARE: dict[str, Comparison] = {
     c.name: c
     for c in (
-        Comparison("lt", lambda m, x, y: x < y, "<"),
-        Comparison("le", lambda m, x, y: x <= y, "<="),
-        Comparison("gt", lambda m, x, y: x > y, ">"),
-        Comparison("ge", lambda m, x, y: x >= y, ">="),
+        Comparison("lt", lambda m, x, y: x < y, "<", "gt"),
+        Comparison("le", lambda m, x, y: x <= y, "<=", "ge"),
+        Comparison("gt", lambda m, x, y: x > y, ">", "lt"),
+        Comparison("ge", lambda m, x, y: x >= y, ">=", "le"),
         Comparison("eq", lambda m, x, y: x == y, "=="),
         Comparison("ne", lambda m, x, y: x != y, "!="),
     )
 }
+SCALAR_UNARY = ("neg", "sqrt", "abs")
+ON_SCALARS = (*SCALAR_UNARY, "add", "sub", "mul", "div", "max", "min", "select", *COMPARE, "and", "or", "not")
+"""Operations that the scalar unit has, too, on single elements and on what it has compared."""
 REDUCE: dict[str, Reduction] = {
     r.name: r
     for r in (

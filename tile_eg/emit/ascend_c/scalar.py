@@ -7,9 +7,10 @@ import json
 from tile_eg.emit.ascend_c.index import Scope, number
 from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.program import Formula, Instr, Print, Scalar, Tile
+from tile_eg.ops.elementwise import COMPARE
 from tile_eg.ops.types import F32, DType
 
-CONDITIONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=", "and": "&&", "or": "||", "not": "!"}
+CONDITIONS = {c.name: c.sign for c in COMPARE.values()} | {"and": "&&", "or": "||", "not": "!"}
 SIGNS = dict(zip(("add", "sub", "mul", "div"), "+-*/", strict=True))
 
 

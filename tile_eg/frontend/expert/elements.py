@@ -35,12 +35,11 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, TileExpr
 from tile_eg.ir.program import Formula
-from tile_eg.ops.elementwise import BINARY, UNARY
+from tile_eg.ops.elementwise import BINARY, COMPARE, SCALAR_UNARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, U8, U32, DType, Level
 
 HELD = ((F16, F32), (I16, F32), (I32, F32), (I16, F16), (I8, F16), (U8, F16))
 """Casts that come with the use of an element: its number is read as it is, and rounded once."""
-FLIPPED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
 class Elements:
@@ -221,7 +220,7 @@ class Elements:
     def unary(self, e: kn.Unary, dtype: DType) -> Value:
         x = self.of(e.x, dtype)
         wide = x.dtype or dtype
-        if isinstance(x, Scalar) and e.op in ("neg", "abs", "sqrt") and wide in (F32, I32):
+        if isinstance(x, Scalar) and e.op in SCALAR_UNARY and wide in (F32, I32):
             return self.scalar_operation(e.op, [x], wide)
         work = computing(wide)
         v = self.vector(x, work, x.kind if isinstance(x, Vector) else self.least)
@@ -294,7 +293,7 @@ class Elements:
         a, b, _ = self.pair(e.a, e.b, F32)
         op = e.op
         if isinstance(a, Scalar) and isinstance(b, Vector):
-            a, b, op = b, a, FLIPPED[op]
+            a, b, op = b, a, COMPARE[op].turned or op
         x, y, wide = self.pair(e.x, e.y, dtype)
         kind = joint(*(v.kind for v in (a, b, x, y) if isinstance(v, Vector))) or self.least
         first = self.vector(a, a.dtype or F32, kind)

@@ -12,9 +12,8 @@ from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary
 from tile_eg.ir.program import Formula, Gm, Tile
+from tile_eg.ops.elementwise import SCALAR_UNARY
 from tile_eg.ops.types import Level
-
-UNARY = "neg sqrt abs"
 
 
 def is_scalar(value: Any) -> bool:
@@ -104,7 +103,7 @@ def _formula(r: ExpertReader, e: TileExpr, span: Span | None) -> Formula:
             x, y = _formula(r, e.x, span), _formula(r, e.y, span)
             whole = x.whole and y.whole and e.op != "div"
             return Formula(e.op, (_as(x, whole), _as(y, whole)), whole)
-        case Unary() if e.op in UNARY.split():
+        case Unary() if e.op in SCALAR_UNARY:
             x = _formula(r, e.x, span)
             return Formula(e.op, (x,), x.whole and e.op != "sqrt")
         case Cast():

@@ -24,6 +24,7 @@ from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.language.kernels import PrimFunc, TensorType
 from tile_eg.language.symbols import at_sizes
 from tile_eg.language.words import tensors_read, user_place
+from tile_eg.ops.elementwise import BINARY, COMPARE
 from tile_eg.ops.types import F32, DType
 
 SAME = {
@@ -35,8 +36,7 @@ SAME = {
     "And": "and", "Or": "or", "Not": "not", "concat": "concatenate",
 }  # fmt: skip
 """NumPy's and TileLang's other names of operations."""
-BINARY = ("add", "sub", "mul", "div", "pow", "and", "or", "xor", "shl", "shr")
-COMPARE = ("lt", "le", "gt", "ge", "eq", "ne")
+OPERATORS = tuple(b.name for b in BINARY.values() if b.sign)
 
 
 class TensorValue:
@@ -114,8 +114,8 @@ def _swapped(name: str) -> Any:
     return lambda x, y: word(name, (y, x), {})
 
 
-for _name in ("add", "sub", "mul", "truediv", "matmul", "pow", "and", "or", "xor", "lshift", "rshift"):
-    _op = {"truediv": "div", "lshift": "shl", "rshift": "shr"}.get(_name, _name)
+for _op in (*OPERATORS, "matmul"):
+    _name = {"div": "truediv", "shl": "lshift", "shr": "rshift"}.get(_op, _op)
     setattr(TensorValue, f"__{_name}__", _method(_op))
     setattr(TensorValue, f"__r{_name}__", _swapped(_op))
 for _name in COMPARE:
@@ -140,7 +140,7 @@ def word(name: str, args: Sequence[Any], options: Mapping[str, Any]) -> TensorVa
     whole = 1 if called in fn.OF_AXES else len(args)
     given = [_value(a, span) if n < whole else _axes(called, a, span) for n, a in enumerate(args)]
     kept |= {k: _axes(called, o, span) for k, o in kept.items() if k == "axis"}
-    if called in BINARY and len(given) == 2:
+    if called in OPERATORS and len(given) == 2:
         return TensorValue(v.binary(called, given[0], given[1], span))
     if called in COMPARE and len(given) == 2:
         return TensorValue(v.compare(called, given[0], given[1], span))

@@ -98,7 +98,7 @@ def _affine(c: Point) -> Iterator[Affine]:
     if c.op != "compare" or not {x.op for x in c.of} <= {"position", "number"}:
         return
     a, b = (Affine(offset=int(x.args[0])) if x.op == "number" else x.args[0] for x in c.of)
-    if c.args[0] in ("ge", "gt", "eq"):
+    if c.args[0] == "eq" or c.args[0] in ("ge", "gt"):
         yield a.plus(b, -1).plus(Affine(offset=-(c.args[0] == "gt")))
-    if c.args[0] in ("le", "lt", "eq"):
+    if c.args[0] == "eq" or c.args[0] in ("le", "lt"):
         yield b.plus(a, -1).plus(Affine(offset=-(c.args[0] == "lt")))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tile_eg.errors import Span, TileError
-from tile_eg.ops.elementwise import BINARY
+from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, DType
 
 Shape = tuple[int, ...]
@@ -65,7 +65,7 @@ def unary(op: str, x: Value, span: Span | None = None) -> Value:
         if op != "not":
             raise TileError(f"`{op}` takes numbers, not a condition", span, help="choose numbers by it: where(c, 1, 0)")
         return Value("logic", (x,), ("not",), x.shape, None, span, truth=True)
-    dtype = x.dtype if op in ("neg", "abs", "relu", "not") or x.dtype in FLOATS else F32
+    dtype = x.dtype if x.dtype in FLOATS or x.dtype in UNARY[op].takes else F32
     return Value("unary", (x,), (op,), x.shape, dtype, span)
 
 

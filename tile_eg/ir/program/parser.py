@@ -51,13 +51,11 @@ from tile_eg.ir.program import (
 from tile_eg.ir.program.check import check_program
 from tile_eg.ir.program.text import WORDS
 from tile_eg.ir.program.tokens import Tokens
+from tile_eg.ops.elementwise import ON_SCALARS
 from tile_eg.ops.types import DTYPES, Level
 
 OPS = (*PIPES, *VECTOR)
-FORMULAS = (
-    "number", "index", "element", "scalar", "cast", "neg", "sqrt", "abs", "add", "sub", "mul", "div", "max", "min", "select",
-    "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not",
-)  # fmt: skip
+FORMULAS = ("number", "index", "element", "scalar", "cast", *ON_SCALARS)
 """What formulas of the scalar unit are made of (`ir.program.Formula`)."""
 
 
