@@ -57,6 +57,11 @@ class PlannedKept(Planned):
             raise self.mistake(run.findings)
         return run
 
+    @property
+    def alike(self) -> frozenset[str]:
+        """Blocks may store equal values to one place; where the bytes differ it is a race."""
+        return frozenset(t.name for t in self.program.tensors if t.output and t.name not in self.program.added_to)
+
     def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
         """What is left unwritten of a tensor is no finding: a workspace may be larger than what is used of it."""
         return replace(run, findings=tuple(f for f in run.findings if f.kind != "unwritten"))

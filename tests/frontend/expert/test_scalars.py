@@ -327,3 +327,52 @@ def test_without_flags_between_cores_what_is_handed_over_is_a_race() -> None:
 def test_flags_are_not_found_for_what_is_read_before_it_is_written() -> None:
     with pytest.raises(TileError, match="`W` is read before it is written"):
         handed_over(False, True)
+
+
+@T.prim_func
+def in_turns(X: T.Tensor((4, 64), "float"), Y: T.Tensor((4, 64), "float")):
+    with T.Kernel(1, is_npu=True) as _:
+        x = T.alloc_ub((2, 64), "float")
+        with T.Scope("V"):
+            T.set_flag("mte3", "mte2", 5)
+            T.set_flag("mte3", "mte2", 6)
+            for i in T.serial(4):
+                T.wait_flag("mte3", "mte2", 5 + i % 2)
+                T.copy(X[i, 0], x[i % 2, :])
+                T.set_flag("mte2", "mte3", 5 + i % 2)
+                T.wait_flag("mte2", "mte3", 5 + i % 2)
+                T.copy(x[i % 2, :], Y[i, 0])
+                T.set_flag("mte3", "mte2", 5 + i % 2)
+            T.wait_flag("mte3", "mte2", 5)
+            T.wait_flag("mte3", "mte2", 6)
+
+
+def test_flags_whose_numbers_are_computed_move_down_together() -> None:
+    x = np.random.default_rng(0).standard_normal((4, 64)).astype(np.float32)
+    kernel = tile_eg.compile(in_turns, out_idx=[-1])
+    assert (kernel(x) == x).all()
+    assert "flags 5 to 6 from mte3 to mte2 are numbers 0 to 1 instead" in [n.text for n in kernel.compile().notes][0]
+
+
+def stored_by_both(by_block: float) -> Any:
+    @T.prim_func
+    def main(Y: T.Tensor((1, 64), "float")):
+        with T.Kernel(2, is_npu=True) as b:
+            x = T.alloc_ub((1, 64), "float")
+            with T.Scope("V"):
+                T.tile.fill(x, 1.0)
+                T.barrier_all()
+                T.tile.add(x, x, b * by_block)
+                T.barrier_all()
+                T.copy(x, Y)
+
+    return tile_eg.compile(main, out_idx=[-1])
+
+
+def test_blocks_may_store_equal_values_to_one_place() -> None:
+    assert (stored_by_both(0.0)() == 1).all()
+
+
+def test_blocks_that_store_different_values_to_one_place_race() -> None:
+    with pytest.raises(TileError, match="race"):
+        stored_by_both(1.0)()

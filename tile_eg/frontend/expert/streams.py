@@ -127,27 +127,44 @@ def numbered(nodes: tuple[Node, ...], ranges: Mapping[str, Interval], notes: lis
     So it is with numbers of the author's that a core does not have, or that belong to the framework; `notes` tell of them.
     TileError where there is no other number.
     """
-    numbers = _Numbers({}, {}, notes)
+    numbers = _Numbers({}, {}, {}, notes)
     for n in walk(nodes):
         if isinstance(n, SetFlag | WaitFlag) and not variables(n.id) & set(FREE):
             low, high = bounds(n.id, {**ranges, **dict.fromkeys(FREE, (0, 0))})
             numbers.taken.setdefault((n.src, n.dst), set()).update(range(low, high + 1))
+            if n.id.value is None and high not in USABLE_EVENT_IDS:
+                numbers.moved.setdefault((n.src, n.dst), 0)
+    numbers.move()
     return tuple(map(numbers.node, nodes))
 
 
 @dataclass
 class _Numbers:
-    """The numbers of flags that are `taken` by pair of pipes, and `others` for those that cannot be used."""
+    """The numbers of flags that are `taken` by pair of pipes, `others` for those that cannot be used, and how far all of a pair
+    are `moved` down, where some that are computed cannot be used."""
 
     taken: dict[tuple[str, str], set[int]]
     others: dict[tuple[str, str, int], int]
+    moved: dict[tuple[str, str], int]
     notes: list[Note]
+
+    def move(self) -> None:
+        """Gives the pairs whose numbers are computed, and too large, the first ones, as far apart as they are."""
+        for pair in self.moved:
+            first, last = min(self.taken[pair]), max(self.taken[pair])
+            if last - first in USABLE_EVENT_IDS:
+                self.moved[pair], self.taken[pair] = first, {k - first for k in self.taken[pair]}
+                what = f"flags {first} to {last} from {pair[0].lower()} to {pair[1].lower()}"
+                why = f"{USABLE_EVENT_IDS.stop} and more are the framework's"
+                self.notes.append(Note(f"{what} are numbers 0 to {last - first} instead: {why}"))
 
     def node(self, n: Node) -> Node:
         if isinstance(n, Loop | When):
             return replace(n, body=tuple(map(self.node, n.body)))
         if not isinstance(n, SetFlag | WaitFlag):
             return n
+        if (down := self.moved.get((n.src, n.dst), 0)) and not variables(n.id) & set(FREE):
+            return replace(n, id=n.id - down)
         if variables(n.id) & set(FREE):
             free = [*self.free(n), *USABLE_EVENT_IDS]
             return replace(n, id=const(free[FREE.index(n.id.args[0])]))
