@@ -192,3 +192,33 @@ def rounded(x, c):
 def test_as_many_elements_as_are_counted_are_rounded() -> None:
     x = np.linspace(-3, 3.3, 64, dtype=np.float32)
     assert (kept(rounded, ("float32", "float32"), (64, 64))(x) == np.round(x)).all()
+
+
+@T.prim_func
+def counted_on(C: T.Tensor((4, 64), "int32")):
+    with T.Kernel(1) as _:
+        c = T.alloc_ub((64,), "int32")
+        with T.Scope("V"):
+            for k in T.serial(4):
+                T.barrier_all()
+                T.tile.createvecindex(c, k * 64)
+                T.barrier_all()
+                T.copy(c, C[k, 0])
+
+
+def test_positions_begin_where_a_loop_says() -> None:
+    assert (tile_eg.compile(counted_on, out_idx=[-1])().ravel() == np.arange(256)).all()
+
+
+def test_positions_that_may_be_too_large_are_refused() -> None:
+    @T.prim_func
+    def main(N: T.Tensor((1,), "int32"), C: T.Tensor((64,), "int32")):
+        with T.Kernel(1) as _:
+            c = T.alloc_ub((64,), "int32")
+            with T.Scope("V"):
+                T.tile.createvecindex(c, N[0])
+                T.barrier_all()
+                T.copy(c, C)
+
+    with pytest.raises(TileError, match="positions are exact up to 16777216"):
+        tile_eg.compile(main, out_idx=[-1])

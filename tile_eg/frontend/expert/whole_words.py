@@ -12,9 +12,10 @@ from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import formula, is_scalar
 from tile_eg.frontend.expert.vectors import REGISTER, elementwise, scratch, ub
 from tile_eg.frontend.python.mask_words import SELECT_MODES, comparison
-from tile_eg.frontend.python.values import describe
+from tile_eg.frontend.python.values import describe, is_index
 from tile_eg.frontend.python.whole_words import pattern_of
 from tile_eg.frontend.python.words import known
+from tile_eg.frontend.ssa.positions import EXACT
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.language.elementwise_words import BINARY
@@ -182,11 +183,15 @@ def _bits_of(r: ExpertReader, span: Span, dst: Any, src: Any, dtype: Any) -> Non
 def _positions(r: ExpertReader, span: Span, dst: Any, first: Any, step: Any = 1, count: Any = None) -> None:
     """Exact up to 2^24, as f32 holds them; other types are cast from it."""
     to = _run(ub(r, dst, span), "a buffer of positions", span)
-    begin, by = known(first, "the first position", span), known(step, "the step of a progression", span)
-    n = to.count if count is None else known(count, "a count", span)
+    begin = ix.wrap(first) if is_index(first) else ix.const(known(first, "the first position", span))
+    by, n = known(step, "the step of a progression", span), to.count if count is None else known(count, "a count", span)
     _holds(to, n, span)
+    ends = [e + k for e in ix.bounds(begin, r.ranges) for k in (0, by * (n - 1))]
+    if max(map(abs, ends)) > EXACT:
+        what = f"positions are exact up to {EXACT}, and nothing says that these are no larger"
+        raise TileError(what, span, help="say how large a number that is read can be: T.max(T.min(n, 65536), 0)")
     into = to.operand if to.dtype is F32 else scratch(r, F32, 1, -(-n // 8) * 8)
-    r.instr("vramp", into, cols=ix.const(n), bound=ix.const(begin), steps=(0, by), span=span)
+    r.instr("vramp", into, cols=ix.const(n), bound=begin, steps=(0, by), span=span)
     if to.dtype is not F32:
         on(r, pr.AIV, pr.PipeBarrier("V", span))
         r.instr("vcast", to.operand, into, cols=ix.const(n), span=span)
