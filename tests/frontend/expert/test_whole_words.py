@@ -216,7 +216,8 @@ def test_positions_that_may_be_too_large_are_refused() -> None:
         with T.Kernel(1) as _:
             c = T.alloc_ub((64,), "int32")
             with T.Scope("V"):
-                T.tile.createvecindex(c, N[0])
+                n = N[0]
+                T.tile.createvecindex(c, n)
                 T.barrier_all()
                 T.copy(c, C)
 
