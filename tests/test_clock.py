@@ -28,6 +28,7 @@ REPORTED = {
     "jit/kernel_cache.py": "whether a file of tile_eg changed since the process began",
     "jit/profiling.py": "how long a function of the host takes, which launches no kernel",
     "laboratory/compare.py": "how long a cost model took",
+    "search/any_size.py": "how long a compilation took",
     "search/driver.py": "how long a compilation took",
     "search/planned.py": "how long each stage took",
     "search/queue.py": "how long each move took",

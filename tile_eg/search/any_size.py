@@ -121,12 +121,13 @@ class AnySize(Planned):
         return self.spec_with(meaning_text(self.lowered.kernel))
 
     def at(self, kernel: Kernel, sizes: Mapping[str, int]) -> AtSizes | None:
-        """What a launch at these sizes needs; `kernel` is the kernel at them. None where the text does not serve them."""
+        """What a launch at these sizes needs; `kernel` is the kernel at them. None where the text does not serve them, or where
+        the kernel has another grid there, as a dimension of 1 may give it."""
         if 0 in sizes.values() or any(n > MOST_SIZE for n in sizes.values()):
             return None
         place = self.picked.at(dict(sizes))
         if not _is_of(self.programs[place], kernel, sizes):
-            raise InternalError("sizes", f"the text of {kernel.name} is not that of the kernel at {dict(sizes)}")
+            return None
         if not serves(self.programs[place], self._values(place), sizes):
             return None
         return AtSizes(resized(self.programs[place], sizes), self.chip, kernel, str(self.source))
@@ -204,7 +205,9 @@ class OneText:
         """What a launch at these sizes needs, where one text serves them; `kernel` is the kernel at them."""
         found = self.text(sizes)
         names = self.open(sizes)[0]
-        return None if isinstance(found, str) else found.at(kernel, {n: sizes[n] for n in names})
+        if isinstance(found, str) or not sizes.keys() >= set(names):
+            return None
+        return found.at(kernel, {n: sizes[n] for n in names})
 
     def _compiled(self, names: tuple[str, ...], fixed: Mapping[str, Any]) -> AnySize | str:
         if not names:
