@@ -119,7 +119,7 @@ std::string report_json()
 {
     const auto pair = [](const auto& p) { return quoted(p.first) + ":" + std::to_string(p.second); };
     return "{\"findings\":[" + joined(machine.findings, finding_json) + "],\"instructions\":{" +
-           joined(machine.instructions, pair) + "},\"bytes\":{" + joined(machine.bytes, pair) + "},\"trace\":[" +
+           joined(machine.instructions.all(), pair) + "},\"bytes\":{" + joined(machine.bytes.all(), pair) + "},\"trace\":[" +
            joined(machine.rows, row_json) + "],\"schedule\":" +
            text("[%lld,\"%016llx\",%lld]", (long long)schedule.instructions(), (unsigned long long)schedule.fingerprint(),
                 (long long)mutations_applied()) +

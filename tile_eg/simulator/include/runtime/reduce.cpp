@@ -1,5 +1,6 @@
 // Reductions: of each round (256 bytes), of each block (32 bytes), and of everything. Sums go as a binary tree over
 // neighbours, each step rounded to the element type.
+#include <array>
 #include <cmath>
 #include <cstring>
 
@@ -14,16 +15,14 @@ namespace
 
 float round_to(double x, DType type) { return type == DType::f16 ? half_to_float(double_to_half(x)) : float(x); }
 
-float load(const uint8_t* p, DType type)
+void load(const uint8_t* p, int64_t count, DType type, float* out)
 {
-    if (type == DType::f16) {
+    if (type != DType::f16) return void(std::memcpy(out, p, size_t(count) * 4));
+    for (int64_t i = 0; i < count; ++i) {
         uint16_t bits;
-        std::memcpy(&bits, p, 2);
-        return half_to_float(bits);
+        std::memcpy(&bits, p + i * 2, 2);
+        out[i] = half_to_float(bits);
     }
-    float value;
-    std::memcpy(&value, p, 4);
-    return value;
 }
 
 void store(uint8_t* p, float x, DType type)
@@ -40,30 +39,40 @@ struct Best {
     uint32_t index;
 };
 
-// A round: its lanes, the ones that do not take part as empty places.
+// Lanes of a round; `active` says which take part, where not all do.
 struct Gathered {
-    std::vector<float> values;
-    std::vector<char> active;
+    size_t count = 0;
+    bool all = true;
+    std::array<float, 128> values;
+    std::array<bool, 128> active;
+    bool takes_part(size_t i) const { return all || active[i]; }
 };
 
-float tree_sum(Gathered g, DType type)
+// The sum of as many values as a power of two. Twice the bits of half and two more are in a float, and of a double the same for float:
+// one rounding of a sum is that of the exact sum.
+float tree_sum(float* values, size_t width, DType type)
 {
-    size_t width = 1;
-    while (width < g.values.size()) width *= 2;
-    g.values.resize(width, 0.0f), g.active.resize(width, 0);
-    for (size_t i = 0; i < width; ++i)
-        if (!g.active[i]) g.values[i] = 0;
     for (; width > 1; width /= 2)
-        for (size_t i = 0; i < width / 2; ++i) g.values[i] = round_to(double(g.values[2 * i]) + g.values[2 * i + 1], type);
-    return g.values[0];
+        for (size_t i = 0; i < width / 2; ++i) {
+            const float sum = values[2 * i] + values[2 * i + 1];
+            values[i] = type == DType::f16 ? half_to_float(float_to_half(sum)) : sum;
+        }
+    return values[0];
+}
+
+float tree_sum(const Gathered& g, DType type)
+{
+    std::array<float, 128> values;
+    for (size_t i = 0; i < g.count; ++i) values[i] = g.takes_part(i) ? g.values[i] : 0.0f;
+    return tree_sum(values.data(), g.count, type);
 }
 
 Best extreme(const Gathered& g, ReduceOp op)
 {
     Best best{0, 0};
     bool any = false;
-    for (size_t i = 0; i < g.values.size(); ++i) {
-        if (!g.active[i]) continue;
+    for (size_t i = 0; i < g.count; ++i) {
+        if (!g.takes_part(i)) continue;
         const float x = g.values[i];
         const bool better = !any || std::isnan(x) || (op == ReduceOp::max ? x > best.value : x < best.value);
         if (better && !(any && std::isnan(best.value))) best = {x, uint32_t(i)};
@@ -76,6 +85,16 @@ int64_t lane_offset(const VectorSide& side, int64_t round, int64_t lane, int64_t
 {
     const int64_t block = 32 / size;
     return (round * side.stride.repeat + lane / block * side.stride.block) * 32 + lane % block * size;
+}
+
+// Where the lanes of a round lie that take part: visit(offset, bytes).
+template <class Visit>
+void each_stretch(const VectorSide& side, const Lanes& lanes, int64_t round, int64_t size, Visit visit)
+{
+    const int64_t width = 256 / size;
+    if (whole_round(lanes, round, width) && side.stride.block == 1) return visit(lane_offset(side, round, 0, size), 256);
+    for (int64_t i = 0; i < width; ++i)
+        if (lane_active(lanes, round, i, width)) visit(lane_offset(side, round, i, size), size);
 }
 
 // Bytes of UB that a round reads or writes.
@@ -126,11 +145,10 @@ void access(Instruction& reduce, const Operand& dst, const VectorSide& src, cons
     reduce.align(src.at, 32, "source");
     std::vector<Touched> in, out;
     for (int64_t r = 0; r < rounds_of(lanes, width); ++r) {
-        for (int64_t i = 0; i < width; ++i)
-            if (lane_active(lanes, r, i, width)) {
-                const int64_t offset = lane_offset(src, r, i, size), at = src.at.address + offset;
-                reduce.reads(src.at, offset, size), touch(in, {r, at, at + size});
-            }
+        each_stretch(src, lanes, r, size, [&](int64_t offset, int64_t bytes) {
+            const int64_t at = src.at.address + offset;
+            reduce.reads_in_a_row(src.at, offset, bytes, size), touch(in, {r, at, at + bytes});
+        });
         results(r, [&](int64_t offset, int64_t bytes) {
             reduce.writes(dst, offset, bytes), touch(out, {r, dst.address + offset, dst.address + offset + bytes});
         });
@@ -143,17 +161,26 @@ void access(Instruction& reduce, const Operand& dst, const VectorSide& src, cons
 
 Gathered gather(const Instruction& reduce, const VectorSide& src, const Lanes& lanes, int64_t round, int64_t first, int64_t last)
 {
-    const int64_t size = size_of(src.at.type);
+    const int64_t size = size_of(src.at.type), width = 256 / size, block = 32 / size;
     Gathered g;
+    g.count = size_t(last - first), g.all = whole_round(lanes, round, width);
     for (int64_t i = first; i < last; ++i) {
-        g.active.push_back(lane_active(lanes, round, i, 256 / size));
-        g.values.push_back(g.active.back() ? load(reduce.data(src.at, lane_offset(src, round, i, size)), src.at.type) : 0.0f);
+        g.active[size_t(i - first)] = g.all || lane_active(lanes, round, i, width);
+        if (g.all && i % block == 0 && i + block <= last) {
+            load(reduce.data(src.at, lane_offset(src, round, i, size)), block, src.at.type, &g.values[size_t(i - first)]);
+            i += block - 1;
+        } else if (g.active[size_t(i - first)]) {
+            load(reduce.data(src.at, lane_offset(src, round, i, size)), 1, src.at.type, &g.values[size_t(i - first)]);
+        } else {
+            g.values[size_t(i - first)] = 0.0f;
+        }
     }
     return g;
 }
 
 bool any_active(const Lanes& lanes, int64_t round, int64_t first, int64_t last, int64_t width)
 {
+    if (whole_round(lanes, round, width)) return true;
     for (int64_t i = first; i < last; ++i)
         if (lane_active(lanes, round, i, width)) return true;
     return false;
@@ -294,14 +321,18 @@ namespace
 // (ReduceSum.md).
 float sum_of(const std::vector<Gathered>& rounds, bool in_order, DType type)
 {
-    Gathered sums;
+    std::vector<float> sums;
     float total = 0;
     for (size_t r = 0; r < rounds.size(); ++r) {
         const float sum = tree_sum(rounds[r], type);
         total = r ? round_to(double(total) + sum, type) : sum;
-        sums.values.push_back(sum), sums.active.push_back(1);
+        sums.push_back(sum);
     }
-    return in_order ? total : tree_sum(sums, type);
+    if (in_order) return total;
+    size_t width = 1;
+    while (width < sums.size()) width *= 2;
+    sums.resize(width, 0.0f);
+    return tree_sum(sums.data(), width, type);
 }
 
 int64_t scratch_bytes(ReduceOp op, const Lanes& lanes, int64_t size, bool index)
@@ -319,8 +350,7 @@ void check_reduce_all(Instruction& reduce, const Operand& dst, const VectorSide&
     if (scratched) reduce.needs(scratch, Space::UB, "scratch"), reduce.align(scratch, 32, "scratch");
     reduce.align(src.at, 32, "source"), reduce.align(dst, result, "destination");
     for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
-        for (int64_t i = 0; i < width; ++i)
-            if (lane_active(lanes, r, i, width)) reduce.reads(src.at, lane_offset(src, r, i, size), size);
+        each_stretch(src, lanes, r, size, [&](int64_t offset, int64_t bytes) { reduce.reads_in_a_row(src.at, offset, bytes, size); });
     if (scratched) reduce.writes(scratch, 0, scratched);
     reduce.writes(dst, 0, result);
     reduce.check();
