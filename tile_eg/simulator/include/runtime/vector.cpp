@@ -93,87 +93,92 @@ Wide relu(Wide x)
     return x < 0 ? Wide(0) : x;
 }
 double multiply_add(double a, double b, double c) { return std::fma(a, b, c); }
-float multiply_add(float a, float b, float c) { return std::fma(a, b, c); }
 int64_t multiply_add(int64_t a, int64_t b, int64_t c) { return a * b + c; }
 
-// Calls `body` with what the operation computes of an element.
-template <class Wide, class Body>
-void with_unary(UnaryOp op, DType type, Body body)
+bool accumulates(BinaryOp op)
 {
-    if constexpr (std::is_same_v<Wide, int64_t>) {
-        if (op == UnaryOp::relu) return body([](int64_t x) { return relu(x); });
-        if (op == UnaryOp::bit_not) return body([](int64_t x) { return ~x; });
-        return body([](int64_t x) { return x; });
-    } else {
-        using W = Wide;
-        switch (op) {
-            case UnaryOp::exp: return body([](W x) { return std::exp(x); });
-            case UnaryOp::ln: return body([](W x) { return std::log(x); });
-            case UnaryOp::abs: return body([](W x) { return std::fabs(x); });
-            case UnaryOp::sqrt: return body([](W x) { return std::sqrt(x); });
-            case UnaryOp::rsqrt: return body([type](W x) { return W(approximate(1.0 / std::sqrt(x), x, type)); });
-            case UnaryOp::relu: return body([](W x) { return relu(x); });
-            case UnaryOp::reciprocal: return body([type](W x) { return W(approximate(1.0 / x, x, type)); });
-            case UnaryOp::neg: return body([](W x) { return -x; });
-            default: return body([](W x) { return x; });
-        }
+    return op == BinaryOp::mul_add_dst || op == BinaryOp::fused_mul_add || op == BinaryOp::fused_mul_add_relu;
+}
+
+// Operations for which float does where the elements are no wider. The others are computed in double.
+bool is_near(UnaryOp op) { return op == UnaryOp::relu || op == UnaryOp::abs || op == UnaryOp::neg; }
+bool is_near(BinaryOp op) { return !accumulates(op); }
+
+// Calls `body` with what the operation computes of an element.
+template <class Body>
+void with_unary(UnaryOp op, DType, int64_t, Body body)
+{
+    if (op == UnaryOp::relu) return body([](int64_t x) { return relu(x); });
+    if (op == UnaryOp::bit_not) return body([](int64_t x) { return ~x; });
+    body([](int64_t x) { return x; });
+}
+template <class Body>
+void with_unary(UnaryOp op, DType, float, Body body)
+{
+    if (op == UnaryOp::relu) return body([](float x) { return relu(x); });
+    if (op == UnaryOp::abs) return body([](float x) { return std::fabs(x); });
+    body([](float x) { return -x; });
+}
+template <class Body>
+void with_unary(UnaryOp op, DType type, double, Body body)
+{
+    switch (op) {
+        case UnaryOp::exp: return body([](double x) { return std::exp(x); });
+        case UnaryOp::ln: return body([](double x) { return std::log(x); });
+        case UnaryOp::sqrt: return body([](double x) { return std::sqrt(x); });
+        case UnaryOp::rsqrt: return body([type](double x) { return approximate(1.0 / std::sqrt(x), x, type); });
+        case UnaryOp::reciprocal: return body([type](double x) { return approximate(1.0 / x, x, type); });
+        default: return body([](double x) { return x; });
     }
 }
 
-int64_t bits_and(int64_t a, int64_t b) { return a & b; }
-int64_t bits_or(int64_t a, int64_t b) { return a | b; }
-template <class Wide>
-Wide bits_and(Wide a, Wide)
-{
-    return a;
-}
-template <class Wide>
-Wide bits_or(Wide a, Wide)
-{
-    return a;
-}
-template <class Wide>
-Wide quotient(Wide a, Wide b)
-{
-    return a / b;
-}
-int64_t quotient(int64_t a, int64_t) { return a; }  // no such instruction: the header refuses it
-
-// Calls `body` with what the operation computes of an element of the destination and of both sources.
-template <class Wide, class Body>
+// Calls `body` with what the operation computes of an element of the destination and of both sources. Whole numbers are not divided:
+// the header refuses it.
+template <class W, class Body>
 void with_binary(BinaryOp op, Body body)
 {
-    using W = Wide;
-    switch (op) {
-        case BinaryOp::add: return body([](W, W a, W b) { return a + b; });
-        case BinaryOp::sub: return body([](W, W a, W b) { return a - b; });
-        case BinaryOp::mul: return body([](W, W a, W b) { return a * b; });
-        case BinaryOp::div: return body([](W, W a, W b) { return quotient(a, b); });
-        case BinaryOp::max: return body([](W, W a, W b) { return larger(a, b); });
-        case BinaryOp::min: return body([](W, W a, W b) { return smaller(a, b); });
-        case BinaryOp::fused_mul_add: return body([](W dst, W a, W b) { return multiply_add(a, dst, b); });
-        case BinaryOp::fused_mul_add_relu: return body([](W dst, W a, W b) { return relu(multiply_add(a, dst, b)); });
-        case BinaryOp::add_relu: return body([](W, W a, W b) { return relu(a + b); });
-        case BinaryOp::sub_relu: return body([](W, W a, W b) { return relu(a - b); });
-        case BinaryOp::mul_add_dst: return body([](W dst, W a, W b) { return multiply_add(a, b, dst); });
-        case BinaryOp::bit_and: return body([](W, W a, W b) { return bits_and(a, b); });
-        default: return body([](W, W a, W b) { return bits_or(a, b); });
+    if constexpr (!std::is_same_v<W, float>) switch (op) {
+            case BinaryOp::fused_mul_add: return body([](W dst, W a, W b) { return multiply_add(a, dst, b); });
+            case BinaryOp::fused_mul_add_relu: return body([](W dst, W a, W b) { return relu(multiply_add(a, dst, b)); });
+            case BinaryOp::mul_add_dst: return body([](W dst, W a, W b) { return multiply_add(a, b, dst); });
+            default: break;
+        }
+    if constexpr (std::is_same_v<W, int64_t>) {
+        if (op == BinaryOp::bit_and) return body([](W, W a, W b) { return a & b; });
+        if (op == BinaryOp::bit_or) return body([](W, W a, W b) { return a | b; });
     }
+    if constexpr (!std::is_same_v<W, double>) switch (op) {
+            case BinaryOp::add: return body([](W, W a, W b) { return a + b; });
+            case BinaryOp::sub: return body([](W, W a, W b) { return a - b; });
+            case BinaryOp::mul: return body([](W, W a, W b) { return a * b; });
+            case BinaryOp::max: return body([](W, W a, W b) { return larger(a, b); });
+            case BinaryOp::min: return body([](W, W a, W b) { return smaller(a, b); });
+            case BinaryOp::add_relu: return body([](W, W a, W b) { return relu(a + b); });
+            case BinaryOp::sub_relu: return body([](W, W a, W b) { return relu(a - b); });
+            default: break;
+        }
+    if constexpr (std::is_same_v<W, float>) return body([](W, W a, W b) { return a / b; });
 }
 
 // The same of an element of the destination, one of the source, and the scalar.
-template <class Wide, class Body>
+template <class W, class Body>
 void with_scalar(ScalarOp op, Body body)
 {
-    using W = Wide;
     switch (op) {
         case ScalarOp::adds: return body([](W, W x, W s) { return x + s; });
         case ScalarOp::muls: return body([](W, W x, W s) { return x * s; });
         case ScalarOp::maxs: return body([](W, W x, W s) { return larger(x, s); });
         case ScalarOp::mins: return body([](W, W x, W s) { return smaller(x, s); });
         case ScalarOp::leaky_relu: return body([](W, W x, W s) { return x >= 0 ? x : x * s; });
-        default: return body([](W dst, W x, W s) { return multiply_add(x, s, dst); });
+        default: break;
     }
+    if constexpr (!std::is_same_v<W, float>) return body([](W dst, W x, W s) { return multiply_add(x, s, dst); });
+}
+
+// Whether the scalar is a number of the element type, and not one that lies between two of them.
+bool is_one_of(DType type, double scalar)
+{
+    return double(type == DType::f16 ? half_to_float(double_to_half(scalar)) : float(scalar)) == scalar;
 }
 
 constexpr int64_t at_once = 64;  // elements
@@ -201,22 +206,11 @@ void compute_run(typename Io::Stored* out, const typename From::Stored* a, const
     }
 }
 
-// Whether the scalar is a number of the element type, and not one that lies between two of them.
-bool is_one_of(DType type, double scalar)
-{
-    return double(type == DType::f16 ? half_to_float(double_to_half(scalar)) : float(scalar)) == scalar;
-}
-
-bool accumulates(BinaryOp op)
-{
-    return op == BinaryOp::mul_add_dst || op == BinaryOp::fused_mul_add || op == BinaryOp::fused_mul_add_relu;
-}
-
 // Float sums of half products: the one case of two element types.
 template <class Body>
 void with_types(DType dst, DType src, bool near, Body body)
 {
-    if (dst == DType::f32 && src == DType::f16) return body(FloatIo{}, HalfIo{});
+    if (dst == DType::f32 && src == DType::f16) return near ? body(NearFloatIo{}, NearHalfIo{}) : body(FloatIo{}, HalfIo{});
     with_type(dst, near, [&](auto io) { body(io, io); });
 }
 
@@ -229,11 +223,10 @@ void vector_unary(const char* name, UnaryOp op, VectorSide dst, VectorSide src, 
     const bool copy = op == UnaryOp::copy;
     const VectorInstruction v(name, line, lanes, sides, 2, false, copy ? Instruction::Poison::carry : Instruction::Poison::error);
     if (copy) return vector_move(v, dst.at, src.at);
-    const bool near = op == UnaryOp::relu || op == UnaryOp::abs || op == UnaryOp::neg;
-    with_type(dst.at.type, near, [&](auto io) {
+    with_type(dst.at.type, is_near(op), [&](auto io) {
         using T = typename decltype(io)::Stored;
         using W = typename decltype(io)::Wide;
-        with_unary<W>(op, dst.at.type, [&](auto compute) {
+        with_unary(op, dst.at.type, W(), [&](auto compute) {
             for (const Run& run : v.runs()) {
                 const T* const in = v.at<T>(1, run.at[1]);
                 compute_run<decltype(io), decltype(io)>(v.at<T>(0, run.at[0]), in, in, run.count,
@@ -248,7 +241,7 @@ void vector_binary(const char* name, BinaryOp op, VectorSide dst, VectorSide a, 
     if (queued(line, [=] { vector_binary(name, op, dst, a, b, lanes, line); }, dst, a, b)) return;
     const VectorSide sides[] = {dst, a, b};
     const VectorInstruction v(name, line, lanes, sides, 3, accumulates(op));
-    with_types(dst.at.type, a.at.type, !accumulates(op), [&](auto io, auto from) {
+    with_types(dst.at.type, a.at.type, is_near(op), [&](auto io, auto from) {
         using T = typename decltype(io)::Stored;
         using U = typename decltype(from)::Stored;
         with_binary<typename decltype(io)::Wide>(op, [&](auto compute) {
