@@ -15,7 +15,7 @@ from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype
 from tile_eg.ir.kernel import Kernel, Span, Tensor
-from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, SyncAll, walk
 from tile_eg.ir.sharing import once
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
@@ -100,7 +100,8 @@ class Run:
     """What one run of the emitted text in the simulator gave: outputs by tensor name, findings, and counts of what was done.
 
     `unwritten` are masks of what it left of outputs that start unwritten, by tensor name; each has a finding too.
-    `printed` is what the kernel printed.
+    `printed` is what the kernel printed. Where only some blocks ran, `sample` are their numbers, and `not_computed` masks of
+    what they left of each output.
     """
 
     outputs: dict[str, np.ndarray]
@@ -108,6 +109,8 @@ class Run:
     counts: Counts
     unwritten: Mapping[str, np.ndarray] = field(default_factory=dict)
     printed: str = ""
+    sample: Sequence[int] = ()
+    not_computed: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.outputs[name]
@@ -226,22 +229,37 @@ class Planned:
         memory: int = USUAL.bytes,
         seconds: float = USUAL.seconds,
         confined: bool = True,
+        blocks: Sequence[int] = (),
     ) -> Run:
         """The emitted text, run in the simulator on an array for every input, by tensor name; and for outputs that are added to.
 
         TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
         unless `strict` is off: then the findings are in the result. `order` is a seed: instructions then take effect in an
         unfavourable order among those that the flags allow, not in that of the program. `memory` is how many bytes the simulator
-        may use: 9.5 for each byte of tensors and workspace that is touched; `seconds` of processor time are what the run may
+        may use: 1.6 for each byte of tensors and workspace that is touched; `seconds` of processor time are what the run may
         take (TileError where it needs more of either). `confined` keeps its process from the network, from files and from
-        starting programs, where the machine's kernel can.
+        starting programs, where the machine's kernel can. `blocks` are those that run, where not all shall (TileError where
+        they need the others).
         """
+        self.check_sample(blocks)
         check_arguments(self.program.tensors, arrays, self.program.added_to | self.inout)
         with stage("simulate"):
-            run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined), arrays)
+            run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined, blocks), arrays)
         if strict:
             run.raise_findings()
         return run
+
+    def check_sample(self, blocks: Sequence[int]) -> None:
+        """TileError where these blocks alone compute no value as all of them do."""
+        p, way_out = self.program, "smaller sizes, or another schedule: `tile-eg alternatives` lists some for `--schedule`"
+        if not blocks:
+            return
+        if any(isinstance(n, SyncAll) for core in (AIC, AIV) for n in walk(p.core(core))):
+            meet = "all of them meet, and go on with what the others have computed"
+            raise TileError(f"no blocks of {p.name} run alone: {meet}", help=way_out)
+        if p.added_to:
+            sums = ", ".join(sorted(p.added_to))
+            raise TileError(f"no blocks of {p.name} run alone: they add to {sums}, as others may", help=way_out)
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -264,9 +282,9 @@ class Planned:
 
 
 def _simulated(
-    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool
+    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool, blocks: Sequence[int]
 ) -> Run:
-    from tile_eg.emit.host import launch_blocks, workspace_bytes
+    from tile_eg.emit.host import launch_blocks, launched, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
     from tile_eg.simulator.build import line_of
     from tile_eg.simulator.confinement import Confinement
@@ -292,9 +310,12 @@ def _simulated(
         limits=limits,
         confinement=Confinement(confined),
         numbers=planned.numbers,
+        blocks=launched(p, blocks),
     )
     names = [p.tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
+    if blocks:
+        return Run(dict(zip(names, done.outputs, strict=True)), done.findings, done.counts, {}, done.printed, blocks, left)
     findings = (*done.findings, *unwritten_findings(left, line_of(planned.source, kernel_symbol(p))))
     return Run(dict(zip(names, done.outputs, strict=True)), findings, done.counts, left, done.printed)
 

@@ -185,7 +185,8 @@ def _compile_runtime(compiler: str, target: Path) -> None:
         try:
             command = [compiler, *RUNTIME_FLAGS, *_own_machine(compiler)[0]]
             command += _precompile([*command, f"-I{folder}"], "machine.h", work)
-            list(pool.map(lambda file: _run([*command, "-c", str(file)], work), sorted(folder.glob("*.cpp"))))
+            largest_first = sorted(folder.glob("*.cpp"), key=lambda file: (-file.stat().st_size, file))
+            list(pool.map(lambda file: _run([*command, "-c", str(file)], work), largest_first))
             _run([compiler, *(file.name for file in work.glob("*.o")), *LINK_FLAGS, "-o", str(target)], work)
         except CompileError as error:
             raise _no_compiler(compiler, error.output) from None

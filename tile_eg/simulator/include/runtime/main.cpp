@@ -95,7 +95,7 @@ bool ended = true;  // every block came to its end
 // An output that starts unwritten, and of which some bytes still are when the kernel has ended.
 bool left_unwritten(const Region& region)
 {
-    return ended && machine.settings.only.empty() && region.output && !region.input && machine.gm.poisoned(region.begin, region.end);
+    return ended && region.output && !region.input && machine.gm.poisoned(region.begin, region.end);
 }
 
 // By the tensor's number: the bytes between which nothing has written it.
