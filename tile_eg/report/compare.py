@@ -100,9 +100,10 @@ def _compare(
     excess = _excess(error, expected.allowed)
     worst = np.unravel_index(int(np.argmax(excess)), excess.shape) if excess.size else ()
     off, allowed, is_, meant = (float(x[worst]) if excess.size else 0.0 for x in (error, expected.allowed, got, want))
-    wrong, nan, unbounded = (int(np.sum(x)) for x in (excess > 1, np.isnan(got) & np.isnan(want) & written & ~left, ~bounded & ~left))
+    nan = np.isnan(got) & np.isnan(want) & written & ~left
+    counts = (int(np.sum(x)) for x in (excess > 1, nan, ~bounded & ~left, left))
     where = tuple(int(i) for i in worst)
-    return Comparison(name, off, allowed, is_, meant, where, excess.size, wrong, nan, unbounded, int(np.sum(left)))
+    return Comparison(name, off, allowed, is_, meant, where, excess.size, *counts)
 
 
 def absolute_error(got: np.ndarray, want: np.ndarray) -> np.ndarray:
