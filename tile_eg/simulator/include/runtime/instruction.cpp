@@ -163,7 +163,7 @@ void Instruction::bounds_in_gm(const Operand& at, int64_t begin, int64_t end) co
                    text("%s touches bytes [%lld, %lld) of %s, which has %lld bytes (its GlobalTensor ends at %lld)", event_.name,
                         (long long)(begin - region->begin), (long long)(end - region->begin), region->name.c_str(),
                         (long long)(region->end - region->begin), (long long)(at.end - region->begin)));
-    if (end > there) throw Stop{};
+    if (begin < 0 || end > there) throw Stop{};
 }
 
 // Whether the hardware orders this instruction after an earlier one on the same tile of L0C by itself.
