@@ -97,11 +97,23 @@ int64_t Track::end_of_run(int64_t i, int64_t end) const
 {
     const uint32_t number = (*this)[i];
     for (++i; i < end;) {
-        const uint32_t entry = entries_[i / per_entry];
-        if (this->number(entry, i % per_entry) != number) return i;
-        i = entry & split ? i + 1 : (i / per_entry + 1) * per_entry;
+        if (i % per_entry == 0) i = std::max(i, end_of_same(i / per_entry, end / per_entry, number) * per_entry);
+        if (i < end && (*this)[i++] != number) return i - 1;
     }
     return end;
+}
+
+// From the block on, the first one whose entry is not this number.
+int64_t Track::end_of_same(int64_t block, int64_t last, uint32_t number) const
+{
+    const uint32_t* const entries = entries_.get();
+    for (; block + at_once <= last; block += at_once) {
+        uint32_t other = 0;
+        for (int64_t i = 0; i < at_once; ++i) other |= entries[block + i] ^ number;
+        if (other) break;
+    }
+    while (block < last && entries[block] == number) ++block;
+    return block;
 }
 
 bool Marks::any_whole(int64_t block, int64_t last) const

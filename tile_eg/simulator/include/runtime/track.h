@@ -27,7 +27,6 @@ public:
     int64_t skip(int64_t i, int64_t end, uint32_t known) const;
     int64_t end_of_run(int64_t i, int64_t end) const;  // the first granule behind `i` with another number than it has
     bool agrees(int64_t block) const { return !(entries_[block] & split); }  // all granules of the block have one number
-    int64_t split_blocks() const { return int64_t(numbers_.size()) / per_entry; }  // those that ever were at a time
 
 private:
     static constexpr uint32_t split = uint32_t(1) << 31;
@@ -36,6 +35,8 @@ private:
     void fill_part(int64_t block, int64_t first, int64_t last, uint32_t number);
     void fill_whole(int64_t block, int64_t last, uint32_t number);
     int64_t skip_whole(int64_t block, int64_t last, uint32_t known) const;
+
+    int64_t end_of_same(int64_t block, int64_t last, uint32_t number) const;
 
     Lazy<uint32_t> entries_;
     std::vector<uint32_t> numbers_, free_;  // of blocks whose granules differ; which of these places are free
