@@ -1,4 +1,5 @@
 // Elementwise vector instructions. half and bfloat16_t compute in float and round once.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -187,7 +188,7 @@ constexpr int64_t at_once = 64;  // elements
 bool independent(const void* out, const void* in, int64_t written, int64_t read)
 {
     const auto *o = static_cast<const uint8_t*>(out), *i = static_cast<const uint8_t*>(in);
-    return o == i || o + written <= i || i + read <= o;
+    return (o == i && written == read) || o + written <= i || i + read <= o;
 }
 
 // out[i] = compute(out[i], a[i], b[i]), by pieces that are loaded, computed and stored one after the other.
@@ -318,7 +319,12 @@ void vector_duplicate(VectorSide dst, uint64_t bits, Lanes lanes, int line)
     const VectorInstruction v("Duplicate", line, lanes, &dst, 1, false);
     const int64_t size = size_of(dst.at.type);
     for (const Run& run : v.runs())
-        for (int64_t i = 0; i < run.count; ++i) std::memcpy(v.at<uint8_t>(0, (run.at[0] + i) * size), &bits, size_t(size));
+        if (size == 2)
+            std::fill_n(v.at<uint16_t>(0, run.at[0]), run.count, uint16_t(bits));
+        else if (size == 4)
+            std::fill_n(v.at<uint32_t>(0, run.at[0]), run.count, uint32_t(bits));
+        else
+            for (int64_t i = 0; i < run.count; ++i) std::memcpy(v.at<uint8_t>(0, (run.at[0] + i) * size), &bits, size_t(size));
 }
 
 // Lane i of round r holds the first value plus r * lanes + i.
