@@ -1,4 +1,4 @@
-"""Prints a table: processor time and memory of simulated runs, as ratios to NumPy's and to the tensors.
+"""Prints a table: processor time of simulated runs, beside NumPy's for the same.
 
 The ratios say the same on another machine, or a busy one; the seconds do not. Exit code 1 if a run takes longer on the clock than
 its limit, which is for two quiet cores.
@@ -11,9 +11,9 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks.simulator.measured import Case, Measured, cases, measured
-from tile_eg.report.text import size, table
+from tile_eg.report.text import table
 
-HEADS = ("kernel", "processor", "NumPy", "ratio", "on the clock", "limit", "largest process", "tensors", "ratio")
+HEADS = ("kernel", "processor", "NumPy", "ratio", "on the clock", "limit")
 
 
 def main() -> int:
@@ -32,8 +32,7 @@ def page(done: Sequence[tuple[Case, Measured]]) -> str:
 def _row(case: Case, m: Measured) -> tuple[str, ...]:
     beside = f"{m.processor / m.numpy:.1f}x" if m.numpy else "-"
     clock = f"{m.seconds:.2f} s", f"{case.limit:g} s"
-    memory = size(m.memory), size(m.tensors), f"{m.memory / m.tensors:.1f}x"
-    return case.name, f"{m.processor:.2f} s", f"{m.numpy:.2f} s", beside, *clock, *memory
+    return case.name, f"{m.processor:.2f} s", f"{m.numpy:.2f} s", beside, *clock
 
 
 if __name__ == "__main__":

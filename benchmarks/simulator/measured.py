@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from math import prod
-from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter, process_time
 
@@ -17,8 +13,6 @@ import numpy as np
 from tile_eg.cli import sources
 from tile_eg.emit.names import kernel_symbol
 from tile_eg.inputs import draw
-from tile_eg.ir.kernel import Tensor
-from tile_eg.search.planned import Planned
 from tile_eg.simulator.build import build
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -67,49 +61,24 @@ def _attention(given: Arrays) -> object:
 
 @dataclass(frozen=True)
 class Measured:
-    """Of one run: seconds on the clock, processor seconds of it and of its processes, those of NumPy in this process, and the
-    largest memory of one process of the run, beside the bytes of the kernel's tensors."""
+    """Of one run: seconds on the clock, processor seconds of all its processes, and those of NumPy for the same."""
 
     seconds: float
     processor: float
     numpy: float
-    memory: int
-    tensors: int
 
 
 def measured(case: Case) -> Measured:
-    """A run in a process of its own, whose memory is that of the run alone: what compiles has ended before."""
-    for step in (_compiled, _measured):
-        with ProcessPoolExecutor(1, get_context("spawn")) as process:
-            done = process.submit(step, case).result()
-    return done
-
-
-def _planned(case: Case) -> Planned:
-    return sources.compiled(EXAMPLES / f"{case.example}.tile", dict(case.sizes), None)
-
-
-def _compiled(case: Case) -> None:
-    planned = _planned(case)
+    """A run of the emitted text, which is compiled before."""
+    planned = sources.compiled(EXAMPLES / f"{case.example}.tile", dict(case.sizes), None)
     build(planned.source, kernel_symbol(planned.program))
-
-
-def _measured(case: Case) -> Measured:
-    planned = _planned(case)
     given = draw([t for t in planned.program.tensors if not t.output], "uniform", 0)
     begun, start = _children(), perf_counter()
     planned.run(given, seconds=3600).raise_findings()
     seconds, processor = perf_counter() - start, _children() - begun
-    memory = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     start = process_time()
     case.meant(given)
-    in_numpy = process_time() - start
-    tensors = sum(a.nbytes for a in given.values()) + sum(_bytes(t) for t in planned.program.tensors if t.output)
-    return Measured(seconds, processor, in_numpy, memory, tensors)
-
-
-def _bytes(tensor: Tensor) -> int:
-    return prod(tensor.shape) * tensor.dtype.bytes
+    return Measured(seconds, processor, process_time() - start)
 
 
 def _children() -> float:
