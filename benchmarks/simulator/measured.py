@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import resource
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -82,5 +82,5 @@ def measured(case: Case) -> Measured:
 
 
 def _children() -> float:
-    times = os.times()
-    return times.children_user + times.children_system
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
