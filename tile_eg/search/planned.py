@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
@@ -258,6 +258,9 @@ class Planned:
         """The tensors to which blocks store equal values at one place."""
         return frozenset()
 
+    lenient: ClassVar[bool] = False
+    """Whether the simulator lets pass what is odd and changes no result (`simulate`): not in what we emit."""
+
     def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
         """The run as the kernel's meaning has it: of a program alone that is not known."""
         return run
@@ -292,6 +295,7 @@ def _simulated(
         limits=limits,
         confinement=Confinement(confined),
         numbers=planned.numbers,
+        lenient=planned.lenient,
     )
     names = [p.tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
