@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.simulator.asc import MAIN, file_of, ran
-from tests.simulator.kernels import CUBE, UB, gm, kernel, run_vector
+from tests.simulator.kernels import UB, gm, kernel, run_vector
 from tile_eg.simulator.run import Simulation, simulate
 
 pytestmark = pytest.mark.slow(but=3)

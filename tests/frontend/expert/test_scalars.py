@@ -376,3 +376,55 @@ def test_blocks_may_store_equal_values_to_one_place() -> None:
 def test_blocks_that_store_different_values_to_one_place_race() -> None:
     with pytest.raises(TileError, match="race"):
         stored_by_both(1.0)()
+
+
+# ---- elements as operands of vector instructions ----------------------------------------------------------------------------
+
+
+def scaled(step: Any) -> Any:
+    """Rows of X times 2 by way of two slots; nothing but the step itself frees what MTE3 and V read in the trip before."""
+
+    @T.prim_func
+    def scaled(X: T.Tensor((4, 64), "float"), Y: T.Tensor((4, 64), "float")):
+        with T.Kernel(1) as _:  # noqa: SIM117
+            with T.Scope("V"):
+                x, y, two = T.alloc_ub((2, 64), "float"), T.alloc_ub((64,), "float"), T.alloc_ub((8,), "float")
+                T.tile.fill(two, 2.0)
+                for i in T.serial(4):
+                    T.copy(X[i, :], x[i % 2, :])
+                    T.set_flag("mte2", "v", 0)
+                    T.wait_flag("mte2", "v", 0)
+                    step(x[i % 2, :], y, two)
+                    T.set_flag("v", "mte3", 0)
+                    T.wait_flag("v", "mte3", 0)
+                    T.copy(y, Y[i, :])
+
+    return tile_eg.compile(scaled, out_idx=[-1])
+
+
+@T.macro
+def by_an_element(x, y, two):
+    T.tile.mul(y, x, two[0])
+
+
+@T.macro
+def by_an_expression(x, y, two):
+    T.tile.mul(y, x, two[0] * 1.0)
+
+
+@T.macro
+def by_a_name(x, y, two):
+    s = two[0]
+    T.tile.mul(y, x, s)
+
+
+def test_all_pipes_finish_before_an_element_is_an_operand_as_in_tilelang() -> None:
+    kernel = scaled(by_an_element)
+    assert kernel.get_kernel_source().count("PipeBarrier<PIPE_ALL>()") == 1
+    assert (kernel(X[:4]) == 2 * X[:4]).all()
+
+
+@pytest.mark.parametrize("step", [by_an_expression, by_a_name])
+def test_they_do_not_for_an_element_with_a_name_or_in_an_expression(step: Any) -> None:
+    with pytest.raises(TileError, match="race: WAR"):
+        scaled(step)(X[:4])
