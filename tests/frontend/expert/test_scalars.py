@@ -394,7 +394,7 @@ def scaled(step: Any) -> Any:
                     T.copy(X[i, :], x[i % 2, :])
                     T.set_flag("mte2", "v", 0)
                     T.wait_flag("mte2", "v", 0)
-                    step(x[i % 2, :], y, two)
+                    step(x, i % 2, y, two)
                     T.set_flag("v", "mte3", 0)
                     T.wait_flag("v", "mte3", 0)
                     T.copy(y, Y[i, :])
@@ -403,23 +403,30 @@ def scaled(step: Any) -> Any:
 
 
 @T.macro
-def by_an_element(x, y, two):
-    T.tile.mul(y, x, two[0])
+def by_an_element(x, slot, y, two):
+    T.tile.mul(y, x[slot, :], two[0])
 
 
 @T.macro
-def by_an_expression(x, y, two):
-    T.tile.mul(y, x, two[0] * 1.0)
+def by_an_expression(x, slot, y, two):
+    T.tile.mul(y, x[slot, :], two[0] * 1.0)
 
 
 @T.macro
-def by_a_name(x, y, two):
+def by_a_name(x, slot, y, two):
     s = two[0]
-    T.tile.mul(y, x, s)
+    T.tile.mul(y, x[slot, :], s)
 
 
-def test_all_pipes_finish_before_an_element_is_an_operand_as_in_tilelang() -> None:
-    kernel = scaled(by_an_element)
+@T.macro
+def by_an_element_in_a_loop(x, slot, y, two):
+    for j in T.Parallel(64):
+        y[j] = x[slot, j] * two[0]
+
+
+@pytest.mark.parametrize("step", [by_an_element, by_an_element_in_a_loop])
+def test_all_pipes_finish_before_an_element_is_an_operand_as_in_tilelang(step: Any) -> None:
+    kernel = scaled(step)
     assert kernel.get_kernel_source().count("PipeBarrier<PIPE_ALL>()") == 1
     assert (kernel(X[:4]) == 2 * X[:4]).all()
 
