@@ -151,6 +151,7 @@ class Planned:
 
     program: Program
     chip: Chip
+    lenient: ClassVar[bool] = False  # of `simulate`: not of what tile_eg emits
 
     @cached_property
     def source(self) -> Text:
@@ -258,17 +259,12 @@ class Planned:
         """The tensors to which blocks store equal values at one place."""
         return frozenset()
 
-    lenient: ClassVar[bool] = False
-    """Whether the simulator lets pass what is odd and changes no result (`simulate`): not in what we emit."""
-
     def judged(self, run: Run, arrays: Mapping[str, np.ndarray]) -> Run:
         """The run as the kernel's meaning has it: of a program alone that is not known."""
         return run
 
 
-def _simulated(
-    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool
-) -> Run:
+def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool) -> Run:
     from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
     from tile_eg.simulator.build import line_of

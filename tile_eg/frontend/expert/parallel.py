@@ -91,12 +91,11 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
 
 
 def _drained(r: ExpertReader, s: Assign, axes: Axes) -> None:
-    """The barrier of TileLang before an instruction with an element (GenerateBufferScalarVectorCall in its lowering of the loop)."""
-    for e in nodes(s.value):
-        if isinstance(e, Binary) and e.op in ("add", "sub", "mul", "div") and isinstance(e.y, Region):
-            if not any(axes.uses(x) for x in e.y.starts):
-                return drained(r, e.y, s.span)
-    return None
+    """TileLang's barrier before an instruction with an element (GenerateBufferScalarVectorCall, where it lowers the loop)."""
+    operands = (e.y for e in nodes(s.value) if isinstance(e, Binary) and e.op in ("add", "sub", "mul", "div"))
+    elements = (x for x in operands if isinstance(x, Region) and not any(map(axes.uses, x.starts)))
+    if (found := next(elements, None)) is not None:
+        drained(r, found, s.span)
 
 
 def _single(e: TileExpr) -> TileExpr:
