@@ -33,6 +33,7 @@ from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
 from tile_eg.search.kept import PlannedKept
+from tile_eg.search.sample import check_sample
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
@@ -222,7 +223,7 @@ def run_file(
     how: dict[str, Any] = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
     how["blocks"] = runs.sample(sample, planned, held)
     with in_source(held.source if isinstance(held, Kernel) else ""):
-        planned.check_sample(how["blocks"])
+        check_sample(planned.program, how["blocks"])
         sets = runs.drawn(held, inputs, seed, given or [])
         with shown_progress():
             done = runs.run_on(planned, held, sets, how)

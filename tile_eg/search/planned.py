@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import check_arguments, numpy_dtype
 from tile_eg.ir.kernel import Kernel, Span, Tensor
-from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, SyncAll, walk
+from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
 from tile_eg.ir.sharing import once
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
+from tile_eg.search.sample import check_sample
 from tile_eg.simulator.findings import LimitError
 from tile_eg.simulator.limits import USUAL, Limits
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tile_eg.timeline.result import Timeline
 
 
-COLLECTED_AFTER = 20_000
-"""Objects that are made before Python's collector runs while a kernel is compiled; usually 700."""
 COMPILED = ("dav-2201", "dav-3510")
 
 
@@ -73,20 +71,6 @@ def stage(name: str, source: str = "", timings: dict[str, float] | None = None) 
     finally:
         if timings is not None:
             timings[name] = timings.get(name, 0.0) + perf_counter() - start
-
-
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Lets Python look for unreachable cycles less often: a compilation makes many objects and drops few before its end.
-
-    In a large kernel a fifth of the time goes into looking through them otherwise.
-    """
-    usual = gc.get_threshold()
-    gc.set_threshold(max(usual[0], COLLECTED_AFTER) if usual[0] else 0, *usual[1:])  # 0: switched off
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
 
 
 def _unwritable(error: PlanError) -> TileError:
@@ -154,6 +138,7 @@ class Planned:
 
     program: Program
     chip: Chip
+    lenient: ClassVar[bool] = False  # of `simulate`: not of what tile_eg emits
 
     @cached_property
     def source(self) -> Text:
@@ -241,25 +226,13 @@ class Planned:
         starting programs, where the machine's kernel can. `blocks` are those that run, where not all shall (TileError where
         they need the others).
         """
-        self.check_sample(blocks)
+        check_sample(self.program, blocks)
         check_arguments(self.program.tensors, arrays, self.program.added_to | self.inout)
         with stage("simulate"):
             run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined, blocks), arrays)
         if strict:
             run.raise_findings()
         return run
-
-    def check_sample(self, blocks: Sequence[int]) -> None:
-        """TileError where these blocks alone compute no value as all of them do."""
-        p, way_out = self.program, "smaller sizes, or another schedule: `tile-eg alternatives` lists some for `--schedule`"
-        if not blocks:
-            return
-        if any(isinstance(n, SyncAll) for core in (AIC, AIV) for n in walk(p.core(core))):
-            meet = "all of them meet, and go on with what the others have computed"
-            raise TileError(f"no blocks of {p.name} run alone: {meet}", help=way_out)
-        if p.added_to:
-            sums = ", ".join(sorted(p.added_to))
-            raise TileError(f"no blocks of {p.name} run alone: they add to {sums}, as others may", help=way_out)
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -311,6 +284,7 @@ def _simulated(
         confinement=Confinement(confined),
         numbers=planned.numbers,
         blocks=launched(p, blocks),
+        lenient=planned.lenient,
     )
     names = [p.tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
