@@ -68,6 +68,22 @@ def positive(x, c):
     T.tile.select(c, mask, x, 7.0, "VSEL_TENSOR_SCALAR_MODE")
 
 
+@T.macro
+def within(x, c):
+    low, high = T.alloc_ub((16,), "uint8"), T.alloc_ub((16,), "uint8")
+    T.tile.compare(low, x, -1.0, "GT")
+    T.tile.compare(high, x, 1.0, "LT")
+    T.barrier_all()
+    T.tile.bitwise_and(low, low, high)
+    T.barrier_all()
+    T.tile.select(c, low, x, 7.0, "VSEL_TENSOR_SCALAR_MODE")
+
+
+def test_masks_are_joined() -> None:
+    x = RNG.standard_normal(128).astype(np.float32)
+    assert (kept(within, ("float32", "float32"), (128, 128))(x) == np.where(abs(x) < 1, x, 7)).all()
+
+
 def test_a_mask_selects() -> None:
     x = RNG.standard_normal(128).astype(np.float32)
     assert (kept(positive, ("float32", "float32"), (128, 128))(x) == np.where(x > 0, x, 7)).all()

@@ -181,7 +181,7 @@ def _bits_of(r: ExpertReader, span: Span, dst: Any, src: Any, dtype: Any) -> Non
 
 
 def _positions(r: ExpertReader, span: Span, dst: Any, first: Any, step: Any = 1, count: Any = None) -> None:
-    """In int32 any positions are exact, in f32 those up to 2^24: further ones are cast from int32. Other types are cast from f32."""
+    """In int32 any positions are exact, in f32 those up to 2^24: further ones are cast from int32. Others are cast from f32."""
     to = _run(ub(r, dst, span), "a buffer of positions", span)
     first = first if is_index(first) or is_scalar(first) else known(first, "the first position", span)
     begin = formula(r, ix.wrap(first) if is_index(first) else first, span)
