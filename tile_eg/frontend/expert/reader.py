@@ -39,6 +39,8 @@ class ExpertReader(Reader):
     element loops begin in the room that these share. `scale` is what T.set_deq_scale named for casts of int32 to float16.
     """
 
+    counts_what_is_read = True
+
     def __init__(
         self,
         source: Source,
