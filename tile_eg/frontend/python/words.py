@@ -215,8 +215,20 @@ def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any)
         if isinstance(pad, bool) or not isinstance(pad, int | float):
             raise TileError(f"the padding is a number known when the kernel is compiled, not {describe(pad)}", span)
         value = Pad(value, float(pad), span)
+    _check_filled(src, dst, to, value, span)
     value = as_whole(value, src, dst, span)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
+
+
+def _check_filled(src: Any, dst: Any, to: Region, value: TileExpr, span: Span) -> None:
+    """NotSearched where fewer elements of a tensor are loaded than the buffer has: the rest becomes padding."""
+    loaded = isinstance(src, (Buffer, Window)) and value_buffer(src).scope == "tensor" != value_buffer(dst).scope
+    if not loaded or not isinstance(value, Region) or len(value.shape) != len(to.shape):
+        return
+    if value.shape != to.shape and all(n <= m for n, m in zip(value.shape, to.shape, strict=True)):
+        few, many = (" x ".join(map(str, r.shape)) for r in (value, to))
+        message = f"the search has no form for a load of {few} elements into {many} of `{to.name}`, of which the rest is padding"
+        raise NotSearched(message, span, help=f"load as many as there are: {to.name}[:{', :'.join(map(str, value.shape))}]")
 
 
 def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:
