@@ -2,11 +2,14 @@
 #include "lanes.h"
 
 #include <algorithm>
+#include <map>
 
 namespace tile_sim
 {
 namespace
 {
+
+std::map<std::pair<const Memory*, int64_t>, Carrier> carriers;  // by granule
 
 // Where lane `i` of round `r` lies at one operand.
 int64_t place(const VectorSide& side, int64_t r, int64_t i)
@@ -123,10 +126,55 @@ VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& la
     }
     if (runs_.empty()) return;
     for (int o = 1; o < operands; ++o) check_overlap(o);
+    const std::vector<Place> unwritten = unwritten_results(operands, reads_dst);
     instruction_.check();
+    keep_unwritten(unwritten);
     instruction_.sized(repeats_of(lanes, sides, operands), widest(sides, operands),
                        conflicts(lanes, sides, operands, reads_dst), lanes.count >= 0);
     instruction_.counts("vector", bytes);
+}
+
+// The elements of the destination that are computed from one that nothing has written.
+std::vector<Place> VectorInstruction::unwritten_results(int operands, bool reads_dst) const
+{
+    std::vector<Place> found;
+    for (int o = reads_dst ? 0 : 1; o < operands; ++o) {
+        Memory& memory = machine.memory(sides_[o].at);
+        const DType from = sides_[o].at.type, to = sides_[0].at.type;
+        const auto unwritten = [&](int64_t begin, int64_t end) {
+            return memory.poisoned(sides_[o].at.address + bytes_of(from, begin), sides_[o].at.address + bytes_of(from, end));
+        };
+        int64_t first = INT64_MAX, last = 0;
+        for (const Run& run : runs_)
+            first = std::min(first, run.at[size_t(o)]), last = std::max(last, run.at[size_t(o)] + run.count);
+        if (!unwritten(first, last)) continue;
+        for (const Run& run : runs_)
+            for (int64_t i = 0; unwritten(run.at[size_t(o)], run.at[size_t(o)] + run.count) && i < run.count; ++i)
+                if (unwritten(run.at[size_t(o)] + i, run.at[size_t(o)] + i + 1))
+                    found.push_back({bytes_of(to, run.at[0] + i), bytes_of(to, run.at[0] + i + 1)});
+    }
+    return found;
+}
+
+void VectorInstruction::keep_unwritten(const std::vector<Place>& results) const
+{
+    Memory& memory = machine.memory(sides_[0].at);
+    for (const Place& bytes : results) {
+        const int64_t begin = sides_[0].at.address + bytes.begin, end = std::max(begin + 1, sides_[0].at.address + bytes.end);
+        memory.poison(begin, end, true);
+        carriers[{&memory, begin / granule}] = {instruction_.name(), instruction_.line()};
+    }
+}
+
+Carrier carrier_of(const Memory& memory, int64_t address)
+{
+    const auto found = carriers.find({&memory, address / granule});
+    return found == carriers.end() ? Carrier{} : found->second;
+}
+
+void forget_carriers(const Memory& memory)
+{
+    carriers.erase(carriers.lower_bound({&memory, INT64_MIN}), carriers.upper_bound({&memory, INT64_MAX}));
 }
 
 // A source may be the destination, element for element. What an earlier round wrote, a later one must not read, except for

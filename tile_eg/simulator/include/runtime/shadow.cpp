@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "confine.h"
+#include "lanes.h"
 #include "schedule.h"
 
 namespace tile_sim
@@ -151,6 +152,7 @@ void Memory::forget_order()
 void Memory::forget()
 {
     forget_order();
+    forget_carriers(*this);
     poison(0, touched_ ? touched_ : bytes_, true);
     touched_ = 0;
 }
