@@ -2,14 +2,11 @@
 #include "lanes.h"
 
 #include <algorithm>
-#include <map>
 
 namespace tile_sim
 {
 namespace
 {
-
-std::map<std::pair<const Memory*, int64_t>, Carrier> carriers;  // by granule
 
 // Where lane `i` of round `r` lies at one operand.
 int64_t place(const VectorSide& side, int64_t r, int64_t i)
@@ -126,15 +123,14 @@ VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& la
     }
     if (runs_.empty()) return;
     for (int o = 1; o < operands; ++o) check_overlap(o);
-    const std::vector<Place> unwritten = unwritten_results(operands, reads_dst);
+    unwritten_ = unwritten_results(operands, reads_dst);
     instruction_.check();
-    keep_unwritten(unwritten);
     instruction_.sized(repeats_of(lanes, sides, operands), widest(sides, operands),
                        conflicts(lanes, sides, operands, reads_dst), lanes.count >= 0);
     instruction_.counts("vector", bytes);
 }
 
-// The elements of the destination that are computed from one that nothing has written.
+// Where the destination holds what is computed from an element that nothing has written.
 std::vector<Place> VectorInstruction::unwritten_results(int operands, bool reads_dst) const
 {
     std::vector<Place> found;
@@ -148,34 +144,20 @@ std::vector<Place> VectorInstruction::unwritten_results(int operands, bool reads
         for (const Run& run : runs_)
             first = std::min(first, run.at[size_t(o)]), last = std::max(last, run.at[size_t(o)] + run.count);
         if (!unwritten(first, last)) continue;
-        for (const Run& run : runs_)
-            for (int64_t i = 0; unwritten(run.at[size_t(o)], run.at[size_t(o)] + run.count) && i < run.count; ++i)
-                if (unwritten(run.at[size_t(o)] + i, run.at[size_t(o)] + i + 1))
-                    found.push_back({bytes_of(to, run.at[0] + i), bytes_of(to, run.at[0] + i + 1)});
+        for (const Run& run : runs_) {
+            const int64_t at = run.at[size_t(o)], into = run.at[0];
+            for (int64_t i = 0, end = 0; unwritten(at, at + run.count) && i < run.count; i = end) {
+                const bool none = unwritten(at + i, at + i + 1);
+                for (end = i + 1; end < run.count && unwritten(at + end, at + end + 1) == none;) ++end;
+                if (none) found.push_back({bytes_of(to, into + i), bytes_of(to, into + end)});
+            }
+        }
     }
     return found;
 }
 
-void VectorInstruction::keep_unwritten(const std::vector<Place>& results) const
-{
-    Memory& memory = machine.memory(sides_[0].at);
-    for (const Place& bytes : results) {
-        const int64_t begin = sides_[0].at.address + bytes.begin, end = std::max(begin + 1, sides_[0].at.address + bytes.end);
-        memory.poison(begin, end, true);
-        carriers[{&memory, begin / granule}] = {instruction_.name(), instruction_.line()};
-    }
-}
-
-Carrier carrier_of(const Memory& memory, int64_t address)
-{
-    const auto found = carriers.find({&memory, address / granule});
-    return found == carriers.end() ? Carrier{} : found->second;
-}
-
-void forget_carriers(const Memory& memory)
-{
-    carriers.erase(carriers.lower_bound({&memory, INT64_MIN}), carriers.upper_bound({&memory, INT64_MAX}));
-}
+// When all is computed, as the destination may lie where a source does.
+VectorInstruction::~VectorInstruction() { keep_unwritten(instruction_, sides_[0].at, unwritten_); }
 
 // A source may be the destination, element for element. What an earlier round wrote, a later one must not read, except for
 // the second source with a repeat stride of 0 (or a destination that stays), which is how sums over rounds are made.
