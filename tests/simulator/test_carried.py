@@ -17,8 +17,8 @@ BODIES = {
     "Select(z, bits, w, 7.0f, SELMODE::VSEL_TENSOR_SCALAR_MODE, 64);",
     "a choice": "CompareScalar(bits, w, 1.0f, CMPMODE::GT, 64); BAR Select(z, bits, x, w, SELMODE::VSEL_TENSOR_TENSOR_MODE, 64);",
     "a cast in place": "Duplicate(z, 9.0f, 64); BAR Adds(z, x, 1.0f, 64); BAR\n"
-    "Cast(z.ReinterpretCast<half>(), z, RoundMode::CAST_RINT, 64); BAR Cast(y, z.ReinterpretCast<half>(), RoundMode::CAST_NONE, 64);"
-    "BAR Adds(z, y, 0.0f, 64);",
+    "Cast(z.ReinterpretCast<half>(), z, RoundMode::CAST_RINT, 64); BAR\n"
+    "Cast(y, z.ReinterpretCast<half>(), RoundMode::CAST_NONE, 64); BAR Adds(z, y, 0.0f, 64);",
     "a mask and strides": "Adds(z, x, 1.0f, uint64_t(16), 2, UnaryRepeatParams(1, 1, 4, 0));",
 }
 ANSWER = {"a comparison": 3, "a choice": 2, "a cast in place": 3, "a mask and strides": 3}

@@ -131,7 +131,8 @@ VECTOR = {
     ),
     "a sum begins with nothing": Case(
         "uninitialised",
-        "Duplicate(a, 1.0f, 64); PipeBarrier<PIPE_V>();\nAxpy(b, a, 2.0f, 64); /*2*/\nORDER(V_MTE3);\nDataCopy(gmY, b, 64); /*1*/",
+        "Duplicate(a, 1.0f, 64); PipeBarrier<PIPE_V>();\n"
+        "Axpy(b, a, 2.0f, 64); /*2*/\nORDER(V_MTE3);\nDataCopy(gmY, b, 64); /*1*/",
         f"Duplicate(a, 1.0f, 64); Duplicate(b, 1.0f, 64); PipeBarrier<PIPE_V>();\nAxpy(b, a, 2.0f, 64);\n{OUT}",
     ),
     "the result lies outside of its tensor": Case(

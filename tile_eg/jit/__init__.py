@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,13 +17,13 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError, in_source
-from tile_eg.ir.arrays import check_argument
+from tile_eg.errors import TileError, TileWarning, in_source
+from tile_eg.ir.arrays import check_argument, ending_at
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
-from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_torch, made_last, to_numpy
+from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_torch, made_last, to_numpy, told_of_sizes
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import kept_at
 from tile_eg.jit.positions import positions_of
@@ -106,11 +107,8 @@ class CompiledKernel(HostSide):
         """Runs on arrays by tensor name."""
         import numpy as np
 
-        arrays = {name: to_numpy(v, name) for name, v in values.items()}
-        for t in self.kernel.tensors:
-            if t.name in arrays:
-                arrays[t.name] = as_declared(arrays[t.name], t.shape)
-                check_argument(t, arrays[t.name])
+        given = {name: to_numpy(v, name) for name, v in values.items()}
+        arrays = self._as_declared(given)
         updated = [t for t in self.kernel.tensors if t.output and t.name in arrays]
         for t in updated:
             if not arrays[t.name].flags.writeable:
@@ -120,6 +118,18 @@ class CompiledKernel(HostSide):
             np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
         outputs = [written_whole(self.kernel.tensors[i], run) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
+
+    def _as_declared(self, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The arrays of a call as the tensors are declared; those of a kernel that is kept may end earlier. TileError where one
+        has another shape or type."""
+        kept = isinstance(self.kernel, KeptKernel)
+        tensors = [t for t in self.kernel.tensors if t.name in given]
+        arrays = {t.name: as_declared(given[t.name], t.shape, kept) for t in tensors}
+        for t in tensors:
+            check_argument(ending_at(t, arrays[t.name].size) if kept else t, arrays[t.name])
+        for note in told_of_sizes(tensors, given):
+            warnings.warn(f"note: {note}", TileWarning, stacklevel=5)
+        return arrays
 
 
 def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError
-from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ir.arrays import numpy_dtype, signature
 from tile_eg.ops.types import BF16
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from tile_eg.ir.kernel import Tensor
 
 
 def is_torch(value: Any) -> bool:
@@ -51,12 +53,45 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     return value.detach().numpy()
 
 
-def as_declared(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """The same elements in the declared shape, where the two differ in dimensions of 1 alone, or one of them is flat; else the
-    array as it is."""
-    flat = 1 in (array.ndim, len(shape)) and array.size == prod(shape)
-    same = flat or [n for n in array.shape if n != 1] == [n for n in shape if n != 1]
-    return array.reshape(shape) if same and array.shape != tuple(shape) and array.flags.c_contiguous else array
+def as_declared(array: np.ndarray, shape: Sequence[int], may_end_early: bool = False) -> np.ndarray:
+    """The elements of an array as a tensor of this shape has them, one behind the other; else the array as it is.
+
+    They are one row, or rows of the declared length, however these are parted into dimensions. Of an array with more elements
+    the first ones are the tensor's; one with fewer is given flat, where it `may_end_early`.
+    """
+    count = prod(shape)
+    if array.shape == tuple(shape) or not array.flags.c_contiguous or not _same_rows(array.shape, shape):
+        return array
+    if array.size < count:
+        return array.reshape(-1) if may_end_early and array.size else array
+    return array.reshape(-1)[:count].reshape(shape)
+
+
+def _same_rows(given: Sequence[int], declared: Sequence[int]) -> bool:
+    """Whether both are rows of one length, or one of them a single row. Dimensions of a row may be joined, not exchanged."""
+    if _flat(given) or _flat(declared) or _without_ones(given) == _without_ones(declared):
+        return True
+    row = declared[1:]
+    inner = [given[k:] for k in range(1, len(given)) if prod(given[k:]) == prod(row)]
+    return any(_flat(g) or _flat(row) or _without_ones(g) == _without_ones(row) for g in inner)
+
+
+def _flat(shape: Sequence[int]) -> bool:
+    return len(_without_ones(shape)) < 2
+
+
+def _without_ones(shape: Sequence[int]) -> list[int]:
+    return [n for n in shape if n != 1]
+
+
+def told_of_sizes(tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray]) -> Iterator[str]:
+    """What the author of a call should know of arrays that have other numbers of elements than the tensors."""
+    for t in tensors:
+        count = prod(t.shape)
+        if t.name in arrays and arrays[t.name].size > count:
+            yield f"{t.name} has {arrays[t.name].size} elements, and the kernel is for the first {count}: {signature([t])}"
+        elif t.name in arrays and arrays[t.name].size < count:
+            yield f"{t.name} has {arrays[t.name].size} elements, and the kernel is for {count}: it may touch those alone"
 
 
 def to_torch(array: np.ndarray) -> Any:

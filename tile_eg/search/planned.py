@@ -236,12 +236,17 @@ class Planned:
         take (TileError where it needs more of either). `confined` keeps its process from the network, from files and from
         starting programs, where the machine's kernel can.
         """
-        check_arguments(self.program.tensors, arrays, self.program.added_to | self.inout)
+        tensors = self.tensors_of(arrays)
+        check_arguments(tensors, arrays, self.program.added_to | self.inout)
         with stage("simulate"):
-            run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined), arrays)
+            run = self.judged(_simulated(self, tensors, arrays, order, Limits(seconds, memory), confined), arrays)
         if strict:
             run.raise_findings()
         return run
+
+    def tensors_of(self, arrays: Mapping[str, np.ndarray]) -> tuple[Tensor, ...]:
+        """The tensors of a launch with these arrays."""
+        return self.program.tensors
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -264,7 +269,12 @@ class Planned:
 
 
 def _simulated(
-    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool
+    planned: Planned,
+    tensors: Sequence[Tensor],
+    arrays: Mapping[str, np.ndarray],
+    order: int | None,
+    limits: Limits,
+    confined: bool,
 ) -> Run:
     from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
@@ -274,17 +284,17 @@ def _simulated(
     from tile_eg.simulator.unwritten import unwritten_findings
 
     p = planned.program
-    written = [i for i, t in enumerate(p.tensors) if t.output]
+    written = [i for i, t in enumerate(tensors) if t.output]
     done = simulate(
         planned.source,
         kernel_symbol(p),
-        [_begun(t, arrays) for t in p.tensors],
+        [_begun(t, arrays) for t in tensors],
         kernel_type=p.kernel_type,
         launch=launch_blocks(p),
         workspace=-(-workspace_bytes(p) // launch_blocks(p)),
         outputs=written,
-        inout=[i for i in written if p.tensors[i].name in p.added_to or p.tensors[i].name in arrays],
-        alike=[i for i in written if p.tensors[i].name in planned.alike],
+        inout=[i for i in written if tensors[i].name in p.added_to or tensors[i].name in arrays],
+        alike=[i for i in written if tensors[i].name in planned.alike],
         capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),
@@ -293,7 +303,7 @@ def _simulated(
         confinement=Confinement(confined),
         numbers=planned.numbers,
     )
-    names = [p.tensors[i].name for i in written]
+    names = [tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
     findings = (*done.findings, *unwritten_findings(left, line_of(planned.source, kernel_symbol(p))))
     return Run(dict(zip(names, done.outputs, strict=True)), findings, done.counts, left, done.printed)
