@@ -10,6 +10,8 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 from tile_eg.errors import TileError
+from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ops.types import BF16
 
 RNG = np.random.default_rng(0)
 
@@ -58,6 +60,21 @@ def turned_round(x, c):
 def test_elements_are_gathered() -> None:
     x = RNG.standard_normal(64).astype(np.float32)
     assert (kept(turned_round, ("float32", "float32"), (64, 64))(x) == x[::-1]).all()
+
+
+@T.macro
+def turned_round_by_halves(x, c):
+    at, bytes_at = T.alloc_ub((64,), "int32"), T.alloc_ub((64,), "uint32")
+    T.tile.arith_progression(at, 126, -2)
+    T.barrier_all()
+    T.reinterpretcast(bytes_at, at, "uint32")
+    T.barrier_all()
+    T.tile.gather(c, x, bytes_at, 0)
+
+
+def test_elements_of_bfloat16_are_gathered() -> None:
+    x = RNG.standard_normal(64).astype(numpy_dtype(BF16))
+    assert (kept(turned_round_by_halves, ("bfloat16", "bfloat16"), (64, 64))(x) == x[::-1]).all()
 
 
 @T.macro
