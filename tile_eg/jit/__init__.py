@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,13 +16,12 @@ from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError, TileWarning, in_source
-from tile_eg.ir.arrays import check_argument, ending_at
+from tile_eg.errors import TileError, in_source
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
-from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_torch, made_last, to_numpy, told_of_sizes
+from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import kept_at
 from tile_eg.jit.positions import positions_of
@@ -56,7 +54,8 @@ class CompiledKernel(HostSide):
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
     tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
     the kernel writes them; one that is given back and not written whole is a TileError.
-    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
+    Arrays are NumPy's or torch's on the CPU, with the declared dtypes, and with the declared shapes but for dimensions of 1 and
+    what `jit.arrays.as_declared` takes; else TileError.
     What is given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
     """
 
@@ -107,8 +106,7 @@ class CompiledKernel(HostSide):
         """Runs on arrays by tensor name."""
         import numpy as np
 
-        given = {name: to_numpy(v, name) for name, v in values.items()}
-        arrays = self._as_declared(given)
+        arrays = fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()})
         updated = [t for t in self.kernel.tensors if t.output and t.name in arrays]
         for t in updated:
             if not arrays[t.name].flags.writeable:
@@ -118,18 +116,6 @@ class CompiledKernel(HostSide):
             np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
         outputs = [written_whole(self.kernel.tensors[i], run) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
-
-    def _as_declared(self, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The arrays of a call as the tensors are declared; those of a kernel that is kept may end earlier. TileError where one
-        has another shape or type."""
-        kept = isinstance(self.kernel, KeptKernel)
-        tensors = [t for t in self.kernel.tensors if t.name in given]
-        arrays = {t.name: as_declared(given[t.name], t.shape, kept) for t in tensors}
-        for t in tensors:
-            check_argument(ending_at(t, arrays[t.name].size) if kept else t, arrays[t.name])
-        for note in told_of_sizes(tensors, given):
-            warnings.warn(f"note: {note}", TileWarning, stacklevel=5)
-        return arrays
 
 
 def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:

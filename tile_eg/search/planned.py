@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
-from tile_eg.ir.arrays import check_arguments, numpy_dtype
+from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Span, Tensor
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
 from tile_eg.ir.sharing import once
@@ -236,10 +236,9 @@ class Planned:
         take (TileError where it needs more of either). `confined` keeps its process from the network, from files and from
         starting programs, where the machine's kernel can.
         """
-        tensors = self.tensors_of(arrays)
-        check_arguments(tensors, arrays, self.program.added_to | self.inout)
+        check_arguments(self.tensors_of(arrays), arrays, self.program.added_to | self.inout)
         with stage("simulate"):
-            run = self.judged(_simulated(self, tensors, arrays, order, Limits(seconds, memory), confined), arrays)
+            run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined), arrays)
         if strict:
             run.raise_findings()
         return run
@@ -269,12 +268,7 @@ class Planned:
 
 
 def _simulated(
-    planned: Planned,
-    tensors: Sequence[Tensor],
-    arrays: Mapping[str, np.ndarray],
-    order: int | None,
-    limits: Limits,
-    confined: bool,
+    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool
 ) -> Run:
     from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
@@ -283,12 +277,12 @@ def _simulated(
     from tile_eg.simulator.run import simulate
     from tile_eg.simulator.unwritten import unwritten_findings
 
-    p = planned.program
+    p, tensors = planned.program, planned.tensors_of(arrays)
     written = [i for i, t in enumerate(tensors) if t.output]
     done = simulate(
         planned.source,
         kernel_symbol(p),
-        [_begun(t, arrays) for t in tensors],
+        [begun(t, arrays) for t in tensors],
         kernel_type=p.kernel_type,
         launch=launch_blocks(p),
         workspace=-(-workspace_bytes(p) // launch_blocks(p)),
@@ -307,13 +301,6 @@ def _simulated(
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
     findings = (*done.findings, *unwritten_findings(left, line_of(planned.source, kernel_symbol(p))))
     return Run(dict(zip(names, done.outputs, strict=True)), findings, done.counts, left, done.printed)
-
-
-def _begun(t: Tensor, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """What a tensor holds when the kernel begins: an output what it was given, or zeros to add to."""
-    import numpy as np
-
-    return arrays[t.name] if t.name in arrays else np.zeros(t.shape, numpy_dtype(t.dtype))
 
 
 def plan(program: Program, chip: str | None = None) -> Planned:
