@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
-from tile_eg.ir.arrays import check_arguments, numpy_dtype
+from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Span, Tensor
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
 from tile_eg.ir.sharing import once
@@ -227,12 +227,16 @@ class Planned:
         they need the others).
         """
         check_sample(self.program, blocks)
-        check_arguments(self.program.tensors, arrays, self.program.added_to | self.inout)
+        check_arguments(self.tensors_of(arrays), arrays, self.program.added_to | self.inout)
         with stage("simulate"):
             run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined, blocks), arrays)
         if strict:
             run.raise_findings()
         return run
+
+    def tensors_of(self, arrays: Mapping[str, np.ndarray]) -> tuple[Tensor, ...]:
+        """The tensors of a launch with these arrays."""
+        return self.program.tensors
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -264,18 +268,18 @@ def _simulated(
     from tile_eg.simulator.run import simulate
     from tile_eg.simulator.unwritten import unwritten_findings
 
-    p = planned.program
-    written = [i for i, t in enumerate(p.tensors) if t.output]
+    p, tensors = planned.program, planned.tensors_of(arrays)
+    written = [i for i, t in enumerate(tensors) if t.output]
     done = simulate(
         planned.source,
         kernel_symbol(p),
-        [_begun(t, arrays) for t in p.tensors],
+        [begun(t, arrays) for t in tensors],
         kernel_type=p.kernel_type,
         launch=launch_blocks(p),
         workspace=-(-workspace_bytes(p) // launch_blocks(p)),
         outputs=written,
-        inout=[i for i in written if p.tensors[i].name in p.added_to or p.tensors[i].name in arrays],
-        alike=[i for i in written if p.tensors[i].name in planned.alike],
+        inout=[i for i in written if tensors[i].name in p.added_to or tensors[i].name in arrays],
+        alike=[i for i in written if tensors[i].name in planned.alike],
         capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),
@@ -286,19 +290,12 @@ def _simulated(
         blocks=launched(p, blocks),
         lenient=planned.lenient,
     )
-    names = [p.tensors[i].name for i in written]
+    names = [tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
     if blocks:
         return Run(dict(zip(names, done.outputs, strict=True)), done.findings, done.counts, {}, done.printed, blocks, left)
     findings = (*done.findings, *unwritten_findings(left, line_of(planned.source, kernel_symbol(p))))
     return Run(dict(zip(names, done.outputs, strict=True)), findings, done.counts, left, done.printed)
-
-
-def _begun(t: Tensor, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """What a tensor holds when the kernel begins: an output what it was given, or zeros to add to."""
-    import numpy as np
-
-    return arrays[t.name] if t.name in arrays else np.zeros(t.shape, numpy_dtype(t.dtype))
 
 
 def plan(program: Program, chip: str | None = None) -> Planned:

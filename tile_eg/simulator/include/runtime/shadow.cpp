@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "confine.h"
+#include "lanes.h"
 #include "schedule.h"
 
 namespace tile_sim
@@ -115,6 +116,7 @@ void Memory::forget_order()
 void Memory::forget()
 {
     forget_order();
+    forget_carriers(*this);
     poison(0, touched_ ? touched_ : bytes_, true);
     touched_ = 0;
 }
@@ -133,6 +135,7 @@ void Memory::poison(int64_t begin, int64_t end, bool value)
     if (end <= begin) return;
     if (space_ == Space::GM) touch(begin, end);
     if (value) std::memset(data_.get() + begin, poison_byte, size_t(end - begin));
+    forget_bits(*this, begin, end);
     unwritten_.set(begin / granule, (end + granule - 1) / granule, value);
 }
 
@@ -158,6 +161,7 @@ std::vector<std::pair<int64_t, int64_t>> Memory::unwritten(int64_t begin, int64_
 void Memory::carry_unwritten(int64_t to, int64_t from, int64_t bytes)
 {
     touch(to, to + bytes), touch(from, from + bytes);
+    forget_bits(*this, to, to + bytes);
     if (to % granule != from % granule) return;
     std::vector<bool> marks;
     for (int64_t i = 0; i < bytes; i += granule) marks.push_back(unwritten_.any((from + i) / granule, (from + i) / granule + 1));
