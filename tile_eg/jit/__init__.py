@@ -28,7 +28,7 @@ from tile_eg.jit.kept import kept_at
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip
+from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
 from tile_eg.jit.workspaces import made_by_call, without_stores, written_whole
@@ -247,7 +247,7 @@ class Options:
         if returns_tensors(function.function, function.names):
             check_searched(self.passes)
             return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], own._placed)
-        make = searched_or_in_order(function, build)
+        make = searched_or_in_order(function, build, two_streams(self.passes))
         if is_kept(function):
             make = functools.partial(kept_at, function, self.passes)
         else:
