@@ -110,7 +110,7 @@ class NotSearched(TileError):
 
 
 class ReadFirst(TileError):
-    """Something is read before it is written, in the order of the statements. Two streams of statements may have another order."""
+    """Something is read before it is written, in the order of the statements. As two streams they may have another order."""
 
 
 class TileWarning(UserWarning):

@@ -154,8 +154,8 @@ def finds_meetings(configs: Mapping[Any, Any] | None) -> bool:
 
 def two_streams(configs: Mapping[Any, Any] | None) -> bool:
     """Whether the cores of a kernel are two streams of statements where the order of the text does not do."""
-    on = _switched(configs)
-    return all(on.get(key.value) is True for key in (PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE, PassConfigKey.TL_ASCEND_AUTO_CV_SYNC))
+    asked = PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE, PassConfigKey.TL_ASCEND_AUTO_CV_SYNC
+    return all(_switched(configs).get(key.value) is True for key in asked)
 
 
 def check_others(given: Mapping[str, Any], known: Iterable[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, DType
 
@@ -12,6 +14,12 @@ TYPES = {
 }
 BY_BITS = ("And", "Or", "Not")
 """Instructions on 16 bits at a time, of any element type."""
+BITWISE = {
+    *(op.name for op in elementwise.UNARY.values() if op.native in BY_BITS),
+    *(op.name for op in elementwise.BINARY.values() if op.native in BY_BITS),
+}
+"""The operations that have one of these."""
+WHOLE = Fraction(1)
 ROUND = {
     (F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE",
     (I32, F32): "CAST_RINT", (I8, F16): "CAST_NONE", (F32, I32): "CAST_RINT", (F16, I8): "CAST_RINT",
@@ -26,18 +34,19 @@ def without_sign(dtype: DType) -> DType:
     return next((u for u, signed in SIGNED.items() if signed == dtype), dtype)
 
 
-def seen(dtype: DType, bits: bool) -> tuple[str, int]:
+def seen(dtype: DType, bits: bool) -> tuple[str, Fraction]:
     """How an instruction sees a tensor: what stands behind it, and how many elements it then has for each one.
 
-    `bits`: it takes 16 bits at a time. Others compute with whole numbers without a sign as with those that have one.
+    `bits`: it takes 16 bits at a time; of single bytes there are half as many. Others compute with whole numbers without a sign
+    as with those that have one.
     """
     if bits:
-        return (".ReinterpretCast<uint16_t>()", dtype.bytes // 2) if dtype.bytes == 4 else ("", 1)
-    return (f".ReinterpretCast<{SIGNED[dtype].ascend}>()", 1) if dtype in SIGNED else ("", 1)
+        return ("", WHOLE) if dtype.bytes == 2 else (".ReinterpretCast<uint16_t>()", Fraction(dtype.bytes, 2))
+    return (f".ReinterpretCast<{SIGNED[dtype].ascend}>()" if dtype in SIGNED else "", WHOLE)
 
 
-def times(count: str, n: int) -> str:
-    """So many elements, n to each."""
+def times(count: str, n: Fraction) -> str:
+    """So many elements, n to each; a half only of an even number that is known."""
     if n == 1:
         return count
     return str(int(count) * n) if count.isdigit() else f"{n} * ({count})"

@@ -1,9 +1,9 @@
 """Flags between the cores of a kernel that is read as two streams: each kind of core does its own statements in their order.
 
-So TileLang reads a kernel under AUTO_CV_COMBINE and AUTO_CV_SYNC. Behind what a core stores to a tensor that the other kind of core
-loads it tells the other one, which waits before its load. The n-th store to a tensor belongs to the n-th load from it, trip by trip
-of the loops that both stand in, and of further loops that are as long. Nothing orders a store behind the load of what was there
-before: the streams have to see to that by themselves.
+So TileLang reads a kernel under AUTO_CV_COMBINE and AUTO_CV_SYNC. Behind what a core stores to a tensor that the other kind of
+core loads it tells the other one, which waits before its load. The n-th store to a tensor belongs to the n-th load from it, trip
+by trip of the loops that both stand in, and of further loops that are as long. Nothing orders a store behind the load of what was
+there before: the streams have to see to that by themselves.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ def _check_ends(statements: Sequence[Any]) -> None:
         if not able:
             break
         for core in able:
-            event = now[core]
+            event: Any = now[core]
             count[event.id] += 1 if isinstance(event, pr.CrossSet) else -1
             now[core] = next(streams[core], None)
     waiting = [e for e in now.values() if isinstance(e, pr.CrossWait) and not count[e.id]]

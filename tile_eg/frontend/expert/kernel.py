@@ -30,7 +30,6 @@ from tile_eg.ir.program import AIC, AIV, Instr, Loop, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.ops.types import Level
 
-
 STREAMS = "cube core and vector cores are two streams, each of which does its own statements in their order"
 """How a note begins that a kernel is read so."""
 
