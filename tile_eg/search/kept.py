@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, Span, TileError, rendered
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Note, Tensor
+from tile_eg.ir.kernel import Note
 from tile_eg.ir.machine import ALIGNMENT
 from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
 from tile_eg.report.text import size
 from tile_eg.search import kept_lifetimes as lifetimes
+from tile_eg.search.kept_indices import out_of_tensor
 from tile_eg.search.kept_memory import Life, lives, packed
 from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, stage
 
@@ -88,7 +89,7 @@ class PlannedKept(Planned):
             if (f.kind, where) not in seen and len(seen) < SHOWN:
                 notes.append((f"{f.kind}: {self.in_source_words(f.message)}", where[0]))
             seen.add((f.kind, where))
-        if first.kind == "out_of_bounds" and (told := _elements(first.message, self.kernel.tensors)):
+        if first.kind == "out_of_bounds" and (told := out_of_tensor(first.message, self.kernel, places[0][0])):
             notes.append((told, None))
         message = f"{first.kind}: {self.in_source_words(first.message)}"
         error = TileError(message, places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
@@ -110,20 +111,6 @@ class PlannedKept(Planned):
             if found := re.search(r"// (.+?):(\d+)(  |$)", text):
                 return _line(self.kernel, int(found[2]))
         return None
-
-
-def _elements(message: str, tensors: Sequence[Tensor]) -> str:
-    """The index of the first byte that a finding names in a tensor."""
-    found = re.search(r"bytes \[(-?\d+), -?\d+\) of (\w+)", message)
-    tensor = next((t for t in tensors if found and t.name == found[2]), None)
-    if found is None or tensor is None:
-        return ""
-    at, index = int(found[1]) // tensor.dtype.bytes, list[int]()
-    for n in reversed(tensor.shape[1:]):
-        index.insert(0, at % n)
-        at //= n
-    sizes = ", ".join(map(str, tensor.shape))
-    return f"that begins at {tensor.name}[{', '.join(map(str, (at, *index)))}], and {tensor.name} has the shape ({sizes})"
 
 
 SHOWN = 4

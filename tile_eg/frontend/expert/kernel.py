@@ -104,8 +104,10 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError
             why.source = why.source or _text_of(why, found)
             why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
             raise why from e
-    if isinstance(why, ReadFirst) and not any(n.text.startswith(STREAMS) for n in made.notes):
-        raise why
+    if isinstance(why, ReadFirst):
+        if not any(n.text.startswith(STREAMS) for n in made.notes):
+            raise why
+        return replace(made, in_order=True)
     note = Note(f"{why.message}; the kernel is done in the order of its statements, and nothing of it is searched", why.span)
     return replace(made, in_order=True, notes=(*made.notes, note))
 
