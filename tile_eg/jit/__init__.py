@@ -286,10 +286,10 @@ class Factory:
     def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
         from tile_eg.frontend.python import kernel_of
 
-        left = left_to_search(self.function, args, kwargs)
+        left, streams = left_to_search(self.function, args, kwargs), two_streams(self.options.passes)
         if not left:
             function = self._function(args, kwargs)
-            return self.options.kernel(function, lambda sizes: kernel_of(function, sizes))
+            return self.options.kernel(function, lambda sizes: kernel_of(function, sizes, streams))
         positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
 
         def at(found: Mapping[str, int]) -> PrimFunc:
@@ -299,7 +299,7 @@ class Factory:
             return self._function(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
 
         def build(sizes: Mapping[str, Any]) -> Kernel:
-            return open_kernel(left, lambda found: kernel_of(at(found), sizes))
+            return open_kernel(left, lambda found: kernel_of(at(found), sizes, streams))
 
         return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
 
@@ -363,7 +363,7 @@ def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> Compil
     if takes_tensors(function, names):
         function = PrimFunc(function, dict(names))
     if isinstance(function, PrimFunc):
-        return options.kernel(function, lambda sizes: kernel_of(function, sizes))
+        return options.kernel(function, lambda sizes: kernel_of(function, sizes, two_streams(options.passes)))
     if callable(function):
         return Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")

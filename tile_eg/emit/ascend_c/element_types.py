@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from tile_eg.emit.ascend_c.index import EmitError, Scope
+from tile_eg.ir.program import Instr, Tile
 from tile_eg.ops import elementwise
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, DType
 
@@ -50,3 +52,14 @@ def times(count: str, n: Fraction) -> str:
     if n == 1:
         return count
     return str(int(count) * n) if count.isdigit() else f"{n} * ({count})"
+
+
+def checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
+    """EmitError where the instruction does not take an operand's element type."""
+    known = TYPES.get(i.op[1:].partition("_")[0], (F16, F32))
+    if i.op[1:] in BITWISE and all(s.buffer(t).dtype.bytes == 1 for t in tiles):
+        if i.form == "flat" and i.rows.value and i.cols.value and i.rows.value * i.cols.value % 2 == 0:
+            return
+        raise EmitError(f"{i.op} works on 16 bits at a time: an even number of bytes that lie in one run", i.span)
+    if any(s.buffer(t).dtype not in known for t in tiles):
+        raise EmitError(f"{i.op} works on {' and '.join(map(str, known))} only", i.span)

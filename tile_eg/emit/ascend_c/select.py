@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tile_eg.emit.ascend_c.element_types import checked
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, counted, number
 from tile_eg.emit.ascend_c.scalar import scalar_operand
-from tile_eg.emit.ascend_c.vector import BARRIER, BLOCK_BYTES, REGISTER, by_chunks, checked, tile
+from tile_eg.emit.ascend_c.vector import BARRIER, BLOCK_BYTES, REGISTER, by_chunks, tile
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import COMPARE, Instr, Tile

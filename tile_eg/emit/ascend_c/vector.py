@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
-from tile_eg.emit.ascend_c.element_types import BITWISE, BY_BITS, ROUND, TYPES, WHOLE, seen, times, without_sign
+from tile_eg.emit.ascend_c.element_types import BY_BITS, ROUND, WHOLE, checked, seen, times, without_sign
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number
 from tile_eg.emit.ascend_c.scalar import scalar_operand, store_element
 from tile_eg.ir import index as ix
@@ -212,17 +212,6 @@ def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
         strides = [str(v.block_stride) for v in j.views] + [str(2 * v.chunk_blocks) for v in j.views]
         body += _repeated(s, j, places, [2 * v.chunk for v in j.views], j.cols // (2 * size), strides)
     return counted(r, s.cpp(j.rows), body)
-
-
-def checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
-    """EmitError where the instruction does not take an operand's element type."""
-    known = TYPES.get(i.op[1:].partition("_")[0], (F16, F32))
-    if i.op[1:] in BITWISE and all(s.buffer(t).dtype.bytes == 1 for t in tiles):
-        if i.form == "flat" and i.rows.value and i.cols.value and i.rows.value * i.cols.value % 2 == 0:
-            return
-        raise EmitError(f"{i.op} works on 16 bits at a time: an even number of bytes that lie in one run", i.span)
-    if any(s.buffer(t).dtype not in known for t in tiles):
-        raise EmitError(f"{i.op} works on {' and '.join(map(str, known))} only", i.span)
 
 
 def unary_job(

@@ -93,7 +93,9 @@ class Definite:
     def comes_late(self, s: kn.Assign) -> None:
         """Tells where what was read too early is written."""
         error, late = self.told.get(s.target.name), f"`{s.target.name}` is first written here"
-        if error and s.span and all(not text.startswith(late) for text, _ in error.notes):
+        if not error or not error.span or not s.span or s.span.line <= error.span.line:
+            return
+        if all(text != late for text, _ in error.notes):
             error.notes = (*error.notes, (late, s.span))
 
     def unwritten(self, r: kn.Region) -> ReadFirst:
