@@ -133,7 +133,16 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel:
     body = with_parts(without_slots(without(r.statements, r.unused)), r.unique)
     made = Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes))
     if streams and r.half_used is None and (ordered := in_one_order(made)):
-        made = replace(ordered, notes=(*made.notes, Note(AS_STREAMS, r.span(launch.items[0].context_expr))))
+        told = Note(AS_STREAMS, r.span(launch.items[0].context_expr))
+        try:
+            return _whole(r, replace(ordered, notes=(*made.notes, told)))
+        except TileError:  # it is done as two streams
+            pass
+    return _whole(r, made)
+
+
+def _whole(r: Reader, made: Kernel) -> Kernel:
+    """What the kernel means on whole tiles, and without what only carries a value from one core to another."""
     return carried(_on_both_cores(r, tiles_as_grid(made)))
 
 

@@ -1,8 +1,9 @@
 """A kernel whose author wrote the cube core's statements and the vector cores' as two streams, in an order in which all is there.
 
-The equality: each kind of core does its own statements in their order, and waits for what the other one hands it. So every order
-of all statements that keeps these two, with each load behind its store and each store behind the loads of what was there before,
-gives the same values. Two loops, one of either kind of core, that hand something to each other trip by trip are one loop.
+The equality: each kind of core does its own statements in their order, and waits for what the other one hands it. So every
+order of all statements that keeps these two, with each load behind its store and each store behind the loads of what was there
+before, gives the same values. Two loops, one of either kind of core, that hand something to each other trip by trip are one loop.
+How many tiles a loop loads ahead is then the search's to find: `num_stages` was said of the streams.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class _Level:
     def _inside(self, item: _Item, written: frozenset[str]) -> Stmt:
         s = item.statement
         if isinstance(s, For):
-            return replace(s, body=self.body(s.body, written))
+            return replace(s, body=self.body(s.body, written), stages=0)
         if isinstance(s, If):
             return replace(s, then=self.body(s.then, written), otherwise=self.body(s.otherwise, written))
         raise _NoOrder
