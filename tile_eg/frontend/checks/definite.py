@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tile_eg.errors import ReadFirst
-from tile_eg.frontend.hints import hint
+from tile_eg.frontend.hints import TWO_STREAMS, hint
 from tile_eg.frontend.liveness import indexed_by
 from tile_eg.frontend.ranges import decided
 from tile_eg.frontend.trips import least_trips
@@ -103,7 +103,8 @@ class Definite:
         if isinstance(declared, kn.Tensor):
             return ReadFirst(
                 f"the output `{r.name}` is read before anything is written to it", r.span,
-                help=f"statements run in the order they stand in, on cube and vector cores too: move what writes `{r.name}` up",
+                help=f"statements run in the order they stand in, on cube and vector cores too: move what writes `{r.name}` up"
+                + hint("", f"; or let the cores be two streams: {TWO_STREAMS}", r.span),
             )  # fmt: skip
         return ReadFirst(
             f"`{r.name}` is read before it is written", r.span,

@@ -15,6 +15,7 @@ from typing import Any
 from tile_eg.errors import ReadFirst, TileError
 from tile_eg.frontend.expert.handovers import with_handovers
 from tile_eg.frontend.expert.reader import On
+from tile_eg.frontend.hints import TWO_STREAMS
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import SUB, Expr
@@ -25,10 +26,6 @@ from tile_eg.ir.program.tasks import with_indices
 
 FLAGS = {AIC: (CROSS_IDS[0], "FIX"), AIV: (CROSS_IDS[1], "MTE3")}
 """The flag that a core sets where it meets the others, and the pipe that sets it."""
-
-
-TWO_STREAMS = "pass_configs with TL_ASCEND_AUTO_CV_COMBINE and TL_ASCEND_AUTO_CV_SYNC: True"
-"""What asks for kernels to be read as two streams of statements."""
 
 
 class _Meeting:
