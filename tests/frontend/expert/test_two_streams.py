@@ -120,6 +120,31 @@ def test_a_kernel_that_is_kept_is_read_so_too() -> None:
     assert "two streams" in doubled_and_squared().compile().notes[0].text
 
 
+@functools.cache
+def one_way() -> Any:
+    @T.prim_func
+    def main(A: T.Tensor((5 * 64, 64), "float16"), C: T.Tensor((64, 64), "float"), workspace: T.Tensor((64, 64), "float16")):
+        with T.Kernel(1, is_npu=True) as (_cid, vid):
+            a, c, x = T.alloc_L1((64, 64), "float16"), T.alloc_L0C((64, 64), "float"), T.alloc_ub((32, 64), "float16")
+            for k in T.serial(5):
+                T.copy(workspace[0, 0], a)
+                T.gemm_v0(a, a, c, init=(k == 0))
+            T.copy(c, C[0, 0])
+            for i in T.serial(5):
+                T.copy(A[i * 64 + vid * 32, 0], x)
+                T.tile.add(x, x, x)
+                T.copy(x, workspace[vid * 32, 0])
+
+    return tile_eg.compile(main, out_idx=[1], workspace_idx=[2], pass_configs={COMBINE: True, SYNC: True})
+
+
+def test_a_store_waits_for_the_load_of_the_trip_before() -> None:
+    a = np.random.default_rng(1).uniform(-1, 1, (5 * 64, 64)).astype(np.float16)
+    doubled = 2 * a.astype(np.float32).reshape(5, 64, 64)
+    np.testing.assert_allclose(one_way()(a), (doubled @ doubled).sum(0), rtol=1e-3, atol=5e-2)
+    assert one_way().get_kernel_source().count("CrossCoreSetFlag") == 3  # one handed over, one free at first, one free again
+
+
 def test_without_the_switch_the_order_of_the_text_is_meant() -> None:
     with pytest.raises(TileError, match="`workspace_1` is read before") as told:
         gathered(combine=False)

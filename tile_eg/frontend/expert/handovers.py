@@ -2,8 +2,8 @@
 
 So TileLang reads a kernel under AUTO_CV_COMBINE and AUTO_CV_SYNC. Behind what a core stores to a tensor that the other kind of
 core loads it tells the other one, which waits before its load. The n-th store to a tensor belongs to the n-th load from it, trip
-by trip of the loops that both stand in, and of further loops that are as long. Nothing orders a store behind the load of what was
-there before: the streams have to see to that by themselves.
+by trip of the loops that both stand in, and of further loops that are as long. Where nothing else makes a store of the next trip
+wait for the load of what was there before, a flag back does.
 """
 
 from __future__ import annotations
@@ -41,32 +41,84 @@ class _Step:
     span: Span | None
 
 
+@dataclass(frozen=True)
+class _Link:
+    """A store and the load that waits for it, and in how many of the loops around each of them they come by equally often."""
+
+    store: _Step
+    load: _Step
+    stored: int
+    loaded: int
+
+    def repeats(self) -> bool:
+        return any(isinstance(n, pr.Loop) for n in (*self.store.around[: self.stored], *self.load.around[: self.loaded]))
+
+    def comes_back(self, other: _Link) -> bool:
+        """Whether the next trip's store waits, by the other link, for what the loading core does behind its load."""
+        together = (
+            other.store.core == self.load.core and other.load.first[: self.stored] == self.store.first[: self.stored]
+            and other.store.first[: self.loaded] == self.load.first[: self.loaded]
+        )  # fmt: skip
+        return together and (other.store.first > self.load.last or other.load.last < self.store.first)
+
+
 def with_handovers(statements: Sequence[Any], same: Any) -> list[Any]:
     """The statements with flags between the cores. `same` says whether a loop or a branch runs alike on both vector cores.
 
     TileError where loads and stores are not pairs, where there are not flags enough, or where the cores wait for each other.
     """
-    steps = list(_steps(statements, (), ()))
-    before: dict[tuple[int, ...], list[On]] = {}
-    behind: dict[tuple[int, ...], list[On]] = {}
-    number = 0
+    links = list(_links(list(_steps(statements, (), ())), same))
+    flags = _Flags({}, {})
+    for link in links:
+        flags.hand_over(link)
+        if link.repeats() and not any(link.comes_back(other) for other in links):
+            flags.give_back(link)
+    made = list(_inserted(statements, (), flags.before, flags.behind))
+    _check_ends(made)
+    return made
+
+
+def _links(steps: Sequence[_Step], same: Any) -> Iterator[_Link]:
     for tensor in dict.fromkeys(s.tensor for s in steps):
         cube, vector = ([s for s in steps if (s.tensor, s.core) == (tensor, core)] for core in (AIC, AIV))
         if not cube or not vector or not any(s.written for s in (*cube, *vector)):
             continue
-        for pair in _pairs(tensor, cube, vector):
-            if number not in CROSS_IDS:
-                message = f"the cores hand over more than {len(CROSS_IDS)} tiles, and there are no more flags between them"
-                raise TileError(message, pair[0].span, help="let one tile carry what several do")
-            for s, depth in zip(pair, _depths(*pair, same), strict=True):
-                if s.written:
-                    behind.setdefault(s.last[: depth + 1], []).append(On(s.core, pr.CrossSet(PIPES[s.core], number, s.span)))
-                else:
-                    before.setdefault(s.first[: depth + 1], []).append(On(s.core, pr.CrossWait(number, s.span)))
-            number += 1
-    made = list(_inserted(statements, (), before, behind))
-    _check_ends(made)
-    return made
+        for a, b in _pairs(tensor, cube, vector):
+            store, load = (a, b) if a.written else (b, a)
+            yield _Link(store, load, *_depths(store, load, same))
+
+
+@dataclass
+class _Flags:
+    """What stands before and behind statements, by their places; each flag has the next number."""
+
+    before: dict[tuple[int, ...], list[On]]
+    behind: dict[tuple[int, ...], list[On]]
+    number: int = 0
+
+    def hand_over(self, link: _Link) -> None:
+        n, store, load = self.next(link), link.store, link.load
+        self.add(self.behind, store.last[: link.stored + 1], On(store.core, pr.CrossSet(PIPES[store.core], n, store.span)))
+        self.add(self.before, load.first[: link.loaded + 1], On(load.core, pr.CrossWait(n, load.span)))
+
+    def give_back(self, link: _Link) -> None:
+        """The next store waits until the load is done; the first one finds the place free, and the last load leaves it so."""
+        n, store, load = self.next(link), link.store, link.load
+        free, wait = On(load.core, pr.CrossSet("MTE2", n, load.span)), On(store.core, pr.CrossWait(n, store.span))
+        self.add(self.before, load.first[:1], free)
+        self.add(self.behind, load.last[: link.loaded + 1], free)
+        self.add(self.before, store.first[: link.stored + 1], wait)
+        self.add(self.behind, store.last[:1], wait)
+
+    def next(self, link: _Link) -> int:
+        n, self.number = self.number, self.number + 1
+        if n not in CROSS_IDS:
+            message = f"what the cores hand over here takes more than the {len(CROSS_IDS)} flags that there are between them"
+            raise TileError(message, link.store.span, help="let one tile carry what several do")
+        return n
+
+    def add(self, to: dict[tuple[int, ...], list[On]], place: tuple[int, ...], on: On) -> None:
+        to.setdefault(place, []).append(on)
 
 
 def _steps(statements: Sequence[Any], place: tuple[int, ...], around: tuple[Any, ...]) -> Iterator[_Step]:
