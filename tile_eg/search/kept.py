@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, Span, TileError, rendered
+from tile_eg.ir.arrays import ending_at
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Note
+from tile_eg.ir.kernel import Note, Tensor
 from tile_eg.ir.machine import ALIGNMENT
 from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
@@ -56,8 +57,12 @@ class PlannedKept(Planned):
         run = super().run(arrays, strict=False, **how)
         print(run.printed, end="", flush=True)
         if strict and run.findings:
-            raise self.mistake(run.findings)
+            raise self.mistake(run.findings, self.tensors_of(arrays))
         return run
+
+    def tensors_of(self, arrays: Mapping[str, np.ndarray]) -> tuple[Tensor, ...]:
+        """Flat where an array has fewer elements than its tensor: what lies behind them is not there."""
+        return tuple(ending_at(t, arrays[t.name].size) if t.name in arrays else t for t in self.program.tensors)
 
     @property
     def alike(self) -> frozenset[str]:
@@ -80,8 +85,8 @@ class PlannedKept(Planned):
                 raise
             raise TileError(f"{self.kernel.name} does not end: {error.__cause__}", help=HELP["deadlock"]) from None
 
-    def mistake(self, findings: Sequence[Finding]) -> TileError:
-        """The findings at their lines of the source, the first one as the message."""
+    def mistake(self, findings: Sequence[Finding], tensors: Sequence[Tensor] = ()) -> TileError:
+        """The findings at their lines of the source, the first one as the message. `tensors` are those of the launch."""
         places = [self._places(f) for f in findings]
         first, others = findings[0], list(zip(findings, places, strict=True))[1:]
         notes: list[tuple[str, Span | None]] = [(f"the other one is here ({first.kind})", places[0][1])] if places[0][1] else []
@@ -90,7 +95,7 @@ class PlannedKept(Planned):
             if (f.kind, where) not in seen and len(seen) < SHOWN:
                 notes.append((f"{f.kind}: {self.in_source_words(f.message)}", where[0]))
             seen.add((f.kind, where))
-        if first.kind == "out_of_bounds" and (told := out_of_tensor(first.message, self.kernel, places[0][0])):
+        if first.kind == "out_of_bounds" and (told := out_of_tensor(first.message, self.kernel, places[0][0], tensors)):
             notes.append((told, None))
         message = f"{first.kind}: {self.in_source_words(first.message)}"
         error = TileError(message, places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from tile_eg.errors import Span
@@ -14,8 +14,9 @@ from tile_eg.ir.kernel import Tensor
 from tile_eg.ir.program import Gm, Instr, walk
 
 
-def out_of_tensor(message: str, kernel: KeptKernel, place: Span | None) -> str:
-    """The index of the first byte that a finding at a line of the source names in a tensor; "" where it names none.
+def out_of_tensor(message: str, kernel: KeptKernel, place: Span | None, given: Sequence[Tensor] = ()) -> str:
+    """The index of the first byte that a finding at a line of the source names in a tensor; "" where it names none. `given` are
+    the tensors of the launch: an array may end before its tensor.
 
     Where an index of the window is read from a buffer or a tensor, that is the one that is too large or too small.
     """
@@ -29,7 +30,8 @@ def out_of_tensor(message: str, kernel: KeptKernel, place: Span | None) -> str:
     told = f"that begins at {tensor.name}[{', '.join(map(str, index))}], and {tensor.name} has the shape ({sizes})"
     if axis is not None and not 0 <= index[axis] < tensor.shape[axis]:
         told += f": the index {index[axis]} is read, and has to be one from 0 to {tensor.shape[axis] - 1}"
-    return told
+    short = next((t for t in given if t.name == tensor.name and t.shape != tensor.shape), None)
+    return told + (f"; the array that was passed ends after {short.shape[0]} elements" if short else "")
 
 
 def _index(at: int, shape: tuple[int, ...], axis: int) -> list[int]:

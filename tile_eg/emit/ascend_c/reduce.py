@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from tile_eg.emit.ascend_c.element_types import checked
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, counted, number
 from tile_eg.emit.ascend_c.vector import (
     BARRIER,
@@ -20,6 +19,7 @@ from tile_eg.emit.ascend_c.vector import (
     aligned,
     binary_job,
     by_chunks,
+    checked,
     in_parts,
     lanes_of,
     stride_fields,

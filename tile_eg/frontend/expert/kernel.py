@@ -141,7 +141,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         _check_sums(r, half)
         if streams and (late := read_first(r.statements)):
             r.notes.append(Note(f"{STREAMS}: {late.message}", late.span))
-        r.statements[:] = with_meetings(r.statements, r.half_used is not None, streams)
+        r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges, streams)
     cube, vector = (numbered(stream(r.statements, core), r.ranges, r.notes) for core in (AIC, AIV))
     written = r.stored
     _check_looked_up(r)
