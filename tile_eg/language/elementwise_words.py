@@ -17,6 +17,8 @@ BINARY = {word: op.name for op in elementwise.BINARY.values() for word in (op.py
 _DIALECT = {"vand": "and", "vor": "or", "vxor": "xor", "vpow": "pow"}
 """Of AscendNPU-IR."""
 VECTOR_BINARY = {"v" + word: op for word, op in BINARY.items() if not word.startswith("bitwise")} | _DIALECT
+ROW_EXPANDED = ("mul", "sub", "div")
+"""Operations of a tile and a number for each of its rows that have a word."""
 EXPRESSIONS = ("pow", "bitwise_and", "bitwise_or", "bitwise_xor", "leaky_relu")
 """Words of two values that are expressions too."""
 
@@ -36,7 +38,8 @@ def _tile_index(dst: Any, first: Any) -> None: ...
 def _tile_progression(buffer: Any, first: Any, diff: Any, count: Any = None) -> None: ...
 def _tile_shift(dst: Any, src: Any, bits: Any) -> None: ...
 def _tile_counted(out: Any, buffer: Any, count: Any = None) -> None: ...
-def _tile_rows(dst: Any, src: Any, rows: Any, tmp: Any = None) -> None: ...
+def _tile_rows(dst: Any, src0: Any, src1: Any, tmp: Any = None) -> None: ...
+def _tile_blocks(dst: Any, src: Any, repeat_times: Any, dst_blk_stride: Any, dst_repeat_stride: Any) -> None: ...
 def _printf(format: str, *args: Any) -> None: ...
 def _dump_tensor(tensor: Any, desc: int, dump_size: int, shape_info: Any = ()) -> None: ...
 def _device_assert(condition: Any, msg: str = "") -> None: ...
@@ -64,8 +67,7 @@ def _vector_binary(a: Any, b: Any, dst: Any) -> None: ...
 
 
 _TILE_LATER = """gatherb init_sort_buf wholereducemax wholereducemin
-    wholereducesum block_reduce_max block_reduce_min block_reduce_sum bilinear_interpolation brcb brcb_experiment
-    row_expand_mul_experiment row_expand_sub_experiment row_expand_div_experiment sub_experiment abs_experiment
+    wholereducesum block_reduce_max block_reduce_min block_reduce_sum bilinear_interpolation sub_experiment abs_experiment
     mins_experiment reduce_sum_experiment fill_experiment gathermask_experiment sum_experiment reduce_sum_mask_experiment
     datacachecleanandinvalid_experiment"""
 _LATER = """If Then Else view reshape reinterpret
@@ -97,7 +99,10 @@ tile = SimpleNamespace(
     **alike(_tile_sort, ["sort"], "tile.", "dst = pairs of value and index of the first `count` of src, the largest first"),
     **alike(_tile_topk, ["topk"], "tile.", "dst = the first K pairs of value and index of src's first `count`, sorted"),
     **alike(_tile_merge, ["merge_sort"], "tile.", "dst = two to four sorted lists of pairs as one"),
-    **alike(_tile_rows, ["row_expand_mul"], "tile.", "dst[i, j] = src[i, j] * rows[i]"),
+    **alike(_tile_rows, ["row_expand_mul"], "tile.", "dst[i, j] = src0[i, j] * src1[i]"),
+    **alike(_tile_rows, [f"row_expand_{op}_experiment" for op in ROW_EXPANDED], "tile.",
+            "dst[i, j] = src0[i, j] op src1[i], or src1[i, j % 8] where its rows are 32 bytes (% 16 of 16-bit elements)"),
+    **alike(_tile_blocks, ["brcb", "brcb_experiment"], "tile.", "dst = 32 bytes of each element of src: 8 * repeat_times elements"),
     **alike(_tile_clamp, ["clamp"], "tile.", "out = the buffer within low .. high"),
 )
 WORDS: dict[str, Word] = {
