@@ -34,7 +34,7 @@ from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Pad, Region, Select, TileExpr, Unary
+from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Pad, Region, Select, TileExpr, Unary, Whole
 
 SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
@@ -199,9 +199,10 @@ def _opposite(b: Builder, span: Span, x: Any) -> Any:
 
 @handles("copy")
 def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
-    if options["transpose"]:
-        raise TileError("T.copy with transpose is not supported yet", span, help="T.gemm takes transposed operands")
-    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    turned = bool(options["transpose"])
+    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span, turned)
+    if turned:
+        value = Whole("transpose", (value,), (0, 0), span)
     if (pad := options["pad_value"]) is not None:
         if isinstance(pad, bool) or not isinstance(pad, int | float):
             raise TileError(f"the padding is a number known when the kernel is compiled, not {describe(pad)}", span)
@@ -224,8 +225,12 @@ def _atomic_add(b: Builder, span: Span, dst: Any, src: Any) -> None:
     b.assign(to, value, span, atomic=True)
 
 
-def copied(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) -> tuple[Region, TileExpr]:
-    """Target and value of a copy: a start point gets `size`, or the extent of the other side."""
+def copied(
+    src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None, turned: bool = False
+) -> tuple[Region, TileExpr]:
+    """Target and value of a copy: a start point gets `size`, or the extent of the other side; `turned`: rows for columns."""
+    if turned:
+        return _turned(src, dst, size, span)
     column = any(isinstance(v, (Buffer, Window)) and value_buffer(v).column for v in (src, dst))
     if not isinstance(src, (Buffer, Window)):
         expression = as_tile(src, span)
@@ -234,6 +239,23 @@ def copied(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) 
     value = _side(src, size, None if size else to.shape, column, span)
     rank = min(len(to.shape), len(value.shape))
     return with_rank(to, rank), with_rank(value, rank)
+
+
+def _turned(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) -> tuple[Region, Region]:
+    """Target and source of a copy of rows to columns; `size` is that of the source."""
+    if not isinstance(src, (Buffer, Window)):
+        raise TileError(f"a copy with transpose moves a buffer, not {describe(src)}", span)
+    to = with_rank(_side(dst, size and size[::-1], _flat(_shape(src)), False, span), 2)
+    value = with_rank(_side(src, size, to.shape[::-1], False, span), 2)
+    if len(to.shape) != 2 or value.shape != to.shape[::-1]:
+        help = "a copy with transpose takes m x n elements to n x m"
+        raise TileError(f"{value.shape} of {value.name} do not become {to.shape} of {to.name}", span, help=help)
+    return to, value
+
+
+def _flat(shape: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """The last two extents of a window, exchanged."""
+    return shape and shape[-2:][::-1]
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

@@ -91,7 +91,16 @@ def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
 
 
 def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
-    """Rows as columns: each element is gathered from its place."""
+    """Rows as columns. A product takes the tile itself; for anything else, each element is gathered from its place."""
+    shape = {"rows": t.cols, "cols": t.rows, "dtype": t.dtype, "vrows": t.vcols, "vcols": t.vrows}
+    made = tiles.builder.make("whole", "transpose", 0, 0, t, **shape)
+    if e.span is not None:
+        tiles.spans.setdefault(made, e.span)
+    tiles.turned[made], tiles.laid[made] = t, lambda: _gathered_columns(tiles, t, e)
+    return made
+
+
+def _gathered_columns(tiles: Tiles, t: Term, e: Whole) -> Term:
     tiles.check_whole(e, [t])
     _check(t, "the tile that is transposed", e.span)
     size = _gathered(t, "the tile that is transposed", e.span)
