@@ -132,7 +132,7 @@ def ub_to_l1(s: Scope, i: Instr) -> list[str]:
     size = 0 if i.rows == ONE else b.pitch // c0 - 1
     params = f"AscendC::DataCopyParams({s.field(i, 'blockCount', i.rows, BLOCKS)}, 1, {size}, 0)"
     to, start = s.slot(dst, (dst.row + at // c0 * padded_rows(s.buffer(dst))) * c0), s.at(src, at)
-    return counted(f, s.cpp(ceil_div(i.cols, c0)), call("DataCopy", to, start, params))
+    return counted(f, s.limit(ceil_div(i.cols, c0)), call("DataCopy", to, start, params))
 
 
 def l1_to_ub(s: Scope, i: Instr) -> list[str]:
@@ -154,7 +154,7 @@ def _rows_of_core(s: Scope, i: Instr, src: Tile, dst: Tile, k: int, c0: int) -> 
     gap = pitch // c0 - 1 if half > 1 else 0
     params = f"AscendC::DataCopyParams({s.field(i, 'blockCount', rows, BLOCKS)}, 1, 0, {gap})"
     copy = call(f"DataCopyL1ToUB<{s.dtype(src).ascend}, {k}>", s.slot(dst, at), s.fractal(src, k * half, at), params)
-    lines = counted(f, s.cpp(columns), copy)
+    lines = counted(f, s.limit(columns), copy)
     return block(f"if ({s.cpp(rows)} > 0)", lines) if s.low(rows) <= 0 else lines
 
 
