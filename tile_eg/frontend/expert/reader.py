@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
-from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
@@ -221,8 +221,8 @@ def _for(r: ExpertReader, node: ast.For) -> None:
         over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
     if isinstance(over, Persistent):
         return _persistent(r, node, over)
-    if isinstance(over, list | tuple):
-        for value in over:
+    if isinstance(over, Iterable) and not is_tile(over) and not isinstance(over, str | dict):
+        for value in list(over):
             _bind_target(r, node.target, value)
             r.run(node.body)
         return None

@@ -35,6 +35,7 @@ from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Pad, Region, Select, TileExpr, Unary, Whole
+from tile_eg.ops.types import F32
 
 SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
@@ -313,16 +314,18 @@ def _typed(b: Builder, span: Span, dtype: Any, x: Any) -> TileExpr:
 def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
     to, value = copied(src, dst, None, span)
     whole_count(count, to, span)
-    b.assign(to, as_whole(_rounded_as(mode, value, dst, span), src, dst, span), span)
+    b.assign(to, as_whole(_rounded_as(mode, value, dst, src, span), src, dst, span), span)
 
 
 MODES = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "trunc", "ROUND": "round_away"}
 """Modes beside CAST_NONE and CAST_RINT, which round to nearest even where a cast rounds, and how they round to a whole number."""
 
 
-def _rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span) -> TileExpr:
-    """What a cast rounds to the nearest, after the rounding that its mode names."""
+def _rounded_as(mode: Any, value: TileExpr, dst: Any, src: Any, span: Span) -> TileExpr:
+    """What a cast rounds to the nearest, after the rounding that its mode names; f32 in f32 becomes a whole number."""
     name = mode.upper().removeprefix("CAST_") if isinstance(mode, str) else ""
+    if name == "RINT" and all(isinstance(v, (Buffer, Window)) and value_buffer(v).dtype is F32 for v in (dst, src)):
+        return Unary("round", value, span)
     if name in ("NONE", "RINT"):
         return value
     to = value_buffer(dst).dtype if isinstance(dst, (Buffer, Window)) else None
@@ -343,7 +346,7 @@ def whole_count(count: Any, to: Region, span: Span | None) -> None:
 @handles("vcast")
 def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
-    b.assign(to, as_whole(_rounded_as(round_mode, value, dst, span), src, dst, span), span)
+    b.assign(to, as_whole(_rounded_as(round_mode, value, dst, None, span), src, dst, span), span)
 
 
 # Products
