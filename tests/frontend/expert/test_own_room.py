@@ -1,4 +1,4 @@
-"""What instructions of a kept kernel take for themselves in UB, and loops of as many trips as a comparison is worth."""
+"""What a kept kernel takes for itself in UB, and what conditions say of its loops and windows."""
 
 from __future__ import annotations
 
@@ -47,3 +47,25 @@ def test_a_loop_has_as_many_trips_as_a_comparison_is_worth() -> None:
     x, y = np.arange(32, dtype=np.float32).reshape(4, 8), np.zeros((4, 8), np.float32)
     tile_eg.compile(some_blocks)(x, y)
     np.testing.assert_array_equal(y, x * (np.arange(4) < 3)[:, None])
+
+
+@T.prim_func
+def fewer_than_rounds(A: T.Tensor((48, 16), "float16"), C: T.Tensor((48, 16), "float16")):
+    with T.Kernel(2) as cid:  # noqa: SIM117
+        with T.Scope("V"):
+            x = T.alloc_ub((16, 16), "float16")
+            for i in T.serial(2):
+                tile = i * 2 + cid
+                if tile < 3:
+                    T.copy(A[tile * 16, 0], x)
+                    T.barrier_all()
+                    T.copy(x, C[tile * 16, 0])
+                    T.barrier_all()
+
+
+def test_what_a_branch_asks_keeps_windows_inside() -> None:
+    """Nothing is filled with padding, as no window passes the end of its tensor where the condition holds."""
+    kernel = tile_eg.compile(fewer_than_rounds, out_idx=[-1])
+    x = np.arange(48 * 16, dtype=np.float16).reshape(48, 16)
+    np.testing.assert_array_equal(kernel(x), x)
+    assert "Duplicate" not in kernel.get_kernel_source()
