@@ -107,7 +107,7 @@ def blocks_apart(x, v, wide):
 
 
 @pytest.mark.parametrize(
-    ("lines", "what"), [(too_few, "8 x 64 elements have 8 rows, and there are 4 numbers"), (blocks_apart, "blocks 2 and groups 16")]
+    ("lines", "what"), [(too_few, "8 x 64 elements have 8 rows, and there are 4"), (blocks_apart, "blocks 2 and groups 16")]
 )
 def test_what_does_not_fit_is_refused(lines: Any, what: str) -> None:
     with pytest.raises(TileError, match=what):

@@ -102,7 +102,7 @@ tile = SimpleNamespace(
     **alike(_tile_rows, ["row_expand_mul"], "tile.", "dst[i, j] = src0[i, j] * src1[i]"),
     **alike(_tile_rows, [f"row_expand_{op}_experiment" for op in ROW_EXPANDED], "tile.",
             "dst[i, j] = src0[i, j] op src1[i], or src1[i, j % 8] where its rows are 32 bytes (% 16 of 16-bit elements)"),
-    **alike(_tile_blocks, ["brcb", "brcb_experiment"], "tile.", "dst = 32 bytes of each element of src: 8 * repeat_times elements"),
+    **alike(_tile_blocks, ["brcb", "brcb_experiment"], "tile.", "dst = 32 bytes of each of 8 * repeat_times elements of src"),
     **alike(_tile_clamp, ["clamp"], "tile.", "out = the buffer within low .. high"),
 )
 WORDS: dict[str, Word] = {

@@ -37,7 +37,8 @@ class ExpertReader(Reader):
 
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
-    element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what T.set_deq_scale named for casts of int32 to float16.
+    element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what
+    T.set_deq_scale named for casts of int32 to float16.
     """
 
     def __init__(

@@ -191,7 +191,7 @@ class Converter(Expressions):
             raise why from None
 
     def check_parts(self) -> None:
-        """TileError where a part of a buffer is read that nothing was written to; a kernel in which none is, is looked at once."""
+        """TileError where a part of a buffer is read that nothing was written to. All loops have one answer."""
         if not self.parts_checked:
             check_parts(self.kernel)
         self.parts_checked = True
