@@ -216,7 +216,7 @@ def call(name: str, *args: str) -> list[str]:
 
 def not_empty(s: Scope, i: Instr) -> list[str]:
     """The conditions under which an instruction has something to do."""
-    return [f"{s.cpp(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
+    return [f"{s.limit(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
 
 
 def block(head: str, body: list[str]) -> list[str]:

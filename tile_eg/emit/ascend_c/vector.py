@@ -176,7 +176,7 @@ def _along(s: Scope, j: Job) -> list[str]:
     if rest != ZERO:
         ends = [s.at(v.tile, ix.var(r) * v.row + full * v.chunk) for v in j.views]
         lines = j.masked(ends, s.cpp(rest), "1", strides)
-        body += lines if rest.value else block(f"if ({s.cpp(rest)} > 0)", lines)
+        body += lines if rest.value else block(f"if ({s.limit(rest)} > 0)", lines)
     return counted(r, s.limit(j.rows), body)
 
 
