@@ -67,6 +67,7 @@ class ExpertReader(Reader):
         self.core: str | None = None
         self.within: Expr = ix.ONE
         self.scale: float | None = None
+        self.drains = True
         self.stored: set[str] = set()
         self.scalars: dict[str, bool] = {}
         self.variables: set[str] = set()
