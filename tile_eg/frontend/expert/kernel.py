@@ -122,7 +122,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         raise together(r.told)
     if meet:
         _check_sums(r, half)
-        r.statements[:] = with_meetings(r.statements, r.half_used is not None)
+        r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges)
     cube, vector = (numbered(stream(r.statements, core), r.ranges, r.notes) for core in (AIC, AIV))
     cube, vector = cross_numbered((cube, vector), r.ranges, r.notes)
     written = r.stored
