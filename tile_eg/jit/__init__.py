@@ -366,13 +366,15 @@ def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> Compil
 
 
 @told
-def compile(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any) -> CompiledKernel:  # noqa: A001
-    """The compiled kernel of a function under `@T.prim_func`; `options` are those of `jit`. TileError for anything else."""
+def compile(  # noqa: A001
+    func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any
+) -> CompiledKernel | AnySizeKernel:
+    """The compiled kernel of a function under `@T.prim_func`, which takes from each call the sizes that its tensors leave open;
+    `options` are those of `jit`. TileError for anything else."""
     if not isinstance(func, PrimFunc):
         help = "a function of sizes gets @tile_eg.jit, and compiles when it is called"
         raise TileError(f"compile takes a function under @T.prim_func, not a {type(func).__name__}", help=help)
-    made = jit(func, out_idx=out_idx, workspace_idx=workspace_idx, **options)
-    assert isinstance(made, CompiledKernel)
+    made: CompiledKernel | AnySizeKernel = jit(func, out_idx=out_idx, workspace_idx=workspace_idx, **options)
     return made
 
 

@@ -211,6 +211,9 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
         behind = -(-max(first, _end(rest)[1]) // ROUND) * ROUND
         out = [*given, *rest, *(replace(b, addresses=(behind + shared[b.name],)) for b in results)]
         last, need = _end(out)
+    elif need > room and level is Level.UB and not results:
+        out = _scratch_shared(kernel, out, grain)
+        last, need = _end(out)
     if need > room:
         largest = max(out, key=lambda b: b.slot_bytes * b.slots)
         rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out if b.name not in shared)
@@ -221,6 +224,15 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
             "they can (pass_configs: TL_ASCEND_MEMORY_PLANNING), or give them one address: T.annotate_address({a: 0, b: 0})",
         )  # fmt: skip
     return out
+
+
+def _scratch_shared(kernel: KeptKernel, placed: Sequence[Buffer], grain: int) -> list[Buffer]:
+    """The buffers of UB, those behind the author's that instructions take for themselves in one place where none needs two of
+    them. Vector instructions that meet there get their barrier like any others."""
+    own = [b for b in placed if b.name in kernel.beside]
+    kept = [b for b in placed if b.name not in kernel.beside]
+    start = max((max(b.addresses) + b.slot_bytes for b in kept), default=0)
+    return [*kept, *packed([replace(b, addresses=()) for b in own], _lives(kernel), start, grain)]
 
 
 def _lives(kernel: KeptKernel) -> dict[str, Life]:
