@@ -111,11 +111,11 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval], within: Ex
         )  # fmt: skip
     if not axes:
         one = region.extents and region.extents[-1] and not elements_in(region.starts[-1])
-        sizes, valid, steps = [1], [_valid(region.starts[-1], 1, t.shape[-1], ranges) if one else ONE], [1]
+        sizes, valid, steps = [1], [_valid(region.starts[-1], 1, t.shape[-1], ranges, within) if one else ONE], [1]
     if len(sizes) == 1:
         down = steps[0] != 1
         rows, cols = (sizes[0], 1) if down else (1, sizes[0])
-        good = (valid[0], ONE) if down else (_there(t, region, axes, ranges), valid[0])
+        good = (valid[0], ONE) if down else (_there(t, region, axes, ranges, within), valid[0])
         return Place(Gm(t.name, offset, steps[0] if down else max(1, sizes[0])), rows, cols, *good, Level.GM, t.dtype, not down,
                      region.shape == (), region.span, any(counts))  # fmt: skip
     return Place(
@@ -124,12 +124,14 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval], within: Ex
     )  # fmt: skip
 
 
-def _there(t: Tensor, region: Region, axes: Sequence[tuple[tuple[int, ...], int]], ranges: dict[str, Interval]) -> Expr:
+def _there(
+    t: Tensor, region: Region, axes: Sequence[tuple[tuple[int, ...], int]], ranges: dict[str, Interval], within: Expr
+) -> Expr:
     """Whether a single row lies in its tensor: 1 or 0. A row at an index that is read always has to."""
     row = len(t.shape) - 2
     if row < 0 or any(row in a for a, _ in axes) or elements_in(region.starts[row]):
         return ONE
-    return _valid(region.starts[row], 1, t.shape[row], ranges)
+    return _valid(region.starts[row], 1, t.shape[row], ranges, within)
 
 
 def _axes(
