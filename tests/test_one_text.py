@@ -27,8 +27,9 @@ from tile_eg.ir.sizes import size
 from tile_eg.report.compare import compare
 from tile_eg.search import search_options
 from tile_eg.search.alike import values_of_any_size
-from tile_eg.search.any_size import AnySize, OneText
+from tile_eg.search.any_size import AnySize
 from tile_eg.search.compiler import expected
+from tile_eg.search.one_text import OneText
 from tile_eg.transforms.any_size import NotAlike
 from tile_eg.transforms.size_numbers import Numbers
 

@@ -25,7 +25,8 @@ from tile_eg.search.kept import planned_kept
 if TYPE_CHECKING:
     from tile_eg.jit import CompiledKernel, Factory
     from tile_eg.jit.any_size import AnySizeKernel
-    from tile_eg.search.any_size import AnySize, OneText
+    from tile_eg.search.any_size import AnySize
+    from tile_eg.search.one_text import OneText
 
 NOTHING: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 KINDS = {".tile": "tile text", ".py": "a Python module", ".program": "an instruction stream"}
@@ -128,7 +129,7 @@ def for_all_sizes(
     for size in points.keys() - set(texts.names):
         raise TileError(f"`{name}` has no size `{size}` to be priced at", help=did_you_mean(size, texts.names))
     one = text_for_all(name, texts, sizes)
-    for message in (m for lowered in one.found for m in lowered.messages):
+    for message in one.told:
         complain(message)
     return one
 
@@ -137,7 +138,7 @@ def _texts_of_tile(
     path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions, points: Mapping[str, tuple[int, ...]]
 ) -> tuple[str, OneText] | None:
     from tile_eg.frontend.text import load_text
-    from tile_eg.search.any_size import OneText
+    from tile_eg.search.one_text import OneText
 
     template = load_text(read_text(path), str(path))
     names = tuple(n for n, v in template.sizes.items() if (v is None and n not in template.searched) or n in points)
@@ -152,7 +153,7 @@ def _texts_of_python(
 ) -> tuple[str, OneText] | None:
     from tile_eg.jit import Factory
     from tile_eg.jit.any_size import AnySizeKernel
-    from tile_eg.search.any_size import OneText
+    from tile_eg.search.one_text import OneText
 
     name, kernel = _one_kernel(path)
     if isinstance(kernel, Factory):

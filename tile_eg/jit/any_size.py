@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 
     from tile_eg.frontend.python import Argument
     from tile_eg.frontend.text import Template
-    from tile_eg.search.any_size import AnySize, OneText
+    from tile_eg.search.any_size import AnySize
     from tile_eg.search.compiler import Lowered
+    from tile_eg.search.one_text import OneText
 
 Build = Callable[[Mapping[str, Any]], Kernel | KeptKernel]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -92,7 +93,7 @@ class AnySizeKernel:
     @cached_property
     def one_text(self) -> OneText:
         """What compiles the kernel for all of its sizes."""
-        from tile_eg.search.any_size import OneText
+        from tile_eg.search.one_text import OneText
 
         return OneText(self.tree, self.sizes, self.chip, search_options(**self.search), self.points)
 
@@ -233,7 +234,7 @@ class TemplateTexts:
 
     def of(self, sizes: Mapping[str, Any]) -> OneText:
         """What compiles the kernel with these sizes for those that have a default."""
-        from tile_eg.search.any_size import OneText
+        from tile_eg.search.one_text import OneText
 
         others = {n: v for n, v in sizes.items() if n not in self.names}
         key = tuple(sorted(others.items()))
@@ -248,12 +249,15 @@ class TemplateTexts:
 
 
 def text_for_all(name: str, texts: OneText, given: Mapping[str, Any]) -> AnySize:
-    """The kernel compiled once for all sizes but those that are given. TileError where it has to know others, with why."""
+    """The kernel compiled once for all sizes but those that are given. TileError where it has to know others, with why;
+    InternalError where that is a fault of tile_eg."""
     open_, why = texts.open(given)
     if missing := [n for n in texts.names if n not in given and n not in open_]:
         raise missing_sizes(name, missing, why)
     found = texts.text(given)
     if isinstance(found, str):
+        if found.fault:
+            raise found.fault
         help = f"give them: {_example(texts.names)}" if texts.names else ""
         raise TileError(f"{name} has no text for all sizes: {found}", help=help)
     return found
