@@ -27,7 +27,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import NoBlocks, OpenKernel
 from tile_eg.ir.sharing import sharing
 from tile_eg.ir.values import Values
-from tile_eg.search import persistent
+from tile_eg.search import deeper_trips, persistent, smaller_tiles
 from tile_eg.search.alike import Build, values_of_any_size, which_are_open
 from tile_eg.search.any_size import AnySize, AtSizes, Variant, named
 from tile_eg.search.candidates import Candidate
@@ -263,7 +263,8 @@ def _searched(kernel: Kernel, values: Values, setting: Setting) -> Lowered:
     with setting.step("moves"):
         queue.add(form)
     run_queue(queue)
-    form.candidates = _of_any_grid(form.candidates)
+    for made in queue.forms:
+        made.candidates = _of_any_grid(made.candidates)
     if queue.best == float("inf"):
         with stage("plan", kernel.source):
             raise form.problem or TileError("no schedule of this kernel was found")
@@ -277,6 +278,14 @@ def _of_any_grid(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
 
 
 def _moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
-    """Persistent grids; the other moves count blocks, or build the kernel anew."""
+    """The moves that count neither blocks nor trips in numbers."""
     allowed = form.setting.options.moves
-    return (o for o in (persistent.offers(form, candidate) if candidate else ()) if o.move.name in allowed)
+    return (o for o in _of_any_size(form, candidate) if o.move.name in allowed)
+
+
+def _of_any_size(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
+    if candidate is not None:
+        yield from persistent.offers(form, candidate)
+        return
+    yield from smaller_tiles.offers(form)
+    yield from deeper_trips.offers(form)
