@@ -162,7 +162,7 @@ def emit(
     kept = None if at else wanted.kept_if_known()
     one = None
     if kept is None and (at or file.suffix == ".tile" or not wanted.known):
-        one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []))
+        one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []), not no_cache)
     if one is not None and (program or schedule):
         raise TileError("--program and --schedule are of a kernel at known sizes", help="give its sizes: --set NAME=NUMBER")
     text = str(getattr(one, kind)) if one is not None else getattr(kept, kind) if kept else _text(wanted, kind)

@@ -93,9 +93,9 @@ class AnySizeKernel:
     @cached_property
     def one_text(self) -> OneText:
         """What compiles the kernel for all of its sizes."""
-        from tile_eg.search.one_text import OneText
+        from tile_eg.jit.one_text_cache import CachedOneText
 
-        return OneText(self.tree, self.sizes, self.chip, search_options(**self.search), self.points)
+        return CachedOneText(self.tree, self.sizes, self.chip, search_options(**self.search), self.points)
 
     def priced_at(self, **sizes: int | Sequence[int]) -> AnySizeKernel:
         """The kernel, whose cost model is asked at these sizes: `priced_at(M=(1, 128, 4096))`.
@@ -234,13 +234,14 @@ class TemplateTexts:
 
     def of(self, sizes: Mapping[str, Any]) -> OneText:
         """What compiles the kernel with these sizes for those that have a default."""
-        from tile_eg.search.one_text import OneText
+        from tile_eg.jit.one_text_cache import CachedOneText
 
         others = {n: v for n, v in sizes.items() if n not in self.names}
         key = tuple(sorted(others.items()))
         if key not in self.made:
             build = lambda at: self.template.instantiate({**others, **at})  # noqa: E731
-            self.made[key] = OneText(build, self.names, self.chip, search_options(**self.search), self.points)
+            options, text = search_options(**self.search), (self.template.exact, key)
+            self.made[key] = CachedOneText(build, self.names, self.chip, options, self.points, text)
         return self.made[key]
 
     def compiled(self, sizes: Mapping[str, Any]) -> AnySize:

@@ -62,8 +62,9 @@ class _Deeper:
 
     def _fewer(self, count: Expr) -> Expr:
         """The groups of so many trips: of y // n trips they are (y + n * (factor - 1)) // (n * factor)."""
-        by = count.args[1].value if count.op == "div" else None
-        return (count.args[0] + by * (self.factor - 1)) // (by * self.factor) if by else (count + (self.factor - 1)) // self.factor
+        n = count.args[1].value if count.op == "div" else None
+        y = count.args[0] if n else count
+        return (y + (n or 1) * (self.factor - 1)) // ((n or 1) * self.factor)
 
     def _trips(self, loop: int) -> int:
         return max(2, -(-self.values.trips[loop] // self.factor))
