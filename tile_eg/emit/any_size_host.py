@@ -70,21 +70,35 @@ LAUNCH = """\
 #endif"""
 
 
+Range = tuple[str, int, int, int]
+"""A size, its least and its greatest number, and what it is a multiple of."""
+
+
+def exactly(sizes: Mapping[str, int]) -> tuple[Range, ...]:
+    """Just these sizes."""
+    return tuple((name, n, n, 1) for name, n in sizes.items())
+
+
+def multiples_of(numbers: Mapping[str, int]) -> tuple[Range, ...]:
+    """Sizes that are multiples of these numbers."""
+    return tuple((name, n, MOST_SIZE, n) for name, n in numbers.items() if n > 1)
+
+
 @dataclass(frozen=True)
 class Picked:
     """Which of several programs a launch takes: by each size the numbers at which it was priced, and for each choice of these,
     the last size varying fastest, the place of the program. Before that, launches whose sizes all lie in the ranges of one of
-    `first` (name, least, most) take the program at its place."""
+    `first` (name, least, most, and what it is a multiple of) take the program at its place."""
 
     points: tuple[tuple[str, tuple[int, ...]], ...] = ()
     picks: tuple[int, ...] = (0,)
-    first: tuple[tuple[tuple[tuple[str, int, int], ...], int], ...] = ()
+    first: tuple[tuple[tuple[Range, ...], int], ...] = ()
 
     def at(self, sizes: dict[str, int]) -> int:
         """The place of the program for these sizes: that of the numbers that they are nearest to, by their ratio."""
         place = 0
         for ranges, found in self.first:
-            if all(least <= sizes[name] <= most for name, least, most in ranges):
+            if all(least <= sizes[name] <= most and sizes[name] % by == 0 for name, least, most, by in ranges):
                 return found
         for name, numbers in self.points:
             place = place * len(numbers) + sum(sizes[name] > most for most in bounds(numbers))
@@ -93,10 +107,9 @@ class Picked:
 
     @classmethod
     def of(
-        cls, points: Mapping[str, Sequence[int]], picks: Sequence[int], first: Iterable[tuple[Mapping[str, int], int]] = ()
+        cls, points: Mapping[str, Sequence[int]], picks: Sequence[int], first: Iterable[tuple[Iterable[Range], int]] = ()
     ) -> Picked:
-        """`first` are launches at just these sizes."""
-        own = tuple((tuple((n, v, v) for n, v in sizes.items()), place) for sizes, place in first)
+        own = tuple((tuple(ranges), place) for ranges, place in first)
         return cls(tuple((n, tuple(p)) for n, p in points.items()), tuple(picks), own)
 
 
@@ -149,10 +162,16 @@ def _variant(p: Program, picked: Picked) -> str:
     return "\n".join([*own, f"    static const int picks[] = {{{table}}};", f"    return picks[{place}];"])
 
 
-def _inside(ranges: Iterable[tuple[str, int, int]], spelled: Mapping[str, str]) -> str:
+def _inside(ranges: Iterable[Range], spelled: Mapping[str, str]) -> str:
     """Whether sizes lie in their ranges, in C++."""
-    own = ((spelled[name], least, most) for name, least, most in ranges)
-    return " && ".join(f"{n} == {least}" if least == most else f"{n} >= {least} && {n} <= {most}" for n, least, most in own)
+    return " && ".join(part for name, *own in ranges for part in _in_range(spelled[name], *own))
+
+
+def _in_range(size: str, least: int, most: int, by: int) -> list[str]:
+    if least == most:
+        return [f"{size} == {least}"]
+    bounds = [f"{size} >= {least}"] * (least > by) + [f"{size} <= {most}"] * (most < MOST_SIZE)
+    return bounds + [f"{size} % {by} == 0"] * (by > 1)
 
 
 def _cases(found: Sequence[str], sizes: Sequence[str]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import count, product
 from math import isqrt, prod
+from types import MappingProxyType
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.checks import check
@@ -16,7 +18,9 @@ from tile_eg.transforms.any_size import NotAlike, at, of_any_size
 
 Build = Callable[[Mapping[str, int]], Kernel]
 
+ANY_NUMBER: Mapping[str, int] = MappingProxyType({})
 SETS, GROWTH = 10, 1.3
+LEAST_PRIME = 3
 TILES = 4
 FIRST_PRIMES = (1009, 307, 4099, 101)
 """Where the primes of a set begin, one scale after the other, until the kernel is the same one at all sizes of a scale."""
@@ -67,33 +71,37 @@ def _joined(build: Build, names: tuple[str, ...], others: Mapping[str, int]) -> 
     return _at_scale(lambda sizes: build({**others, **sizes}), dict.fromkeys(names, 4096))
 
 
-def values_of_any_size(build: Build, usual: Mapping[str, int]) -> Values:
-    """What a kernel means at any sizes, with the `usual` ones for numbers. NotAlike where it is not one kernel at all sizes."""
+def values_of_any_size(build: Build, usual: Mapping[str, int], multiples: Mapping[str, int] = ANY_NUMBER) -> Values:
+    """What a kernel means at any sizes, with the `usual` ones for numbers. NotAlike where it is not one kernel at all sizes.
+
+    `multiples`: at sizes that are multiples of these numbers, and no others.
+    """
     why: NotAlike | None = None
     for up in (True, False):
-        values = _at_scale(build, usual, up)
+        values = _at_scale(build, usual, up, multiples)
         try:
-            _compare_small(build, values, tuple(usual))
+            _compare_small(build, values, tuple(usual), multiples)
         except NotAlike as fault:
             why = why or fault
         else:
-            return values
+            assert values.sizes is not None
+            return replace(values, sizes=replace(values.sizes, multiples=tuple(multiples.items())))
     assert why is not None
     raise why
 
 
-def _at_scale(build: Build, usual: Mapping[str, int], up: bool = True) -> Values:
+def _at_scale(build: Build, usual: Mapping[str, int], up: bool = True, multiples: Mapping[str, int] = ANY_NUMBER) -> Values:
     """The values by the first scale of primes at which they are alike; the last one is beyond the largest tile."""
     why: NotAlike | None = None
     largest, crowded = 1, False
     for scale in (*_scales(len(usual)), None):
         if scale and len(set(scale)) > 1 and not crowded:
             continue
-        sets = list(_sets(tuple(usual), scale or (TILES * largest,) * len(usual)))
+        sets = list(_sets(tuple(usual), scale or (TILES * largest,) * len(usual), multiples))
         try:
             found = [_values(build, s) for s in sets]
             largest = max(largest, _largest_tile(found[0]))
-            sets += _with_one_large(sets, found[0])
+            sets += _with_one_large(sets, found[0], multiples)
             found += [_values(build, s) for s in sets[SETS:]]
             return of_any_size(found, sets, usual, up)
         except NotAlike as fault:
@@ -135,14 +143,16 @@ def _scales(sizes: int) -> Iterator[tuple[int, ...]]:
         yield from (scale for scale in product((FEW, MANY), repeat=sizes) if len(set(scale)) > 1)
 
 
-def _sets(names: Sequence[str], scale: Sequence[int]) -> Iterator[dict[str, int]]:
-    """Sets of sizes that are primes, all different, each set larger than the one before."""
+def _sets(names: Sequence[str], scale: Sequence[int], multiples: Mapping[str, int]) -> Iterator[dict[str, int]]:
+    """Sets of sizes that are primes, or primes times what they are multiples of, all different, each set larger than the last."""
     used: set[int] = set()
     for turn in range(SETS):
         found = {}
         for name, first in zip(names, scale, strict=True):
-            found[name] = _prime(int(first * GROWTH**turn), used)
-            used.add(found[name])
+            by = multiples.get(name, 1)
+            prime = _prime(int(max(LEAST_PRIME, first // by) * GROWTH**turn), used)
+            used.add(prime)
+            found[name] = prime * by
         yield found
 
 
@@ -155,21 +165,24 @@ def _largest_tile(values: Values) -> int:
     return max((n for t in reachable(values) for n in (t.rows, t.cols)), default=1)
 
 
-def _with_one_large(sets: Sequence[dict[str, int]], values: Values) -> Iterator[dict[str, int]]:
+def _with_one_large(sets: Sequence[dict[str, int]], values: Values, multiples: Mapping[str, int]) -> Iterator[dict[str, int]]:
     """The first set with each size as large as several of the largest tiles: so no tile holds all of a size everywhere."""
     largest = _largest_tile(values)
     for name in sets[0]:
-        yield {**sets[0], name: _prime(max(TILES * largest, *(s[name] for s in sets)) + 1)}
+        by = multiples.get(name, 1)
+        yield {**sets[0], name: by * _prime(max(TILES * largest, *(s[name] for s in sets)) // by + 1)}
 
 
-def _compare_small(build: Build, values: Values, names: Sequence[str]) -> None:
+def _compare_small(build: Build, values: Values, names: Sequence[str], multiples: Mapping[str, int]) -> None:
     """NotAlike where the values that were found mean something else at small sizes than the kernel does there.
 
     Sizes at which the kernel has a fault of its own, or no blocks, are none that it is launched at.
     """
-    few = [{name: small[n % len(small)] for n, name in enumerate(names)} for small in SMALL]
+    by = {name: multiples.get(name, 1) for name in names}
+    few = [{name: small[n % len(small)] * by[name] for n, name in enumerate(names)} for small in SMALL]
     some = sorted({*SOME, *(n for t in reachable(values) for n in (t.rows, t.cols) if n > 1)})[:MOST_SOME]
-    for sizes in (*few, *({**few[0], name: n} for name in names for n in some)):
+    more = ({**few[0], name: by[name] * max(1, n // by[name])} for name in names for n in some)
+    for sizes in (*few, *(sizes for sizes in more if sizes not in few)):
         try:
             kernel = build(sizes)
             if sizes not in few and _copied(kernel) > MOST_COPIED:

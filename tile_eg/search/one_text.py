@@ -21,14 +21,14 @@ from types import MappingProxyType
 from typing import Any
 
 from tile_eg.chips import Chip
-from tile_eg.emit.any_size_host import Picked
+from tile_eg.emit.any_size_host import Picked, Range, exactly, multiples_of
 from tile_eg.errors import PlanError, TileError, TileWarning
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import NoBlocks, OpenKernel
 from tile_eg.ir.sharing import sharing
 from tile_eg.ir.values import Values
 from tile_eg.search import deeper_trips, persistent, smaller_tiles
-from tile_eg.search.alike import Build, values_of_any_size, which_are_open
+from tile_eg.search.alike import ANY_NUMBER, Build, values_of_any_size, which_are_open
 from tile_eg.search.any_size import AnySize, AtSizes, Variant, named
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.driver import compiled, result_of, run_queue
@@ -37,6 +37,7 @@ from tile_eg.search.options import SearchOptions
 from tile_eg.search.planned import InternalError, Planned, compiled_for, rare_collections, stage
 from tile_eg.search.queue import Offer, Queue
 from tile_eg.search.result import Lowered
+from tile_eg.search.whole_tiles import whole_sizes
 from tile_eg.transforms.any_size import NotAlike
 
 USUAL = (4096, 1024, 256, 64)
@@ -148,14 +149,48 @@ class OneText:
         choices = [dict(zip(points, numbers, strict=True)) for numbers in product(*points.values())]
         found = [lower_for_any_size(build, choice, self.chip, self.options) for choice in choices]
         kept, picks = family(found, choices)
-        first: list[tuple[dict[str, int], int]] = []
+        kernels = _Kernels(kept, self.chip, self.options)
+        kernels.add_whole(build, choices)
         for choice in choices if self.priced.keys() >= set(names) else ():
-            given = _with_sizes_given(build(choice), self.chip, self.options)
-            times = [time_at(Variant.of(p), p.chip, choice) for p in kept if p.program.sizes]
-            if given is not None and given.candidates[0].microseconds < CLEARLY * min(times):
-                first.append((choice, len(kept)))
-                kept.append(given)
-        return _text_of(kept, Picked.of(points, picks, first))
+            kernels.add_given(build, choice)
+        return _text_of(kernels.found, Picked.of(points, picks, kernels.first))
+
+
+class _Kernels:
+    """The kernels of a text: those `found` for any size, and further ones for some, each with the sizes that take it first."""
+
+    def __init__(self, found: Sequence[Lowered], chip: str, options: SearchOptions) -> None:
+        self.found, self.chip, self.options = list(found), chip, options
+        self.first: list[tuple[tuple[Range, ...], int]] = []
+
+    def add_whole(self, build: Build, choices: Sequence[Mapping[str, int]]) -> None:
+        """A kernel for sizes that are multiples of their tiles, where it is clearly faster at the largest that were named."""
+        form = self.found[0].form
+        by = whole_sizes(form.source) if form and self.options.effort != "none" else {}
+        whole = [c for c in choices if by and all(c[n] % m == 0 for n, m in by.items())]
+        if not whole:
+            return
+        try:
+            made = lower_for_any_size(build, whole[-1], self.chip, self.options, by)
+        except (NotAlike, TileError, PlanError):
+            return
+        times = [(self._time(made, c), min(self._time(p, c) for p in self.found)) for c in whole]
+        if times[-1][0] < CLEARLY * times[-1][1] and all(own <= before for own, before in times):
+            self._add(made, multiples_of(by))
+
+    def add_given(self, build: Build, sizes: Mapping[str, int]) -> None:
+        """The kernel that has these sizes given, where it is clearly faster."""
+        made = _with_sizes_given(build(sizes), self.chip, self.options)
+        if made and made.candidates[0].microseconds < CLEARLY * min(self._time(p, sizes) for p in self.found if p.program.sizes):
+            self._add(made, exactly(sizes))
+
+    def _add(self, made: Lowered, ranges: tuple[Range, ...]) -> None:
+        self.first.insert(0, (ranges, len(self.found)))
+        self.found.append(made)
+
+    @staticmethod
+    def _time(kernel: Lowered, sizes: Mapping[str, int]) -> float:
+        return time_at(Variant.of(kernel), kernel.chip, sizes)
 
 
 def _text_of(kept: Sequence[Lowered], picked: Picked) -> AnySize:
@@ -208,8 +243,10 @@ def _with_sizes_given(kernel: Kernel, chip: str, options: SearchOptions) -> Lowe
         return None
 
 
-def lower_for_any_size(build: Build, sizes: Mapping[str, int], chip: str, options: SearchOptions) -> Lowered:
-    """The kernel that `build` gives at sizes, compiled for all of them, and priced at `sizes`.
+def lower_for_any_size(
+    build: Build, sizes: Mapping[str, int], chip: str, options: SearchOptions, multiples: Mapping[str, int] = ANY_NUMBER
+) -> Lowered:
+    """The kernel that `build` gives at sizes, compiled for all of them that are multiples of these, and priced at `sizes`.
 
     Block sizes that are left open are the best there of those that fit. NotAlike where it is another kernel at other sizes;
     TileError as for a kernel whose sizes are known.
@@ -218,21 +255,23 @@ def lower_for_any_size(build: Build, sizes: Mapping[str, int], chip: str, option
     fault: TileError | None = None
     for build_at in _with_block_sizes(build, sizes, target, options):
         try:
-            return _lowered(build_at, sizes, target, options)
+            return _lowered(build_at, sizes, target, options, multiples)
         except TileError as error:
             fault = fault or error
     assert fault is not None
     raise fault
 
 
-def _lowered(build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions) -> Lowered:
+def _lowered(
+    build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions, multiples: Mapping[str, int]
+) -> Lowered:
     from tile_eg.cost_models import rank_model, roles
 
     kernel = build(sizes)
     setting = Setting(chip, options, rank_model(roles(options.cost_model, chip).rank, chip), kernel.source)
     with rare_collections(), sharing():
         check_room(kernel, chip)
-        return _searched(kernel, values_of_any_size(build, sizes), setting)
+        return _searched(kernel, values_of_any_size(build, sizes, multiples), setting)
 
 
 def _with_block_sizes(build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions) -> Iterator[Build]:

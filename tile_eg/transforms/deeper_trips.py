@@ -31,12 +31,17 @@ class NotAlong(Exception):
 def in_deeper_trips(values: Values, factor: int) -> Values | None:
     """The kernel with each loop of products whose trips sizes decide in trips that are so many times as deep; None where it has
     no such loop, or not each one can."""
-    loops = [t for t in reachable(values) if t.op == "loop" and _may_be_deeper(values, t)]
+    loops = loops_by_sizes(values)
     try:
         again = _Deeper(values, {t.args[0]: t for t in loops}, factor)
         return again.values_in_deeper_trips() if loops else None
     except NotAlong:
         return None
+
+
+def loops_by_sizes(values: Values) -> list[Term]:
+    """The loops of products whose trips sizes decide."""
+    return [t for t in reachable(values) if t.op == "loop" and _may_be_deeper(values, t)]
 
 
 def _may_be_deeper(values: Values, loop: Term) -> bool:
@@ -93,13 +98,13 @@ class _Deeper:
         assert valid is not None and across is not None
         if name in variables(across) or not self._goes_on(load, name, size, down):
             raise NotAlong
-        total = self._total(loop, valid, size)
-        own = minimum(self.factor * size, total - var(name) * (self.factor * size))
+        total, wide = self._total(loop, valid, size), self.factor * size
+        whole = self.values.sizes is not None and self.values.sizes.whole(total, wide)
+        own = const(wide) if whole else minimum(wide, total - var(name) * wide)
         edge, extent = ("rows", "vrows") if down else ("cols", "vcols")
-        shape = _shape(load) | {edge: size * self.factor, extent: own}
-        wide = again.builder.make("load", again.term(version), _scaled(offset, name, self.factor), stride, **shape)
-        again.terms[load] = wide
-        return wide
+        shape = _shape(load) | {edge: wide, extent: own}
+        again.terms[load] = again.builder.make("load", again.term(version), _scaled(offset, name, self.factor), stride, **shape)
+        return again.terms[load]
 
     def _goes_on(self, load: Term, name: str, size: int, down: bool) -> bool:
         """Whether the tile of each trip begins where the one before ends."""
@@ -119,7 +124,7 @@ class _Deeper:
         """The valid elements of all trips' tiles, where only the last one may be short."""
         name, count = self.values.variables[loop], self.values.counts[loop]
         if valid.value == size:
-            return count * size
+            return _by_tiles(count, size) or count * size
         if valid.op != "min" or const(size) not in valid.args:
             raise NotAlong
         left = next(a for a in valid.args if a != const(size))
@@ -128,6 +133,13 @@ class _Deeper:
         if terms.get(var(name)) != -size or variables(total) or (total + (size - 1)) // size != count:
             raise NotAlong
         return total
+
+
+def _by_tiles(count: Expr, size: int) -> Expr | None:
+    """x where `count` is x / size, rounded up."""
+    if count.op != "div" or count.args[1].value != size:
+        return None
+    return count.args[0] - (size - 1)
 
 
 def _scaled(e: Expr, name: str, factor: int) -> Expr:
