@@ -28,8 +28,9 @@ from tile_eg.search.compiler import expected
 from tile_eg.search.one_text import OneText
 from tile_eg.search.planned import InternalError
 from tile_eg.search.whole_tiles import whole_sizes
-from tile_eg.transforms.any_size import at
+from tile_eg.transforms.any_size import NotAlike, at
 from tile_eg.transforms.deeper_trips import in_deeper_trips
+from tile_eg.transforms.size_numbers import Numbers
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SETTINGS = settings(deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -113,6 +114,59 @@ def test_the_search_takes_deeper_trips_of_long_sums() -> None:
         outputs_are_right(text, build_of(PRODUCT)(sizes), sizes)
 
 
+# ---- sizes of which one decides whether another does ----
+
+COLUMNS = """kernel columns[M: dyn, W: dyn, N: dyn](A: f32[M, W]) -> C: f32[M, N] {
+  grid (b, j) = (ceildiv(M, 16), ceildiv(N, 32))
+  shared x: f32[16, 32]
+  x = A[b*16, j*32]
+  C[b*16, j*32] = x
+}
+"""
+
+
+@pytest.mark.slow
+@settings(SETTINGS, max_examples=8)
+@given(st.integers(1, 40), st.integers(1, 70), st.integers(0, 40))
+def test_the_rows_of_a_tensor_may_lie_further_apart_than_what_is_taken_of_them(m: int, n: int, gap: int) -> None:
+    sizes = {"M": m, "W": n + gap, "N": n}
+    kernel = columns().build(sizes)
+    text = columns().text(sizes)
+    assert isinstance(text, AnySize), text
+    outputs_are_right(text, kernel, sizes)
+
+
+@cache
+def columns() -> OneText:
+    return OneText(build_of(COLUMNS), ("M", "W", "N"), "910B2", search_options())
+
+
+def test_a_text_does_not_serve_sizes_in_another_order() -> None:
+    text = columns().text({})
+    assert isinstance(text, AnySize)
+    sizes = {"M": 3, "W": 5, "N": 6}
+    assert text.why_not(columns().build(sizes), sizes) == "N is larger than W there"
+    assert "N > W" in text.host
+
+
+def test_a_size_as_large_as_another_dimension_is_looked_at() -> None:
+    text = """kernel k[W: dyn](A: f32[3, W], B: f32[4]) -> C: f32[3, 4] {
+      grid b = 1
+      shared x: f32[3, 32], y: f32[32]
+      x = A[0, 0]
+      y = B[0]
+      C[0, 0] = x + y[None, :]
+    }"""
+    with pytest.raises(NotAlike, match="at W=4 it computes something else than at large sizes"):
+        values_of_any_size(build_of(text), {"W": 4096})
+
+
+def test_the_smaller_of_two_sizes_is_found() -> None:
+    sets = [{"M": m, "N": n} for m, n in ((101, 307), (457, 151), (229, 691), (1033, 347), (521, 1553), (2333, 787))]
+    found = Numbers(sets, [16], {"M": 4096, "N": 4096}).expr([min(s["M"], s["N"]) for s in sets])
+    assert str(found) == "min(M, N)"
+
+
 # ---- sizes that are whole tiles ----
 
 
@@ -151,6 +205,13 @@ def test_a_launch_takes_the_kernel_of_its_own_sizes_first() -> None:
     first = [(exactly({"M": 4}), 2), (multiples_of({"M": 16}), 1)]
     picked = Picked.of({"M": (1, 64)}, (0, 3), first)
     assert [picked.at({"M": m}) for m in (1, 4, 16, 17, 64, 65)] == [0, 2, 1, 3, 1, 3]
+
+
+def test_which_launches_take_a_kernel_is_told_in_words() -> None:
+    picked = Picked.of({"M": (1, 64)}, (0, 3), [(exactly({"M": 4}), 2), (multiples_of({"M": 16}), 1)])
+    shown = ["sizes near M=1", "M a multiple of 16", "M=4", "sizes near M=64"]
+    assert [picked.shown(place) for place in range(4)] == shown
+    assert Picked().shown(0) == "all sizes"
 
 
 # ---- what is told ----
@@ -206,13 +267,23 @@ def test_a_fault_of_ours_is_one_where_the_text_is_asked_for(
     assert "nothing there" in capsys.readouterr().err
 
 
+def test_the_kernels_of_a_text_are_explained(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", str(file)]) == 0
+    assert "kernel twice, for all sizes\n\ntwice(A: f32[4096, 64]" in capsys.readouterr().out
+
+
+def test_a_fault_of_ours_is_one_where_it_is_explained(broken: None, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(one_text.FAULTS_VARIABLE)
+    assert run(["explain", str(file)]) == 2
+
+
 def test_sizes_with_another_grid_are_told_once() -> None:
     small = build_of(TWICE.replace("16", "8"))
 
     def build(sizes: Any) -> Kernel:
         return small(sizes) if sizes["M"] in (1000, 1001) else build_of(TWICE)(sizes)
 
-    texts = OneText(build, ("M",), "910B2", search_options(effort="none"))
+    texts = OneText(build, ("M",), "910B2", search_options())
     with pytest.warns(TileWarning, match="does not serve M=1000, .* a grid of 125 there, not of 63") as told:
         assert texts.at({"M": 1000}, build({"M": 1000})) is None
         assert texts.at({"M": 1000}, build({"M": 1000})) is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from math import isqrt, prod
 
 from tile_eg.emit.host import launch_blocks, workspace_bytes
@@ -104,6 +104,19 @@ class Picked:
             place = place * len(numbers) + sum(sizes[name] > most for most in bounds(numbers))
         return self.picks[place]
 
+
+    def shown(self, place: int) -> str:
+        """The launches that take the program at this place, in words."""
+        for ranges, found in self.first:
+            if found == place:
+                exact = all(least == most for _, least, most, _ in ranges)
+                return ", ".join(f"{n}={least}" if exact else f"{n} a multiple of {by}" for n, least, _, by in ranges)
+        named = product(*(numbers for _, numbers in self.points))
+        own = [numbers for numbers, taken in zip(named, self.picks, strict=True) if taken == place]
+        if len(set(self.picks)) == 1:
+            return "all other sizes" if self.first else "all sizes"
+        shown = (", ".join(f"{n}={v}" for (n, _), v in zip(self.points, numbers, strict=True)) for numbers in own)
+        return f"sizes near {' and '.join(shown)}"
 
     @classmethod
     def of(
@@ -213,6 +226,8 @@ def _counted(p: Program, all_sizes: Sequence[str]) -> str:
     tiles = text(prod(held.grid, start=ONE))
     blocks = f"({text(held.blocks)}) * 2" if p.halves and p.kernel_type == "AIV_ONLY" else text(held.blocks)
     wrong = [f"{n} > {MOST_SIZE}" for n in names]
+    spelled = size_names(p)
+    wrong += [f"{spelled[held.order[0]]} > {spelled[held.order[1]]}"] if held.order else []
     gaps = ((e, MOST_GAP // _bytes(p, tensor)) for tensor, _, e in held.strides)
     wrong += [f"{text(e)} > {most}" for e, most in gaps if most < MOST_SIZE or e.op != "size"]
     wrong += [f"{text(let.value)} < {let.least}" for let in counted_by(p) if let.least and not variables(let.value)]

@@ -36,7 +36,7 @@ class Sizes:
 
     `blocks` counts launch blocks, `grid` has the extents of the grid of tiles, `shapes` those of each tensor. `strides` are the
     elements between two rows of windows: tensor, the number for the usual sizes, the expression. `multiples` are numbers that
-    sizes are known to be multiples of.
+    sizes are known to be multiples of; `order` are two sizes of which the first one is never the larger.
     """
 
     usual: tuple[tuple[str, int], ...]
@@ -45,6 +45,7 @@ class Sizes:
     shapes: tuple[tuple[Expr, ...], ...]
     strides: tuple[tuple[str, int, Expr], ...] = ()
     multiples: tuple[tuple[str, int], ...] = ()
+    order: tuple[str, str] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

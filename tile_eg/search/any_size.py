@@ -67,6 +67,8 @@ class Variant:
         held, program = self.program.sizes, self.program
         if held is None:
             return ""
+        if held.order and sizes[held.order[0]] > sizes[held.order[1]]:
+            return f"{held.order[0]} is larger than {held.order[1]} there"
         tiles = prod(evaluate(e, sizes) for e in held.grid)
         launched = evaluate(held.blocks, sizes) * (2 if program.halves and program.kernel_type == "AIV_ONLY" else 1)
         if tiles <= 0:
@@ -137,6 +139,14 @@ class AnySize(Planned):
         from tile_eg.frontend.text.meaning import meaning_text
 
         return self.spec_with(meaning_text(self.kernel))
+
+    @property
+    def explanation(self) -> Text:
+        """Of each kernel which launches take it, and how its schedule was found; of those that were compiled in this process."""
+        parts = []
+        for place, (variant, lowered) in enumerate(zip(self.variants, self.found, strict=False)):
+            parts.append(f"kernel {variant.program.name}, for {self.picked.shown(place)}\n\n{lowered.explanation}")
+        return Text("\n\n".join(parts))
 
     def at(self, kernel: Kernel, sizes: Mapping[str, int]) -> AtSizes | None:
         """What a launch at these sizes needs; `kernel` is the kernel at them. None where the text does not serve them."""
