@@ -15,13 +15,12 @@ from typing import Any
 
 from tile_eg.chips import load_chip
 from tile_eg.disk_cache import recall, remember
-from tile_eg.emit.any_size_host import Picked
 from tile_eg.errors import TileError
 from tile_eg.ir.open_kernel import NoBlocks
 from tile_eg.ir.plain import from_plain, to_plain
 from tile_eg.jit.kernel_cache import MOST, exact_text, name_of
 from tile_eg.jit.process_cache import cache
-from tile_eg.search.any_size import AnySize, Variant
+from tile_eg.search.any_size import AnySize, Picked, Variant
 from tile_eg.search.one_text import NOWHERE, NoText, OneText, Points
 from tile_eg.search.options import SearchOptions
 

@@ -20,6 +20,8 @@ from tile_eg.report.text import Text
 from tile_eg.search.planned import Planned, Run, stage
 from tile_eg.search.result import Lowered
 
+__all__ = ["AnySize", "AtSizes", "Picked", "Variant", "named"]
+
 
 @dataclass(frozen=True)
 class AtSizes(Planned):
