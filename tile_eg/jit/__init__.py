@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
-from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
-from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_torch, made_last, to_numpy
+from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import kept_at
 from tile_eg.jit.positions import positions_of
@@ -55,7 +54,8 @@ class CompiledKernel(HostSide):
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
     tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
     the kernel writes them; one that is given back and not written whole is a TileError.
-    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
+    Arrays are NumPy's or torch's on the CPU, with the declared dtypes, and with the declared shapes but for dimensions of 1 and
+    what `jit.arrays.as_declared` takes; else TileError.
     What is given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
     """
 
@@ -106,11 +106,7 @@ class CompiledKernel(HostSide):
         """Runs on arrays by tensor name."""
         import numpy as np
 
-        arrays = {name: to_numpy(v, name) for name, v in values.items()}
-        for t in self.kernel.tensors:
-            if t.name in arrays:
-                arrays[t.name] = as_declared(arrays[t.name], t.shape)
-                check_argument(t, arrays[t.name])
+        arrays = fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()})
         updated = [t for t in self.kernel.tensors if t.output and t.name in arrays]
         for t in updated:
             if not arrays[t.name].flags.writeable:
@@ -370,13 +366,15 @@ def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> Compil
 
 
 @told
-def compile(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any) -> CompiledKernel:  # noqa: A001
-    """The compiled kernel of a function under `@T.prim_func`; `options` are those of `jit`. TileError for anything else."""
+def compile(  # noqa: A001
+    func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any
+) -> CompiledKernel | AnySizeKernel:
+    """The compiled kernel of a function under `@T.prim_func`, which takes from each call the sizes that its tensors leave open;
+    `options` are those of `jit`. TileError for anything else."""
     if not isinstance(func, PrimFunc):
         help = "a function of sizes gets @tile_eg.jit, and compiles when it is called"
         raise TileError(f"compile takes a function under @T.prim_func, not a {type(func).__name__}", help=help)
-    made = jit(func, out_idx=out_idx, workspace_idx=workspace_idx, **options)
-    assert isinstance(made, CompiledKernel)
+    made: CompiledKernel | AnySizeKernel = jit(func, out_idx=out_idx, workspace_idx=workspace_idx, **options)
     return made
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from tile_eg.errors import Note, NotSearched, TileError, together
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
+from tile_eg.frontend.expert.cross_numbers import cross_numbered
 from tile_eg.frontend.expert.meetings import with_meetings
 from tile_eg.frontend.expert.parallel import branch, parallel
 from tile_eg.frontend.expert.pipelined import prefetched
@@ -121,8 +122,9 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         raise together(r.told)
     if meet:
         _check_sums(r, half)
-        r.statements[:] = with_meetings(r.statements, r.half_used is not None)
+        r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges)
     cube, vector = (numbered(stream(r.statements, core), r.ranges, r.notes) for core in (AIC, AIV))
+    cube, vector = cross_numbered((cube, vector), r.ranges, r.notes)
     written = r.stored
     _check_looked_up(r)
     tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in written, t.span) for t in r.tensors.values())
