@@ -27,15 +27,15 @@ TEXT = """kernel twice[M: dyn](A: f32[M, 64]) -> C: f32[M, 64] {
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
-    """The cache is on, in a folder of this test's own; the list gets the sizes at which a kernel is compiled for all sizes."""
+    """The cache is on, in a folder of this test's own; the list gets the sizes that a text for all sizes is priced at."""
     monkeypatch.delenv("TILE_EG_NO_CACHE")
     monkeypatch.setattr(disk_cache, "cache_directory", lambda: tmp_path / "cache")
     done: list[Any] = []
     compiled = one_text.lower_for_any_size
 
-    def lower(build: Any, sizes: Any, *args: Any) -> Any:
-        done.append(sizes)
-        return compiled(build, sizes, *args)
+    def lower(build: Any, sizes: Any, chip: str, options: Any, *multiples: Any) -> Any:
+        done.extend([] if multiples else [sizes])
+        return compiled(build, sizes, chip, options, *multiples)
 
     monkeypatch.setattr(one_text, "lower_for_any_size", lower)
     return done
