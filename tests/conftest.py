@@ -10,6 +10,8 @@ from hypothesis import settings
 
 os.environ["TILE_EG_NO_CACHE"] = "1"
 """Tests look at what is compiled now; those of the cache of compiled kernels switch it on, in a folder of their own."""
+os.environ["TILE_EG_RAISE_FAULTS"] = "1"
+"""A fault of tile_eg is one here, also where a user's call would go on without the text for all sizes."""
 
 settings.register_profile("repeatable", derandomize=True)
 settings.register_profile("explore")

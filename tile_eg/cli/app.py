@@ -163,7 +163,7 @@ def emit(
     kept = None if at else wanted.kept_if_known()
     one = None
     if kept is None and (at or file.suffix == ".tile" or not wanted.known):
-        one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []))
+        one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []), not no_cache)
     if one is not None and (program or schedule):
         raise TileError("--program and --schedule are of a kernel at known sizes", help="give its sizes: --set NAME=NUMBER")
     text = str(getattr(one, kind)) if one is not None else getattr(kept, kind) if kept else _text(wanted, kind)
@@ -281,14 +281,20 @@ def explain(
     """Shows the schedule, its decisions, and what lost.
 
     With --why-not: what one decision would cost, or why it cannot be. With --at: what is predicted at each of several sizes,
-    and at which of them the same schedule is chosen.
+    and at which of them the same schedule is chosen. Of a kernel whose sizes each call tells, and are not given: each kernel that
+    its text holds.
     """
     from tile_eg.explore import explained, why_not
 
     if at:
         show(str(_at(file, options.sizes(sizes or []), options.several_sizes(at), chip, search)))
         return
-    planned = sources.compiled(file, options.sizes(sizes or []), chip, search)
+    given = options.sizes(sizes or [])
+    open_ = question is None and not Wanted(file, given, chip, search).known
+    if open_ and (one := sources.for_all_sizes(file, given, chip, search, {}, cached=False)) is not None:
+        show(str(one.explanation))
+        return
+    planned = sources.compiled(file, given, chip, search)
     if not isinstance(planned, Lowered):
         raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
     show(str(why_not(planned, question) if question is not None else explained(planned, profile)))

@@ -25,7 +25,8 @@ from tile_eg.search.kept import planned_kept
 if TYPE_CHECKING:
     from tile_eg.jit import CompiledKernel, Factory
     from tile_eg.jit.any_size import AnySizeKernel
-    from tile_eg.search.any_size import AnySize, OneText
+    from tile_eg.jit.one_text_cache import CachedOneText
+    from tile_eg.search.any_size import AnySize
 
 NOTHING: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 KINDS = {".tile": "tile text", ".py": "a Python module", ".program": "an instruction stream"}
@@ -106,8 +107,9 @@ def compile_held(
 
 
 def for_all_sizes(
-    path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions, points: Mapping[str, tuple[int, ...]]
-) -> AnySize | None:
+    path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions,
+    points: Mapping[str, tuple[int, ...]], cached: bool = True,
+) -> AnySize | None:  # fmt: skip
     """The file's kernel compiled once for all sizes that each call tells, but those that are given; None where it has no others.
 
     `points` are sizes at which it is priced; those that have a default are then open, too. TileError where there is no such text.
@@ -123,43 +125,45 @@ def for_all_sizes(
     if found is None:
         return None
     name, texts = found
+    texts.cached = cached
     from tile_eg.jit.any_size import text_for_all
 
     for size in points.keys() - set(texts.names):
         raise TileError(f"`{name}` has no size `{size}` to be priced at", help=did_you_mean(size, texts.names))
     one = text_for_all(name, texts, sizes)
-    for message in (m for lowered in one.found for m in lowered.messages):
+    for message in one.told:
         complain(message)
     return one
 
 
 def _texts_of_tile(
     path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions, points: Mapping[str, tuple[int, ...]]
-) -> tuple[str, OneText] | None:
+) -> tuple[str, CachedOneText] | None:
     from tile_eg.frontend.text import load_text
-    from tile_eg.search.any_size import OneText
+    from tile_eg.jit.one_text_cache import CachedOneText
 
     template = load_text(read_text(path), str(path))
     names = tuple(n for n, v in template.sizes.items() if (v is None and n not in template.searched) or n in points)
     if set(names) <= sizes.keys():
         return None
     build = lambda at: template.instantiate({**sizes, **at})  # noqa: E731
-    return template.name, OneText(build, tuple(n for n in names if n not in sizes), chip or DEFAULT_CHIP, search, points)
+    left, text = tuple(n for n in names if n not in sizes), (template.exact, tuple(sorted(sizes.items())))
+    return template.name, CachedOneText(build, left, chip or DEFAULT_CHIP, search, points, text)
 
 
 def _texts_of_python(
     path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions, points: Mapping[str, tuple[int, ...]]
-) -> tuple[str, OneText] | None:
+) -> tuple[str, CachedOneText] | None:
     from tile_eg.jit import Factory
     from tile_eg.jit.any_size import AnySizeKernel
-    from tile_eg.search.any_size import OneText
+    from tile_eg.jit.one_text_cache import CachedOneText
 
     name, kernel = _one_kernel(path)
     if isinstance(kernel, Factory):
         kernel = _with_parameters(name, kernel, sizes)[0]
     if not isinstance(kernel, AnySizeKernel):
         return None
-    return name, OneText(kernel.tree, kernel.sizes, chip or DEFAULT_CHIP, search, points)
+    return name, CachedOneText(kernel.tree, kernel.sizes, chip or DEFAULT_CHIP, search, points)
 
 
 def _from_tile(text: str, path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[int, ...]]) -> Kernel:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from math import isqrt, prod
 
+from tile_eg.emit.host import launch_blocks, workspace_bytes
 from tile_eg.emit.names import argument_names, kernel_symbol, size_names
 from tile_eg.ir.index import MOST_SIZE, ONE, Expr, variables
 from tile_eg.ir.kernel import Tensor
@@ -69,20 +70,60 @@ LAUNCH = """\
 #endif"""
 
 
+Range = tuple[str, int, int, int]
+"""A size, its least and its greatest number, and what it is a multiple of."""
+
+
+def exactly(sizes: Mapping[str, int]) -> tuple[Range, ...]:
+    """Just these sizes."""
+    return tuple((name, n, n, 1) for name, n in sizes.items())
+
+
+def multiples_of(numbers: Mapping[str, int]) -> tuple[Range, ...]:
+    """Sizes that are multiples of these numbers."""
+    return tuple((name, n, MOST_SIZE, n) for name, n in numbers.items() if n > 1)
+
+
 @dataclass(frozen=True)
 class Picked:
     """Which of several programs a launch takes: by each size the numbers at which it was priced, and for each choice of these,
-    the last size varying fastest, the place of the program."""
+    the last size varying fastest, the place of the program. Before that, launches whose sizes all lie in the ranges of one of
+    `first` (name, least, most, and what it is a multiple of) take the program at its place."""
 
     points: tuple[tuple[str, tuple[int, ...]], ...] = ()
     picks: tuple[int, ...] = (0,)
+    first: tuple[tuple[tuple[Range, ...], int], ...] = ()
 
     def at(self, sizes: dict[str, int]) -> int:
         """The place of the program for these sizes: that of the numbers that they are nearest to, by their ratio."""
         place = 0
+        for ranges, found in self.first:
+            if all(least <= sizes[name] <= most and sizes[name] % by == 0 for name, least, most, by in ranges):
+                return found
         for name, numbers in self.points:
             place = place * len(numbers) + sum(sizes[name] > most for most in bounds(numbers))
         return self.picks[place]
+
+
+    def shown(self, place: int) -> str:
+        """The launches that take the program at this place, in words."""
+        for ranges, found in self.first:
+            if found == place:
+                exact = all(least == most for _, least, most, _ in ranges)
+                return ", ".join(f"{n}={least}" if exact else f"{n} a multiple of {by}" for n, least, _, by in ranges)
+        named = product(*(numbers for _, numbers in self.points))
+        own = [numbers for numbers, taken in zip(named, self.picks, strict=True) if taken == place]
+        if len(set(self.picks)) == 1:
+            return "all other sizes" if self.first else "all sizes"
+        shown = (", ".join(f"{n}={v}" for (n, _), v in zip(self.points, numbers, strict=True)) for numbers in own)
+        return f"sizes near {' and '.join(shown)}"
+
+    @classmethod
+    def of(
+        cls, points: Mapping[str, Sequence[int]], picks: Sequence[int], first: Iterable[tuple[Iterable[Range], int]] = ()
+    ) -> Picked:
+        own = tuple((tuple(ranges), place) for ranges, place in first)
+        return cls(tuple((n, tuple(p)) for n, p in points.items()), tuple(picks), own)
 
 
 def bounds(numbers: Sequence[int]) -> list[int]:
@@ -102,7 +143,7 @@ def any_size_host(programs: Sequence[Program], picked: Picked) -> str:
         sizes=", ".join(f"int64_t {n}" for n in sizes),
         names=", ".join(sizes),
         variant=_variant(first, picked),
-        counts="".join(map(_counted, programs)),
+        counts="".join(_counted(p, sizes) for p in programs),
         blocks=_cases([f"blocks_of_{kernel_symbol(p)}({', '.join(sizes)})" for p in programs], sizes),
         workspace=_cases([_workspace(p) for p in programs], sizes),
         parameters=", ".join(f"void* {n}" for n in names),
@@ -122,15 +163,28 @@ def _shape(t: Tensor, shape: Sequence[Expr], added_to: bool) -> str:
 
 
 def _variant(p: Program, picked: Picked) -> str:
-    """The place by thresholds, and the table of what is taken at it."""
-    if len(set(picked.picks)) == 1:
-        return f"    return {picked.picks[0]};"
+    """Ranges of sizes that have a kernel of their own; then the place by thresholds, and the table of what is taken at it."""
     spelled, place = size_names(p), "0"
+    own = [f"    if ({_inside(ranges, spelled)})\n        return {found};" for ranges, found in picked.first]
+    if len(set(picked.picks)) == 1:
+        return "\n".join([*own, f"    return {picked.picks[0]};"])
     for name, numbers in picked.points:
         above = " + ".join(f"({spelled[name]} > {most})" for most in bounds(numbers)) or "0"
         place = above if place == "0" else f"({place}) * {len(numbers)} + {above}"
     table = ", ".join(map(str, picked.picks))
-    return f"    static const int picks[] = {{{table}}};\n    return picks[{place}];"
+    return "\n".join([*own, f"    static const int picks[] = {{{table}}};", f"    return picks[{place}];"])
+
+
+def _inside(ranges: Iterable[Range], spelled: Mapping[str, str]) -> str:
+    """Whether sizes lie in their ranges, in C++."""
+    return " && ".join(part for name, *own in ranges for part in _in_range(spelled[name], *own))
+
+
+def _in_range(size: str, least: int, most: int, by: int) -> list[str]:
+    if least == most:
+        return [f"{size} == {least}"]
+    bounds = [f"{size} >= {least}"] * (least > by) + [f"{size} <= {most}"] * (most < MOST_SIZE)
+    return bounds + [f"{size} % {by} == 0"] * (by > 1)
 
 
 def _cases(found: Sequence[str], sizes: Sequence[str]) -> str:
@@ -155,17 +209,30 @@ inline int64_t blocks_of_{symbol}({sizes})
 """
 
 
-def _counted(p: Program) -> str:
-    """The function that counts the launch blocks of a kernel; -1 for sizes that it does not serve (`search.any_size.serves`)."""
+GIVEN = """
+inline int64_t blocks_of_{symbol}({sizes})
+{{
+    return {blocks};
+}}
+"""
+
+
+def _counted(p: Program, all_sizes: Sequence[str]) -> str:
+    """The function that counts the launch blocks of a kernel; -1 for sizes that it does not serve (`search.any_size`)."""
+    given = ", ".join(f"int64_t {n}" for n in all_sizes)
+    if p.sizes is None:
+        return GIVEN.format(symbol=kernel_symbol(p), sizes=", ".join("int64_t" for _ in all_sizes), blocks=launch_blocks(p))
     held, names = sizes_of(p), size_names(p).values()
     tiles = text(prod(held.grid, start=ONE))
     blocks = f"({text(held.blocks)}) * 2" if p.halves and p.kernel_type == "AIV_ONLY" else text(held.blocks)
     wrong = [f"{n} > {MOST_SIZE}" for n in names]
+    spelled = size_names(p)
+    wrong += [f"{spelled[held.order[0]]} > {spelled[held.order[1]]}"] if held.order else []
     gaps = ((e, MOST_GAP // _bytes(p, tensor)) for tensor, _, e in held.strides)
     wrong += [f"{text(e)} > {most}" for e, most in gaps if most < MOST_SIZE or e.op != "size"]
     wrong += [f"{text(let.value)} < {let.least}" for let in counted_by(p) if let.least and not variables(let.value)]
     wrong += [f"tiles > {MOST_SIZE if held.blocks.op == 'min' else MAX_BLOCKS // (2 if '* 2' in blocks else 1)}"]
-    given, shown = ", ".join(f"int64_t {n}" for n in names), " || ".join(dict.fromkeys(wrong))
+    shown = " || ".join(dict.fromkeys(wrong))
     return COUNT.format(symbol=kernel_symbol(p), sizes=given, tiles=tiles, wrong=shown, blocks=blocks)
 
 
@@ -179,19 +246,25 @@ def _bytes(p: Program, tensor: str) -> int:
 
 def _workspace(p: Program) -> str:
     """Each block has a part of its own."""
+    if p.sizes is None:
+        return str(workspace_bytes(p))
     return f"static_cast<size_t>({_bracketed(sizes_of(p).blocks)} * {p.workspace})" if p.workspace else "0"
 
 
 def _launches(programs: Sequence[Program], names: Sequence[str], sizes: Sequence[str]) -> str:
-    numbers = [f"static_cast<int32_t>({n})" for n in sizes]
-    asc = ", ".join([*(f"static_cast<uint8_t*>({n})" for n in (*names, "workspace")), *numbers])
-    arguments = ", ".join([*names, "workspace", *numbers])
-    found = [LAUNCH.format(symbol=kernel_symbol(p), asc=asc, arguments=arguments) for p in programs]
+    found = [_launch(p, names) for p in programs]
     if len(found) == 1:
         return found[0]
     chosen = f"    const int chosen = variant({', '.join(sizes)});"
     cases = [f"    if (chosen == {n}) {{\n{launch}\n    }}" for n, launch in enumerate(found[1:], 1)]
     return "\n".join([chosen, *cases, found[0]])
+
+
+def _launch(p: Program, names: Sequence[str]) -> str:
+    """The launch of a kernel, which takes the sizes that it does not know."""
+    numbers = [f"static_cast<int32_t>({n})" for n in size_names(p).values()]
+    asc = ", ".join([*(f"static_cast<uint8_t*>({n})" for n in (*names, "workspace")), *numbers])
+    return LAUNCH.format(symbol=kernel_symbol(p), asc=asc, arguments=", ".join([*names, "workspace", *numbers]))
 
 
 def text(e: Expr) -> str:

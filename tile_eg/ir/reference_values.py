@@ -6,6 +6,7 @@ A tile is a rows x cols array with NaN beyond its valid extents, so that a leak 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,12 +69,18 @@ class Dependences:
         return 0 if loop == 0 else 1 + self.depth(self.values.parents[loop])
 
 
+def _element(arrays: Mapping[str, Array], name: str, place: int) -> int:
+    """An element of an input."""
+    return int(arrays[name].reshape(-1)[place])
+
+
 class Run:
     """Evaluates terms in one block."""
 
     def __init__(self, values: Values, dependences: Dependences, arrays: Mapping[str, Array], block: int) -> None:
         self.values, self.dependences, self.arrays = values, dependences, arrays
-        self.indices: dict[str, Any] = {ix.BLOCK: block, ix.READ: self.read}
+        read = partial(_element, arrays)  # no cycle through this object, which holds whole versions of tensors
+        self.indices: dict[str, Any] = {ix.BLOCK: block, ix.READ: read}
         self.states: dict[int, tuple[Array, ...]] = {}
         self.results: dict[int, dict[Term, Any]] = {}
 
@@ -84,10 +91,6 @@ class Run:
             result = getattr(self, "_" + t.op)(t)
             known[t] = self.masked(t, result) if t.vrows is not None else result
         return known[t]
-
-    def read(self, name: str, place: int) -> int:
-        """An element of an input."""
-        return int(self.arrays[name].reshape(-1)[place])
 
     def at(self, e: ix.Expr) -> int:
         return ix.evaluate(e, self.indices)

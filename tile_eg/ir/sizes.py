@@ -35,7 +35,8 @@ class Sizes:
     """`usual` are the sizes by name, with the numbers that stand for them where one is asked for: what is priced.
 
     `blocks` counts launch blocks, `grid` has the extents of the grid of tiles, `shapes` those of each tensor. `strides` are the
-    elements between two rows of windows: tensor, the number for the usual sizes, the expression.
+    elements between two rows of windows: tensor, the number for the usual sizes, the expression. `multiples` are numbers that
+    sizes are known to be multiples of; `order` are two sizes of which the first one is never the larger.
     """
 
     usual: tuple[tuple[str, int], ...]
@@ -43,6 +44,8 @@ class Sizes:
     grid: tuple[Expr, ...]
     shapes: tuple[tuple[Expr, ...], ...]
     strides: tuple[tuple[str, int, Expr], ...] = ()
+    multiples: tuple[tuple[str, int], ...] = ()
+    order: tuple[str, str] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -51,6 +54,10 @@ class Sizes:
     def stride(self, tensor: str, number: int) -> Expr | int:
         """The elements between two rows of a window, where they were this number."""
         return next((e for name, n, e in self.strides if (name, n) == (tensor, number)), number)
+
+    def whole(self, e: Expr, by: int) -> bool:
+        """Whether e is a size that is known to be a multiple of a number."""
+        return e.op == "size" and dict(self.multiples).get(e.args[0], 1) % by == 0
 
     def at(self, sizes: Mapping[str, int]) -> Sizes:
         """The same with other numbers for the sizes."""

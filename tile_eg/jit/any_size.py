@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     from tile_eg.frontend.python import Argument
     from tile_eg.frontend.text import Template
-    from tile_eg.search.any_size import AnySize, OneText
+    from tile_eg.search.any_size import AnySize
     from tile_eg.search.compiler import Lowered
+    from tile_eg.search.one_text import OneText
 
 Build = Callable[[Mapping[str, Any]], Kernel | KeptKernel]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -95,9 +96,9 @@ class AnySizeKernel:
     @cached_property
     def one_text(self) -> OneText:
         """What compiles the kernel for all of its sizes."""
-        from tile_eg.search.any_size import OneText
+        from tile_eg.jit.one_text_cache import CachedOneText
 
-        return OneText(self.tree, self.sizes, self.chip, search_options(**self.search), self.points)
+        return CachedOneText(self.tree, self.sizes, self.chip, search_options(**self.search), self.points)
 
     def priced_at(self, **sizes: int | Sequence[int]) -> AnySizeKernel:
         """The kernel, whose cost model is asked at these sizes: `priced_at(M=(1, 128, 4096))`.
@@ -259,13 +260,14 @@ class TemplateTexts:
 
     def of(self, sizes: Mapping[str, Any]) -> OneText:
         """What compiles the kernel with these sizes for those that have a default."""
-        from tile_eg.search.any_size import OneText
+        from tile_eg.jit.one_text_cache import CachedOneText
 
         others = {n: v for n, v in sizes.items() if n not in self.names}
         key = tuple(sorted(others.items()))
         if key not in self.made:
             build = lambda at: self.template.instantiate({**others, **at})  # noqa: E731
-            self.made[key] = OneText(build, self.names, self.chip, search_options(**self.search), self.points)
+            options, text = search_options(**self.search), (self.template.exact, key)
+            self.made[key] = CachedOneText(build, self.names, self.chip, options, self.points, text)
         return self.made[key]
 
     def compiled(self, sizes: Mapping[str, Any]) -> AnySize:
@@ -274,12 +276,15 @@ class TemplateTexts:
 
 
 def text_for_all(name: str, texts: OneText, given: Mapping[str, Any]) -> AnySize:
-    """The kernel compiled once for all sizes but those that are given. TileError where it has to know others, with why."""
+    """The kernel compiled once for all sizes but those that are given. TileError where it has to know others, with why;
+    InternalError where that is a fault of tile_eg."""
     open_, why = texts.open(given)
     if missing := [n for n in texts.names if n not in given and n not in open_]:
         raise missing_sizes(name, missing, why)
     found = texts.text(given)
     if isinstance(found, str):
+        if found.fault:
+            raise found.fault
         help = f"give them: {_example(texts.names)}" if texts.names else ""
         raise TileError(f"{name} has no text for all sizes: {found}", help=help)
     return found

@@ -91,7 +91,7 @@ def name_of(kernel: object, chip: str, search: SearchOptions) -> str | None:
     if now is None or asked is None:
         return None
     try:
-        exact = "".join(_exact((kernel, chip, asked)))
+        exact = exact_text((kernel, chip, asked))
     except TypeError:
         return None
     return f"{KIND}-{hashlib.sha256(f'{now} {exact}'.encode()).hexdigest()[:32]}"
@@ -189,8 +189,12 @@ def _exact_options(search: SearchOptions) -> tuple | None:
     return tuple(sorted((given | {"rules": own, "without": tuple(sorted(search.without))}).items()))
 
 
-def _exact(value: object) -> Iterator[str]:
+def exact_text(value: object) -> str:
     """A text that is another one for every other value. TypeError for what has none: a function, say."""
+    return "".join(_exact(value))
+
+
+def _exact(value: object) -> Iterator[str]:
     if value is None or isinstance(value, str | int | float | Path | Enum):
         yield f"{type(value).__name__} {value!r};"
     elif isinstance(value, tuple | list):

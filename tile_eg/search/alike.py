@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from itertools import count, product
+from dataclasses import replace
+from itertools import count, permutations, product
 from math import isqrt, prod
+from types import MappingProxyType
 
 from tile_eg.errors import TileError
 from tile_eg.frontend.checks import check
@@ -16,7 +18,11 @@ from tile_eg.transforms.any_size import NotAlike, at, of_any_size
 
 Build = Callable[[Mapping[str, int]], Kernel]
 
+ANY_NUMBER: Mapping[str, int] = MappingProxyType({})
 SETS, GROWTH = 10, 1.3
+LEAST_PRIME = 3
+Order = tuple[str, str] | None
+"""A size, and one that is never smaller."""
 TILES = 4
 FIRST_PRIMES = (1009, 307, 4099, 101)
 """Where the primes of a set begin, one scale after the other, until the kernel is the same one at all sizes of a scale."""
@@ -25,10 +31,12 @@ FEW, MANY = 3, 131
 MOST_MIXED = 4  # sizes of which few and many are tried each
 MOST_BLOCKS = 1 << 19
 """Blocks of a kernel at the sizes that it is looked at with: what is asked of each of them is asked of so many at most."""
-SMALL = (1, 2, 3, 5), (2, 1, 7, 3)
-SOME, MOST_SOME = (67,), 8
+SMALL = (1, 2, 3, 5), (2, 1, 7, 3), (7, 5, 2, 1), (3, 3, 3, 3)
+SOME, MOST_SOME = (67,), 12
 """Sizes at which the meaning of what was found is compared with that of the kernel: all small; one that is not; one that is just
-a tile, which primes never are."""
+a tile, or as large as another dimension, which primes never are."""
+MOST_COPIED = 1 << 27
+"""Elements that are copied in such a comparison at sizes that are not small: each block has a version of each output."""
 CLOSE = 1e-2
 
 
@@ -65,33 +73,55 @@ def _joined(build: Build, names: tuple[str, ...], others: Mapping[str, int]) -> 
     return _at_scale(lambda sizes: build({**others, **sizes}), dict.fromkeys(names, 4096))
 
 
-def values_of_any_size(build: Build, usual: Mapping[str, int]) -> Values:
-    """What a kernel means at any sizes, with the `usual` ones for numbers. NotAlike where it is not one kernel at all sizes."""
+def values_of_any_size(build: Build, usual: Mapping[str, int], multiples: Mapping[str, int] = ANY_NUMBER) -> Values:
+    """What a kernel means at any sizes, with the `usual` ones for numbers. NotAlike where it is not one kernel at all sizes.
+
+    `multiples`: at sizes that are multiples of these numbers, and no others.
+    """
     why: NotAlike | None = None
     for up in (True, False):
-        values = _at_scale(build, usual, up)
+        values = _at_scale(build, usual, up, multiples)
         try:
-            _compare_small(build, values, tuple(usual))
+            _compare_small(build, values, tuple(usual), multiples)
         except NotAlike as fault:
             why = why or fault
         else:
-            return values
+            assert values.sizes is not None
+            return replace(values, sizes=replace(values.sizes, multiples=tuple(multiples.items())))
     assert why is not None
     raise why
 
 
-def _at_scale(build: Build, usual: Mapping[str, int], up: bool = True) -> Values:
+def _at_scale(build: Build, usual: Mapping[str, int], up: bool = True, multiples: Mapping[str, int] = ANY_NUMBER) -> Values:
+    """The values at sizes of which any may be the larger one of two. Where the kernel has a fault at such, as its windows have to
+    lie inside of a tensor: at those where one size is no larger than another one, which `order` then says of the sizes."""
+    why: NotAlike | None = None
+    for order in (None, *permutations(usual, 2)):
+        try:
+            values = _in_order(build, usual, up, multiples, order)
+        except NotAlike as fault:
+            why = why or fault
+            if not isinstance(fault, Faulty):
+                break
+        else:
+            assert values.sizes is not None
+            return replace(values, sizes=replace(values.sizes, order=order))
+    assert why is not None
+    raise why
+
+
+def _in_order(build: Build, usual: Mapping[str, int], up: bool, multiples: Mapping[str, int], order: Order) -> Values:
     """The values by the first scale of primes at which they are alike; the last one is beyond the largest tile."""
     why: NotAlike | None = None
     largest, crowded = 1, False
     for scale in (*_scales(len(usual)), None):
         if scale and len(set(scale)) > 1 and not crowded:
             continue
-        sets = list(_sets(tuple(usual), scale or (TILES * largest,) * len(usual)))
+        sets = list(_sets(tuple(usual), scale or (TILES * largest,) * len(usual), multiples, order))
         try:
             found = [_values(build, s) for s in sets]
             largest = max(largest, _largest_tile(found[0]))
-            sets += _with_one_large(sets, found[0])
+            sets += _with_one_large(sets, found[0], multiples, order)
             found += [_values(build, s) for s in sets[SETS:]]
             return of_any_size(found, sets, usual, up)
         except NotAlike as fault:
@@ -101,6 +131,10 @@ def _at_scale(build: Build, usual: Mapping[str, int], up: bool = True) -> Values
                 break
     assert why is not None
     raise why
+
+
+class Faulty(NotAlike):
+    """A kernel cannot be built at some sizes."""
 
 
 class TooManyBlocks(NotAlike):
@@ -119,7 +153,7 @@ def _values(build: Build, sizes: Mapping[str, int]) -> Values:
         return to_values(kernel)
     except (TileError, NoBlocks) as fault:
         said = fault.message if isinstance(fault, TileError) else "it has no blocks"
-        raise NotAlike(f"it has a fault at {_shown(sizes)}: {said}") from None
+        raise Faulty(f"it has a fault at {_shown(sizes)}: {said}") from None
 
 
 def _shown(sizes: Mapping[str, int]) -> str:
@@ -133,15 +167,27 @@ def _scales(sizes: int) -> Iterator[tuple[int, ...]]:
         yield from (scale for scale in product((FEW, MANY), repeat=sizes) if len(set(scale)) > 1)
 
 
-def _sets(names: Sequence[str], scale: Sequence[int]) -> Iterator[dict[str, int]]:
-    """Sets of sizes that are primes, all different, each set larger than the one before."""
+def _sets(
+    names: Sequence[str], scale: Sequence[int], multiples: Mapping[str, int], order: Order
+) -> Iterator[dict[str, int]]:
+    """Sets of sizes that are primes, or primes times what they are multiples of, all different, each set larger than the last."""
     used: set[int] = set()
     for turn in range(SETS):
         found = {}
-        for name, first in zip(names, scale, strict=True):
-            found[name] = _prime(int(first * GROWTH**turn), used)
-            used.add(found[name])
-        yield found
+        for name, first in list(zip(names, scale, strict=True))[:: -1 if turn % 2 else 1]:  # any of two may be the larger one
+            by = multiples.get(name, 1)
+            prime = _prime(int(max(LEAST_PRIME, first // by) * GROWTH**turn), used)
+            used.add(prime)
+            found[name] = prime * by
+        yield {name: found[name] for name in names} | _swapped(found, order, multiples)
+
+
+def _swapped(sizes: Mapping[str, int], order: Order, multiples: Mapping[str, int]) -> dict[str, int]:
+    """The two sizes of an order in this order."""
+    if order is None or sizes[order[0]] <= sizes[order[1]]:
+        return {}
+    low, high = (multiples.get(n, 1) for n in order)
+    return {order[0]: sizes[order[1]] // high * low, order[1]: sizes[order[0]] // low * high}
 
 
 def _prime(least: int, used: Collection[int] = ()) -> int:
@@ -153,29 +199,50 @@ def _largest_tile(values: Values) -> int:
     return max((n for t in reachable(values) for n in (t.rows, t.cols)), default=1)
 
 
-def _with_one_large(sets: Sequence[dict[str, int]], values: Values) -> Iterator[dict[str, int]]:
+def _with_one_large(
+    sets: Sequence[dict[str, int]], values: Values, multiples: Mapping[str, int], order: Order
+) -> Iterator[dict[str, int]]:
     """The first set with each size as large as several of the largest tiles: so no tile holds all of a size everywhere."""
     largest = _largest_tile(values)
     for name in sets[0]:
-        yield {**sets[0], name: _prime(max(TILES * largest, *(s[name] for s in sets)) + 1)}
+        out = dict(sets[0])
+        for other in order if order and name == order[0] else (name,):
+            by = multiples.get(other, 1)
+            out[other] = by * _prime(max(TILES * largest, *(s[other] for s in sets), *out.values()) // by + 1)
+        yield out
 
 
-def _compare_small(build: Build, values: Values, names: Sequence[str]) -> None:
+def _compare_small(build: Build, values: Values, names: Sequence[str], multiples: Mapping[str, int]) -> None:
     """NotAlike where the values that were found mean something else at small sizes than the kernel does there.
 
     Sizes at which the kernel has a fault of its own, or no blocks, are none that it is launched at.
     """
-    few = [{name: small[n % len(small)] for n, name in enumerate(names)} for small in SMALL]
-    some = sorted({*SOME, *(n for t in reachable(values) for n in (t.rows, t.cols) if n > 1)})[:MOST_SOME]
-    for sizes in (*few, *({**few[0], name: n} for name in names for n in some)):
+    assert values.sizes is not None
+    order = values.sizes.order
+    by = {name: multiples.get(name, 1) for name in names}
+    few = [{name: small[n % len(small)] * by[name] for n, name in enumerate(names)} for small in SMALL]
+    known = {n for t in reachable(values) for n in (t.rows, t.cols)}
+    known |= {e.value for shape in values.sizes.shapes for e in shape if e.value}
+    some = sorted({*SOME, *(n for n in known if n > 1)})[:MOST_SOME]
+    more = ({**few[0], name: by[name] * max(1, n // by[name])} for name in names for n in some)
+    for sizes in (*few, *(sizes for sizes in more if sizes not in few)):
+        if order and sizes[order[0]] > sizes[order[1]]:
+            continue
         try:
             kernel = build(sizes)
+            if sizes not in few and _copied(kernel) > MOST_COPIED:
+                continue
             check(kernel)
             own = to_values(kernel)
         except (TileError, NoBlocks):
             continue
         if not _mean_the_same(kernel, own, at(values, sizes)):
             raise NotAlike(f"at {_shown(sizes)} it computes something else than at large sizes")
+
+
+def _copied(kernel: Kernel) -> int:
+    """The elements of the outputs' versions, one for each block."""
+    return prod(extent for _, extent in kernel.grid) * sum(prod(t.shape) for t in kernel.tensors if t.output)
 
 
 def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:
@@ -187,6 +254,10 @@ def _mean_the_same(kernel: Kernel, own: Values, found: Values) -> bool:
 
     inputs = draw([t for t in kernel.tensors if not t.output], "uniform", seed=0)
     inputs |= {n: inputs[n] % (most + 1) for n, most in most_of_indices(kernel).items() if n in inputs}
-    ours, theirs = run_values(found, inputs), run_values(own, inputs)
+    theirs = run_values(own, inputs)
+    try:
+        ours = run_values(found, inputs)
+    except IndexError:  # it reads, or writes, beyond the end of a tensor
+        return False
     pairs = ((np.asarray(ours[name], np.float64), np.asarray(x, np.float64)) for name, x in theirs.items())
     return all(np.allclose(x, y, rtol=CLOSE, atol=CLOSE, equal_nan=True) for x, y in pairs)

@@ -1,54 +1,26 @@
-"""One compiled kernel for all sizes that are known at run time.
-
-The values of the kernel at a few sets of sizes, primes that have nothing to do with one another, are joined to values of any size
-(`transforms/any_size.py`); what these mean at small sizes is compared with what the kernel means there. They are searched like
-any others: the sizes are leaves of index expressions, of which the rules know nothing.
-"""
+"""A kernel that was compiled once for all sizes that are known at run time: its kernels, and which sizes each of them serves."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from itertools import product
+from functools import cached_property
 from math import prod
-from time import perf_counter
-from types import MappingProxyType
-from typing import Any
 
-from tile_eg.chips import Chip
 from tile_eg.emit.any_size_host import Picked
-from tile_eg.errors import PlanError, TileError
-from tile_eg.ir.index import BLOCK, MOST_SIZE, evaluate, variables
+from tile_eg.ir.index import BLOCK, MOST_SIZE, Expr, evaluate, variables
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.machine import MAX_BLOCKS
-from tile_eg.ir.open_kernel import NoBlocks, OpenKernel
+from tile_eg.ir.open_kernel import OpenKernel
 from tile_eg.ir.program import Program
 from tile_eg.ir.program.any_size import resized
-from tile_eg.ir.sharing import sharing
 from tile_eg.ir.sizes import MOST_GAP
 from tile_eg.ir.values import Values
 from tile_eg.report.text import Text
-from tile_eg.search import persistent
-from tile_eg.search.alike import Build, values_of_any_size, which_are_open
-from tile_eg.search.candidates import Candidate
-from tile_eg.search.collector import rare_collections
-from tile_eg.search.driver import compiled, result_of, run_queue
-from tile_eg.search.form import Form, Setting, check_room, searched
-from tile_eg.search.options import SearchOptions
-from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, stage
-from tile_eg.search.queue import Offer, Queue
+from tile_eg.search.planned import Planned, Run, stage
 from tile_eg.search.result import Lowered
-from tile_eg.transforms.any_size import NotAlike
 
-USUAL = (4096, 1024, 256, 64)
-"""The size at which a kernel is priced where its author names none: the first at which its tensors together fit 1 GiB."""
-ROOM = 1 << 30
-ABOUT = 1.1
-CLEARLY = 0.97
-"""A further schedule is kept where it takes no more than this part of the time of those that are there."""
-Points = Mapping[str, Sequence[int]]
-NOWHERE: Points = MappingProxyType({})
+__all__ = ["AnySize", "AtSizes", "Picked", "Variant", "named"]
 
 
 @dataclass(frozen=True)
@@ -74,15 +46,64 @@ class AtSizes(Planned):
 
 
 @dataclass(frozen=True)
+class Variant:
+    """One of the kernels of a text: its program, and how many trips its loops take, each with the least that it has to take."""
+
+    program: Program
+    trips: tuple[tuple[Expr, int], ...] = ()
+
+    @classmethod
+    def of(cls, lowered: Lowered) -> Variant:
+        assert lowered.form is not None
+        values: Values = lowered.form.values
+        return cls(lowered.program, tuple((count, values.fewest[loop]) for loop, count in values.counts.items()))
+
+    def at(self, sizes: Mapping[str, int]) -> Program:
+        """The program as a launch at these sizes has it."""
+        held = self.program.sizes
+        return self.program if held is None else resized(self.program, {n: sizes[n] for n in held.names})
+
+    def why_not(self, sizes: Mapping[str, int]) -> str:
+        """Why a launch at these sizes is none of the program's; nothing where it is one: it has blocks, and not too many, loops
+        that have to take a trip take one in every block, and numbers fit the fields of instructions."""
+        held, program = self.program.sizes, self.program
+        if held is None:
+            return ""
+        if held.order and sizes[held.order[0]] > sizes[held.order[1]]:
+            return f"{held.order[0]} is larger than {held.order[1]} there"
+        tiles = prod(evaluate(e, sizes) for e in held.grid)
+        launched = evaluate(held.blocks, sizes) * (2 if program.halves and program.kernel_type == "AIV_ONLY" else 1)
+        if tiles <= 0:
+            return "it has no blocks there"
+        if tiles > MOST_SIZE or launched > MAX_BLOCKS:
+            return f"it has {max(tiles, launched)} blocks there, more than a launch"
+        bytes_of = {t.name: t.dtype.bytes for t in program.tensors}
+        if any(evaluate(e, sizes) * bytes_of[name] > MOST_GAP for name, _, e in held.strides):
+            return "the rows of a tensor lie further apart there than a field of an instruction says"
+        if not all(_takes_trips(count, least, tiles, sizes) for count, least in self.trips):
+            return "a loop takes no trip there"
+        return ""
+
+
+def _takes_trips(count: Expr, least: int, tiles: int, sizes: Mapping[str, int]) -> bool:
+    blocks = range(tiles) if BLOCK in variables(count) else range(1)
+    return not least or all(evaluate(count, {**sizes, BLOCK: b}) >= least for b in blocks)
+
+
+@dataclass(frozen=True)
 class AnySize(Planned):
     """A kernel that was compiled once for all sizes: one schedule, or a few of which a launch takes one by its sizes.
 
-    `found` are the lowered kernels, each priced at sizes of its own, and `picked` says which of them a launch takes. `program` is
-    that of the first one.
+    `picked` says which of the `variants` a launch takes; the first one serves all sizes, and `program` is its. `kernel` is the
+    kernel at the sizes that this one was priced at, `found` are the lowered kernels where they were compiled in this process, and
+    `told` is what was told of them then.
     """
 
-    found: tuple[Lowered, ...]
+    kernel: Kernel
+    variants: tuple[Variant, ...]
     picked: Picked
+    found: tuple[Lowered, ...] = ()
+    told: tuple[str, ...] = ()
 
     @property
     def lowered(self) -> Lowered:
@@ -90,13 +111,13 @@ class AnySize(Planned):
 
     @property
     def alike(self) -> frozenset[str]:
-        return self.lowered.alike
+        from tile_eg.frontend.checks.kernel import stored_alike
 
-    @cached_property
+        return stored_alike(self.kernel)
+
+    @property
     def programs(self) -> tuple[Program, ...]:
-        """Those of the lowered kernels, each with a name of its own."""
-        named = ((p.program, f"{p.program.name}_{n}" if n > 1 else p.program.name) for n, p in enumerate(self.found, 1))
-        return tuple(replace(p, name=name) for p, name in named)
+        return tuple(v.program for v in self.variants)
 
     @cached_property
     def source(self) -> Text:
@@ -119,222 +140,57 @@ class AnySize(Planned):
         """The launch of the first one at the sizes that it was priced at, with the kernel's meaning there."""
         from tile_eg.frontend.text.meaning import meaning_text
 
-        return self.spec_with(meaning_text(self.lowered.kernel))
+        return self.spec_with(meaning_text(self.kernel))
+
+    @property
+    def explanation(self) -> Text:
+        """Of each kernel which launches take it, and how its schedule was found; of those that were compiled in this process."""
+        parts = []
+        for place, (variant, lowered) in enumerate(zip(self.variants, self.found, strict=False)):
+            parts.append(f"kernel {variant.program.name}, for {self.picked.shown(place)}\n\n{lowered.explanation}")
+        return Text("\n\n".join(parts))
 
     def at(self, kernel: Kernel, sizes: Mapping[str, int]) -> AtSizes | None:
-        """What a launch at these sizes needs; `kernel` is the kernel at them. None where the text does not serve them, or where
-        the kernel has another grid there, as a dimension of 1 may give it."""
-        if 0 in sizes.values() or any(n > MOST_SIZE for n in sizes.values()):
+        """What a launch at these sizes needs; `kernel` is the kernel at them. None where the text does not serve them."""
+        if self.why_not(kernel, sizes):
             return None
-        place = self.picked.at(dict(sizes))
-        if not _is_of(self.programs[place], kernel, sizes):
-            return None
-        if not serves(self.programs[place], self._values(place), sizes):
-            return None
-        return AtSizes(resized(self.programs[place], sizes), self.chip, kernel, str(self.source))
+        return AtSizes(self._variant(sizes).at(sizes), self.chip, kernel, str(self.source))
 
-    def _values(self, place: int) -> Values:
-        form = self.found[place].form
-        assert form is not None
-        return form.values
+    def why_not(self, kernel: Kernel, sizes: Mapping[str, int]) -> str:
+        """Why the text does not serve these sizes; nothing where it does."""
+        if 0 in sizes.values():
+            return "a size is 0"
+        if any(n > MOST_SIZE for n in sizes.values()):
+            return f"a size is larger than {MOST_SIZE}"
+        variant = self._variant(sizes)
+        return _not_of(variant.program, kernel, sizes) or variant.why_not(sizes)
+
+    def microseconds(self, sizes: Mapping[str, int]) -> float:
+        """What is predicted for a launch at these sizes, which the text serves."""
+        return Planned(self._variant(sizes).at(sizes), self.chip).cost.microseconds
+
+    def _variant(self, sizes: Mapping[str, int]) -> Variant:
+        return self.variants[self.picked.at(dict(sizes))]
 
 
-def _is_of(program: Program, kernel: Kernel, sizes: Mapping[str, int]) -> bool:
-    """Whether a program of any size has the tensors, and the grid, that the kernel has at these; open block sizes have none."""
+def named(programs: Sequence[Program]) -> Iterator[Program]:
+    """The programs of a text, each with a name of its own."""
+    return (replace(p, name=f"{p.name}_{n}" if n > 1 else p.name) for n, p in enumerate(programs, 1))
+
+
+def _not_of(program: Program, kernel: Kernel, sizes: Mapping[str, int]) -> str:
+    """What of the tensors and the grid that the kernel has at these sizes is not as the program has it, as a dimension of 1 may
+    make it; open block sizes have no grid."""
     held = program.sizes
-    assert held is not None
+    if held is None:
+        return ""
     grid = tuple(evaluate(e, sizes) for e in held.grid)
     shapes = tuple(tuple(evaluate(e, sizes) for e in shape) for shape in held.shapes)
-    same = isinstance(kernel, OpenKernel) or grid == tuple(extent for _, extent in kernel.grid)
-    return same and shapes == tuple(t.shape for t in kernel.tensors)
+    own = tuple(extent for _, extent in kernel.grid)
+    if not isinstance(kernel, OpenKernel) and grid != own:
+        return f"the kernel has a grid of {_by(own)} there, not of {_by(grid)}"
+    return "" if shapes == tuple(t.shape for t in kernel.tensors) else "its tensors have other shapes there"
 
 
-def serves(program: Program, values: Values, sizes: Mapping[str, int]) -> bool:
-    """Whether a launch at these sizes is one of the program's: it has blocks, and not too many, loops that have to take a trip
-    take one in every block, and numbers fit the fields of instructions."""
-    held = program.sizes
-    assert held is not None
-    tiles = prod(evaluate(e, sizes) for e in held.grid)
-    launched = evaluate(held.blocks, sizes) * (2 if program.halves and program.kernel_type == "AIV_ONLY" else 1)
-    if not 0 < tiles <= MOST_SIZE or launched > MAX_BLOCKS:
-        return False
-    bytes_of = {t.name: t.dtype.bytes for t in program.tensors}
-    if any(evaluate(e, sizes) * bytes_of[name] > MOST_GAP for name, _, e in held.strides):
-        return False
-    return all(_takes_trips(values, loop, tiles, sizes) for loop in values.counts)
-
-
-def _takes_trips(values: Values, loop: int, tiles: int, sizes: Mapping[str, int]) -> bool:
-    count, least = values.counts[loop], values.fewest[loop]
-    blocks = range(tiles) if BLOCK in variables(count) else range(1)
-    return not least or all(evaluate(count, {**sizes, BLOCK: b}) >= least for b in blocks)
-
-
-class OneText:
-    """A kernel whose sizes are known at run time, and the texts that serve them.
-
-    `build` gives the kernel at sizes and with numbers; `names` are its sizes. Those that decide what its tiles or loops are have
-    to be known: each set of them has a text, which serves all of the others. `priced` are sizes at which the cost model is asked,
-    by name.
-    """
-
-    def __init__(
-        self, build: Build, names: tuple[str, ...], chip: str, options: SearchOptions, priced: Points = NOWHERE
-    ) -> None:
-        self.build, self.names, self.chip, self.options, self.priced = build, names, chip, options, dict(priced)
-        self.known: dict[tuple[object, ...], tuple[tuple[str, ...], dict[str, str]]] = {}
-        self.made: dict[tuple[object, ...], AnySize | str] = {}
-
-    def open(self, numbers: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]]:
-        """The sizes that one text serves, and of each other one the reason why it does not."""
-        others = {n: v for n, v in numbers.items() if n not in self.names}
-        key = tuple(sorted(others.items()))
-        if key not in self.known:
-            self.known[key] = which_are_open(lambda sizes: self.build({**others, **sizes}), self.names)
-        return self.known[key]
-
-    def text(self, given: Mapping[str, Any]) -> AnySize | str:
-        """The text for all sizes but those that have to be known, which are `given`; or why there is none."""
-        names = self.open(given)[0]
-        fixed = {n: v for n, v in given.items() if n not in names}
-        key = tuple(sorted(fixed.items()))
-        if key not in self.made:
-            self.made[key] = self._compiled(names, fixed)
-        return self.made[key]
-
-    def at(self, sizes: Mapping[str, Any], kernel: Kernel) -> AtSizes | None:
-        """What a launch at these sizes needs, where one text serves them; `kernel` is the kernel at them."""
-        found = self.text(sizes)
-        names = self.open(sizes)[0]
-        if isinstance(found, str) or not sizes.keys() >= set(names):
-            return None
-        return found.at(kernel, {n: sizes[n] for n in names})
-
-    def _compiled(self, names: tuple[str, ...], fixed: Mapping[str, Any]) -> AnySize | str:
-        if not names:
-            return "; ".join(f"{n}: {why}" for n, why in self.open(fixed)[1].items()) or "it has no sizes that a call tells"
-        build = lambda sizes: self.build({**fixed, **sizes})  # noqa: E731
-        try:
-            return self._priced(build, names)
-        except NotAlike as why:
-            return str(why)
-        except (TileError, PlanError) as fault:
-            return f"it cannot be compiled for all sizes: {fault.message}"
-        except InternalError as fault:
-            return f"it could not be compiled for all sizes: {str(fault).splitlines()[0]}"
-
-    def _priced(self, build: Build, names: tuple[str, ...]) -> AnySize:
-        """The kernel compiled at each choice of the sizes that were named, and of these as many as are worth it."""
-        usual = usual_sizes(build, names, self.priced)
-        points = {n: tuple(sorted(set(self.priced.get(n, ())))) or (usual[n],) for n in names}
-        choices = [dict(zip(points, numbers, strict=True)) for numbers in product(*points.values())]
-        found = [lower_for_any_size(build, choice, self.chip, self.options) for choice in choices]
-        return family(found, choices, points)
-
-
-def usual_sizes(build: Build, names: tuple[str, ...], priced: Points) -> dict[str, int]:
-    """The sizes at which a kernel is priced where none are named: the largest that are usual."""
-    for number in USUAL:
-        sizes = {n: max(priced.get(n, (number,))) for n in names}
-        try:
-            kernel = build(sizes)
-        except (TileError, NoBlocks):
-            continue
-        if number == USUAL[-1] or sum(prod(t.shape) * t.dtype.bytes for t in kernel.tensors) <= ROOM:
-            break
-    return sizes
-
-
-def family(found: Sequence[Lowered], choices: Sequence[Mapping[str, int]], points: Points) -> AnySize:
-    """One kernel for all choices of sizes, and further ones for those at which they are clearly faster."""
-    times = [[_time(p, p.form, choice) for choice in choices] for p in found]
-    kept = [min(range(len(found)), key=lambda n: sum(times[n]))]
-    for place in range(len(choices)):
-        best = min(range(len(found)), key=lambda n: times[n][place])
-        if times[best][place] < CLEARLY * min(times[n][place] for n in kept):
-            kept.append(best)
-    picks = tuple(min(range(len(kept)), key=lambda n: times[kept[n]][place]) for place in range(len(choices)))
-    chosen = tuple(found[n] for n in kept)
-    return AnySize(chosen[0].program, chosen[0].chip, chosen, Picked(tuple((n, tuple(p)) for n, p in points.items()), picks))
-
-
-def _time(lowered: Lowered, form: Form | None, sizes: Mapping[str, int]) -> float:
-    """The predicted microseconds of a kernel of any size at some."""
-    assert form is not None
-    if not serves(lowered.program, form.values, sizes):
-        return float("inf")
-    return Planned(resized(lowered.program, sizes), lowered.chip).cost.microseconds
-
-
-def lower_for_any_size(build: Build, sizes: Mapping[str, int], chip: str, options: SearchOptions) -> Lowered:
-    """The kernel that `build` gives at sizes, compiled for all of them, and priced at `sizes`.
-
-    Block sizes that are left open are the best there of those that fit. NotAlike where it is another kernel at other sizes;
-    TileError as for a kernel whose sizes are known.
-    """
-    target = compiled_for(chip)
-    fault: TileError | None = None
-    for build_at in _with_block_sizes(build, sizes, target, options):
-        try:
-            return _lowered(build_at, sizes, target, options)
-        except TileError as error:
-            fault = fault or error
-    assert fault is not None
-    raise fault
-
-
-def _lowered(build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions) -> Lowered:
-    from tile_eg.cost_models import rank_model, roles
-
-    kernel = build(sizes)
-    setting = Setting(chip, options, rank_model(roles(options.cost_model, chip).rank, chip), kernel.source)
-    with rare_collections(), sharing():
-        check_room(kernel, chip)
-        return _searched(kernel, values_of_any_size(build, sizes), setting)
-
-
-def _with_block_sizes(build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions) -> Iterator[Build]:
-    """How the kernel is built; with each of the block sizes that the search finds at these sizes, the best ones first."""
-    from tile_eg.cost_models import roles
-
-    kernel = build(sizes)
-    if not isinstance(kernel, OpenKernel):
-        yield build
-        return
-    with rare_collections(), sharing():
-        trials = compiled(kernel, chip, options, roles(options.cost_model, chip).rank).trials
-    for trial in trials:
-        if trial.predicted is not None:
-            yield partial(_at_block_sizes, build, trial.sizes)
-
-
-def _at_block_sizes(build: Build, blocks: Mapping[str, int], at: Mapping[str, int]) -> Kernel:
-    found = build(at)
-    return found.build(blocks) if isinstance(found, OpenKernel) else found
-
-
-def _searched(kernel: Kernel, values: Values, setting: Setting) -> Lowered:
-    """The best schedule that is found in the e-graph of the values."""
-    start = perf_counter()
-    queue = Queue(setting, _moves_from, (TileError,))
-    form = searched(kernel, values, setting)
-    with setting.step("moves"):
-        queue.add(form)
-    run_queue(queue)
-    form.candidates = _of_any_grid(form.candidates)
-    if queue.best == float("inf"):
-        with stage("plan", kernel.source):
-            raise form.problem or TileError("no schedule of this kernel was found")
-    return result_of(queue, start)
-
-
-def _of_any_grid(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
-    """The persistent candidates, where they are about as fast as the others, whose launch has a block for each tile."""
-    lasting = tuple(c for c in found if c.schedule.persistent)
-    return lasting if lasting and lasting[0].microseconds <= ABOUT * found[0].microseconds else found
-
-
-def _moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
-    """Persistent grids; the other moves count blocks, or build the kernel anew."""
-    allowed = form.setting.options.moves
-    return (o for o in (persistent.offers(form, candidate) if candidate else ()) if o.move.name in allowed)
+def _by(extents: Sequence[int]) -> str:
+    return " x ".join(map(str, extents))

@@ -183,7 +183,7 @@ class _Joined:
     def _stride(self, term: Term, alike: Sequence[int]) -> int:
         """The number at the usual sizes, which tells the expression."""
         found = self._number(alike, "how far the rows of a window lie apart")
-        key = _tensor_of(term, self.found[0]), usual(found)
+        key = tensor_of(term, self.found[0]), usual(found)
         if self.strides.setdefault(key, found) != found:
             raise NotAlike("rows of one tensor lie apart in several ways that are the same at the usual sizes")
         return key[1]
@@ -196,7 +196,7 @@ def _times(e: Expr, by: Expr) -> Expr:
     return ix.mul(e, by)
 
 
-def _tensor_of(term: Term, values: Values) -> str:
+def tensor_of(term: Term, values: Values) -> str:
     """The name of the tensor that a load or a store is of."""
     loops = {t.args[0]: t for t in reachable(values) if t.op == "loop"}
     version = term.args[0]
@@ -280,7 +280,7 @@ class _At:
     def _argument(self, t: Term, n: int, a: Any) -> Any:
         if STRIDE_AT.get(t.op) == n:
             assert self.held.sizes is not None
-            stride = self.held.sizes.stride(_tensor_of(t, self.held), a)
+            stride = self.held.sizes.stride(tensor_of(t, self.held), a)
             return evaluate(stride, self.sizes) if isinstance(stride, Expr) else stride
         if t.op == "loop" and n == 1:
             return self.trips[t.args[0]]

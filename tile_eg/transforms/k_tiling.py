@@ -136,6 +136,11 @@ def loops_of_products(values: Values) -> dict[int, int]:
     return out
 
 
+def adds_products(loop: Term) -> bool:
+    """Whether each state of a loop adds one product in each trip."""
+    return bool(loop.args[2]) and all(_depth_added(loop.args[0], k, *pair) for k, pair in enumerate(loop.args[2]))
+
+
 def _depth_added(loop: int, k: int, init: Term, after: Term) -> int | None:
     """The depth of the product that a state's next value adds to the state."""
     if init.op in VERSIONS or after.op != "binary" or after.args[0] != "add":

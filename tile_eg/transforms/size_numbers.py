@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import combinations, product
 from typing import TYPE_CHECKING
 
-from tile_eg.ir.index import Expr, const, mul
+from tile_eg.ir.index import Expr, const, maximum, minimum, mul
 from tile_eg.ir.sizes import size
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Numbers:
         if len(set(key)) == 1:
             return const(key[0])
         if key not in self.known:
-            self.known[key] = self._single(key) or self._sum_of_two(key)
+            self.known[key] = self._single(key) or self._sum_of_two(key) or self._of_two(key)
         return self.known[key]
 
     @cached_property
@@ -101,6 +101,15 @@ class Numbers:
             (a, x), (b, y) = self.atoms[one][0], self.atoms[other][0]
             if (found := _plane(values, x, y)) is not None:
                 return self._times((a,), found[0]) + self._times((b,), found[1]) + found[2]
+        return None
+
+    def _of_two(self, values: tuple[int, ...]) -> Expr | None:
+        """The smaller, or the larger, of two sizes or of their quotients by one edge."""
+        for one, other in combinations(self.atoms, 2):
+            for (a, x), (b, y) in product(self.atoms[one], self.atoms[other]):
+                for op, build in ((min, minimum), (max, maximum)):
+                    if a.edge == b.edge and values == tuple(map(op, x, y)):
+                        return build(a.expr(self.usual), b.expr(self.usual))
         return None
 
     def _times(self, atoms: Sequence[Atom], factor: int) -> Expr:

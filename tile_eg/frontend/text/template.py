@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 
 from tile_eg.errors import TileError, did_you_mean, in_source
 from tile_eg.frontend.text.build import Builder, build, size_nodes
-from tile_eg.frontend.text.definitions import expanded
+from tile_eg.frontend.text.definitions import expanded, imported_texts
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, parse, span_of
 from tile_eg.frontend.text.tensors import of_tensors, tensor_kernel
@@ -22,7 +22,10 @@ DYN = "dyn"
 
 @dataclass(frozen=True)
 class Template:
-    """A kernel text. `sizes` gives every size's default, None where it has none, and where it is in `searched`: `auto`."""
+    """A kernel text. `sizes` gives every size's default, None where it has none, and where it is in `searched`: `auto`.
+
+    `imported` are the texts that it imports, by file.
+    """
 
     name: str
     sizes: Mapping[str, int | None]
@@ -30,6 +33,12 @@ class Template:
     source: str
     file: str
     tree: Node = field(repr=False, compare=False)
+    imported: tuple[tuple[str, str], ...] = field(default=(), repr=False, compare=False)
+
+    @property
+    def exact(self) -> tuple[object, ...]:
+        """Plain values from which the kernel follows at all sizes: its text, and those that it imports."""
+        return self.file, self.source, self.imported
 
     def instantiate(self, sizes: Mapping[str, int | str] | None = None) -> Kernel:
         """The kernel with these sizes ("auto": the search finds it), and the defaults for the rest. Raises TileError."""
@@ -112,7 +121,8 @@ def load_text(text: str, file: str = "<text>") -> Template:
     with in_source(text):
         tree = expanded(parse(text, file), file)
         searched = frozenset(str(s.children[0]) for s in size_nodes(tree) if _left_open(s.children[2]))
-        return Template(str(tree.children[0].children[0]), _defaults(tree, {}, file), searched, text, file, tree)
+        imported = tuple(sorted(imported_texts(text, file).items()))
+        return Template(str(tree.children[0].children[0]), _defaults(tree, {}, file), searched, text, file, tree, imported)
 
 
 def _defaults(tree: Node, given: Mapping[str, int], file: str) -> dict[str, int | None]:

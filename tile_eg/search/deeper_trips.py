@@ -1,0 +1,34 @@
+"""Deeper trips: loops of products whose trips sizes decide, with several trips as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from tile_eg.ir.values import Values
+from tile_eg.search.form import Form, searched
+from tile_eg.search.moves import MOVES
+from tile_eg.search.queue import Made, Offer
+from tile_eg.sizing.estimate import estimate
+from tile_eg.transforms.deeper_trips import FACTORS, in_deeper_trips
+
+SURE = 0.6
+"""The least part of its estimate, in the measure of the form that it is made of, that a deeper form may take."""
+
+
+def offers(form: Form) -> Iterator[Offer]:
+    """The forms of a kernel of any size whose loops of products have deeper trips, where their tiles fit."""
+    if form.moves or form.values.sizes is None or not form.candidates:
+        return
+    chip = form.setting.chip
+    known = form.microseconds / form.estimate.cycles
+    for factor in FACTORS:
+        values = in_deeper_trips(form.values, factor)
+        found = estimate(values, chip) if values else None
+        if values and found and found.excess(chip) <= 1:
+            bound = SURE * known * found.cycles
+            yield Offer(MOVES["deeper-trips"], f"{factor} trips", bound, partial(_made, form, values, factor), form)
+
+
+def _made(form: Form, values: Values, factor: int) -> Made:
+    return Made(form=searched(form.kernel, form.source, form.setting, values, (f"deeper-trips {factor}",)))

@@ -1,0 +1,331 @@
+"""One compiled kernel for all sizes that are known at run time: how it is found.
+
+The values of the kernel at a few sets of sizes, primes that have nothing to do with one another, are joined to values of any size
+(`transforms/any_size.py`); what these mean at small sizes is compared with what the kernel means there. They are searched like
+any others: the sizes are leaves of index expressions, of which the rules know nothing.
+
+At sizes that the author names the kernel is also compiled with these given. Where that is clearly faster, the text holds this
+kernel too, and a launch at just these sizes takes it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from math import prod
+from time import perf_counter
+from types import MappingProxyType
+from typing import Any
+
+from tile_eg.chips import Chip
+from tile_eg.emit.any_size_host import Picked, Range, exactly, multiples_of
+from tile_eg.errors import PlanError, TileError, TileWarning
+from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.open_kernel import NoBlocks, OpenKernel
+from tile_eg.ir.sharing import sharing
+from tile_eg.ir.values import Values
+from tile_eg.search import deeper_trips, persistent, smaller_tiles
+from tile_eg.search.alike import ANY_NUMBER, Build, values_of_any_size, which_are_open
+from tile_eg.search.any_size import AnySize, AtSizes, Variant, named
+from tile_eg.search.candidates import Candidate
+from tile_eg.search.collector import rare_collections
+from tile_eg.search.driver import compiled, result_of, run_queue
+from tile_eg.search.form import Form, Setting, check_room, searched
+from tile_eg.search.options import SearchOptions
+from tile_eg.search.planned import InternalError, Planned, compiled_for, stage
+from tile_eg.search.queue import Offer, Queue
+from tile_eg.search.result import Lowered
+from tile_eg.search.whole_tiles import whole_sizes
+from tile_eg.transforms.any_size import NotAlike
+
+USUAL = (4096, 1024, 256, 64)
+"""The size at which a kernel is priced where its author names none: the first at which its tensors together fit 1 GiB."""
+ROOM = 1 << 30
+ABOUT = 1.1
+CLEARLY = 0.97
+"""A further schedule is kept where it takes no more than this part of the time of those that are there."""
+Points = Mapping[str, Sequence[int]]
+NOWHERE: Points = MappingProxyType({})
+FAULTS_VARIABLE = "TILE_EG_RAISE_FAULTS"
+"""The variable of the environment that lets a fault of tile_eg end a call, whose kernel is else compiled for its sizes alone."""
+
+
+class NoText(str):
+    """Why there is no text for all sizes; `fault` is the fault of tile_eg where it is one, `told`: authors have to know."""
+
+    fault: InternalError | None = None
+    told = False
+
+
+class OneText:
+    """A kernel whose sizes are known at run time, and the texts that serve them.
+
+    `build` gives the kernel at sizes and with numbers; `names` are its sizes. Those that decide what its tiles or loops are have
+    to be known: each set of them has a text, which serves all of the others. `priced` are sizes at which the cost model is asked,
+    by name.
+    """
+
+    def __init__(
+        self, build: Build, names: tuple[str, ...], chip: str, options: SearchOptions, priced: Points = NOWHERE
+    ) -> None:
+        self.build, self.names, self.chip, self.options, self.priced = build, names, chip, options, dict(priced)
+        self.known: dict[tuple[object, ...], tuple[tuple[str, ...], dict[str, str]]] = {}
+        self.made: dict[tuple[object, ...], AnySize | NoText] = {}
+        self.said: set[str] = set()
+
+    def open(self, numbers: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]]:
+        """The sizes that one text serves, and of each other one the reason why it does not."""
+        others = {n: v for n, v in numbers.items() if n not in self.names}
+        key = tuple(sorted(others.items()))
+        if key not in self.known:
+            self.known[key] = self.opened(others)
+        return self.known[key]
+
+    def opened(self, others: Mapping[str, Any]) -> tuple[tuple[str, ...], dict[str, str]]:
+        """`open`, found now."""
+        return which_are_open(lambda sizes: self.build({**others, **sizes}), self.names)
+
+    def text(self, given: Mapping[str, Any]) -> AnySize | NoText:
+        """The text for all sizes but those that have to be known, which are `given`; or why there is none."""
+        names = self.open(given)[0]
+        fixed = {n: v for n, v in given.items() if n not in names}
+        key = tuple(sorted(fixed.items()))
+        if key not in self.made:
+            self.made[key] = self.compiled(names, fixed)
+        return self.made[key]
+
+    def at(self, sizes: Mapping[str, Any], kernel: Kernel) -> AtSizes | None:
+        """What a launch at these sizes needs, where one text serves them; `kernel` is the kernel at them.
+
+        Where a text does not serve sizes that it could be thought to serve, or is missing for a fault, a warning says so once.
+        """
+        found = self.text(sizes)
+        names = self.open(sizes)[0]
+        if isinstance(found, NoText):
+            if found.told:
+                self._say(kernel, f"it is compiled for each set of sizes: {found}")
+            return None
+        if not sizes.keys() >= set(names):
+            return None
+        own = {n: sizes[n] for n in names}
+        why = found.why_not(kernel, own)
+        if why and 0 not in own.values():
+            shown = ", ".join(f"{n}={v}" for n, v in own.items())
+            self._say(kernel, f"its text for all sizes does not serve {shown}, for which it is compiled alone: {why}", why)
+        return None if why else found.at(kernel, own)
+
+    def _say(self, kernel: Kernel, text: str, reason: str = "") -> None:
+        """A warning, once for a reason."""
+        if (reason or text) not in self.said:
+            self.said.add(reason or text)
+            warnings.warn_explicit(f"note: {kernel.name}: {text}", TileWarning, kernel.file or "tile_eg", 1)
+
+    def compiled(self, names: tuple[str, ...], fixed: Mapping[str, Any]) -> AnySize | NoText:
+        """`text` for these open sizes, found now."""
+        if not names:
+            reasons = "; ".join(f"{n}: {why}" for n, why in self.open(fixed)[1].items())
+            return NoText(reasons or "it has no sizes that a call tells")
+        build = lambda sizes: self.build({**fixed, **sizes})  # noqa: E731
+        try:
+            return self._priced(build, names)
+        except NotAlike as why:
+            return NoText(why)
+        except (TileError, PlanError) as fault:
+            found = NoText(f"it cannot be compiled for all sizes: {fault.message}")
+        except InternalError as fault:
+            if os.environ.get(FAULTS_VARIABLE):
+                raise
+            found = NoText(f"it could not be compiled for all sizes, which is a fault of tile_eg: {str(fault).splitlines()[0]}")
+            found.fault = fault
+        found.told = True
+        return found
+
+    def _priced(self, build: Build, names: tuple[str, ...]) -> AnySize:
+        """The kernel compiled at each choice of the sizes that were named, and of these as many as are worth it."""
+        usual = usual_sizes(build, names, self.priced)
+        points = {n: tuple(sorted(set(self.priced.get(n, ())))) or (usual[n],) for n in names}
+        choices = [dict(zip(points, numbers, strict=True)) for numbers in product(*points.values())]
+        found = [lower_for_any_size(build, choice, self.chip, self.options) for choice in choices]
+        kept, picks = family(found, choices)
+        kernels = _Kernels(kept, self.chip, self.options)
+        kernels.add_whole(build, choices)
+        for choice in choices if self.priced.keys() >= set(names) else ():
+            kernels.add_given(build, choice)
+        return _text_of(kernels.found, Picked.of(points, picks, kernels.first))
+
+
+class _Kernels:
+    """The kernels of a text: those `found` for any size, and further ones for some, each with the sizes that take it first."""
+
+    def __init__(self, found: Sequence[Lowered], chip: str, options: SearchOptions) -> None:
+        self.found, self.chip, self.options = list(found), chip, options
+        self.first: list[tuple[tuple[Range, ...], int]] = []
+
+    def add_whole(self, build: Build, choices: Sequence[Mapping[str, int]]) -> None:
+        """A kernel for sizes that are multiples of their tiles, where it is clearly faster at the largest that were named."""
+        form = self.found[0].form
+        by = whole_sizes(form.source) if form and self.options.effort != "none" else {}
+        whole = [c for c in choices if by and all(c[n] % m == 0 for n, m in by.items())]
+        if not whole:
+            return
+        try:
+            made = lower_for_any_size(build, whole[-1], self.chip, self.options, by)
+        except (NotAlike, TileError, PlanError):
+            return
+        times = [(self._time(made, c), min(self._time(p, c) for p in self.found)) for c in whole]
+        if times[-1][0] < CLEARLY * times[-1][1] and all(own <= before for own, before in times):
+            self._add(made, multiples_of(by))
+
+    def add_given(self, build: Build, sizes: Mapping[str, int]) -> None:
+        """The kernel that has these sizes given, where it is clearly faster."""
+        made = _with_sizes_given(build(sizes), self.chip, self.options)
+        if made and made.candidates[0].microseconds < CLEARLY * min(self._time(p, sizes) for p in self.found if p.program.sizes):
+            self._add(made, exactly(sizes))
+
+    def _add(self, made: Lowered, ranges: tuple[Range, ...]) -> None:
+        self.first.insert(0, (ranges, len(self.found)))
+        self.found.append(made)
+
+    @staticmethod
+    def _time(kernel: Lowered, sizes: Mapping[str, int]) -> float:
+        return time_at(Variant.of(kernel), kernel.chip, sizes)
+
+
+def _text_of(kept: Sequence[Lowered], picked: Picked) -> AnySize:
+    """The text with these kernels, each under a name of its own."""
+    variants = [Variant.of(p) for p in kept]
+    programs = named([v.program for v in variants])
+    own = tuple(Variant(p, v.trips) for v, p in zip(variants, programs, strict=True))
+    told = tuple(dict.fromkeys(m for p in kept for m in p.messages))
+    return AnySize(own[0].program, kept[0].chip, kept[0].kernel, own, picked, tuple(kept), told)
+
+
+def usual_sizes(build: Build, names: tuple[str, ...], priced: Points) -> dict[str, int]:
+    """The sizes at which a kernel is priced where none are named: the largest that are usual."""
+    for number in USUAL:
+        sizes = {n: max(priced.get(n, (number,))) for n in names}
+        try:
+            kernel = build(sizes)
+        except (TileError, NoBlocks):
+            continue
+        if number == USUAL[-1] or sum(prod(t.shape) * t.dtype.bytes for t in kernel.tensors) <= ROOM:
+            break
+    return sizes
+
+
+def family(found: Sequence[Lowered], choices: Sequence[Mapping[str, int]]) -> tuple[list[Lowered], tuple[int, ...]]:
+    """One kernel for all choices of sizes, and further ones for those at which they are clearly faster; and which of them each
+    choice takes."""
+    times = [[time_at(Variant.of(p), p.chip, choice) for choice in choices] for p in found]
+    kept = [min(range(len(found)), key=lambda n: sum(times[n]))]
+    for place in range(len(choices)):
+        best = min(range(len(found)), key=lambda n: times[n][place])
+        if times[best][place] < CLEARLY * min(times[n][place] for n in kept):
+            kept.append(best)
+    picks = tuple(min(range(len(kept)), key=lambda n: times[kept[n]][place]) for place in range(len(choices)))
+    return [found[n] for n in kept], picks
+
+
+def time_at(variant: Variant, chip: Chip, sizes: Mapping[str, int]) -> float:
+    """The predicted microseconds of a kernel of any size at some; without end where it does not serve them."""
+    return float("inf") if variant.why_not(sizes) else Planned(variant.at(sizes), chip).cost.microseconds
+
+
+def _with_sizes_given(kernel: Kernel, chip: str, options: SearchOptions) -> Lowered | None:
+    """The kernel compiled at its sizes; None where that cannot be."""
+    from tile_eg.search.compiler import lower
+
+    try:
+        return lower(kernel, chip, search=options)
+    except TileError:
+        return None
+
+
+def lower_for_any_size(
+    build: Build, sizes: Mapping[str, int], chip: str, options: SearchOptions, multiples: Mapping[str, int] = ANY_NUMBER
+) -> Lowered:
+    """The kernel that `build` gives at sizes, compiled for all of them that are multiples of these, and priced at `sizes`.
+
+    Block sizes that are left open are the best there of those that fit. NotAlike where it is another kernel at other sizes;
+    TileError as for a kernel whose sizes are known.
+    """
+    target = compiled_for(chip)
+    fault: TileError | None = None
+    for build_at in _with_block_sizes(build, sizes, target, options):
+        try:
+            return _lowered(build_at, sizes, target, options, multiples)
+        except TileError as error:
+            fault = fault or error
+    assert fault is not None
+    raise fault
+
+
+def _lowered(
+    build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions, multiples: Mapping[str, int]
+) -> Lowered:
+    from tile_eg.cost_models import rank_model, roles
+
+    kernel = build(sizes)
+    setting = Setting(chip, options, rank_model(roles(options.cost_model, chip).rank, chip), kernel.source)
+    with rare_collections(), sharing():
+        check_room(kernel, chip)
+        return _searched(kernel, values_of_any_size(build, sizes, multiples), setting)
+
+
+def _with_block_sizes(build: Build, sizes: Mapping[str, int], chip: Chip, options: SearchOptions) -> Iterator[Build]:
+    """How the kernel is built; with each of the block sizes that the search finds at these sizes, the best ones first."""
+    from tile_eg.cost_models import roles
+
+    kernel = build(sizes)
+    if not isinstance(kernel, OpenKernel):
+        yield build
+        return
+    with rare_collections(), sharing():
+        trials = compiled(kernel, chip, options, roles(options.cost_model, chip).rank).trials
+    for trial in trials:
+        if trial.predicted is not None:
+            yield partial(_at_block_sizes, build, trial.sizes)
+
+
+def _at_block_sizes(build: Build, blocks: Mapping[str, int], at: Mapping[str, int]) -> Kernel:
+    found = build(at)
+    return found.build(blocks) if isinstance(found, OpenKernel) else found
+
+
+def _searched(kernel: Kernel, values: Values, setting: Setting) -> Lowered:
+    """The best schedule that is found in the e-graph of the values."""
+    start = perf_counter()
+    queue = Queue(setting, _moves_from, (TileError,))
+    form = searched(kernel, values, setting)
+    with setting.step("moves"):
+        queue.add(form)
+    run_queue(queue)
+    for made in queue.forms:
+        made.candidates = _of_any_grid(made.candidates)
+    if queue.best == float("inf"):
+        with stage("plan", kernel.source):
+            raise form.problem or TileError("no schedule of this kernel was found")
+    return result_of(queue, start)
+
+
+def _of_any_grid(found: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+    """The persistent candidates, where they are about as fast as the others, whose launch has a block for each tile."""
+    lasting = tuple(c for c in found if c.schedule.persistent)
+    return lasting if lasting and lasting[0].microseconds <= ABOUT * found[0].microseconds else found
+
+
+def _moves_from(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
+    """The moves that count neither blocks nor trips in numbers."""
+    allowed = form.setting.options.moves
+    return (o for o in _of_any_size(form, candidate) if o.move.name in allowed)
+
+
+def _of_any_size(form: Form, candidate: Candidate | None) -> Iterator[Offer]:
+    if candidate is not None:
+        yield from persistent.offers(form, candidate)
+        return
+    yield from smaller_tiles.offers(form)
+    yield from deeper_trips.offers(form)
