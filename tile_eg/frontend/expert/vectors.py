@@ -16,7 +16,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ONE
 from tile_eg.ir.program import Formula, Tile
-from tile_eg.language.elementwise_words import UNARY as UNARY_WORDS
 from tile_eg.ops import elementwise as ops
 from tile_eg.ops.types import F16, F32, I32, DType, Level
 
@@ -61,11 +60,8 @@ def _fill(r: ExpertReader, span: Span, buffer: Any, value: Any = 0.0) -> None:
     filled(r, span, ub(r, buffer, span), value)
 
 
-def _unary(op: str, r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
-    entry = ops.UNARY.get(op)
-    if entry is None or not entry.native:
-        made = {"sigmoid": "1 / (1 + exp(-x))", "tanh": "1 - 2 / (1 + exp(2 x))", "silu": "x / (1 + exp(-x))"}.get(op, "others")
-        raise TileError(f"there is no vector instruction for {op}", span, help=f"write it as {made} in a kernel that is kept")
+def unary(op: str, r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
+    """A function with an instruction of its own."""
     elementwise(r, span, f"v{op}", ub(r, dst, span), ub(r, src, span))
 
 
@@ -250,7 +246,7 @@ WORDS: dict[str, Callable[..., Any]] = {
     "fill": _fill, "clear": _fill, "tile.fill": _fill, "tile.clear": _fill, "tile.axpy": _axpy, "tile.mul_add_dst": _mul_add,
     "tile.cast": _cast, "set_deq_scale": _deq_scale, "tile.broadcast": _broadcast, "tile.clamp_min": partial(_clamp, "l"),
     "tile.clamp_max": partial(_clamp, "h"), "tile.clamp": partial(_clamp, "lh"),
-    **{f"tile.{word}": partial(_unary, op) for word, op in UNARY_WORDS.items()}, "tile.round": _round,
+    "tile.round": _round,
     **{f"tile.{op}": partial(_binary, op) for op in ("add", "sub", "mul", "div", "max", "min")},
     **{f"reduce_{op}": partial(_reduce, op) for op in ops.REDUCE},
 }  # fmt: skip
