@@ -188,6 +188,8 @@ class Elements:
             return Scalar(rounded(v.value, dtype), dtype)
         if v.dtype is None or (v.dtype, dtype) in HELD:
             return Scalar(v.value, dtype)
+        if (step := between(v.dtype, dtype)) is not None:
+            return self.to(self.scalar_to(v, step), dtype)
         return self.to(self.vector(v, v.dtype, ROW if self.axes.rows > 1 else FULL), dtype)
 
     def vector(self, v: Value, dtype: DType, kind: str) -> Vector:

@@ -117,7 +117,12 @@ class ExpertReader(Reader):
         self._forget({name})
 
     def instr(self, op: str, dst: Any, *srcs: Any, **fields: Any) -> None:
-        self.emit(pr.Instr(op, dst, tuple(srcs), **fields))
+        made = pr.Instr(op, dst, tuple(srcs), **fields)
+        if op in ("vcopy", "vdup") and isinstance(dst, pr.Tile) and dst.buffer in self.held and (made.cols.value or 0) % 2:
+            if self.held[dst.buffer].dtype.bytes == 1:
+                what = f"bytes are written two at a time, and {made.cols.value} of {dst.buffer} are an odd number"
+                raise TileError(what, made.span, help="write an even number of them, or cast to float16 first")
+        self.emit(made)
 
     def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
         if self.in_parallel:

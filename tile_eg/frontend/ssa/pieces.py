@@ -58,7 +58,7 @@ def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Ter
     """The window of a tile. TileError where its elements do not lie in one run."""
     valid = {"vrows": ix.const(w.rows), "vcols": ix.const(w.cols)}
     shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "dtype": t.dtype, **valid}
-    _check(t, name, span)
+    check_dense(t, name, span)
     offset = w.row * t.cols + w.col
     if aligned(offset, t) and w.step == 1 and (w.rows == 1 or t.rows > 1):
         return tiles.make(span, "piece", offset, t, **shape)
@@ -69,7 +69,7 @@ def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Ter
 
 def replaced(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
     """The tile `old` with `new` in a window of it. TileError where the end of a tensor cuts `new` off."""
-    _check(old, name, span)
+    check_dense(old, name, span)
     if (valid_rows(new).value, valid_cols(new).value) != (new.rows, new.cols):
         help = "let the tile divide the tensor, or say what stands behind its end: T.copy(..., pad_value=0)"
         raise TileError(f"a part of `{name}` that a tensor's end cuts off is not supported here", span, help=help)
@@ -93,17 +93,17 @@ def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
 def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
     """Rows as columns: each element is gathered from its place."""
     tiles.check_whole(e, [t])
-    _check(t, "the tile that is transposed", e.span)
+    check_dense(t, "the tile that is transposed", e.span)
     size = _gathered(t, "the tile that is transposed", e.span)
     at = tiles.index(Place(size, t.cols * size, ix.ZERO), (t.cols, t.rows), e.span)
     made = tiles.make(e.span, "whole", "gather", 0, 0, t, _offsets(tiles, at, e.span), like=at, dtype=t.dtype)
-    _check(made, "the transposed tile", e.span)
+    check_dense(made, "the transposed tile", e.span)
     return made
 
 
 def running_sums(tiles: Tiles, t: Term, e: Whole) -> Term:
     """Sums over what comes before, an element's own included: of 2, then of 4, then of 8 and so on, each from two of before."""
-    _check(t, "the tile that is summed", e.span)
+    check_dense(t, "the tile that is summed", e.span)
     down = t.rows > 1 and e.numbers[0] == 0
     back, count, shape = bool(e.numbers[1]), t.rows if down else t.cols, (t.rows, t.cols)
     made, step, zero = t, 1, tiles.fill(0.0, shape, F32, e.span)
@@ -133,7 +133,7 @@ def _gathered(t: Term, name: str, span: Span | None) -> int:
     return t.dtype.bytes
 
 
-def _check(t: Term, name: str, span: Span | None) -> None:
+def check_dense(t: Term, name: str, span: Span | None) -> None:
     if not dense(t):
         what = f"{t.rows} x {t.cols} elements of {t.dtype} that do not lie in one run"
         help = "rows of a multiple of 32 bytes, of 16-bit or 32-bit elements, that lie inside their tensor"
@@ -163,7 +163,7 @@ def _chosen(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span
 def _looked_up(tiles: Tiles, new: Term, col: Term, w: Window, shape: tuple[int, int], name: str, span: Span | None) -> Term:
     """The element of the window's value for each element of the tile; some element where it does not stand in the window."""
     size = _gathered(new, name, span)
-    _check(new, name, span)
+    check_dense(new, name, span)
     at = tiles.binary("mul", _within(tiles, col, w.cols - 1, span), _number(tiles, float(size), col), span)
     if w.rows > 1 or shape[0] > 1:
         row = _within(tiles, tiles.index(Place(1, 0, ix.ZERO - w.row), shape, span), w.rows - 1, span)
