@@ -36,6 +36,21 @@ def _tile_index(dst: Any, first: Any) -> None: ...
 def _tile_progression(buffer: Any, first: Any, diff: Any, count: Any = None) -> None: ...
 def _tile_shift(dst: Any, src: Any, bits: Any) -> None: ...
 def _tile_counted(out: Any, buffer: Any, count: Any = None) -> None: ...
+def _tile_whole_reduce(  # noqa: N803
+    dst: Any, src: Any, mask: Any, repeattimes: Any, dstrepstride: Any, srcblkstride: Any, srcrepstride: Any,
+    ReduceOrder: str = "ORDER_VALUE_INDEX",  # noqa: N803
+) -> None: ...  # fmt: skip
+def _tile_whole_sum(
+    dst: Any, src: Any, mask: Any, repeattimes: Any, dstrepstride: Any, srcblkstride: Any, srcrepstride: Any
+) -> None: ...
+def _tile_block_reduce(
+    dst: Any, src: Any, repeat: Any, mask: Any, dstPepStride: Any, srcBlkStride: Any, srcRepStride: Any  # noqa: N803
+) -> None: ...
+def _tile_gatherb(dst: Any, src0: Any, offset: Any, repeat_time: Any, dst_blk_stride: Any, dst_rep_stride: Any) -> None: ...
+def _tile_brcb(dst: Any, src: Any, repeat_times: Any, dst_blk_stride: Any, dst_repeat_stride: Any) -> None: ...
+def _tile_pair_counted(dst: Any, src0: Any, src1: Any, count: Any) -> None: ...
+def _tile_one_counted(dst: Any, src: Any, count: Any) -> None: ...
+def _tile_sums(dst: Any, src: Any, sumParams: Any) -> None: ...  # noqa: N803
 def _tile_rows(dst: Any, src: Any, rows: Any, tmp: Any = None) -> None: ...
 def _printf(format: str, *args: Any) -> None: ...
 def _dump_tensor(tensor: Any, desc: int, dump_size: int, shape_info: Any = ()) -> None: ...
@@ -63,10 +78,7 @@ def _vector_unary(src: Any, dst: Any) -> None: ...
 def _vector_binary(a: Any, b: Any, dst: Any) -> None: ...
 
 
-_TILE_LATER = """gatherb init_sort_buf wholereducemax wholereducemin
-    wholereducesum block_reduce_max block_reduce_min block_reduce_sum bilinear_interpolation brcb brcb_experiment
-    row_expand_mul_experiment row_expand_sub_experiment row_expand_div_experiment sub_experiment abs_experiment
-    mins_experiment reduce_sum_experiment fill_experiment gathermask_experiment sum_experiment reduce_sum_mask_experiment
+_TILE_LATER = """init_sort_buf bilinear_interpolation fill_experiment gathermask_experiment reduce_sum_mask_experiment
     datacachecleanandinvalid_experiment"""
 _LATER = """If Then Else view reshape reinterpret
     print dynamic dyn while_loop any_of all_of call_extern contiguous shmem_put_nbi
@@ -97,7 +109,18 @@ tile = SimpleNamespace(
     **alike(_tile_sort, ["sort"], "tile.", "dst = pairs of value and index of the first `count` of src, the largest first"),
     **alike(_tile_topk, ["topk"], "tile.", "dst = the first K pairs of value and index of src's first `count`, sorted"),
     **alike(_tile_merge, ["merge_sort"], "tile.", "dst = two to four sorted lists of pairs as one"),
-    **alike(_tile_rows, ["row_expand_mul"], "tile.", "dst[i, j] = src[i, j] * rows[i]"),
+    **alike(_tile_rows, ["row_expand_mul", *(f"row_expand_{op}_experiment" for op in ("mul", "sub", "div"))], "tile.",
+            "dst[i, j] = src[i, j] op rows[i]"),
+    **alike(_tile_whole_reduce, ["wholereducemax", "wholereducemin"], "tile.", "each repeat of src as one value and its index"),
+    **alike(_tile_whole_sum, ["wholereducesum"], "tile.", "each repeat of src as its sum"),
+    **alike(_tile_block_reduce, [f"block_reduce_{op}" for op in elementwise.REDUCE], "tile.", "each 32 bytes of src as one value"),
+    **alike(_tile_gatherb, ["gatherb"], "tile.", "dst = the blocks of 32 bytes of src that begin at so many bytes: offset (uint32)"),
+    **alike(_tile_brcb, ["brcb", "brcb_experiment"], "tile.", "dst = each element of src as a block of 32 bytes"),
+    **alike(_tile_pair_counted, ["sub_experiment"], "tile.", "dst = src0 - src1, of the first `count` elements"),
+    **alike(_tile_one_counted, ["abs_experiment"], "tile.", "dst = |src|, of the first `count` elements"),
+    **alike(_tile_pair_counted, ["mins_experiment"], "tile.", "dst = src, not above a number, of the first `count` elements"),
+    **alike(_tile_one_counted, ["reduce_sum_experiment"], "tile.", "dst[0] = the sum of the first `count` elements of src"),
+    **alike(_tile_sums, ["sum_experiment"], "tile.", "dst = sums of rows: [rows, elements from row to row, elements summed]"),
     **alike(_tile_clamp, ["clamp"], "tile.", "out = the buffer within low .. high"),
 )
 WORDS: dict[str, Word] = {

@@ -56,7 +56,7 @@ def _tanh(r: ExpertReader, span: Span, to: Place, x: Place) -> None:
 
 
 def _by_rows(op: str) -> Callable[..., None]:
-    def word(r: ExpertReader, span: Span, dst: Any, src: Any, rows: Any, tmp: Any) -> None:
+    def word(r: ExpertReader, span: Span, dst: Any, src: Any, rows: Any, tmp: Any = None) -> None:
         """Each row with its own element: dst[i, j] = src[i, j] op rows[i]."""
         to, x, v = ub(r, dst, span), ub(r, src, span), ub(r, rows, span)
         if (to.rows, to.cols) != (x.rows, x.cols) or v.count != x.rows:
@@ -79,4 +79,5 @@ def _word(made: Callable[..., None]) -> Callable[..., None]:
 
 WORDS: dict[str, Callable[..., None]] = {
     "tile.silu": _word(_silu), "tile.sigmoid": _word(_sigmoid), "tile.tanh": _word(_tanh), "tile.row_expand_mul": _by_rows("mul"),
+    **{f"tile.row_expand_{op}_experiment": _by_rows(op) for op in ("mul", "sub", "div")},
 }  # fmt: skip

@@ -70,5 +70,6 @@ def _by_rows(op: str) -> Any:
     return handler
 
 
-for _op in ("mul",):
-    HANDLERS[f"tile.row_expand_{_op}"] = _by_rows(_op)
+HANDLERS["tile.row_expand_mul"] = _by_rows("mul")
+for _op in ("mul", "sub", "div"):
+    HANDLERS[f"tile.row_expand_{_op}_experiment"] = _by_rows(_op)

@@ -203,6 +203,18 @@ HANDLERS["tile.clamp_min"] = partial(_bound, "max")
 HANDLERS["tile.clamp_max"] = partial(_bound, "min")
 
 
+def _counted(op: str, b: Builder, span: Span, dst: Any, x: Any, *rest: Any) -> None:
+    """A word that says how many elements it works on: all of them."""
+    *others, count = rest
+    whole_count(count, as_region(dst, span), span)
+    (_tile_binary if others else _tile_unary)(op, b, span, dst, x, *others)
+
+
+HANDLERS["tile.sub_experiment"] = partial(_counted, "sub")
+HANDLERS["tile.mins_experiment"] = partial(_counted, "min")
+HANDLERS["tile.abs_experiment"] = partial(_counted, "abs")
+
+
 @handles("tile.clamp")
 def _clamp(b: Builder, span: Span, out: Any, buffer: Any, low: Any, high: Any, count: Any) -> None:
     to = as_region(out, span)

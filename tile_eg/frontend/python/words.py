@@ -314,8 +314,10 @@ def _rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span) -> TileExpr:
 
 
 def whole_count(count: Any, to: Region, span: Span | None) -> None:
-    if count is not None and count != math.prod(to.shape):
-        raise TileError(f"a count of {count} is not the whole of {to.name}, which has {math.prod(to.shape)} elements", span)
+    """NotSearched where a word works on the first elements of a buffer alone; nothing lies behind its last one."""
+    if count is not None and known(count, "a count", span) < math.prod(to.shape):
+        what = f"a count of {count} is not the whole of {to.name}, which has {math.prod(to.shape)} elements"
+        raise NotSearched(f"{what}: the search has no form for that", span, help="leave it out, or slice the buffer")
 
 
 @handles("vcast")
