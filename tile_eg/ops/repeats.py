@@ -1,4 +1,4 @@
-"""Vector instructions whose masks, repeats and strides an author writes himself: their names in Ascend C and in both kinds of kernel.
+"""Vector instructions whose masks, repeats and strides an author writes himself.
 
 Sources: WholeReduceMax.md, WholeReduceSum.md, BlockReduceMax.md, BlockReduceSum.md, Gatherb.md, Brcb.md of the vendor.
 """

@@ -37,6 +37,7 @@ from tile_eg.ir.program import (
     Let,
     Loop,
     Node,
+    Operand,
     PipeBarrier,
     Print,
     Program,
@@ -44,6 +45,7 @@ from tile_eg.ir.program import (
     SetFlag,
     SyncAll,
     Tasks,
+    Tile,
     WaitFlag,
     When,
     While,
@@ -52,7 +54,9 @@ from tile_eg.ir.program import (
 from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ops.types import Level
 
-OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **WHOLE, **REPEATS}
+OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
+    **CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **WHOLE, **REPEATS
+}  # fmt: skip
 POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
 SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}
 
@@ -173,14 +177,20 @@ def _expressions(n: Node) -> list[Expr]:
             return [n.id]
         case CrossSet() | CrossWait():
             return [n.id] if isinstance(n.id, Expr) else []
+        case Print():
+            return [n.holds, *(e for f in n.args for e in f.indices()), *_places((n.shown,) if n.shown else ())]
         case Instr():
-            tiles = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []))
-            parts = [e for o in tiles for e in ((o.offset,) if hasattr(o, "offset") else (o.slot, o.row, o.col))]
+            parts = _places((n.dst, *n.srcs, *([n.scratch] if n.scratch else [])))
             formula = n.value.indices() if n.value else ()
             return [n.rows, n.cols, n.depth, n.init, n.bound, n.when, n.unit, *formula, *parts]
         case Scalar():
             return list(n.value.indices())
     return []
+
+
+def _places(operands: tuple[Operand, ...]) -> list[Expr]:
+    """The index expressions that say where operands begin."""
+    return [e for o in operands for e in ((o.slot, o.row, o.col) if isinstance(o, Tile) else (o.offset,))]
 
 
 def _variables(nodes: tuple[Node, ...]) -> set[str]:

@@ -144,8 +144,6 @@ class Typing:
 
     def broadcast(self, e: kn.Broadcast) -> Type:
         x = self.of(e.x)
-        if x.dtype in WHOLE and x.dtype.bits == 8:  # type: ignore[union-attr]
-            raise TileError(f"{x}: bytes are not repeated", e.span, help=f"cast them first: {cast(F16, 'x', e.span)}")
         if len(x.shape) != 1 or e.axis not in (0, 1):
             raise TileError(f"only a vector is repeated over rows or columns, not {x}", e.span)
         return Type((x.shape[0], ANY) if e.axis == 1 else (ANY, x.shape[0]), x.dtype)

@@ -65,9 +65,11 @@ def _element(r: Region, sizes: list[int], names: list[str], span: Span) -> Regio
     """The element of a window for the loop's variables; dimensions of one element have none."""
     if [n for n in r.shape if n != 1] not in (sizes, []) and sizes != [1]:
         shapes = (" x ".join(map(str, shape)) for shape in (sizes, r.shape))
-        raise TileError("the operands differ in size: {}, {}".format(*shapes), span, help="T.tile.broadcast spreads a row or a column")
+        help = "T.tile.broadcast spreads a row or a column"
+        raise TileError("the operands differ in size: {}, {}".format(*shapes), span, help=help)
     left = iter(names)
-    starts = tuple(start + ix.var(next(left)) if e not in (None, 1) else start for start, e in zip(r.starts, r.extents, strict=True))
+    steps = (ix.var(next(left)) if e not in (None, 1) else ix.ZERO for e in r.extents)
+    starts = tuple(start + step for start, step in zip(r.starts, steps, strict=True))
     return Region(r.name, starts, (None,) * len(starts), r.span or span)
 
 

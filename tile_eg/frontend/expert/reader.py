@@ -118,11 +118,15 @@ class ExpertReader(Reader):
 
     def instr(self, op: str, dst: Any, *srcs: Any, **fields: Any) -> None:
         made = pr.Instr(op, dst, tuple(srcs), **fields)
-        if op in ("vcopy", "vdup") and isinstance(dst, pr.Tile) and dst.buffer in self.held and (made.cols.value or 0) % 2:
-            if self.held[dst.buffer].dtype.bytes == 1:
-                what = f"bytes are written two at a time, and {made.cols.value} of {dst.buffer} are an odd number"
-                raise TileError(what, made.span, help="write an even number of them, or cast to float16 first")
+        self._check_bytes(made)
         self.emit(made)
+
+    def _check_bytes(self, i: pr.Instr) -> None:
+        """TileError where what lies behind an odd number of bytes would be written as well."""
+        held = self.held.get(i.dst.buffer) if isinstance(i.dst, pr.Tile) else None
+        if i.op in ("vcopy", "vdup") and held is not None and held.dtype.bytes == 1 and (i.cols.value or 0) % 2:
+            what = f"bytes are written two at a time, and {i.cols.value} of {held.name} are an odd number"
+            raise TileError(what, i.span, help="write an even number of them, or cast to float16 first")
 
     def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
         if self.in_parallel:

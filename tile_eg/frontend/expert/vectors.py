@@ -17,7 +17,8 @@ from tile_eg.ir import program as pr
 from tile_eg.ir.index import ONE
 from tile_eg.ir.program import Formula, Tile
 from tile_eg.ops import elementwise as ops
-from tile_eg.ops.types import F16, F32, I32, DType, Level
+from tile_eg.ops.elementwise import ALL
+from tile_eg.ops.types import F16, I32, DType, Level
 
 REGISTER, BLOCK = 256, 32
 
@@ -154,6 +155,16 @@ def _clamp(ends: str, r: ExpertReader, span: Span, out: Any, buffer: Any, *bound
         x = to
 
 
+def _counted(op: str, r: ExpertReader, span: Span, dst: Any, a: Any, *rest: Any) -> None:
+    """An operation on the first elements of its buffers; the last argument says on how many."""
+    *others, count = rest
+    to, x = (_first(ub(r, v, span), count, span) for v in (dst, a))
+    if others and is_scalar(others[0]):
+        return _with_scalar(op, r, span, to, x, others[0])
+    elementwise(r, span, f"v{op}", to, x, *(_first(ub(r, v, span), count, span) for v in others))
+    return None
+
+
 # Reductions and broadcasts
 
 
@@ -221,8 +232,9 @@ def _broadcast(r: ExpertReader, span: Span, dst: Any, src: Any, axis: Any = None
 
 def _spread(r: ExpertReader, span: Span, to: Place, x: Place, down: bool) -> None:
     """Zeros, to which each row adds the vector, or its own element of it: -0.0 becomes 0.0, all else is exact."""
-    if to.dtype not in (F16, F32):
-        raise TileError(f"T.tile.broadcast of {to.dtype} is not supported in a kernel that is kept", span, help="cast to float")
+    if x.dtype != to.dtype or to.dtype not in ALL:
+        what = f"{x.dtype} is not spread over {to.dtype} in a kernel that is kept"
+        raise TileError(what, span, help="cast both to float16 or float32 first: T.tile.cast")
     filled(r, span, to, 0.0)
     second = x.operand
     if not down:
@@ -234,15 +246,27 @@ def _spread(r: ExpertReader, span: Span, to: Place, x: Place, down: bool) -> Non
     r.instr(f"vadd_{kind}", to.operand, to.operand, second, rows=rows, cols=cols, form="rows", span=span)
 
 
-def _missing(word: str) -> Callable[..., None]:
-    def missing(r: ExpertReader, span: Span, *_: Any, **__: Any) -> None:
-        raise TileError(f"T.tile.{word} is not supported in a kernel that is kept", span,
-                        help="words that are: " + ", ".join(sorted(w for w in WORDS if w.startswith("tile."))))  # fmt: skip
+def _sum(r: ExpertReader, span: Span, dst: Any, src: Any, count: Any) -> None:
+    """dst[0] = the sum of the first elements."""
+    to, x = ub(r, dst, span), _first(ub(r, src, span), count, span)
+    _reduced("sum", r, span, x, to.tile(), 1, known(count, "a count", span), True)
 
-    return missing
+
+def _sums(r: ExpertReader, span: Span, dst: Any, src: Any, numbers: Any) -> None:
+    """A sum of the first elements of each row; rows lie so many elements apart."""
+    rows, apart, cols = (known(n, "a number of sum_experiment", span) for n in numbers)
+    to, x = ub(r, dst, span), ub(r, src, span)
+    pitch = x.cols if x.rows > 1 else apart
+    if apart != pitch or rows > max(1, x.rows) or cols > apart or to.count < rows:
+        help = "T.reduce_sum(src, dst, dim=-1, real_shape=[rows, columns]) of a buffer of rows"
+        what = f"sums of {rows} rows of {cols} elements, {apart} apart, are not those of {x.rows} x {x.cols}"
+        raise TileError(what, span, help=help)
+    _reduced("sum", r, span, x, to.tile(), rows, cols, True)
 
 
 WORDS: dict[str, Callable[..., Any]] = {
+    "tile.sub_experiment": partial(_counted, "sub"), "tile.mins_experiment": partial(_counted, "min"),
+    "tile.abs_experiment": partial(_counted, "abs"), "tile.reduce_sum_experiment": _sum, "tile.sum_experiment": _sums,
     "fill": _fill, "clear": _fill, "tile.fill": _fill, "tile.clear": _fill, "tile.axpy": _axpy, "tile.mul_add_dst": _mul_add,
     "tile.cast": _cast, "set_deq_scale": _deq_scale, "tile.broadcast": _broadcast, "tile.clamp_min": partial(_clamp, "l"),
     "tile.clamp_max": partial(_clamp, "h"), "tile.clamp": partial(_clamp, "lh"),

@@ -14,7 +14,9 @@ __all__ = ["HANDLERS"]
 
 PRINTING = ("printf", "dump_tensor", "device_assert")
 """There is no moment to print at where the order is found."""
-OF_THE_MACHINE = ("tile.sort32", "set_deq_scale", *(f"tile.{word}" for word in REPEATED))
+OF_THE_MACHINE = (
+    "set_deq_scale", "tile.sort32", "tile.reduce_sum_experiment", "tile.sum_experiment", *(f"tile.{word}" for word in REPEATED),
+)  # fmt: skip
 """Words of single instructions, with their masks, repeats, strides and registers."""
 
 

@@ -61,8 +61,10 @@ def _gather_mask(b: Builder, span: Span, dst: Any, src: Any, pattern: Any) -> No
     if isinstance(pattern, Buffer | Window):
         size = Number(float(value_buffer(src).dtype.bytes), span)
         at = Binary("mul", as_tile(pattern, span), size, span)
-        return _assign(b, dst, whole("gather", (as_tile(src, span), at), (0, 0), span), span)
-    _assign(b, dst, whole("every", (as_tile(src, span),), pattern_of(pattern, span), span), span)
+        value = whole("gather", (as_tile(src, span), at), (0, 0), span)
+    else:
+        value = whole("every", (as_tile(src, span),), pattern_of(pattern, span), span)
+    _assign(b, dst, value, span)
 
 
 def pattern_of(pattern: Any, span: Span) -> tuple[int, int]:

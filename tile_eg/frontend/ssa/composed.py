@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from tile_eg.frontend.checks.types import Typing
-from tile_eg.frontend.ssa.whole_numbers import computed, converted, needs_composition, reduced
+from tile_eg.frontend.ssa.whole_numbers import computed, converted, needs_composition, reduced, repeated
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.elementwise import BINARY, UNARY
@@ -27,8 +27,9 @@ def composed(kernel: kn.Kernel) -> kn.Kernel:
 
 def _has_whole_numbers(kernel: kn.Kernel) -> bool:
     """Whether there are elements of a type that few instructions take."""
-    casts = (e for e in _expressions(kernel.body) if isinstance(e, kn.Cast))
-    return any(needs_composition(x.dtype) for x in (*kernel.tensors, *_allocs(kernel.body), *casts))
+    arrays: list[kn.Tensor | kn.Alloc | kn.Cast] = [*kernel.tensors, *_allocs(kernel.body)]
+    arrays += [e for e in _expressions(kernel.body) if isinstance(e, kn.Cast)]
+    return any(needs_composition(x.dtype) for x in arrays)
 
 
 def _allocs(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Alloc]:
@@ -97,20 +98,21 @@ class Composer:
         """The expression with its operands, and then itself, made of what there is."""
         changed = {f.name: self.of(x) for f in fields(e) if isinstance(x := getattr(e, f.name), TileExpr)}  # type: ignore[misc,arg-type]
         if isinstance(e, kn.Whole):
-            changed["xs"] = tuple(map(self.of, e.xs))  # type: ignore[assignment]
+            xs = tuple(map(self.of, e.xs))
+            return e if xs == e.xs else replace(e, xs=xs)
         e = replace(e, **changed) if any(changed[n] is not getattr(e, n) for n in changed) else e  # type: ignore[arg-type]
         if isinstance(e, kn.Unary | kn.Binary) and (made := self.whole_numbers(e)) is not e:
             return self.of(made)
         match e:
             case kn.Unary() if _of_others(UNARY[e.op]):
-                made = _FUNCTIONS.get(e.op, lambda x: kn.Unary(e.op, x, e.span))
-                return self.in_f32(lambda x: made(x), e, e.x)
+                function = _FUNCTIONS.get(e.op, lambda x: kn.Unary(e.op, x, e.span))
+                return self.in_f32(function, e, e.x)
             case kn.Cast() if (of := self.dtype(e.x)) is not None:
-                made = converted(e.x, of, e.dtype)
-                return e if made is None else self.of(replace(made, span=e.span))
-            case kn.Reduce():
-                made = reduced(e, self.dtype(e.x))
-                return e if made is e else self.of(made)
+                other = converted(e.x, of, e.dtype)
+                return e if other is None else self.of(replace(other, span=e.span))
+            case kn.Reduce() | kn.Broadcast():
+                other = (reduced if isinstance(e, kn.Reduce) else repeated)(e, self.dtype(e.x))  # type: ignore[arg-type]
+                return e if other is e else self.of(other)
             case kn.Unary(op="abs" | "relu") if self.dtype(e.x) in WHOLE:
                 return kn.Binary("max", e.x, _mul(e.x, -1) if e.op == "abs" else _n(0), e.span)
             case kn.Binary(op="xor"):

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
-from tile_eg.ops.types import F32, I8, I16, I32, SIGNED, U8, U16, U32, DType
+from tile_eg.ops.types import F16, F32, I8, I16, I32, SIGNED, U8, U16, U32, DType
 
 BYTES, UNSIGNED = (I8, U8), (U16, U32)
 GROWS = ("add", "sub", "mul", "shl", "abs", "neg", "not")
@@ -41,7 +41,7 @@ def _of_bytes(e: kn.Unary | kn.Binary, dtype: DType) -> TileExpr:
         wide = kn.Cast(I16, e.x, e.span)
         made: TileExpr = kn.Binary("max", wide, _minus(wide) if e.op == "abs" else kn.Number(0.0), e.span)
     else:
-        made = replace(e, **{n: _wide(getattr(e, n)) for n in ("x", "y") if hasattr(e, n)})
+        made = replace(e, **{n: _wide(getattr(e, n)) for n in ("x", "y") if hasattr(e, n)})  # type: ignore[arg-type]
     return kn.Cast(dtype, _low(made, dtype) if e.op in GROWS else made, e.span)
 
 
@@ -91,6 +91,11 @@ def reduced(e: kn.Reduce, dtype: DType | None) -> TileExpr:
     half = 2 ** (dtype.bits - 1)  # type: ignore[union-attr]
     below = _plus(kn.Cast(SIGNED[dtype], e.x, e.span), -half)  # type: ignore[index]
     return kn.Cast(dtype, _plus(replace(e, x=below), -half), e.span)  # type: ignore[arg-type]
+
+
+def repeated(e: kn.Broadcast, dtype: DType | None) -> TileExpr:
+    """A vector as a tile; bytes as the numbers of f16 that they are."""
+    return kn.Cast(dtype, replace(e, x=kn.Cast(F16, e.x, e.span)), e.span) if dtype in BYTES else e  # type: ignore[arg-type]
 
 
 def converted(x: TileExpr, of: DType, to: DType) -> TileExpr | None:
