@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tile_eg.emit.ascend_c.element_types import BY_BITS, ROUND, TYPES, seen, times, without_sign
+from tile_eg.emit.ascend_c.element_types import BY_BITS, TYPES, seen, times, without_sign
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number
 from tile_eg.emit.ascend_c.scalar import scalar_operand, store_element
 from tile_eg.ir import index as ix
@@ -18,6 +18,7 @@ from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.machine import STRIP
 from tile_eg.ir.program import BINARY, SCALAR, UNARY, Instr, Operand, Tile
 from tile_eg.ops import elementwise
+from tile_eg.ops.casts import ROUND
 from tile_eg.ops.types import F16, F32, I16, I32, SIGNED
 
 REPEATS, STRIDE, REGISTER, BLOCK_BYTES = 255, 255, 256, 32

@@ -15,12 +15,14 @@ from tile_eg.frontend.expert.scalars import is_scalar
 from tile_eg.frontend.expert.vectors import ub
 from tile_eg.frontend.python.tile_words import apply
 from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile, region, value_buffer
+from tile_eg.frontend.python.words import known, rounded_as
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
-from tile_eg.ir.kernel import Assign, Binary, Region, TileExpr, Unary
+from tile_eg.ir.kernel import Assign, Binary, Cast, Region, TileExpr, Unary
 from tile_eg.language.elementwise_words import BINARY as BINARY_WORDS
 from tile_eg.language.elementwise_words import UNARY as UNARY_WORDS
 from tile_eg.ops import elementwise as ops
+from tile_eg.ops.casts import is_direct
 from tile_eg.ops.elementwise import NUMBERS
 from tile_eg.ops.types import F32, DType
 
@@ -77,13 +79,14 @@ def _types(values: tuple[Any, ...]) -> set[DType]:
     return {value_buffer(v).dtype for v in values if isinstance(v, Buffer | Window) and not is_scalar(v)}
 
 
-def _otherwise(native: Word | None, takes: tuple[DType, ...], made: Made) -> Word:
-    """The word by its instruction where that takes all operands as they are, else element by element."""
+def _otherwise(native: Word | None, takes: tuple[DType, ...], made: Made, scalars: bool = True) -> Word:
+    """The word by its instruction where that takes all operands as they are (`scalars`: numbers, too), else element by element."""
 
     def word(r: ExpertReader, span: Span, *values: Any) -> None:
         found = _types(values)
-        if native is not None and len(found) == 1 and found <= set(takes):
-            return native(r, span, *values)
+        by_instruction = native is not None and (scalars or not any(map(is_scalar, values)))
+        if by_instruction and len(found) == 1 and found <= set(takes):
+            return native(r, span, *values)  # type: ignore[misc]
         return by_elements(made, r, span, *values)
 
     return word
@@ -100,7 +103,15 @@ def _unary(word: str, op: str) -> Word:
 
 def _binary(word: str, op: str) -> Word:
     native = vectors.WORDS.get(f"tile.{word}") or whole_words.WORDS.get(f"tile.{word}")
-    return _otherwise(native, ops.BINARY[op].types, lambda x, y: Binary(op, x, y))
+    return _otherwise(native, ops.BINARY[op].types, lambda x, y: Binary(op, x, y), op not in ("and", "or"))
+
+
+def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_RINT", count: Any = None) -> None:
+    """By one instruction where there is one, else in steps."""
+    to, x = ub(r, dst, span), ub(r, src, span)
+    if is_direct(x.dtype, to.dtype) or (count is not None and known(count, "a count", span) < to.count):
+        return vectors.WORDS["tile.cast"](r, span, dst, src, mode, count)
+    return by_elements(lambda e: Cast(to.dtype, rounded_as(mode, e, dst, span), span), r, span, dst, src)
 
 
 def _round(r: ExpertReader, span: Span, out: Any, buffer: Any, count: Any = None) -> None:
@@ -113,4 +124,5 @@ WORDS: dict[str, Word] = {
     **{f"tile.{word}": _unary(word, op) for word, op in UNARY_WORDS.items()},
     **{f"tile.{word}": _binary(word, op) for word, op in BINARY_WORDS.items()},
     "tile.round": _round,
+    "tile.cast": _cast,
 }

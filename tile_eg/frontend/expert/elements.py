@@ -108,9 +108,9 @@ class Elements:
         """The elements as an operand. Raises Unfit where they are none."""
         axes = self.axes
         if (a.down, a.along) == (0, 0) and (axes.rows, axes.cols) != (1, 1):
-            if a.dtype in (U32, BF16):
+            if a.dtype is BF16:
                 raise TileError(f"{a.name}: the scalar unit does not read {a.dtype}", None, help="cast the buffer first: T.copy")
-            return Scalar(Formula("element", (a.tile,), a.dtype is I32), a.dtype)
+            return Scalar(Formula("element", (a.tile,), a.dtype in (I32, U32)), a.dtype)
         kind = kind_of(a, axes)
         check_aligned(a, axes, kind, self.gathers)
         return Vector(kind, a.dtype, a)

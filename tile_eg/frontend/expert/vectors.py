@@ -16,7 +16,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ONE
 from tile_eg.ir.program import Formula, Tile
-from tile_eg.ops import elementwise as ops
+from tile_eg.ops.casts import is_direct
 from tile_eg.ops.elementwise import ALL
 from tile_eg.ops.types import F16, I32, DType, Level
 
@@ -98,7 +98,7 @@ def _mul_add(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
 
 def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_RINT", count: Any = None) -> None:
     to, x = ub(r, dst, span), ub(r, src, span)
-    to, x = (_first(p, count, span) for p in (to, x))
+    to, x = (first(p, count, span) for p in (to, x))
     cast(r, span, to, x, mode)
 
 
@@ -111,11 +111,14 @@ def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_RIN
     if mode not in ("CAST_NONE", "CAST_RINT", *(f"CAST_{m}" for m in MODES)):
         help = "there are CAST_NONE, CAST_RINT, " + ", ".join(f"CAST_{m}" for m in MODES)
         raise TileError(f"the rounding mode {mode} is not supported", span, help=help)
+    if not is_direct(x.dtype, to.dtype):
+        help = "T.tile.cast(dst, src, mode, count) of two buffers does it in steps"
+        raise TileError(f"no instruction casts {x.dtype} to {to.dtype}", span, help=help)
     return elementwise(r, span, "vcast", to, x, mode="" if mode in ("CAST_NONE", "CAST_RINT") else mode)
 
 
 def _round(r: ExpertReader, span: Span, out: Any, buffer: Any, count: Any = None) -> None:
-    to, x = (_first(ub(r, p, span), count, span) for p in (out, buffer))
+    to, x = (first(ub(r, p, span), count, span) for p in (out, buffer))
     elementwise(r, span, "vround", to, x)
 
 
@@ -134,7 +137,7 @@ def _deq_scale(r: ExpertReader, span: Span, scale: Any) -> None:
     r.scale = float(scale)
 
 
-def _first(p: Place, count: Any, span: Span) -> Place:
+def first(p: Place, count: Any, span: Span) -> Place:
     """The first `count` elements of a window."""
     from dataclasses import replace
 
@@ -149,7 +152,7 @@ def _clamp(ends: str, r: ExpertReader, span: Span, out: Any, buffer: Any, *bound
     numbers = list(bounds)
     if len(numbers) > len(ends):
         count = numbers.pop()
-    to, x = (_first(ub(r, v, span), count, span) for v in (out, buffer))
+    to, x = (first(ub(r, v, span), count, span) for v in (out, buffer))
     for end, bound in zip(ends, numbers, strict=True):
         _with_scalar("max" if end == "l" else "min", r, span, to, x, bound)
         x = to
@@ -158,10 +161,10 @@ def _clamp(ends: str, r: ExpertReader, span: Span, out: Any, buffer: Any, *bound
 def _counted(op: str, r: ExpertReader, span: Span, dst: Any, a: Any, *rest: Any) -> None:
     """An operation on the first elements of its buffers; the last argument says on how many."""
     *others, count = rest
-    to, x = (_first(ub(r, v, span), count, span) for v in (dst, a))
+    to, x = (first(ub(r, v, span), count, span) for v in (dst, a))
     if others and is_scalar(others[0]):
         return _with_scalar(op, r, span, to, x, others[0])
-    elementwise(r, span, f"v{op}", to, x, *(_first(ub(r, v, span), count, span) for v in others))
+    elementwise(r, span, f"v{op}", to, x, *(first(ub(r, v, span), count, span) for v in others))
     return None
 
 
@@ -175,45 +178,6 @@ def scratch(r: ExpertReader, dtype: DType, rows: int, cols: int) -> Tile:
         r.own_keys[key] = name = r.unique("scratch")
         r.own[name] = pr.Buffer(name, Level.UB, dtype, rows, cols, cols)
     return Tile(r.own_keys[key])
-
-
-def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1, clear: Any = True,
-            real_shape: Any = None) -> None:  # fmt: skip
-    if out is None:
-        raise TileError(f"T.reduce_{op} writes a buffer", span, help=f"T.reduce_{op}(buffer, out, dim=-1)")
-    x, to = ub(r, buffer, span), ub(r, out, span)
-    if real_shape is not None:
-        sizes = [known(n, "real_shape", span) for n in real_shape]
-        rows, cols = (1, sizes[0]) if len(sizes) == 1 else sizes[-2:]
-    else:
-        rows, cols = x.rows, x.cols
-    axis = known(dim, "dim", span)
-    rank = len(getattr(buffer, "shape", (1, 1)))
-    across = axis in (-1, rank - 1) or rank == 1
-    if to.count < (rows if across else cols):
-        raise TileError(f"{to.count} elements cannot hold {rows if across else cols} results", span)
-    if not clear:
-        return _merged(op, r, span, x, to, rows, cols, across)
-    _reduced(op, r, span, x, to.tile(), rows, cols, across)
-    return None
-
-
-def _reduced(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, rows: int, cols: int, across: bool) -> None:
-    fields: dict[str, Any] = {"rows": ix.const(rows), "cols": ix.const(cols), "form": "rows", "span": span}
-    lanes = REGISTER // x.dtype.bytes
-    if across and cols > lanes:
-        fields["scratch"] = scratch(r, x.dtype, rows, lanes)
-    r.instr(f"v{'row' if across else 'col'}{op}", to, x.operand, **fields)
-
-
-def _merged(op: str, r: ExpertReader, span: Span, x: Place, to: Place, rows: int, cols: int, across: bool) -> None:
-    """The result joins what is there."""
-    count = rows if across else cols
-    part = scratch(r, x.dtype, 1, -(-count * x.dtype.bytes // BLOCK) * BLOCK // x.dtype.bytes)
-    _reduced(op, r, span, x, part, rows, cols, across)
-    on(r, pr.AIV, pr.PipeBarrier("V", span))
-    joined = "vadd" if op == "sum" else f"v{op}"
-    r.instr(joined, to.operand, to.operand, part, cols=ix.const(count), span=span)
 
 
 def _broadcast(r: ExpertReader, span: Span, dst: Any, src: Any, axis: Any = None, *_: Any) -> None:
@@ -246,31 +210,12 @@ def _spread(r: ExpertReader, span: Span, to: Place, x: Place, down: bool) -> Non
     r.instr(f"vadd_{kind}", to.operand, to.operand, second, rows=rows, cols=cols, form="rows", span=span)
 
 
-def _sum(r: ExpertReader, span: Span, dst: Any, src: Any, count: Any) -> None:
-    """dst[0] = the sum of the first elements."""
-    to, x = ub(r, dst, span), _first(ub(r, src, span), count, span)
-    _reduced("sum", r, span, x, to.tile(), 1, known(count, "a count", span), True)
-
-
-def _sums(r: ExpertReader, span: Span, dst: Any, src: Any, numbers: Any) -> None:
-    """A sum of the first elements of each row; rows lie so many elements apart."""
-    rows, apart, cols = (known(n, "a number of sum_experiment", span) for n in numbers)
-    to, x = ub(r, dst, span), ub(r, src, span)
-    pitch = x.cols if x.rows > 1 else apart
-    if apart != pitch or rows > max(1, x.rows) or cols > apart or to.count < rows:
-        help = "T.reduce_sum(src, dst, dim=-1, real_shape=[rows, columns]) of a buffer of rows"
-        what = f"sums of {rows} rows of {cols} elements, {apart} apart, are not those of {x.rows} x {x.cols}"
-        raise TileError(what, span, help=help)
-    _reduced("sum", r, span, x, to.tile(), rows, cols, True)
-
-
 WORDS: dict[str, Callable[..., Any]] = {
     "tile.sub_experiment": partial(_counted, "sub"), "tile.mins_experiment": partial(_counted, "min"),
-    "tile.abs_experiment": partial(_counted, "abs"), "tile.reduce_sum_experiment": _sum, "tile.sum_experiment": _sums,
+    "tile.abs_experiment": partial(_counted, "abs"),
     "fill": _fill, "clear": _fill, "tile.fill": _fill, "tile.clear": _fill, "tile.axpy": _axpy, "tile.mul_add_dst": _mul_add,
     "tile.cast": _cast, "set_deq_scale": _deq_scale, "tile.broadcast": _broadcast, "tile.clamp_min": partial(_clamp, "l"),
     "tile.clamp_max": partial(_clamp, "h"), "tile.clamp": partial(_clamp, "lh"),
     "tile.round": _round,
     **{f"tile.{op}": partial(_binary, op) for op in ("add", "sub", "mul", "div", "max", "min")},
-    **{f"reduce_{op}": partial(_reduce, op) for op in ops.REDUCE},
 }  # fmt: skip

@@ -291,14 +291,14 @@ def _typed(b: Builder, span: Span, dtype: Any, x: Any) -> TileExpr:
 def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
     to, value = copied(src, dst, None, span)
     whole_count(count, to, span)
-    b.assign(to, as_whole(_rounded_as(mode, value, dst, span), src, dst, span), span)
+    b.assign(to, as_whole(rounded_as(mode, value, dst, span), src, dst, span), span)
 
 
 MODES = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "trunc", "ROUND": "round_away"}
 """Modes beside CAST_NONE and CAST_RINT, which round to nearest even where a cast rounds, and how they round to a whole number."""
 
 
-def _rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span) -> TileExpr:
+def rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span) -> TileExpr:
     """What a cast rounds to the nearest, after the rounding that its mode names."""
     name = mode.upper().removeprefix("CAST_") if isinstance(mode, str) else ""
     if name in ("NONE", "RINT"):
@@ -323,7 +323,7 @@ def whole_count(count: Any, to: Region, span: Span | None) -> None:
 @handles("vcast")
 def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
-    b.assign(to, as_whole(_rounded_as(round_mode, value, dst, span), src, dst, span), span)
+    b.assign(to, as_whole(rounded_as(round_mode, value, dst, span), src, dst, span), span)
 
 
 # Products

@@ -20,7 +20,7 @@ def reduced(tiles: Tiles, op: str, x: Term, axis: int, span: Span | None) -> Ter
     nothing = neutral(op, x.dtype)
     x = padded(tiles, x, nothing, span)
     check_dense(x, "what is reduced", span)
-    count = _power_of_two(x.rows if axis == 0 else x.cols)
+    count = power_of_two(x.rows if axis == 0 else x.cols)
     x = _within(tiles, x, (count, x.cols) if axis == 0 else (x.rows, count), nothing, span)
     halves = _rows if axis == 0 else _columns
     while count > 1:
@@ -35,7 +35,8 @@ def neutral(op: str, dtype: DType) -> float:
     return max(float(low), min(float(high), REDUCE[op].neutral))
 
 
-def _power_of_two(n: int) -> int:
+def power_of_two(n: int) -> int:
+    """The least one that is not below n."""
     return 1 << (n - 1).bit_length()
 
 
