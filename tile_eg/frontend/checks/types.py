@@ -132,7 +132,7 @@ class Typing:
         shape = entry.shape(tuple(x.shape for x in xs), e.numbers)
         if isinstance(shape, str):
             raise TileError(shape, e.span)
-        return Type(shape, xs[0].dtype)
+        return Type(shape, entry.result or xs[0].dtype)
 
     def packed(self, e: kn.Pack) -> Type:
         """A byte for eight elements of a row."""

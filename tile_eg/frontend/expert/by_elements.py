@@ -18,7 +18,7 @@ from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile, r
 from tile_eg.frontend.python.words import known, rounded_as
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
-from tile_eg.ir.kernel import Assign, Binary, Cast, Region, TileExpr, Unary
+from tile_eg.ir.kernel import Assign, Binary, Cast, Number, Region, TileExpr, Unary
 from tile_eg.language.elementwise_words import BINARY as BINARY_WORDS
 from tile_eg.language.elementwise_words import UNARY as UNARY_WORDS
 from tile_eg.ops import elementwise as ops
@@ -80,14 +80,15 @@ def _types(values: tuple[Any, ...]) -> set[DType]:
 
 
 def _otherwise(native: Word | None, takes: tuple[DType, ...], made: Made, scalars: bool = True) -> Word:
-    """The word by its instruction where that takes all operands as they are (`scalars`: numbers, too), else element by element."""
+    """The word by its instruction where that takes all operands (`scalars`: numbers, too), else element by element."""
 
     def word(r: ExpertReader, span: Span, *values: Any) -> None:
         found = _types(values)
         by_instruction = native is not None and (scalars or not any(map(is_scalar, values)))
         if by_instruction and len(found) == 1 and found <= set(takes):
-            return native(r, span, *values)  # type: ignore[misc]
-        return by_elements(made, r, span, *values)
+            native(r, span, *values)  # type: ignore[misc]
+        else:
+            by_elements(made, r, span, *values)
 
     return word
 
@@ -106,12 +107,16 @@ def _binary(word: str, op: str) -> Word:
     return _otherwise(native, ops.BINARY[op].types, lambda x, y: Binary(op, x, y), op not in ("and", "or"))
 
 
-def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_RINT", count: Any = None) -> None:
+def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_NONE", count: Any = None) -> None:
     """By one instruction where there is one, else in steps."""
     to, x = ub(r, dst, span), ub(r, src, span)
+    if x.dtype == to.dtype == F32 and mode != "CAST_NONE":
+        to, x = (vectors.first(p, count, span) for p in (to, x))
+        made = rounded_as(mode, Number(0.0), dst, span, F32)
+        return vectors.elementwise(r, span, f"v{made.op}", to, x)  # type: ignore[union-attr]
     if is_direct(x.dtype, to.dtype) or (count is not None and known(count, "a count", span) < to.count):
         return vectors.WORDS["tile.cast"](r, span, dst, src, mode, count)
-    return by_elements(lambda e: Cast(to.dtype, rounded_as(mode, e, dst, span), span), r, span, dst, src)
+    return by_elements(lambda e: Cast(to.dtype, rounded_as(mode, e, dst, span, x.dtype), span), r, span, dst, src)
 
 
 def _round(r: ExpertReader, span: Span, out: Any, buffer: Any, count: Any = None) -> None:

@@ -35,6 +35,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, TileExpr
 from tile_eg.ir.program import Formula
+from tile_eg.ops.casts import is_direct
 from tile_eg.ops.elementwise import BINARY, COMPARE, SCALAR_UNARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, U8, U32, DType, Level
 
@@ -179,6 +180,8 @@ class Elements:
         if isinstance(v, Scalar):
             return self.scalar_to(v, dtype)
         step = between(v.dtype, dtype)
+        if step is None and not is_direct(v.dtype, dtype):  # f32 to bytes saturates twice, and rounds once
+            step = I16 if dtype.bytes == 1 else F32
         if step is not None:
             return self.to(self.to(v, step), dtype)
         return self.step("vcast", v.kind, dtype, v)

@@ -1,4 +1,4 @@
-"""Reductions in a kernel that is kept: of rows, of columns, of planes of them; of floats by instructions, of whole numbers by halves."""
+"""Reductions in a kernel that is kept: of rows, of columns, of planes of them; of whole numbers by joining halves."""
 
 from __future__ import annotations
 

@@ -10,10 +10,6 @@ from tile_eg import language
 from tile_eg.errors import TileError
 from tile_eg.language.words import developer_words
 
-_FIRST = (
-    "T.reduce_{0}(x, m, dim=1), then the first place where x is m: p[i, j] = T.if_then_else(x[i, j] == m[i], j, n) "
-    "in T.Parallel, and T.reduce_min(p, at, dim=1)"
-)
 _LOAD, _STORE = "T.copy(X[i, j], x): a tile is loaded as a whole, from where it begins", "T.copy(x, Y[i, j])"
 _BLOCK = "`with T.Kernel(blocks) as b`: b is the block's index"
 _NO_THREADS = "for i, j in T.Parallel(m, n) over the elements of a tile: a block has no threads here"
@@ -24,7 +20,6 @@ INSTEAD = {
     "to": 'T.cast(x, "float32")', "square": "x * x", "power": "x ** y", "fabs": "T.abs(x)",
     "softmax": "T.reduce_max, T.exp and T.reduce_sum of the rows", "mean": "T.reduce_sum(x, dim=1) / n",
     "reduce_mean": "T.reduce_sum(x, dim=1) / n", "matmul": "T.gemm(a, b, c)", "dot": "T.gemm(a, b, c)",
-    "argmax": _FIRST.format("max"), "argmin": _FIRST.format("min"),
     "fmod": "x - y * T.trunc(x / y)", "log2": "T.log(x) * 1.4426950408889634", "log10": "T.log(x) * 0.4342944819032518",
     "zeros": "T.clear(buffer)", "ones": "T.fill(buffer, 1)", "sum": "T.reduce_sum(x, dim=1)", "isinf": "T.abs(x) == T.infinity()",
     "logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "xor": "T.bitwise_xor(x, y)",

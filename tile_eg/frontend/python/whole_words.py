@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from math import prod
 from typing import Any
 
@@ -14,7 +14,7 @@ from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile, d
 from tile_eg.frontend.python.words import handles, known, resized
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir.kernel import Binary, Cast, Number, Region, TileExpr, Whole
-from tile_eg.ops.types import F16, F32, DType
+from tile_eg.ops.types import F16, F32, I32, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES, padded
 
 __all__ = ["HANDLERS"]
@@ -110,16 +110,36 @@ def _transpose(b: Builder, span: Span, dst: Any, src: Any) -> None:
     _assign(b, dst, whole("transpose", (as_tile(src, span),), (0, 0), span), span)
 
 
-@handles("cumsum", "vcumsum")
-def _cumsum(b: Builder, span: Span, src: Any, dst: Any, dim: Any, reverse: Any) -> None:
+def _running(op: str, b: Builder, span: Span, src: Any, dst: Any, dim: Any, reverse: Any) -> None:
     x = as_tile(src, span)
     rank, axis = len(known_shape(x) or ()), known(dim, "dim", span)
     if not -rank <= axis < rank or not isinstance(reverse, bool):
         raise TileError(f"dim {axis} does not exist in a tile of {rank} dimensions", span)
     to = src if dst is None else dst
     dtype = value_buffer(src).dtype if isinstance(src, (Buffer, Window)) else F32
-    value = whole("cumsum", (x if dtype is F32 else Cast(F32, x, span),), (axis % rank, int(reverse)), span)
+    value = whole(op, (x if dtype is F32 else Cast(F32, x, span),), (axis % rank, int(reverse)), span)
     _assign(b, to, value if dtype is F32 else Cast(dtype, value, span), span)
+
+
+HANDLERS.update({word: partial(_running, word.removeprefix("v")) for word in ("cumsum", "vcumsum", "cumprod")})
+
+
+def _place(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any) -> TileExpr | None:
+    """The place of the largest or smallest element of each row or column."""
+    x = as_tile(buffer, span)
+    rank, axis = len(known_shape(x) or ()), known(dim, "dim", span)
+    if not -rank <= axis < rank:
+        raise TileError(f"dim {axis} does not exist in a tile of {rank} dimensions", span, help="-1 is the last one")
+    value = whole(op, (x,), (axis % rank, 0), span)
+    if out is None:
+        return value
+    to = as_region(out, span)
+    _assign(b, out, value if value_buffer(out).dtype == I32 else Cast(value_buffer(out).dtype, value, to.span), span)
+    return None
+
+
+for _op in ("argmax", "argmin"):
+    HANDLERS[_op] = partial(_place, _op)
 
 
 def merged(x: TileExpr, y: TileExpr, span: Span) -> Whole:

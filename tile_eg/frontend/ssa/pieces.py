@@ -101,12 +101,14 @@ def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
     return made
 
 
-def running_sums(tiles: Tiles, t: Term, e: Whole) -> Term:
-    """Sums over what comes before, an element's own included: of 2, then of 4, then of 8 and so on, each from two of before."""
-    check_dense(t, "the tile that is summed", e.span)
+def running(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """Sums or products over what comes before, an element's own included: of 2, then of 4, then of 8 and so on, each from two of
+    before."""
+    op, nothing = {"cumsum": ("add", 0.0), "cumprod": ("mul", 1.0)}[e.op]
+    check_dense(t, f"the tile of `{e.op}`", e.span)
     down = t.rows > 1 and e.numbers[0] == 0
     back, count, shape = bool(e.numbers[1]), t.rows if down else t.cols, (t.rows, t.cols)
-    made, step, zero = t, 1, tiles.fill(0.0, shape, F32, e.span)
+    made, step, zero = t, 1, tiles.fill(nothing, shape, F32, e.span)
     while step < count:
         away = step if back else -step
         place = _within(tiles, tiles.index(Place(int(down), int(not down), ix.const(away)), shape, e.span), count - 1, e.span)
@@ -116,12 +118,26 @@ def running_sums(tiles: Tiles, t: Term, e: Whole) -> Term:
         before = tiles.make(e.span, "whole", "gather", 0, 0, made, at, like=made)
         sign, bound = (1, count - step) if back else (-1, 1 - step)
         holds = Position("lt", sign if down else 0, 0 if down else sign, ix.const(bound))
-        made = tiles.binary("add", made, tiles.choose_at(holds, (before, zero), e.span), e.span)
+        made = tiles.binary(op, made, tiles.choose_at(holds, (before, zero), e.span), e.span)
         step *= 2
     return made
 
 
-MADE = {"transpose": transposed, "cumsum": running_sums}
+def first_extreme(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """The least place at which an element equals the largest or smallest one along an axis."""
+    tiles.check_whole(e, [t])
+    op, along, shape = e.op.removeprefix("arg"), e.numbers[0] == 1 or t.rows == 1, (t.rows, t.cols)
+    count = t.cols if along else t.rows
+    axis = 1 if along else 0
+    extreme = tiles.broadcast(tiles.reduce(op, t, axis, e.span), axis, t.cols if along else t.rows, e.span)
+    at = tiles.index(Place(int(not along), int(along), ix.ZERO), shape, e.span)
+    where = tiles.choose("eq", (t, extreme), (at, _number(tiles, float(count), at)), e.span)
+    return tiles.cast(tiles.reduce("min", where, axis, e.span), I32, e.span)
+
+
+MADE = {
+    "transpose": transposed, "cumsum": running, "cumprod": running, "argmax": first_extreme, "argmin": first_extreme,
+}  # fmt: skip
 """Operations on whole tiles that have no instruction."""
 
 
