@@ -140,7 +140,7 @@ WORDS: dict[str, Word] = {
     **alike(_typed, ["Cast"], "", "x in another dtype, as an expression"),
     **alike(_chosen, ["where", "Select"], "", "x where the condition holds, else y"),
     **alike(_cumsum, ["cumprod"], "", "dst = running products of src along `dim`, from its end with `reverse`"),
-    **alike(_place, ["argmax", "argmin"], "", "{}: out = int32 places along `dim`, the first of equals; without out, an expression"),
+    **alike(_place, ["argmax", "argmin"], "", "{}: out = places (int32) along `dim`, the first of equals; also an expression"),
     **alike(_cumsum, ["cumsum", "vcumsum"], "", "dst = running sums of src along `dim`, from its end with `reverse`"),
     **alike(_printf, ["printf"], "", "prints its arguments by a C format, from each core that is there"),
     **alike(_dump_tensor, ["dump_tensor"], "", "prints the first elements of a buffer or tensor under the number `desc`"),

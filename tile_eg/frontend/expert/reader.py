@@ -101,6 +101,10 @@ class ExpertReader(Reader):
     def number(self, value: Any, span: Span) -> Any:
         return value if self.in_parallel else self.unit.number(self, value, span)
 
+    def asserted(self, test: Any, message: Any, node: ast.AST) -> None:
+        assert self.handlers is not None
+        self.handlers["device_assert"](self, self.span(node), test, message or "")
+
     def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
         """As many elements as the scalar unit finds, `size` at most."""
         span = self.span(node)
