@@ -1,4 +1,4 @@
-"""Words of kernels that are kept without an instruction of their own, words of single instructions, places of extremes, products."""
+"""Words without an instruction of their own, words of single instructions, places of extremes, running products."""
 
 from __future__ import annotations
 
@@ -204,3 +204,10 @@ def test_the_way_to_another_shape() -> None:
     for scope in (False, True):
         found = run("for i, j in T.Parallel(8, 64):\n    y[i, j] = a[i * 64 + j]", x, out=(8, 64), scope=scope)
         assert (found == x.reshape(8, 64)).all()
+
+
+@KINDS
+def test_the_bits_of_floats_are_those_of_whole_numbers(scope: bool) -> None:
+    x = floats(8, 64)
+    found = run('T.reinterpretcast(y, a, "int32")', x, out=(8, 64), dtype="int32", scope=scope)
+    assert (found == x.view(np.int32)).all()

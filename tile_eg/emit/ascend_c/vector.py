@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tile_eg.emit.ascend_c.bytes import bytes_filled, bytes_moved
 from tile_eg.emit.ascend_c.element_types import BY_BITS, TYPES, seen, times, without_sign
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number
 from tile_eg.emit.ascend_c.scalar import scalar_operand, store_element
@@ -268,23 +269,9 @@ def copy(s: Scope, i: Instr) -> list[str]:
         zero = number(0.0, dtype)
         return written(s, unary_job(s, i, "Adds", dst, src, (zero,)))
     if dtype.bytes == 1:
-        return _bytes_moved(s, i, dst, src)
+        return bytes_moved(s, i, dst, src)
     as_type = "int16_t" if dtype.bytes == 2 else "int32_t"
     return written(s, unary_job(s, i, "Adds", dst, src, (f"{as_type}(0)",), f".ReinterpretCast<{as_type}>()"))
-
-
-def _bytes_moved(s: Scope, i: Instr, dst: Tile, src: Tile) -> list[str]:
-    """Two bytes at a time: the first columns of each row, or whole rows, with their padding."""
-    pitch, cols = s.buffer(dst).pitch, i.cols.value
-    if i.rows != ONE and cols is not None and cols % 2 == 0 and cols < pitch:
-        r = s.counter("row", i.rows)
-        to, of = (f"{s.at(t, ix.var(r) * s.buffer(t).pitch)}.ReinterpretCast<int16_t>()" for t in (dst, src))
-        return counted(r, s.cpp(i.rows), call("Adds", to, of, "int16_t(0)", str(cols // 2)))
-    if i.rows != ONE and (pitch != s.buffer(src).pitch or pitch % 2):
-        raise EmitError(f"{i.op}: bytes are copied between rows of one length", i.span)
-    count = (i.cols + 1) // 2 if i.rows == ONE else i.rows * (pitch // 2)
-    to, of = (f"{s.at(t)}.ReinterpretCast<int16_t>()" for t in (dst, src))
-    return call("Adds", to, of, "int16_t(0)", s.field(i, "count", count, 2**31 - 1))
 
 
 def scalar(s: Scope, i: Instr) -> list[str]:
@@ -358,7 +345,7 @@ def duplicate(s: Scope, i: Instr) -> list[str]:
     dst = tile(i, i.dst)
     dtype = s.buffer(dst).dtype
     if dtype.bytes == 1:
-        return _bytes_filled(s, i, dst)
+        return bytes_filled(s, i, dst)
     value = scalar_operand(s, i, dtype)
     lanes = lanes_of(s, [dst])
 
@@ -367,22 +354,6 @@ def duplicate(s: Scope, i: Instr) -> list[str]:
 
     j = Job(i, (view(s, dst, lanes),), lanes, lambda o, n: call("Duplicate", *o, value, n), masked, i.rows, i.cols)
     return written(s, j)
-
-
-def _bytes_filled(s: Scope, i: Instr, dst: Tile) -> list[str]:
-    """Two bytes at a time: there is no Duplicate of one."""
-    pitch, cols = s.buffer(dst).pitch, i.cols.value
-    if cols is None or cols % 2:
-        raise EmitError(f"{i.op} fills an even number of bytes in a row", i.span)
-    value = f"uint16_t({(int(i.scalar) & 0xFF) * 0x101})"
-    if i.value is not None or i.bound != ZERO:
-        value = f"static_cast<uint16_t>(static_cast<uint8_t>({scalar_operand(s, i, I32)}) * 257)"
-    if i.rows != ONE and cols < pitch:
-        r = s.counter("row", i.rows)
-        to = f"{s.at(dst, ix.var(r) * pitch)}.ReinterpretCast<uint16_t>()"
-        return counted(r, s.cpp(i.rows), call("Duplicate", to, value, str(cols // 2)))
-    count = s.field(i, "count", i.rows * cols // 2, 2**31 - 1)
-    return call("Duplicate", f"{s.at(dst)}.ReinterpretCast<uint16_t>()", value, count)
 
 
 def brcb(s: Scope, i: Instr) -> list[str]:

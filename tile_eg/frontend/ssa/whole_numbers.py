@@ -10,8 +10,8 @@ from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.types import F16, F32, I8, I16, I32, SIGNED, U8, U16, U32, DType
 
 BYTES, UNSIGNED = (I8, U8), (U16, U32)
-GROWS = ("add", "sub", "mul", "shl", "abs", "neg", "not")
-"""Operations on bytes whose result may be none."""
+GROWS = ("add", "sub", "mul", "shl")
+"""Operations on two bytes whose result may be none; so may that of all on one but relu."""
 
 
 def needs_composition(dtype: DType | None) -> bool:
@@ -37,12 +37,13 @@ def _of_bytes(e: kn.Unary | kn.Binary, dtype: DType) -> TileExpr:
         return e.x
     if e.op == "neg":
         e = kn.Binary("sub", kn.Number(0.0), e.x, e.span)
+    grows = e.op in GROWS if isinstance(e, kn.Binary) else e.op != "relu"
     if e.op in ("abs", "relu"):
         wide = kn.Cast(I16, e.x, e.span)
         made: TileExpr = kn.Binary("max", wide, _minus(wide) if e.op == "abs" else kn.Number(0.0), e.span)
     else:
         made = replace(e, **{n: _wide(getattr(e, n)) for n in ("x", "y") if hasattr(e, n)})  # type: ignore[arg-type]
-    return kn.Cast(dtype, _low(made, dtype) if e.op in GROWS else made, e.span)
+    return kn.Cast(dtype, _low(made, dtype) if grows else made, e.span)
 
 
 def _wide(x: TileExpr) -> TileExpr:
