@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
-from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, added_to
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
-from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_torch, made_last, to_numpy
+from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import kept_at
 from tile_eg.jit.positions import positions_of
@@ -31,7 +30,7 @@ from tile_eg.jit.profiling import launched
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
-from tile_eg.jit.workspaces import made_by_call, without_stores, written_whole
+from tile_eg.jit.workspaces import given_back, made_by_call, without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.language.words import user_names
 from tile_eg.search import check_names, search_options
@@ -55,7 +54,8 @@ class CompiledKernel(HostSide):
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
     tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
     the kernel writes them; one that is given back and not written whole is a TileError.
-    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
+    Arrays are NumPy's or torch's on the CPU, with the declared dtypes, and with the declared shapes but for dimensions of 1 and
+    what `jit.arrays.as_declared` takes; else TileError.
     What is given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
     """
 
@@ -106,11 +106,7 @@ class CompiledKernel(HostSide):
         """Runs on arrays by tensor name."""
         import numpy as np
 
-        arrays = {name: to_numpy(v, name) for name, v in values.items()}
-        for t in self.kernel.tensors:
-            if t.name in arrays:
-                arrays[t.name] = as_declared(arrays[t.name], t.shape)
-                check_argument(t, arrays[t.name])
+        arrays = fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()})
         updated = [t for t in self.kernel.tensors if t.output and t.name in arrays]
         for t in updated:
             if not arrays[t.name].flags.writeable:
@@ -118,7 +114,7 @@ class CompiledKernel(HostSide):
         run = run_lowered(self.planned(), arrays, self.limits)
         for t in updated:
             np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
-        outputs = [written_whole(self.kernel.tensors[i], run) for i in self.out_idx]
+        outputs = [given_back(self.kernel.tensors[i], run, self.kernel) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
 
 

@@ -6,10 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, Span, TileError, rendered
+from tile_eg.ir.arrays import ending_at
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Note, Tensor
 from tile_eg.ir.machine import ALIGNMENT
@@ -32,6 +33,7 @@ class PlannedKept(Planned):
     """The kernel's program; what the simulator finds in its runs is its author's to mend, at his lines."""
 
     kernel: KeptKernel
+    lenient: ClassVar[bool] = True
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -54,8 +56,12 @@ class PlannedKept(Planned):
         run = super().run(arrays, strict=False, **how)
         print(run.printed, end="", flush=True)
         if strict and run.findings:
-            raise self.mistake(run.findings)
+            raise self.mistake(run.findings, self.tensors_of(arrays))
         return run
+
+    def tensors_of(self, arrays: Mapping[str, np.ndarray]) -> tuple[Tensor, ...]:
+        """Flat where an array has fewer elements than its tensor: what lies behind them is not there."""
+        return tuple(ending_at(t, arrays[t.name].size) if t.name in arrays else t for t in self.program.tensors)
 
     @property
     def alike(self) -> frozenset[str]:
@@ -78,8 +84,8 @@ class PlannedKept(Planned):
                 raise
             raise TileError(f"{self.kernel.name} does not end: {error.__cause__}", help=HELP["deadlock"]) from None
 
-    def mistake(self, findings: Sequence[Finding]) -> TileError:
-        """The findings at their lines of the source, the first one as the message."""
+    def mistake(self, findings: Sequence[Finding], tensors: Sequence[Tensor] = ()) -> TileError:
+        """The findings at their lines of the source, the first one as the message. `tensors` are those of the launch."""
         places = [self._places(f) for f in findings]
         first, others = findings[0], list(zip(findings, places, strict=True))[1:]
         notes: list[tuple[str, Span | None]] = [(f"the other one is here ({first.kind})", places[0][1])] if places[0][1] else []
@@ -88,7 +94,7 @@ class PlannedKept(Planned):
             if (f.kind, where) not in seen and len(seen) < SHOWN:
                 notes.append((f"{f.kind}: {self.in_source_words(f.message)}", where[0]))
             seen.add((f.kind, where))
-        if first.kind == "out_of_bounds" and (told := _elements(first.message, self.kernel.tensors)):
+        if first.kind == "out_of_bounds" and (told := _elements(first.message, self.kernel.tensors, tensors)):
             notes.append((told, None))
         message = f"{first.kind}: {self.in_source_words(first.message)}"
         error = TileError(message, places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
@@ -112,8 +118,8 @@ class PlannedKept(Planned):
         return None
 
 
-def _elements(message: str, tensors: Sequence[Tensor]) -> str:
-    """The index of the first byte that a finding names in a tensor."""
+def _elements(message: str, tensors: Sequence[Tensor], given: Sequence[Tensor]) -> str:
+    """The index of the first byte that a finding names in a tensor, and where the array that was given ends before the tensor."""
     found = re.search(r"bytes \[(-?\d+), -?\d+\) of (\w+)", message)
     tensor = next((t for t in tensors if found and t.name == found[2]), None)
     if found is None or tensor is None:
@@ -123,7 +129,9 @@ def _elements(message: str, tensors: Sequence[Tensor]) -> str:
         index.insert(0, at % n)
         at //= n
     sizes = ", ".join(map(str, tensor.shape))
-    return f"that begins at {tensor.name}[{', '.join(map(str, (at, *index)))}], and {tensor.name} has the shape ({sizes})"
+    short = next((t for t in given if t.name == tensor.name and t.shape != tensor.shape), None)
+    ends = f"; the array that was passed ends after {short.shape[0]} elements" if short else ""
+    return f"that begins at {tensor.name}[{', '.join(map(str, (at, *index)))}], and {tensor.name} has the shape ({sizes}){ends}"
 
 
 SHOWN = 4
@@ -135,7 +143,7 @@ HELP = {
     "block_race": "two blocks, or both vector cores, must not write the same bytes",
     "deadlock": "each wait needs a set of the same pipes and number that comes before it",
     "leftover_flag": "each set needs a wait: as many on every path",
-    "double_set": "a flag holds one bit: it can be set again once it was waited for",
+    "double_set": "a flag holds one bit: a wait has to stand between two sets of it, or the second needs another number",
     "uninitialised": "write it first, and wait for the pipe that does",
 }
 

@@ -12,6 +12,8 @@ TYPES = {
 }
 BY_BITS = ("And", "Or", "Not")
 """Instructions on 16 bits at a time, of any element type."""
+
+
 def without_sign(dtype: DType) -> DType:
     """The element type without a sign that has the same bits."""
     return next((u for u, signed in SIGNED.items() if signed == dtype), dtype)

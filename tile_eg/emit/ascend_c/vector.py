@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from tile_eg.emit.ascend_c.bytes import bytes_filled, bytes_moved
+from tile_eg.emit.ascend_c.bytes import bits_of_bytes, by_two_bytes, bytes_filled, bytes_moved
 from tile_eg.emit.ascend_c.element_types import BY_BITS, TYPES, seen, times, without_sign
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number
 from tile_eg.emit.ascend_c.scalar import scalar_operand, store_element
@@ -250,6 +250,8 @@ def binary_job(s: Scope, i: Instr, name: str, views: tuple[View, View, View], la
 
 def unary(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    if bits_of_bytes(s, NAMES.get(i.op[1:]), [dst, src]):
+        return by_two_bytes(s, i, NAMES[i.op[1:]], [dst, src])
     checked(s, i, [dst, src])
     op = elementwise.UNARY[i.op[1:]]
     behind, each = seen(s.buffer(dst).dtype, op.native in BY_BITS)
@@ -287,6 +289,8 @@ def binary(s: Scope, i: Instr) -> list[str]:
     """Plain, row-broadcast and column-broadcast forms, and the fused multiply-add."""
     op, _, kind = i.op[1:].partition("_")
     dst, a, b = tile(i, i.dst), tile(i, i.srcs[0]), tile(i, i.srcs[1])
+    if bits_of_bytes(s, NAMES.get(i.op[1:]), [dst, a, b]):
+        return by_two_bytes(s, i, NAMES[i.op[1:]], [dst, a, b])
     checked(s, i, [dst, a, b])
     lanes = lanes_of(s, [dst, a, b])
     first, second = view(s, a, lanes), view(s, b, lanes, kind)

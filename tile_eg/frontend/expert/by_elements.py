@@ -23,7 +23,7 @@ from tile_eg.language.elementwise_words import BINARY as BINARY_WORDS
 from tile_eg.language.elementwise_words import UNARY as UNARY_WORDS
 from tile_eg.ops import elementwise as ops
 from tile_eg.ops.casts import is_direct
-from tile_eg.ops.elementwise import NUMBERS
+from tile_eg.ops.elementwise import BITS, NUMBERS
 from tile_eg.ops.types import F32, DType
 
 Word = Callable[..., None]
@@ -85,12 +85,19 @@ def _otherwise(native: Word | None, takes: tuple[DType, ...], made: Made, scalar
     def word(r: ExpertReader, span: Span, *values: Any) -> None:
         found = _types(values)
         by_instruction = native is not None and (scalars or not any(map(is_scalar, values)))
-        if by_instruction and len(found) == 1 and found <= set(takes):
+        if by_instruction and len(found) == 1 and (found <= set(takes) or (takes == BITS and _byte_runs(r, span, values))):
             native(r, span, *values)  # type: ignore[misc]
         else:
             by_elements(made, r, span, *values)
 
     return word
+
+
+def _byte_runs(r: ExpertReader, span: Span, values: tuple[Any, ...]) -> bool:
+    """Whether all are as many bytes in one run each, an even number: instructions on bits take two at a time."""
+    places = [ub(r, v, span) for v in values]
+    alike = len({p.count for p in places}) == 1 and places[0].count % 2 == 0
+    return alike and all(p.whole and p.dtype.bytes == 1 for p in places)
 
 
 def _unary(word: str, op: str) -> Word:

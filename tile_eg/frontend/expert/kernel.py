@@ -101,6 +101,7 @@ def _one_by_one(r: ExpertReader, loop: Loop, stages: int) -> list[On]:
 
 
 def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False) -> KeptKernel:
+    r.drains = barriers == "vendor"
     _arguments(r, found)
     launch, after = launched(r, found.node)
     if len(launch.items) != 1 or not isinstance(over := evaluate(r, launch.items[0].context_expr), Launch):
@@ -120,7 +121,7 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         raise together(r.told)
     if meet:
         _check_sums(r, half)
-        r.statements[:] = with_meetings(r.statements, r.half_used is not None)
+        r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges)
     cube, vector = (numbered(stream(r.statements, core), r.ranges, r.notes) for core in (AIC, AIV))
     written = r.stored
     _check_looked_up(r)

@@ -39,6 +39,8 @@ class ExpertReader(Reader):
     element loops begin in the room that these share. `scale` is what T.set_deq_scale named for casts of int32 to float16.
     """
 
+    counts_what_is_read = True
+
     def __init__(
         self,
         source: Source,
@@ -64,6 +66,7 @@ class ExpertReader(Reader):
         self.shared: dict[str, int] = {}
         self.core: str | None = None
         self.scale: float | None = None
+        self.drains = True
         self.stored: set[str] = set()
         self.scalars: dict[str, bool] = {}
         self.variables: set[str] = set()
@@ -212,6 +215,8 @@ def _name(core: str | None) -> str:
 
 
 def _with(r: ExpertReader, node: ast.With) -> None:
+    if len(node.items) > 1:
+        node = _one_by_one(node)
     scopes = [evaluate(r, item.context_expr) for item in node.items]
     if len(scopes) == 1 and isinstance(scopes[0], Branch):
         return r.unit.taken(r, node, scopes[0])
@@ -226,6 +231,12 @@ def _with(r: ExpertReader, node: ast.With) -> None:
         r.local = {n: v for n, v in r.local.items() if n in local} | {n: local[n] for n in local if n not in r.local}
     finally:
         r.core = None
+
+
+def _one_by_one(node: ast.With) -> ast.With:
+    """`with a, b:` as `with a:` around `with b:`."""
+    inner = ast.copy_location(ast.With(node.items[1:], node.body), node)
+    return ast.copy_location(ast.With(node.items[:1], [inner]), node)
 
 
 def _for(r: ExpertReader, node: ast.For) -> None:

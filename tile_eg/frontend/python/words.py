@@ -34,6 +34,7 @@ from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
+from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Pad, Region, Select, TileExpr, Unary
 from tile_eg.ops.types import BF16, F16, F32, DType
 
@@ -132,8 +133,8 @@ def counted(
         start, stop = 0, start
     start, stop = b.number(start, span), b.number(stop, span)
     for end in (start, stop):
-        if isinstance(end, Window) and end.is_point:
-            message = f"the search has no form for a loop whose trips are read from `{end.buffer.name}`"
+        if name := _read_from(b, end):
+            message = f"the search has no form for a loop whose trips are read from `{name}`"
             raise NotSearched(message, span, help="pass the number to the kernel: a parameter `n: T.int32`, and n at the call")
     start, stop = (v if isinstance(v, bool) or (found := as_index(v)) is None else found for v in (start, stop))
     by = known(step, "the step of a loop", span)
@@ -144,6 +145,14 @@ def counted(
         raise TileError("a loop that counts down has a range that is known when the kernel is compiled", span)
     extent, count = trips(first, last, by, b.grid, span)
     return Loop(kind, (first if first.value is None else first.value,), (extent,), by, stages, count)
+
+
+def _read_from(b: Builder, end: Any) -> str:
+    """The array of which the end of a loop is an element, or is computed from one; empty where there is none, or it is known."""
+    if isinstance(end, Window):
+        return end.buffer.name if end.is_point else ""
+    elements = all_elements_in(end) if isinstance(end, Expr) and not b.counts_what_is_read else ()
+    return min((str(e.args[0]) for e in elements), default="")
 
 
 @handles("loop_break")
@@ -207,8 +216,20 @@ def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any)
         if isinstance(pad, bool) or not isinstance(pad, int | float):
             raise TileError(f"the padding is a number known when the kernel is compiled, not {describe(pad)}", span)
         value = Pad(value, float(pad), span)
+    _check_filled(src, dst, to, value, span)
     value = as_whole(value, src, dst, span)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
+
+
+def _check_filled(src: Any, dst: Any, to: Region, value: TileExpr, span: Span) -> None:
+    """NotSearched where fewer elements of a tensor are loaded than the buffer has: the rest becomes padding."""
+    loaded = isinstance(src, (Buffer, Window)) and value_buffer(src).scope == "tensor" != value_buffer(dst).scope
+    if not loaded or not isinstance(value, Region) or len(value.shape) != len(to.shape):
+        return
+    if value.shape != to.shape and all(n <= m for n, m in zip(value.shape, to.shape, strict=True)):
+        few, many = (" x ".join(map(str, r.shape)) for r in (value, to))
+        message = f"the search has no form for a load of {few} elements into {many} of `{to.name}`, of which the rest is padding"
+        raise NotSearched(message, span, help=f"load as many as there are: {to.name}[:{', :'.join(map(str, value.shape))}]")
 
 
 def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:
@@ -275,6 +296,8 @@ def _fill(b: Builder, span: Span, buffer: Any, value: Any = 0.0) -> None:
 def _scalar(value: Any, span: Span | None) -> TileExpr:
     if isinstance(value, Window) and value.is_point:
         return region(value)
+    if not isinstance(value, Buffer | Window) and known_shape(value) == ():
+        return as_tile(value, span)
     raise TileError(f"a number is needed here, not {describe(value)}", span)
 
 

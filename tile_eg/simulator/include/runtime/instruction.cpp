@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "lanes.h"
 #include "schedule.h"
 
 namespace tile_sim
@@ -43,7 +44,6 @@ Instruction::Instruction(const char* name, Pipe pipe, int line)
     event_.core = uint8_t(core.index), event_.block = machine.block;
     if (schedule.executing()) return;
     event_.epoch = core.last[int(pipe)] = ++core.issued[int(pipe)];
-    core.at_last[int(pipe)] = core.clock[int(pipe)];
 }
 
 void Instruction::needs(const Operand& at, Space space, const char* what) const
@@ -249,7 +249,7 @@ bool Instruction::check_row(uint32_t* row, const Span& span, const char* kind)
         int64_t last = i;
         while (last < end && row[last] == id) ++last;
         const int64_t first_byte = std::max(span.begin, i * granule), end_byte = std::min(span.end, last * granule);
-        if (may_agree(kind, *span.memory, first_byte, machine.events[id])) {
+        if (may_agree(kind, *span.memory, first_byte, machine.events[id]) || loads_again(kind, *span.memory, i, last)) {
             const uint8_t* at = span.memory->at(first_byte);
             meetings_.push_back({kind, span.memory, first_byte, {at, at + (end_byte - first_byte)}, machine.events[id]});
             i = last - 1;
@@ -278,8 +278,11 @@ void Instruction::check_poison(const Span& span)
     for (const Region& region : machine.regions)
         if (span.memory->space() == Space::GM && first >= region.begin && first < region.end)
             where = text("bytes from %lld of %s", (long long)(first - region.begin), region.name.c_str());
-    machine.report("uninitialised", name_of(event_.pipe), event_.line, 0,
-                   text("%s reads %s, which nothing has written", event_.name, where.c_str()));
+    const Carrier carrier = carrier_of(*span.memory, first);
+    std::string why = "which nothing has written";
+    if (carrier.line) why = text("which %s at line %d computed from what nothing has written", carrier.name, carrier.line);
+    machine.report("uninitialised", name_of(event_.pipe), event_.line, carrier.line,
+                   text("%s reads %s, %s", event_.name, where.c_str(), why.c_str()));
 }
 
 // A small copy out of GM that is made again, with nothing done in between, waits for another core to write there.
@@ -303,6 +306,7 @@ void Instruction::check()
 
 void Instruction::check_order()
 {
+    event_.load = load_of_inputs();
     check_unit_flags(), check_compare_mask();
     for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW"), check_live(span), check_dirty(span);
     for (const Span& span : writes_) check_write(span), check_rewritten(span);
