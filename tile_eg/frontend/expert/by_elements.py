@@ -81,11 +81,12 @@ def _types(values: tuple[Any, ...]) -> set[DType]:
 
 def _otherwise(native: Word | None, takes: tuple[DType, ...], made: Made, scalars: bool = True) -> Word:
     """The word by its instruction where that takes all operands (`scalars`: numbers, too), else element by element."""
+    bits = takes == BITS
 
     def word(r: ExpertReader, span: Span, *values: Any) -> None:
         found = _types(values)
         by_instruction = native is not None and (scalars or not any(map(is_scalar, values)))
-        if by_instruction and len(found) == 1 and (found <= set(takes) or (takes == BITS and _byte_runs(r, span, values))):
+        if by_instruction and len(found) == 1 and (found <= set(takes) or (bits and _byte_runs(r, span, values))):
             native(r, span, *values)  # type: ignore[misc]
         else:
             by_elements(made, r, span, *values)
@@ -95,6 +96,8 @@ def _otherwise(native: Word | None, takes: tuple[DType, ...], made: Made, scalar
 
 def _byte_runs(r: ExpertReader, span: Span, values: tuple[Any, ...]) -> bool:
     """Whether all are as many bytes in one run each, an even number: instructions on bits take two at a time."""
+    if any(map(is_scalar, values)):
+        return False
     places = [ub(r, v, span) for v in values]
     alike = len({p.count for p in places}) == 1 and places[0].count % 2 == 0
     return alike and all(p.whole and p.dtype.bytes == 1 for p in places)
