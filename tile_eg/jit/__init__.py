@@ -27,7 +27,7 @@ from tile_eg.jit.kept import kept_at
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip
+from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
 from tile_eg.jit.workspaces import given_back, made_by_call, without_stores
@@ -243,7 +243,7 @@ class Options:
         if returns_tensors(function.function, function.names):
             check_searched(self.passes)
             return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], own._placed)
-        make = searched_or_in_order(function, build)
+        make = searched_or_in_order(function, build, two_streams(self.passes))
         if is_kept(function):
             make = functools.partial(kept_at, function, self.passes)
         else:
@@ -282,10 +282,10 @@ class Factory:
     def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
         from tile_eg.frontend.python import kernel_of
 
-        left = left_to_search(self.function, args, kwargs)
+        left, streams = left_to_search(self.function, args, kwargs), two_streams(self.options.passes)
         if not left:
             function = self._function(args, kwargs)
-            return self.options.kernel(function, lambda sizes: kernel_of(function, sizes))
+            return self.options.kernel(function, lambda sizes: kernel_of(function, sizes, streams))
         positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
 
         def at(found: Mapping[str, int]) -> PrimFunc:
@@ -295,7 +295,7 @@ class Factory:
             return self._function(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
 
         def build(sizes: Mapping[str, Any]) -> Kernel:
-            return open_kernel(left, lambda found: kernel_of(at(found), sizes))
+            return open_kernel(left, lambda found: kernel_of(at(found), sizes, streams))
 
         return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
 
@@ -359,20 +359,22 @@ def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> Compil
     if takes_tensors(function, names):
         function = PrimFunc(function, dict(names))
     if isinstance(function, PrimFunc):
-        return options.kernel(function, lambda sizes: kernel_of(function, sizes))
+        return options.kernel(function, lambda sizes: kernel_of(function, sizes, two_streams(options.passes)))
     if callable(function):
         return Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")
 
 
 @told
-def compile(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any) -> CompiledKernel:  # noqa: A001
-    """The compiled kernel of a function under `@T.prim_func`; `options` are those of `jit`. TileError for anything else."""
+def compile(  # noqa: A001
+    func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any
+) -> CompiledKernel | AnySizeKernel:
+    """The compiled kernel of a function under `@T.prim_func`, which takes from each call the sizes that its tensors leave open;
+    `options` are those of `jit`. TileError for anything else."""
     if not isinstance(func, PrimFunc):
         help = "a function of sizes gets @tile_eg.jit, and compiles when it is called"
         raise TileError(f"compile takes a function under @T.prim_func, not a {type(func).__name__}", help=help)
-    made = jit(func, out_idx=out_idx, workspace_idx=workspace_idx, **options)
-    assert isinstance(made, CompiledKernel)
+    made: CompiledKernel | AnySizeKernel = jit(func, out_idx=out_idx, workspace_idx=workspace_idx, **options)
     return made
 
 

@@ -17,6 +17,8 @@ BINARY = {word: op.name for op in elementwise.BINARY.values() for word in (op.py
 _DIALECT = {"vand": "and", "vor": "or", "vxor": "xor", "vpow": "pow"}
 """Of AscendNPU-IR."""
 VECTOR_BINARY = {"v" + word: op for word, op in BINARY.items() if not word.startswith("bitwise")} | _DIALECT
+ROW_EXPANDED = ("mul", "sub", "div")
+"""Operations of a tile and a number for each of its rows that have a word."""
 EXPRESSIONS = ("pow", "bitwise_and", "bitwise_or", "bitwise_xor", "leaky_relu")
 """Words of two values that are expressions too."""
 
@@ -47,11 +49,11 @@ def _tile_block_reduce(
     dst: Any, src: Any, repeat: Any, mask: Any, dstPepStride: Any, srcBlkStride: Any, srcRepStride: Any  # noqa: N803
 ) -> None: ...
 def _tile_gatherb(dst: Any, src0: Any, offset: Any, repeat_time: Any, dst_blk_stride: Any, dst_rep_stride: Any) -> None: ...
-def _tile_brcb(dst: Any, src: Any, repeat_times: Any, dst_blk_stride: Any, dst_repeat_stride: Any) -> None: ...
 def _tile_pair_counted(dst: Any, src0: Any, src1: Any, count: Any) -> None: ...
 def _tile_one_counted(dst: Any, src: Any, count: Any) -> None: ...
 def _tile_sums(dst: Any, src: Any, sumParams: Any) -> None: ...  # noqa: N803
-def _tile_rows(dst: Any, src: Any, rows: Any, tmp: Any = None) -> None: ...
+def _tile_rows(dst: Any, src0: Any, src1: Any, tmp: Any = None) -> None: ...
+def _tile_blocks(dst: Any, src: Any, repeat_times: Any, dst_blk_stride: Any, dst_repeat_stride: Any) -> None: ...
 def _printf(format: str, *args: Any) -> None: ...
 def _dump_tensor(tensor: Any, desc: int, dump_size: int, shape_info: Any = ()) -> None: ...
 def _device_assert(condition: Any, msg: str = "") -> None: ...
@@ -110,18 +112,19 @@ tile = SimpleNamespace(
     **alike(_tile_sort, ["sort"], "tile.", "dst = pairs of value and index of the first `count` of src, the largest first"),
     **alike(_tile_topk, ["topk"], "tile.", "dst = the first K pairs of value and index of src's first `count`, sorted"),
     **alike(_tile_merge, ["merge_sort"], "tile.", "dst = two to four sorted lists of pairs as one"),
-    **alike(_tile_rows, ["row_expand_mul", *(f"row_expand_{op}_experiment" for op in ("mul", "sub", "div"))], "tile.",
-            "dst[i, j] = src[i, j] op rows[i]"),
     **alike(_tile_whole_reduce, ["wholereducemax", "wholereducemin"], "tile.", "each repeat of src as one value and its index"),
     **alike(_tile_whole_sum, ["wholereducesum"], "tile.", "each repeat of src as its sum"),
     **alike(_tile_block_reduce, [f"block_reduce_{op}" for op in elementwise.REDUCE], "tile.", "32 bytes of src as one value"),
     **alike(_tile_gatherb, ["gatherb"], "tile.", "dst = the blocks of 32 bytes of src at so many bytes: offset (uint32)"),
-    **alike(_tile_brcb, ["brcb", "brcb_experiment"], "tile.", "dst = each element of src as a block of 32 bytes"),
     **alike(_tile_pair_counted, ["sub_experiment"], "tile.", "dst = src0 - src1, of the first `count` elements"),
     **alike(_tile_one_counted, ["abs_experiment"], "tile.", "dst = |src|, of the first `count` elements"),
     **alike(_tile_pair_counted, ["mins_experiment"], "tile.", "dst = src, not above a number, of the first `count` elements"),
     **alike(_tile_one_counted, ["reduce_sum_experiment"], "tile.", "dst[0] = the sum of the first `count` elements of src"),
     **alike(_tile_sums, ["sum_experiment"], "tile.", "dst = sums of rows: [rows, elements from row to row, elements summed]"),
+    **alike(_tile_rows, ["row_expand_mul"], "tile.", "dst[i, j] = src0[i, j] * src1[i]"),
+    **alike(_tile_rows, [f"row_expand_{op}_experiment" for op in ROW_EXPANDED], "tile.",
+            "dst[i, j] = src0[i, j] op src1[i], or src1[i, j % 8] where its rows are 32 bytes (% 16 of 16-bit elements)"),
+    **alike(_tile_blocks, ["brcb", "brcb_experiment"], "tile.", "dst = 32 bytes of each of 8 * repeat_times elements of src"),
     **alike(_tile_clamp, ["clamp"], "tile.", "out = the buffer within low .. high"),
 )
 WORDS: dict[str, Word] = {

@@ -1,6 +1,6 @@
 """Vector instructions whose masks, repeats and strides an author writes himself.
 
-Sources: WholeReduceMax.md, WholeReduceSum.md, BlockReduceMax.md, BlockReduceSum.md, Gatherb.md, Brcb.md of the vendor.
+Sources: WholeReduceMax.md, WholeReduceSum.md, BlockReduceMax.md, BlockReduceSum.md and Gatherb.md of the vendor.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ class Repeated:
 _WHOLE = (("mask", 128), ("repeattimes", 255), ("dstrepstride", 65535), ("srcblkstride", 65535), ("srcrepstride", 65535))
 _BLOCK = (("repeat", 255), ("mask", 128), ("dstPepStride", 65535), ("srcBlkStride", 65535), ("srcRepStride", 65535))
 _OFFSETS = (("repeat_time", 255), ("dst_blk_stride", 255), ("dst_rep_stride", 255))
-_BLOCKS = (("repeat_times", 255), ("dst_blk_stride", 65535), ("dst_repeat_stride", 65535))
 REPEATED: dict[str, Repeated] = {
     r.word: r
     for r in (
@@ -49,8 +48,6 @@ REPEATED: dict[str, Repeated] = {
         Repeated("block_reduce_min", "BlockReduceMin", _BLOCK, FLOATS, "blockmax"),
         Repeated("block_reduce_sum", "BlockReduceSum", _BLOCK, FLOATS, "blocksum"),
         Repeated("gatherb", "Gatherb", _OFFSETS, WORDS, "gatherb", second=U32),
-        Repeated("brcb", "Brcb", _BLOCKS, WORDS, "brcb"),
-        Repeated("brcb_experiment", "Brcb", _BLOCKS, WORDS, "brcb"),
     )
 }
 """By their words in `T.tile`."""

@@ -11,7 +11,7 @@ from tile_eg.ir.program import Instr
 from tile_eg.ops.repeats import REPEATED, Repeated
 from tile_eg.ops.types import U16, U32
 
-PARAMS = {"Gatherb": "AscendC::GatherRepeatParams", "Brcb": "AscendC::BrcbRepeatParams"}
+PARAMS = {"Gatherb": "AscendC::GatherRepeatParams"}
 """Instructions that take their strides as one argument."""
 
 

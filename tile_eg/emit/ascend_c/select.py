@@ -93,7 +93,7 @@ def _by_rows(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) ->
         return [*compared, BARRIER, *call(select, to(dst, at) + behind, to(x, at) + behind, other, "1", params)]
 
     body = by_chunks(s, i.cols, lanes, ZERO, one)
-    lines = body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
+    lines = body if i.rows == ONE else counted(r, s.limit(i.rows), body)
     numbers = call("Duplicate", first, scalar_operand(s, i, dtype), str(BLOCK_BYTES // dtype.bytes)) if _constant(i) else []
     if y is None:
         numbers += call("Duplicate", second, number(i.other, kept), str(BLOCK_BYTES // kept.bytes))
@@ -122,7 +122,7 @@ def by_bits(s: Scope, i: Instr) -> list[str]:
     mask = s.at(bits, row * pitch) + (".ReinterpretCast<uint8_t>()" if s.buffer(bits).dtype.name != "u8" else "")
     mode = f"AscendC::SELMODE::VSEL_TENSOR_{'TENSOR' if others else 'SCALAR'}_MODE"
     body = [f"AscendC::Select({to}, {mask},", f"    {kept}, {other},", f"    {mode}, {s.cpp(i.cols)});"]
-    return body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
+    return body if i.rows == ONE else counted(r, s.limit(i.rows), body)
 
 
 def compare(s: Scope, i: Instr) -> list[str]:
@@ -146,7 +146,7 @@ def pack(s: Scope, i: Instr) -> list[str]:
     row = ix.var(r) if i.rows != ONE else ZERO
     to, of = s.at(dst, row * pitch), s.at(src, row * s.buffer(src).pitch)
     body = call("CompareScalar", to, of, number(0.0, dtype), "AscendC::CMPMODE::NE", s.cpp(8 * i.cols))
-    return body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
+    return body if i.rows == ONE else counted(r, s.limit(i.rows), body)
 
 
 def ramp(s: Scope, i: Instr) -> list[str]:
@@ -172,7 +172,7 @@ def ramp(s: Scope, i: Instr) -> list[str]:
     s.ranges[r] = (1, max(1, s.high(i.rows) - 1))
     row = s.at(dst, ix.var(r) * s.buffer(dst).pitch)
     step = call("Adds", row, s.at(dst), f"{typed}({s.cpp(ix.var(r) * down)})", cols)
-    return [*lines, BARRIER, *block(f"for (int32_t {r} = 1; {r} < {s.cpp(i.rows)}; ++{r})", step)]
+    return [*lines, BARRIER, *block(f"for (int32_t {r} = 1; {r} < {s.limit(i.rows)}; ++{r})", step)]
 
 
 SELECTIONS: dict[str, Callable[[Scope, Instr], list[str]]] = {

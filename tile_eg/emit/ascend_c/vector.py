@@ -130,7 +130,7 @@ def in_parts(s: Scope, j: Job, one: Callable[[Expr, Expr], list[str]]) -> list[s
     r = s.fresh("row")
     s.ranges[r] = (0, high - 1)
     body = one(ix.var(r), ix.minimum(ix.const(REPEATS), j.rows - ix.var(r)))
-    return block(f"for (int32_t {r} = 0; {r} < {s.cpp(j.rows)}; {r} += {REPEATS})", body)
+    return block(f"for (int32_t {r} = 0; {r} < {s.limit(j.rows)}; {r} += {REPEATS})", body)
 
 
 def _columns(s: Scope, j: Job, row: Expr, rows: Expr, strides: list[str]) -> list[str]:
@@ -163,14 +163,14 @@ def by_chunks(s: Scope, cols: Expr, lanes: int, first: Expr, one: Callable[[Expr
     c = s.fresh("col")
     s.ranges[c] = (start, high - 1)
     mask = ix.minimum(ix.const(lanes), cols - ix.var(c))
-    return block(f"for (int32_t {c} = {start}; {c} < {s.cpp(cols)}; {c} += {lanes})", one(ix.var(c), mask))
+    return block(f"for (int32_t {c} = {start}; {c} < {s.limit(cols)}; {c} += {lanes})", one(ix.var(c), mask))
 
 
 def _along(s: Scope, j: Job) -> list[str]:
     """Calls walk down the rows, repeats walk along the columns: plain counts unless an operand is broadcast along them."""
     r = s.counter("row", j.rows)
     if all(v.chunk for v in j.views):
-        return counted(r, s.cpp(j.rows), j.flat([s.at(v.tile, ix.var(r) * v.row) for v in j.views], s.cpp(j.cols)))
+        return counted(r, s.limit(j.rows), j.flat([s.at(v.tile, ix.var(r) * v.row) for v in j.views], s.cpp(j.cols)))
     strides = [str(v.block_stride) for v in j.views] + [str(v.chunk_blocks) for v in j.views]
     full = j.cols // j.lanes
     rest = j.cols - full * j.lanes
@@ -178,8 +178,8 @@ def _along(s: Scope, j: Job) -> list[str]:
     if rest != ZERO:
         ends = [s.at(v.tile, ix.var(r) * v.row + full * v.chunk) for v in j.views]
         lines = j.masked(ends, s.cpp(rest), "1", strides)
-        body += lines if rest.value else block(f"if ({s.cpp(rest)} > 0)", lines)
-    return counted(r, s.cpp(j.rows), body)
+        body += lines if rest.value else block(f"if ({s.limit(rest)} > 0)", lines)
+    return counted(r, s.limit(j.rows), body)
 
 
 def _repeated(s: Scope, j: Job, places: list[Expr], steps: list[int], count: Expr, strides: list[str]) -> list[str]:
@@ -212,7 +212,7 @@ def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
         places = [pair + copy * size if v == blocks else at * view.row + odd * size for v, view in enumerate(j.views)]
         strides = [str(v.block_stride) for v in j.views] + [str(2 * v.chunk_blocks) for v in j.views]
         body += _repeated(s, j, places, [2 * v.chunk for v in j.views], j.cols // (2 * size), strides)
-    return counted(r, s.cpp(j.rows), body)
+    return counted(r, s.limit(j.rows), body)
 
 
 def checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:

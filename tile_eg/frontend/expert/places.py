@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.ranges import at_most
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr, Interval
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.program import Buffer, Gm, Tile
 from tile_eg.ops.types import DType, Level
@@ -83,8 +86,8 @@ class Place:
         return replace(self, rows=self.cols, cols=self.rows, valid_rows=self.valid_cols, valid_cols=self.valid_rows)
 
 
-def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval]) -> Place:
-    """A window of a tensor in GM. TileError where it is no rows of neighbouring elements."""
+def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval], within: Expr = ONE) -> Place:
+    """A window of a tensor in GM, where `within` holds. TileError where it is no rows of neighbouring elements."""
     strides = [prod(t.shape[axis + 1 :]) for axis in range(len(t.shape))]
     offset = sum((s * n for s, n in zip(region.starts, strides, strict=True)), ZERO)
     counts = region.counts or (None,) * len(t.shape)
@@ -96,7 +99,7 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval]) -> Place:
     valid = []
     for a, n in axes:
         inner = prod(t.shape[k] for k in a[1:])
-        there = _valid(region.starts[a[0]], n // inner, t.shape[a[0]], ranges)
+        there = _valid(region.starts[a[0]], n // inner, t.shape[a[0]], ranges, within)
         counted = counts[a[0]]
         valid.append(there * inner if counted is None else ix.simplified(ix.minimum(there, counted), ranges))
     steps = [strides[a[-1]] for a, _ in axes]
@@ -107,17 +110,28 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval]) -> Place:
             help="rows of neighbouring elements can be copied: index the dimensions behind them with a number",
         )  # fmt: skip
     if not axes:
-        sizes, valid, steps = [1], [ONE], [1]
+        one = region.extents and region.extents[-1] and not elements_in(region.starts[-1])
+        sizes, valid, steps = [1], [_valid(region.starts[-1], 1, t.shape[-1], ranges, within) if one else ONE], [1]
     if len(sizes) == 1:
         down = steps[0] != 1
         rows, cols = (sizes[0], 1) if down else (1, sizes[0])
-        good = (valid[0], ONE) if down else (ONE, valid[0])
+        good = (valid[0], ONE) if down else (_there(t, region, axes, ranges, within), valid[0])
         return Place(Gm(t.name, offset, steps[0] if down else max(1, sizes[0])), rows, cols, *good, Level.GM, t.dtype, not down,
                      region.shape == (), region.span, any(counts))  # fmt: skip
     return Place(
         Gm(t.name, offset, steps[0]), sizes[0], sizes[1], valid[0], valid[1], Level.GM, t.dtype, steps[0] == sizes[1],
         False, region.span, any(counts),
     )  # fmt: skip
+
+
+def _there(
+    t: Tensor, region: Region, axes: Sequence[tuple[tuple[int, ...], int]], ranges: dict[str, Interval], within: Expr
+) -> Expr:
+    """Whether a single row lies in its tensor: 1 or 0. A row at an index that is read always has to."""
+    row = len(t.shape) - 2
+    if row < 0 or any(row in a for a, _ in axes) or elements_in(region.starts[row]):
+        return ONE
+    return _valid(region.starts[row], 1, t.shape[row], ranges, within)
 
 
 def _axes(
@@ -138,9 +152,9 @@ def _axes(
     return axes
 
 
-def _valid(start: Expr, extent: int, size: int, ranges: dict[str, Interval]) -> Expr:
-    """How many of `extent` elements from `start` on lie within `size`."""
-    if ix.bounds(start, ranges)[1] + extent <= size:
+def _valid(start: Expr, extent: int, size: int, ranges: dict[str, Interval], within: Expr) -> Expr:
+    """How many of `extent` elements from `start` on lie within `size`, where `within` holds."""
+    if at_most(start, size - extent, ranges, within):
         return ix.const(extent)
     return ix.simplified(ix.minimum(extent, size - start), ranges)
 

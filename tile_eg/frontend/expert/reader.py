@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,11 +14,12 @@ from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
-from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr, Interval
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Region, Tensor, TileExpr
 from tile_eg.ir.program import AIC, AIV, Node
 from tile_eg.ir.program.tasks import with_indices
@@ -36,7 +37,8 @@ class ExpertReader(Reader):
 
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
-    element loops begin in the room that these share. `scale` is what T.set_deq_scale named for casts of int32 to float16.
+    element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what
+    T.set_deq_scale named for casts of int32 to float16.
     """
 
     counts_what_is_read = True
@@ -65,6 +67,7 @@ class ExpertReader(Reader):
         self.own_keys: dict[str, str] = {}
         self.shared: dict[str, int] = {}
         self.core: str | None = None
+        self.within: Expr = ix.ONE
         self.scale: float | None = None
         self.drains = True
         self.stored: set[str] = set()
@@ -178,7 +181,7 @@ class ExpertReader(Reader):
         counts = tuple(e and self.unit.settled(self, e, span) for e in region.counts)
         region = replace(region, span=region.span or span, starts=starts, counts=counts)
         if region.name in self.tensors:
-            found = of_tensor(self.tensors[region.name], region, self.ranges)
+            found = of_tensor(self.tensors[region.name], region, self.ranges, self.within)
         else:
             held = self.held[region.name]
             if levels and held.level not in levels and held.name in self.open and held.name not in self.levels:
@@ -198,6 +201,17 @@ class ExpertReader(Reader):
         """Where a buffer, a window or a region lies."""
         name = value.name if isinstance(value, Buffer | Region) else value.buffer.name
         return Level.GM if name in self.tensors else self.held[name].level
+
+    @contextmanager
+    def where(self, condition: Expr) -> Iterator[None]:
+        """What is read here is done where the condition holds, in which no element stands that may change meanwhile."""
+        outside = self.within
+        if not elements_in(condition):
+            self.within = ix.both(outside, condition)
+        try:
+            yield
+        finally:
+            self.within = outside
 
     @contextmanager
     def variable(self, name: str, trips: int) -> Any:
@@ -245,8 +259,8 @@ def _for(r: ExpertReader, node: ast.For) -> None:
         over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
     if isinstance(over, Persistent):
         return _persistent(r, node, over)
-    if isinstance(over, list | tuple):
-        for value in over:
+    if isinstance(over, Iterable) and not is_tile(over) and not isinstance(over, str | dict):
+        for value in list(over):
             _bind_target(r, node.target, value)
             r.run(node.body)
         return None
@@ -310,7 +324,7 @@ def _persistent(r: ExpertReader, node: ast.For, over: Persistent) -> None:
     with r.variable("wave", waves) as var:
         tile = ix.var(var) * over.wave + over.index
         least, most = ix.bounds(tile, r.ranges)
-        with r.block(repeats=True) as body:
+        with r.block(repeats=True) as body, r.where(ix.less(tile, total)):
             for name, value in zip(names, _coordinates(tile, over, r.ranges), strict=True):
                 r.local[name] = value
             r.run(node.body)

@@ -97,13 +97,13 @@ def _mul_add(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
     elementwise(r, span, "vmuladd", ub(r, dst, span), ub(r, a, span), ub(r, b, span))
 
 
-def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_RINT", count: Any = None) -> None:
+def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_NONE", count: Any = None) -> None:
     to, x = ub(r, dst, span), ub(r, src, span)
     to, x = (first(p, count, span) for p in (to, x))
     cast(r, span, to, x, mode)
 
 
-def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_RINT") -> None:
+def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_NONE") -> None:
     """to = x in its element type; of int32 in float16 times the number that T.set_deq_scale named."""
     if to.dtype == x.dtype:
         return elementwise(r, span, "vcopy", to, x)

@@ -35,7 +35,7 @@ from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Pad, Region, Select, TileExpr, Unary
+from tile_eg.ir.kernel import Cast, Pad, Region, TileExpr, Unary, Whole
 from tile_eg.ops.types import BF16, F16, F32, DType
 
 SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
@@ -209,9 +209,10 @@ def _opposite(b: Builder, span: Span, x: Any) -> Any:
 
 @handles("copy")
 def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
-    if options["transpose"]:
-        raise TileError("T.copy with transpose is not supported yet", span, help="T.gemm takes transposed operands")
-    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    turned = bool(options["transpose"])
+    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span, turned)
+    if turned:
+        value = Whole("transpose", (value,), (0, 0), span)
     if (pad := options["pad_value"]) is not None:
         if isinstance(pad, bool) or not isinstance(pad, int | float):
             raise TileError(f"the padding is a number known when the kernel is compiled, not {describe(pad)}", span)
@@ -246,8 +247,12 @@ def _atomic_add(b: Builder, span: Span, dst: Any, src: Any) -> None:
     b.assign(to, value, span, atomic=True)
 
 
-def copied(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) -> tuple[Region, TileExpr]:
-    """Target and value of a copy: a start point gets `size`, or the extent of the other side."""
+def copied(
+    src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None, turned: bool = False
+) -> tuple[Region, TileExpr]:
+    """Target and value of a copy: a start point gets `size`, or the extent of the other side; `turned`: rows for columns."""
+    if turned:
+        return _turned(src, dst, size, span)
     column = any(isinstance(v, (Buffer, Window)) and value_buffer(v).column for v in (src, dst))
     if not isinstance(src, (Buffer, Window)):
         expression = as_tile(src, span)
@@ -256,6 +261,23 @@ def copied(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) 
     value = _side(src, size, None if size else to.shape, column, span)
     rank = min(len(to.shape), len(value.shape))
     return with_rank(to, rank), with_rank(value, rank)
+
+
+def _turned(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) -> tuple[Region, Region]:
+    """Target and source of a copy of rows to columns; `size` is that of the source."""
+    if not isinstance(src, (Buffer, Window)):
+        raise TileError(f"a copy with transpose moves a buffer, not {describe(src)}", span)
+    to = with_rank(_side(dst, size and size[::-1], _flat(_shape(src)), False, span), 2)
+    value = with_rank(_side(src, size, to.shape[::-1], False, span), 2)
+    if len(to.shape) != 2 or value.shape != to.shape[::-1]:
+        help = "a copy with transpose takes m x n elements to n x m"
+        raise TileError(f"{value.shape} of {value.name} do not become {to.shape} of {to.name}", span, help=help)
+    return to, value
+
+
+def _flat(shape: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """The last two extents of a window, exchanged."""
+    return shape and shape[-2:][::-1]
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
@@ -354,42 +376,3 @@ def whole_count(count: Any, to: Region, span: Span | None) -> None:
 def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
     b.assign(to, as_whole(rounded_as(round_mode, value, dst, span), src, dst, span), span)
-
-
-# Products
-
-
-@handles("gemm")
-def _gemm(b: Builder, span: Span, A: Any, B: Any, C: Any, size: Any, **options: Any) -> None:
-    transpose_a = options["transpose_A"] or options["a_transpose"]
-    transpose_b = options["transpose_B"] or options["b_transpose"]
-    if isinstance(size, bool):
-        transpose_a, size = size, None
-    init = next((v for k in ("init", "initC", "clear_accum") if (v := options[k]) is not False), False)
-    product(b, span, (A, B, C), size, transpose_a, transpose_b, init)
-
-
-@handles("mma")
-def _mma(b: Builder, span: Span, A: Any, B: Any, C: Any, init: Any) -> None:
-    product(b, span, (A, B, C), None, False, False, init)
-
-
-@handles("gemm_v0")
-def _gemm_v0(b: Builder, span: Span, A: Any, B: Any, C: Any, transpose_a: Any, transpose_b: Any, init: Any) -> None:
-    product(b, span, (A, B, C), None, transpose_a, transpose_b, init)
-
-
-def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpose_a: bool, transpose_b: bool, init: Any) -> None:
-    """c = (c where init does not hold, else 0) + a @ b."""
-    regions = [as_region(v, span) for v in operands]
-    if size is not None:
-        m, k, n = sizes(size, "an extent of T.gemm", span)
-        shapes = ((k, m) if transpose_a else (m, k), (n, k) if transpose_b else (k, n), (m, n))
-        regions = [r if r.shape == s else resized(r, s, span) for r, s in zip(regions, shapes, strict=True)]
-    x, y, c = (with_rank(r, 2) for r in regions)
-    value: TileExpr = MatMul(x, y, bool(transpose_a), bool(transpose_b), span)
-    if isinstance(init, Expr):
-        value = Binary("add", Select(init, Number(0.0), c, span), value, span)
-    elif not init:
-        value = Binary("add", c, value, span)
-    b.assign(c, value, span)

@@ -96,9 +96,10 @@ class Expressions(Regions):
     def product(self, e: kn.MatMul, env: Env) -> Term:
         a = self.tile(e.a, env, tile_shape(self.shape_of(e.a)), F32)
         b = self.tile(e.b, env, tile_shape(self.shape_of(e.b)), F32)
+        a, b = pieces.of_one_depth(self.tiles, (a, e.transpose_a), (b, not e.transpose_b), e.span)
         return self.tiles.matmul(a, b, e.transpose_a, e.transpose_b, e.span)
 
     def shape_of(self, e: kn.TileExpr) -> tuple[int, ...]:
-        from tile_eg.frontend.windows import known_shape
+        from tile_eg.frontend.windows import known_shape, spread_shape
 
-        return known_shape(e) or ()
+        return known_shape(e) or spread_shape(e) or ()
