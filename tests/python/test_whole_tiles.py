@@ -283,12 +283,3 @@ def test_a_transposed_tile(rows: int, cols: int, dtype: str) -> None:
 
     x = floats(rows, cols).astype(dtype)
     assert (tile_eg.compile(main, out_idx=[-1])(x) == x.T).all()
-
-
-@T.macro
-def printing(x, c):
-    T.printf("here\n")
-
-
-def test_a_word_without_a_meaning_here_says_where_it_has_one() -> None:
-    assert refusal(printing) == "T.printf is not supported in a kernel whose order is found"

@@ -349,7 +349,13 @@ def _both(x: Array | None, y: Array | None) -> Array | None:
 
 def filled(op: str, x: Tile) -> Array:
     """A tile's data where what is not valid does not count in a reduction."""
-    return np.where(x.valid, x.data, np.asarray(REDUCE[op].neutral, x.data.dtype)) if x.valid is not None else x.data
+    if x.valid is None:
+        return x.data
+    least = REDUCE[op].neutral
+    if x.data.dtype.kind in ar.WHOLE:
+        limits = np.iinfo(x.data.dtype)
+        least = max(limits.min, min(limits.max, least))
+    return np.where(x.valid, x.data, np.asarray(least, x.data.dtype))
 
 
 def _meeting(a: Tile, b: Tile) -> tuple[Tile, Tile]:

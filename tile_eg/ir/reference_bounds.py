@@ -129,6 +129,8 @@ class BoundedBlock(Block):
         known = [spread(x) for x in xs]
         if e.op == "cumsum":
             return replace(result, spread=_running(xs[0], known[0], result.data, e.numbers))
+        if e.op == "cumprod":
+            return replace(result, spread=_products(known[0], result.data))
         first, *others = (x.data for x in xs)
         if WHOLE_TILES[e.op].moves and not any(k.any() for k in known[1:]) and first.size < 1 << 16:
             numbers = np.arange(first.size, dtype=f"u{first.dtype.itemsize}").reshape(first.shape)
@@ -197,6 +199,15 @@ def _running(x: Tile, known: Array, sums: Array, numbers: tuple[int, int]) -> Ar
     out = np.stack([ar.whole("cumsum", numbers, [part.astype(np.float32)]).reshape(sums.shape) for part in known])
     for _ in range(sums.shape[axis]):
         out = rd.rounded("add", sizes, sizes.astype(np.float32), out)
+    return out
+
+
+def _products(known: Array, products: Array) -> Array:
+    """Each of the products that lead to one, in any order, rounds it; nothing is said of those of rounded numbers."""
+    size = np.abs(products.astype(np.float64))
+    out = np.full((2, *products.shape), np.inf) if known.any() else rd.exact(products.shape)
+    for _ in range(max(products.shape)):
+        out = rd.rounded("mul", size, size.astype(np.float32) * 0, out)
     return out
 
 

@@ -205,7 +205,9 @@ def cast(x: Array, spread: Array, result: Array) -> Array:
 
 
 def reduce(op: str, x: Array, spread: Array, axis: int, result: Array) -> Array:
-    """A reduction of floats along an axis of x, in any order, in f32."""
+    """A reduction along an axis of x, in any order, of floats in f32."""
+    if x.dtype.kind in ar.WHOLE:
+        return _bits(np.stack([np.asarray(np.sum(part, axis=axis)) for part in spread]))
     if op != "sum":
         f, wide, radius = partial(REDUCE[op].meaning, np), x.astype(np.float64), total(spread)
         middle = f(wide, axis=axis)

@@ -11,8 +11,15 @@ from tile_eg.errors import TileError
 from tile_eg.language.words import at_frame
 
 
+class _Subscripted(type):
+    """`T.Tensor[(M, K), "float16"]`, as TVM's authors write it."""
+
+    def __getitem__(cls, arguments: Any) -> Any:
+        return cls(*arguments) if isinstance(arguments, tuple) and len(arguments) == 2 else cls(arguments)
+
+
 @dataclass(frozen=True, eq=False)
-class TensorType:
+class TensorType(metaclass=_Subscripted):
     """The annotation of a GM tensor argument: `A: T.Tensor((M, K), "float16")`."""
 
     shape: Any

@@ -116,7 +116,8 @@ class Dyn:
 
 def symbol(name: Any) -> Symbol:
     if not (isinstance(name, str) and name.isidentifier()):
-        raise TileError(f"a size known at each call has a name, not {name!r}", help='M = T.symbolic("M")')
+        what = repr(name) if isinstance(name, str | int | float) else "what stands here"
+        raise TileError(f"a size known at each call has a name, not {what}", help='M = T.symbolic("M")')
     return Symbol(name)
 
 

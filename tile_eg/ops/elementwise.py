@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.ops.types import F16, F32, I16, I32, U16, U32, DType
+from tile_eg.ops.types import F16, F32, I8, I16, I32, U8, U16, U32, WHOLE, DType
 
 Meaning = Callable[..., Any]
 """Takes the module that computes, NumPy for arrays or `math` for a number, and then the operands."""
@@ -21,6 +21,9 @@ SIGNED_TOO: Types = (F16, F32, I16, I32)
 ALL: Types = (F16, F32, I16, I32, U16, U32)
 BITS: Types = (I16, U16, I32, U32)
 """Element types of 16 and 32 bits: those of instructions on floats, on these and signed whole numbers, on all, on bits."""
+ANY: Types = (F16, F32, *WHOLE)
+BYTES_TOO: Types = (*BITS, I8, U8)
+"""Element types that have a meaning: `frontend/ssa/composed.py` makes what no instruction takes of what one does."""
 
 
 @dataclass(frozen=True)
@@ -129,11 +132,11 @@ UNARY: dict[str, Unary] = {
         _own("sqrt", lambda m, x: m.sqrt(x), native="Sqrt", of_numbers=True),
         _own("rsqrt", lambda m, x: 1 / m.sqrt(x), native="Rsqrt", exact=False, of_numbers=True, apart=(4, 0)),
         _own("reciprocal", lambda m, x: 1 / x, native="Reciprocal", exact=False, apart=(8, 0)),
-        _own("abs", lambda m, x: abs(x), native="Abs", takes=SIGNED_TOO, of_numbers=True),
-        _own("relu", lambda m, x: m.maximum(x, 0), native="Relu", takes=SIGNED_TOO),
+        _own("abs", lambda m, x: abs(x), native="Abs", takes=ANY, of_numbers=True),
+        _own("relu", lambda m, x: m.maximum(x, 0), native="Relu", takes=ANY),
         _own("sigmoid", lambda m, x: 1 / (1 + m.exp(-x)), apart=(8, 1)),  # as 1 / (1 + e)
         _own("tanh", lambda m, x: m.tanh(x), of_numbers=True, apart=(8, 4)),  # as 1 - 2 / (1 + e)
-        Unary("neg", lambda m, x: -x, takes=SIGNED_TOO),
+        Unary("neg", lambda m, x: -x, takes=ANY),
         _whole("floor", lambda m, x: m.floor(x), "FLOOR"),
         _whole("ceil", lambda m, x: m.ceil(x), "CEIL"),
         _whole("trunc", lambda m, x: m.trunc(x), "TRUNC"),
@@ -146,23 +149,23 @@ UNARY: dict[str, Unary] = {
         _made("erf", _erf, (8, 8), of_numbers=True),
         _made("gelu", lambda m, x: x * 0.5 * (1 + _erf(m, x * math.sqrt(0.5))), (16, 32)),
         _made("softplus", _softplus, (8, 4)),
-        Unary("not", lambda m, x: ~x, ("bitwise_not",), ("bitwise_not",), "Not", types=BITS, takes=BITS),
+        Unary("not", lambda m, x: ~x, ("bitwise_not",), ("bitwise_not",), "Not", types=BITS, takes=BYTES_TOO),
     )
 }
 BINARY: dict[str, Binary] = {
     b.name: b
     for b in (
-        Binary("add", lambda m, x, y: x + y, "+", "Add", "Adds", types=ALL, takes=ALL),
-        Binary("sub", lambda m, x, y: x - y, "-", "Sub", types=ALL, takes=ALL),
-        Binary("mul", lambda m, x, y: x * y, "*", "Mul", "Muls", types=ALL, takes=ALL),
+        Binary("add", lambda m, x, y: x + y, "+", "Add", "Adds", types=ALL, takes=ANY),
+        Binary("sub", lambda m, x, y: x - y, "-", "Sub", types=ALL, takes=ANY),
+        Binary("mul", lambda m, x, y: x * y, "*", "Mul", "Muls", types=ALL, takes=ANY),
         Binary("div", lambda m, x, y: x / y, "/", "Div", apart=(8, 0)),
-        Binary("max", lambda m, x, y: m.maximum(x, y), "", "Max", "Maxs", types=SIGNED_TOO, takes=SIGNED_TOO),
-        Binary("min", lambda m, x, y: m.minimum(x, y), "", "Min", "Mins", types=SIGNED_TOO, takes=SIGNED_TOO),
-        Binary("and", lambda m, x, y: x & y, "&", "And", types=BITS, takes=BITS, python=("bitwise_and",)),
-        Binary("or", lambda m, x, y: x | y, "|", "Or", types=BITS, takes=BITS, python=("bitwise_or",)),
-        Binary("xor", lambda m, x, y: x ^ y, "^", takes=BITS, python=("bitwise_xor",), made_of_others=True),
-        Binary("shl", _shift(True), "<<", "", "ShiftLeft", types=BITS, takes=BITS, python=("bitwise_lshift",)),
-        Binary("shr", _shift(False), ">>", "", "ShiftRight", types=BITS, takes=BITS, python=("bitwise_rshift",)),
+        Binary("max", lambda m, x, y: m.maximum(x, y), "", "Max", "Maxs", types=SIGNED_TOO, takes=ANY),
+        Binary("min", lambda m, x, y: m.minimum(x, y), "", "Min", "Mins", types=SIGNED_TOO, takes=ANY),
+        Binary("and", lambda m, x, y: x & y, "&", "And", types=BITS, takes=BYTES_TOO, python=("bitwise_and",)),
+        Binary("or", lambda m, x, y: x | y, "|", "Or", types=BITS, takes=BYTES_TOO, python=("bitwise_or",)),
+        Binary("xor", lambda m, x, y: x ^ y, "^", takes=BYTES_TOO, python=("bitwise_xor",), made_of_others=True),
+        Binary("shl", _shift(True), "<<", "", "ShiftLeft", types=BITS, takes=BYTES_TOO, python=("bitwise_lshift",)),
+        Binary("shr", _shift(False), ">>", "", "ShiftRight", types=BITS, takes=BYTES_TOO, python=("bitwise_rshift",)),
         Binary("pow", lambda m, x, y: x**y, "**", apart=(300, 0), python=("pow",), made_of_others=True),
         Binary("leaky_relu", lambda m, x, y: m.where(x >= 0, x, x * y), python=("leaky_relu",), made_of_others=True),
     )

@@ -22,7 +22,8 @@ SORTED = 32
 
 @dataclass(frozen=True)
 class WholeTile:
-    """`operands` tiles and two whole numbers, whose names are `numbers` (empty: none); the result has the first one's dtype.
+    """`operands` tiles and two whole numbers, whose names are `numbers` (empty: none); the result has the first one's dtype, or
+    `result`.
 
     `meaning(module, *arrays, *numbers)` takes arrays of any shape and gives the result's elements in one run; `shape` that of the
     result, from the operands' shapes and the numbers, or says what is wrong as a text. `types` are those of the first operand,
@@ -39,6 +40,7 @@ class WholeTile:
     numbers: tuple[str, ...] = ()
     types: tuple[DType, ...] = WORDS
     second: DType | None = None
+    result: DType | None = None
     default: Callable[[tuple[Shape, ...]], Numbers] = lambda shapes: (0, 0)
     scratch: Callable[[Numbers], int] = lambda numbers: 0
     moves: bool = False
@@ -97,6 +99,17 @@ def _summed(m: Any, x: Any, axis: int, reverse: int) -> Any:
     return (made[(slice(None),) * axis + (slice(None, None, -1),)] if reverse else made).reshape(-1)
 
 
+def _multiplied(m: Any, x: Any, axis: int, reverse: int) -> Any:
+    turned = m.flip(x, axis) if reverse else x
+    made = m.cumprod(turned, axis=axis, dtype=x.dtype)
+    return (m.flip(made, axis) if reverse else made).reshape(-1)
+
+
+def _first_extreme(largest: bool) -> Callable[..., Any]:
+    """The first place of the largest or smallest element along an axis."""
+    return lambda m, x, axis, _: (m.argmax if largest else m.argmin)(x, axis=axis).astype(m.int32).reshape(-1)
+
+
 def _flipped(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
     return shapes[0][::-1] if len(shapes[0]) == 2 else "rows and columns are transposed: a tile of two dimensions"
 
@@ -108,8 +121,17 @@ def _same(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
     return shapes[0]
 
 
+def _reduced(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    same = _same(shapes, (numbers[0], 0))
+    return same if isinstance(same, str) else (*same[: numbers[0]], *same[numbers[0] + 1 :]) or (1,)
+
+
 def _all(shapes: tuple[Shape, ...]) -> Numbers:
     return prod(shapes[0]), padded(prod(shapes[0]))
+
+
+def _last(shapes: tuple[Shape, ...]) -> Numbers:
+    return len(shapes[0]) - 1, 0
 
 
 def _pairs(shapes: tuple[Shape, ...]) -> Numbers:
@@ -132,8 +154,10 @@ WHOLE_TILES: dict[str, WholeTile] = {
                   worked=lambda count, n: padded(n[0])),  # fmt: skip
         WholeTile("merge", _merged, _merge_shape, 2, types=(F32,), default=_pairs),
         WholeTile("transpose", lambda m, x, *_: x.T.reshape(-1), _flipped, moves=True, made_of_others=True),
-        WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), (F32,), default=lambda shapes: (len(shapes[0]) - 1, 0),
-                  made_of_others=True),  # fmt: skip
+        WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), (F32,), default=_last, made_of_others=True),
+        WholeTile("cumprod", _multiplied, _same, 1, ("axis", "reverse"), (F32,), default=_last, made_of_others=True),
+        WholeTile("argmax", _first_extreme(True), _reduced, 1, ("axis",), (F16, F32), None, I32, _last, made_of_others=True),
+        WholeTile("argmin", _first_extreme(False), _reduced, 1, ("axis",), (F16, F32), None, I32, _last, made_of_others=True),
     )
 }
 PATTERNS = {(0, 2): 1, (1, 2): 2, (0, 4): 3, (1, 4): 4, (2, 4): 5, (3, 4): 6, (0, 1): 7}

@@ -13,6 +13,7 @@ from tile_eg.chips.model import Chip, Path, VectorCost
 from tile_eg.errors import TileError
 from tile_eg.ir.machine import BLOCK_ELEMENTS, DOT_PARTS, STRIP, block_steps
 from tile_eg.ir.program import AIV, COMPARE, PIPES
+from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.types import F32, DType
 from tile_eg.ops.whole_tiles import SORTED
 
@@ -20,6 +21,7 @@ _VECTOR_NAME = {
     "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy",
     "pack": "compare", "bitselect": "select", "every": "reducev2",
     "piece": "copy", "put": "copy", "sort32": "sort", "merge": "mrgsort",
+    **{r.instruction[1:]: r.priced_as for r in REPEATED.values()},
 }  # fmt: skip
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from tile_eg.emit.ascend_c.element_types import BY_BITS
-from tile_eg.emit.ascend_c.index import EmitError, Scope, call
-from tile_eg.ir.index import ONE
+from tile_eg.emit.ascend_c.index import EmitError, Scope, call, counted
+from tile_eg.emit.ascend_c.scalar import scalar_operand
+from tile_eg.ir import index as ix
+from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.program import Instr, Tile
+from tile_eg.ops.types import I32
 
 MOST = 2**31 - 1
 
@@ -27,9 +30,13 @@ def by_two_bytes(s: Scope, i: Instr, name: str, tiles: list[Tile]) -> list[str]:
 
 
 def bytes_moved(s: Scope, i: Instr, dst: Tile, src: Tile) -> list[str]:
-    """The whole of each row: the padding goes along."""
-    pitch = s.buffer(dst).pitch
-    if pitch != s.buffer(src).pitch or pitch % 2:
+    """The first columns of each row, or whole rows, with their padding."""
+    pitch, cols = s.buffer(dst).pitch, i.cols.value
+    if i.rows != ONE and cols is not None and cols % 2 == 0 and cols < pitch:
+        r = s.counter("row", i.rows)
+        to, of = (f"{s.at(t, ix.var(r) * s.buffer(t).pitch)}.ReinterpretCast<int16_t>()" for t in (dst, src))
+        return counted(r, s.cpp(i.rows), call("Adds", to, of, "int16_t(0)", str(cols // 2)))
+    if i.rows != ONE and (pitch != s.buffer(src).pitch or pitch % 2):
         raise EmitError(f"{i.op}: bytes are copied between rows of one length", i.span)
     count = (i.cols + 1) // 2 if i.rows == ONE else i.rows * (pitch // 2)
     to, of = (f"{s.at(t)}.ReinterpretCast<int16_t>()" for t in (dst, src))
@@ -38,8 +45,15 @@ def bytes_moved(s: Scope, i: Instr, dst: Tile, src: Tile) -> list[str]:
 
 def bytes_filled(s: Scope, i: Instr, dst: Tile) -> list[str]:
     """There is no Duplicate of one byte."""
-    if i.cols.value is None or i.cols.value % 2:
+    pitch, cols = s.buffer(dst).pitch, i.cols.value
+    if cols is None or cols % 2:
         raise EmitError(f"{i.op} fills an even number of bytes in a row", i.span)
-    value = (int(i.scalar) & 0xFF) * 0x101
-    count = s.field(i, "count", i.rows * i.cols // 2, MOST)
-    return call("Duplicate", f"{s.at(dst)}.ReinterpretCast<uint16_t>()", f"uint16_t({value})", count)
+    value = f"uint16_t({(int(i.scalar) & 0xFF) * 0x101})"
+    if i.value is not None or i.bound != ZERO:
+        value = f"static_cast<uint16_t>(static_cast<uint8_t>({scalar_operand(s, i, I32)}) * 257)"
+    if i.rows != ONE and cols < pitch:
+        r = s.counter("row", i.rows)
+        to = f"{s.at(dst, ix.var(r) * pitch)}.ReinterpretCast<uint16_t>()"
+        return counted(r, s.cpp(i.rows), call("Duplicate", to, value, str(cols // 2)))
+    count = s.field(i, "count", i.rows * cols // 2, MOST)
+    return call("Duplicate", f"{s.at(dst)}.ReinterpretCast<uint16_t>()", value, count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, DType
+from tile_eg.ops.types import SIGNED, DType
 
 TYPES = {
     **{op.name: op.types for op in elementwise.UNARY.values()},
@@ -12,13 +12,6 @@ TYPES = {
 }
 BY_BITS = ("And", "Or", "Not")
 """Instructions on 16 bits at a time, of any element type."""
-ROUND = {
-    (F32, F16): "CAST_RINT", (F32, BF16): "CAST_RINT", (F16, F32): "CAST_NONE", (BF16, F32): "CAST_NONE",
-    (I32, F32): "CAST_RINT", (I8, F16): "CAST_NONE", (F32, I32): "CAST_RINT", (F16, I8): "CAST_RINT",
-    (U8, F16): "CAST_NONE", (F16, U8): "CAST_RINT", (F32, I16): "CAST_RINT", (F16, I16): "CAST_RINT", (F16, I32): "CAST_RINT",
-    (I16, F16): "CAST_RINT", (I32, F16): "CAST_NONE", (I16, F32): "CAST_NONE", (I32, I16): "CAST_NONE",
-}  # fmt: skip
-"""Casts, with their rounding modes."""
 
 
 def without_sign(dtype: DType) -> DType:

@@ -15,9 +15,11 @@ from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted, not_empty
 from tile_eg.emit.ascend_c.reduce import REDUCTIONS
+from tile_eg.emit.ascend_c.repeats import REPEATS
 from tile_eg.emit.ascend_c.scalar import declared_scalar, printed, scalar_lines
 from tile_eg.emit.ascend_c.select import SELECTIONS
 from tile_eg.emit.ascend_c.size_names import indices_named, learn, sizes_named
+from tile_eg.emit.ascend_c.used import expressions_of, variables_of
 from tile_eg.emit.ascend_c.vector import VECTOR_OPS
 from tile_eg.emit.ascend_c.whole_tiles import WHOLE
 from tile_eg.emit.host import shared_at
@@ -51,7 +53,9 @@ from tile_eg.ir.program import (
 from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ops.types import Level
 
-OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {**CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **WHOLE}
+OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
+    **CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **WHOLE, **REPEATS
+}  # fmt: skip
 POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
 SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}
 
@@ -127,7 +131,7 @@ def _core(p: Program, core: str) -> list[str]:
 def _sizes(s: Scope) -> dict[Path, list[str]]:
     """What follows from sizes known at run time: declarations at the start of the core, and of its loop over tiles."""
     nodes = s.program.core(s.core)
-    found = [e for n in walk(nodes) for e in (*_expressions(n), *_strides(n))] + [let.value for let in _lets(s)]
+    found = [e for n in walk(nodes) for e in (*expressions_of(n), *_strides(n))] + [let.value for let in _lets(s)]
     learn(s, found)
     out: dict[Path, list[str]] = {(): sizes_named(s, found)}
     if not any(isinstance(n, Tasks) for n in nodes):
@@ -147,7 +151,7 @@ def _strides(n: Node) -> list[Expr]:
 
 def _place(p: Program, core: str, s: Scope) -> list[str]:
     """`block` and `sub` of this core (machine contract: a vector core of a mixed kernel counts vector cores)."""
-    used = _variables(p.core(core)) | ({BLOCK} if _workspace(s) or _lets(s) else set())
+    used = variables_of(p.core(core)) | ({BLOCK} if _workspace(s) or _lets(s) else set())
     index = "static_cast<int32_t>(AscendC::GetBlockIdx())"
     out = []
     mixed = p.kernel_type.startswith("MIX")
@@ -160,35 +164,9 @@ def _place(p: Program, core: str, s: Scope) -> list[str]:
     return out
 
 
-def _expressions(n: Node) -> list[Expr]:
-    match n:
-        case When():
-            return [n.condition]
-        case Loop() if not isinstance(n, Tasks):
-            return [] if n.until is None else [n.until]
-        case Tasks():
-            return [n.until, *(let.value for let in n.lets)]
-        case SetFlag() | WaitFlag():
-            return [n.id]
-        case CrossSet() | CrossWait():
-            return [n.id] if isinstance(n.id, Expr) else []
-        case Instr():
-            tiles = (n.dst, *n.srcs, *([n.scratch] if n.scratch else []))
-            parts = [e for o in tiles for e in ((o.offset,) if hasattr(o, "offset") else (o.slot, o.row, o.col))]
-            formula = n.value.indices() if n.value else ()
-            return [n.rows, n.cols, n.depth, n.init, n.bound, n.when, n.unit, *formula, *parts]
-        case Scalar():
-            return list(n.value.indices())
-    return []
-
-
-def _variables(nodes: tuple[Node, ...]) -> set[str]:
-    return {v for n in walk(nodes) for e in _expressions(n) for v in ix.variables(e)}
-
-
 def _lets(s: Scope) -> list[Let]:
     """The names of the whole program that this core uses."""
-    used = _variables(s.program.core(s.core))
+    used = variables_of(s.program.core(s.core))
     return [let for let in s.program.lets if let.name in used]
 
 
@@ -201,7 +179,7 @@ def _touched(s: Scope) -> set[str]:
             out |= {o.tensor if hasattr(o, "tensor") else o.buffer for o in named}
         if isinstance(n, Scalar):
             out |= {o.tensor if hasattr(o, "tensor") else o.buffer for o in n.value.operands()}
-        out |= {r.args[0] for e in _expressions(n) for r in all_elements_in(e)}
+        out |= {r.args[0] for e in expressions_of(n) for r in all_elements_in(e)}
     return out
 
 

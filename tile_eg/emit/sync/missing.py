@@ -35,10 +35,14 @@ from tile_eg.ir.program import (
     walk,
 )
 from tile_eg.ir.sizes import usual
+from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 SCALAR = "S"
-ALL_OF = ("vbrcb", "vpiece", "vput", "vsort32", "vtranspose", *(f"v{w}" for w in WHOLE_TILES))
+ALL_OF = (
+    "vbrcb", "vpiece", "vput", "vsort32", "vtranspose", *(f"v{w}" for w in WHOLE_TILES),
+    *(r.instruction for r in REPEATED.values()),
+)  # fmt: skip
 """Instructions of which an operand may be all of its buffer."""
 
 

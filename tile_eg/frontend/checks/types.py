@@ -72,7 +72,7 @@ class Typing:
                 return Type((*x.shape[:-1], 2 * x.shape[-1]), e.dtype)
             case kn.Cast():
                 x = self.of(e.x)
-                return Type(x.shape, converted(x.dtype, e.dtype, e.span))
+                return Type(x.shape, e.dtype)
 
     def region(self, r: kn.Region) -> Type:
         array = self.array(r)
@@ -132,7 +132,7 @@ class Typing:
         shape = entry.shape(tuple(x.shape for x in xs), e.numbers)
         if isinstance(shape, str):
             raise TileError(shape, e.span)
-        return Type(shape, xs[0].dtype)
+        return Type(shape, entry.result or xs[0].dtype)
 
     def packed(self, e: kn.Pack) -> Type:
         """A byte for eight elements of a row."""
@@ -144,8 +144,6 @@ class Typing:
 
     def broadcast(self, e: kn.Broadcast) -> Type:
         x = self.of(e.x)
-        if x.dtype in WHOLE and x.dtype.bits == 8:  # type: ignore[union-attr]
-            raise TileError(f"{x}: bytes are not repeated", e.span, help=f"cast them first: {cast(F16, 'x', e.span)}")
         if len(x.shape) != 1 or e.axis not in (0, 1):
             raise TileError(f"only a vector is repeated over rows or columns, not {x}", e.span)
         return Type((x.shape[0], ANY) if e.axis == 1 else (ANY, x.shape[0]), x.dtype)
@@ -172,7 +170,7 @@ class Typing:
 
     def reduction(self, e: kn.Reduce) -> Type:
         _known(e, e.op, REDUCE)
-        x = _floats(self.of(e.x), e.span)
+        x = self.of(e.x)
         if not x.shape or ANY in x.shape:
             raise TileError(f"{x} has nothing to reduce", e.span)
         if len(x.shape) > 2:
@@ -186,8 +184,6 @@ class Typing:
         if target.dtype in WHOLE and value.dtype not in (None, target.dtype):
             to = target.dtype
             help = f"{cast(to, 'x', s.span)} rounds, and saturates"
-            if to in SIGNED and to.bits > 8:
-                help = f"cast to {SIGNED[to]} first, and that to {to}: it has the same bits"
             raise TileError(f"`{s.target.name}` holds {to}, the value is {value}", s.span, help=help)
         same_rank = len(target.shape) == len(value.shape)
         fits = same_rank and all(v in (t, ANY) for t, v in zip(target.shape, value.shape, strict=True))
@@ -210,16 +206,6 @@ class Typing:
         dims = shape_text(value.shape).replace(" x ", ", ")
         one = f"({dims}{',' * (len(value.shape) == 1)})"
         return "a buffer for it is " + hint(f"{array.name}: {array.dtype}[{dims}]", f"T.alloc_fragment({one}, ...)", s.span)
-
-
-def converted(of: DType | None, to: DType, span: kn.Span | None) -> DType:
-    """The element type of a cast. Between whole numbers without a sign and other numbers lie those with one."""
-    for here, there in ((to, of), (of, to)):
-        signed = SIGNED.get(here) if here is not None and here.bits > 8 else None
-        if signed is not None and there not in (None, here, signed):
-            help = f"cast to {signed} on the way: it has the same bits"
-            raise TileError(f"there is no cast from {of} to {to}", span, help=help)
-    return to
 
 
 def _takes(op: Unary | Binary, t: Type, span: kn.Span | None) -> Type:
@@ -253,9 +239,9 @@ def _check_shift(by: kn.Number, dtype: DType) -> None:
 
 
 def _floats(t: Type, span: kn.Span | None) -> Type:
-    """TileError where elements are whole numbers, with which the vector units do not compute here."""
+    """TileError where elements are whole numbers, of which the instruction makes no bits."""
     if t.dtype in WHOLE:
-        raise TileError(f"{t}: whole numbers are not reduced", span, help=f"cast them first: {cast(F32, 'x', span)}")
+        raise TileError(f"{t}: whole numbers are not packed", span, help=f"cast them first: {cast(F32, 'x', span)}")
     return t
 
 

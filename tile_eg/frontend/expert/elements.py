@@ -35,6 +35,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, TileExpr
 from tile_eg.ir.program import Formula
+from tile_eg.ops.casts import is_direct
 from tile_eg.ops.elementwise import BINARY, COMPARE, SCALAR_UNARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, U8, U32, DType, Level
 
@@ -108,9 +109,9 @@ class Elements:
         """The elements as an operand. Raises Unfit where they are none."""
         axes = self.axes
         if (a.down, a.along) == (0, 0) and (axes.rows, axes.cols) != (1, 1):
-            if a.dtype in (U32, BF16):
+            if a.dtype is BF16:
                 raise TileError(f"{a.name}: the scalar unit does not read {a.dtype}", None, help="cast the buffer first: T.copy")
-            return Scalar(Formula("element", (a.tile,), a.dtype is I32), a.dtype)
+            return Scalar(Formula("element", (a.tile,), a.dtype in (I32, U32)), a.dtype)
         kind = kind_of(a, axes)
         check_aligned(a, axes, kind, self.gathers)
         return Vector(kind, a.dtype, a)
@@ -179,6 +180,8 @@ class Elements:
         if isinstance(v, Scalar):
             return self.scalar_to(v, dtype)
         step = between(v.dtype, dtype)
+        if step is None and not is_direct(v.dtype, dtype):  # f32 to bytes saturates twice, and rounds once
+            step = I16 if dtype.bytes == 1 else F32
         if step is not None:
             return self.to(self.to(v, step), dtype)
         return self.step("vcast", v.kind, dtype, v)
@@ -188,6 +191,8 @@ class Elements:
             return Scalar(rounded(v.value, dtype), dtype)
         if v.dtype is None or (v.dtype, dtype) in HELD:
             return Scalar(v.value, dtype)
+        if (step := between(v.dtype, dtype)) is not None:
+            return self.to(self.scalar_to(v, step), dtype)
         return self.to(self.vector(v, v.dtype, ROW if self.axes.rows > 1 else FULL), dtype)
 
     def vector(self, v: Value, dtype: DType, kind: str) -> Vector:

@@ -107,6 +107,10 @@ class ExpertReader(Reader):
     def number(self, value: Any, span: Span) -> Any:
         return value if self.in_parallel else self.unit.number(self, value, span)
 
+    def asserted(self, test: Any, message: Any, node: ast.AST) -> None:
+        assert self.handlers is not None
+        self.handlers["device_assert"](self, self.span(node), test, message or "")
+
     def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
         """As many elements as the scalar unit finds, `size` at most."""
         span = self.span(node)
@@ -123,7 +127,16 @@ class ExpertReader(Reader):
         self._forget({name})
 
     def instr(self, op: str, dst: Any, *srcs: Any, **fields: Any) -> None:
-        self.emit(pr.Instr(op, dst, tuple(srcs), **fields))
+        made = pr.Instr(op, dst, tuple(srcs), **fields)
+        self._check_bytes(made)
+        self.emit(made)
+
+    def _check_bytes(self, i: pr.Instr) -> None:
+        """TileError where what lies behind an odd number of bytes would be written as well."""
+        held = self.held.get(i.dst.buffer) if isinstance(i.dst, pr.Tile) else None
+        if i.op in ("vcopy", "vdup") and held is not None and held.dtype.bytes == 1 and (i.cols.value or 0) % 2:
+            what = f"bytes are written two at a time, and {i.cols.value} of {held.name} are an odd number"
+            raise TileError(what, i.span, help="write an even number of them, or cast to float16 first")
 
     def assign(self, target: Region, value: TileExpr, span: Span | None, atomic: bool = False) -> None:
         if self.in_parallel:

@@ -16,9 +16,9 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ONE
 from tile_eg.ir.program import Formula, Tile
-from tile_eg.language.elementwise_words import UNARY as UNARY_WORDS
-from tile_eg.ops import elementwise as ops
-from tile_eg.ops.types import F16, F32, I32, DType, Level
+from tile_eg.ops.casts import is_direct
+from tile_eg.ops.elementwise import ALL
+from tile_eg.ops.types import F16, I32, DType, Level
 
 REGISTER, BLOCK = 256, 32
 
@@ -61,11 +61,8 @@ def _fill(r: ExpertReader, span: Span, buffer: Any, value: Any = 0.0) -> None:
     filled(r, span, ub(r, buffer, span), value)
 
 
-def _unary(op: str, r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
-    entry = ops.UNARY.get(op)
-    if entry is None or not entry.native:
-        made = {"sigmoid": "1 / (1 + exp(-x))", "tanh": "1 - 2 / (1 + exp(2 x))", "silu": "x / (1 + exp(-x))"}.get(op, "others")
-        raise TileError(f"there is no vector instruction for {op}", span, help=f"write it as {made} in a kernel that is kept")
+def unary(op: str, r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
+    """A function with an instruction of its own."""
     elementwise(r, span, f"v{op}", ub(r, dst, span), ub(r, src, span))
 
 
@@ -102,15 +99,8 @@ def _mul_add(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
 
 def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_NONE", count: Any = None) -> None:
     to, x = ub(r, dst, span), ub(r, src, span)
-    to, x = (_first(p, count, span) for p in (to, x))
-    if to.dtype is x.dtype is F32 and mode in WHOLE_NUMBERS:
-        elementwise(r, span, WHOLE_NUMBERS[mode], to, x)
-    else:
-        cast(r, span, to, x, mode)
-
-
-WHOLE_NUMBERS = {"CAST_RINT": "vround", **{f"CAST_{mode}": f"v{op}" for mode, op in MODES.items()}}
-"""What a cast of f32 to f32 is, by its mode."""
+    to, x = (first(p, count, span) for p in (to, x))
+    cast(r, span, to, x, mode)
 
 
 def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_NONE") -> None:
@@ -122,11 +112,14 @@ def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_NON
     if mode not in ("CAST_NONE", "CAST_RINT", *(f"CAST_{m}" for m in MODES)):
         help = "there are CAST_NONE, CAST_RINT, " + ", ".join(f"CAST_{m}" for m in MODES)
         raise TileError(f"the rounding mode {mode} is not supported", span, help=help)
+    if not is_direct(x.dtype, to.dtype):
+        help = "T.tile.cast(dst, src, mode, count) of two buffers does it in steps"
+        raise TileError(f"no instruction casts {x.dtype} to {to.dtype}", span, help=help)
     return elementwise(r, span, "vcast", to, x, mode="" if mode in ("CAST_NONE", "CAST_RINT") else mode)
 
 
 def _round(r: ExpertReader, span: Span, out: Any, buffer: Any, count: Any = None) -> None:
-    to, x = (_first(ub(r, p, span), count, span) for p in (out, buffer))
+    to, x = (first(ub(r, p, span), count, span) for p in (out, buffer))
     elementwise(r, span, "vround", to, x)
 
 
@@ -145,7 +138,7 @@ def _deq_scale(r: ExpertReader, span: Span, scale: Any) -> None:
     r.scale = float(scale)
 
 
-def _first(p: Place, count: Any, span: Span) -> Place:
+def first(p: Place, count: Any, span: Span) -> Place:
     """The first `count` elements of a window."""
     from dataclasses import replace
 
@@ -160,10 +153,20 @@ def _clamp(ends: str, r: ExpertReader, span: Span, out: Any, buffer: Any, *bound
     numbers = list(bounds)
     if len(numbers) > len(ends):
         count = numbers.pop()
-    to, x = (_first(ub(r, v, span), count, span) for v in (out, buffer))
+    to, x = (first(ub(r, v, span), count, span) for v in (out, buffer))
     for end, bound in zip(ends, numbers, strict=True):
         _with_scalar("max" if end == "l" else "min", r, span, to, x, bound)
         x = to
+
+
+def _counted(op: str, r: ExpertReader, span: Span, dst: Any, a: Any, *rest: Any) -> None:
+    """An operation on the first elements of its buffers; the last argument says on how many."""
+    *others, count = rest
+    to, x = (first(ub(r, v, span), count, span) for v in (dst, a))
+    if others and is_scalar(others[0]):
+        return _with_scalar(op, r, span, to, x, others[0])
+    elementwise(r, span, f"v{op}", to, x, *(first(ub(r, v, span), count, span) for v in others))
+    return None
 
 
 # Reductions and broadcasts
@@ -176,45 +179,6 @@ def scratch(r: ExpertReader, dtype: DType, rows: int, cols: int) -> Tile:
         r.own_keys[key] = name = r.unique("scratch")
         r.own[name] = pr.Buffer(name, Level.UB, dtype, rows, cols, cols)
     return Tile(r.own_keys[key])
-
-
-def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1, clear: Any = True,
-            real_shape: Any = None) -> None:  # fmt: skip
-    if out is None:
-        raise TileError(f"T.reduce_{op} writes a buffer", span, help=f"T.reduce_{op}(buffer, out, dim=-1)")
-    x, to = ub(r, buffer, span), ub(r, out, span)
-    if real_shape is not None:
-        sizes = [known(n, "real_shape", span) for n in real_shape]
-        rows, cols = (1, sizes[0]) if len(sizes) == 1 else sizes[-2:]
-    else:
-        rows, cols = x.rows, x.cols
-    axis = known(dim, "dim", span)
-    rank = len(getattr(buffer, "shape", (1, 1)))
-    across = axis in (-1, rank - 1) or rank == 1
-    if to.count < (rows if across else cols):
-        raise TileError(f"{to.count} elements cannot hold {rows if across else cols} results", span)
-    if not clear:
-        return _merged(op, r, span, x, to, rows, cols, across)
-    _reduced(op, r, span, x, to.tile(), rows, cols, across)
-    return None
-
-
-def _reduced(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, rows: int, cols: int, across: bool) -> None:
-    fields: dict[str, Any] = {"rows": ix.const(rows), "cols": ix.const(cols), "form": "rows", "span": span}
-    lanes = REGISTER // x.dtype.bytes
-    if across and cols > lanes:
-        fields["scratch"] = scratch(r, x.dtype, rows, lanes)
-    r.instr(f"v{'row' if across else 'col'}{op}", to, x.operand, **fields)
-
-
-def _merged(op: str, r: ExpertReader, span: Span, x: Place, to: Place, rows: int, cols: int, across: bool) -> None:
-    """The result joins what is there."""
-    count = rows if across else cols
-    part = scratch(r, x.dtype, 1, -(-count * x.dtype.bytes // BLOCK) * BLOCK // x.dtype.bytes)
-    _reduced(op, r, span, x, part, rows, cols, across)
-    on(r, pr.AIV, pr.PipeBarrier("V", span))
-    joined = "vadd" if op == "sum" else f"v{op}"
-    r.instr(joined, to.operand, to.operand, part, cols=ix.const(count), span=span)
 
 
 def _broadcast(r: ExpertReader, span: Span, dst: Any, src: Any, axis: Any = None, *_: Any) -> None:
@@ -233,8 +197,9 @@ def _broadcast(r: ExpertReader, span: Span, dst: Any, src: Any, axis: Any = None
 
 def _spread(r: ExpertReader, span: Span, to: Place, x: Place, down: bool) -> None:
     """Zeros, to which each row adds the vector, or its own element of it: -0.0 becomes 0.0, all else is exact."""
-    if to.dtype not in (F16, F32):
-        raise TileError(f"T.tile.broadcast of {to.dtype} is not supported in a kernel that is kept", span, help="cast to float")
+    if x.dtype != to.dtype or to.dtype not in ALL:
+        what = f"{x.dtype} is not spread over {to.dtype} in a kernel that is kept"
+        raise TileError(what, span, help="cast both to float16 or float32 first: T.tile.cast")
     filled(r, span, to, 0.0)
     second = x.operand
     if not down:
@@ -246,19 +211,12 @@ def _spread(r: ExpertReader, span: Span, to: Place, x: Place, down: bool) -> Non
     r.instr(f"vadd_{kind}", to.operand, to.operand, second, rows=rows, cols=cols, form="rows", span=span)
 
 
-def _missing(word: str) -> Callable[..., None]:
-    def missing(r: ExpertReader, span: Span, *_: Any, **__: Any) -> None:
-        raise TileError(f"T.tile.{word} is not supported in a kernel that is kept", span,
-                        help="words that are: " + ", ".join(sorted(w for w in WORDS if w.startswith("tile."))))  # fmt: skip
-
-    return missing
-
-
 WORDS: dict[str, Callable[..., Any]] = {
+    "tile.sub_experiment": partial(_counted, "sub"), "tile.mins_experiment": partial(_counted, "min"),
+    "tile.abs_experiment": partial(_counted, "abs"),
     "fill": _fill, "clear": _fill, "tile.fill": _fill, "tile.clear": _fill, "tile.axpy": _axpy, "tile.mul_add_dst": _mul_add,
     "tile.cast": _cast, "set_deq_scale": _deq_scale, "tile.broadcast": _broadcast, "tile.clamp_min": partial(_clamp, "l"),
     "tile.clamp_max": partial(_clamp, "h"), "tile.clamp": partial(_clamp, "lh"),
-    **{f"tile.{word}": partial(_unary, op) for word, op in UNARY_WORDS.items()}, "tile.round": _round,
+    "tile.round": _round,
     **{f"tile.{op}": partial(_binary, op) for op in ("add", "sub", "mul", "div", "max", "min")},
-    **{f"reduce_{op}": partial(_reduce, op) for op in ops.REDUCE},
 }  # fmt: skip

@@ -12,7 +12,7 @@ from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar
 from tile_eg.frontend.expert.vectors import REGISTER, elementwise, scratch, ub
 from tile_eg.frontend.python.mask_words import SELECT_MODES, comparison
-from tile_eg.frontend.python.values import describe, is_index
+from tile_eg.frontend.python.values import Buffer, Window, describe, is_index
 from tile_eg.frontend.python.whole_words import pattern_of
 from tile_eg.frontend.python.words import known
 from tile_eg.frontend.ssa.positions import EXACT
@@ -64,8 +64,18 @@ def _gather(r: ExpertReader, span: Span, dst: Any, src: Any, offsets: Any, base:
 
 def _gather_mask(r: ExpertReader, span: Span, dst: Any, src: Any, pattern: Any) -> None:
     to, x = ub(r, dst, span), _run(ub(r, src, span), "what is gathered", span)
+    if isinstance(pattern, Buffer | Window):
+        return _picked(r, span, to, x, _typed(ub(r, pattern, span), (U32,), "the buffer of places", span))
     first, step = pattern_of(pattern, span)
-    _instr(r, span, "every", to, [x.operand], -(-(x.count - first) // step), (first, step))
+    return _instr(r, span, "every", to, [x.operand], -(-(x.count - first) // step), (first, step))
+
+
+def _picked(r: ExpertReader, span: Span, to: Place, x: Place, at: Place) -> None:
+    """to[i] = x[at[i]]."""
+    offsets = scratch(r, U32, 1, -(-at.count // 8) * 8)
+    r.instr("vmuls", offsets, at.operand, cols=ix.const(at.count), scalar=float(x.dtype.bytes), span=span)
+    on(r, pr.AIV, pr.PipeBarrier("V", span))
+    _instr(r, span, "gather", to, [x.operand, offsets], at.count, (0, 0))
 
 
 # Sorted lists

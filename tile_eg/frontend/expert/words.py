@@ -7,7 +7,18 @@ from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.conditions import is_condition
-from tile_eg.frontend.expert import composed_words, moves, parallel, printing, products, vectors, whole_words
+from tile_eg.frontend.expert import (
+    by_elements,
+    composed_words,
+    moves,
+    parallel,
+    printing,
+    products,
+    reductions,
+    repeats,
+    vectors,
+    whole_words,
+)
 from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Scope
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader
 from tile_eg.frontend.expert.variables import number, picked
@@ -209,5 +220,6 @@ EXPERT: dict[str, Callable[..., Any]] = {
     "If": _if, "Then": _part("Then"), "Else": _part("Else"), "alloc_var": _alloc_var, "max": _limit("max"), "min": _limit("min"),
     **dict.fromkeys(("if_then_else", "where", "Select"), _chosen),
     **moves.WORDS, **products.WORDS, **vectors.WORDS, **composed_words.WORDS,  # type: ignore[dict-item]
-    **whole_words.WORDS, **printing.WORDS,
+    **whole_words.WORDS, **by_elements.WORDS, **repeats.WORDS, **reductions.WORDS,
+    **printing.WORDS,
 }  # fmt: skip

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tile_eg.errors import FollowUp, Note, Span, TileError
+from tile_eg.errors import FollowUp, Note, NotSearched, Span, TileError
 from tile_eg.frontend.liveness import Liveness
 from tile_eg.frontend.python.columns import spread
 from tile_eg.frontend.python.source import Source
@@ -123,6 +123,10 @@ class Builder(ABC):
     def number(self, value: Any, span: Span) -> Any:
         """A value where a whole number is needed: what is computed from elements may be one in other kernels."""
         return value
+
+    def asserted(self, test: Any, message: Any, node: ast.AST) -> None:
+        """An assertion about what a kernel knows when it runs. NotSearched: there is no moment for it."""
+        raise NotSearched("the search has no form for an assertion about run-time values", self.span(node))
 
     def counted_slice(self, start: Expr, extent: Expr, size: int, node: ast.AST) -> Slice:
         """A slice whose extent is not known yet. TileError: a tile has a size."""

@@ -152,7 +152,8 @@ def _tile_arithmetic(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -
     if op is ast.Pow and getattr(y, "value", None) == 2.0:
         return Binary("mul", x, x, b.span(node))
     if not name:
-        raise b.error("tiles have +, -, *, /, **, &, |, ^, <<, >> and @; // and % are of indices", node)
+        help = "of whole numbers x >> 2 is x // 4 and x & 3 is x % 4; of floats T.floor(x / y) is x // y"
+        raise b.error("tiles have +, -, *, /, **, &, |, ^, <<, >> and @; // and % are of indices", node, help)
     return Binary(name, x, y, b.span(node))
 
 

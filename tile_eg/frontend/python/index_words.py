@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tile_eg.errors import Span, TileError
+from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.mask_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, Window, as_dtype, as_region, as_tile, describe, is_index, value_buffer
@@ -58,9 +58,10 @@ def _reinterpret(b: Builder, span: Span, dst: Any, src: Any, dtype: Any) -> None
     new, old = value_buffer(dst).dtype, value_buffer(src).dtype
     if new != wanted:
         raise TileError(f"{to.name} holds {new}, not {wanted}", span)
-    if new.bits != old.bits or not (new.whole and old.whole or new == old):
-        help = "whole numbers of one width have the same bits: int32 and uint32, int16 and uint16, int8 and uint8"
-        raise TileError(f"the bits of {old} as {new} are not supported yet", span, help=help)
+    if new.bits != old.bits:
+        raise TileError(f"{old} and {new} have bits of another number", span, help="a type of as many bits: uint32 of float32")
+    if not (new.whole and old.whole or new == old):
+        raise NotSearched(f"the search has no form for the bits of {old} as {new}", span)
     b.assign(to, Cast(new, value, span), span)
 
 

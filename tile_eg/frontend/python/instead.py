@@ -10,21 +10,32 @@ from tile_eg import language
 from tile_eg.errors import TileError
 from tile_eg.language.words import developer_words
 
-_FIRST = (
-    "T.reduce_{0}(x, m, dim=1), then the first place where x is m: p[i, j] = T.if_then_else(x[i, j] == m[i], j, n) "
-    "in T.Parallel, and T.reduce_min(p, at, dim=1)"
-)
 _LOAD, _STORE = "T.copy(X[i, j], x): a tile is loaded as a whole, from where it begins", "T.copy(x, Y[i, j])"
 _BLOCK = "`with T.Kernel(blocks) as b`: b is the block's index"
 _NO_THREADS = "for i, j in T.Parallel(m, n) over the elements of a tile: a block has no threads here"
 _WAITS = "nothing in its place: who waits for whom is found"
+_ONE_CHIP = "T.copy between tensors of one device: a kernel runs on one device here"
 _QUEUES = "T.alloc_shared(shape, dtype) for a buffer: queues, and who waits for whom, are found"
 INSTEAD = {
     "maximum": "T.max(x, y)", "minimum": "T.min(x, y)", 
     "to": 'T.cast(x, "float32")', "square": "x * x", "power": "x ** y", "fabs": "T.abs(x)",
     "softmax": "T.reduce_max, T.exp and T.reduce_sum of the rows", "mean": "T.reduce_sum(x, dim=1) / n",
     "reduce_mean": "T.reduce_sum(x, dim=1) / n", "matmul": "T.gemm(a, b, c)", "dot": "T.gemm(a, b, c)",
-    "argmax": _FIRST.format("max"), "argmin": _FIRST.format("min"),
+    "view": "T.reinterpretcast(dst, src, dtype) for other bits; for another shape y[i, j] = x[i * n + j] in T.Parallel",
+    "reshape": "a buffer of the other shape, filled in T.Parallel: y[i, j] = x[i * n + j]",
+    "print": "T.dump_tensor(buffer, number, count) for elements, T.printf(format, values) for numbers",
+    "any_of": "T.reduce_max of ones and zeros: T.if_then_else(x[i, j] > 0, 1.0, 0.0) in T.Parallel",
+    "all_of": "T.reduce_min of ones and zeros: T.if_then_else(x[i, j] > 0, 1.0, 0.0) in T.Parallel",
+    "reinterpret": "T.reinterpretcast(dst, src, dtype), of buffers",
+    "tile.init_sort_buf": "nothing in its place: T.tile.sort pads what it sorts by itself",
+    "tile.bilinear_interpolation": "T.tile.gather of the points, T.tile.mul by their weights, and T.tile.add",
+    "tile.fill_experiment": "T.tile.fill(x[i, 0:n], value)",
+    "tile.gathermask_experiment": "T.tile.gather_mask(dst, src, pattern)",
+    "tile.reduce_sum_mask_experiment": "T.reduce_sum(x, s, dim=-1, real_shape=[rows, columns])",
+    "tile.datacachecleanandinvalid_experiment": "nothing in its place: T.copy does not go through the scalar unit's cache",
+    "shmem_put_nbi": _ONE_CHIP, "shmem_get_nbi": _ONE_CHIP, "shmem_ub_put_nbi": _ONE_CHIP, "shmem_ub_get_nbi": _ONE_CHIP,
+    "c2d_im2col": "T.copy of each row of the window into its place", "call_extern": "the words of T.tile that do the same",
+    "median": "T.tile.sort(pairs, row, n) of each row, and T.tile.gather_mask(v, pairs, \"P0101\")",
     "fmod": "x - y * T.trunc(x / y)", "log2": "T.log(x) * 1.4426950408889634", "log10": "T.log(x) * 0.4342944819032518",
     "zeros": "T.clear(buffer)", "ones": "T.fill(buffer, 1)", "sum": "T.reduce_sum(x, dim=1)", "isinf": "T.abs(x) == T.infinity()",
     "logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "xor": "T.bitwise_xor(x, y)",

@@ -9,8 +9,8 @@ from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.in_order_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, as_dtype, describe
-from tile_eg.frontend.python.whole_words import HANDLERS
 from tile_eg.frontend.python.words import handles, known, sizes
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr

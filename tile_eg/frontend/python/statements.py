@@ -119,7 +119,8 @@ def _return(r: Reader, node: ast.Return) -> None:
 def _assert(r: Reader, node: ast.Assert) -> None:
     test = evaluate(r, node.test)
     if isinstance(test, Expr) or is_tile(test) or of_elements(test):
-        raise r.error("an assertion about run-time values is not supported", node)
+        r.asserted(test, None if node.msg is None else evaluate(r, node.msg), node)
+        return
     if not test:
         why = f": {evaluate(r, node.msg)}" if node.msg else ""
         raise r.error(f"assertion failed{why}", node)

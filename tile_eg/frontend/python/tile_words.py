@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -39,6 +40,9 @@ def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, cl
     if real_shape is not None:
         x = _first(x, sizes(real_shape, "real_shape", span), span)
     shape = known_shape(x) or ()
+    if len(shape) == 3 and out is not None and isinstance(x, Region):
+        _planes(op, b, span, x, as_region(out, span), known(dim, "dim", span), clear)
+        return None
     value: TileExpr = Reduce(op, x, _axis(dim, shape, buffer, span), span)
     if out is None:
         return value
@@ -48,6 +52,29 @@ def _reduce(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any, cl
         to = resized(to, kept, span)
     b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
     return None
+
+
+def _planes(op: str, b: Builder, span: Span, x: Region, out: Region, dim: int, clear: Any) -> None:
+    """A tile of three dimensions, plane by plane; over the first one, each plane joins the result."""
+    if not -3 <= dim < 3 or len(out.shape) != 2:
+        what = f"dim {dim} of a tile of shape {x.shape} does not give {out.name}, whose shape is {out.shape}"
+        raise TileError(what, span, help="dims are 0 to 2; -1 is the last, and the result has the other two")
+    for n in range(x.shape[0]):
+        plane = _plane(x, n)
+        if dim % 3:
+            to, value = _plane(out, n), Reduce(op, plane, dim % 3 - 1, span)
+            b.assign(to, value if clear else Binary("add" if op == "sum" else op, to, value, span), span)
+        else:
+            joined = Binary("add" if op == "sum" else op, out, plane, span)
+            b.assign(out, plane if clear and n == 0 else joined, span)
+
+
+def _plane(r: Region, n: int) -> Region:
+    """The n-th of a window's first dimension."""
+    axis = next(a for a, e in enumerate(r.extents) if e is not None)
+    starts, extents = list(r.starts), list(r.extents)
+    starts[axis], extents[axis] = starts[axis] + n, None
+    return replace(r, starts=tuple(starts), extents=tuple(extents))
 
 
 def _first(x: TileExpr, shape: tuple[int, ...], span: Span) -> TileExpr:
@@ -202,6 +229,18 @@ def _bound(op: str, b: Builder, span: Span, out: Any, buffer: Any, bound: Any, c
 
 HANDLERS["tile.clamp_min"] = partial(_bound, "max")
 HANDLERS["tile.clamp_max"] = partial(_bound, "min")
+
+
+def _counted(op: str, b: Builder, span: Span, dst: Any, x: Any, *rest: Any) -> None:
+    """A word that says how many elements it works on: all of them."""
+    *others, count = rest
+    whole_count(count, as_region(dst, span), span)
+    (_tile_binary if others else _tile_unary)(op, b, span, dst, x, *others)
+
+
+HANDLERS["tile.sub_experiment"] = partial(_counted, "sub")
+HANDLERS["tile.mins_experiment"] = partial(_counted, "min")
+HANDLERS["tile.abs_experiment"] = partial(_counted, "abs")
 
 
 @handles("tile.clamp")

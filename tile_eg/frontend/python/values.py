@@ -224,12 +224,25 @@ def with_rank(r: Region, rank: int) -> Region:
     return replace(r, extents=tuple(extents))
 
 
+_NO_TYPE = (
+    (("float8", "fp8", "e4m3", "e5m2", "mxfp", "float4", "fp4"),
+     "the chips of A2 and A3 (910B, 910C) have no floats of 8 or 4 bits, and those of the 950 are not supported yet",
+     'take "float16" or "bfloat16"'),
+    (("int4", "uint4"), "elements of 4 bits have no type here, as a buffer is counted in bytes",
+     'load bytes ("uint8"), two numbers in each: x & 15 and x >> 4 in T.Parallel'),
+)  # fmt: skip
+"""Element types of other chips, by parts of their names: why they are none here, and what to write."""
+
+
 def as_dtype(value: Any, span: Span | None) -> DType:
     if isinstance(value, DType):
         return value
     found = None if isinstance(value, (Buffer, Window, *TILE_NODES)) else dtype_of(str(value))
     if found is None:
         what = repr(str(value)) if isinstance(value, (str, int, float)) else describe(value)
+        for names, why, help in _NO_TYPE:
+            if any(n in str(value) for n in names) and not isinstance(value, Buffer | Window):
+                raise TileError(f"{what}: {why}", span, help=help)
         raise TileError(f"unknown dtype {what}", span, help=did_you_mean(str(value), (d.numpy for d in DTYPES.values())))
     return found
 

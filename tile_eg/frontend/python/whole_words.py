@@ -11,10 +11,10 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.index_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile, describe, value_buffer, with_rank
-from tile_eg.frontend.python.words import handles, known
+from tile_eg.frontend.python.words import handles, known, resized
 from tile_eg.frontend.windows import known_shape
-from tile_eg.ir.kernel import Cast, Region, TileExpr, Whole
-from tile_eg.ops.types import F16, F32, DType
+from tile_eg.ir.kernel import Binary, Cast, Number, Region, TileExpr, Whole
+from tile_eg.ops.types import F16, F32, I32, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES, padded
 
 __all__ = ["HANDLERS"]
@@ -37,6 +37,8 @@ def whole(op: str, xs: Sequence[TileExpr], numbers: tuple[int, int], span: Span)
 def _assign(b: Builder, dst: Any, value: TileExpr, span: Span) -> None:
     """dst = value, of as many elements; TileError where dst has others."""
     to, shape = as_region(dst, span), known_shape(value) or ()
+    if prod(to.shape) > prod(shape) and len(shape) == 1 and to.shape and prod(to.shape[:-1]) == 1:
+        to = resized(to, (*to.shape[:-1], *shape), span)  # what stands behind the result stays
     if prod(to.shape) != prod(shape):
         raise TileError(f"the result has {prod(shape)} elements, and {to.name} {prod(to.shape)}", span)
     b.assign(with_rank(to, len(shape)), value, span)
@@ -55,7 +57,14 @@ def _transpose_into(b: Builder, span: Span, src: Any, dst: Any) -> None:
 
 @handles("tile.gather_mask")
 def _gather_mask(b: Builder, span: Span, dst: Any, src: Any, pattern: Any) -> None:
-    _assign(b, dst, whole("every", (as_tile(src, span),), pattern_of(pattern, span), span), span)
+    """By a pattern, or by a buffer of places: dst[i] = src[pattern[i]]."""
+    if isinstance(pattern, Buffer | Window):
+        size = Number(float(value_buffer(src).dtype.bytes), span)
+        at = Binary("mul", as_tile(pattern, span), size, span)
+        value = whole("gather", (as_tile(src, span), at), (0, 0), span)
+    else:
+        value = whole("every", (as_tile(src, span),), pattern_of(pattern, span), span)
+    _assign(b, dst, value, span)
 
 
 def pattern_of(pattern: Any, span: Span) -> tuple[int, int]:
@@ -90,30 +99,6 @@ def _topk(b: Builder, span: Span, dst: Any, src: Any, K: Any, count: Any) -> Non
     _sorted(b, span, dst, src, known(count, "how many elements are sorted", span), known(K, "K", span))
 
 
-@handles("tile.sort32")
-def _sort32(b: Builder, span: Span, dst: Any, src: Any, indices: Any) -> None:
-    help = "T.tile.sort(dst, src, n) sorts all of them, with their places as indices"
-    raise TileError("T.tile.sort32 has a meaning in a kernel that is kept alone", span, help=help)
-
-
-def _told(word: str, b: Builder, span: Span, *_: Any) -> None:
-    """Statements have no order of their own where the order is found, so that there is no moment to print at."""
-    help = 'write the body in T.Scope("V"): a kernel with scopes, flags or barriers is kept as it is written, and prints'
-    raise TileError(f"T.{word} is not supported in a kernel whose order is found", span, help=help)
-
-
-for _word in ("printf", "dump_tensor", "device_assert"):
-    HANDLERS[_word] = partial(_told, _word)
-
-
-def _deq_scale(b: Builder, span: Span, scale: Any) -> None:
-    help = "multiply: T.copy(x, f) into a float32 buffer, T.tile.mul(f, f, scale), T.copy(f, y)"
-    raise TileError("T.set_deq_scale has a meaning in a kernel that is kept alone", span, help=help)
-
-
-HANDLERS["set_deq_scale"] = _deq_scale
-
-
 @handles("tile.merge_sort")
 def _merge(b: Builder, span: Span, dst: Any, *lists: Any) -> None:
     xs = [as_tile(x, span) for x in lists if x is not None]
@@ -125,16 +110,36 @@ def _transpose(b: Builder, span: Span, dst: Any, src: Any) -> None:
     _assign(b, dst, whole("transpose", (as_tile(src, span),), (0, 0), span), span)
 
 
-@handles("cumsum", "vcumsum")
-def _cumsum(b: Builder, span: Span, src: Any, dst: Any, dim: Any, reverse: Any) -> None:
+def _running(op: str, b: Builder, span: Span, src: Any, dst: Any, dim: Any, reverse: Any) -> None:
     x = as_tile(src, span)
     rank, axis = len(known_shape(x) or ()), known(dim, "dim", span)
     if not -rank <= axis < rank or not isinstance(reverse, bool):
         raise TileError(f"dim {axis} does not exist in a tile of {rank} dimensions", span)
     to = src if dst is None else dst
     dtype = value_buffer(src).dtype if isinstance(src, (Buffer, Window)) else F32
-    value = whole("cumsum", (x if dtype is F32 else Cast(F32, x, span),), (axis % rank, int(reverse)), span)
+    value = whole(op, (x if dtype is F32 else Cast(F32, x, span),), (axis % rank, int(reverse)), span)
     _assign(b, to, value if dtype is F32 else Cast(dtype, value, span), span)
+
+
+HANDLERS.update({word: partial(_running, word.removeprefix("v")) for word in ("cumsum", "vcumsum", "cumprod")})
+
+
+def _place(op: str, b: Builder, span: Span, buffer: Any, out: Any, dim: Any) -> TileExpr | None:
+    """The place of the largest or smallest element of each row or column."""
+    x = as_tile(buffer, span)
+    rank, axis = len(known_shape(x) or ()), known(dim, "dim", span)
+    if not -rank <= axis < rank:
+        raise TileError(f"dim {axis} does not exist in a tile of {rank} dimensions", span, help="-1 is the last one")
+    value = whole(op, (x,), (axis % rank, 0), span)
+    if out is None:
+        return value
+    to = as_region(out, span)
+    _assign(b, out, value if value_buffer(out).dtype == I32 else Cast(value_buffer(out).dtype, value, to.span), span)
+    return None
+
+
+for _op in ("argmax", "argmin"):
+    HANDLERS[_op] = partial(_place, _op)
 
 
 def merged(x: TileExpr, y: TileExpr, span: Span) -> Whole:

@@ -36,7 +36,7 @@ from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Cast, Pad, Region, TileExpr, Unary, Whole
-from tile_eg.ops.types import F32
+from tile_eg.ops.types import BF16, F16, F32, DType
 
 SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
@@ -337,36 +337,42 @@ def _typed(b: Builder, span: Span, dtype: Any, x: Any) -> TileExpr:
 def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
     to, value = copied(src, dst, None, span)
     whole_count(count, to, span)
-    b.assign(to, as_whole(_rounded_as(mode, value, dst, src, span), src, dst, span), span)
+    of = value_buffer(src).dtype if isinstance(src, (Buffer, Window)) else None
+    b.assign(to, as_whole(rounded_as(mode, value, dst, span, of), src, dst, span), span)
 
 
 MODES = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "trunc", "ROUND": "round_away"}
 """Modes beside CAST_NONE and CAST_RINT, which round to nearest even where a cast rounds, and how they round to a whole number."""
 
 
-def _rounded_as(mode: Any, value: TileExpr, dst: Any, src: Any, span: Span) -> TileExpr:
-    """What a cast rounds to the nearest, after the rounding that its mode names; f32 in f32 becomes a whole number."""
+def rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span, of: DType | None = None) -> TileExpr:
+    """What a cast of an element type (`of`) rounds to the nearest, after the rounding that its mode names.
+
+    f32 is rounded to whole numbers where it stays f32, and a cast from a shorter type to it is exact.
+    """
     name = mode.upper().removeprefix("CAST_") if isinstance(mode, str) else ""
-    if name == "RINT" and all(isinstance(v, (Buffer, Window)) and value_buffer(v).dtype is F32 for v in (dst, src)):
+    to = value_buffer(dst).dtype if isinstance(dst, (Buffer, Window)) else None
+    if name == "RINT" and to == of == F32:
         return Unary("round", value, span)
     if name in ("NONE", "RINT"):
         return value
-    to = value_buffer(dst).dtype if isinstance(dst, (Buffer, Window)) else None
     if name not in MODES:
         help = "there are CAST_NONE, CAST_RINT, " + ", ".join(f"CAST_{m}" for m in MODES)
         raise TileError(f"the rounding mode {_quoted(mode)} is not supported", span, help=help)
     if to is None or not (to.whole or to.bits == 32):
         help = "CAST_RINT rounds to the nearest number"
         raise TileError(f"{mode} rounds to whole numbers; a cast to {to} rounds to nearest even here", span, help=help)
-    return Unary(MODES[name], value, span)
+    return value if to == F32 and of in (F16, BF16) else Unary(MODES[name], value, span)
 
 
 def whole_count(count: Any, to: Region, span: Span | None) -> None:
-    if count is not None and count != math.prod(to.shape):
-        raise TileError(f"a count of {count} is not the whole of {to.name}, which has {math.prod(to.shape)} elements", span)
+    """NotSearched where a word works on the first elements of a buffer alone; nothing lies behind its last one."""
+    if count is not None and known(count, "a count", span) < math.prod(to.shape):
+        what = f"a count of {count} is not the whole of {to.name}, which has {math.prod(to.shape)} elements"
+        raise NotSearched(f"{what}: the search has no form for that", span, help="leave it out, or slice the buffer")
 
 
 @handles("vcast")
 def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
-    b.assign(to, as_whole(_rounded_as(round_mode, value, dst, None, span), src, dst, span), span)
+    b.assign(to, as_whole(rounded_as(round_mode, value, dst, span), src, dst, span), span)

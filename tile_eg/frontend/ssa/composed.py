@@ -6,11 +6,12 @@ What is said of an operation here holds of f32: other floats are cast to it and 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
 from typing import Any
 
 from tile_eg.frontend.checks.types import Typing
+from tile_eg.frontend.ssa.whole_numbers import computed, converted, needs_composition, reduced, repeated
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.kernel import TileExpr
 from tile_eg.ops.elementwise import BINARY, UNARY
@@ -19,9 +20,27 @@ from tile_eg.ops.types import F32, I32, WHOLE, DType
 
 def composed(kernel: kn.Kernel) -> kn.Kernel:
     """The kernel without operations that are made of others."""
-    if not any(map(_needs, _expressions(kernel.body))):
+    if not _has_whole_numbers(kernel) and not any(map(_needs, _expressions(kernel.body))):
         return kernel
     return replace(kernel, body=Composer(kernel).block(kernel.body))
+
+
+def _has_whole_numbers(kernel: kn.Kernel) -> bool:
+    """Whether there are elements of a type that few instructions take."""
+    arrays: list[kn.Tensor | kn.Alloc | kn.Cast] = [*kernel.tensors, *_allocs(kernel.body)]
+    arrays += [e for e in _expressions(kernel.body) if isinstance(e, kn.Cast)]
+    return any(needs_composition(x.dtype) for x in arrays)
+
+
+def _allocs(body: tuple[kn.Stmt, ...]) -> Iterator[kn.Alloc]:
+    for s in body:
+        match s:
+            case kn.Alloc():
+                yield s
+            case kn.For():
+                yield from _allocs(s.body)
+            case kn.If():
+                yield from _allocs((*s.then, *s.otherwise))
 
 
 def _expressions(x: Any) -> Any:
@@ -62,7 +81,7 @@ class Composer:
                 self.arrays[s.name] = s
                 return s
             case kn.Assign():
-                return replace(s, value=self.of(s.value))
+                return replace(s, value=self.in_type(self.of(s.value), self.arrays[s.target.name].dtype))
             case kn.If():
                 return replace(s, then=self.block(s.then), otherwise=self.block(s.otherwise))
         return replace(s, body=self.block(s.body))  # type: ignore[arg-type]
@@ -70,14 +89,30 @@ class Composer:
     def dtype(self, *operands: TileExpr) -> DType | None:
         return next((d for d in (self.typing.of(x).dtype for x in operands) if d is not None), None)
 
+    def in_type(self, value: TileExpr, dtype: DType) -> TileExpr:
+        """A value that is cast where it is stored, made of what there is."""
+        of = self.dtype(value)
+        return value if of is None else converted(value, of, dtype) or value
+
     def of(self, e: TileExpr) -> TileExpr:
         """The expression with its operands, and then itself, made of what there is."""
         changed = {f.name: self.of(x) for f in fields(e) if isinstance(x := getattr(e, f.name), TileExpr)}  # type: ignore[misc,arg-type]
+        if isinstance(e, kn.Whole):
+            xs = tuple(map(self.of, e.xs))
+            return e if xs == e.xs else replace(e, xs=xs)
         e = replace(e, **changed) if any(changed[n] is not getattr(e, n) for n in changed) else e  # type: ignore[arg-type]
+        if isinstance(e, kn.Unary | kn.Binary) and (made := self.whole_numbers(e)) is not e:
+            return self.of(made)
         match e:
             case kn.Unary() if _of_others(UNARY[e.op]):
-                made = _FUNCTIONS.get(e.op, lambda x: kn.Unary(e.op, x, e.span))
-                return self.in_f32(lambda x: made(x), e, e.x)
+                function = _FUNCTIONS.get(e.op, lambda x: kn.Unary(e.op, x, e.span))
+                return self.in_f32(function, e, e.x)
+            case kn.Cast() if (of := self.dtype(e.x)) is not None:
+                other = converted(e.x, of, e.dtype)
+                return e if other is None else self.of(replace(other, span=e.span))
+            case kn.Reduce() | kn.Broadcast():
+                other = (reduced if isinstance(e, kn.Reduce) else repeated)(e, self.dtype(e.x))  # type: ignore[arg-type]
+                return e if other is e else self.of(other)
             case kn.Unary(op="abs" | "relu") if self.dtype(e.x) in WHOLE:
                 return kn.Binary("max", e.x, _mul(e.x, -1) if e.op == "abs" else _n(0), e.span)
             case kn.Binary(op="xor"):
@@ -87,6 +122,16 @@ class Composer:
             case kn.Choose():
                 return self.choice(e)
         return e
+
+    def whole_numbers(self, e: kn.Unary | kn.Binary) -> TileExpr:
+        """An operation on whole numbers that no instruction takes, by others; beside floats they become floats."""
+        operands = {n: getattr(e, n) for n in ("x", "y") if hasattr(e, n)}
+        types = {n: self.typing.of(x).dtype for n, x in operands.items()}
+        found = {d for d in types.values() if d is not None}
+        if len(found) == 1:
+            return computed(e, found.pop())
+        alone = {n: kn.Cast(F32, x, e.span) for n, x in operands.items() if needs_composition(types[n])}
+        return replace(e, **alone) if len(found) > 1 and alone else e  # type: ignore[arg-type]
 
     def in_f32(self, made: Callable[..., TileExpr], e: kn.Unary | kn.Binary, *operands: TileExpr) -> TileExpr:
         dtype = self.dtype(*operands)

@@ -21,7 +21,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.values import Term
-from tile_eg.ops.types import F32, DType
+from tile_eg.ops.types import F16, F32, DType
 
 ROW = ":"
 """The column coordinate of a statement over a whole row, `s[i, :]`."""
@@ -282,19 +282,25 @@ class Statement:
         v = self.value(r)
         if found == () or (found == (axes.col,) and axes.row is None):
             if found == () and (v.rows, v.cols) == (1, 1) and axes.rows == 1:
-                return Scalar(self.make(r, "elem_row", v))
+                return self.repeated(r, "elem_row", v)
             if found == () and (v.rows, v.cols) == (1, 1):
-                return Scalar(self.make(r, "elem_col", self.tiles.broadcast(v, 1, axes.cols, r.span)))
+                return self.repeated(r, "elem_col", self.tiles.broadcast(v, 1, axes.cols, r.span))
             if (v.rows, v.cols) != (axes.rows, axes.cols):
                 raise self.unsupported(r, "one fixed element")
             return Scalar(self.make(r, "elem", v), valid_rows(v), valid_cols(v))
         if found == (axes.row, axes.col) and (v.rows, v.cols) == (axes.rows, axes.cols):
             return Scalar(self.make(r, "elem", v), valid_rows(v), valid_cols(v))
         if found == (axes.row,):
-            return Scalar(self.make(r, "elem_row", v), vrows=valid_cols(v))
+            return replace(self.repeated(r, "elem_row", v), vrows=valid_cols(v))
         if found == (axes.col,) and v.cols == axes.cols:
-            return Scalar(self.make(r, "elem_col", v), vcols=valid_cols(v))
+            return replace(self.repeated(r, "elem_col", v), vcols=valid_cols(v))
         raise self.unsupported(r, f"the access [{', '.join(found)}] beside [{', '.join(filter(None, (axes.row, axes.col)))}]")
+
+    def repeated(self, r: kn.Region, op: str, v: Term) -> Scalar:
+        """An element that several of the loop share; a byte as the number of f16 that it is, as bytes are not repeated."""
+        if v.dtype is None or v.dtype.bytes > 1:
+            return Scalar(self.make(r, op, v))
+        return self.to(Scalar(self.make(r, op, self.tiles.cast(v, F16, r.span))), v.dtype)
 
     def value(self, r: kn.Region) -> Term:
         """The tile or vector that a region takes its elements from."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from tile_eg.frontend.ssa import pieces, positions
+from tile_eg.frontend.ssa import pieces, positions, whole_reductions
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.tiles import tile_shape
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.values import Term
-from tile_eg.ops.types import F32, DType
+from tile_eg.ops.types import F32, WHOLE, DType
 
 
 class Expressions(Regions):
@@ -88,7 +88,10 @@ class Expressions(Regions):
     def reduce(self, e: kn.Reduce, env: Env) -> Term:
         shape = self.shape_of(e.x)
         x = self.tile(e.x, env, tile_shape(shape), F32)
-        return self.tiles.reduce(e.op, x, 1 if len(shape) == 1 else e.axis, e.span)
+        axis = 1 if len(shape) == 1 else e.axis
+        if x.dtype in WHOLE:
+            return whole_reductions.reduced(self.tiles, e.op, x, axis, e.span)
+        return self.tiles.reduce(e.op, x, axis, e.span)
 
     def product(self, e: kn.MatMul, env: Env) -> Term:
         a = self.tile(e.a, env, tile_shape(self.shape_of(e.a)), F32)

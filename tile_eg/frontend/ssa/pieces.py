@@ -60,7 +60,7 @@ def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Ter
     """The window of a tile. TileError where its elements do not lie in one run."""
     valid = {"vrows": ix.const(w.rows), "vcols": ix.const(w.cols)}
     shape: dict[str, Any] = {"rows": w.rows, "cols": w.cols, "dtype": t.dtype, **valid}
-    _check(t, name, span)
+    check_dense(t, name, span)
     offset = w.row * t.cols + w.col
     if aligned(offset, t) and w.step == 1 and (w.rows == 1 or t.rows > 1):
         return tiles.make(span, "piece", offset, t, **shape)
@@ -71,7 +71,7 @@ def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Ter
 
 def replaced(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
     """The tile `old` with `new` in a window of it; 0 where `new` lies beyond the end of a tensor."""
-    _check(old, name, span)
+    check_dense(old, name, span)
     new = padded(tiles, new, 0.0, span)
     offset = w.row * old.cols + w.col
     if aligned(offset, old) and w.step == 1:
@@ -116,20 +116,22 @@ def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
 
 def _gathered_columns(tiles: Tiles, t: Term, e: Whole) -> Term:
     tiles.check_whole(e, [t])
-    _check(t, "the tile that is transposed", e.span)
+    check_dense(t, "the tile that is transposed", e.span)
     size = _gathered(t, "the tile that is transposed", e.span)
     at = tiles.index(Place(size, t.cols * size, ix.ZERO), (t.cols, t.rows), e.span)
     made = tiles.make(e.span, "whole", "gather", 0, 0, t, _offsets(tiles, at, e.span), like=at, dtype=t.dtype)
-    _check(made, "the transposed tile", e.span)
+    check_dense(made, "the transposed tile", e.span)
     return made
 
 
-def running_sums(tiles: Tiles, t: Term, e: Whole) -> Term:
-    """Sums over what comes before, an element's own included: of 2, then of 4, then of 8 and so on, each from two of before."""
-    _check(t, "the tile that is summed", e.span)
+def running(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """Sums or products over what comes before, an element's own included: of 2, then of 4, then of 8 and so on, each from two of
+    before."""
+    op, nothing = {"cumsum": ("add", 0.0), "cumprod": ("mul", 1.0)}[e.op]
+    check_dense(t, f"the tile of `{e.op}`", e.span)
     down = t.rows > 1 and e.numbers[0] == 0
     back, count, shape = bool(e.numbers[1]), t.rows if down else t.cols, (t.rows, t.cols)
-    made, step, zero = t, 1, tiles.fill(0.0, shape, F32, e.span)
+    made, step, zero = t, 1, tiles.fill(nothing, shape, F32, e.span)
     while step < count:
         away = step if back else -step
         place = _within(tiles, tiles.index(Place(int(down), int(not down), ix.const(away)), shape, e.span), count - 1, e.span)
@@ -139,12 +141,26 @@ def running_sums(tiles: Tiles, t: Term, e: Whole) -> Term:
         before = tiles.make(e.span, "whole", "gather", 0, 0, made, at, like=made)
         sign, bound = (1, count - step) if back else (-1, 1 - step)
         holds = Position("lt", sign if down else 0, 0 if down else sign, ix.const(bound))
-        made = tiles.binary("add", made, tiles.choose_at(holds, (before, zero), e.span), e.span)
+        made = tiles.binary(op, made, tiles.choose_at(holds, (before, zero), e.span), e.span)
         step *= 2
     return made
 
 
-MADE = {"transpose": transposed, "cumsum": running_sums}
+def first_extreme(tiles: Tiles, t: Term, e: Whole) -> Term:
+    """The least place at which an element equals the largest or smallest one along an axis."""
+    tiles.check_whole(e, [t])
+    op, along, shape = e.op.removeprefix("arg"), e.numbers[0] == 1 or t.rows == 1, (t.rows, t.cols)
+    count = t.cols if along else t.rows
+    axis = 1 if along else 0
+    extreme = tiles.broadcast(tiles.reduce(op, t, axis, e.span), axis, t.cols if along else t.rows, e.span)
+    at = tiles.index(Place(int(not along), int(along), ix.ZERO), shape, e.span)
+    where = tiles.choose("eq", (t, extreme), (at, _number(tiles, float(count), at)), e.span)
+    return tiles.cast(tiles.reduce("min", where, axis, e.span), I32, e.span)
+
+
+MADE = {
+    "transpose": transposed, "cumsum": running, "cumprod": running, "argmax": first_extreme, "argmin": first_extreme,
+}  # fmt: skip
 """Operations on whole tiles that have no instruction."""
 
 
@@ -156,7 +172,7 @@ def _gathered(t: Term, name: str, span: Span | None) -> int:
     return t.dtype.bytes
 
 
-def _check(t: Term, name: str, span: Span | None) -> None:
+def check_dense(t: Term, name: str, span: Span | None) -> None:
     if not dense(t):
         what = f"{t.rows} x {t.cols} elements of {t.dtype} that do not lie in one run"
         help = "rows of a multiple of 32 bytes, of 16-bit or 32-bit elements, that lie inside their tensor"
@@ -186,7 +202,7 @@ def _chosen(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span
 def _looked_up(tiles: Tiles, new: Term, col: Term, w: Window, shape: tuple[int, int], name: str, span: Span | None) -> Term:
     """The element of the window's value for each element of the tile; some element where it does not stand in the window."""
     size = _gathered(new, name, span)
-    _check(new, name, span)
+    check_dense(new, name, span)
     at = tiles.binary("mul", _within(tiles, col, w.cols - 1, span), _number(tiles, float(size), col), span)
     if w.rows > 1 or shape[0] > 1:
         row = _within(tiles, tiles.index(Place(1, 0, ix.ZERO - w.row), shape, span), w.rows - 1, span)

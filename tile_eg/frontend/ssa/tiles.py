@@ -132,7 +132,7 @@ class Tiles:
             return x
         if x.op == "fill":
             return self.make(span, "fill", rounded(x.args[0], x.dtype), like=x, dtype=dtype)
-        if x.op == "bcast":
+        if x.op == "bcast" and dtype.bits > 8:  # bytes are not repeated
             return self.make(span, "bcast", x.args[0], self.cast(x.args[1], dtype, span), like=x, dtype=dtype)
         step = between(x.dtype, dtype)
         if step is not None:

@@ -28,11 +28,8 @@ PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
 FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad"}
                    | {"topk", *WHOLE_TILES, *DTYPES})  # fmt: skip
 
-_FIRST = (
-    "m = row{0}(x), then the first place where x is m: rowmin of p, p[i, j] = select(x[i, j] == m[i], j, n) in an element loop"
-)
 INSTEAD = {
-    "argmax": _FIRST.format("max"), "argmin": _FIRST.format("min"), "where": "select(condition, x, y)", "mean": "rowsum(x) / n",
+    "where": "select(condition, x, y)", "mean": "rowsum(x) / n",
     "softmax": "exp(x - rowmax(x)[:, None]), and divide by its rowsum", "transpose": "x.T",
     "load": "X[i, j], where the tile begins", "square": "x * x", "pow": "x ** y", "power": "x ** y", "dot": "a @ b",
     "matmul": "a @ b", "float": "f32(x)", "int": "i32(x)", "range": "for k in serial(n) { ... }", "maximum": "max(x, y)",

@@ -10,6 +10,7 @@ from tile_eg.errors import Span
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ops import elementwise
 from tile_eg.ops.physical import AIV, PIPES
+from tile_eg.ops.repeats import REPEATED
 from tile_eg.ops.types import DType, Level
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
@@ -99,6 +100,7 @@ VECTOR = (
     "vpiece",
     "vput",
     *(f"v{w.name}" for w in WHOLE_TILES.values() if not w.made_of_others),
+    *(r.instruction for r in REPEATED.values()),
 )
 OVERWRITES = ("vaxpy", "vmuladd")
 
@@ -180,6 +182,7 @@ class Instr:
                `steps` are their numbers); vmerge takes two to four sources, its steps are the pairs in each
     vsort32    dst = pairs of srcs[0] and the 32 bits of srcs[1], each 32 of them in order, the largest first
     vtranspose  dst[j, i] <- src[i, j], of 16 x 16 elements of 16 bits
+    vrepeated_OP  dst <- srcs by the masks, repeats and strides in `steps` (`ops/repeats.py`); `mode`: what is written
     vpiece     dst <- the window of src that begins at its element `bound`
     vput       dst <- srcs[0] with srcs[1], rows x cols of it, in the window that begins at its element `bound`
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of i32, or of f32 and exact up to 2^24; or from `value` on

@@ -9,6 +9,6 @@ def rows(X: T.Tensor((256, 128), "float32"), I: T.Tensor((256,), "float32"), Y: 
         x = T.alloc_shared((64, 128), "float32")
         m = T.alloc_fragment((64,), "float32")
         T.copy(X[b * 64, 0], x)
-        T.argmax(x, m, dim=1)
+        T.reduce_mean(x, m, dim=1)
         T.copy(m, I[b * 64])
         T.copy(x, Y[b * 64, 0])

@@ -1,0 +1,133 @@
+"""Reductions in a kernel that is kept: of rows, of columns, of planes of them; of whole numbers by joining halves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from math import prod
+from typing import Any
+
+from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert.places import Place
+from tile_eg.frontend.expert.reader import ExpertReader, on
+from tile_eg.frontend.expert.vectors import BLOCK, REGISTER, first, scratch, ub
+from tile_eg.frontend.python.values import as_region
+from tile_eg.frontend.python.words import known
+from tile_eg.frontend.ssa.whole_reductions import JOINED, neutral, power_of_two
+from tile_eg.ir import index as ix
+from tile_eg.ir import program as pr
+from tile_eg.ir.program import Tile
+from tile_eg.ops import elementwise as ops
+from tile_eg.ops.elementwise import ALL, SIGNED_TOO
+from tile_eg.ops.types import F16, F32
+
+
+def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, dim: Any = -1, clear: Any = True,
+            real_shape: Any = None) -> None:  # fmt: skip
+    if out is None:
+        raise TileError(f"T.reduce_{op} writes a buffer", span, help=f"T.reduce_{op}(buffer, out, dim=-1)")
+    x, to, shape = ub(r, buffer, span), ub(r, out, span), as_region(buffer, span).shape or (1,)
+    rank, axis = len(shape), known(dim, "dim", span)
+    if not -rank <= axis < rank:
+        raise TileError(f"dim {axis} does not exist in a tile of shape {shape}", span, help="-1 is the last one")
+    axis %= rank
+    planes = prod(shape[:-2])
+    if real_shape is not None:
+        sizes = [known(n, "real_shape", span) for n in real_shape]
+        x, planes = replace(x, rows=1 if len(sizes) == 1 else sizes[-2], cols=sizes[-1]), 1
+    if axis < rank - 2:
+        help = "copy each plane to a buffer of its own, and join these: T.tile.add, T.tile.max, T.tile.min"
+        raise TileError(f"dim {axis} of {rank} is not reduced in a kernel that is kept", span, help=help)
+    across = axis == rank - 1
+    count = x.rows if across else planes * x.cols
+    if to.count < count:
+        raise TileError(f"{to.count} elements cannot hold {count} results", span)
+    into = to.tile() if clear else scratch(r, x.dtype, 1, -(-count * x.dtype.bytes // BLOCK) * BLOCK // x.dtype.bytes)
+    if across:
+        reduced(op, r, span, x, into, True)
+    else:
+        _planes(op, r, span, x, into, planes)
+    if not clear:
+        on(r, pr.AIV, pr.PipeBarrier("V", span))
+        r.instr(f"v{JOINED[op]}", to.operand, to.operand, into, cols=ix.const(count), span=span)
+
+
+def _planes(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, planes: int) -> None:
+    """The columns of each plane."""
+    rows = x.rows // planes
+    for n in range(planes):
+        tile = replace(x.tile(), row=x.tile().row + n * rows)
+        reduced(op, r, span, replace(x, operand=tile, rows=rows), replace(to, col=to.col + n * x.cols), False)
+
+
+def reduced(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, across: bool) -> None:
+    """One number for each row (`across`) or column of a window."""
+    if x.dtype not in (F16, F32):
+        return _whole_numbers(op, r, span, x, to, across)
+    fields: dict[str, Any] = {"rows": ix.const(x.rows), "cols": ix.const(x.cols), "form": "rows", "span": span}
+    lanes = REGISTER // x.dtype.bytes
+    if across and x.cols > lanes:
+        fields["scratch"] = scratch(r, x.dtype, x.rows, lanes)
+    r.instr(f"v{'row' if across else 'col'}{op}", to, x.operand, **fields)
+    return None
+
+
+def _whole_numbers(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, across: bool) -> None:
+    if x.dtype not in (ALL if op == "sum" else SIGNED_TOO):
+        raise TileError(f"{x.dtype} is not reduced in a kernel that is kept", span, help="cast it first: T.tile.cast to int32")
+    return _halves(op, r, span, x, to) if across else _rows(op, r, span, x, to)
+
+
+def _rows(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
+    """The first row, then each further one joined with it."""
+    cols = ix.const(x.cols)
+    r.instr("vcopy", to, x.operand, cols=cols, span=span)
+    for n in range(1, x.rows):
+        row = replace(x.tile(), row=x.tile().row + n)
+        r.instr(f"v{JOINED[op]}", to, to, row, cols=cols, span=span)
+
+
+def _halves(op: str, r: ExpertReader, span: Span, x: Place, to: Tile) -> None:
+    """Every second element joined with its neighbour, until one of each row is left."""
+    width = max(power_of_two(x.cols), BLOCK // x.dtype.bytes)
+    room = scratch(r, x.dtype, 2 * x.rows, width)
+    even, odd = replace(room, row=ix.const(x.rows)), replace(room, row=ix.const(x.rows), col=ix.const(_half(x, width)))
+    r.instr("vdup", room, cols=ix.const(x.rows * width), scalar=neutral(op, x.dtype), span=span)
+    r.instr("vcopy", room, x.operand, rows=ix.const(x.rows), cols=ix.const(x.cols), form="rows", span=span)
+    while width > 1:
+        count = x.rows * width
+        for n, part in enumerate((even, odd)):
+            r.instr("vevery", part, room, cols=ix.const(n + 2 * (count // 2 - 1) + 1), steps=(n, 2), span=span)
+        r.instr(f"v{JOINED[op]}", room, even, odd, cols=ix.const(count // 2), span=span)
+        width //= 2
+    r.instr("vcopy", to, room, cols=ix.const(x.rows), span=span)
+
+
+def _half(x: Place, width: int) -> int:
+    """Elements of half a tile, in whole blocks."""
+    grain = BLOCK // x.dtype.bytes
+    return -(-x.rows * width // 2 // grain) * grain
+
+
+def _sum(r: ExpertReader, span: Span, dst: Any, src: Any, count: Any) -> None:
+    """dst[0] = the sum of the first elements."""
+    reduced("sum", r, span, first(ub(r, src, span), count, span), ub(r, dst, span).tile(), True)
+
+
+def _sums(r: ExpertReader, span: Span, dst: Any, src: Any, numbers: Any) -> None:
+    """A sum of the first elements of each row; rows lie so many elements apart."""
+    rows, apart, cols = (known(n, "a number of sum_experiment", span) for n in numbers)
+    to, x = ub(r, dst, span), ub(r, src, span)
+    pitch = x.cols if x.rows > 1 else apart
+    if apart != pitch or rows > x.rows or cols > min(apart, x.cols) or to.count < rows:
+        help = "T.reduce_sum(src, dst, dim=-1, real_shape=[rows, columns]) of a buffer of rows"
+        what = f"sums of {rows} rows of {cols} elements, {apart} apart, are not those of {x.rows} x {x.cols}"
+        raise TileError(what, span, help=help)
+    reduced("sum", r, span, replace(x, rows=rows, cols=cols), to.tile(), True)
+
+
+WORDS: dict[str, Callable[..., Any]] = {
+    **{f"reduce_{op}": partial(_reduce, op) for op in ops.REDUCE},
+    "tile.reduce_sum_experiment": _sum, "tile.sum_experiment": _sums,
+}  # fmt: skip

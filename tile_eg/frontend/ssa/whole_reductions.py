@@ -1,0 +1,63 @@
+"""Reductions of whole numbers, exact, which no instruction does: the halves of a tile are joined until one number is left of each
+row or column."""
+
+from __future__ import annotations
+
+from tile_eg.errors import Span
+from tile_eg.frontend.ssa.pieces import Window, check_dense, padded, taken
+from tile_eg.frontend.ssa.tiles import Tiles
+from tile_eg.ir import index as ix
+from tile_eg.ir.values import Term
+from tile_eg.ops.elementwise import REDUCE
+from tile_eg.ops.types import SIGNED, DType
+
+JOINED = {"sum": "add", "max": "max", "min": "min"}
+
+
+def reduced(tiles: Tiles, op: str, x: Term, axis: int, span: Span | None) -> Term:
+    """A vector of one number for each row (axis 1) or column (axis 0) of a tile of 16 or 32 bits."""
+    assert x.dtype is not None
+    nothing = neutral(op, x.dtype)
+    x = padded(tiles, x, nothing, span)
+    check_dense(x, "what is reduced", span)
+    count = power_of_two(x.rows if axis == 0 else x.cols)
+    x = _within(tiles, x, (count, x.cols) if axis == 0 else (x.rows, count), nothing, span)
+    halves = _rows if axis == 0 else _columns
+    while count > 1:
+        x, count = tiles.binary(JOINED[op], *halves(tiles, x, span), span), count // 2
+    return x
+
+
+def neutral(op: str, dtype: DType) -> float:
+    """What takes no part in a reduction of whole numbers."""
+    high = 2 ** (dtype.bits - (0 if dtype in SIGNED else 1)) - 1
+    low = 0 if dtype in SIGNED else -high - 1
+    return max(float(low), min(float(high), REDUCE[op].neutral))
+
+
+def power_of_two(n: int) -> int:
+    """The least one that is not below n."""
+    return 1 << (n - 1).bit_length()
+
+
+def _within(tiles: Tiles, x: Term, size: tuple[int, int], nothing: float, span: Span | None) -> Term:
+    """The tile in one of another size; what stands beside it takes no part."""
+    if size == (x.rows, x.cols):
+        return x
+    whole = tiles.fill(nothing, size, x.dtype, span)  # type: ignore[arg-type]
+    return tiles.make(span, "put", ix.ZERO, whole, x, like=whole)
+
+
+def _rows(tiles: Tiles, x: Term, span: Span | None) -> tuple[Term, Term]:
+    """The upper and the lower half of a tile."""
+    half = x.rows // 2
+    upper, lower = (taken(tiles, x, Window(ix.const(at), ix.ZERO, half, x.cols), "what is reduced", span) for at in (0, half))
+    return upper, lower
+
+
+def _columns(tiles: Tiles, x: Term, span: Span | None) -> tuple[Term, Term]:
+    """Every second element of what lies in one run, and its neighbours."""
+    count = x.rows * x.cols // 2
+    shape = {"rows": 1, "cols": count, "dtype": x.dtype, "vrows": ix.ONE, "vcols": ix.const(count)}
+    even, odd = (tiles.make(span, "whole", "every", first, 2, x, **shape) for first in (0, 1))  # type: ignore[arg-type]
+    return even, odd
