@@ -24,7 +24,7 @@ from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
 from tile_eg.jit.arrays import as_declared, by_name, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
-from tile_eg.jit.kept import kept_at
+from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
@@ -80,6 +80,11 @@ class CompiledKernel(HostSide):
     def __repr__(self) -> str:
         shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
         return f"<kernel {self.kernel.name}({shapes})>"
+
+    def searched(self) -> CompiledKernel | AnySizeKernel:
+        """The same kernel without its flags, barriers, scopes and addresses, which the search then finds: that of
+        `schedule="search"`. TileError where it has no sequential meaning."""
+        return self
 
     @told
     def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
@@ -236,6 +241,11 @@ class Options:
     target: Any = "auto"
     passes: Mapping[Any, Any] | None = None
     as_torch: bool = False
+    schedule: str | None = None
+
+    def searched(self) -> Options:
+        """The same options for a kernel that is searched, whatever its author says of its order."""
+        return replace(self, schedule=SEARCH)
 
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
@@ -247,16 +257,22 @@ class Options:
         if returns_tensors(function.function, function.names):
             check_searched(self.passes)
             return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], own._placed)
-        make = searched_or_in_order(function, build)
-        if is_kept(function):
+        make, kept = searched_or_in_order(function, build), is_kept(function)
+        if kept and self.schedule == SEARCH:
+            make = functools.partial(searched_at, function, self.passes)
+        elif kept:
             make = functools.partial(kept_at, function, self.passes)
         else:
             check_searched(self.passes)
         arguments = arguments_of(function)
+        made: CompiledKernel | AnySizeKernel
         if not open_names(arguments):
-            return own.compiled(make(NOTHING))
-        positions = self.out_idx, self.workspace_idx
-        return AnySizeKernel(function.function.__name__, arguments, make, positions, own._placed, self.chip, self.search)
+            made = own.compiled(make(NOTHING))
+        else:
+            positions = self.out_idx, self.workspace_idx
+            made = AnySizeKernel(function.function.__name__, arguments, make, positions, own._placed, self.chip, self.search)
+        made.searched = lambda: self.searched().kernel(function, build)  # type: ignore[method-assign]
+        return made
 
     def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
@@ -281,6 +297,10 @@ class Factory:
     def __jit_impl__(self) -> Options:
         """What `jit` was told: `.target`, `.out_idx`."""
         return self.options
+
+    def searched(self) -> Factory:
+        """The same function, whose kernels are searched: those of `schedule="search"`."""
+        return Factory(self.function, self.options.searched())
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
@@ -329,6 +349,7 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
+    schedule: str | None = None,
     seconds: float = CALL.seconds,
     memory: int = CALL.bytes,
     **others: Any,
@@ -339,7 +360,8 @@ def jit(
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
     `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or texts), `without` (names of rules) and `cost_model` (a
-    name, or "module:Class") are options of the search. `seconds` of processor time and bytes of `memory` are what a call may take
+    name, or "module:Class") are options of the search. `schedule="search"` reads a kernel with flags, barriers, scopes and
+    addresses without them, where it has a sequential meaning; without it such a kernel is kept as it is written. `seconds` of processor time and bytes of `memory` are what a call may take
     in the simulator. `pass_configs` and further options of TileLang's are taken where they ask for what is so here
     (`tile_eg.jit.switches`), and refused otherwise.
 
@@ -349,10 +371,11 @@ def jit(
     check_others(others, KNOWN)
     search: dict[str, Any] = {"effort": effort, "exact_math": exact_math, "rules": tuple(rules), "without": tuple(without)}
     search["cost_model"] = cost_model
+    check_schedule(schedule)
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)
     positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
-    options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs)
+    options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs, schedule=schedule)
     names = user_names()
     return told(lambda f: _jitted(f, options, names)) if function is None else _jitted(function, options, names)
 

@@ -55,6 +55,14 @@ class Reader(Builder):
         """What each kind of statement means."""
         return RULES
 
+    def finished(self) -> list[Stmt]:
+        """The statements of the whole body, in their order."""
+        return self.statements
+
+    def settled(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """What else has to be known of the body, and changed in it, where a kernel is read in another way than this one."""
+        return body
+
     def run(self, body: Sequence[ast.stmt]) -> None:
         """Reads statements one by one; a mistake in one is told beside those in others."""
         for node in body:
