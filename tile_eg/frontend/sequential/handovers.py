@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tile_eg.errors import Span
+from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.values import nodes as nodes_of
-from tile_eg.frontend.sequential.parts import Done, Mark, Node, marks, name_of, unordered
+from tile_eg.frontend.sequential.parts import Done, Mark, Node, does, marks, unordered
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Interval
 from tile_eg.ir.index_elements import elements_in
@@ -32,9 +32,10 @@ def check_handovers(
     nodes: Sequence[Node], ranges: Mapping[str, Interval], written: frozenset[str], half: str | None
 ) -> None:
     """TileError where a flag is not set when it is waited for, or two accesses have no flag between them."""
+    sets = [m for m in marks(tuple(nodes)) if not m.waits]
     for block in dict.fromkeys((0, 1)):
         fixed = {name: min(low + block, high) for name, (low, high) in ranges.items()}
-        _Walk(written, {half: (0, 1)} if half else {}).run(nodes, fixed)
+        _Walk(written, {half: (0, 1)} if half else {}, sets).run(nodes, fixed)
 
 
 @dataclass
@@ -43,6 +44,7 @@ class _Walk:
 
     written: frozenset[str]
     free: Mapping[str, Interval]
+    sets: Sequence[Mark]
     clock: dict[str, int] = field(default_factory=lambda: {AIC: 0, AIV: 0})
     seen: dict[str, int] = field(default_factory=lambda: {AIC: 0, AIV: 0})
     flags: dict[tuple[int, str], deque[int]] = field(default_factory=lambda: defaultdict(deque))
@@ -79,9 +81,18 @@ class _Walk:
             self.flags[number, OTHER[n.core]].append(self.clock[n.core])
             return
         if not (found := self.flags[number, n.core]):
-            at = ", ".join(f"{v} = {env[v]}" for v in env if v not in self.free)
-            raise unordered(f"{name_of(n.core)} wait here for a flag that is not set by then ({at})", n.span)
+            raise self.unset(n, number, env)
         self.seen[n.core] = max(self.seen[n.core], found.popleft())
+
+    def unset(self, n: Mark, number: int, env: Mapping[str, int]) -> TileError:
+        """What is told of a wait that has no set before it, with the sets behind it."""
+        assert n.core is not None
+        at = ", ".join(f"{v} = {env[v]}" for v in env)
+        numbers = [(m, m.number.value) for m in self.sets if m.core == OTHER[n.core]]
+        places = [m.span for m, value in numbers if value in (None, number)]
+        notes = tuple((f"{does(OTHER[n.core], 'set')} it here, behind what waits for this", span) for span in places[:1])
+        none = "" if places else ": nothing sets it"
+        return unordered(f"{does(n.core, 'wait')} here for flag {number}, which is not set by then ({at}){none}", n.span, notes)
 
     def statement(self, n: Done, env: Mapping[str, int]) -> None:
         self.steps += 1
@@ -99,14 +110,10 @@ class _Walk:
             if not apart and clock > self.seen[n.core] and _meet(box, other):
                 before, now = ("written" if wrote else "read"), ("write" if writes else "read")
                 raise unordered(
-                    f"{name_of(n.core)} {now} `{name}` here, and no flag says that {name_of(core)} {_has(core)} {before} it by "
-                    "then", place, ((f"it is {before} here", span),),
+                    f"{does(n.core, now)} `{name}` here, and no flag says that {does(core, 'have')} {before} it by then",
+                    place, ((f"it is {before} here", span),),
                 )  # fmt: skip
         self.accesses[region.name, n.core, writes, box] = (self.clock[n.core], place)
-
-
-def _has(core: str) -> str:
-    return "has" if core == AIC else "have"
 
 
 def _accesses(s: Any, ranges: Mapping[str, Interval]) -> Iterator[tuple[Region, bool, Mapping[str, Interval]]]:

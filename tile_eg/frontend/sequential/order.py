@@ -17,7 +17,7 @@ from typing import Any
 from tile_eg.errors import TileError
 from tile_eg.frontend.python.tile_loops import substituted
 from tile_eg.frontend.sequential.handovers import check_handovers
-from tile_eg.frontend.sequential.parts import Done, Mark, Node, Scoped, marks, name_of, unordered
+from tile_eg.frontend.sequential.parts import Done, Mark, Node, Scoped, does, marks, unordered
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Interval
 from tile_eg.ir.kernel import Alloc, For, If, Stmt
@@ -157,8 +157,8 @@ class _Merge:
                 return n
         waiting = [(core, next(m for m in marks(left[core][0]) if m.waits)) for core in (AIC, AIV) if left[core]]
         (core, wait), *others = waiting
-        told = tuple((f"and {name_of(c)} wait here", m.span) for c, m in others)
-        raise unordered(f"{name_of(core)} wait here for a flag that no statement before it can have set", wait.span, told)
+        told = tuple((f"and {does(c, 'wait')} here", m.span) for c, m in others)
+        raise unordered(f"{does(core, 'wait')} here for a flag that nothing before it has set", wait.span, told)
 
     def awaited(self, n: Node, others: Sequence[Node], env: Mapping[str, int]) -> bool:
         """Whether a node waits for a flag that the other core sets further on."""

@@ -55,6 +55,13 @@ def name_of(core: str) -> str:
     return "the cube core" if core == AIC else "the vector cores"
 
 
+def does(core: str, verb: str) -> str:
+    """What a core, or two of them, do: `the cube core waits`, `the vector cores wait`."""
+    if core == AIC:
+        verb = {"have": "has"}.get(verb, verb + "s")
+    return f"{name_of(core)} {verb}"
+
+
 def marks(tree: Node | Sequence[Node]) -> Iterator[Mark]:
     """The flags in a node, or in nodes."""
     if isinstance(tree, Mark):

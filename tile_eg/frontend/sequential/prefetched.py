@@ -156,7 +156,7 @@ def _moved(body: Sequence[Stmt], sources: Mapping[int, Region], name: str, alloc
         match s:
             case Alloc() if s.name == name:
                 yield replace(s, shape=s.shape[1:])
-            case For() | If() if (here := _loaded_before(s, sources)) is not None:
+            case For() if (here := _loaded_before(s, sources)) is not None:
                 yield _load(here, alloc)
                 yield _read_as_tile(s, name)
             case For():
@@ -171,8 +171,11 @@ def _moved(body: Sequence[Stmt], sources: Mapping[int, Region], name: str, alloc
                 yield s
 
 
-def _loaded_before(s: For | If, sources: Mapping[int, Region]) -> Region | None:
-    """The one window that all statements of a loop or branch read, where it does not change in it."""
+def _loaded_before(s: For, sources: Mapping[int, Region]) -> Region | None:
+    """The one window that all statements of a loop read, where it does not change in it, and none of them stands in a branch:
+    where that is not taken, the window may lie outside of its tensor."""
+    if any(id(n) in sources for branch in nodes(s.body) if isinstance(branch, If) for n in nodes(branch)):
+        return None
     inside = [n for n in nodes(s) if id(n) in sources]
     windows = {sources[id(n)] for n in inside}
     variables = {n.var for n in nodes(s) if isinstance(n, For)}

@@ -87,7 +87,8 @@ class SequentialReader(Reader):
     def settled(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The statements without what is loaded a trip ahead. TileError where one buffer is read by the name of another."""
         check_shared_addresses(body, self.addresses, self.levels)
-        return without_prefetch(body, {n: v for n, v in self.grid.items()})
+        half = {} if self.half is None else {ix.text(self.half): (0, 1)}
+        return without_prefetch(body, {**self.grid, **half})
 
 
 def _all(nodes: Any) -> Any:
