@@ -68,7 +68,6 @@ File = Annotated[
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
 OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")]
-Schedule = Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="A schedule, as `alternatives` numbers them.")]
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -142,7 +141,7 @@ def emit(
     program: Annotated[bool, typer.Option("--program", help="The instruction stream with its addresses and flags.")] = False,
     host: Annotated[bool, typer.Option("--host", help="The host part, which launches the kernel.")] = False,
     spec: Annotated[bool, typer.Option("--spec", help="The launch, as `tile-eg simulate --args` reads it.")] = False,
-    schedule: Schedule = None,
+    schedule: options.Schedule = None,
     no_cache: NoCache = False,
     at: Annotated[
         list[str] | None, typer.Option("--at", metavar="NAME=NUMBER,...", help="One text for all sizes, priced at these.")
@@ -157,13 +156,13 @@ def emit(
     """
     if program + host + spec > 1:
         raise TileError("--program, --host and --spec: one of them at a time")
-    wanted = Wanted(file, options.sizes(sizes or []), chip, search, schedule, not no_cache)
+    wanted = Wanted(file, options.sizes(sizes or []), chip, search, options.schedule(schedule), not no_cache)
     kind = "program" if program else "host" if host else "spec" if spec else "source"
     kept = None if at else wanted.kept_if_known()
     one = None
     if kept is None and (at or file.suffix == ".tile" or not wanted.known):
-        one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []))
-    if one is not None and (program or schedule):
+        one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []), wanted.searched)
+    if one is not None and (program or wanted.number):
         raise TileError("--program and --schedule are of a kernel at known sizes", help="give its sizes: --set NAME=NUMBER")
     text = str(getattr(one, kind)) if one is not None else getattr(kept, kind) if kept else _text(wanted, kind)
     if out is None:
@@ -200,7 +199,7 @@ def run_file(
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the predicted timeline, which Perfetto opens.")] = None,
     memory: options.Memory = options.MEMORY,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    schedule: Schedule = None,
+    schedule: options.Schedule = None,
     seconds: options.Seconds = options.SECONDS,
     unconfined: options.Unconfined = False,
     no_cache: NoCache = False,
@@ -214,7 +213,8 @@ def run_file(
     infinities in some rows).
     """
     cached = not (no_cache or trace)  # a trace has the source's lines, which a program that was kept has not
-    wanted = Wanted(file, options.sizes(sizes or []), chip, search, schedule, cached, options.shapes(given or []))
+    number = options.schedule(schedule)
+    wanted = Wanted(file, options.sizes(sizes or []), chip, search, number, cached, options.shapes(given or []))
     planned, held = wanted.restored() or wanted.compiled(), wanted.held
     how = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
     with in_source(held.source if isinstance(held, Kernel) else ""):
@@ -269,6 +269,7 @@ def explain(
     at: Annotated[
         list[str] | None, typer.Option("--at", metavar="NAME=NUMBER,...", help="Only the times at these sizes. Repeatable.")
     ] = None,
+    schedule: options.Schedule = None,
     *,
     search: SearchOptions,
 ) -> None:
@@ -282,7 +283,10 @@ def explain(
     if at:
         show(str(_at(file, options.sizes(sizes or []), options.several_sizes(at), chip, search)))
         return
-    planned = sources.compiled(file, options.sizes(sizes or []), chip, search)
+    planned = Wanted(file, options.sizes(sizes or []), chip, search, options.schedule(schedule), False).compiled()
+    if isinstance(planned, PlannedKept):
+        what = f"'{file}' is kept as it is written: nothing was chosen, so nothing can be explained"
+        raise TileError(what, help="--schedule search explains what the search finds; `tile-eg diff` shows both")
     if not isinstance(planned, Lowered):
         raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
     show(str(why_not(planned, question) if question is not None else explained(planned, profile)))

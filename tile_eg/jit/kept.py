@@ -21,8 +21,8 @@ SEARCH = "search"
 def check_schedule(schedule: str | None) -> None:
     """TileError for a word that says nothing of how a kernel is scheduled."""
     if schedule not in (None, SEARCH):
-        help = "leave it out, and a kernel with flags, barriers or scopes is kept as it is written"
-        raise TileError(f"schedule is {SEARCH!r}, or nothing, not {schedule!r}", help=did_you_mean(str(schedule), [SEARCH]) or help)
+        help = did_you_mean(str(schedule), [SEARCH]) or "leave it out: a kernel with flags or scopes is kept as it is written"
+        raise TileError(f"schedule is {SEARCH!r}, or left out, not {schedule!r}", help=help)
 
 
 def searched_at(function: PrimFunc, configs: Mapping[Any, Any] | None, sizes: Mapping[str, Any]) -> Kernel:

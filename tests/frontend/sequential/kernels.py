@@ -13,7 +13,9 @@ SYNC = tile_eg.PassConfigKey.TL_ASCEND_AUTO_SYNC
 
 
 @functools.cache
-def product(k_tiles: int = 4, slots: int = 2, tiles: tuple[int, int] = (2, 2), blocks: int = 3, relu: bool = False) -> CompiledKernel:
+def product(
+    k_tiles: int = 4, slots: int = 2, tiles: tuple[int, int] = (2, 2), blocks: int = 3, relu: bool = False
+) -> CompiledKernel:
     """C = A @ B: tiles in turn, the next trip's operands loaded ahead into `slots` of L1, two slots of L0, a flag for each."""
     rows, cols = tiles
 
@@ -87,7 +89,7 @@ def product(k_tiles: int = 4, slots: int = 2, tiles: tuple[int, int] = (2, 2), b
 
 @functools.cache
 def added(trips: int = 4, ahead: bool = True, cols: int = 64) -> CompiledKernel:
-    """C = A + B in two slots of UB, the next trip's tiles loaded `ahead` or not; each vector core has half of the blocks' rows."""
+    """C = A + B in two slots of UB, the next trip's tiles loaded `ahead` or not; each vector core has half of the rows."""
     rows = 8
 
     @tile_eg.jit(out_idx=[-1])
@@ -184,8 +186,9 @@ def biased(flagged: bool = True, early: bool = False, tiles: int = 2) -> Compile
     @tile_eg.jit(out_idx=[-1], workspace_idx=[3], pass_configs={SYNC: True})
     def kernel() -> Any:
         @T.prim_func
-        def biased(A: T.Tensor((tiles * 32, 64), "float16"), B: T.Tensor((64, 64), "float16"), C: T.Tensor((tiles * 32, 64), "float"),
-                   workspace: T.Tensor((32, 64), "float"), D: T.Tensor((tiles * 32, 64), "float")):  # fmt: skip
+        def biased(A: T.Tensor((tiles * 32, 64), "float16"), B: T.Tensor((64, 64), "float16"),
+                   C: T.Tensor((tiles * 32, 64), "float"), workspace: T.Tensor((32, 64), "float"),
+                   D: T.Tensor((tiles * 32, 64), "float")):  # fmt: skip
             with T.Kernel(1, is_npu=True) as (cid, vid):
                 a = T.alloc_L1((32, 64), "float16")
                 b = T.alloc_L1((64, 64), "float16")
@@ -271,7 +274,7 @@ def attention(trips: int = 3, crossed: bool = False) -> CompiledKernel:
                     T.tile.fill(m, -1e30)
                     T.tile.fill(total, 0.0)
                     T.tile.fill(o, 0.0)
-                    for j in T.serial(trips):
+                    for _j in T.serial(trips):
                         T.wait_cross_flag(0)
                         T.copy(scores[cid, vid * 16, 0], s)
                         T.tile.mul(s, s, 0.125)

@@ -58,4 +58,4 @@ class _Walk:
         name = s.target.name
         if name in self.beside:
             self.lost.pop(name, None)
-            self.lost |= {o: (name, s.span) for o in self.beside[name]}
+            self.lost |= dict.fromkeys(self.beside[name], (name, s.span))

@@ -1,4 +1,4 @@
-"""Slots that one trip of a loop fills for another: what is read there was loaded earlier, and may as well be loaded when it is read.
+"""Slots that one trip of a loop fills for another: what was loaded ahead may as well be loaded when it is read.
 
 Where all that is ever written to a buffer of slots is loaded from tensors that the kernel does not write, a slot holds what the
 last of these loads brought. Which one that was is found by going through the trips; where it is the same function of the loops in

@@ -10,12 +10,13 @@ from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.function import kernel_of
 from tile_eg.frontend.python.source import Source
-from tile_eg.frontend.python.statements import RULES, Reader
+from tile_eg.frontend.python.statements import RULES
 from tile_eg.frontend.python.values import NewBuffer
 from tile_eg.frontend.sequential.addresses import check_shared_addresses
 from tile_eg.frontend.sequential.order import in_one_order, stream_of
 from tile_eg.frontend.sequential.owners import Owners
 from tile_eg.frontend.sequential.parts import KEPT, Scoped, allocations, marks, plain
+from tile_eg.frontend.sequential.placed import Placed
 from tile_eg.frontend.sequential.prefetched import without_prefetch
 from tile_eg.frontend.sequential.turned import with_shapes
 from tile_eg.frontend.sequential.words import LEVELS, WORDS, Scope
@@ -41,17 +42,12 @@ def sequential_kernel(function: PrimFunc, sizes: Mapping[str, Any], meet: bool =
         raise error from why
 
 
-class SequentialReader(Reader):
-    """`levels` are where the author puts his buffers, `addresses` the bytes at which he says that they begin; `turned` are the
-    buffers of L0 that hold their tile the other way round."""
+class SequentialReader(Placed):
+    """Reads scopes and marks, and puts what it has read in one order. `meet`: in that of the statements."""
 
     def __init__(self, source: Source, names: Mapping[str, Any], sizes: Mapping[str, Any] | None = None, *, meet: bool) -> None:
         super().__init__(source, names, sizes)
         self.handlers, self.meet = WORDS, meet
-        self.core: str | None = None
-        self.levels: dict[str, str] = {}
-        self.addresses: dict[str, int] = {}
-        self.turned: set[str] = set()
 
     def rules(self) -> dict[type, Any]:
         return {**RULES, ast.With: _with}
