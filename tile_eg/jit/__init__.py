@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
@@ -21,24 +21,105 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
-from tile_eg.jit.arrays import by_name, knows_torch, to_numpy
-from tile_eg.jit.compiled import NOTHING
-from tile_eg.jit.compiled import CompiledKernel as CompiledKernel
-from tile_eg.jit.compiled import run_lowered as run_lowered
+from tile_eg.jit.arrays import by_name, give_back, is_torch, knows_torch, made_last, to_numpy
+from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
 from tile_eg.jit.positions import positions_of
+from tile_eg.jit.process_cache import cache
+from tile_eg.jit.profiling import launched
+from tile_eg.jit.running import checked, taken, updated
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
+from tile_eg.jit.workspaces import made_by_call, without_stores, written_whole
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.language.words import user_names
 from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from tile_eg.frontend.text import Template
-    from tile_eg.search.any_size import AnySize
-    from tile_eg.search.compiler import Lowered
+    from tile_eg.jit.kernel_cache import Restored
+    from tile_eg.search.any_size import AnySize, AtSizes
+    from tile_eg.search.compiler import Lowered, Run
+
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class CompiledKernel(HostSide):
+    """A kernel whose sizes are known.
+
+    Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
+    tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
+    the kernel writes them; one that is given back and not written whole is a TileError.
+    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
+    What is given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel | KeptKernel,
+        out_idx: Sequence[int] = (),
+        workspace_idx: Sequence[int] = (),
+        chip: str = DEFAULT_CHIP,
+        search: Mapping[str, Any] = NOTHING,
+        limits: Limits = CALL,
+        as_torch: bool = False,
+    ) -> None:
+        self.kernel, self.chip, self.search, self.limits, self.as_torch = kernel, chip, search, limits, as_torch
+        with in_source(kernel.source):
+            self.out_idx = [made_by_call(i, kernel, "out_idx") for i in out_idx]
+            self.workspace_idx = [made_by_call(i, kernel, "workspace_idx") for i in workspace_idx]
+        self.for_all_sizes: Callable[[], AtSizes | None] = lambda: None
+        unseen = [kernel.tensors[i].name for i in self.workspace_idx]
+        self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, unseen)
+
+    def __repr__(self) -> str:
+        shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
+        return f"<kernel {self.kernel.name}({shapes})>"
+
+    def searched(self) -> CompiledKernel | AnySizeKernel:
+        """The same kernel without its flags, barriers, scopes and addresses, which the search then finds: that of
+        `schedule="search"`. TileError where it has no sequential meaning."""
+        return self
+
+    @told
+    def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
+        """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
+        if sizes:
+            raise TileError(f"{', '.join(sizes)}: the sizes of {self.kernel.name} are fixed by the arguments of its function")
+        with in_source(self.kernel.source):
+            return cache.lowered(self.compiled, chip or self.chip, search_options(**self.search))
+
+    def planned(self) -> Lowered | Restored | AtSizes:
+        """The program with its texts and its predicted time, from the caches where it is there; of a kernel of any size the text
+        that serves all."""
+        with in_source(self.kernel.source):
+            return self.for_all_sizes() or cache.planned(self.compiled, self.chip, search_options(**self.search))
+
+    @told
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = {*self.out_idx, *self.workspace_idx}
+        names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
+        with in_source(self.kernel.source):
+            return self._run(by_name(names, args, kwargs, made_last(self.kernel.tensors, made)))
+
+    def _run(self, values: Mapping[str, Any]) -> Any:
+        """Runs on arrays by tensor name."""
+        arrays = checked(self.kernel, values)
+        run = run_lowered(self.planned(), arrays, self.limits)
+        updated(self.kernel, arrays, run)
+        outputs = [written_whole(self.kernel.tensors[i], run) for i in self.out_idx]
+        return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
+
+
+def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
+    """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
+    launched(lowered)
+    return lowered.run(taken(lowered.kernel, lowered, arrays), seconds=limits.seconds, memory=limits.bytes)
 
 
 class TileKernel:

@@ -1,0 +1,54 @@
+"""The arrays of a call: what they have to be, what of them a run takes, and what a run leaves in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.errors import TileError
+from tile_eg.ir.arrays import check_argument
+from tile_eg.ir.kept import KeptKernel
+from tile_eg.ir.kernel import Kernel, added_to
+from tile_eg.jit.arrays import as_declared, to_numpy
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tile_eg.search.compiler import Run
+
+
+def checked(kernel: Kernel | KeptKernel, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """The arrays by tensor name as NumPy's. TileError for one of another shape or dtype, or that cannot be written and is."""
+    arrays = {name: to_numpy(v, name) for name, v in values.items()}
+    for t in kernel.tensors:
+        if t.name in arrays:
+            arrays[t.name] = as_declared(arrays[t.name], t.shape)
+            check_argument(t, arrays[t.name])
+    for t in kernel.tensors:
+        if t.output and t.name in arrays and not arrays[t.name].flags.writeable:
+            raise TileError(f"argument {t.name} is read-only, and {kernel.name} writes it", t.span)
+    return arrays
+
+
+def updated(kernel: Kernel | KeptKernel, arrays: Mapping[str, np.ndarray], run: Run) -> None:
+    """Fills the arrays of tensors that the kernel writes, as far as it does."""
+    import numpy as np
+
+    for t in kernel.tensors:
+        if t.output and t.name in arrays:
+            np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
+
+
+def taken(kernel: Any, lowered: Any, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays that a run takes: those of inputs, and of outputs that begin with what the caller put there."""
+    import numpy as np
+
+    from tile_eg.ir.reference_indices import check_indices
+
+    kept = isinstance(kernel, KeptKernel)
+    given = lowered.inout if kept else added_to(kernel)
+    tensors = [t for t in kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
+    inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
+    if not kept:
+        check_indices(kernel, inputs)
+    return inputs
