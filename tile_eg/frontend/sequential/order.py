@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -57,9 +57,9 @@ def in_one_order(
 ) -> tuple[Node, ...]:
     """Both streams in one order. TileError: no order is known in which all flags hold, or no flag orders two accesses."""
     first: TileError | None = None
-    for trip, prefer in product(TRIPS, (AIC, AIV)):
+    for whole, trip, prefer in product((False, True), TRIPS, (AIC, AIV)):
         try:
-            found = tuple(_Merge(ranges, trip, prefer).merged(streams, {}, Counter()))
+            found = tuple(_Merge(ranges, trip, prefer, whole).merged(streams, {}, Counter()))
             check_handovers(found, ranges, written, half)
             return found
         except TileError as e:
@@ -68,15 +68,20 @@ def in_one_order(
     raise first
 
 
+class _Unset(Exception):
+    """A flag is waited for that is not set."""
+
+
 @dataclass
 class _Merge:
-    """The merging of two streams; `prefer` goes on first where both wait for a flag that an earlier trip has set."""
+    """The merging of two streams; `prefer` goes on first where both wait for a flag that an earlier trip has set. `whole`: a loop
+    whose flags are all set runs to its end, before it is made one with a loop of the other core."""
 
     ranges: Mapping[str, Interval]
     trip: int
     prefer: str
+    whole: bool
     depth: int = 0
-    renamed: dict[str, ix.Expr] = field(default_factory=dict)
 
     def merged(self, streams: Mapping[str, Sequence[Node]], env: Mapping[str, int], flags: Counter[Any]) -> Iterator[Node]:
         left = {core: list(nodes) for core, nodes in streams.items()}
@@ -84,6 +89,8 @@ class _Merge:
             took = [n for core in (AIC, AIV) for n in self.ready(left, core, env, flags)]
             if took:
                 yield from took
+            elif self.whole and (alone := self.alone(left, env, flags)) is not None:
+                yield alone
             elif (together := self.together(left, env, flags)) is not None:
                 yield together
             else:
@@ -110,6 +117,24 @@ class _Merge:
     def number(self, e: ix.Expr, env: Mapping[str, int]) -> int:
         known = {v: env.get(v, self.ranges.get(v, (0, 0))[0]) for v in ix.variables(e)}
         return ix.evaluate(e, known)
+
+    def alone(self, left: Mapping[str, list[Node]], env: Mapping[str, int], flags: Counter[Any]) -> Node | None:
+        """A loop or branch of one core that need not wait for the other one."""
+        for core in (self.prefer, OTHER[self.prefer]):
+            if left[core] and not isinstance(left[core][0], Mark) and self.runs(left[core][0], env, flags):
+                return left[core].pop(0)
+        return None
+
+    def runs(self, n: Node, env: Mapping[str, int], flags: Counter[Any]) -> bool:
+        """Whether all flags that a node waits for are set; they then are as it leaves them."""
+        after = Counter(flags)
+        try:
+            self.count((n,), env, after, strict=True)
+        except _Unset:
+            return False
+        flags.clear()
+        flags.update(after)
+        return True
 
     def together(self, left: Mapping[str, list[Node]], env: Mapping[str, int], flags: Counter[Any]) -> Node | None:
         """Two loops, or two branches, that wait for one another, as one."""
@@ -165,15 +190,17 @@ class _Merge:
         sets = {self.key(m, env) for m in marks(tuple(others)) if not m.waits}
         return any(m.waits and self.key(m, env) in sets for m in marks(n))
 
-    def count(self, nodes: Sequence[Node], env: Mapping[str, int], flags: Counter[Any]) -> None:
-        """Notes what the flags of some nodes leave."""
+    def count(self, nodes: Sequence[Node], env: Mapping[str, int], flags: Counter[Any], strict: bool = False) -> None:
+        """Notes what the flags of some nodes leave. `strict`: raises _Unset where one is not set in time."""
         for n in nodes:
             match n:
                 case Mark():
                     key = self.key(n, env)
+                    if strict and n.waits and not flags[key]:
+                        raise _Unset
                     flags[key] = max(0, flags[key] + (-1 if n.waits else 1))
                 case For():
                     for v in range(n.start, n.start + n.extent) if any(True for _ in marks(n)) else ():
-                        self.count(n.body, {**env, n.var: v}, flags)
+                        self.count(n.body, {**env, n.var: v}, flags, strict)
                 case If() if any(True for _ in marks(n)):
-                    self.count(n.then if self.number(n.condition, env) else n.otherwise, env, flags)
+                    self.count(n.then if self.number(n.condition, env) else n.otherwise, env, flags, strict)

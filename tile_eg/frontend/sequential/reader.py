@@ -11,7 +11,8 @@ from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.function import kernel_of
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES
-from tile_eg.frontend.python.values import NewBuffer
+from tile_eg.frontend.python.values import Loop, NewBuffer
+from tile_eg.frontend.python.written_out import has_own_trips
 from tile_eg.frontend.sequential.addresses import check_shared_addresses
 from tile_eg.frontend.sequential.order import in_one_order, stream_of
 from tile_eg.frontend.sequential.owners import Owners
@@ -43,11 +44,13 @@ def sequential_kernel(function: PrimFunc, sizes: Mapping[str, Any], meet: bool =
 
 
 class SequentialReader(Placed):
-    """Reads scopes and marks, and puts what it has read in one order. `meet`: in that of the statements."""
+    """Reads scopes and marks, and puts what it has read in one order. `meet`: in that of the statements. `tiles` is
+    the loop over all tiles that has been read, behind which only flags may stand."""
 
     def __init__(self, source: Source, names: Mapping[str, Any], sizes: Mapping[str, Any] | None = None, *, meet: bool) -> None:
         super().__init__(source, names, sizes)
         self.handlers, self.meet = WORDS, meet
+        self.tiles: ast.For | None = None
 
     def rules(self) -> dict[type, Any]:
         return {**RULES, ast.With: _with}
@@ -66,6 +69,23 @@ class SequentialReader(Placed):
             self.local[name] = value
             return
         super().bind(name, value, span)
+
+    def has_own_trips(self, node: ast.For, loop: Loop) -> bool:
+        """A name that a trip binds anew (`cid = i * 20 + cid`) begins in each trip as what it is before the loop."""
+        bound = {n: v for n, v in self.local.items() if not isinstance(v, Expr)}
+        return has_own_trips(node, loop, bound)
+
+    def check_last(self, node: ast.For) -> None:
+        if self.outer or self.tiles is not None:
+            super().check_last(node)
+
+    def statement(self, node: ast.stmt) -> None:
+        written, behind = len(self.writes), self.tiles
+        super().statement(node)
+        if behind is not None and len(self.writes) > written:
+            super().check_last(behind)
+        if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func).endswith("Persistent"):
+            self.tiles = node
 
     def finished(self) -> list[Stmt]:
         """The statements in one order, without flags."""
