@@ -8,7 +8,6 @@ is done ahead is then the search's to find.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -108,17 +107,21 @@ def _same_source(uses: _Uses, sources: dict[int, Region], at: Env) -> bool:
     for s, env, load, then in uses.found:
         by_statement.setdefault(id(s), []).append((env, load, then))
     for key, found in by_statement.items():
-        source = sources.get(key) or _guess(found, at)
-        if source is None or not all(_is_read(source, *one) for one in found):
+        guesses = [sources[key]] if key in sources else [_guess(*one, at) for one in _one_of_each(found)]
+        source = next((g for g in guesses if all(_is_read(g, *one) for one in found)), None)
+        if source is None:
             return False
         sources[key] = source
     return True
 
 
-def _guess(found: list[tuple[Env, Assign, Env]], at: Env) -> Region | None:
-    """What the load that most often fills the slot loads, at the trip in which it is read."""
-    most = Counter(id(load) for _, load, _ in found).most_common(1)[0][0]
-    env, load, then = next(one for one in reversed(found) if id(one[1]) == most)
+def _one_of_each(found: list[tuple[Env, Assign, Env]]) -> list[tuple[Env, Assign, Env]]:
+    """The last use of each load."""
+    return list({id(load): (env, load, then) for env, load, then in found}.values())
+
+
+def _guess(env: Env, load: Assign, then: Env, at: Env) -> Region:
+    """What a load of an earlier trip loads, as a function of the trip in which it is read."""
     assert isinstance(load.value, Region)
     ahead = {v: ix.var(v) + (then[v] - env[v]) for v in then if v in env and v not in at}
     own = {v: ix.const(then[v]) for v in then if v not in env}

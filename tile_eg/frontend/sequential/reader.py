@@ -41,6 +41,10 @@ def sequential_kernel(function: PrimFunc, sizes: Mapping[str, Any], meet: bool =
         error = TileError(message, why.span, notes=why.notes, help=KEPT)
         error.source = why.source
         raise error from why
+    except TileError as e:
+        if e.help != KEPT:
+            e.notes = (*e.notes, (f"the kernel is read without its flags, barriers and scopes; {KEPT}", None))
+        raise
 
 
 class SequentialReader(Placed):
