@@ -57,7 +57,7 @@ def test_flags_are_those_that_a_block_sets() -> None:
 
 
 def test_a_handed_over_tensor_of_the_author_is_his_workspace() -> None:
-    assert ["workspace in GM", "8 KiB"] == rows(both("biased").buffers())[-2][:2]
+    assert rows(both("biased").buffers())[-2][:2] == ["workspace in GM", "8 KiB"]
 
 
 def test_the_text_is_shown_on_demand() -> None:

@@ -58,12 +58,26 @@ def _first(body: tuple[Stmt, ...], name: str) -> Stmt | None:
     return first if uses_of(first)[name] == 1 else None
 
 
+def with_open_slots(body: Sequence[Stmt]) -> Iterator[Stmt]:
+    """The statements with as many slots of each buffer as the search finds."""
+    for s in body:
+        match s:
+            case Alloc():
+                yield replace(s, slots=0)
+            case For():
+                yield replace(s, body=tuple(with_open_slots(s.body)))
+            case If():
+                yield replace(s, then=tuple(with_open_slots(s.then)), otherwise=tuple(with_open_slots(s.otherwise)))
+            case _:
+                yield s
+
+
 def as_tile(body: Sequence[Stmt], name: str) -> Iterator[Stmt]:
     """The statements with one slot of a buffer for all of it."""
     for s in body:
         match s:
             case Alloc() if s.name == name:
-                yield replace(s, shape=s.shape[1:])
+                yield replace(s, shape=s.shape[1:], slots=s.shape[0])
             case For() | Parallel():
                 yield replace(s, body=tuple(as_tile(s.body, name)))  # type: ignore[arg-type]
             case If():

@@ -9,6 +9,7 @@ from typing import Any
 from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.function import kernel_of
+from tile_eg.frontend.python.slots import with_open_slots
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES
 from tile_eg.frontend.python.values import Loop, NewBuffer
@@ -105,10 +106,11 @@ class SequentialReader(Placed):
         return [*_turned(self, (*allocs, *plain(ordered)))]
 
     def settled(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        """The statements without what is loaded a trip ahead. TileError where one buffer is read by the name of another."""
+        """The statements without what is loaded a trip ahead, and without the author's slots. TileError where one buffer is read
+        by the name of another."""
         check_shared_addresses(body, self.addresses, self.levels)
         half = {} if self.half is None else {ix.text(self.half): (0, 1)}
-        return without_prefetch(body, {**self.grid, **half})
+        return tuple(with_open_slots(without_prefetch(body, {**self.grid, **half})))
 
 
 def _all(nodes: Any) -> Any:
