@@ -10,6 +10,7 @@ from typing import Any
 from tile_eg.errors import Note, NotSearched, TileError, together
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.meetings import with_meetings
+from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.parallel import branch, parallel
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.printing import launched
@@ -121,7 +122,8 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
     if meet:
         _check_sums(r, half)
         r.statements[:] = with_meetings(r.statements, r.half_used is not None)
-    cube, vector = (numbered(stream(r.statements, core), r.ranges, r.notes) for core in (AIC, AIV))
+    streams = (with_modes(stream(r.statements, core), r.ranges) for core in (AIC, AIV))
+    cube, vector = (numbered(nodes, r.ranges, r.notes) for nodes in streams)
     written = r.stored
     _check_looked_up(r)
     tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in written, t.span) for t in r.tensors.values())
