@@ -127,6 +127,8 @@ def _elements(message: str, tensors: Sequence[Tensor]) -> str:
 
 
 SHOWN = 4
+WORKSPACE_GRAIN = 512
+"""Bytes at whose multiples GM is moved fastest."""
 FLAG = re.compile(r"\b(Set|Wait)Flag<(?:HardEvent::)?([A-Z0-9]+)_([A-Z0-9]+)>(?:\(\))?")
 ROUND = 256
 """Bytes that a vector instruction takes at a time."""
@@ -174,14 +176,25 @@ def _written(made: PlannedKept) -> None:
 def _program(kernel: KeptKernel, chip: Chip) -> Program:
     from tile_eg.emit.sync.missing import completed
 
-    buffers = tuple(b for level in Level for b in _placed(kernel, level, chip))
+    workspace, handed = _in_workspace(kernel)
+    buffers = (*(b for level in Level if level is not Level.WS for b in _placed(kernel, level, chip)), *handed)
     program = Program(
-        kernel.name, chip.name, kernel.kernel_type, kernel.tensors, kernel.blocks, kernel.halves, 0, buffers, kernel.cube,
-        kernel.vector,
+        kernel.name, chip.name, kernel.kernel_type, kernel.tensors, kernel.blocks, kernel.halves, workspace, buffers,
+        kernel.cube, kernel.vector,
     )  # fmt: skip
     sharing = _overlapping(kernel, buffers)
     streams = {core: completed(program, core, kernel.barriers == "all", sharing) for core in (AIC, AIV)}
     return replace(program, cube=streams[AIC], vector=streams[AIV])
+
+
+def _in_workspace(kernel: KeptKernel) -> tuple[int, list[Buffer]]:
+    """The bytes of a block's workspace, and what cores hand to one another there, one behind the other."""
+    at, out = 0, list[Buffer]()
+    for b in kernel.buffers:
+        if b.level is Level.WS:
+            out.append(replace(b, addresses=(at,)))
+            at += -(-b.slot_bytes // WORKSPACE_GRAIN) * WORKSPACE_GRAIN
+    return at, out
 
 
 def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:

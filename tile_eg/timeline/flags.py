@@ -36,8 +36,8 @@ def sync_step(core: Core, node: Node) -> Step:
 
 
 def _alike(core: Core, mode: int) -> list[str] | None:
-    """Whom a flag among cores of one kind joins; None: it joins the two kinds. What the other vector core does, and in mode 0 what
-    other blocks do, this core does as well, and as long."""
+    """Whom a flag among cores of one kind joins; None: it joins the two kinds. What the other vector core does, and in mode 0
+    other blocks, this core does as well, and as long."""
     return None if mode == 2 else [core.name]
 
 

@@ -35,9 +35,7 @@ def exchanged(mode: int = 1, sets: str = "both", waits: bool = True, blocks: int
                 with T.Scope("V"):
                     T.copy(A[own, 0], x)
                     T.copy(x, workspace[own, 0])
-                    if sets == "both":
-                        T.set_cross_flag("MTE3", 3, mode)
-                    elif vid == 0:
+                    if sets == "both" or vid == 0:
                         T.set_cross_flag("MTE3", 3, mode)
                     if waits:
                         T.wait_cross_flag(3)

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from tile_eg.errors import Note, NotSearched, TileError, together
+from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.meetings import with_meetings
 from tile_eg.frontend.expert.modes import with_modes
@@ -122,7 +123,8 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
     if meet:
         _check_sums(r, half)
         r.statements[:] = with_meetings(r.statements, r.half_used is not None)
-    streams = (with_modes(stream(r.statements, core), r.ranges) for core in (AIC, AIV))
+    streams = with_free_numbers([stream(r.statements, core) for core in (AIC, AIV)], r.ranges)
+    streams = tuple(with_modes(nodes, r.ranges) for nodes in streams)
     cube, vector = (numbered(nodes, r.ranges, r.notes) for nodes in streams)
     written = r.stored
     _check_looked_up(r)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert.between_cores import copy_between
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
@@ -27,6 +28,8 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
         raise TileError("T.copy moves a buffer, or a part of one, to another in a kernel that is kept", span)
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
     _decide(r, to, value)
+    if isinstance(value, Region) and (r.level_of(value), r.level_of(to)) in BETWEEN_CORES:
+        return copy_between(r, span, to, value, options)
     source, target = r.place(value, span), r.place(to, span)
     path = PATHS.get((source.level, target.level))
     if path is None:
@@ -36,6 +39,7 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
         word = unused[0] if unused else "pad_value"
         raise TileError(f"a copy from {source.level} to {target.level} takes no {word}", span)
     path[0](r, span, *_fitted(r, span, source, target), options)
+    return None
 
 
 def _fitted(r: ExpertReader, span: Span, source: Place, target: Place) -> tuple[Place, Place]:
@@ -82,8 +86,6 @@ def _decide(r: ExpertReader, to: Region, value: Any) -> None:
 
 
 def _way(source: Level, target: Level) -> str:
-    if (source, target) in ((Level.UB, Level.L1), (Level.L0C, Level.UB)):
-        return "cube and vector cores meet in GM: copy to a workspace tensor, set a cross flag, wait for it, and copy from there"
     return "GM -> L1 -> L0A, L0B; L0C -> GM, L1; GM -> UB -> GM, UB"
 
 
@@ -188,6 +190,8 @@ def _within_ub(r: ExpertReader, span: Span, source: Place, target: Place, option
     cast(r, span, target, source)
 
 
+BETWEEN_CORES = ((Level.L0C, Level.UB), (Level.UB, Level.L1))
+"""Copies from one kind of core to the other one, through GM."""
 Path = tuple[Callable[..., None], tuple[str, ...]]
 PATHS: dict[tuple[Level, Level], Path] = {
     (Level.GM, Level.L1): (_to_l1, ()),
