@@ -155,8 +155,6 @@ def planned_kept(kernel: KeptKernel, chip: str) -> PlannedKept:
     """The kernel with addresses and text. TileError where its buffers do not fit, or an instruction has no text."""
     target = compiled_for(chip)
     with stage("plan", kernel.source):
-        if target.architecture != "dav-2201":
-            raise TileError(f"a kernel that is kept as written is compiled for A2 and A3, not for {target.name}")
         program = _program(kernel, target)
         made = PlannedKept(program, target, kernel)
         _written(made)

@@ -24,10 +24,9 @@ def exchanged(mode: int = 1, sets: str = "both", waits: bool = True, blocks: int
 
     @tile_eg.jit(out_idx=[-1], pass_configs={SYNC: True})
     def kernel() -> Any:
-        rows = blocks * 16
-
         @T.prim_func
-        def exchanged(A: T.Tensor((rows, 64), "float"), workspace: T.Tensor((rows, 64), "float"), B: T.Tensor((rows, 64), "float")):
+        def exchanged(A: T.Tensor((blocks * 16, 64), "float"), workspace: T.Tensor((blocks * 16, 64), "float"),
+                      B: T.Tensor((blocks * 16, 64), "float")):  # fmt: skip
             with T.Kernel(blocks, is_npu=True) as (cid, vid):
                 x = T.alloc_ub((8, 64), "float")
                 own = cid * 16 + vid * 8
@@ -109,7 +108,8 @@ def test_vector_cores_of_all_blocks_hand_to_one_another() -> None:
 def test_cube_cores_of_all_blocks_hand_to_one_another() -> None:
     a, b, workspace = operands()
     first = (a.astype(np.float32) @ b.astype(np.float32)).astype(np.float16)
-    assert np.abs(products_of_all()(a, b, workspace) - np.roll(first.astype(np.float32) @ b.astype(np.float32), -32, axis=0)).max() < 1e-2
+    second = first.astype(np.float32) @ b.astype(np.float32)
+    assert np.abs(products_of_all()(a, b, workspace) - np.roll(second, -32, axis=0)).max() < 1e-2
 
 
 def test_without_a_wait_they_race() -> None:
@@ -145,7 +145,9 @@ def test_a_handover_takes_the_latency_between_cores() -> None:
     assert flagged.timeline.block_cycles > flagged.chip.sync.cross_latency
 
 
-@pytest.mark.parametrize(("core", "mode", "message"), [("C", 1, "mode 1 is between the vector cores"), ("V", 3, "mode 0, 1 or 2")])
+@pytest.mark.parametrize(
+    ("core", "mode", "message"), [("C", 1, "mode 1 is between the vector cores"), ("V", 3, "mode 0, 1 or 2")]
+)
 def test_a_mode_that_there_is_not_is_refused(core: str, mode: int, message: str) -> None:
     @T.prim_func
     def main(A: T.Tensor((16, 64), "float"), B: T.Tensor((16, 64), "float")):

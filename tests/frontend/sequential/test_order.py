@@ -7,6 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 import tile_eg
+import tile_eg.language as T
+from tests.frontend.expert.test_cross_modes import products_of_all
 from tests.frontend.sequential import kernels
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Assign, For, If, Kernel, Stmt
@@ -77,3 +79,28 @@ def test_what_is_loaded_a_trip_ahead_is_loaded_in_its_own() -> None:
 
 def test_tiles_in_turn_are_the_blocks_of_a_grid() -> None:
     assert kernel_of(kernels.product(blocks=3)).grid[0][1] == 4
+
+
+def test_flags_among_cores_of_one_kind_order_nothing_between_the_kinds() -> None:
+    error = refused(products_of_all())
+    assert "`workspace` is written and read in this kernel, in windows that differ" in error.message
+    assert "leave `schedule` out" in error.help
+
+
+def test_a_buffer_that_is_read_by_another_name_is_told() -> None:
+    @T.prim_func
+    def main(A: T.Tensor((16, 64), "float"), B: T.Tensor((16, 64), "float")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((16, 64), "float")
+            y = T.alloc_ub((16, 64), "float")
+            T.annotate_address({x: 0, y: 0})
+            with T.Scope("V"):
+                T.copy(A[0, 0], x)
+                T.copy(A[0, 0], y)
+                T.barrier_all()
+                T.tile.add(y, x, y)
+                T.barrier_all()
+                T.copy(y, B[0, 0])
+
+    error = refused(tile_eg.compile(main, out_idx=[-1]))
+    assert "`x` is read here, and shares its memory with `y`, which was written since" in error.message

@@ -9,7 +9,7 @@ guessed here what a flag of an earlier trip lets through.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -28,23 +28,26 @@ TRIPS = (2, 0)
 """Which trip of a loop says in what order its statements stand: one in the midst of it, or its first."""
 
 
-def stream_of(nodes: Sequence[Node], core: str, owner: Callable[[Stmt], str]) -> Iterator[Node]:
-    """What one kind of core does; `owner` says whose a statement outside of scopes is."""
+def stream_of(
+    nodes: Sequence[Node], core: str, owner: Callable[[Stmt], str], alike: Collection[tuple[str, ix.Expr]] = ()
+) -> Iterator[Node]:
+    """What one kind of core does; `owner` says whose a statement outside of scopes is. Flags that cores of one kind set for one
+    another (`alike`) order nothing between the two kinds."""
     for n in nodes:
         match n:
             case Alloc():
                 continue
             case Scoped():
                 if n.core == core:
-                    yield from stream_of(n.body, core, lambda s: core)
+                    yield from stream_of(n.body, core, lambda s: core, alike)
             case Mark():
-                if n.core == core:
+                if n.core == core and (core, n.number) not in alike:
                     yield n
             case For():
-                if body := tuple(stream_of(n.body, core, owner)):
+                if body := tuple(stream_of(n.body, core, owner, alike)):
                     yield replace(n, body=body)
             case If():
-                then, otherwise = (tuple(stream_of(arm, core, owner)) for arm in (n.then, n.otherwise))
+                then, otherwise = (tuple(stream_of(arm, core, owner, alike)) for arm in (n.then, n.otherwise))
                 if then or otherwise:
                     yield replace(n, then=then, otherwise=otherwise)
             case _:

@@ -99,7 +99,7 @@ class SequentialReader(Placed):
             return [*_turned(self, plain(body))]
         allocs = list(allocations(body))
         owner = Owners(self.levels, tuple(plain(body))).of
-        streams = {core: tuple(stream_of(body, core, owner)) for core in (AIC, AIV)}
+        streams = {core: tuple(stream_of(body, core, owner, self.alike)) for core in (AIC, AIV)}
         half = ix.text(self.half) if self.half is not None else None
         written = frozenset(self.writes) - {a.name for a in allocs}
         ordered = in_one_order(streams, self.grid, written, half)

@@ -46,6 +46,8 @@ def _set(r: Placed, span: Span, pipe: Any, flag: Any, mode: Any = 2) -> None:
     core = r.core or (AIC if str(pipe).lower() in OF_CUBE else AIV)
     if mode == 2:
         _mark(r, span, Mark(False, _number(flag, span), core, str(pipe), span))
+    else:
+        r.alike.add((core, _number(flag, span)))
 
 
 def _wait(r: Placed, span: Span, flag: Any, pipe: Any = "") -> None:
