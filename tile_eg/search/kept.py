@@ -17,6 +17,7 @@ from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
 from tile_eg.report.text import size
 from tile_eg.search import kept_lifetimes as lifetimes
+from tile_eg.search.kept_direct import with_direct_paths
 from tile_eg.search.kept_memory import Life, lives, packed
 from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, stage
 
@@ -174,6 +175,8 @@ def _written(made: PlannedKept) -> None:
 def _program(kernel: KeptKernel, chip: Chip) -> Program:
     from tile_eg.emit.sync.missing import completed
 
+    if chip.architecture == "dav-3510":
+        kernel = with_direct_paths(kernel)
     workspace, handed = _in_workspace(kernel)
     buffers = (*(b for level in Level if level is not Level.WS for b in _placed(kernel, level, chip)), *handed)
     program = Program(

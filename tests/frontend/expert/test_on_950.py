@@ -30,3 +30,13 @@ def test_a_kept_kernel_gives_the_same_on_both(name: str) -> None:
 
 def on(kernel: CompiledKernel, chip: str) -> Any:
     return CompiledKernel(kernel.kernel, kernel.out_idx, kernel.workspace_idx, chip)
+
+
+@pytest.mark.parametrize("halves", [True, False])
+def test_copies_between_cores_take_the_direct_paths(halves: bool) -> None:
+    kernel = test_between_cores.chained(2, halves)
+    text = str(on(kernel, "950").compile().program)
+    assert "fixpipe x <- c" in text and "ub_to_l1 p" in text
+    assert on(kernel, "950").compile().program.workspace == 0
+    a, b = test_between_cores.operands()
+    assert np.abs(on(kernel, "950")(a, b) - test_between_cores.meaning(a, b)).max() < 2e-2
