@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.simulator.asc import MAIN, file_of, ran
-from tests.simulator.kernels import CUBE, UB, gm, kernel, run_vector
+from tests.simulator.kernels import UB, gm, kernel, run_vector
 from tile_eg.simulator.run import Simulation, simulate
 
 pytestmark = pytest.mark.slow(but=3)
@@ -89,39 +89,49 @@ def test_two_kilobytes_of_it_hold_scales(start: str, kinds: list[str]) -> None:
     assert [f.kind for f in cube(body).findings] == kinds
 
 
-# ---- one flag for two buffers in turns --------------------------------------------------------------------------------------
+# ---- what is odd and harms nothing -------------------------------------------------------------------------------------------
 
-STEP = """LoadData(l0a.Get<half>()[i % 2 * 256], p, LoadData2DParams(0, 1, 1, 0, 0, false, 0));
-LoadData(l0b.Get<half>()[i % 2 * 256], p, LoadData2DParams(0, 1, 1, 0, 0, true, 0));
-SetFlag<HardEvent::MTE1_M>(0); BETWEEN WaitFlag<HardEvent::MTE1_M>(0);
-Mmad(c, l0a.Get<half>()[i % 2 * 256], l0b.Get<half>()[i % 2 * 256], MmadParams(16, 16, 16, 0, false, i == 0));
-PipeBarrier<PIPE_M>();"""
-HEAD = f"""{CUBE} auto p = l1.Get<half>(); auto c = l0c.Get<float>();
-DataCopy(p, gmX, Nd2NzParams(1, 16, 16, 0, 16, 16, 1, 0)); ORDER(MTE2_MTE1);
-SetFlag<HardEvent::M_MTE1>(0); SetFlag<HardEvent::M_MTE1>(1);
-"""
-TAIL = "WaitFlag<HardEvent::M_MTE1>(0); WaitFlag<HardEvent::M_MTE1>(1);"
+LOAD = "DataCopy(a, gmX, 64);"
+TENSORS = "auto a = ub.GetWithOffset<float>(64, 0), b = ub.GetWithOffset<float>(64, 256), c = ub.GetWithOffset<float>(64, 512);"
 
 
-def ping_pong(between: str = "", behind: str = "") -> set[str]:
-    """Products of operands in two buffers in turns; MTE1 waits for the product before the last one, and sets one flag for all."""
-    step = f"WaitFlag<HardEvent::M_MTE1>(i % 2);\n{STEP.replace('BETWEEN', between)} {behind} SetFlag<HardEvent::M_MTE1>(i % 2);"
-    return {f.kind for f in cube(f"{HEAD} for (int i = 0; i < 6; ++i) {{ {step} }} {TAIL}").findings}
+def vector(body: str, lenient: bool = True) -> list[str]:
+    x, y = np.arange(128, dtype=np.float32), np.zeros(64, np.float32)
+    body = f"{gm('X Y', elements=128)} {UB}\n{TENSORS}\n{body}\nORDER(V_MTE3); DataCopy(gmY, b, 64);"
+    source = kernel("X Y", "AIV_ONLY", body)
+    done = simulate(source, "k", [x, y], kernel_type="AIV_ONLY", launch=1, outputs=[1], lenient=lenient)
+    return sorted({f.kind for f in done.findings})
 
 
-def test_a_flag_whose_wait_is_next_on_its_pipe_may_be_set_behind_the_next_load() -> None:
-    assert ping_pong() == set()
+@pytest.mark.parametrize(("lenient", "kinds"), [(True, []), (False, ["double_set"])])
+def test_a_set_may_come_before_the_wait_of_the_one_before_has_run_where_sets_and_waits_alternate(
+    lenient: bool, kinds: list[str]
+) -> None:
+    body = f"{LOAD} ORDER(MTE2_V); DataCopy(c, gmX, 64); ORDER(MTE2_V); Add(b, a, c, 64);"
+    assert vector(body, lenient) == kinds
 
 
-def test_not_so_where_the_pipe_may_wait_for_something_else_before() -> None:
-    """The fixpipe may keep M for long: the next load ends, and the flag is set a second time."""
-    other = "if (i % 2) { SetFlag<HardEvent::FIX_M>(0); WaitFlag<HardEvent::FIX_M>(0); }"
-    assert ping_pong(between=other) == {"double_set"}
+def test_two_sets_with_no_wait_between_them_are_found() -> None:
+    twice = "SetFlag<HardEvent::MTE2_V>(0);" * 2 + "WaitFlag<HardEvent::MTE2_V>(0);"
+    assert vector(f"{LOAD} {twice} Exp(b, a, 64);") == ["double_set"]
 
 
-def test_nor_where_nothing_runs_between_the_two_sets() -> None:
-    again = "SetFlag<HardEvent::MTE1_M>(0); WaitFlag<HardEvent::MTE1_M>(0);"
-    assert ping_pong(behind=again) == {"double_set"}
+@pytest.mark.parametrize(("again", "kinds"), [
+    (LOAD, []),
+    ("DataCopy(a, gmX[64], 64);", ["race"]),
+    ("DataCopy(a[32], gmX[32], 32);", ["race"]),
+])  # fmt: skip
+def test_a_load_of_what_the_same_load_has_brought_there_meets_nobody(again: str, kinds: list[str]) -> None:
+    body = f"{LOAD} ORDER(MTE2_V); Exp(b, a, 64); {again} PipeBarrier<PIPE_V>();"
+    assert vector(body) == kinds
+
+
+def test_it_does_where_something_else_was_written_in_between() -> None:
+    assert vector(f"{LOAD} ORDER(MTE2_V); Exp(b, a, 64); PipeBarrier<PIPE_V>(); Duplicate(a, 1.0f, 64); {LOAD}") == ["race"]
+
+
+def test_what_tile_eg_emits_is_judged_without_leniency() -> None:
+    assert vector(f"{LOAD} ORDER(MTE2_V); Exp(b, a, 64); {LOAD}", lenient=False) == ["race"]
 
 
 # ---- a main in an included file ---------------------------------------------------------------------------------------------

@@ -172,13 +172,19 @@ def test_a_file_gets_a_line_each_minute() -> None:
     assert file.getvalue() == "60 s\n120 s\n"
 
 
+def _hears_interrupts() -> None:
+    """A shell's background jobs ignore Ctrl-C, and their children with them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_an_interrupt_says_what_is_lost_and_ends_the_simulator(tmp_path: Path) -> None:
     file = file_of(tmp_path, MAIN.replace("    aclInit(nullptr);", 'FILE* f = fopen("./output/up", "w"); fclose(f);' + BUSY)).path
     (tmp_path / "output").mkdir()
     command = [sys.executable, "-m", "tile_eg", "simulate", str(file)]
-    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    pipes = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=tmp_path, text=True, preexec_fn=_hears_interrupts, **pipes) as process:
         while not (tmp_path / "output" / "up").exists():
             assert process.poll() is None
             time.sleep(0.05)

@@ -31,7 +31,7 @@ from tile_eg.jit.running import checked, taken, updated
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
-from tile_eg.jit.workspaces import made_by_call, without_stores, written_whole
+from tile_eg.jit.workspaces import given_back, made_by_call, without_stores
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.language.words import user_names
 from tile_eg.search import check_names, search_options
@@ -112,7 +112,7 @@ class CompiledKernel(HostSide):
         arrays = checked(self.kernel, values)
         run = run_lowered(self.planned(), arrays, self.limits)
         updated(self.kernel, arrays, run)
-        outputs = [written_whole(self.kernel.tensors[i], run) for i in self.out_idx]
+        outputs = [given_back(self.kernel.tensors[i], run, self.kernel) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
 
 

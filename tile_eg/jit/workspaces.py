@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Assign, For, If, Kernel, Parallel, Region, Stmt, Tensor, TileExpr
 from tile_eg.ir.open_kernel import OpenKernel
@@ -80,8 +81,12 @@ def made_by_call(i: int, kernel: Kernel | KeptKernel, what: str) -> int:
     return i % count
 
 
-def written_whole(t: Tensor, run: Run) -> np.ndarray:
-    """A tensor that is given back. TileError where the kernel does not write all of it: the rest would be no result."""
+def given_back(t: Tensor, run: Run, kernel: Kernel | KeptKernel) -> np.ndarray:
+    """A tensor that a call gives back. What the kernel does not write is NaN, with a warning, where its author decided what is
+    done; otherwise a TileError, as of whole numbers: the rest would be no result."""
     if t.name in run.unwritten:
-        raise TileError(run.unwritten_text(t.name), t.span, help=f"store to all of {t.name}, or declare it no larger")
+        told = run.unwritten_text(t.name)
+        if not isinstance(kernel, KeptKernel) or kernel.in_order or t.dtype.whole:
+            raise TileError(told, t.span, help=f"store to all of {t.name}, or declare it no larger")
+        warnings.warn(f"{told}: they are NaN, and on a chip whatever was there", TileWarning, stacklevel=2)
     return run[t.name]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, Span, TileError, rendered
@@ -33,6 +33,7 @@ class PlannedKept(Planned):
     """The kernel's program; what the simulator finds in its runs is its author's to mend, at his lines."""
 
     kernel: KeptKernel
+    lenient: ClassVar[bool] = True
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -138,7 +139,7 @@ HELP = {
     "block_race": "two blocks, or both vector cores, must not write the same bytes",
     "deadlock": "each wait needs a set of the same pipes and number that comes before it",
     "leftover_flag": "each set needs a wait: as many on every path",
-    "double_set": "a flag holds one bit: it can be set again once it was waited for",
+    "double_set": "a flag holds one bit: a wait has to stand between two sets of it, or the second needs another number",
     "uninitialised": "write it first, and wait for the pipe that does",
 }
 

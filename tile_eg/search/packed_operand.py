@@ -33,7 +33,8 @@ def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
 def made_of(node: Node, form: Form) -> Made:
     """A kernel that loads the tensor that `node` names from its strips once they are made; and what failed.
 
-    The first tiles are done as in the best schedule that has one phase, as many as the copy takes.
+    The first tiles are done as in the best schedule that has one phase, as many as the copy takes; where that leaves none to load
+    from strips there is no such kernel.
     """
     from tile_eg.emit.packed_operand import tiles_beside
     from tile_eg.transforms.packed_operand import with_strips
@@ -42,11 +43,12 @@ def made_of(node: Node, form: Form) -> Made:
     if first is None or first.schedule.grid is None:
         return Made()
     values = with_strips(form.values, node.payload[0])
-    found, dropped = _from_strips(values, first.schedule.grid, form)
+    beside = tiles_beside(first.planned.program, values, setting.chip)
+    found, dropped = _from_strips(values, first.schedule.grid, form) if beside else ((), ())
     if not found:
         return Made((), dropped)
     schedules = []
-    for n in tiles_beside(first.planned.program, values, setting.chip):
+    for n in beside:
         second = replace(found[0].schedule, tiles=(n, values.blocks - n))
         schedules.append(replace(first.schedule, parts=node, second=second, tiles=(0, n)))
     launches, failed = plan_each(schedules, setting.chip)

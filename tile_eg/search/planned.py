@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from math import prod
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
@@ -151,6 +151,7 @@ class Planned:
 
     program: Program
     chip: Chip
+    lenient: ClassVar[bool] = False  # of `simulate`: not of what tile_eg emits
 
     @cached_property
     def source(self) -> Text:
@@ -263,9 +264,7 @@ class Planned:
         return run
 
 
-def _simulated(
-    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool
-) -> Run:
+def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool) -> Run:
     from tile_eg.emit.host import launch_blocks, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
     from tile_eg.simulator.build import line_of
@@ -292,6 +291,7 @@ def _simulated(
         limits=limits,
         confinement=Confinement(confined),
         numbers=planned.numbers,
+        lenient=planned.lenient,
     )
     names = [p.tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}

@@ -66,6 +66,7 @@ def run_kernel(file: AscFile, spec: Spec, options: Options) -> Simulation:
         *(f"{level}={size}" for level, size in options.capacities.items()),
         f"cores={options.cores}",
         f"arch={options.architecture}",
+        "lenient",
     ]
     command += ["auto_sync"] if options.auto_sync and spec.auto_sync else []
     command += permissions(options.limits, options.confinement)

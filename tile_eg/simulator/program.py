@@ -48,6 +48,7 @@ def run_program(file: AscFile, options: Options) -> Simulation:
         *(f"{level}={size}" for level, size in options.capacities.items()),
         f"cores={options.cores}",
         f"arch={options.architecture}",
+        "lenient",
     ]
     command += permissions(options.limits, options.confinement.of_program(file.path))
     command += [*(["auto_sync"] if options.auto_sync else []), "--", *options.arguments]

@@ -54,6 +54,7 @@ def simulate(
     cores: int = 24,
     blocks: Sequence[int] = (),
     numbers: Sequence[int] = (),
+    lenient: bool = False,
 ) -> Simulation:
     """Run `kernel` of the Ascend C text `source`, unchanged, as `launch` blocks of `kernel_type`.
 
@@ -62,7 +63,9 @@ def simulate(
     those of `alike` blocks may store where others do, as long as the bytes stay the same. Behind the tensors the kernel takes a
     workspace of `workspace` bytes for each block, and then the `numbers`. `launch` counts blocks as the host does: AIV_ONLY
     counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510, `cores` the chip's cube
-    cores: so many blocks run at a time. `blocks` are those that run, where not all shall.
+    cores: so many blocks run at a time. `blocks` are those that run, where not all shall. `lenient` is for
+    kernels that others wrote: a set that may come before the wait of the one before has run is no finding then (docs/machine.md,
+    clause 8), nor is a load of what the same load has brought there already.
 
     Tensors may be far larger than the memory of this machine, as long as the kernel touches little of them and they are zero
     elsewhere (`numpy.zeros` takes no memory for it either): inputs, and outputs in `inout`.
@@ -89,6 +92,7 @@ def simulate(
     command += [*(f"{level}={size}" for level, size in {**CAPACITIES, **capacities}.items())]
     command += [f"cores={cores}"] + ([] if architecture == 2201 else [f"arch={architecture}"])
     command += [*([] if order is None else [f"order={order}"]), *(f"mutate={m}" for m in mutations)]
+    command += ["lenient"] if lenient else []
     command += [f"only={','.join(map(str, blocks))}"] if blocks else []
     command += permissions(limits, confinement)
     with Image(sizes) as image:

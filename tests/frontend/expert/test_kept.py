@@ -205,3 +205,28 @@ def test_a_copy_without_a_path_is_told_with_a_way() -> None:
 def test_a_kept_kernel_is_timed() -> None:
     planned = kernels.add().compile()
     assert isinstance(planned, PlannedKept) and planned.cost.microseconds > 0
+
+
+# ---- what harms nothing -----------------------------------------------------------------------------------------------------
+
+
+@T.prim_func
+def one_flag_for_two_loads(X: T.Tensor((2, 64), "float"), ONE: T.Tensor((64,), "float"), Y: T.Tensor((2, 64), "float")):
+    """Y = X + 1; the 1 is loaded in each trip, while the trip before may still add it."""
+    with T.Kernel(1) as _:  # noqa: SIM117
+        with T.Scope("V"):
+            x, one, y = T.alloc_ub((2, 64), "float"), T.alloc_ub((64,), "float"), T.alloc_ub((2, 64), "float")
+            for i in T.serial(2):
+                T.copy(X[i, :], x[i, :])
+                T.copy(ONE, one)
+                T.set_flag("mte2", "v", 0)
+                T.wait_flag("mte2", "v", 0)
+                T.tile.add(y[i, :], x[i, :], one)
+                T.set_flag("v", "mte3", 0)
+                T.wait_flag("v", "mte3", 0)
+                T.copy(y[i, :], Y[i, :])
+
+
+def test_a_flag_without_a_flag_back_and_a_constant_that_is_loaded_again_are_let_pass() -> None:
+    x, one = np.arange(128, dtype=np.float32).reshape(2, 64), np.ones(64, np.float32)
+    assert (tile_eg.compile(one_flag_for_two_loads, out_idx=[-1])(x, one) == x + 1).all()

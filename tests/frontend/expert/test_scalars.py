@@ -12,7 +12,7 @@ import tile_eg
 import tile_eg.language as T
 from tests.frontend.expert import kernels as written
 from tests.frontend.expert import scalar_kernels as kernels
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.program.parser import parse_program
 
 RNG = np.random.default_rng(0)
@@ -376,3 +376,91 @@ def test_blocks_may_store_equal_values_to_one_place() -> None:
 def test_blocks_that_store_different_values_to_one_place_race() -> None:
     with pytest.raises(TileError, match="race"):
         stored_by_both(1.0)()
+
+
+# ---- elements as operands of vector instructions ----------------------------------------------------------------------------
+
+
+def scaled(step: Any) -> Any:
+    """Rows of X times 2 by way of two slots; nothing but the step itself frees what MTE3 and V read in the trip before."""
+
+    @T.prim_func
+    def scaled(X: T.Tensor((4, 64), "float"), Y: T.Tensor((4, 64), "float")):
+        with T.Kernel(1) as _:  # noqa: SIM117
+            with T.Scope("V"):
+                x, y, two = T.alloc_ub((2, 64), "float"), T.alloc_ub((64,), "float"), T.alloc_ub((8,), "float")
+                T.tile.fill(two, 2.0)
+                for i in T.serial(4):
+                    T.copy(X[i, :], x[i % 2, :])
+                    T.set_flag("mte2", "v", 0)
+                    T.wait_flag("mte2", "v", 0)
+                    step(x, i % 2, y, two)
+                    T.set_flag("v", "mte3", 0)
+                    T.wait_flag("v", "mte3", 0)
+                    T.copy(y, Y[i, :])
+
+    return tile_eg.compile(scaled, out_idx=[-1])
+
+
+@T.macro
+def by_an_element(x, slot, y, two):
+    T.tile.mul(y, x[slot, :], two[0])
+
+
+@T.macro
+def by_an_expression(x, slot, y, two):
+    T.tile.mul(y, x[slot, :], two[0] * 1.0)
+
+
+@T.macro
+def by_a_name(x, slot, y, two):
+    s = two[0]
+    T.tile.mul(y, x[slot, :], s)
+
+
+@T.macro
+def by_an_element_in_a_loop(x, slot, y, two):
+    for j in T.Parallel(64):
+        y[j] = x[slot, j] * two[0]
+
+
+@pytest.mark.parametrize("step", [by_an_element, by_an_element_in_a_loop])
+def test_all_pipes_finish_before_an_element_is_an_operand_as_in_tilelang(step: Any) -> None:
+    kernel = scaled(step)
+    assert kernel.get_kernel_source().count("PipeBarrier<PIPE_ALL>()") == 1
+    assert (kernel(X[:4]) == 2 * X[:4]).all()
+
+
+@pytest.mark.parametrize("step", [by_an_expression, by_a_name])
+def test_they_do_not_for_an_element_with_a_name_or_in_an_expression(step: Any) -> None:
+    with pytest.raises(TileError, match="race: WAR"):
+        scaled(step)(X[:4])
+
+
+# ---- outputs that are written in part ---------------------------------------------------------------------------------------
+
+
+def first_rows(dtype: str) -> Any:
+    @T.prim_func
+    def first_rows(X: T.Tensor((8, 64), dtype), N: T.Tensor((1,), "int32"), Y: T.Tensor((8, 64), dtype)):
+        with T.Kernel(1) as _:  # noqa: SIM117
+            with T.Scope("V"):
+                x = T.alloc_ub((64,), dtype)
+                for i in T.serial(N[0]):
+                    T.copy(X[i, :], x)
+                    T.barrier_all()
+                    T.copy(x, Y[i, :])
+                    T.barrier_all()
+
+    return tile_eg.compile(first_rows, out_idx=[-1])
+
+
+def test_what_a_kept_kernel_does_not_write_is_nan_with_a_warning() -> None:
+    with pytest.warns(TileWarning, match="192 of 512 elements of Y are never written, the first is Y.5, 0.: they are NaN"):
+        got = first_rows("float")(X[:8], np.array([5], np.int32))
+    assert (got[:5] == X[:5]).all() and np.isnan(got[5:]).all()
+
+
+def test_whole_numbers_that_it_does_not_write_are_refused() -> None:
+    with pytest.raises(TileError, match="192 of 512 elements of Y are never written"):
+        first_rows("int32")(np.zeros((8, 64), np.int32), np.array([5], np.int32))

@@ -103,6 +103,7 @@ def _one_by_one(r: ExpertReader, loop: Loop, stages: int) -> list[On]:
 
 
 def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False) -> KeptKernel:
+    r.drains = barriers == "vendor"
     _arguments(r, found)
     launch, after = launched(r, found.node)
     if len(launch.items) != 1 or not isinstance(over := evaluate(r, launch.items[0].context_expr), Launch):

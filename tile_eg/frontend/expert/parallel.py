@@ -20,6 +20,7 @@ from tile_eg.frontend.expert.loads import fitted
 from tile_eg.frontend.expert.operands import FULL, Step, check_aligned, inside, kind_of
 from tile_eg.frontend.expert.reader import ExpertReader, On
 from tile_eg.frontend.expert.registers import Registers, each
+from tile_eg.frontend.expert.scalars import drained
 from tile_eg.frontend.liveness import regions
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.placement_words import HANDLERS
@@ -30,7 +31,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import ZERO, Expr
-from tile_eg.ir.kernel import Assign, Choose, Region, Select, TileExpr
+from tile_eg.ir.kernel import Assign, Binary, Choose, Region, Select, TileExpr
 from tile_eg.ir.program import AIV, Formula, Tile
 from tile_eg.language.elementwise_words import EXPRESSIONS as EXPRESSION_WORDS
 from tile_eg.language.elementwise_words import UNARY
@@ -81,11 +82,20 @@ def statement(r: ExpertReader, s: Assign, axes: Axes) -> None:
     """One assignment for all elements."""
     gone = idle(s, axes) | {n for n in axes.names if axes.extent(n) == 1}
     axes, s = axes.without(gone), _at(s, dict.fromkeys(gone, ZERO))
+    _drained(r, s, axes)
     typed = Composer(kn.Kernel("", tuple(r.tensors.values()), (), ()))
     typed.arrays.update({b.name: kn.Alloc(b.name, "shared", b.dtype, b.shape) for b in r.held.values()})
     typed.arrays.update({n: kn.Alloc(n, "shared", I32 if whole else F32, ()) for n, whole in r.scalars.items()})
     typed.typing.assignment(s)
     _by_condition(r, replace(s, value=_single(typed.of(s.value))), axes)
+
+
+def _drained(r: ExpertReader, s: Assign, axes: Axes) -> None:
+    """TileLang's barrier before an instruction with an element (GenerateBufferScalarVectorCall, where it lowers the loop)."""
+    operands = (e.y for e in nodes(s.value) if isinstance(e, Binary) and e.op in ("add", "sub", "mul", "div"))
+    elements = (x for x in operands if isinstance(x, Region) and not any(map(axes.uses, x.starts)))
+    if (found := next(elements, None)) is not None:
+        drained(r, found, s.span)
 
 
 def _single(e: TileExpr) -> TileExpr:

@@ -64,6 +64,7 @@ class ExpertReader(Reader):
         self.shared: dict[str, int] = {}
         self.core: str | None = None
         self.scale: float | None = None
+        self.drains = True
         self.stored: set[str] = set()
         self.scalars: dict[str, bool] = {}
         self.variables: set[str] = set()

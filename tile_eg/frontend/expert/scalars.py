@@ -6,12 +6,12 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.conditions import Compared, Logic
-from tile_eg.frontend.expert.reader import ExpertReader
+from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.python.values import Window, as_tile, describe
 from tile_eg.ir.index import ZERO, Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import Binary, Cast, Choose, Index, Number, Region, Select, TileExpr, Unary
-from tile_eg.ir.program import Formula, Gm, Tile
+from tile_eg.ir.program import AIV, Formula, Gm, PipeBarrier, Tile
 from tile_eg.ops.elementwise import SCALAR_UNARY
 from tile_eg.ops.types import Level
 
@@ -27,6 +27,17 @@ def is_scalar(value: Any) -> bool:
     if isinstance(value, Binary | Select | Choose):
         return is_scalar(value.x) and is_scalar(value.y)
     return isinstance(value, bool | int | float | Expr | Number | Index)
+
+
+def drained(r: ExpertReader, value: Any, span: Span | None) -> None:
+    """All pipes of the vector core finish before an element of a buffer or tensor is an operand of a vector instruction.
+
+    TileLang writes that barrier (`codegen_ascend.cc`: AddsAndMulsOpCodegen, SubsOpCodegen, DivsOpCodegen, CompareScalarCodegen),
+    and an author's own flags count on it. Within an expression (`2 * x[0]`), or where the element has a name, there is none.
+    """
+    name = value.buffer.name if isinstance(value, Window) else value.name if isinstance(value, Region) else None
+    if r.drains and name is not None and name not in r.scalars:
+        on(r, AIV, PipeBarrier("ALL", span))
 
 
 def formula(r: ExpertReader, value: Any, span: Span | None) -> Formula:

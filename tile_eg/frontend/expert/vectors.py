@@ -9,7 +9,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
-from tile_eg.frontend.expert.scalars import formula, is_scalar, negative, reciprocal
+from tile_eg.frontend.expert.scalars import drained, formula, is_scalar, negative, reciprocal
 from tile_eg.frontend.python.values import Buffer, Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import MODES, known
 from tile_eg.ir import index as ix
@@ -72,6 +72,7 @@ def _unary(op: str, r: ExpertReader, span: Span, dst: Any, src: Any) -> None:
 def _binary(op: str, r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
     to, x = ub(r, dst, span), ub(r, a, span)
     if is_scalar(b) and not (isinstance(b, Window) and r.place(b, span).count == to.count == 1 and not b.is_point):
+        drained(r, b, span)
         return _with_scalar(op, r, span, to, x, b)
     elementwise(r, span, f"v{op}", to, x, ub(r, b, span))
     return None

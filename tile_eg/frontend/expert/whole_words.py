@@ -9,7 +9,7 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
-from tile_eg.frontend.expert.scalars import formula, is_scalar
+from tile_eg.frontend.expert.scalars import drained, formula, is_scalar
 from tile_eg.frontend.expert.vectors import REGISTER, elementwise, scratch, ub
 from tile_eg.frontend.python.mask_words import SELECT_MODES, comparison
 from tile_eg.frontend.python.values import describe, is_index
@@ -138,6 +138,7 @@ def _compare(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any, mode: Any) -
         raise TileError(f"{x.count} bits take a mask of {x.count // 8} bytes (uint8)", span)
     op = f"vcompare_{comparison(mode, span)}"
     if is_scalar(b):
+        drained(r, b, span)
         plain = isinstance(b, bool | int | float)
         field: dict[str, Any] = {"scalar": float(b)} if plain else {"value": formula(r, b, span)}
         r.instr(op, to.operand, x.operand, cols=ix.const(x.count), span=span, **field)

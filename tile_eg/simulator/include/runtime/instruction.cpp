@@ -43,7 +43,6 @@ Instruction::Instruction(const char* name, Pipe pipe, int line)
     event_.core = uint8_t(core.index), event_.block = machine.block;
     if (schedule.executing()) return;
     event_.epoch = core.last[int(pipe)] = ++core.issued[int(pipe)];
-    core.at_last[int(pipe)] = core.clock[int(pipe)];
 }
 
 void Instruction::needs(const Operand& at, Space space, const char* what) const
@@ -249,7 +248,7 @@ bool Instruction::check_row(uint32_t* row, const Span& span, const char* kind)
         int64_t last = i;
         while (last < end && row[last] == id) ++last;
         const int64_t first_byte = std::max(span.begin, i * granule), end_byte = std::min(span.end, last * granule);
-        if (may_agree(kind, *span.memory, first_byte, machine.events[id])) {
+        if (may_agree(kind, *span.memory, first_byte, machine.events[id]) || loads_again(kind, *span.memory, i, last)) {
             const uint8_t* at = span.memory->at(first_byte);
             meetings_.push_back({kind, span.memory, first_byte, {at, at + (end_byte - first_byte)}, machine.events[id]});
             i = last - 1;
@@ -303,6 +302,7 @@ void Instruction::check()
 
 void Instruction::check_order()
 {
+    event_.load = load_of_inputs();
     check_unit_flags(), check_compare_mask();
     for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW"), check_live(span), check_dirty(span);
     for (const Span& span : writes_) check_write(span), check_rewritten(span);

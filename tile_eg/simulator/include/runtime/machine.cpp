@@ -14,7 +14,6 @@ Machine machine;
 void Core::reset()
 {
     for (Clock& c : clock) c.fill(0);
-    for (Clock& c : at_last) c.fill(0);
     issued.fill(0), last.fill(0);
     for (auto& from : flags)
         for (auto& to : from)

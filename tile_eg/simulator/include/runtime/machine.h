@@ -45,7 +45,7 @@ struct Flag {
     bool set = false;
     Clock payload{};
     int set_line = 0, wait_line = 0;
-    uint32_t set_after = 0, wait_epoch = 0;  // instructions of the setting pipe before the set; the wait among those of its own
+    uint32_t wait_epoch = 0;  // the wait among the instructions of its pipe
 };
 
 // A flag between cores as one core has it: the sets that it has not waited for, by who set it (key_of), and their mode.
@@ -106,7 +106,6 @@ struct Core : Control {
     int index = 0;
     std::array<Clock, pipes> clock{};
     std::array<uint32_t, pipes> issued{}, last{};  // of all, and of the last instruction
-    std::array<Clock, pipes> at_last{};            // what was known when that one started
     Flag flags[pipes][pipes][event_ids];
     std::vector<UnitFlag> units;
     CrossFlag cross[cross_ids + single_ids];
@@ -190,6 +189,7 @@ struct Settings {
     int64_t architecture = 2201;
     bool direct_paths() const { return architecture == 3510; }  // L0C to UB, and UB to L1 and back
     bool auto_sync = false;  // the compiler orders what meets on V and S of a vector core
+    bool lenient = false;    // early sets (docs/machine.md, clause 8) and loads of what lies there are no findings
     int64_t cores = 24;      // that the chip has: AICs
     int64_t capacity[spaces] = {};
     int64_t memory = int64_t(8) << 30;  // bytes that the run may touch
@@ -330,11 +330,13 @@ private:
     void record();
     void race(const char* kind, Memory& memory, int64_t begin, int64_t end, const Event& earlier);
     bool may_agree(const char* kind, const Memory& memory, int64_t begin, const Event& earlier) const;
+    uint64_t load_of_inputs() const;
+    bool loads_again(const char* kind, Memory& memory, int64_t first, int64_t last) const;
 
     void trace(const char* path, int64_t bytes) const;
     std::vector<Touched> touched() const;
 
-    struct Meeting {  // bytes as they were that another block has written or read, and this instruction writes
+    struct Meeting {  // bytes as they were that another one has written or read, and this instruction writes
         const char* kind;
         Memory* memory;
         int64_t begin;

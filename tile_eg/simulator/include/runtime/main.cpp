@@ -169,6 +169,7 @@ bool configure_host(const char* option)
         return true;
     }
     if (!std::strcmp(option, "auto_sync")) return machine.settings.auto_sync = true;
+    if (!std::strcmp(option, "lenient")) return machine.settings.lenient = true;
     if (std::sscanf(option, "cores=%ld", &machine.settings.cores) == 1) return true;
     if (std::sscanf(option, "image=%d", &image) == 1) return true;
     if (!std::strncmp(option, "only=", 5)) return configure_only(option + 5), true;

@@ -34,6 +34,7 @@ struct Event {
     bool atomic = false;
     bool signal = false;   // a scalar access to GM that cores may agree by: past the data cache, or right after it let go
     Place written;         // the tensor that it writes, where it is on chip
+    uint64_t load = 0;     // of a copy of inputs: what it copies, and where to (again.cpp)
     bool guarded = false;  // an Mmad large enough for the hardware to order accumulations by itself
 };
 
