@@ -33,7 +33,7 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
     source, target = r.place(value, span), r.place(to, span)
     path = PATHS.get((source.level, target.level))
     if path is None:
-        raise TileError(f"there is no path from {source.level} to {target.level}", span, help=_way(source.level, target.level))
+        raise TileError(f"there is no path from {source.level} to {target.level}", span, help=WAYS)
     unused = [n for n in ("transpose", "enable_relu") if options.get(n) and n not in path[1]]
     if unused or (options.get("pad_value") is not None and target.level is not Level.UB):
         word = unused[0] if unused else "pad_value"
@@ -83,10 +83,6 @@ def _decide(r: ExpertReader, to: Region, value: Any) -> None:
     for a, b in ((to, value), (value, to)):
         if a.name in r.open and b.name in r.held and r.held[b.name].level in (Level.L0A, Level.L0B):
             r.place(a, None, Level.L1)
-
-
-def _way(source: Level, target: Level) -> str:
-    return "GM -> L1 -> L0A, L0B; L0C -> GM, L1; GM -> UB -> GM, UB"
 
 
 def _same(source: Place, target: Place, span: Span) -> Place:
@@ -190,6 +186,7 @@ def _within_ub(r: ExpertReader, span: Span, source: Place, target: Place, option
     cast(r, span, target, source)
 
 
+WAYS = "GM -> L1 -> L0A, L0B; L0C -> GM, L1, UB; GM -> UB -> GM, UB, L1"
 BETWEEN_CORES = ((Level.L0C, Level.UB), (Level.UB, Level.L1))
 """Copies from one kind of core to the other one, through GM."""
 Path = tuple[Callable[..., None], tuple[str, ...]]
