@@ -49,8 +49,8 @@ def alternatives(
 
 def diff(
     file: File,
-    left: Annotated[int | None, typer.Argument(metavar="[NUMBER", help="A schedule, as alternatives numbers them.")] = None,
-    right: Annotated[int | None, typer.Argument(metavar="NUMBER]", help="Another one.")] = None,
+    left: Annotated[int | None, typer.Argument(metavar="NUMBER", help="A schedule, as alternatives numbers them.")] = None,
+    right: Annotated[int | None, typer.Argument(metavar="NUMBER", help="Another one.")] = None,
     chip: OnChip = None,
     sizes: Set = None,
     columns: Annotated[bool, typer.Option("--columns", help="The texts in two columns, not as a unified diff.")] = False,

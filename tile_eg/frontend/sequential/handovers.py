@@ -22,6 +22,7 @@ from tile_eg.ir.kernel import Assign, For, If, Parallel, Region
 from tile_eg.ir.program import AIC, AIV
 
 OTHER = {AIC: AIV, AIV: AIC}
+FIRST = 3
 MOST = 200_000
 """Statements that are gone through, at most."""
 ANYWHERE = (0, 1 << 60)
@@ -33,9 +34,15 @@ def check_handovers(
 ) -> None:
     """TileError where a flag is not set when it is waited for, or two accesses have no flag between them."""
     sets = [m for m in marks(tuple(nodes)) if not m.waits]
-    for block in dict.fromkeys((0, 1)):
-        fixed = {name: min(low + block, high) for name, (low, high) in ranges.items()}
+    for fixed in some_blocks(ranges):
         _Walk(written, {half: (0, 1)} if half else {}, sets).run(nodes, fixed)
+
+
+def some_blocks(ranges: Mapping[str, Interval]) -> list[dict[str, int]]:
+    """The first blocks of a grid and its last one."""
+    found = [{name: min(low + n, high) for name, (low, high) in ranges.items()} for n in range(FIRST)]
+    found.append({name: high for name, (_, high) in ranges.items()})
+    return [b for k, b in enumerate(found) if b not in found[:k]]
 
 
 @dataclass
@@ -69,8 +76,7 @@ class _Walk:
         return any(True for _ in marks(n)) or any(r.name in self.written for r in nodes_of(n) if isinstance(r, Region))
 
     def branch(self, n: If, env: Mapping[str, int]) -> None:
-        unknown = ix.variables(n.condition) - env.keys()
-        if unknown or n.condition.op == "read":
+        if ix.variables(n.condition) - env.keys() or elements_in(n.condition):
             return self.run((*n.then, *n.otherwise), env)
         return self.run(n.then if ix.evaluate(n.condition, env) else n.otherwise, env)
 

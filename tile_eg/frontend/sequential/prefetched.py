@@ -14,15 +14,15 @@ from dataclasses import dataclass, field, replace
 from tile_eg.frontend.python.slots import as_tile
 from tile_eg.frontend.python.temporaries import uses_of
 from tile_eg.frontend.python.values import nodes
+from tile_eg.frontend.sequential.handovers import some_blocks
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Interval
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Region, Stmt
 
 Env = Mapping[str, int]
 MOST = 100_000
 """Uses of a buffer that are gone through, at most."""
-BLOCKS = 3
-"""Blocks for which what is read is found."""
 
 
 def without_prefetch(body: tuple[Stmt, ...], grid: Mapping[str, Interval]) -> tuple[Stmt, ...]:
@@ -53,7 +53,7 @@ class _Uses:
                 count = s.extent if s.count is None else ix.evaluate(s.count, env)
                 return self.steps < MOST and all(self.run(s.body, {**env, s.var: s.start + v}) for v in range(count))
             case If():
-                if ix.variables(s.condition) - env.keys():
+                if ix.variables(s.condition) - env.keys() or elements_in(s.condition):
                     return False
                 return self.run(s.then if ix.evaluate(s.condition, env) else s.otherwise, env)
             case Assign():
@@ -87,9 +87,8 @@ def _loaded_where_read(body: tuple[Stmt, ...], alloc: Alloc, grid: Mapping[str, 
     if len({(s.value.name, s.value.extents, s.value.step) for s in fills if isinstance(s.value, Region)}) > 1:
         return body
     sources: dict[int, Region] = {}
-    for block in range(BLOCKS):
+    for at in some_blocks(grid):
         uses = _Uses(alloc)
-        at = {n: min(low + block, high) for n, (low, high) in grid.items()}
         if not uses.run(body, at) or not _same_source(uses, sources, at):
             return body
     return tuple(_moved(_without(body, fills, name, alloc), sources_by_statement(body, sources), name, alloc))
@@ -98,7 +97,9 @@ def _loaded_where_read(body: tuple[Stmt, ...], alloc: Alloc, grid: Mapping[str, 
 def _loads(s: Assign, alloc: Alloc, written: set[str]) -> bool:
     """Whether a statement fills a slot, all of it, with what it loads from a tensor that nothing writes."""
     whole = s.target.starts[1:] == (ZERO,) * (len(alloc.shape) - 1) and s.target.extents[1:] == alloc.shape[1:]
-    return whole and isinstance(s.value, Region) and s.value.name not in written and not s.atomic
+    return whole and isinstance(s.value, Region) and s.value.name not in written and not s.atomic and not any(
+        elements_in(x) for x in s.value.starts
+    )
 
 
 def _same_source(uses: _Uses, sources: dict[int, Region], at: Env) -> bool:
