@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tile_eg.jit import CompiledKernel, compile
+from tile_eg.jit.any_size import AnySizeKernel
 
 
-def lower(func: Any, target: Any = "auto", **options: Any) -> CompiledKernel:
+def lower(func: Any, target: Any = "auto", **options: Any) -> CompiledKernel | AnySizeKernel:
     """The compiled kernel of a function under `@T.prim_func`: `.kernel_source`, `.host_source`, `.params`.
 
     `options` are those of `tile_eg.jit`. TileError where the kernel does not compile.

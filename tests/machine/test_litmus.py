@@ -64,7 +64,7 @@ VECTOR_CASES = {
     "beyond the memory": "TBuf<TPosition::VECCALC> more; pipe.InitBuffer(more, 140000);",
     "256 repeats": "Exp(b, a, 64, 256, UnaryRepeatParams(1, 1, 8, 8));",
     "4096 rows": "rows(4096, 4);",
-    "nothing written": "Exp(b, a, 64);",
+    "nothing written": "Exp(b, a, 64); ORDER(V, MTE3); DataCopy(y, b, 64);",
     "reciprocal": "DataCopy(a, x, 256); ORDER(MTE2, V); Reciprocal(b, a, 256); ORDER(V, MTE3); DataCopy(y, b, 256);",
     "rsqrt": "DataCopy(a, x, 256); ORDER(MTE2, V); Rsqrt(b, a, 256); ORDER(V, MTE3); DataCopy(y, b, 256);",
     "division": "DataCopy(a, x, 256); Duplicate(c, 1.0f, 256); PipeBarrier<PIPE_V>(); ORDER(MTE2, V); Div(b, c, a, 256); "

@@ -7,7 +7,7 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, TileWarning
 
 X = np.random.default_rng(0).uniform(-1, 1, (64, 64)).astype(np.float32)
 
@@ -156,3 +156,30 @@ def test_a_part_that_an_element_loop_fills_is_one_of_a_tile() -> None:
                 T.copy(z, C[0, k * 16])
 
     assert (tile_eg.compile(main, out_idx=[-1], workspace_idx=[1])(X) == X + 1).all()
+
+
+@T.prim_func
+def in_parts(Q: T.Tensor((16, 64), "float16"), K: T.Tensor((256, 64), "float16"), W: T.Tensor((16, 128), "float32"),
+             C: T.Tensor((16, 128), "float32")):  # fmt: skip
+    with T.Kernel(1) as _:
+        q, k = T.alloc_L1((16, 64), "float16"), T.alloc_L1((64, 64), "float16")
+        s, x, c = T.alloc_L0C((16, 64), "float32"), T.alloc_ub((16, 128), "float32"), T.alloc_ub((16, 128), "float32")
+        T.copy(Q, q)
+        T.tile.fill(c, 0.0)
+        for j in T.Pipelined(2, num_stages=2):
+            for i in T.serial(2):
+                T.copy(K[j * 128 + i * 64, 0], k)
+                T.gemm_v0(q, k, s, transpose_B=True, init=True)
+                T.copy(s, W[0, i * 64])
+            T.copy(W, x)
+            T.tile.add(c, c, x)
+        T.copy(c, C)
+
+
+def test_slots_for_parts_are_not_slots_for_the_tile_that_they_make() -> None:
+    rng = np.random.default_rng(0)
+    q, k = (rng.integers(-3, 4, (n, 64)).astype(np.float16) for n in (16, 256))
+    with pytest.warns(TileWarning, match="num_stages=2 was for parts of tiles that are loaded as one here"):
+        got = tile_eg.compile(in_parts, out_idx=[-1], workspace_idx=[2])(q, k)
+    scores = q.astype(np.float32) @ k.T
+    np.testing.assert_array_equal(got, scores[:, :128] + scores[:, 128:])

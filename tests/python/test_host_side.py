@@ -53,6 +53,19 @@ def test_compile_gives_a_kernel_that_computes(kernel) -> None:
     assert (kernel(X) == 2 * X).all()
 
 
+def test_compile_gives_a_kernel_of_any_size() -> None:
+    M = T.symbolic("M")
+
+    @T.prim_func
+    def main(A: T.Tensor((M, 8), "float32"), B: T.Tensor((M, 8), "float32")):
+        with T.Kernel(T.ceildiv(M, 8)) as cid:
+            a = T.alloc_shared((8, 8), "float32")
+            T.copy(A[cid * 8, 0], a)
+            T.copy(a, B[cid * 8, 0])
+
+    assert (tile_eg.compile(main, out_idx=[-1])(X[:5]) == X[:5]).all()
+
+
 def test_compile_takes_kernels_alone() -> None:
     with pytest.raises(TileError, match="compile takes a function under @T.prim_func"):
         tile_eg.compile(lambda: None)

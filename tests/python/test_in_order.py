@@ -225,3 +225,78 @@ def test_how_often_a_loop_runs_may_be_read(times: int) -> None:
     w = RNG.integers(0, 9, (40, 64)).astype(np.float32)
     got = tile_eg.compile(counted(), out_idx=[-1])(w, np.full(32, times, np.int32))
     assert (got == w[:8] + times).all()
+
+
+def test_the_trips_of_a_loop_are_computed_from_what_is_read() -> None:
+    @T.prim_func
+    def main(X: T.Tensor((4, 64), "float32"), Ends: T.Tensor((2,), "int32"), C: T.Tensor((4, 64), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_ub((64,), "float32")
+            for i in T.serial(T.ceildiv(Ends[1] - Ends[0], 2)):
+                T.copy(X[i, :], x)
+                T.tile.add(x, x, 1.0)
+                T.copy(x, C[i, :])
+
+    x, c = RNG.random((4, 64), np.float32), np.zeros((4, 64), np.float32)
+    tile_eg.compile(main)(x, np.array([3, 8], np.int32), c)
+    assert (c == np.vstack([x[:3] + 1, np.zeros((1, 64))])).all()
+
+
+def test_a_buffer_is_filled_with_what_is_computed_from_elements() -> None:
+    @T.prim_func
+    def main(G: T.Tensor((8,), "float32"), N: T.Tensor((1,), "int32"), C: T.Tensor((8, 64), "float32")):
+        with T.Kernel(1) as _:
+            c = T.alloc_ub((64,), "float32")
+            for i in T.serial(N[0]):
+                T.tile.fill(c, T.if_then_else(i < 2, G[i], G[0] - G[i]))
+                T.copy(c, C[i, :])
+
+    g, c = RNG.random(8, np.float32), np.zeros((8, 64), np.float32)
+    tile_eg.compile(main)(g, np.array([5], np.int32), c)
+    want = np.array([*g[:2], *(g[0] - g[2:5]), 0, 0, 0])
+    assert (c == want[:, None]).all()
+
+
+def loaded_in_part(columns: int):
+    @T.prim_func
+    def main(X: T.Tensor((6, 24), "float32"), W: T.Tensor((6, 24), "float32"), C: T.Tensor((6, 8), "float32")):
+        with T.Kernel(3, is_npu=True) as (cid, vid):
+            x, y = T.alloc_ub((24,), "float32"), T.alloc_ub((8,), "float32")
+            if cid * 2 + vid < 5:
+                T.copy(X[cid * 2 + vid, :], x)
+                T.tile.mul(x, x, 2.0)
+                T.copy(x, W[cid * 2 + vid, :])
+                T.copy(W[cid * 2 + vid, 8 : 8 + columns], y)
+                T.tile.add(y, y, 1.0)
+                T.copy(y, C[cid * 2 + vid, :])
+
+    return tile_eg.compile(main)
+
+
+def test_each_vector_core_hands_itself_what_only_it_has_stored() -> None:
+    """The branch is another one on each vector core: they could not meet in it, and need not."""
+    x, w, c = RNG.random((6, 24), np.float32), np.zeros((6, 24), np.float32), np.zeros((6, 8), np.float32)
+    loaded_in_part(4)(x, w, c)
+    assert (w[:5] == 2 * x[:5]).all() and (c[:5, :4] == 2 * x[:5, 8:12] + 1).all()
+
+
+def test_what_a_load_does_not_fill_is_padding() -> None:
+    x, w, c = RNG.random((6, 24), np.float32), np.zeros((6, 24), np.float32), np.zeros((6, 8), np.float32)
+    loaded_in_part(4)(x, w, c)
+    assert (c[:5, 4:] == 1).all() and not c[5].any()
+
+
+def test_vector_cores_that_read_from_each_other_cannot_meet_in_a_branch() -> None:
+    @T.prim_func
+    def main(X: T.Tensor((2, 8), "float32"), W: T.Tensor((2, 8), "float32"), N: T.Tensor((1,), "int32")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub((8,), "float32")
+            if N[0] > vid:
+                T.copy(X[vid, :], x)
+                T.copy(x, W[vid, :])
+                for _i in T.serial(N[0]):
+                    T.copy(W[1 - vid, :], x)
+                    T.copy(x, X[vid, :])
+
+    with pytest.raises(TileError, match="cores would have to meet"):
+        tile_eg.compile(main)

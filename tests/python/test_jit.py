@@ -12,7 +12,7 @@ import pytest
 
 import tile_eg
 import tile_eg.language as T
-from tile_eg.errors import TileError
+from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.reference import written_elements
 from tile_eg.jit.arrays import by_name
@@ -328,3 +328,47 @@ def test_torch_is_not_imported_for_numpy_arrays() -> None:
     code = "import sys, numpy, tile_eg.jit.arrays as a; a.to_numpy(numpy.zeros(3), 'A'); a.is_torch(3)"
     code += "; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@T.prim_func
+def rows_kept(X: T.Tensor((64, 2, 32), "float32"), N: T.Tensor((1,), "int32"), Y: T.Tensor((64, 2, 32), "float32")):
+    with T.Kernel(1) as _:  # noqa: SIM117
+        with T.Scope("V"):
+            x = T.alloc_ub((2, 32), "float32")
+            for i in T.serial(N[0]):
+                T.barrier_all()
+                T.copy(X[i, :, :], x)
+                T.barrier_all()
+                T.copy(x, Y[i, :, :])
+
+
+def test_of_an_array_with_more_rows_the_first_ones_are_taken_with_a_note() -> None:
+    more = np.arange(80 * 64, dtype=np.float32).reshape(80, 64)
+    with pytest.warns(TileWarning, match="X has 5120 elements, and the kernel takes the first 2560"):
+        y, _ = tile_eg.jit(out_idx=[1, 2])(shift)(more)
+    np.testing.assert_array_equal(y, more[:40] + 1)
+
+
+def test_an_array_of_a_kept_kernel_may_end_before_its_tensor() -> None:
+    x, y = np.arange(6 * 64, dtype=np.float32).reshape(6, 64), np.zeros((6, 64), np.float32)
+    with pytest.warns(TileWarning, match="X has 384 elements, and the kernel may touch those alone of X"):
+        tile_eg.compile(rows_kept)(x, np.array([6], np.int32), y)
+    np.testing.assert_array_equal(y, x)
+
+
+@pytest.mark.filterwarnings("ignore::tile_eg.errors.TileWarning")
+def test_what_lies_behind_the_end_of_an_array_is_not_there() -> None:
+    with pytest.raises(TileError, match="out_of_bounds") as told:
+        tile_eg.compile(rows_kept)(np.zeros((6, 64), np.float32), np.array([7], np.int32), np.zeros((8, 64), np.float32))
+    assert "X[6, 0, 0]" in str(told.value.render()) and "ends after 384 elements" in told.value.render()
+
+
+@pytest.mark.parametrize("shape", [(32, 2, 64), (64, 32, 2), (128, 32), (2, 32, 64)])
+def test_rows_of_another_length_or_order_are_refused(shape: tuple[int, ...]) -> None:
+    with pytest.raises(TileError, match="'X' has shape"):
+        tile_eg.compile(rows_kept)(np.zeros(shape, np.float32), np.array([1], np.int32), np.zeros((64, 64), np.float32))
+
+
+def test_an_array_of_a_searched_kernel_has_all_of_its_tensor() -> None:
+    with pytest.raises(TileError, match="'X' has shape"):
+        tile_eg.jit(out_idx=[1, 2])(shift)(np.zeros((39, 64), np.float32))

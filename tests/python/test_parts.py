@@ -172,3 +172,24 @@ def test_an_element_of_a_vector_beside_a_tile(lines) -> None:
 
     v = np.arange(8, dtype=np.float32)
     assert (tile_eg.compile(main, out_idx=[-1])(X[:16, :64].copy(), v) == X[:16, :64] * 2).all()
+
+
+def test_a_part_is_zero_behind_the_end_of_its_tensor() -> None:
+    """Also where the other operand of a product ends there."""
+
+    @T.prim_func
+    def main(A: T.Tensor((16, 48), "float16"), B: T.Tensor((32, 48), "float16"), C: T.Tensor((16, 64), "float32")):
+        with T.Kernel(1) as _:
+            a, b = T.alloc_shared((16, 32), "float16"), T.alloc_shared((64, 32), "float16")
+            c = T.alloc_fragment((16, 64), "float32")
+            for k in T.serial(2):
+                T.copy(A[0, k * 32], a)
+                T.copy(B[0, k * 32], b[0:32, :])
+                T.copy(B[0, k * 32], b[32:64, :])
+                T.gemm_v0(a, b, c, transpose_B=True, init=(k == 0))
+            T.copy(c, C[0, 0])
+
+    rng = np.random.default_rng(0)
+    a, b = (rng.integers(-3, 4, (n, 48)).astype(np.float16) for n in (16, 32))
+    expected = a.astype(np.float32) @ np.concatenate([b, b]).T
+    np.testing.assert_array_equal(tile_eg.compile(main, out_idx=[-1])(a, b), expected)

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tile_eg
+import tile_eg.language as T
 from tests.python.written import defined
 from tile_eg.errors import TileError
 
@@ -102,3 +103,29 @@ def test_what_nothing_was_written_to_is_not_read(line: str) -> None:
     lines = f"        for i in range(1, 15):\n            w2[i] = v[i]\n            {line}"
     with pytest.raises(TileError, match="this part of `w2` is read before anything is written to it"):
         tile_eg.compile(defined(text.format(rows=ROWS, cols=COLS, lines=lines))["f"], out_idx=[-2, -1]).compile()
+
+
+@T.prim_func
+def butterflies(A: T.Tensor((16,), "float32"), B: T.Tensor((16,), "float32")):
+    with T.Kernel(1) as _:
+        x = T.alloc_ub((16,), "float32")
+        T.copy(A, x)
+        for stage in T.serial(2):
+            for chunk in T.serial(8 >> stage):
+                for k in T.serial(1 << stage):
+                    at = chunk * (2 << stage) + k
+                    a, b = x[at], x[at + (1 << stage)]
+                    x[at] = a + b
+                    x[at + (1 << stage)] = a - b
+        T.copy(x, B)
+
+
+def test_whether_parts_were_written_is_looked_at_once(monkeypatch) -> None:
+    """However many loops are done trip by trip: the kernel is the same for all of them."""
+    from tile_eg.frontend.python import kernel_of
+    from tile_eg.frontend.ssa import converter
+
+    looked: list[object] = []
+    monkeypatch.setattr(converter, "check_parts", looked.append)
+    converter.to_values(kernel_of(butterflies, {}))
+    assert len(looked) == 1

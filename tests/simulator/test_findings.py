@@ -28,6 +28,9 @@ class Case:
 IN = "DataCopy(a, gmX, 64);"
 IN_TO_V = "ORDER(MTE2_V);"
 OUT = "ORDER(V_MTE3); DataCopy(gmY, b, 64);"
+TEN = "Duplicate(a, 0.0f, uint64_t(10), 1, 1, 8); PipeBarrier<PIPE_V>();\n"
+"""Ten elements of the first row are written."""
+WHOLE = "PipeBarrier<PIPE_V>(); Cast(b.ReinterpretCast<int32_t>(), b, RoundMode::CAST_RINT, 64); PipeBarrier<PIPE_V>();"
 
 VECTOR = {
     "a copy in is read before it has finished": Case(
@@ -98,18 +101,39 @@ VECTOR = {
     ),
     "nothing has been written": Case(
         "uninitialised",
-        "Exp(b, a, 64); /*1*/",
-        "Duplicate(a, 0.0f, 64); PipeBarrier<PIPE_V>(); Exp(b, a, 64);",
+        "Exp(b, a, 64); /*2*/\nORDER(V_MTE3);\nDataCopy(gmY, b, 64); /*1*/",
+        f"Duplicate(a, 0.0f, 64); PipeBarrier<PIPE_V>(); Exp(b, a, 64);\n{OUT}",
     ),
     "the tail of a row beyond its mask has not been written": Case(
         "uninitialised",
-        "Duplicate(a, 0.0f, uint64_t(10), 1, 1, 8); PipeBarrier<PIPE_V>();\nExp(b, a, 11); /*1*/",
-        "Duplicate(a, 0.0f, uint64_t(10), 1, 1, 8); PipeBarrier<PIPE_V>();\nExp(b, a, 10);",
+        f"{TEN} Exp(b, a, 64); /*2*/\nORDER(V_MTE3);\nDataCopyPad(gmY, b, DataCopyExtParams(1, 44, 0, 0, 0)); /*1*/",
+        f"{TEN} Exp(b, a, 64);\nORDER(V_MTE3);\nDataCopyPad(gmY, b, DataCopyExtParams(1, 40, 0, 0, 0));",
     ),
     "a workspace is read before it is written": Case(
         "uninitialised",
-        f"DataCopy(a, gmworkspace, 64); {IN_TO_V}\nExp(b, a, 64); /*1*/",
-        f"{IN} {IN_TO_V}\nExp(b, a, 64);",
+        f"DataCopy(a, gmworkspace, 64); {IN_TO_V}\nExp(b, a, 64); /*2*/\nORDER(V_MTE3);\nDataCopy(gmY, b, 64); /*1*/",
+        f"{IN} {IN_TO_V}\nExp(b, a, 64);\n{OUT}",
+    ),
+    "a branch depends on what is computed from nothing": Case(
+        "uninitialised",
+        f"{TEN} Exp(b, a, 64); /*2*/\nORDER(V_S);\nif (b.GetValue(10) > 0) Duplicate(a, 1.0f, 64); /*1*/",
+        f"{TEN} Exp(b, a, 64);\nORDER(V_S);\nif (b.GetValue(9) > 0) Duplicate(a, 1.0f, 64);",
+    ),
+    "a sum holds what is computed from nothing": Case(
+        "uninitialised",
+        f"{TEN} Exp(b, a, 64); /*2*/\nPipeBarrier<PIPE_V>();\nWholeReduceSum(a[64], b, 11, 1, 1, 1, 8); /*1*/",
+        f"{TEN} Exp(b, a, 64);\nPipeBarrier<PIPE_V>();\nWholeReduceSum(a[64], b, 10, 1, 1, 1, 8);",
+    ),
+    "an index is computed from nothing": Case(
+        "uninitialised",
+        f"{TEN} Muls(b, a, 4.0f, 64);\n{WHOLE}\nGather(b[64], a, b.ReinterpretCast<uint32_t>(), 0, 11); /*1*/",
+        f"{TEN} Muls(b, a, 4.0f, 64);\n{WHOLE}\nGather(b[64], a, b.ReinterpretCast<uint32_t>(), 0, 10);",
+    ),
+    "a sum begins with nothing": Case(
+        "uninitialised",
+        "Duplicate(a, 1.0f, 64); PipeBarrier<PIPE_V>();\n"
+        "Axpy(b, a, 2.0f, 64); /*2*/\nORDER(V_MTE3);\nDataCopy(gmY, b, 64); /*1*/",
+        f"Duplicate(a, 1.0f, 64); Duplicate(b, 1.0f, 64); PipeBarrier<PIPE_V>();\nAxpy(b, a, 2.0f, 64);\n{OUT}",
     ),
     "the result lies outside of its tensor": Case(
         "out_of_bounds",

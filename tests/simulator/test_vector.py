@@ -234,7 +234,7 @@ PAD = kernel(
     f"""{gm("A", "half", 1000)} {gm("C", "half", 1000)} {UB} auto x = ub.GetWithOffset<half>(512, 0);
 DataCopyPad(x, gmA[3], DataCopyExtParams(ROWS, COLS * 2, (40 - COLS) * 2, 1, 0), DataCopyPadExtParams<half>(PAD));
 ORDER(MTE2_V); Adds(x, x, (half)1.0f, TOUCHED); ORDER(V_MTE3);
-DataCopyPad(gmC[5], x, DataCopyExtParams(ROWS, COLS * 2, 1, (50 - COLS) * 2, 0));
+DataCopyPad(gmC[5], x, DataCopyExtParams(ROWS, TOUCHED * 2, 1, (50 - TOUCHED) * 2, 0));
 """,
 )
 

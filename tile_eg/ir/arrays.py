@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from tile_eg.errors import TileError
@@ -40,6 +42,18 @@ def check_arguments(tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray],
         if name not in arrays:
             raise TileError(f"no array for input '{name}'", tensor.span, help="the inputs: " + signature(inputs.values()))
         check_argument(tensor, arrays[name])
+
+
+def begun(t: Tensor, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """What a tensor holds when the kernel begins: an output what it was given, or zeros to add to."""
+    import numpy as np
+
+    return arrays[t.name] if t.name in arrays else np.zeros(t.shape, numpy_dtype(t.dtype))
+
+
+def ending_at(tensor: Tensor, count: int) -> Tensor:
+    """The tensor as an array has it of which the caller gives the first `count` elements alone."""
+    return replace(tensor, shape=(count,)) if 0 < count < prod(tensor.shape) else tensor
 
 
 def check_argument(tensor: Tensor, array: np.ndarray) -> None:

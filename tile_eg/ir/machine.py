@@ -40,6 +40,7 @@ def valid_event(core: str, src: str, dst: str) -> bool:
 
 ALL_CROSS_IDS = range(16)
 CROSS_IDS = range(11)
+SYNC_ALL_IDS = range(11, 15)
 MAX_CROSS_COUNT = 15
 CROSS_SET_PIPES: dict[str, tuple[str, ...]] = {AIC: ("M", "MTE1", "MTE2", "MTE3", "FIX"), AIV: ("V", "MTE2", "MTE3")}
 CROSS_WAIT_STOPS_ISSUE = True

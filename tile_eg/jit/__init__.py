@@ -21,13 +21,13 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
-from tile_eg.jit.arrays import by_name, give_back, is_torch, knows_torch, made_last, to_numpy
+from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
-from tile_eg.jit.running import checked, taken, updated
+from tile_eg.jit.running import check_writable, taken, updated
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
@@ -55,7 +55,8 @@ class CompiledKernel(HostSide):
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
     tensors of `out_idx`, in that order: one array, or a list. Written tensors that are passed in are filled in place, as far as
     the kernel writes them; one that is given back and not written whole is a TileError.
-    Arrays are NumPy's or torch's on the CPU, with the declared dtypes and shapes (but for dimensions of 1); else TileError.
+    Arrays are NumPy's or torch's on the CPU, with the declared dtypes, and with the declared shapes but for dimensions of 1 and
+    what `jit.arrays.as_declared` takes; else TileError.
     What is given back is of the kind of what came in; where nothing did, torch's if `as_torch`.
     """
 
@@ -109,7 +110,8 @@ class CompiledKernel(HostSide):
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""
-        arrays = checked(self.kernel, values)
+        arrays = fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()})
+        check_writable(self.kernel, arrays)
         run = run_lowered(self.planned(), arrays, self.limits)
         updated(self.kernel, arrays, run)
         outputs = [given_back(self.kernel.tensors[i], run, self.kernel) for i in self.out_idx]
@@ -372,13 +374,15 @@ def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> Compil
 
 
 @told
-def compile(func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any) -> CompiledKernel:  # noqa: A001
-    """The compiled kernel of a function under `@T.prim_func`; `options` are those of `jit`. TileError for anything else."""
+def compile(  # noqa: A001
+    func: Any = None, out_idx: Any = None, workspace_idx: Any = None, **options: Any
+) -> CompiledKernel | AnySizeKernel:
+    """The compiled kernel of a function under `@T.prim_func`, which takes from each call the sizes that its tensors leave open;
+    `options` are those of `jit`. TileError for anything else."""
     if not isinstance(func, PrimFunc):
         help = "a function of sizes gets @tile_eg.jit, and compiles when it is called"
         raise TileError(f"compile takes a function under @T.prim_func, not a {type(func).__name__}", help=help)
-    made = jit(func, out_idx=out_idx, workspace_idx=workspace_idx, **options)
-    assert isinstance(made, CompiledKernel)
+    made: CompiledKernel | AnySizeKernel = jit(func, out_idx=out_idx, workspace_idx=workspace_idx, **options)
     return made
 
 

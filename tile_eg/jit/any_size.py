@@ -211,6 +211,8 @@ class AnySizeKernel:
 def _solved(a: Argument, given: tuple[int, ...], known: Mapping[str, tuple[int, str]]) -> dict[str, int]:
     """The sizes in the shape of an argument by an array's: (1, M, 1) may stand for (M,), and for (1, M) where 1 is known."""
     dims = a.shape or ()
+    if not any(isinstance(d, Size) for d in dims):
+        return {}
     found: list[dict[str, int]] = []
     for axes in combinations(range(len(given)), len(dims)):
         if all(given[k] == 1 for k in range(len(given)) if k not in axes):

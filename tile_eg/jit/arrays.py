@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from tile_eg.errors import TileError
-from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.errors import TileError, TileWarning
+from tile_eg.ir.arrays import check_argument, ending_at, numpy_dtype, signature
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ops.types import BF16
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from tile_eg.ir.kernel import Kernel, Tensor
 
 
 def is_torch(value: Any) -> bool:
@@ -51,12 +55,58 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     return value.detach().numpy()
 
 
-def as_declared(array: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """The same elements in the declared shape, where the two differ in dimensions of 1 alone, or one of them is flat; else the
-    array as it is."""
-    flat = 1 in (array.ndim, len(shape)) and array.size == prod(shape)
-    same = flat or [n for n in array.shape if n != 1] == [n for n in shape if n != 1]
-    return array.reshape(shape) if same and array.shape != tuple(shape) and array.flags.c_contiguous else array
+def as_declared(array: np.ndarray, shape: Sequence[int], may_end_early: bool = False) -> np.ndarray:
+    """The elements of an array as a tensor of this shape has them, one behind the other; else the array as it is.
+
+    It is one row, or has rows of the declared length, each of which may be parted into dimensions otherwise. Of an array with
+    more elements the first ones are the tensor's; one with fewer is given flat, where it `may_end_early`.
+    """
+    count = prod(shape)
+    if array.shape == tuple(shape) or not array.flags.c_contiguous or not _same_rows(array.shape, shape):
+        return array
+    if array.size < count:
+        return array.reshape(-1) if may_end_early and array.size else array
+    return array.reshape(-1)[:count].reshape(shape)
+
+
+def _same_rows(given: Sequence[int], declared: Sequence[int]) -> bool:
+    """Whether both are rows of one length, or one of them a single row. Dimensions of a row may be joined, not exchanged."""
+    if _flat(given) or _flat(declared) or _without_ones(given) == _without_ones(declared):
+        return True
+    inner, row = given[1:], declared[1:]
+    return prod(inner) == prod(row) and (_flat(inner) or _flat(row) or _without_ones(inner) == _without_ones(row))
+
+
+def _flat(shape: Sequence[int]) -> bool:
+    return len(_without_ones(shape)) < 2
+
+
+def _without_ones(shape: Sequence[int]) -> list[int]:
+    return [n for n in shape if n != 1]
+
+
+def fitted(kernel: Kernel | KeptKernel, given: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays of a call as the tensors are declared, with a note of those that have other numbers of elements.
+
+    Those of a kernel that is kept may end early. TileError where one has another shape or type.
+    """
+    kept = isinstance(kernel, KeptKernel)
+    tensors = [t for t in kernel.tensors if t.name in given]
+    arrays = {t.name: as_declared(given[t.name], t.shape, kept) for t in tensors}
+    for t in tensors:
+        check_argument(ending_at(t, arrays[t.name].size) if kept else t, arrays[t.name])
+        if note := _note(t, given[t.name].size, prod(t.shape)):
+            warnings.warn(f"note: {note}", TileWarning, stacklevel=5)
+    return arrays
+
+
+def _note(t: Tensor, there: int, declared: int) -> str:
+    """What the author of a call should know of an array with more elements than its tensor, or fewer."""
+    if there == declared:
+        return ""
+    if there < declared:
+        return f"{t.name} has {there} elements, and the kernel may touch those alone of {signature([t])}"
+    return f"{t.name} has {there} elements, and the kernel takes the first {declared}: {signature([t])}"
 
 
 def to_torch(array: np.ndarray) -> Any:

@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError
-from tile_eg.ir.arrays import check_argument
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, added_to
-from tile_eg.jit.arrays import as_declared, to_numpy
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,17 +15,11 @@ if TYPE_CHECKING:
     from tile_eg.search.compiler import Run
 
 
-def checked(kernel: Kernel | KeptKernel, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """The arrays by tensor name as NumPy's. TileError for one of another shape or dtype, or that cannot be written and is."""
-    arrays = {name: to_numpy(v, name) for name, v in values.items()}
-    for t in kernel.tensors:
-        if t.name in arrays:
-            arrays[t.name] = as_declared(arrays[t.name], t.shape)
-            check_argument(t, arrays[t.name])
+def check_writable(kernel: Kernel | KeptKernel, arrays: Mapping[str, np.ndarray]) -> None:
+    """TileError for an array that cannot be written, of a tensor that the kernel writes."""
     for t in kernel.tensors:
         if t.output and t.name in arrays and not arrays[t.name].flags.writeable:
             raise TileError(f"argument {t.name} is read-only, and {kernel.name} writes it", t.span)
-    return arrays
 
 
 def updated(kernel: Kernel | KeptKernel, arrays: Mapping[str, np.ndarray], run: Run) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from tile_eg.ops.types import F16, F32, I16, I32, U16, U32, DType
+from tile_eg.ops.types import BF16, F16, F32, I16, I32, U16, U32, DType
 
 Shape = tuple[int, ...]
 Numbers = tuple[int, int]
@@ -125,7 +125,7 @@ def _merge_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
 WHOLE_TILES: dict[str, WholeTile] = {
     w.name: w
     for w in (
-        WholeTile("gather", _gathered, _gather_shape, 2, ("base",), second=U32, moves=True),
+        WholeTile("gather", _gathered, _gather_shape, 2, ("base",), (*WORDS, BF16), second=U32, moves=True),
         WholeTile("every", _every, _every_shape, 1, ("first", "step"), moves=True,
                   worked=lambda count, n: n[0] + (count - 1) * n[1] + 1),  # fmt: skip
         WholeTile("sort", _sorted, _sort_shape, 1, ("count", "keep"), (F32,), default=_all, scratch=lambda n: 4 * padded(n[0]),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip
 from tile_eg.errors import PlanError, Span, TileError, rendered
+from tile_eg.ir.arrays import ending_at
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Note, Tensor
 from tile_eg.ir.machine import ALIGNMENT
@@ -56,8 +57,12 @@ class PlannedKept(Planned):
         run = super().run(arrays, strict=False, **how)
         print(run.printed, end="", flush=True)
         if strict and run.findings:
-            raise self.mistake(run.findings)
+            raise self.mistake(run.findings, self.tensors_of(arrays))
         return run
+
+    def tensors_of(self, arrays: Mapping[str, np.ndarray]) -> tuple[Tensor, ...]:
+        """Flat where an array has fewer elements than its tensor: what lies behind them is not there."""
+        return tuple(ending_at(t, arrays[t.name].size) if t.name in arrays else t for t in self.program.tensors)
 
     @property
     def alike(self) -> frozenset[str]:
@@ -80,8 +85,8 @@ class PlannedKept(Planned):
                 raise
             raise TileError(f"{self.kernel.name} does not end: {error.__cause__}", help=HELP["deadlock"]) from None
 
-    def mistake(self, findings: Sequence[Finding]) -> TileError:
-        """The findings at their lines of the source, the first one as the message."""
+    def mistake(self, findings: Sequence[Finding], tensors: Sequence[Tensor] = ()) -> TileError:
+        """The findings at their lines of the source, the first one as the message. `tensors` are those of the launch."""
         places = [self._places(f) for f in findings]
         first, others = findings[0], list(zip(findings, places, strict=True))[1:]
         notes: list[tuple[str, Span | None]] = [(f"the other one is here ({first.kind})", places[0][1])] if places[0][1] else []
@@ -90,7 +95,7 @@ class PlannedKept(Planned):
             if (f.kind, where) not in seen and len(seen) < SHOWN:
                 notes.append((f"{f.kind}: {self.in_source_words(f.message)}", where[0]))
             seen.add((f.kind, where))
-        if first.kind == "out_of_bounds" and (told := _elements(first.message, self.kernel.tensors)):
+        if first.kind == "out_of_bounds" and (told := _elements(first.message, self.kernel.tensors, tensors)):
             notes.append((told, None))
         message = f"{first.kind}: {self.in_source_words(first.message)}"
         error = TileError(message, places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
@@ -114,8 +119,8 @@ class PlannedKept(Planned):
         return None
 
 
-def _elements(message: str, tensors: Sequence[Tensor]) -> str:
-    """The index of the first byte that a finding names in a tensor."""
+def _elements(message: str, tensors: Sequence[Tensor], given: Sequence[Tensor]) -> str:
+    """The index of the first byte that a finding names in a tensor, and where the array that was given ends before the tensor."""
     found = re.search(r"bytes \[(-?\d+), -?\d+\) of (\w+)", message)
     tensor = next((t for t in tensors if found and t.name == found[2]), None)
     if found is None or tensor is None:
@@ -125,7 +130,9 @@ def _elements(message: str, tensors: Sequence[Tensor]) -> str:
         index.insert(0, at % n)
         at //= n
     sizes = ", ".join(map(str, tensor.shape))
-    return f"that begins at {tensor.name}[{', '.join(map(str, (at, *index)))}], and {tensor.name} has the shape ({sizes})"
+    short = next((t for t in given if t.name == tensor.name and t.shape != tensor.shape), None)
+    ends = f"; the array that was passed ends after {short.shape[0]} elements" if short else ""
+    return f"that begins at {tensor.name}[{', '.join(map(str, (at, *index)))}], and {tensor.name} has the shape ({sizes}){ends}"
 
 
 SHOWN = 4
@@ -233,6 +240,9 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
         behind = -(-max(first, _end(rest)[1]) // ROUND) * ROUND
         out = [*given, *rest, *(replace(b, addresses=(behind + shared[b.name],)) for b in results)]
         last, need = _end(out)
+    elif need > room and level is Level.UB and not results:
+        out = _scratch_shared(kernel, out, grain)
+        last, need = _end(out)
     if need > room:
         largest = max(out, key=lambda b: b.slot_bytes * b.slots)
         rows = ", ".join(f"{b.name} {size(b.slot_bytes * b.slots)}" for b in out if b.name not in shared)
@@ -243,6 +253,15 @@ def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:
             "they can (pass_configs: TL_ASCEND_MEMORY_PLANNING), or give them one address: T.annotate_address({a: 0, b: 0})",
         )  # fmt: skip
     return out
+
+
+def _scratch_shared(kernel: KeptKernel, placed: Sequence[Buffer], grain: int) -> list[Buffer]:
+    """The buffers of UB, those behind the author's that instructions take for themselves in one place where none needs two of
+    them. Vector instructions that meet there get their barrier like any others."""
+    own = [b for b in placed if b.name in kernel.beside]
+    kept = [b for b in placed if b.name not in kernel.beside]
+    start = max((max(b.addresses) + b.slot_bytes for b in kept), default=0)
+    return [*kept, *packed([replace(b, addresses=()) for b in own], _lives(kernel), start, grain)]
 
 
 def _lives(kernel: KeptKernel) -> dict[str, Life]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
-from tile_eg.ir.arrays import check_arguments, numpy_dtype
+from tile_eg.ir.arrays import begun, check_arguments
 from tile_eg.ir.kernel import Kernel, Span, Tensor
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
 from tile_eg.ir.sharing import once
@@ -237,12 +237,16 @@ class Planned:
         take (TileError where it needs more of either). `confined` keeps its process from the network, from files and from
         starting programs, where the machine's kernel can.
         """
-        check_arguments(self.program.tensors, arrays, self.program.added_to | self.inout)
+        check_arguments(self.tensors_of(arrays), arrays, self.program.added_to | self.inout)
         with stage("simulate"):
             run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined), arrays)
         if strict:
             run.raise_findings()
         return run
+
+    def tensors_of(self, arrays: Mapping[str, np.ndarray]) -> tuple[Tensor, ...]:
+        """The tensors of a launch with these arrays."""
+        return self.program.tensors
 
     @property
     def numbers(self) -> tuple[int, ...]:
@@ -272,18 +276,18 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
     from tile_eg.simulator.run import simulate
     from tile_eg.simulator.unwritten import unwritten_findings
 
-    p = planned.program
-    written = [i for i, t in enumerate(p.tensors) if t.output]
+    p, tensors = planned.program, planned.tensors_of(arrays)
+    written = [i for i, t in enumerate(tensors) if t.output]
     done = simulate(
         planned.source,
         kernel_symbol(p),
-        [_begun(t, arrays) for t in p.tensors],
+        [begun(t, arrays) for t in tensors],
         kernel_type=p.kernel_type,
         launch=launch_blocks(p),
         workspace=-(-workspace_bytes(p) // launch_blocks(p)),
         outputs=written,
-        inout=[i for i in written if p.tensors[i].name in p.added_to or p.tensors[i].name in arrays],
-        alike=[i for i in written if p.tensors[i].name in planned.alike],
+        inout=[i for i in written if tensors[i].name in p.added_to or tensors[i].name in arrays],
+        alike=[i for i in written if tensors[i].name in planned.alike],
         capacities={str(level): memory.bytes for level, memory in planned.chip.memories.items()},
         order=order,
         architecture=int(planned.chip.architecture.removeprefix("dav-")),
@@ -293,17 +297,10 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
         numbers=planned.numbers,
         lenient=planned.lenient,
     )
-    names = [p.tensors[i].name for i in written]
+    names = [tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
     findings = (*done.findings, *unwritten_findings(left, line_of(planned.source, kernel_symbol(p))))
     return Run(dict(zip(names, done.outputs, strict=True)), findings, done.counts, left, done.printed)
-
-
-def _begun(t: Tensor, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """What a tensor holds when the kernel begins: an output what it was given, or zeros to add to."""
-    import numpy as np
-
-    return arrays[t.name] if t.name in arrays else np.zeros(t.shape, numpy_dtype(t.dtype))
 
 
 def plan(program: Program, chip: str | None = None) -> Planned:

@@ -251,6 +251,25 @@ def test_if_then_and_else_as_scopes() -> None:
     assert branched(np.array([2], np.int32))[0] == 2
 
 
+def test_if_and_then_in_one_line() -> None:
+    @tile_eg.jit(out_idx=[-1])
+    @T.prim_func
+    def branched(N: T.Tensor((1,), "int32"), B: T.Tensor((8,), "float")):
+        with T.Kernel(1, is_npu=True) as (cid, vid):
+            x = T.alloc_ub([8], "float")
+            with T.Scope("V"):
+                n = N[0]
+                T.tile.fill(x, 2.0)
+                T.barrier_all()
+                with T.If(n > 2), T.Then():
+                    T.tile.fill(x, 1.0)
+                T.barrier_all()
+                T.copy(x, B)
+
+    assert branched(np.array([3], np.int32))[0] == 1
+    assert branched(np.array([2], np.int32))[0] == 2
+
+
 @pytest.mark.parametrize("word", ["sigmoid", "silu", "tanh"])
 def test_functions_without_an_instruction(word: str) -> None:
     apply = getattr(T.tile, word)

@@ -10,6 +10,8 @@ import pytest
 import tile_eg
 import tile_eg.language as T
 from tile_eg.errors import TileError
+from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ops.types import BF16
 
 RNG = np.random.default_rng(0)
 
@@ -61,11 +63,42 @@ def test_elements_are_gathered() -> None:
 
 
 @T.macro
+def turned_round_by_halves(x, c):
+    at, bytes_at = T.alloc_ub((64,), "int32"), T.alloc_ub((64,), "uint32")
+    T.tile.arith_progression(at, 126, -2)
+    T.barrier_all()
+    T.reinterpretcast(bytes_at, at, "uint32")
+    T.barrier_all()
+    T.tile.gather(c, x, bytes_at, 0)
+
+
+def test_elements_of_bfloat16_are_gathered() -> None:
+    x = RNG.standard_normal(64).astype(numpy_dtype(BF16))
+    assert (kept(turned_round_by_halves, ("bfloat16", "bfloat16"), (64, 64))(x) == x[::-1]).all()
+
+
+@T.macro
 def positive(x, c):
     mask = T.alloc_ub((16,), "uint8")
     T.tile.compare(mask, x, 0.0, "GT")
     T.barrier_all()
     T.tile.select(c, mask, x, 7.0, "VSEL_TENSOR_SCALAR_MODE")
+
+
+@T.macro
+def within(x, c):
+    low, high = T.alloc_ub((16,), "uint8"), T.alloc_ub((16,), "uint8")
+    T.tile.compare(low, x, -1.0, "GT")
+    T.tile.compare(high, x, 1.0, "LT")
+    T.barrier_all()
+    T.tile.bitwise_and(low, low, high)
+    T.barrier_all()
+    T.tile.select(c, low, x, 7.0, "VSEL_TENSOR_SCALAR_MODE")
+
+
+def test_masks_are_joined() -> None:
+    x = RNG.standard_normal(128).astype(np.float32)
+    assert (kept(within, ("float32", "float32"), (128, 128))(x) == np.where(abs(x) < 1, x, 7)).all()
 
 
 def test_a_mask_selects() -> None:
@@ -210,16 +243,45 @@ def test_positions_begin_where_a_loop_says() -> None:
     assert (tile_eg.compile(counted_on, out_idx=[-1])().ravel() == np.arange(256)).all()
 
 
-def test_positions_that_may_be_too_large_are_refused() -> None:
+def from_a_number(dtype: str, first: Any, of: str = "int32") -> Any:
+    """Positions in a buffer of a type, from what `first` makes of a tensor of one element and of a buffer that holds it."""
+
     @T.prim_func
-    def main(N: T.Tensor((1,), "int32"), C: T.Tensor((64,), "int32")):
+    def main(N: T.Tensor((8,), of), C: T.Tensor((64,), dtype)):
         with T.Kernel(1) as _:
-            c = T.alloc_ub((64,), "int32")
+            n, c = T.alloc_ub((8,), of), T.alloc_ub((64,), dtype)
             with T.Scope("V"):
-                n = N[0]
-                T.tile.createvecindex(c, n)
+                T.copy(N, n)
+                T.barrier_all()
+                T.tile.createvecindex(c, first(N, n))
                 T.barrier_all()
                 T.copy(c, C)
 
+    return tile_eg.compile(main, out_idx=[-1])
+
+
+@pytest.mark.parametrize("begin", [3, -7, 2**30 + 1])
+@pytest.mark.parametrize("first", [lambda N, n: N[0] * 2, lambda N, n: n[0] * 2], ids=["tensor", "buffer"])
+def test_positions_begin_at_a_number_that_is_read(first: Any, begin: int) -> None:
+    got = from_a_number("int32", first)(np.full(8, begin, np.int32))
+    assert (got == (2 * begin + np.arange(64)).astype(np.int32)).all()
+
+
+def test_positions_in_f32_are_the_nearest_to_those_in_int32() -> None:
+    got = from_a_number("float32", lambda N, n: N[0])(np.full(8, 2**24 + 1, np.int32))
+    assert (got == (2**24 + 1 + np.arange(64)).astype(np.float32)).all()
+
+
+def test_positions_in_f32_begin_at_any_number() -> None:
+    got = from_a_number("float32", lambda N, n: n[0] * 0.5, "float32")(np.full(8, 3, np.float32))
+    assert (got == 1.5 + np.arange(64)).all()
+
+
+def test_positions_of_whole_numbers_begin_at_one() -> None:
+    with pytest.raises(TileError, match="begins with a whole number"):
+        from_a_number("int32", lambda N, n: n[0], "float32")
+
+
+def test_positions_that_may_be_too_large_are_refused() -> None:
     with pytest.raises(TileError, match="positions are exact up to 16777216"):
-        tile_eg.compile(main, out_idx=[-1])
+        from_a_number("float16", lambda N, n: N[0])

@@ -61,7 +61,7 @@ def row_by_row(s: Scope, i: Instr, write: Callable[[Scope, Instr], list[str]]) -
         return replace(o, row=o.row + r)
 
     made = replace(i, dst=one(i.dst), srcs=tuple(map(one, i.srcs)), rows=ONE)
-    return counted(r.args[0], s.cpp(i.rows), write(s, made))
+    return counted(r.args[0], s.limit(i.rows), write(s, made))
 
 
 def gm_to_l1(s: Scope, i: Instr) -> list[str]:
@@ -86,7 +86,7 @@ def _each_row(s: Scope, i: Instr, stride: int | Expr, rows16: int) -> list[str]:
     src, dst = i.srcs[0], tile(i, i.dst)
     r = s.counter("row", i.rows)
     params = _nd2nz(s, i, ONE, 1, rows16)
-    return counted(r, s.cpp(i.rows), call("DataCopy", s.fractal(dst, ix.var(r), 0), s.at(src, ix.var(r) * stride), params))
+    return counted(r, s.limit(i.rows), call("DataCopy", s.fractal(dst, ix.var(r), 0), s.at(src, ix.var(r) * stride), params))
 
 
 def _strips(s: Scope, i: Instr, stride: int | Expr, rows16: int) -> list[str]:
@@ -136,7 +136,7 @@ def _load(s: Scope, i: Instr, g: _Grid, transpose: bool) -> list[str]:
     if g.outer.value == 1:
         return step(ZERO)
     f = s.counter("f", g.outer)
-    return counted(f, s.cpp(g.outer), step(ix.var(f)))
+    return counted(f, s.limit(g.outer), step(ix.var(f)))
 
 
 def _load_3d(s: Scope, i: Instr, rows: Expr, cols: Expr) -> list[str]:
@@ -172,7 +172,7 @@ def _load_squares(s: Scope, i: Instr, down: Expr, across: Expr) -> list[str]:
     if down.value == 1:
         return step(ZERO)
     f = s.counter("f", down)
-    return counted(f, s.cpp(down), step(ix.var(f)))
+    return counted(f, s.limit(down), step(ix.var(f)))
 
 
 def l1_to_l0a(s: Scope, i: Instr) -> list[str]:
@@ -239,7 +239,7 @@ def fixpipe(s: Scope, i: Instr, write: Writer | None = None) -> list[str]:
     moved = replace(src, row=src.row + at)
     below = i.dst if isinstance(i.dst, Tile) and s.buffer(i.dst).level is Level.UB else _below(s, i.dst, at)
     part = replace(i, srcs=(moved,), rows=ix.minimum(step, i.rows - at), dst=below)
-    head = f"for (int32_t {r} = 0; {r} < {s.cpp(i.rows)}; {r} += {step})"
+    head = f"for (int32_t {r} = 0; {r} < {s.limit(i.rows)}; {r} += {step})"
     return block(head, one(s, part, at))
 
 
@@ -322,9 +322,9 @@ def _by_rows(s: Scope, i: Instr, far: Operand, near: Tile, inward: bool) -> list
         return one(ZERO, i.rows)
     r = s.counter("row", i.rows)
     if most == 1:
-        return counted(r, s.cpp(i.rows), one(ix.var(r), ONE))
+        return counted(r, s.limit(i.rows), one(ix.var(r), ONE))
     rows = ix.minimum(ix.const(most), i.rows - ix.var(r))
-    head = f"for (int32_t {r} = 0; {r} < {s.cpp(i.rows)}; {r} += {most})"
+    head = f"for (int32_t {r} = 0; {r} < {s.limit(i.rows)}; {r} += {most})"
     return [head + " {", *("    " + t for t in one(ix.var(r), rows)), "}"]
 
 

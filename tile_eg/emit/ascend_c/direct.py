@@ -79,7 +79,7 @@ def _into_ub(s: Scope, i: Instr, source: str, at: Expr, quant: str) -> list[str]
     parts = [t for k in (0, 1) for t in _half(s, i, source, at, quant, k)]
     if at != ZERO or s.high(i.rows) < 2 * half:
         return parts
-    return [*block(f"if ({s.cpp(i.rows)} == {2 * half})", whole), *block("else", parts)]
+    return [*block(f"if ({s.limit(i.rows)} == {2 * half})", whole), *block("else", parts)]
 
 
 def _half(s: Scope, i: Instr, source: str, at: Expr, quant: str, k: int) -> list[str]:
@@ -93,7 +93,7 @@ def _half(s: Scope, i: Instr, source: str, at: Expr, quant: str, k: int) -> list
     dst = s.slot(i.dst, (first - k * target.rows) * target.pitch)
     begin = f"{source}[{s.cpp((first - at) * 16)}]" if first != at else source
     text = _fixpipe(s, i, dst, begin, rows, target.pitch, quant, UB, f"subBlockId = {k}")
-    return block(f"if ({s.cpp(rows)} > 0)", text) if s.low(rows) <= 0 else text
+    return block(f"if ({s.limit(rows)} > 0)", text) if s.low(rows) <= 0 else text
 
 
 def _fixpipe(
@@ -132,7 +132,7 @@ def ub_to_l1(s: Scope, i: Instr) -> list[str]:
     size = 0 if i.rows == ONE else b.pitch // c0 - 1
     params = f"AscendC::DataCopyParams({s.field(i, 'blockCount', i.rows, BLOCKS)}, 1, {size}, 0)"
     to, start = s.slot(dst, (dst.row + at // c0 * padded_rows(s.buffer(dst))) * c0), s.at(src, at)
-    return counted(f, s.cpp(ceil_div(i.cols, c0)), call("DataCopy", to, start, params))
+    return counted(f, s.limit(ceil_div(i.cols, c0)), call("DataCopy", to, start, params))
 
 
 def l1_to_ub(s: Scope, i: Instr) -> list[str]:
@@ -154,8 +154,8 @@ def _rows_of_core(s: Scope, i: Instr, src: Tile, dst: Tile, k: int, c0: int) -> 
     gap = pitch // c0 - 1 if half > 1 else 0
     params = f"AscendC::DataCopyParams({s.field(i, 'blockCount', rows, BLOCKS)}, 1, 0, {gap})"
     copy = call(f"DataCopyL1ToUB<{s.dtype(src).ascend}, {k}>", s.slot(dst, at), s.fractal(src, k * half, at), params)
-    lines = counted(f, s.cpp(columns), copy)
-    return block(f"if ({s.cpp(rows)} > 0)", lines) if s.low(rows) <= 0 else lines
+    lines = counted(f, s.limit(columns), copy)
+    return block(f"if ({s.limit(rows)} > 0)", lines) if s.low(rows) <= 0 else lines
 
 
 UB_ROWS = f"constexpr AscendC::FixpipeConfig {UB} = {{AscendC::CO2Layout::ROW_MAJOR, true}};"

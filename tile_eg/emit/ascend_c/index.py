@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import chain, count
 
 from tile_eg.chips import load_chip
-from tile_eg.emit.ascend_c.cpp import Cpp, Part
+from tile_eg.emit.ascend_c.cpp import BESIDE_COMPARISONS, Cpp, Part
 from tile_eg.emit.names import RESERVED, argument_names, kernel_symbol, size_names, spelled
 from tile_eg.errors import LimitError, PlanError
 from tile_eg.ir import index as ix
@@ -132,6 +132,10 @@ class Scope:
     def low(self, e: Expr) -> int:
         return self.bounds(e)[0]
 
+    def limit(self, e: Expr) -> str:
+        """What something is compared with: in brackets where it is a comparison itself."""
+        return self.cpp(e, BESIDE_COMPARISONS)
+
     def field(self, i: Instr, what: str, e: Expr | int, limit: int) -> str:
         """An instruction field; FieldError where it may be larger than the field holds."""
         e = ix.wrap(e)
@@ -189,7 +193,7 @@ class Scope:
         steps = {y - x for x, y in zip(starts, starts[1:], strict=False)}
         if len(steps) == 1:
             return slot * steps.pop() + starts[0]
-        s = self.cpp(slot)
+        s = self.limit(slot)
         picks = "".join(f"{s} == {n} ? {x} : " for n, x in enumerate(starts[:-1]))
         return Part(f"({picks}{starts[-1]})", (min(starts), max(starts)))
 
@@ -212,7 +216,7 @@ def call(name: str, *args: str) -> list[str]:
 
 def not_empty(s: Scope, i: Instr) -> list[str]:
     """The conditions under which an instruction has something to do."""
-    return [f"{s.cpp(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
+    return [f"{s.limit(e)} > 0" for e in dict.fromkeys((i.rows, i.cols, i.depth)) if s.low(e) <= 0]
 
 
 def block(head: str, body: list[str]) -> list[str]:

@@ -301,7 +301,7 @@ def _nodes(s: Scope, nodes: tuple[Node, ...], at: Path, hoisted: dict[Path, list
             out += _tasks(s, n, s.indices.get(k, []), [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)])
         elif isinstance(n, Loop):
             body = [*hoisted.get(here, []), *_nodes(s, n.body, here, hoisted)]
-            out += _counted(s, n, str(n.trips) if n.until is None else s.cpp(n.until), body)
+            out += _counted(s, n, str(n.trips) if n.until is None else s.limit(n.until), body)
         elif isinstance(n, While):
             out += block(f"while ({s.cpp(n.condition)})", _nodes(s, n.body, here, hoisted))
         elif isinstance(n, When):

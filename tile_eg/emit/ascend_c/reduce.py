@@ -92,7 +92,7 @@ def _row_calls(s: Scope, j: Job, columns: tuple[Expr, ...], mask: str) -> list[s
     if not far:
         return in_parts(s, j, one)
     r = s.counter("row", j.rows)
-    return counted(r, s.cpp(j.rows), one(ix.var(r), ONE))
+    return counted(r, s.limit(j.rows), one(ix.var(r), ONE))
 
 
 def _whole(s: Scope, i: Instr, op: str, dst: Tile, src: View, mask: Expr) -> list[str]:
@@ -119,7 +119,7 @@ def col_reduce(s: Scope, i: Instr) -> list[str]:
     r = s.fresh("row")
     s.ranges[r] = (1, max(1, s.high(i.rows) - 1))
     step = [BARRIER, *call(FOLDS[op], s.at(dst), s.at(dst), s.at(src, ix.var(r) * pitch), cols)]
-    return [*first, *block(f"for (int32_t {r} = 1; {r} < {s.cpp(i.rows)}; ++{r})", step)]
+    return [*first, *block(f"for (int32_t {r} = 1; {r} < {s.limit(i.rows)}; ++{r})", step)]
 
 
 def by_blocks(s: Scope, i: Instr, op: str, dst: Tile, src: Tile) -> list[str]:

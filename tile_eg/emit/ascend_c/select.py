@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, counted, number
-from tile_eg.emit.ascend_c.scalar import scalar_operand
+from tile_eg.emit.ascend_c.scalar import formula_text, scalar_operand
 from tile_eg.emit.ascend_c.vector import BARRIER, BLOCK_BYTES, REGISTER, by_chunks, checked, tile
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr
 from tile_eg.ir.program import COMPARE, Instr, Tile
-from tile_eg.ops.types import F16, F32
+from tile_eg.ops.types import F16, F32, I32
 
 CONTIGUOUS = "AscendC::BinaryRepeatParams(1, 1, 1, 8, 8, 8)"
 ONE_BLOCK = "AscendC::BinaryRepeatParams(1, 1, 0, 8, 8, 0)"
@@ -93,7 +93,7 @@ def _by_rows(s: Scope, i: Instr, dst: Tile, a: Tile, x: Tile, y: Tile | None) ->
         return [*compared, BARRIER, *call(select, to(dst, at) + behind, to(x, at) + behind, other, "1", params)]
 
     body = by_chunks(s, i.cols, lanes, ZERO, one)
-    lines = body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
+    lines = body if i.rows == ONE else counted(r, s.limit(i.rows), body)
     numbers = call("Duplicate", first, scalar_operand(s, i, dtype), str(BLOCK_BYTES // dtype.bytes)) if _constant(i) else []
     if y is None:
         numbers += call("Duplicate", second, number(i.other, kept), str(BLOCK_BYTES // kept.bytes))
@@ -122,7 +122,7 @@ def by_bits(s: Scope, i: Instr) -> list[str]:
     mask = s.at(bits, row * pitch) + (".ReinterpretCast<uint8_t>()" if s.buffer(bits).dtype.name != "u8" else "")
     mode = f"AscendC::SELMODE::VSEL_TENSOR_{'TENSOR' if others else 'SCALAR'}_MODE"
     body = [f"AscendC::Select({to}, {mask},", f"    {kept}, {other},", f"    {mode}, {s.cpp(i.cols)});"]
-    return body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
+    return body if i.rows == ONE else counted(r, s.limit(i.rows), body)
 
 
 def compare(s: Scope, i: Instr) -> list[str]:
@@ -146,31 +146,33 @@ def pack(s: Scope, i: Instr) -> list[str]:
     row = ix.var(r) if i.rows != ONE else ZERO
     to, of = s.at(dst, row * pitch), s.at(src, row * s.buffer(src).pitch)
     body = call("CompareScalar", to, of, number(0.0, dtype), "AscendC::CMPMODE::NE", s.cpp(8 * i.cols))
-    return body if i.rows == ONE else counted(r, s.cpp(i.rows), body)
+    return body if i.rows == ONE else counted(r, s.limit(i.rows), body)
 
 
 def ramp(s: Scope, i: Instr) -> list[str]:
-    """The first row as an index times its step, and each further row from it: whole numbers, exact in f32 up to 2^24."""
+    """The first row as an index times its step, and each further row from it: whole numbers, exact in i32, in f32 up to 2^24."""
     dst = tile(i, i.dst)
-    if s.buffer(dst).dtype is not F32:
-        raise EmitError("vramp makes f32 only", i.span)
+    dtype = s.buffer(dst).dtype
+    if dtype not in (F32, I32):
+        raise EmitError("vramp makes f32 and i32 only", i.span)
     down, right = i.steps
-    cols, first = s.cpp(i.cols), f"static_cast<float>({s.cpp(i.bound)})"
+    typed = f"static_cast<{dtype.ascend}>"
+    cols, first = s.cpp(i.cols), f"{typed}({formula_text(s, i.value) if i.value else s.cpp(i.bound)})"
     if not right:
         lines = call("Duplicate", s.at(dst), first, cols)
     elif right == 1:
         lines = call("CreateVecIndex", s.at(dst), first, cols)
     else:
-        lines = [*call("CreateVecIndex", s.at(dst), "0.0f", cols), BARRIER,
-                 *call("Muls", s.at(dst), s.at(dst), number(right, F32), cols), BARRIER,
+        lines = [*call("CreateVecIndex", s.at(dst), number(0, dtype), cols), BARRIER,
+                 *call("Muls", s.at(dst), s.at(dst), number(right, dtype), cols), BARRIER,
                  *call("Adds", s.at(dst), s.at(dst), first, cols)]  # fmt: skip
     if i.rows == ONE:
         return lines
     r = s.fresh("row")
     s.ranges[r] = (1, max(1, s.high(i.rows) - 1))
     row = s.at(dst, ix.var(r) * s.buffer(dst).pitch)
-    step = call("Adds", row, s.at(dst), f"static_cast<float>({s.cpp(ix.var(r) * down)})", cols)
-    return [*lines, BARRIER, *block(f"for (int32_t {r} = 1; {r} < {s.cpp(i.rows)}; ++{r})", step)]
+    step = call("Adds", row, s.at(dst), f"{typed}({s.cpp(ix.var(r) * down)})", cols)
+    return [*lines, BARRIER, *block(f"for (int32_t {r} = 1; {r} < {s.limit(i.rows)}; ++{r})", step)]
 
 
 SELECTIONS: dict[str, Callable[[Scope, Instr], list[str]]] = {

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tile_eg.emit.ascend_c.bytes import bits_of_bytes, by_two_bytes, bytes_filled, bytes_moved
 from tile_eg.emit.ascend_c.element_types import BY_BITS, ROUND, TYPES, seen, times, without_sign
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, call, ceil_div, counted, number
 from tile_eg.emit.ascend_c.scalar import scalar_operand, store_element
@@ -128,7 +129,7 @@ def in_parts(s: Scope, j: Job, one: Callable[[Expr, Expr], list[str]]) -> list[s
     r = s.fresh("row")
     s.ranges[r] = (0, high - 1)
     body = one(ix.var(r), ix.minimum(ix.const(REPEATS), j.rows - ix.var(r)))
-    return block(f"for (int32_t {r} = 0; {r} < {s.cpp(j.rows)}; {r} += {REPEATS})", body)
+    return block(f"for (int32_t {r} = 0; {r} < {s.limit(j.rows)}; {r} += {REPEATS})", body)
 
 
 def _columns(s: Scope, j: Job, row: Expr, rows: Expr, strides: list[str]) -> list[str]:
@@ -161,14 +162,14 @@ def by_chunks(s: Scope, cols: Expr, lanes: int, first: Expr, one: Callable[[Expr
     c = s.fresh("col")
     s.ranges[c] = (start, high - 1)
     mask = ix.minimum(ix.const(lanes), cols - ix.var(c))
-    return block(f"for (int32_t {c} = {start}; {c} < {s.cpp(cols)}; {c} += {lanes})", one(ix.var(c), mask))
+    return block(f"for (int32_t {c} = {start}; {c} < {s.limit(cols)}; {c} += {lanes})", one(ix.var(c), mask))
 
 
 def _along(s: Scope, j: Job) -> list[str]:
     """Calls walk down the rows, repeats walk along the columns: plain counts unless an operand is broadcast along them."""
     r = s.counter("row", j.rows)
     if all(v.chunk for v in j.views):
-        return counted(r, s.cpp(j.rows), j.flat([s.at(v.tile, ix.var(r) * v.row) for v in j.views], s.cpp(j.cols)))
+        return counted(r, s.limit(j.rows), j.flat([s.at(v.tile, ix.var(r) * v.row) for v in j.views], s.cpp(j.cols)))
     strides = [str(v.block_stride) for v in j.views] + [str(v.chunk_blocks) for v in j.views]
     full = j.cols // j.lanes
     rest = j.cols - full * j.lanes
@@ -176,8 +177,8 @@ def _along(s: Scope, j: Job) -> list[str]:
     if rest != ZERO:
         ends = [s.at(v.tile, ix.var(r) * v.row + full * v.chunk) for v in j.views]
         lines = j.masked(ends, s.cpp(rest), "1", strides)
-        body += lines if rest.value else block(f"if ({s.cpp(rest)} > 0)", lines)
-    return counted(r, s.cpp(j.rows), body)
+        body += lines if rest.value else block(f"if ({s.limit(rest)} > 0)", lines)
+    return counted(r, s.limit(j.rows), body)
 
 
 def _repeated(s: Scope, j: Job, places: list[Expr], steps: list[int], count: Expr, strides: list[str]) -> list[str]:
@@ -210,7 +211,7 @@ def _apart(s: Scope, j: Job, blocks: int) -> list[str]:
         places = [pair + copy * size if v == blocks else at * view.row + odd * size for v, view in enumerate(j.views)]
         strides = [str(v.block_stride) for v in j.views] + [str(2 * v.chunk_blocks) for v in j.views]
         body += _repeated(s, j, places, [2 * v.chunk for v in j.views], j.cols // (2 * size), strides)
-    return counted(r, s.cpp(j.rows), body)
+    return counted(r, s.limit(j.rows), body)
 
 
 def checked(s: Scope, i: Instr, tiles: list[Tile]) -> None:
@@ -248,6 +249,8 @@ def binary_job(s: Scope, i: Instr, name: str, views: tuple[View, View, View], la
 
 def unary(s: Scope, i: Instr) -> list[str]:
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
+    if bits_of_bytes(s, NAMES.get(i.op[1:]), [dst, src]):
+        return by_two_bytes(s, i, NAMES[i.op[1:]], [dst, src])
     checked(s, i, [dst, src])
     op = elementwise.UNARY[i.op[1:]]
     behind, each = seen(s.buffer(dst).dtype, op.native in BY_BITS)
@@ -267,19 +270,9 @@ def copy(s: Scope, i: Instr) -> list[str]:
         zero = number(0.0, dtype)
         return written(s, unary_job(s, i, "Adds", dst, src, (zero,)))
     if dtype.bytes == 1:
-        return _bytes_moved(s, i, dst, src)
+        return bytes_moved(s, i, dst, src)
     as_type = "int16_t" if dtype.bytes == 2 else "int32_t"
     return written(s, unary_job(s, i, "Adds", dst, src, (f"{as_type}(0)",), f".ReinterpretCast<{as_type}>()"))
-
-
-def _bytes_moved(s: Scope, i: Instr, dst: Tile, src: Tile) -> list[str]:
-    """Two bytes at a time, the whole of each row: the padding goes along."""
-    pitch = s.buffer(dst).pitch
-    if pitch != s.buffer(src).pitch or pitch % 2:
-        raise EmitError(f"{i.op}: bytes are copied between rows of one length", i.span)
-    count = (i.cols + 1) // 2 if i.rows == ONE else i.rows * (pitch // 2)
-    to, of = (f"{s.at(t)}.ReinterpretCast<int16_t>()" for t in (dst, src))
-    return call("Adds", to, of, "int16_t(0)", s.field(i, "count", count, 2**31 - 1))
 
 
 def scalar(s: Scope, i: Instr) -> list[str]:
@@ -295,6 +288,8 @@ def binary(s: Scope, i: Instr) -> list[str]:
     """Plain, row-broadcast and column-broadcast forms, and the fused multiply-add."""
     op, _, kind = i.op[1:].partition("_")
     dst, a, b = tile(i, i.dst), tile(i, i.srcs[0]), tile(i, i.srcs[1])
+    if bits_of_bytes(s, NAMES.get(i.op[1:]), [dst, a, b]):
+        return by_two_bytes(s, i, NAMES[i.op[1:]], [dst, a, b])
     checked(s, i, [dst, a, b])
     lanes = lanes_of(s, [dst, a, b])
     first, second = view(s, a, lanes), view(s, b, lanes, kind)
@@ -353,7 +348,7 @@ def duplicate(s: Scope, i: Instr) -> list[str]:
     dst = tile(i, i.dst)
     dtype = s.buffer(dst).dtype
     if dtype.bytes == 1:
-        return _bytes_filled(s, i, dst)
+        return bytes_filled(s, i, dst)
     value = scalar_operand(s, i, dtype)
     lanes = lanes_of(s, [dst])
 
@@ -362,15 +357,6 @@ def duplicate(s: Scope, i: Instr) -> list[str]:
 
     j = Job(i, (view(s, dst, lanes),), lanes, lambda o, n: call("Duplicate", *o, value, n), masked, i.rows, i.cols)
     return written(s, j)
-
-
-def _bytes_filled(s: Scope, i: Instr, dst: Tile) -> list[str]:
-    """Two bytes at a time: there is no Duplicate of one."""
-    if i.cols.value is None or i.cols.value % 2:
-        raise EmitError(f"{i.op} fills an even number of bytes in a row", i.span)
-    value = (int(i.scalar) & 0xFF) * 0x101
-    count = s.field(i, "count", i.rows * i.cols // 2, 2**31 - 1)
-    return call("Duplicate", f"{s.at(dst)}.ReinterpretCast<uint16_t>()", f"uint16_t({value})", count)
 
 
 def brcb(s: Scope, i: Instr) -> list[str]:

@@ -67,7 +67,7 @@ def repeated(r: ExpertReader, node: ast.While) -> None:
 
 def guarded(r: ExpertReader, condition: Expr, body: list[ast.stmt]) -> None:
     """The statements where the condition holds."""
-    with r.block(repeats=False) as inner:
+    with r.block(repeats=False) as inner, r.where(condition):
         r.run(body)
     if inner:
         r.statements.append(On(None, pr.When(condition, tuple(inner))))  # type: ignore[arg-type]

@@ -10,6 +10,7 @@ from typing import Any
 from tile_eg.errors import Note, NotSearched, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
+from tile_eg.frontend.expert.cross_numbers import cross_numbered
 from tile_eg.frontend.expert.meetings import with_meetings
 from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.parallel import branch, parallel
@@ -123,10 +124,11 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         raise together(r.told)
     if meet:
         _check_sums(r, half)
-        r.statements[:] = with_meetings(r.statements, r.half_used is not None)
+        r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges)
     streams = with_free_numbers([stream(r.statements, core) for core in (AIC, AIV)], r.ranges)
     streams = tuple(with_modes(nodes, r.ranges) for nodes in streams)
     cube, vector = (numbered(nodes, r.ranges, r.notes) for nodes in streams)
+    cube, vector = cross_numbered((cube, vector), r.ranges, r.notes)
     written = r.stored
     _check_looked_up(r)
     tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in written, t.span) for t in r.tensors.values())

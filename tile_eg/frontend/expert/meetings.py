@@ -8,7 +8,7 @@ from both, and goes to one place, is stored by the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,11 +16,12 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.expert.reader import On
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
-from tile_eg.ir.index import SUB, Expr
-from tile_eg.ir.index_elements import all_elements_in
+from tile_eg.ir.index import BLOCK, SUB, Expr, Interval
+from tile_eg.ir.index_elements import all_elements_in, elements_in
 from tile_eg.ir.machine import CROSS_IDS
 from tile_eg.ir.program import AIC, AIV
 from tile_eg.ir.program.tasks import with_indices
+from tile_eg.ir.sizes import usual
 
 FLAGS = {AIC: (CROSS_IDS[0], "FIX"), AIV: (CROSS_IDS[1], "MTE3")}
 """The flag that a core sets where it meets the others, and the pipe that sets it."""
@@ -45,8 +46,9 @@ class _Use:
     who: str
 
 
-def with_meetings(statements: Sequence[Any], halves: bool) -> list[Any]:
+def with_meetings(statements: Sequence[Any], halves: bool, ranges: Mapping[str, Interval]) -> list[Any]:
     """The statements with meetings of the cores where they need them; `halves`: the vector cores do different things.
+    `ranges` are those of the variables in indices.
 
     TileError where the vector cores would store different values to one place, or meet where only one of them comes by, and where
     one kind of core reads what the other writes only further down.
@@ -54,7 +56,7 @@ def with_meetings(statements: Sequence[Any], halves: bool) -> list[Any]:
     _check_order(statements)
     differing = _differing(statements) if halves else set()
     done = list(_stored_once(statements, differing)) if halves else list(statements)
-    return list(_expanded(_Walk(halves, differing).body(done, {})))
+    return list(_expanded(_Walk(halves, differing, ranges).body(done, {})))
 
 
 def _expanded(statements: Sequence[Any]) -> Iterator[Any]:
@@ -78,6 +80,7 @@ def _met() -> Iterator[On]:
 class _Walk:
     halves: bool
     differing: set[str]
+    ranges: Mapping[str, Interval]
 
     def body(self, statements: Sequence[Any], pending: dict[_Use, None]) -> list[Any]:
         """The statements with meetings; `pending` is what was touched since the last one, and is kept up."""
@@ -133,7 +136,32 @@ class _Walk:
             return False
         if a.core != b.core:
             return True
-        return self.halves and a.core == AIV and (a.who != b.who or (a.window != b.window and not a.who))
+        other = a.who != b.who or (a.window != b.window and not a.who)
+        return self.halves and a.core == AIV and other and not _apart(a, b, self.ranges)
+
+
+def _apart(a: _Use, b: _Use, ranges: Mapping[str, Interval]) -> bool:
+    """Whether what one vector core touches is never what the other one touches, in whatever trips of their loops."""
+    names = ix.variables(b.window[0]) - {SUB, BLOCK}
+    again = {n: ix.var(f"{n}'") for n in names}
+    spans = {**ranges, **{f"{n}'": ranges[n] for n in names if n in ranges}}
+    known = ix.variables(a.window[0]) | names <= ranges.keys() | {SUB, BLOCK}
+    if not known or elements_in(a.window[0]) or elements_in(b.window[0]):
+        return False
+    for core in (0, 1):
+        first = ix.substitute(a.window[0], {SUB: ix.const(core)})
+        second = ix.substitute(b.window[0], {SUB: ix.const(1 - core), **again})
+        low, high = ix.bounds(second - first, spans)
+        if low < _extent(a, spans) and -high < _extent(b, spans):
+            return False
+    return True
+
+
+def _extent(use: _Use, ranges: Mapping[str, Interval]) -> int:
+    """How many elements there are from the first to the last that is touched, at most."""
+    _, stride, rows, cols = use.window
+    down, along = (ix.bounds(e, ranges)[1] for e in (rows, cols))
+    return max(0, down - 1) * usual(stride) + along
 
 
 def _uses(node: Any) -> Iterator[_Use]:

@@ -26,7 +26,8 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
     """dst = src, by the path between their memories. TileError where the chip has none."""
     if not isinstance(src, Buffer | Window | Region) or not isinstance(dst, Buffer | Window | Region):
         raise TileError("T.copy moves a buffer, or a part of one, to another in a kernel that is kept", span)
-    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    turned = bool(options.get("transpose")) and not isinstance(src, Region)
+    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span, turned)
     _decide(r, to, value)
     if isinstance(value, Region) and (r.level_of(value), r.level_of(to)) in BETWEEN_CORES:
         return copy_between(r, span, to, value, options)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.ranges import at_most
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr, Interval
 from tile_eg.ir.kernel import Region, Tensor
@@ -83,8 +84,8 @@ class Place:
         return replace(self, rows=self.cols, cols=self.rows, valid_rows=self.valid_cols, valid_cols=self.valid_rows)
 
 
-def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval]) -> Place:
-    """A window of a tensor in GM. TileError where it is no rows of neighbouring elements."""
+def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval], within: Expr = ONE) -> Place:
+    """A window of a tensor in GM, where `within` holds. TileError where it is no rows of neighbouring elements."""
     strides = [prod(t.shape[axis + 1 :]) for axis in range(len(t.shape))]
     offset = sum((s * n for s, n in zip(region.starts, strides, strict=True)), ZERO)
     counts = region.counts or (None,) * len(t.shape)
@@ -96,7 +97,7 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval]) -> Place:
     valid = []
     for a, n in axes:
         inner = prod(t.shape[k] for k in a[1:])
-        there = _valid(region.starts[a[0]], n // inner, t.shape[a[0]], ranges)
+        there = _valid(region.starts[a[0]], n // inner, t.shape[a[0]], ranges, within)
         counted = counts[a[0]]
         valid.append(there * inner if counted is None else ix.simplified(ix.minimum(there, counted), ranges))
     steps = [strides[a[-1]] for a, _ in axes]
@@ -138,9 +139,9 @@ def _axes(
     return axes
 
 
-def _valid(start: Expr, extent: int, size: int, ranges: dict[str, Interval]) -> Expr:
-    """How many of `extent` elements from `start` on lie within `size`."""
-    if ix.bounds(start, ranges)[1] + extent <= size:
+def _valid(start: Expr, extent: int, size: int, ranges: dict[str, Interval], within: Expr) -> Expr:
+    """How many of `extent` elements from `start` on lie within `size`, where `within` holds."""
+    if at_most(start, size - extent, ranges, within):
         return ix.const(extent)
     return ix.simplified(ix.minimum(extent, size - start), ranges)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -14,11 +14,12 @@ from tile_eg.frontend.expert.places import Held, Place, of_buffer, of_tensor
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES, Reader
-from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe
+from tile_eg.frontend.python.values import Buffer, Loop, NewBuffer, Slice, Window, as_region, describe, is_tile
 from tile_eg.frontend.python.words import counted
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import Expr, Interval
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Region, Tensor, TileExpr
 from tile_eg.ir.program import AIC, AIV, Node
 from tile_eg.ir.program.tasks import with_indices
@@ -36,8 +37,11 @@ class ExpertReader(Reader):
 
     `words` are what the words mean in a kept kernel, `store` what an assignment to an element, `prefetched` a pipelined loop,
     `elementwise` an element loop, and a branch in one. `own` are buffers that the author did not declare, `shared` where those of
-    element loops begin in the room that these share. `scale` is what T.set_deq_scale named for casts of int32 to float16.
+    element loops begin in the room that these share. `within` is what holds in the branches that are open. `scale` is what
+    T.set_deq_scale named for casts of int32 to float16.
     """
+
+    counts_what_is_read = True
 
     def __init__(
         self,
@@ -63,6 +67,7 @@ class ExpertReader(Reader):
         self.own_keys: dict[str, str] = {}
         self.shared: dict[str, int] = {}
         self.core: str | None = None
+        self.within: Expr = ix.ONE
         self.scale: float | None = None
         self.drains = True
         self.stored: set[str] = set()
@@ -163,7 +168,7 @@ class ExpertReader(Reader):
         counts = tuple(e and self.unit.settled(self, e, span) for e in region.counts)
         region = replace(region, span=region.span or span, starts=starts, counts=counts)
         if region.name in self.tensors:
-            found = of_tensor(self.tensors[region.name], region, self.ranges)
+            found = of_tensor(self.tensors[region.name], region, self.ranges, self.within)
         else:
             held = self.held[region.name]
             if levels and held.level not in levels and held.name in self.open and held.name not in self.levels:
@@ -185,6 +190,17 @@ class ExpertReader(Reader):
         return Level.GM if name in self.tensors else self.held[name].level
 
     @contextmanager
+    def where(self, condition: Expr) -> Iterator[None]:
+        """What is read here is done where the condition holds, in which no element stands that may change meanwhile."""
+        outside = self.within
+        if not elements_in(condition):
+            self.within = ix.both(outside, condition)
+        try:
+            yield
+        finally:
+            self.within = outside
+
+    @contextmanager
     def variable(self, name: str, trips: int) -> Any:
         """A loop variable that takes the values 0 .. trips - 1, under a name of its own."""
         unique = self.unique(name if name not in (ix.BLOCK, ix.SUB, "_") else f"{name.strip('_')}i")
@@ -200,6 +216,8 @@ def _name(core: str | None) -> str:
 
 
 def _with(r: ExpertReader, node: ast.With) -> None:
+    if len(node.items) > 1:
+        node = _one_by_one(node)
     scopes = [evaluate(r, item.context_expr) for item in node.items]
     if len(scopes) == 1 and isinstance(scopes[0], Branch):
         return r.unit.taken(r, node, scopes[0])
@@ -216,14 +234,20 @@ def _with(r: ExpertReader, node: ast.With) -> None:
         r.core = None
 
 
+def _one_by_one(node: ast.With) -> ast.With:
+    """`with a, b:` as `with a:` around `with b:`."""
+    inner = ast.copy_location(ast.With(node.items[1:], node.body), node)
+    return ast.copy_location(ast.With(node.items[:1], [inner]), node)
+
+
 def _for(r: ExpertReader, node: ast.For) -> None:
     over = evaluate(r, node.iter)
     if isinstance(over, range):
         over = counted(r, r.span(node.iter), over.start, over.stop, over.step)
     if isinstance(over, Persistent):
         return _persistent(r, node, over)
-    if isinstance(over, list | tuple):
-        for value in over:
+    if isinstance(over, Iterable) and not is_tile(over) and not isinstance(over, str | dict):
+        for value in list(over):
             _bind_target(r, node.target, value)
             r.run(node.body)
         return None
@@ -287,7 +311,7 @@ def _persistent(r: ExpertReader, node: ast.For, over: Persistent) -> None:
     with r.variable("wave", waves) as var:
         tile = ix.var(var) * over.wave + over.index
         least, most = ix.bounds(tile, r.ranges)
-        with r.block(repeats=True) as body:
+        with r.block(repeats=True) as body, r.where(ix.less(tile, total)):
             for name, value in zip(names, _coordinates(tile, over, r.ranges), strict=True):
                 r.local[name] = value
             r.run(node.body)

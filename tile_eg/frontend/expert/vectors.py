@@ -100,13 +100,20 @@ def _mul_add(r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> None:
     elementwise(r, span, "vmuladd", ub(r, dst, span), ub(r, a, span), ub(r, b, span))
 
 
-def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_RINT", count: Any = None) -> None:
+def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_NONE", count: Any = None) -> None:
     to, x = ub(r, dst, span), ub(r, src, span)
     to, x = (_first(p, count, span) for p in (to, x))
-    cast(r, span, to, x, mode)
+    if to.dtype is x.dtype is F32 and mode in WHOLE_NUMBERS:
+        elementwise(r, span, WHOLE_NUMBERS[mode], to, x)
+    else:
+        cast(r, span, to, x, mode)
 
 
-def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_RINT") -> None:
+WHOLE_NUMBERS = {"CAST_RINT": "vround", **{f"CAST_{mode}": f"v{op}" for mode, op in MODES.items()}}
+"""What a cast of f32 to f32 is, by its mode."""
+
+
+def cast(r: ExpertReader, span: Span, to: Place, x: Place, mode: str = "CAST_NONE") -> None:
     """to = x in its element type; of int32 in float16 times the number that T.set_deq_scale named."""
     if to.dtype == x.dtype:
         return elementwise(r, span, "vcopy", to, x)

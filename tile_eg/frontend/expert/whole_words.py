@@ -182,20 +182,30 @@ def _bits_of(r: ExpertReader, span: Span, dst: Any, src: Any, dtype: Any) -> Non
 
 
 def _positions(r: ExpertReader, span: Span, dst: Any, first: Any, step: Any = 1, count: Any = None) -> None:
-    """Exact up to 2^24, as f32 holds them; other types are cast from it."""
+    """In int32 any positions are exact, in f32 those up to 2^24: further ones are cast from int32. Others are cast from f32."""
     to = _run(ub(r, dst, span), "a buffer of positions", span)
-    begin = ix.wrap(first) if is_index(first) else ix.const(known(first, "the first position", span))
+    first = first if is_index(first) or is_scalar(first) else known(first, "the first position", span)
+    begin = formula(r, ix.wrap(first) if is_index(first) else first, span)
     by, n = known(step, "the step of a progression", span), to.count if count is None else known(count, "a count", span)
     _holds(to, n, span)
-    ends = [e + k for e in ix.bounds(begin, r.ranges) for k in (0, by * (n - 1))]
-    if max(map(abs, ends)) > EXACT:
+    far = begin.whole and not (is_index(first) and _up_to_exact(r, ix.wrap(first), by * (n - 1)))
+    if far and to.dtype not in (I32, F32):
         what = f"positions are exact up to {EXACT}, and nothing says that these are no larger"
-        raise TileError(what, span, help="say how large a number that is read can be: T.max(T.min(n, 65536), 0)")
-    into = to.operand if to.dtype is F32 else scratch(r, F32, 1, -(-n // 8) * 8)
-    r.instr("vramp", into, cols=ix.const(n), bound=begin, steps=(0, by), span=span)
-    if to.dtype is not F32:
+        raise TileError(what, span, help="use a buffer of int32; or say how large the first is: T.max(T.min(n, 65536), 0)")
+    if not begin.whole and to.dtype is not F32:
+        raise TileError(f"a buffer of {to.dtype} begins with a whole number", span, help="cast it: T.cast(x, 'int32')")
+    made = I32 if far else F32 if to.dtype is not I32 else I32
+    into = to.operand if to.dtype is made else scratch(r, made, 1, -(-n // 8) * 8)
+    given = {"bound": begin.args[0]} if begin.op == "index" else {"value": begin}
+    r.instr("vramp", into, cols=ix.const(n), steps=(0, by), span=span, **given)
+    if to.dtype is not made:
         on(r, pr.AIV, pr.PipeBarrier("V", span))
         r.instr("vcast", to.operand, into, cols=ix.const(n), span=span)
+
+
+def _up_to_exact(r: ExpertReader, begin: ix.Expr, last: int) -> bool:
+    """Whether f32 surely holds all positions from here to `last` behind it."""
+    return max(abs(e + k) for e in ix.bounds(begin, r.ranges) for k in (0, last)) <= EXACT
 
 
 WORDS: dict[str, Callable[..., Any]] = {

@@ -56,6 +56,8 @@ class Builder(ABC):
 
     handlers: Mapping[str, Callable[..., Any]] | None = None
     """What the words mean, where that is not their sequential meaning (`frontend.python.words.HANDLERS`)."""
+    counts_what_is_read = False
+    """Whether a loop may run as often as an element says that is read."""
 
     def __init__(self, source: Source, names: Mapping[str, Any], sizes: Mapping[str, int] | None = None) -> None:
         self.source, self.names, self.sizes = source, names, sizes

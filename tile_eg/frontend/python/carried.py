@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tile_eg.errors import NotSearched, TileError
+from tile_eg.errors import Note, NotSearched, TileError
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.python.loop_fusion import fused
 from tile_eg.frontend.python.merging import Merge, Parted
@@ -49,6 +49,7 @@ def _regions(tree: object) -> Iterator[Region]:
 
 def _without_loads(kernel: Kernel, t: Tensor) -> Kernel:
     body, window = _in_one_window(kernel, t)
+    kernel = replace(kernel, notes=(*kernel.notes, *_no_longer_given(kernel.body, body)))
     taken = {*(x.name for x in kernel.tensors), *(s.name for s in nodes(body) if isinstance(s, Alloc))}
     name = next(n for n in (t.name + "_tile", *(f"{t.name}_tile{k}" for k in range(len(taken) + 1))) if n not in taken)
     tile = Region(name, (ZERO,) * len(window.shape), window.shape)
@@ -60,6 +61,15 @@ def _without_loads(kernel: Kernel, t: Tensor) -> Kernel:
         given = tuple(replace(x, given=x.given or x.name == t.name) for x in kernel.tensors)
         kernel = replace(kernel, tensors=given)
     return replace(kernel, body=(alloc, *changed))
+
+
+def _no_longer_given(before: Sequence[Stmt], after: Sequence[Stmt]) -> Iterator[Note]:
+    """That the depth of a loop was given for smaller tiles than those that are loaded."""
+    kept = {s.span for s in nodes(tuple(after)) if isinstance(s, For) and s.stages > 1}
+    for s in nodes(tuple(before)):
+        if isinstance(s, For) and s.stages > 1 and s.span not in kept:
+            what = "was for parts of tiles that are loaded as one here: how many slots these have is found"
+            yield Note(f"num_stages={s.stages} {what}", s.span)
 
 
 def _given(kernel: Kernel, t: Tensor) -> bool:
@@ -231,13 +241,15 @@ def _merged(body: tuple[Stmt, ...], loop: For) -> tuple[Stmt, ...]:
 
 
 def _with(body: Sequence[Stmt], loop: For, instead: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """The statements with others in the place of one loop."""
+    """The statements with others in the place of one loop. Slots that the author gave to a loop around it were for tiles of one
+    trip each: how many there are of tiles of all trips is left to the search."""
     for s in body:
         match s:
             case For() if s is loop:
                 yield from instead
             case For():
-                yield replace(s, body=tuple(_with(s.body, loop, instead)))
+                inner = tuple(_with(s.body, loop, instead))
+                yield replace(s, body=inner, stages=s.stages if s.stages < 2 or inner == s.body else 0)
             case If():
                 yield replace(s, then=tuple(_with(s.then, loop, instead)), otherwise=tuple(_with(s.otherwise, loop, instead)))
             case _:

@@ -207,6 +207,9 @@ class Merge:
                 return self.reduction(e)
             case MatMul():
                 return self.product(e)
+            case Whole(op="transpose"):
+                x, axis = self.value(e.xs[0])
+                return replace(e, xs=(x,)), None if axis is None else 1 - axis
             case Bytes() | Pack() | Pad() | Whole():
                 raise self.fail("bits, bytes, padding or the order of a tile are taken apart")
 
@@ -257,6 +260,8 @@ class Merge:
                 self.demand(e.x, 0)
             case Reduce():
                 self.demand(e.x, 1 - e.axis)
+            case Whole(op="transpose"):
+                self.demand(e.xs[0], 1 - axis)
             case MatMul() if self.once:
                 raise self.fail("a matrix product is the same for all parts, and would have to be parted")
             case MatMul():

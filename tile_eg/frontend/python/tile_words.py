@@ -8,6 +8,7 @@ from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.product_words import HANDLERS
 from tile_eg.frontend.python.values import (
     Buffer,
     Window,
@@ -22,7 +23,7 @@ from tile_eg.frontend.python.values import (
     whole,
     with_rank,
 )
-from tile_eg.frontend.python.words import HANDLERS, copied, handles, known, resized, sizes, whole_count
+from tile_eg.frontend.python.words import copied, handles, known, resized, sizes, whole_count
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.kernel import Binary, Broadcast, Number, Reduce, Region, TileExpr, Unary

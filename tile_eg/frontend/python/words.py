@@ -34,7 +34,9 @@ from tile_eg.frontend.trips import depth, trips
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Number, Pad, Region, Select, TileExpr, Unary
+from tile_eg.ir.index_elements import all_elements_in
+from tile_eg.ir.kernel import Cast, Pad, Region, TileExpr, Unary, Whole
+from tile_eg.ops.types import F32
 
 SCOPES = {"shared": "shared", "shared.dyn": "shared", "local.fragment": "fragment"}
 HANDLERS: dict[str, Callable[..., Any]] = {}
@@ -131,8 +133,8 @@ def counted(
         start, stop = 0, start
     start, stop = b.number(start, span), b.number(stop, span)
     for end in (start, stop):
-        if isinstance(end, Window) and end.is_point:
-            message = f"the search has no form for a loop whose trips are read from `{end.buffer.name}`"
+        if name := _read_from(b, end):
+            message = f"the search has no form for a loop whose trips are read from `{name}`"
             raise NotSearched(message, span, help="pass the number to the kernel: a parameter `n: T.int32`, and n at the call")
     start, stop = (v if isinstance(v, bool) or (found := as_index(v)) is None else found for v in (start, stop))
     by = known(step, "the step of a loop", span)
@@ -143,6 +145,14 @@ def counted(
         raise TileError("a loop that counts down has a range that is known when the kernel is compiled", span)
     extent, count = trips(first, last, by, b.grid, span)
     return Loop(kind, (first if first.value is None else first.value,), (extent,), by, stages, count)
+
+
+def _read_from(b: Builder, end: Any) -> str:
+    """The array of which the end of a loop is an element, or is computed from one; empty where there is none, or it is known."""
+    if isinstance(end, Window):
+        return end.buffer.name if end.is_point else ""
+    elements = all_elements_in(end) if isinstance(end, Expr) and not b.counts_what_is_read else ()
+    return min((str(e.args[0]) for e in elements), default="")
 
 
 @handles("loop_break")
@@ -199,15 +209,28 @@ def _opposite(b: Builder, span: Span, x: Any) -> Any:
 
 @handles("copy")
 def _copy(b: Builder, span: Span, src: Any, dst: Any, size: Any, **options: Any) -> None:
-    if options["transpose"]:
-        raise TileError("T.copy with transpose is not supported yet", span, help="T.gemm takes transposed operands")
-    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
+    turned = bool(options["transpose"])
+    to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span, turned)
+    if turned:
+        value = Whole("transpose", (value,), (0, 0), span)
     if (pad := options["pad_value"]) is not None:
         if isinstance(pad, bool) or not isinstance(pad, int | float):
             raise TileError(f"the padding is a number known when the kernel is compiled, not {describe(pad)}", span)
         value = Pad(value, float(pad), span)
+    _check_filled(src, dst, to, value, span)
     value = as_whole(value, src, dst, span)
     b.assign(to, Unary("relu", value, span) if options["enable_relu"] else value, span)
+
+
+def _check_filled(src: Any, dst: Any, to: Region, value: TileExpr, span: Span) -> None:
+    """NotSearched where fewer elements of a tensor are loaded than the buffer has: the rest becomes padding."""
+    loaded = isinstance(src, (Buffer, Window)) and value_buffer(src).scope == "tensor" != value_buffer(dst).scope
+    if not loaded or not isinstance(value, Region) or len(value.shape) != len(to.shape):
+        return
+    if value.shape != to.shape and all(n <= m for n, m in zip(value.shape, to.shape, strict=True)):
+        few, many = (" x ".join(map(str, r.shape)) for r in (value, to))
+        message = f"the search has no form for a load of {few} elements into {many} of `{to.name}`, of which the rest is padding"
+        raise NotSearched(message, span, help=f"load as many as there are: {to.name}[:{', :'.join(map(str, value.shape))}]")
 
 
 def as_whole(value: TileExpr, src: Any, dst: Any, span: Span) -> TileExpr:
@@ -224,8 +247,12 @@ def _atomic_add(b: Builder, span: Span, dst: Any, src: Any) -> None:
     b.assign(to, value, span, atomic=True)
 
 
-def copied(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) -> tuple[Region, TileExpr]:
-    """Target and value of a copy: a start point gets `size`, or the extent of the other side."""
+def copied(
+    src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None, turned: bool = False
+) -> tuple[Region, TileExpr]:
+    """Target and value of a copy: a start point gets `size`, or the extent of the other side; `turned`: rows for columns."""
+    if turned:
+        return _turned(src, dst, size, span)
     column = any(isinstance(v, (Buffer, Window)) and value_buffer(v).column for v in (src, dst))
     if not isinstance(src, (Buffer, Window)):
         expression = as_tile(src, span)
@@ -234,6 +261,23 @@ def copied(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) 
     value = _side(src, size, None if size else to.shape, column, span)
     rank = min(len(to.shape), len(value.shape))
     return with_rank(to, rank), with_rank(value, rank)
+
+
+def _turned(src: Any, dst: Any, size: tuple[int, ...] | None, span: Span | None) -> tuple[Region, Region]:
+    """Target and source of a copy of rows to columns; `size` is that of the source."""
+    if not isinstance(src, (Buffer, Window)):
+        raise TileError(f"a copy with transpose moves a buffer, not {describe(src)}", span)
+    to = with_rank(_side(dst, size and size[::-1], _flat(_shape(src)), False, span), 2)
+    value = with_rank(_side(src, size, to.shape[::-1], False, span), 2)
+    if len(to.shape) != 2 or value.shape != to.shape[::-1]:
+        help = "a copy with transpose takes m x n elements to n x m"
+        raise TileError(f"{value.shape} of {value.name} do not become {to.shape} of {to.name}", span, help=help)
+    return to, value
+
+
+def _flat(shape: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """The last two extents of a window, exchanged."""
+    return shape and shape[-2:][::-1]
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:
@@ -274,6 +318,8 @@ def _fill(b: Builder, span: Span, buffer: Any, value: Any = 0.0) -> None:
 def _scalar(value: Any, span: Span | None) -> TileExpr:
     if isinstance(value, Window) and value.is_point:
         return region(value)
+    if not isinstance(value, Buffer | Window) and known_shape(value) == ():
+        return as_tile(value, span)
     raise TileError(f"a number is needed here, not {describe(value)}", span)
 
 
@@ -291,16 +337,18 @@ def _typed(b: Builder, span: Span, dtype: Any, x: Any) -> TileExpr:
 def _tile_cast(b: Builder, span: Span, dst: Any, src: Any, mode: str, count: Any) -> None:
     to, value = copied(src, dst, None, span)
     whole_count(count, to, span)
-    b.assign(to, as_whole(_rounded_as(mode, value, dst, span), src, dst, span), span)
+    b.assign(to, as_whole(_rounded_as(mode, value, dst, src, span), src, dst, span), span)
 
 
 MODES = {"FLOOR": "floor", "CEIL": "ceil", "TRUNC": "trunc", "ROUND": "round_away"}
 """Modes beside CAST_NONE and CAST_RINT, which round to nearest even where a cast rounds, and how they round to a whole number."""
 
 
-def _rounded_as(mode: Any, value: TileExpr, dst: Any, span: Span) -> TileExpr:
-    """What a cast rounds to the nearest, after the rounding that its mode names."""
+def _rounded_as(mode: Any, value: TileExpr, dst: Any, src: Any, span: Span) -> TileExpr:
+    """What a cast rounds to the nearest, after the rounding that its mode names; f32 in f32 becomes a whole number."""
     name = mode.upper().removeprefix("CAST_") if isinstance(mode, str) else ""
+    if name == "RINT" and all(isinstance(v, (Buffer, Window)) and value_buffer(v).dtype is F32 for v in (dst, src)):
+        return Unary("round", value, span)
     if name in ("NONE", "RINT"):
         return value
     to = value_buffer(dst).dtype if isinstance(dst, (Buffer, Window)) else None
@@ -321,43 +369,4 @@ def whole_count(count: Any, to: Region, span: Span | None) -> None:
 @handles("vcast")
 def _vcast(b: Builder, span: Span, src: Any, dst: Any, round_mode: str, size: Any) -> None:
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span)
-    b.assign(to, as_whole(_rounded_as(round_mode, value, dst, span), src, dst, span), span)
-
-
-# Products
-
-
-@handles("gemm")
-def _gemm(b: Builder, span: Span, A: Any, B: Any, C: Any, size: Any, **options: Any) -> None:
-    transpose_a = options["transpose_A"] or options["a_transpose"]
-    transpose_b = options["transpose_B"] or options["b_transpose"]
-    if isinstance(size, bool):
-        transpose_a, size = size, None
-    init = next((v for k in ("init", "initC", "clear_accum") if (v := options[k]) is not False), False)
-    product(b, span, (A, B, C), size, transpose_a, transpose_b, init)
-
-
-@handles("mma")
-def _mma(b: Builder, span: Span, A: Any, B: Any, C: Any, init: Any) -> None:
-    product(b, span, (A, B, C), None, False, False, init)
-
-
-@handles("gemm_v0")
-def _gemm_v0(b: Builder, span: Span, A: Any, B: Any, C: Any, transpose_a: Any, transpose_b: Any, init: Any) -> None:
-    product(b, span, (A, B, C), None, transpose_a, transpose_b, init)
-
-
-def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpose_a: bool, transpose_b: bool, init: Any) -> None:
-    """c = (c where init does not hold, else 0) + a @ b."""
-    regions = [as_region(v, span) for v in operands]
-    if size is not None:
-        m, k, n = sizes(size, "an extent of T.gemm", span)
-        shapes = ((k, m) if transpose_a else (m, k), (n, k) if transpose_b else (k, n), (m, n))
-        regions = [r if r.shape == s else resized(r, s, span) for r, s in zip(regions, shapes, strict=True)]
-    x, y, c = (with_rank(r, 2) for r in regions)
-    value: TileExpr = MatMul(x, y, bool(transpose_a), bool(transpose_b), span)
-    if isinstance(init, Expr):
-        value = Binary("add", Select(init, Number(0.0), c, span), value, span)
-    elif not init:
-        value = Binary("add", c, value, span)
-    b.assign(c, value, span)
+    b.assign(to, as_whole(_rounded_as(round_mode, value, dst, None, span), src, dst, span), span)

@@ -10,8 +10,9 @@ from typing import Any
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.expert.words import CORES
 from tile_eg.frontend.python.placement_words import HANDLERS
+from tile_eg.frontend.python.product_words import product
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, as_region, describe, is_index
-from tile_eg.frontend.python.words import copied, known, product, sizes
+from tile_eg.frontend.python.words import copied, known, sizes
 from tile_eg.frontend.sequential.parts import Mark
 from tile_eg.frontend.sequential.placed import Placed
 from tile_eg.ir import index as ix

@@ -52,6 +52,7 @@ class Converter(Expressions):
         self.counts: dict[int, Expr] = {}
         self.fewest: dict[int, int] = {}
         self.apart: list[kn.For] = []
+        self.parts_checked = False
         self.variables: dict[int, str] = {}
         self.inside = [0]
         self.liveness = Liveness(buffer_shapes(kernel.body))
@@ -196,7 +197,7 @@ class Converter(Expressions):
         """A loop whose trips are alike, but for choices by their number, on whole tiles: of a loop over rows or elements that are
         not done together, or one whose first trip is no other. Where that is not supported either, `why` is told."""
         if any(n in self.buffers and n not in env for n in assigned(s.body)):
-            check_parts(self.kernel)
+            self.check_parts()
         before = self.open_loops()
         try:
             if s.extent == 1 and s.count is None:
@@ -205,6 +206,12 @@ class Converter(Expressions):
         except TileError as e:
             self.close_loops(before, e)
             raise why from None
+
+    def check_parts(self) -> None:
+        """TileError where a part of a buffer is read that nothing was written to. All loops have one answer."""
+        if not self.parts_checked:
+            check_parts(self.kernel)
+        self.parts_checked = True
 
     def open_loops(self) -> tuple[Any, ...]:
         """What is known of the loops that are being built, and the faults that were found."""

@@ -20,6 +20,8 @@ from tile_eg.ops.types import BF16, F32, I32, U32
 from tile_eg.ops.whole_tiles import WORDS
 
 BLOCK_BYTES = 32
+MADE_OF_PARTS = ("put", "piece", "whole")
+"""Terms all of whose elements are valid."""
 
 
 @dataclass(frozen=True)
@@ -68,11 +70,9 @@ def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Ter
 
 
 def replaced(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
-    """The tile `old` with `new` in a window of it. TileError where the end of a tensor cuts `new` off."""
+    """The tile `old` with `new` in a window of it; 0 where `new` lies beyond the end of a tensor."""
     _check(old, name, span)
-    if (valid_rows(new).value, valid_cols(new).value) != (new.rows, new.cols):
-        help = "let the tile divide the tensor, or say what stands behind its end: T.copy(..., pad_value=0)"
-        raise TileError(f"a part of `{name}` that a tensor's end cuts off is not supported here", span, help=help)
+    new = padded(tiles, new, 0.0, span)
     offset = w.row * old.cols + w.col
     if aligned(offset, old) and w.step == 1:
         return tiles.make(span, "put", offset, old, new, like=old)
@@ -90,8 +90,31 @@ def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
     return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
 
 
+def of_one_depth(tiles: Tiles, a: tuple[Term, bool], b: tuple[Term, bool], span: Span | None) -> tuple[Term, Term]:
+    """The operands of a product, each given with whether its rows are the depth; where the end of a tensor cuts one of them off
+    and the other is a tile made of parts, which has no end of its own, the first one ends in zeros."""
+    (x, down), (y, other) = a, b
+    kx, ky = (valid_rows(t) if rows else valid_cols(t) for t, rows in (a, b))
+    if kx == ky or not (x.op in MADE_OF_PARTS or y.op in MADE_OF_PARTS):
+        return x, y
+    if y.op in MADE_OF_PARTS and ky.value == (y.rows if other else y.cols):
+        return padded(tiles, x, 0.0, span), y
+    if x.op in MADE_OF_PARTS and kx.value == (x.rows if down else x.cols):
+        return x, padded(tiles, y, 0.0, span)
+    return x, y
+
+
 def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:
-    """Rows as columns: each element is gathered from its place."""
+    """Rows as columns. A product takes the tile itself; for anything else, each element is gathered from its place."""
+    shape = {"rows": t.cols, "cols": t.rows, "dtype": t.dtype, "vrows": t.vcols, "vcols": t.vrows}
+    made = tiles.builder.make("whole", "transpose", 0, 0, t, **shape)
+    if e.span is not None:
+        tiles.spans.setdefault(made, e.span)
+    tiles.turned[made], tiles.laid[made] = t, lambda: _gathered_columns(tiles, t, e)
+    return made
+
+
+def _gathered_columns(tiles: Tiles, t: Term, e: Whole) -> Term:
     tiles.check_whole(e, [t])
     _check(t, "the tile that is transposed", e.span)
     size = _gathered(t, "the tile that is transposed", e.span)

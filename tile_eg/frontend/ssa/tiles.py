@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +51,8 @@ class Tiles:
     """`ranges` holds the interval of the block index and of each loop variable that is open, `within` what holds in the trips
     that blocks count; `spans` collects sources.
 
-    `extents` are the varying extents that were met, each in the form in which it came first.
+    `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
+    with the tile that it is of: a product takes that one, anything else what `laid` makes of it.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -58,15 +60,25 @@ class Tiles:
     within: Expr = ix.ONE
     spans: dict[Term, Span] = field(default_factory=dict)
     extents: dict[Expr, None] = field(default_factory=dict)
+    turned: dict[Term, Term] = field(default_factory=dict)
+    laid: dict[Term, Callable[[], Term]] = field(default_factory=dict)
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
         if like is not None:
             shape = {name: getattr(like, name) for name in ("rows", "cols", "dtype", "vrows", "vcols")} | shape
+        if self.turned:
+            args = tuple(map(self.as_laid, args))
         t = self.builder.make(op, *args, **shape)
         if span is not None:
             self.spans.setdefault(t, span)
         return t
+
+    def as_laid(self, arg: Any) -> Any:
+        """An argument of a term, in which transposed tiles are such as lie in memory."""
+        if isinstance(arg, tuple):
+            return tuple(map(self.as_laid, arg))
+        return self.laid[arg]() if isinstance(arg, Term) and arg in self.turned else arg
 
     def window(self, tensor: Tensor, region: Region, ranges: Ranges) -> Window:
         """Where a region of a tensor lies; its tile dimensions are those with an extent."""
@@ -214,6 +226,7 @@ class Tiles:
 
     def matmul(self, a: Term, b: Term, ta: bool, tb: bool, span: Span | None) -> Term:
         """f32 product, of i8 in i32; both operands are narrowed to the inner extent that they share."""
+        (a, ta), (b, tb) = ((self.turned[x], not t) if x in self.turned else (x, t) for x, t in ((a, ta), (b, tb)))
         depth = a.rows if ta else a.cols
         ka, kb = (valid_rows(a) if ta else valid_cols(a)), (valid_cols(b) if tb else valid_rows(b))
         k = meet(ka, kb, depth, self.ranges, "inner extents of this product", span)

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "lanes.h"
 #include "schedule.h"
 
 namespace tile_sim
@@ -277,8 +278,11 @@ void Instruction::check_poison(const Span& span)
     for (const Region& region : machine.regions)
         if (span.memory->space() == Space::GM && first >= region.begin && first < region.end)
             where = text("bytes from %lld of %s", (long long)(first - region.begin), region.name.c_str());
-    machine.report("uninitialised", name_of(event_.pipe), event_.line, 0,
-                   text("%s reads %s, which nothing has written", event_.name, where.c_str()));
+    const Carrier carrier = carrier_of(*span.memory, first);
+    std::string why = "which nothing has written";
+    if (carrier.line) why = text("which %s at line %d computed from what nothing has written", carrier.name, carrier.line);
+    machine.report("uninitialised", name_of(event_.pipe), event_.line, carrier.line,
+                   text("%s reads %s, %s", event_.name, where.c_str(), why.c_str()));
 }
 
 // A small copy out of GM that is made again, with nothing done in between, waits for another core to write there.

@@ -123,11 +123,41 @@ VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& la
     }
     if (runs_.empty()) return;
     for (int o = 1; o < operands; ++o) check_overlap(o);
+    unwritten_ = unwritten_results(operands, reads_dst);
     instruction_.check();
     instruction_.sized(repeats_of(lanes, sides, operands), widest(sides, operands),
                        conflicts(lanes, sides, operands, reads_dst), lanes.count >= 0);
     instruction_.counts("vector", bytes);
 }
+
+// Where the destination holds what is computed from an element that nothing has written.
+std::vector<Place> VectorInstruction::unwritten_results(int operands, bool reads_dst) const
+{
+    std::vector<Place> found;
+    for (int o = reads_dst ? 0 : 1; o < operands; ++o) {
+        Memory& memory = machine.memory(sides_[o].at);
+        const DType from = sides_[o].at.type, to = sides_[0].at.type;
+        const auto unwritten = [&](int64_t begin, int64_t end) {
+            return memory.poisoned(sides_[o].at.address + bytes_of(from, begin), sides_[o].at.address + bytes_of(from, end));
+        };
+        int64_t first = INT64_MAX, last = 0;
+        for (const Run& run : runs_)
+            first = std::min(first, run.at[size_t(o)]), last = std::max(last, run.at[size_t(o)] + run.count);
+        if (!unwritten(first, last)) continue;
+        for (const Run& run : runs_) {
+            const int64_t at = run.at[size_t(o)], into = run.at[0];
+            for (int64_t i = 0, end = 0; unwritten(at, at + run.count) && i < run.count; i = end) {
+                const bool none = unwritten(at + i, at + i + 1);
+                for (end = i + 1; end < run.count && unwritten(at + end, at + end + 1) == none;) ++end;
+                if (none) found.push_back({bytes_of(to, into + i), bytes_of(to, into + end)});
+            }
+        }
+    }
+    return found;
+}
+
+// When all is computed, as the destination may lie where a source does.
+VectorInstruction::~VectorInstruction() { keep_unwritten(instruction_, sides_[0].at, unwritten_); }
 
 // A source may be the destination, element for element. What an earlier round wrote, a later one must not read, except for
 // the second source with a repeat stride of 0 (or a destination that stays), which is how sums over rounds are made.

@@ -55,7 +55,42 @@ void read_rounds(Instruction& test, const VectorSide& side, int64_t rounds, int6
     const int64_t block = block_of(side.at.type);
     test.needs(side.at, Space::UB, what), test.align(side.at, 32, what);
     for (int64_t r = 0; r < rounds; ++r)
-        for (int64_t i = 0; i < width; i += block) test.reads(side.at, place(side, r, i), 32);
+        for (int64_t i = 0; i < width; i += block) test.reads(side.at, place(side, r, i), 32, Instruction::Poison::carry);
+}
+
+bool unwritten_at(const VectorSide& side, int64_t r, int64_t i)
+{
+    const int64_t at = side.at.address + place(side, r, i);
+    return machine.memory(side.at).poisoned(at, at + size_of(side.at.type));
+}
+
+// From the first to the last byte that an instruction reads of an operand.
+struct Stretch {
+    int64_t begin = INT64_MAX, end = 0;
+    void add(int64_t at, int64_t bytes) { begin = std::min(begin, at), end = std::max(end, at + bytes); }
+    bool unwritten(const Operand& of) const
+    {
+        return begin < end && machine.memory(of).poisoned(of.address + begin, of.address + end);
+    }
+};
+
+bool some_unwritten(const VectorSide& side, int64_t rounds, int64_t width)
+{
+    Stretch all;
+    for (int64_t r = 0; r < rounds; ++r) all.add(place(side, r, 0), 0), all.add(place(side, r, width - 1), size_of(side.at.type));
+    return all.unwritten(side.at);
+}
+
+// Which bits come of an element that nothing has written; empty where none does.
+std::vector<bool> unwritten_bits(const VectorSide& a, const VectorSide* b, int64_t rounds, int64_t width)
+{
+    std::vector<bool> found;
+    if (!some_unwritten(a, rounds, width) && !(b && some_unwritten(*b, rounds, width))) return found;
+    for (int64_t r = 0; r < rounds; ++r)
+        for (int64_t i = 0; i < width; ++i)
+            if (unwritten_at(a, r, i) || (b && unwritten_at(*b, r, i)))
+                found.resize(size_t(rounds * width)), found[size_t(r * width + i)] = true;
+    return found;
 }
 
 // All bits of `rounds` rounds of 256 bytes, one after the other.
@@ -71,6 +106,7 @@ void compare(const VectorSide& dst, const VectorSide& a, const VectorSide* b, do
     read_rounds(test, a, rounds, width, "source");
     if (b) read_rounds(test, *b, rounds, width, "second source");
     test.writes(dst.at, 0, rounds * width / 8);
+    const std::vector<bool> unwritten = unwritten_bits(a, b, rounds, width);
     test.check();
     test.counts("vector", rounds * 256);
     for (int64_t r = 0; r < rounds; ++r)
@@ -78,6 +114,7 @@ void compare(const VectorSide& dst, const VectorSide& a, const VectorSide* b, do
             const double right = b ? load(test.data(b->at, place(*b, r, i)), a.at.type) : scalar;
             put_bit(test.data(dst.at), r * width + i, holds(how, load(test.data(a.at, place(a, r, i)), a.at.type), right));
         }
+    keep_unwritten_bits(test, dst.at, unwritten);
 }
 
 void check_reserve(int line)
@@ -110,20 +147,33 @@ void select(const VectorSide& dst, const Selector& selector, const VectorSide& a
             for (int64_t i = 0; i < width; ++i)
                 if (lane_active(lanes, r, i, width)) visit(r, i, (selector.same_each_round ? 0 : r * width) + i);
     };
+    constexpr auto carry = Instruction::Poison::carry;
     int64_t elements = 0, last_bit = -1;
+    Stretch of_a, of_b;
     each([&](int64_t r, int64_t i, int64_t bit) {
         ++elements, last_bit = std::max(last_bit, bit);
-        pick.reads(a.at, place(a, r, i), size);
-        if (b) pick.reads(b->at, place(*b, r, i), size);
+        of_a.add(place(a, r, i), size);
+        if (b) of_b.add(place(*b, r, i), size);
+        pick.reads(a.at, place(a, r, i), size, carry);
+        if (b) pick.reads(b->at, place(*b, r, i), size, carry);
         pick.writes(dst.at, place(dst, r, i), size);
     });
     if (!elements) return;
     if (selector.bits) {
         pick.needs(*selector.bits, Space::UB, "mask"), pick.align(*selector.bits, 32, "mask");
-        pick.reads(*selector.bits, 0, last_bit / 8 + 1);
+        pick.reads(*selector.bits, 0, last_bit / 8 + 1, carry);
     }
     else
         pick.reads_compare_mask();
+    const bool known = !selector.bits || !Stretch{0, last_bit / 8 + 1}.unwritten(*selector.bits);
+    std::vector<Place> unwritten;
+    if (!known || of_a.unwritten(a.at) || (b && of_b.unwritten(b->at)))
+        each([&](int64_t r, int64_t i, int64_t bit) {
+            const bool first = get_bit(selector.data(pick), bit);
+            const bool chosen = first ? unwritten_at(a, r, i) : b && unwritten_at(*b, r, i);
+            if (chosen || (!known && unwritten_bit(machine.memory(*selector.bits), selector.bits->address, bit)))
+                unwritten.push_back({place(dst, r, i), place(dst, r, i) + size});
+        });
     pick.check();
     pick.counts("vector", elements * size);
     each([&](int64_t r, int64_t i, int64_t bit) {
@@ -131,6 +181,7 @@ void select(const VectorSide& dst, const Selector& selector, const VectorSide& a
         const uint8_t* from = get_bit(selector.data(pick), bit) ? pick.data(a.at, place(a, r, i)) : other;
         std::memmove(pick.data(dst.at, place(dst, r, i)), from, size_t(size));
     });
+    keep_unwritten(pick, dst.at, unwritten);
 }
 
 }  // namespace

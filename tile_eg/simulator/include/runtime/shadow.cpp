@@ -12,6 +12,7 @@
 #include <stdexcept>
 
 #include "confine.h"
+#include "lanes.h"
 #include "schedule.h"
 
 namespace tile_sim
@@ -151,6 +152,7 @@ void Memory::forget_order()
 void Memory::forget()
 {
     forget_order();
+    forget_carriers(*this);
     poison(0, touched_ ? touched_ : bytes_, true);
     touched_ = 0;
 }
@@ -173,6 +175,7 @@ void Memory::poison(int64_t begin, int64_t end, bool value)
     if (end <= begin) return;
     if (space_ == Space::GM) touch(begin, end);
     if (value) std::memset(data_.get() + begin, poison_byte, size_t(end - begin));
+    forget_bits(*this, begin, end);
     std::memset(poison_.get() + begin / granule, value, size_t((end + granule - 1) / granule - begin / granule));
 }
 
@@ -198,6 +201,7 @@ std::vector<std::pair<int64_t, int64_t>> Memory::unwritten(int64_t begin, int64_
 void Memory::carry_unwritten(int64_t to, int64_t from, int64_t bytes)
 {
     touch(to, to + bytes), touch(from, from + bytes);
+    forget_bits(*this, to, to + bytes);
     if (to % granule == from % granule)
         std::memmove(poison_.get() + to / granule, poison_.get() + from / granule, size_t((bytes + granule - 1) / granule));
 }

@@ -157,7 +157,7 @@ void vector_unary(const char* name, UnaryOp op, VectorSide dst, VectorSide src, 
     if (queued(line, [=] { vector_unary(name, op, dst, src, lanes, line); }, dst, src)) return;
     const VectorSide sides[] = {dst, src};
     const bool copy = op == UnaryOp::copy;
-    const VectorInstruction v(name, line, lanes, sides, 2, false, copy ? Instruction::Poison::carry : Instruction::Poison::error);
+    const VectorInstruction v(name, line, lanes, sides, 2, false);
     if (copy) return vector_move(v, dst.at, src.at);
     with_type(dst.at.type, [&](auto io) {
         using T = typename decltype(io)::Stored;

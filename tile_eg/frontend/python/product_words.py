@@ -1,0 +1,51 @@
+"""What the words of `tile_eg.language` for matrix products mean, as nodes of the kernel tree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tile_eg.errors import Span
+from tile_eg.frontend.python.build import Builder
+from tile_eg.frontend.python.values import as_region, with_rank
+from tile_eg.frontend.python.words import HANDLERS, handles, resized, sizes
+from tile_eg.ir.index import Expr
+from tile_eg.ir.kernel import Binary, MatMul, Number, Select, TileExpr
+
+__all__ = ["HANDLERS"]
+
+
+@handles("gemm")
+def _gemm(b: Builder, span: Span, A: Any, B: Any, C: Any, size: Any, **options: Any) -> None:
+    transpose_a = options["transpose_A"] or options["a_transpose"]
+    transpose_b = options["transpose_B"] or options["b_transpose"]
+    if isinstance(size, bool):
+        transpose_a, size = size, None
+    init = next((v for k in ("init", "initC", "clear_accum") if (v := options[k]) is not False), False)
+    product(b, span, (A, B, C), size, transpose_a, transpose_b, init)
+
+
+@handles("mma")
+def _mma(b: Builder, span: Span, A: Any, B: Any, C: Any, init: Any) -> None:
+    product(b, span, (A, B, C), None, False, False, init)
+
+
+@handles("gemm_v0")
+def _gemm_v0(b: Builder, span: Span, A: Any, B: Any, C: Any, transpose_a: Any, transpose_b: Any, init: Any) -> None:
+    product(b, span, (A, B, C), None, transpose_a, transpose_b, init)
+
+
+def product(b: Builder, span: Span, operands: Sequence[Any], size: Any, transpose_a: bool, transpose_b: bool, init: Any) -> None:
+    """c = (c where init does not hold, else 0) + a @ b."""
+    regions = [as_region(v, span) for v in operands]
+    if size is not None:
+        m, k, n = sizes(size, "an extent of T.gemm", span)
+        shapes = ((k, m) if transpose_a else (m, k), (n, k) if transpose_b else (k, n), (m, n))
+        regions = [r if r.shape == s else resized(r, s, span) for r, s in zip(regions, shapes, strict=True)]
+    x, y, c = (with_rank(r, 2) for r in regions)
+    value: TileExpr = MatMul(x, y, bool(transpose_a), bool(transpose_b), span)
+    if isinstance(init, Expr):
+        value = Binary("add", Select(init, Number(0.0), c, span), value, span)
+    elif not init:
+        value = Binary("add", c, value, span)
+    b.assign(c, value, span)
