@@ -109,6 +109,10 @@ class NotSearched(TileError):
     """A kernel that the search has no form for. In the order of its statements it can be done, where that is possible here."""
 
 
+class ReadFirst(TileError):
+    """Something is read before it is written, in the order of the statements. As two streams they may have another order."""
+
+
 class TileWarning(UserWarning):
     """What an author should know of a kernel that compiles; Python shows it as a warning."""
 

@@ -1,4 +1,5 @@
-"""Random Expert kernels: kept as they are written, with barriers and flags where one pipe waits for another."""
+"""Random Expert kernels: kept as they are written, with barriers and flags where one pipe waits for another. How many rows there
+are is known now or at each call; some are gathered."""
 
 from __future__ import annotations
 
@@ -11,6 +12,8 @@ from hypothesis import strategies as st
 from tests.fuzz.written import MOST, Line, Program
 
 NEAR = 3
+TABLE = 11
+"""Rows of what is gathered from."""
 WORDS: dict[str, tuple[Callable[..., Any], Callable[[int, int], int]]] = {
     "add": (np.add, lambda a, b: a + b), "sub": (np.subtract, lambda a, b: a + b), "mul": (np.multiply, lambda a, b: a * b),
     "max": (np.maximum, max), "min": (np.minimum, max),
@@ -24,7 +27,7 @@ class Vectors:
     def __init__(self, draw: Callable[[Any], Any]) -> None:
         self.draw = draw
         self.rows, self.cols, self.blocks = self.pick(1, 2, 8, 16), self.pick(16, 64, 128), self.pick(1, 2, 5)
-        self.dtype = self.pick("float32", "float16")
+        self.dtype, self.dynamic = self.pick("float32", "float16"), self.pick(True, False)
         self.bounds: dict[str, int] = {}
         self.buffers: list[str] = []
         self.vectors: dict[str, int] = {}
@@ -34,7 +37,9 @@ class Vectors:
         self.steps: list[Callable[[dict[str, Any]], None]] = []
         self.last = ""
         self.flags = 0
-        self.total = 2 * self.rows * self.blocks
+        self.total = self.pick(0, 1, 2, 3, 7, 13, 16, 17, 31, 48, 97) if self.dynamic else 2 * self.rows * self.blocks
+        self.height = "M" if self.dynamic else str(self.total)
+        self.indices: list[str] = []
 
     def pick(self, *among: Any) -> Any:
         return self.draw(st.sampled_from(among))
@@ -55,8 +60,12 @@ class Vectors:
             self.lines.append(Line("T.barrier_all()", depth))
         self.last = pipe
 
+    @property
+    def first(self) -> str:
+        return f"cid * {2 * self.rows} + vid * {self.rows}"
+
     def window(self) -> str:
-        return f"cid * {2 * self.rows} + vid * {self.rows}, 0"
+        return f"{self.first}, 0"
 
     def buffer(self) -> str:
         if self.bounds and self.pick(True, False):
@@ -70,7 +79,7 @@ class Vectors:
 
     def load(self) -> None:
         x, t = self.tensor("X"), self.buffer()
-        self.arguments.append((x, f"({self.total}, {self.cols})", self.dtype))
+        self.arguments.append((x, f"({self.height}, {self.cols})", self.dtype))
         self.say(f"T.copy({x}[{self.window()}], {t})", "mte2", lambda e: e.update({t: e["arrays"][x].copy()}))
         self.bounds[t] = NEAR
 
@@ -104,7 +113,7 @@ class Vectors:
 
     def fill(self) -> None:
         t, n = self.buffer(), self.pick(0, 1, -2)
-        self.say(f"T.tile.fill({t}, {n}.0)", "v", lambda e: e.update({t: np.full((self.total, self.cols), float(n))}))
+        self.say(f"T.tile.fill({t}, {n}.0)", "v", lambda e: e.update({t: np.full((e["total"], self.cols), float(n))}))
         self.bounds[t] = abs(n)
 
     def loop(self) -> None:
@@ -112,19 +121,37 @@ class Vectors:
         trips, x = self.pick(1, 2, 3), self.tensor("X")
         s, t = f"t{len(self.buffers)}", f"t{len(self.buffers) + 1}"
         self.buffers += [s, t]
-        self.arguments.append((x, f"({self.total}, {trips * self.cols})", self.dtype))
-        self.say(f"T.tile.fill({s}, 1.0)", "v", lambda e: e.update({s: np.ones((self.total, self.cols))}))
+        self.arguments.append((x, f"({self.height}, {trips * self.cols})", self.dtype))
+        self.say(f"T.tile.fill({s}, 1.0)", "v", lambda e: e.update({s: np.ones((e["total"], self.cols))}))
         self.lines += [Line("T.barrier_all()", 1), Line(f"for k in {self.pick('T.serial', 'range')}({trips}):", 1)]
         self.last = ""
-        self.say(f"T.copy({x}[cid * {2 * self.rows} + vid * {self.rows}, k * {self.cols}], {t})", "mte2", lambda e: None, 2)
+        self.say(f"T.copy({x}[{self.first}, k * {self.cols}], {t})", "mte2", lambda e: None, 2)
 
         def step(e: dict[str, Any]) -> None:
-            e[s] = e[s] + e["arrays"][x].reshape(self.total, trips, self.cols).sum(axis=1)
+            e[s] = e[s] + e["arrays"][x].reshape(e["total"], trips, self.cols).sum(axis=1)
 
         self.say(f"T.tile.add({s}, {s}, {t})", "v", step, 2)
         self.lines.append(Line("T.barrier_all()", 2))
         self.last = ""
         self.bounds[s] = 1 + trips * NEAR
+
+    def gather(self) -> None:
+        """Rows of a table, at indices that the scalar unit reads from UB."""
+        i, t, n = self.tensor("I"), self.buffer(), f"n{len(self.indices)}"
+        self.arguments.append((i, f"({self.height},)", "int32"))
+        w = self.tensor("W")
+        self.arguments.append((w, f"({TABLE}, {self.cols})", self.dtype))
+        self.indices.append(n)
+        self.say(f"T.copy({i}[{self.first}], {n})", "mte2", lambda e: None)
+        self.lines += [Line("T.barrier_all()", 1), Line(f"for r in {self.pick('T.serial', 'range')}({self.rows}):", 1)]
+        if self.pick(True, False):
+            self.lines += [Line(f"at = {n}[r]", 2), Line(f"T.copy({w}[at, 0], {t}[r, :])", 2)]
+        else:
+            self.lines.append(Line(f"T.copy({w}[{n}[r], 0], {t}[r, :])", 2))
+        self.steps.append(lambda e: e.update({t: e["arrays"][w][e["arrays"][i].astype(int)]}))
+        self.lines.append(Line("T.barrier_all()", 1))
+        self.last = ""
+        self.bounds[t] = NEAR
 
     def store(self, t: str) -> None:
         y = f"Y{len(self.outputs)}"
@@ -134,24 +161,32 @@ class Vectors:
     def program(self) -> Program:
         self.load()
         for _ in range(self.draw(st.integers(1, 7))):
-            self.pick(self.load, self.pair, self.pair, self.number, self.single, self.fill, self.loop)()
+            self.pick(self.load, self.pair, self.pair, self.number, self.single, self.fill, self.loop, self.gather)()
         for name in list(self.bounds):
             if name == list(self.bounds)[-1] or self.pick(True, False, False):
                 self.store(name)
         declared = [f'{t} = T.alloc_ub(({self.rows}, {self.cols}), "{self.dtype}")' for t in self.buffers]
-        arguments = [*self.arguments, *((y, f"({self.total}, {self.cols})", self.dtype) for y in self.outputs)]
+        declared += [f'{n} = T.alloc_ub(({self.rows},), "int32")' for n in self.indices]
+        arguments = [*self.arguments, *((y, f"({self.height}, {self.cols})", self.dtype) for y in self.outputs)]
+        blocks, sizes = f"T.ceildiv({self.height}, {2 * self.rows})", {"M": self.total} if self.dynamic else {}
         return Program(
-            [], arguments, self.outputs, f"T.Kernel({self.blocks}, is_npu=True) as (cid, vid)", declared,
-            [Line('with T.Scope("V"):'), *self.lines], self.meaning, self.inputs, {},
+            ["M = T.symbolic('M')"] if self.dynamic else [], arguments, self.outputs,
+            f"T.Kernel({blocks if self.dynamic else self.blocks}, is_npu=True) as (cid, vid)", declared,
+            [Line('with T.Scope("V"):'), *self.lines], self.meaning, self.inputs, sizes,
         )  # fmt: skip
 
     def inputs(self, sizes: dict[str, int], rng: np.random.Generator) -> dict[str, np.ndarray]:
-        shapes = {name: tuple(map(int, shape.strip("()").split(", "))) for name, shape, _ in self.arguments}
-        return {name: rng.integers(-NEAR, NEAR + 1, shapes[name]).astype(dtype) for name, _, dtype in self.arguments}
+        found = {}
+        for name, shape, dtype in self.arguments:
+            extents = tuple(sizes["M"] if n == "M" else int(n) for n in shape.strip("(,)").split(", "))
+            low, high = (0, TABLE) if name[0] == "I" else (-NEAR, NEAR + 1)
+            found[name] = rng.integers(low, high, extents).astype(dtype)
+        return found
 
     def meaning(self, sizes: dict[str, int], arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
         """All rows at once: no row knows of another."""
         e: dict[str, Any] = {"arrays": {n: a.astype(np.float64) for n, a in arrays.items()}, "stored": {}}
+        e["total"] = sizes.get("M", self.total)
         for step in self.steps:
             step(e)
         return e["stored"]

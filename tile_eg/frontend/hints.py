@@ -5,6 +5,9 @@ from __future__ import annotations
 from tile_eg.errors import Span
 from tile_eg.ops.types import DTYPES, DType
 
+TWO_STREAMS = "pass_configs with TL_ASCEND_AUTO_CV_COMBINE and TL_ASCEND_AUTO_CV_SYNC: True"
+"""What asks for kernels in Python to be read as two streams of statements."""
+
 
 def hint(tile: str, python: str, span: Span | None) -> str:
     """What to write: as `.tile` text says it, or as Python does where the place is in a Python file."""

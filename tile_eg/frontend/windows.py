@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from tile_eg.errors import Span, TileError
@@ -88,6 +89,26 @@ def known_shape(e: TileExpr | OpenWindow) -> Shape | None:
             x = known_shape(e.x)
             return None if x is None else (x[1 - e.axis],) if len(x) == 2 else ()
     return None
+
+
+def spread_shape(e: TileExpr) -> Shape | None:
+    """The shape of an expression whose operands are all vectors spread over rows or columns; None where one axis is not told."""
+    told: dict[int, int] = {}
+    for axis, shape in _spread(e):
+        if shape and len(shape) == 1:
+            told[1 - axis] = shape[0]
+    return (told[0], told[1]) if len(told) == 2 else None
+
+
+def _spread(e: TileExpr) -> Iterator[tuple[int, Shape | None]]:
+    match e:
+        case Broadcast():
+            yield e.axis, known_shape(e.x)
+        case Unary() | Cast():
+            yield from _spread(e.x)
+        case Binary() | Select() | Choose():
+            for part in (e.x, e.y) if not isinstance(e, Choose) else (e.a, e.b, e.x, e.y):
+                yield from _spread(part)
 
 
 def _product_shape(e: MatMul) -> Shape | None:

@@ -28,7 +28,7 @@ from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
 from tile_eg.jit.running import check_writable, taken, updated
-from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip
+from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
 from tile_eg.jit.workspaces import given_back, made_by_call, without_stores
@@ -238,7 +238,7 @@ class Options:
         if returns_tensors(function.function, function.names):
             check_searched(self.passes)
             return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], own._placed)
-        make, kept = searched_or_in_order(function, build), is_kept(function)
+        make, kept = searched_or_in_order(function, build, two_streams(self.passes)), is_kept(function)
         if kept and self.schedule == SEARCH:
             make = functools.partial(searched_at, function, self.passes)
         elif kept:
@@ -287,10 +287,10 @@ class Factory:
     def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
         from tile_eg.frontend.python import kernel_of
 
-        left = left_to_search(self.function, args, kwargs)
+        left, streams = left_to_search(self.function, args, kwargs), two_streams(self.options.passes)
         if not left:
             function = self._function(args, kwargs)
-            return self.options.kernel(function, lambda sizes: kernel_of(function, sizes))
+            return self.options.kernel(function, lambda sizes: kernel_of(function, sizes, streams))
         positions = dict(zip(inspect.signature(self.function).parameters, range(len(args)), strict=False))
 
         def at(found: Mapping[str, int]) -> PrimFunc:
@@ -300,7 +300,7 @@ class Factory:
             return self._function(filled, {**kwargs, **{n: v for n, v in found.items() if n not in positions}})
 
         def build(sizes: Mapping[str, Any]) -> Kernel:
-            return open_kernel(left, lambda found: kernel_of(at(found), sizes))
+            return open_kernel(left, lambda found: kernel_of(at(found), sizes, streams))
 
         return self.options.kernel(at(dict.fromkeys(left, FIRST[0])), build)
 
@@ -367,7 +367,7 @@ def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> Compil
     if takes_tensors(function, names):
         function = PrimFunc(function, dict(names))
     if isinstance(function, PrimFunc):
-        return options.kernel(function, lambda sizes: kernel_of(function, sizes))
+        return options.kernel(function, lambda sizes: kernel_of(function, sizes, two_streams(options.passes)))
     if callable(function):
         return Factory(function, options)
     raise TileError(f"@tile_eg.jit stands on a function, not on {type(function).__name__}")

@@ -7,6 +7,7 @@ not serve a kernel is compiled for itself, and kept like any other.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from functools import cached_property
@@ -15,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError, did_you_mean
+from tile_eg.errors import TileError, TileWarning, did_you_mean
 from tile_eg.ir.arrays import check_argument, numpy_dtype
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
 Build = Callable[[Mapping[str, Any]], Kernel | KeptKernel]
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+EXAMPLE = 128
+"""An example of a size."""
 
 
 def open_names(arguments: Sequence[Argument]) -> list[str]:
@@ -136,8 +139,29 @@ class AnySizeKernel:
 
     @told
     def get_kernel_source(self, **sizes: Any) -> str:
-        """The Ascend C text that serves these sizes: without any, that for all. TileError where that needs some of them."""
+        """The Ascend C text that serves these sizes: without any, that for all. TileError where that needs some of them.
+
+        A kernel that is kept as it is written has a text for the sizes of each call: without them it is the one at examples of
+        sizes, and says so.
+        """
+        if example := self._example(sizes):
+            shown = ", ".join(f"{n}={v}" for n, v in example.items())
+            text = f"{self.name} is kept as it is written, and compiled for the sizes of each call: this is its text at {shown}"
+            warnings.warn(text, TileWarning, stacklevel=3)
+            return f"// {text}.\n{self._planned(example).source}"
         return str(self._planned(sizes).source)
+
+    def _example(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The sizes that are given, and examples of those that are not, where the kernel is kept; else none."""
+        self._check_names(given)
+        missing = [n for n in self.open if n not in given]
+        if not missing or not set(missing) <= set(self.sizes):
+            return {}
+        sizes = self._checked({**given, **dict.fromkeys(missing, EXAMPLE)})
+        try:
+            return sizes if isinstance(self.build(sizes), KeptKernel) else {}
+        except (TileError, NoBlocks):
+            return {}
 
     def get_host_source(self, **sizes: Any) -> str:
         """The C++ that launches the text of `get_kernel_source`."""
@@ -273,7 +297,7 @@ def missing_sizes(name: str, names: Sequence[str], why: Mapping[str, str] = NOTH
 
 
 def _example(names: Iterable[str]) -> str:
-    return ", ".join(f"{n}=128" for n in names)
+    return ", ".join(f"{n}={EXAMPLE}" for n in names)
 
 
 def nothing_done(tensors: Sequence[Tensor], outputs: Iterable[int], arrays: Mapping[str, Any]) -> Any:

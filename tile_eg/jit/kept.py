@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
-from tile_eg.jit.switches import finds_meetings, kept_barriers, kept_planning
+from tile_eg.jit.switches import finds_meetings, kept_barriers, kept_planning, two_streams
 
 if TYPE_CHECKING:
     from tile_eg.ir.kept import KeptKernel
@@ -40,5 +40,5 @@ def kept_at(function: PrimFunc, configs: Mapping[Any, Any] | None, sizes: Mappin
     barriers = kept_barriers(configs)
     kernel = kept_kernel(function, barriers, sizes)
     if finds_meetings(configs) and not kernel.meets() and kernel.handed_over():
-        kernel = kept_kernel(function, barriers, sizes, meet=True)
+        kernel = kept_kernel(function, barriers, sizes, meet=True, streams=two_streams(configs))
     return replace(kernel, planned=kept_planning(configs))

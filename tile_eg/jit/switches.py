@@ -152,6 +152,12 @@ def finds_meetings(configs: Mapping[Any, Any] | None) -> bool:
     return _switched(configs).get(PassConfigKey.TL_ASCEND_AUTO_CV_SYNC.value) is True
 
 
+def two_streams(configs: Mapping[Any, Any] | None) -> bool:
+    """Whether the cores of a kernel are two streams of statements where the order of the text does not do."""
+    asked = PassConfigKey.TL_ASCEND_AUTO_CV_COMBINE, PassConfigKey.TL_ASCEND_AUTO_CV_SYNC
+    return all(_switched(configs).get(key.value) is True for key in asked)
+
+
 def check_others(given: Mapping[str, Any], known: Iterable[str]) -> None:
     """TileError for an option of `jit` that is unknown (`known` are its own), or that asks for what is not there."""
     for name, value in given.items():

@@ -19,6 +19,7 @@ from tile_eg.ops.types import Level
 from tile_eg.report.text import size
 from tile_eg.search import kept_lifetimes as lifetimes
 from tile_eg.search.kept_direct import with_direct_paths
+from tile_eg.search.kept_indices import out_of_tensor
 from tile_eg.search.kept_memory import Life, lives, packed
 from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, stage
 
@@ -95,7 +96,7 @@ class PlannedKept(Planned):
             if (f.kind, where) not in seen and len(seen) < SHOWN:
                 notes.append((f"{f.kind}: {self.in_source_words(f.message)}", where[0]))
             seen.add((f.kind, where))
-        if first.kind == "out_of_bounds" and (told := _elements(first.message, self.kernel.tensors, tensors)):
+        if first.kind == "out_of_bounds" and (told := out_of_tensor(first.message, self.kernel, places[0][0], tensors)):
             notes.append((told, None))
         message = f"{first.kind}: {self.in_source_words(first.message)}"
         error = TileError(message, places[0][0], notes=tuple(notes), help=HELP.get(first.kind, ""))
@@ -117,22 +118,6 @@ class PlannedKept(Planned):
             if found := re.search(r"// (.+?):(\d+)(  |$)", text):
                 return _line(self.kernel, int(found[2]))
         return None
-
-
-def _elements(message: str, tensors: Sequence[Tensor], given: Sequence[Tensor]) -> str:
-    """The index of the first byte that a finding names in a tensor, and where the array that was given ends before the tensor."""
-    found = re.search(r"bytes \[(-?\d+), -?\d+\) of (\w+)", message)
-    tensor = next((t for t in tensors if found and t.name == found[2]), None)
-    if found is None or tensor is None:
-        return ""
-    at, index = int(found[1]) // tensor.dtype.bytes, list[int]()
-    for n in reversed(tensor.shape[1:]):
-        index.insert(0, at % n)
-        at //= n
-    sizes = ", ".join(map(str, tensor.shape))
-    short = next((t for t in given if t.name == tensor.name and t.shape != tensor.shape), None)
-    ends = f"; the array that was passed ends after {short.shape[0]} elements" if short else ""
-    return f"that begins at {tensor.name}[{', '.join(map(str, (at, *index)))}], and {tensor.name} has the shape ({sizes}){ends}"
 
 
 SHOWN = 4

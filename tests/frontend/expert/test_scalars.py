@@ -46,6 +46,42 @@ def test_a_loop_that_is_read_ends_where_it_says() -> None:
     assert np.all(y[3:] == 7)
 
 
+def test_an_index_past_the_end_is_told_with_its_value() -> None:
+    ids = np.where(np.arange(kernels.ROWS) == 5, 40, IDS).astype(np.int32)
+    with pytest.raises(TileError, match=r"begins at X\[40, 0\](.|\n)*the index 40 is read, and has to be one from 0 to 39"):
+        kernels.gathered()(X, ids, np.array([kernels.ROWS], np.int32))
+
+
+def test_the_text_of_a_kept_kernel_is_shown_at_examples_of_sizes() -> None:
+    with pytest.warns(TileWarning, match="at rows=128, starts=128"):
+        text = kernels.summed().get_kernel_source()
+    assert text.startswith("// summed is kept as it is written, and compiled for the sizes of each call")
+    assert kernels.summed().get_kernel_source(rows=128, starts=128) in text
+
+
+@T.prim_func
+def through_a_workspace(X: T.Tensor((4, 64), "float"), Y: T.Tensor((4, 64), "float"), W: T.Tensor((1, 64), "float")):
+    with T.Kernel(1, is_npu=True) as _:
+        x, y = T.alloc_ub((64,), "float"), T.alloc_ub((64,), "float")
+        with T.Scope("V"):
+            for i in T.Pipelined(4, num_stages=2):
+                T.copy(X[i, 0], x)
+                T.tile.add(x, x, 1.0)
+                T.copy(x, W[0, 0])
+                T.barrier_all()
+                T.copy(W[0, 0], y)
+                T.barrier_all()
+                T.copy(y, Y[i, 0])
+                T.barrier_all()
+
+
+def test_what_a_pipelined_loop_stores_is_not_loaded_ahead() -> None:
+    switches = {tile_eg.PassConfigKey.TL_ASCEND_AUTO_SYNC: True}
+    kernel = tile_eg.compile(through_a_workspace, out_idx=[1], workspace_idx=[2], pass_configs=switches)
+    x = np.random.default_rng(4).standard_normal((4, 64)).astype(np.float32)
+    assert (kernel(x) == x + 1).all()
+
+
 @T.prim_func
 def gathered_in_place(
     X: T.Tensor((40, 64), "float"), ids_of: T.Tensor((16,), "int32"), L: T.Tensor((1,), "int32"), Y: T.Tensor((16, 64), "float")

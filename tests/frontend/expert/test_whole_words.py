@@ -107,6 +107,32 @@ def test_a_mask_selects() -> None:
 
 
 @T.macro
+def between(x, c):
+    low, high = T.alloc_ub((8,), "uint8"), T.alloc_ub((8,), "uint8")
+    T.tile.compare(low, x, -0.5, "GE")
+    T.tile.compare(high, x, 0.5, "LE")
+    T.barrier_all()
+    T.tile.bitwise_and(low, low, high)
+    T.barrier_all()
+    T.tile.select(c, low, x, 7.0, "VSEL_TENSOR_SCALAR_MODE")
+
+
+def test_masks_of_bytes_are_combined() -> None:
+    x = RNG.standard_normal(64).astype(np.float32)
+    assert (kept(between, ("float32", "float32"), (64, 64))(x) == np.where(abs(x) <= 0.5, x, 7)).all()
+
+
+@T.macro
+def odd_bytes(x, c):
+    T.tile.bitwise_or(c[0:7], x[0:7], x[0:7])
+
+
+def test_bits_of_an_odd_number_of_bytes_are_refused() -> None:
+    with pytest.raises(TileError, match="an even number of bytes"):
+        kept(odd_bytes, ("uint8", "uint8"), (32, 32))(np.zeros(32, np.uint8))
+
+
+@T.macro
 def scaled(x, c):
     T.set_deq_scale(0.5)
     T.copy(x, c)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from tile_eg.errors import TileError
-from tile_eg.frontend.hints import hint
+from tile_eg.errors import ReadFirst
+from tile_eg.frontend.hints import TWO_STREAMS, hint
 from tile_eg.frontend.liveness import indexed_by
 from tile_eg.frontend.ranges import decided
 from tile_eg.frontend.trips import least_trips
@@ -23,7 +23,7 @@ class Definite:
 
     def __init__(self, known: Mapping[str, kn.Tensor | kn.Alloc]) -> None:
         self.known = known
-        self.told: dict[str, TileError] = {}
+        self.told: dict[str, ReadFirst] = {}
 
     def run(self, body: tuple[kn.Stmt, ...], written: Names, ranges: dict[str, ix.Interval]) -> Names:
         """What is surely written behind `body`."""
@@ -36,6 +36,7 @@ class Definite:
             case kn.Assign():
                 self.reads(s.value, written, ranges)
                 self.indices(s.target, written)
+                self.comes_late(s)
                 return written | {s.target.name}
             case kn.For() if s.extent:
                 return self.loop(s, written, ranges)
@@ -89,14 +90,23 @@ class Definite:
         for name in sorted(indexed_by(r) & self.known.keys() - written):
             self.told.setdefault(name, self.unwritten(replace(r, name=name)))
 
-    def unwritten(self, r: kn.Region) -> TileError:
+    def comes_late(self, s: kn.Assign) -> None:
+        """Tells where what was read too early is written."""
+        error, late = self.told.get(s.target.name), f"`{s.target.name}` is first written here"
+        if not error or not error.span or not s.span or s.span.line <= error.span.line:
+            return
+        if all(text != late for text, _ in error.notes):
+            error.notes = (*error.notes, (late, s.span))
+
+    def unwritten(self, r: kn.Region) -> ReadFirst:
         declared = self.known[r.name]
         if isinstance(declared, kn.Tensor):
-            return TileError(
+            return ReadFirst(
                 f"the output `{r.name}` is read before anything is written to it", r.span,
-                help=f"statements run in the order they stand in, on cube and vector cores too: move what writes `{r.name}` up",
+                help=f"statements run in the order they stand in, on cube and vector cores too: move what writes `{r.name}` up"
+                + hint("", f"; or let the cores be two streams: {TWO_STREAMS}", r.span),
             )  # fmt: skip
-        return TileError(
+        return ReadFirst(
             f"`{r.name}` is read before it is written", r.span,
             notes=((f"`{r.name}` is declared here, without a value", declared.span),),
             help="statements run in the order they stand in: move the write up, or begin with "

@@ -7,11 +7,11 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
-from tile_eg.errors import Note, NotSearched, TileError, together
+from tile_eg.errors import Note, NotSearched, ReadFirst, TileError, together
 from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
-from tile_eg.frontend.expert.meetings import with_meetings
+from tile_eg.frontend.expert.meetings import read_first, with_meetings
 from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.parallel import branch, parallel
 from tile_eg.frontend.expert.pipelined import prefetched
@@ -33,12 +33,19 @@ from tile_eg.ir.program import AIC, AIV, Instr, Loop, Scalar, Tile, walk
 from tile_eg.language.kernels import PrimFunc
 from tile_eg.ops.types import Level
 
+STREAMS = "cube core and vector cores are two streams, each of which does its own statements in their order"
+"""How a note begins that a kernel is read so."""
+
 
 def kept_kernel(
-    function: PrimFunc, barriers: str = "vendor", sizes: Mapping[str, Any] | None = None, meet: bool = False
+    function: PrimFunc,
+    barriers: str = "vendor",
+    sizes: Mapping[str, Any] | None = None,
+    meet: bool = False,
+    streams: bool = False,
 ) -> KeptKernel:
     """The kernel as it is written, at the sizes, and with the numbers, of a call; with meetings of its cores where they hand
-    something over, if these are to be found.
+    something over, if these are to be found. `streams`: a core may read what the other one writes further down.
 
     Raises TileError at the user's line, `NoBlocks` where the sizes leave no block to run.
     """
@@ -50,7 +57,7 @@ def kept_kernel(
                 reader = ExpertReader(
                     found.source, found.names, dict(levels), EXPERT, store, prefetched, (parallel, branch), SCALAR_UNIT, sizes
                 )
-                return _read(reader, found, barriers, meet)
+                return _read(reader, found, barriers, meet, streams)
             except Misplaced as found_in:
                 levels[found_in.name] = found_in.level
     except TileError as e:
@@ -59,20 +66,27 @@ def kept_kernel(
 
 
 def searched_or_in_order(
-    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]
+    function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel], streams: bool = False
 ) -> Callable[[Mapping[str, Any]], Kernel | KeptKernel]:
-    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where the search has no form for it."""
+    """What gives the kernel of a prim_func at sizes: as `build` does, or done in order where the search has no form for it.
+
+    `streams`: where a core reads what the other one writes further down, each of them does its own statements in order.
+    """
 
     def make(sizes: Mapping[str, Any]) -> Kernel | KeptKernel:
         try:
             return build(sizes)
         except NotSearched as why:
-            return in_order(function, sizes, why)
+            return in_order(function, sizes, why, streams)
+        except ReadFirst as why:
+            if not streams:
+                raise
+            return in_order(function, sizes, why, streams)
 
     return make
 
 
-def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearched) -> KeptKernel:
+def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: TileError, streams: bool) -> KeptKernel:
     """A kernel without flags of its own, done in the order of its statements: each instruction waits for what it meets.
 
     Raises `why`, the reason for which it is not searched, where there is a statement that cannot be done so either.
@@ -83,7 +97,7 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearch
         unit = (parallel, branch), SCALAR_UNIT
         reader = ExpertReader(found.source, found.names, dict(levels), EXPERT, store, _one_by_one, *unit, sizes)
         try:
-            made = _read(reader, found, "all", meet=True)
+            made = _read(reader, found, "all", meet=True, streams=streams)
             break
         except Misplaced as found_in:
             levels[found_in.name] = found_in.level
@@ -93,6 +107,10 @@ def in_order(function: PrimFunc, sizes: Mapping[str, Any] | None, why: NotSearch
             why.source = why.source or _text_of(why, found)
             why.notes = (*why.notes, (f"in the order of its statements it cannot be done either: {e.message}", e.span))
             raise why from e
+    if isinstance(why, ReadFirst):
+        if not any(n.text.startswith(STREAMS) for n in made.notes):
+            raise why
+        return replace(made, in_order=True)
     note = Note(f"{why.message}; the kernel is done in the order of its statements, and nothing of it is searched", why.span)
     return replace(made, in_order=True, notes=(*made.notes, note))
 
@@ -103,7 +121,7 @@ def _one_by_one(r: ExpertReader, loop: Loop, stages: int) -> list[On]:
     return [On(None, loop)]
 
 
-def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False) -> KeptKernel:
+def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = False, streams: bool = False) -> KeptKernel:
     r.drains = barriers == "vendor"
     _arguments(r, found)
     launch, after = launched(r, found.node)
@@ -124,10 +142,11 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         raise together(r.told)
     if meet:
         _check_sums(r, half)
-        r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges)
-    streams = with_free_numbers([stream(r.statements, core) for core in (AIC, AIV)], r.ranges)
-    streams = tuple(with_modes(nodes, r.ranges) for nodes in streams)
-    cube, vector = (numbered(nodes, r.ranges, r.notes) for nodes in streams)
+        if streams and (late := read_first(r.statements)):
+            r.notes.append(Note(f"{STREAMS}: {late.message}", late.span))
+        r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges, streams)
+    both = with_free_numbers([stream(r.statements, core) for core in (AIC, AIV)], r.ranges)
+    cube, vector = (numbered(with_modes(nodes, r.ranges), r.ranges, r.notes) for nodes in both)
     cube, vector = cross_numbered((cube, vector), r.ranges, r.notes)
     written = r.stored
     _check_looked_up(r)

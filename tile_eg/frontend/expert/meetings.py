@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tile_eg.errors import TileError
+from tile_eg.errors import ReadFirst, TileError
+from tile_eg.frontend.expert.handovers import with_handovers
 from tile_eg.frontend.expert.reader import On
+from tile_eg.frontend.hints import TWO_STREAMS
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.index import BLOCK, SUB, Expr, Interval
@@ -46,16 +48,23 @@ class _Use:
     who: str
 
 
-def with_meetings(statements: Sequence[Any], halves: bool, ranges: Mapping[str, Interval]) -> list[Any]:
+def with_meetings(
+    statements: Sequence[Any], halves: bool, ranges: Mapping[str, Interval], streams: bool = False
+) -> list[Any]:
     """The statements with meetings of the cores where they need them; `halves`: the vector cores do different things.
     `ranges` are those of the variables in indices.
 
-    TileError where the vector cores would store different values to one place, or meet where only one of them comes by, and where
-    one kind of core reads what the other writes only further down.
+    Where one kind of core reads what the other writes only further down, `streams` says that each does its own statements by
+    itself: then there are flags for what they hand over. TileError where that is not asked for, and where the vector cores would
+    store different values to one place, or meet where only one of them comes by.
     """
-    _check_order(statements)
+    late = read_first(statements)
+    if late and not streams:
+        raise late
     differing = _differing(statements) if halves else set()
     done = list(_stored_once(statements, differing)) if halves else list(statements)
+    if late:
+        return with_handovers(done, lambda node: not _differs(_decides(node), differing))
     return list(_expanded(_Walk(halves, differing, ranges).body(done, {})))
 
 
@@ -175,18 +184,20 @@ def _uses(node: Any) -> Iterator[_Use]:
                 yield _Use(node.core, o.tensor, window, written, node.atomic, who)
 
 
-def _check_order(statements: Sequence[Any]) -> None:
+def read_first(statements: Sequence[Any]) -> ReadFirst | None:
+    """What is wrong where one kind of core reads what the other one writes only further down."""
     first: dict[str, tuple[_Use, Any]] = {}
     for node in _instructions(statements):
         for use in _uses(node):
             before, span = first.setdefault(use.tensor, (use, node.span))
             if use.written and not before.written and before.core != use.core:
-                raise TileError(
+                return ReadFirst(
                     f"`{use.tensor}` is read before it is written: statements mean what they say in the order they stand", span,
                     notes=((f"`{use.tensor}` is first written here", node.span),),
-                    help="put what the cores do for a step one behind the other, or write the flags between "
-                    "the cores: T.set_cross_flag(pipe, n), T.wait_cross_flag(n)",
+                    help=f"put what the cores do for a step one behind the other; write the flags between the cores: "
+                    f"T.set_cross_flag(pipe, n), T.wait_cross_flag(n); or let the cores be two streams: {TWO_STREAMS}",
                 )  # fmt: skip
+    return None
 
 
 def _instructions(statements: Sequence[Any]) -> Iterator[Any]:

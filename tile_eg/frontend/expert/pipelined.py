@@ -20,7 +20,8 @@ LOADS = ("gm_to_l1", "gm_to_ub")
 def prefetched(r: ExpertReader, loop: pr.Loop, stages: int) -> list[On]:
     """The first trips' loads, and the loop in which each trip loads for the one `stages` - 1 behind it."""
     body: Sequence[Any] = loop.body
-    loads = [on for on in body if isinstance(on.node, pr.Instr) and on.node.op in LOADS and _declared(r, on.node)]
+    made_here = _stored(body)
+    loads = [on for on in body if isinstance(on.node, pr.Instr) and on.node.op in LOADS and _ahead(r, on.node, made_here)]
     loaded = {on.node.dst.buffer for on in loads}
     if not loads or loop.trips < 2:
         return [On(None, loop)]
@@ -40,9 +41,23 @@ def prefetched(r: ExpertReader, loop: pr.Loop, stages: int) -> list[On]:
     return [*early, On(None, replace(loop, body=tuple(made)))]
 
 
-def _declared(r: ExpertReader, load: pr.Instr) -> bool:
-    """Whether the author declared the buffer that is loaded; others are loaded where they are needed."""
-    return isinstance(load.dst, pr.Tile) and load.dst.buffer in r.held
+def _ahead(r: ExpertReader, load: pr.Instr, made_here: set[str]) -> bool:
+    """Whether a load may run ahead: the author declared the buffer that is loaded, others are loaded where they are needed; and
+    nothing in the loop stores to the tensor, of which an earlier trip would load what is not there yet."""
+    (source,) = load.srcs
+    there = isinstance(source, pr.Gm) and source.tensor not in made_here
+    return there and isinstance(load.dst, pr.Tile) and load.dst.buffer in r.held
+
+
+def _stored(body: Sequence[Any]) -> set[str]:
+    """The tensors that a loop's body stores to."""
+    found = set[str]()
+    for on in body:
+        if isinstance(on.node, pr.Loop | pr.When):
+            found |= _stored(on.node.body)
+        elif isinstance(on.node, pr.Instr) and isinstance(on.node.dst, pr.Gm):
+            found.add(on.node.dst.tensor)
+    return found
 
 
 def _trips(loop: pr.Loop) -> Expr:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -9,6 +10,7 @@ from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ranges import at_most
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ONE, ZERO, Expr, Interval
+from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.program import Buffer, Gm, Tile
 from tile_eg.ops.types import DType, Level
@@ -108,17 +110,28 @@ def of_tensor(t: Tensor, region: Region, ranges: dict[str, Interval], within: Ex
             help="rows of neighbouring elements can be copied: index the dimensions behind them with a number",
         )  # fmt: skip
     if not axes:
-        sizes, valid, steps = [1], [ONE], [1]
+        one = region.extents and region.extents[-1] and not elements_in(region.starts[-1])
+        sizes, valid, steps = [1], [_valid(region.starts[-1], 1, t.shape[-1], ranges, within) if one else ONE], [1]
     if len(sizes) == 1:
         down = steps[0] != 1
         rows, cols = (sizes[0], 1) if down else (1, sizes[0])
-        good = (valid[0], ONE) if down else (ONE, valid[0])
+        good = (valid[0], ONE) if down else (_there(t, region, axes, ranges, within), valid[0])
         return Place(Gm(t.name, offset, steps[0] if down else max(1, sizes[0])), rows, cols, *good, Level.GM, t.dtype, not down,
                      region.shape == (), region.span, any(counts))  # fmt: skip
     return Place(
         Gm(t.name, offset, steps[0]), sizes[0], sizes[1], valid[0], valid[1], Level.GM, t.dtype, steps[0] == sizes[1],
         False, region.span, any(counts),
     )  # fmt: skip
+
+
+def _there(
+    t: Tensor, region: Region, axes: Sequence[tuple[tuple[int, ...], int]], ranges: dict[str, Interval], within: Expr
+) -> Expr:
+    """Whether a single row lies in its tensor: 1 or 0. A row at an index that is read always has to."""
+    row = len(t.shape) - 2
+    if row < 0 or any(row in a for a, _ in axes) or elements_in(region.starts[row]):
+        return ONE
+    return _valid(region.starts[row], 1, t.shape[row], ranges, within)
 
 
 def _axes(

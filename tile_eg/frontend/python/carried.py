@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from tile_eg.errors import Note, NotSearched, TileError
+from tile_eg.errors import Note, NotSearched, TileError, together
 from tile_eg.frontend.checks.definite import Definite
 from tile_eg.frontend.python.loop_fusion import fused
 from tile_eg.frontend.python.merging import Merge, Parted
@@ -33,9 +33,16 @@ def carried(kernel: Kernel) -> Kernel:
     for t in kernel.tensors:
         if t.output and _is_read(kernel.body, t.name):
             if not _given(kernel, t):
-                Definite({t.name: t}).run(kernel.body, frozenset(), {name: (0, n - 1) for name, n in kernel.grid})
+                _check_written_first(kernel, t)
             kernel = _without_loads(kernel, t)
     return kernel
+
+
+def _check_written_first(kernel: Kernel, t: Tensor) -> None:
+    definite = Definite({t.name: t})
+    definite.run(kernel.body, frozenset(), {name: (0, n - 1) for name, n in kernel.grid})
+    if definite.told:
+        raise together(definite.told.values())
 
 
 def _is_read(body: Sequence[Stmt], name: str) -> bool:

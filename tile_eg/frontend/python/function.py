@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from tile_eg.errors import Span, TileError, by_line, together
+from tile_eg.errors import Note, Span, TileError, by_line, together
 from tile_eg.frontend.checks import type_faults
 from tile_eg.frontend.python.carried import carried
 from tile_eg.frontend.python.expressions import evaluate
@@ -23,6 +23,7 @@ from tile_eg.frontend.python.source import FunctionSource, read_function
 from tile_eg.frontend.python.statements import Reader
 from tile_eg.frontend.python.tensors import kernel_of_tensors, output_names, returns_tensors
 from tile_eg.frontend.python.tile_loops import tiles_as_grid
+from tile_eg.frontend.python.two_streams import in_one_order
 from tile_eg.frontend.python.values import Buffer, Launch, as_dtype, describe, nodes
 from tile_eg.frontend.python.vector_cores import alike, apart, mentioned, merged
 from tile_eg.frontend.python.words import known, sizes
@@ -34,6 +35,7 @@ from tile_eg.language.symbols import Dyn, Size, Symbol
 from tile_eg.ops.types import F32, DType, dtype_of
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+AS_STREAMS = "cube core and vector cores are two streams here: their statements are put in an order in which all is there"
 
 
 @dataclass(frozen=True)
@@ -60,10 +62,15 @@ def arguments_of(function: PrimFunc) -> list[Argument]:
     return [*given, *(Argument(name, (), F32, span) for name in output_names(function))]
 
 
-def kernel_of(function: PrimFunc, sizes: Mapping[str, Any] = NOTHING, reader_of: Callable[..., Reader] = Reader) -> Kernel:
+def kernel_of(
+    function: PrimFunc, sizes: Mapping[str, Any] = NOTHING, streams: bool = False, reader_of: Callable[..., Reader] = Reader
+) -> Kernel:
     """The kernel that a prim_func means at the sizes, and with the numbers, of a call; tensors that it writes are its outputs.
 
-    `reader_of` makes what reads it. Raises TileError at the user's line, `NoBlocks` where the sizes leave no block to run.
+    `streams`: the cube core may read what the vector cores write further down, and the other way round. `reader_of` makes what
+    reads the function.
+
+    Raises TileError at the user's line, `NoBlocks` where the sizes leave no block to run.
     """
     found = read_function(function.function, function.names)
     reader = reader_of(found.source, found.names, sizes)
@@ -71,7 +78,7 @@ def kernel_of(function: PrimFunc, sizes: Mapping[str, Any] = NOTHING, reader_of:
         if returns_tensors(function.function, function.names):
             return _of_tensors(reader, function, found)
         try:
-            return _kernel(reader, found)
+            return _kernel(reader, found, streams)
         except TileError as e:
             raise together((*reader.told, e)) from e.__cause__
 
@@ -107,7 +114,7 @@ def _text_of(error: TileError, found: FunctionSource) -> str:
     return "".join(linecache.getlines(error.span.file))
 
 
-def _kernel(r: Reader, found: FunctionSource) -> Kernel:
+def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel:
     arguments = checked_arguments(r, found.node)
     tensors = [_tensor(r, a) for a in arguments if a.shape is not None]
     r.local.update({a.name: _number(r, a) for a in arguments if a.shape is None})
@@ -129,6 +136,17 @@ def _kernel(r: Reader, found: FunctionSource) -> Kernel:
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
     body = with_parts(r.settled(without_slots(without(statements, r.unused))), r.unique)
     made = Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes))
+    if streams and r.half_used is None and (ordered := in_one_order(made)):
+        told = Note(AS_STREAMS, r.span(launch.items[0].context_expr))
+        try:
+            return _whole(r, replace(ordered, notes=(*made.notes, told)))
+        except TileError:  # it is done as two streams
+            pass
+    return _whole(r, made)
+
+
+def _whole(r: Reader, made: Kernel) -> Kernel:
+    """What the kernel means on whole tiles, and without what only carries a value from one core to another."""
     return carried(_on_both_cores(r, tiles_as_grid(made)))
 
 

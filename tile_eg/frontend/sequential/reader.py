@@ -36,7 +36,7 @@ def sequential_kernel(function: PrimFunc, sizes: Mapping[str, Any], meet: bool =
     statements. TileError where there is no such kernel: two statements that no order suits, or a form that is not searched.
     """
     try:
-        return kernel_of(function, sizes, lambda *how: SequentialReader(*how, meet=meet))
+        return kernel_of(function, sizes, reader_of=lambda *how: SequentialReader(*how, meet=meet))
     except NotSearched as why:
         message = f"without its flags this kernel has no form that the search knows: {why.message}"
         error = TileError(message, why.span, notes=why.notes, help=KEPT)

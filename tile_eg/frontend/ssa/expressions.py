@@ -97,6 +97,6 @@ class Expressions(Regions):
         return self.tiles.matmul(a, b, e.transpose_a, e.transpose_b, e.span)
 
     def shape_of(self, e: kn.TileExpr) -> tuple[int, ...]:
-        from tile_eg.frontend.windows import known_shape
+        from tile_eg.frontend.windows import known_shape, spread_shape
 
-        return known_shape(e) or ()
+        return known_shape(e) or spread_shape(e) or ()

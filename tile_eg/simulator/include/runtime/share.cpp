@@ -150,10 +150,11 @@ void Part::take_printed()
     std::fflush(stdout);
 }
 
-bool only_plain_accesses(uint32_t first_event)
+// Of the events from this one on; those before it were looked at.
+bool only_plain_accesses(uint32_t first)
 {
     if (!machine.findings.empty() || !machine.gm.rewritten.empty()) return false;
-    return std::none_of(machine.events.begin() + first_event, machine.events.end(), [](const Event& e) { return e.atomic; });
+    return std::none_of(machine.events.begin() + first, machine.events.end(), [](const Event& e) { return e.atomic; });
 }
 
 [[noreturn]] void work(Part& part, int64_t first, int64_t last, const BlockRun& run)
@@ -164,8 +165,10 @@ bool only_plain_accesses(uint32_t first_event)
     part.print_here();
     machine.instructions.clear(), machine.bytes.clear();
     const uint32_t first_event = uint32_t(machine.events.size());
-    for (int64_t block = first; block < last; ++block)
-        if (!run(uint32_t(block)) || !only_plain_accesses(first_event)) _exit(1);
+    for (int64_t block = first; block < last; ++block) {
+        const uint32_t looked_at = uint32_t(machine.events.size());
+        if (!run(uint32_t(block)) || !only_plain_accesses(looked_at)) _exit(1);
+    }
     part.fill(first_event);
     std::fflush(stdout);
     _exit(0);
