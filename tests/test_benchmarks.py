@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.simulator import __main__ as simulator_page
+from benchmarks.simulator import measured as simulated
 from benchmarks.triton_ascend import __main__ as page
 from benchmarks.triton_ascend.compared import PYTHON, Row, interpreter, rows
 
@@ -54,3 +56,15 @@ def test_a_ratio_is_ours_to_tritons(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_size_is_compared_where_triton_is() -> None:
     assert [r.theirs is not None for r in rows("python") if "cubed" in r.name and "matrix" not in r.name] == [True] * 5
+
+
+def test_the_simulators_page_holds_a_run_against_numpy_and_its_limit() -> None:
+    case = simulated.cases()[0]
+    row = simulator_page.page([(case, simulated.Measured(seconds=2.0, processor=3.0, numpy=1.5))]).splitlines()[-1]
+    assert row.split() == ["gemm", "4096", "x", "4096", "x", "4096", "3.00", "s", "1.50", "s", "2.0x", "2.00", "s", "25", "s"]
+
+
+@pytest.mark.slow
+def test_a_simulated_kernel_of_the_page_runs_and_is_measured() -> None:
+    small = simulated.measured(simulated.cases(scale=64)[0])
+    assert small.seconds > 0 and small.processor > 0

@@ -86,7 +86,7 @@ def test_bytes_are_those_that_the_simulator_counted() -> None:
 def test_plain_values_say_the_same() -> None:
     data = report([RACE], [RIGHT]).data()
     assert (data["good"], data["moved_bytes"], data["instructions"]) == (False, {"GM->UB": 4096}, {"Add": 3})
-    counts = {"size": 64, "wrong": 0, "nan": 0, "unbounded": 0}
+    counts = {"size": 64, "wrong": 0, "nan": 0, "unbounded": 0, "not_computed": 0}
     numbers = {"error": 1e-4, "allowed": 1e-3, "got": 0.2501, "want": 0.25}
     assert data["outputs"] == [{"name": "C", "inputs": "uniform", **numbers, "where": [2, 3], **counts, "good": True}]
 

@@ -85,7 +85,7 @@ def test_a_block_that_the_launch_has_not_is_refused() -> None:
 
 @pytest.mark.slow
 def test_memory_counts_what_is_touched() -> None:
-    """Ten gigabytes of tensors, of which 512 rows of 256 bytes are touched: some 600 pieces of 8 KiB, 9.5 bytes for each."""
+    """Ten gigabytes of tensors, of which 512 rows of 256 bytes are touched: some 600 pieces of 8 KiB, with notes on each."""
     assert run(corners().source, limits=Limits(bytes=96 << 20))[TILES[15]].all()
     with pytest.raises(TileError, match="more memory than the 1048576 bytes"):
         run(corners().source, limits=Limits(bytes=1 << 20))

@@ -24,7 +24,7 @@ def long_kernel(store: str, before: str = "") -> str:
 const int me = GetBlockIdx();
 {before}
 DataCopy(x, gmX[me * {EACH}], {EACH}); ORDER(MTE2_V);
-for (int i = 0; i < 50000; ++i) {{ Adds(x, x, 1.0f, {EACH}); PipeBarrier<PIPE_V>(); }}
+for (int i = 0; i < 200000; ++i) {{ Adds(x, x, 1.0f, {EACH}); PipeBarrier<PIPE_V>(); }}
 ORDER(V_MTE3);
 {store}
 """,

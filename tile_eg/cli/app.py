@@ -33,6 +33,7 @@ from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
 from tile_eg.search.kept import PlannedKept
+from tile_eg.search.sample import check_sample
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
@@ -197,6 +198,9 @@ def run_file(
     save: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep inputs and outputs there, as .npy files.")] = None,
     order: Annotated[int | None, typer.Option(min=0, metavar="SEED", help="Let pipes run in an unfavourable order.")] = None,
     trace: Annotated[Path | None, typer.Option(metavar="OUT", help="Write the predicted timeline, which Perfetto opens.")] = None,
+    sample: Annotated[
+        int | None, typer.Option(min=1, metavar="NUMBER", help="Run so many blocks only: the corners of the grid, and others.")
+    ] = None,
     memory: options.Memory = options.MEMORY,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     schedule: options.Schedule = None,
@@ -210,14 +214,16 @@ def run_file(
 
     The emitted Ascend C runs in the simulator; its outputs are compared with the kernel's own sequential meaning. It runs on
     each set of inputs: uniform (-1 to 1), wide (large and small rows, ties, zeros, subnormals), nan (uniform, with NaN and
-    infinities in some rows).
+    infinities in some rows). Of a large kernel a `--sample` of its blocks can be run; the values that they compute are compared.
     """
     cached = not (no_cache or trace)  # a trace has the source's lines, which a program that was kept has not
     number = options.schedule(schedule)
     wanted = Wanted(file, options.sizes(sizes or []), chip, search, number, cached, options.shapes(given or []))
     planned, held = wanted.restored() or wanted.compiled(), wanted.held
-    how = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
+    how: dict[str, Any] = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
+    how["blocks"] = runs.sample(sample, planned, held)
     with in_source(held.source if isinstance(held, Kernel) else ""):
+        check_sample(planned.program, how["blocks"])
         sets = runs.drawn(held, inputs, seed, given or [])
         with shown_progress():
             done = runs.run_on(planned, held, sets, how)

@@ -33,7 +33,7 @@ Searched = Annotated[
 MEMORY = USUAL.bytes / 2**30
 Memory = Annotated[
     float,
-    typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 9.5 times what it touches."),
+    typer.Option("--memory", min=0.001, metavar="GIB", help="GiB that the simulator may use: 1.6 times what it touches."),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,8 @@ class Runs:
 
         if not isinstance(self.held, Kernel):
             return None
-        return {d.name: compare(run.outputs, d.meant or {}, run.unwritten) for d, run in zip(self.sets, self.runs, strict=True)}
+        each = zip(self.sets, self.runs, strict=True)
+        return {d.name: compare(run.outputs, d.meant or {}, run.unwritten, run.not_computed) for d, run in each}
 
     def report(self) -> RunReport:
         from tile_eg.report.run import RunReport
@@ -61,7 +63,7 @@ class Runs:
         views = self.planned.program, self.planned.cost, self.planned.memory
         source = self.held.source if isinstance(self.held, Kernel) else ""
         texts = self.planned.source, source, [str(e) for e in self._unwritten(source)]
-        return RunReport(*views, list(findings.values()), self.runs[0].counts, self.comparisons, *texts)
+        return RunReport(*views, list(findings.values()), self.runs[0].counts, self.comparisons, *texts, self.runs[0].sample)
 
     def _unwritten(self, source: str) -> list[TileError]:
         """A mistake for each output that the kernel, by its own meaning, does not write to its end."""
@@ -77,6 +79,17 @@ class Runs:
 def run_on(planned: Planned, held: Kernel | Program | KeptKernel, sets: Sequence[Drawn], how: Mapping[str, Any]) -> Runs:
     """The emitted text in the simulator, once for each set; `how` are arguments of `Planned.run`."""
     return Runs(planned, held, sets, [_run(planned, held, d, how) for d in sets])
+
+
+def sample(number: int | None, planned: Planned, held: Kernel | Program | KeptKernel) -> tuple[int, ...]:
+    """The blocks of `--sample`; none where all shall run."""
+    from tile_eg.simulator.sample import sampled
+
+    blocks = planned.program.blocks
+    if number is None or number >= blocks:
+        return ()
+    grid = [extent for _, extent in held.grid] if isinstance(held, Kernel) else []
+    return sampled(number, grid if prod(grid) == blocks else [blocks])
 
 
 def _run(planned: Planned, held: Kernel | Program | KeptKernel, inputs: Drawn, how: Mapping[str, Any]) -> Run:

@@ -6,6 +6,7 @@ launches with `<<<>>>`: it includes the kernel's text, defines TILE_EG_ASC, and 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 from tile_eg.emit.names import argument_names, kernel_symbol
@@ -49,6 +50,12 @@ inline aclError launch(aclrtStream stream, {parameters}, void* workspace)
 def launch_blocks(p: Program) -> int:
     """The block count of the launch: cube or mixed kernels one a block, vector kernels in halves two."""
     return p.blocks * (2 if p.halves and p.kernel_type == "AIV_ONLY" else 1)
+
+
+def launched(p: Program, blocks: Sequence[int]) -> list[int]:
+    """The numbers in the launch of these blocks of the program."""
+    each = launch_blocks(p) // p.blocks
+    return [b * each + i for b in blocks for i in range(each)]
 
 
 def workspace_bytes(p: Program) -> int:

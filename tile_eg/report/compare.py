@@ -24,6 +24,7 @@ class Comparison:
     numbers, in the output's own unit; an error is infinite where only one of `got` and `want` is a number, or they are different
     infinities. Of the output's `size` elements `wrong` have a larger error than is allowed, `nan` are NaN in both, `unbounded`
     are not compared: roundings that the kernel itself asks for decide over their values (1 / (a - b) of close numbers).
+    `not_computed` are not compared either: the blocks that have them did not run.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Comparison:
     wrong: int = 0
     nan: int = 0
     unbounded: int = 0
+    not_computed: int = 0
 
     @property
     def good(self) -> bool:
@@ -44,7 +46,11 @@ class Comparison:
     @property
     def notes(self) -> list[str]:
         """What the largest error does not say: elements that have no number to compare."""
-        said = (self.nan, "NaN, and should be"), (self.unbounded, "not compared: roundings alone decide over their values")
+        said = (
+            (self.nan, "NaN, and should be"),
+            (self.unbounded, "not compared: roundings alone decide over their values"),
+            (self.not_computed, "not computed, and not compared"),
+        )
         return [f"{self._elements(n)} {words}" for n, words in said if n]
 
     def _elements(self, n: int) -> str:
@@ -65,29 +71,39 @@ class Comparison:
 
 
 def compare(
-    got: Mapping[str, np.ndarray], want: Mapping[str, Expected], unwritten: Mapping[str, np.ndarray] = NOTHING
+    got: Mapping[str, np.ndarray],
+    want: Mapping[str, Expected],
+    unwritten: Mapping[str, np.ndarray] = NOTHING,
+    not_computed: Mapping[str, np.ndarray] = NOTHING,
 ) -> list[Comparison]:
     """Every output against what it should be; arrays by tensor name, in the tensors' shapes.
 
-    `unwritten` are masks of elements that nothing has written: they are not counted as NaN.
+    `unwritten` are masks of elements that nothing has written: they are not counted as NaN. Those of `not_computed` belong to
+    blocks that did not run, and are not compared.
     """
     import numpy as np
 
-    return [_compare(name, got[name], expected, ~unwritten.get(name, np.False_)) for name, expected in want.items()]
+    return [
+        _compare(name, got[name], expected, ~unwritten.get(name, np.False_), not_computed.get(name, np.False_))
+        for name, expected in want.items()
+    ]
 
 
-def _compare(name: str, array: np.ndarray, expected: Expected, written: np.ndarray | np.bool_) -> Comparison:
+def _compare(
+    name: str, array: np.ndarray, expected: Expected, written: np.ndarray | np.bool_, left: np.ndarray | np.bool_
+) -> Comparison:
     import numpy as np
 
     got, want = array.astype(np.float64), expected.value.astype(np.float64)
     bounded = np.isfinite(expected.allowed)
-    error = np.where(bounded, absolute_error(got, want), 0.0)
+    error = np.where(bounded & ~left, absolute_error(got, want), 0.0)
     excess = _excess(error, expected.allowed)
     worst = np.unravel_index(int(np.argmax(excess)), excess.shape) if excess.size else ()
     off, allowed, is_, meant = (float(x[worst]) if excess.size else 0.0 for x in (error, expected.allowed, got, want))
-    wrong, nan, unbounded = (int(np.sum(x)) for x in (excess > 1, np.isnan(got) & np.isnan(want) & written, ~bounded))
+    nan = np.isnan(got) & np.isnan(want) & written & ~left
+    counts = (int(np.sum(x)) for x in (excess > 1, nan, ~bounded & ~left, left))
     where = tuple(int(i) for i in worst)
-    return Comparison(name, off, allowed, is_, meant, where, excess.size, wrong, nan, unbounded)
+    return Comparison(name, off, allowed, is_, meant, where, excess.size, *counts)
 
 
 def absolute_error(got: np.ndarray, want: np.ndarray) -> np.ndarray:

@@ -21,7 +21,8 @@ class RunReport:
     """`ascend_c` and `source` are the texts that findings point into.
 
     `comparisons` are those of each set of inputs, by its name; None where there was no meaning to compare with: a program that
-    was written by hand. `unwritten` tells what the kernel itself leaves unwritten of its outputs.
+    was written by hand. `unwritten` tells what the kernel itself leaves unwritten of its outputs. `sample` are the blocks that
+    ran, where not all did.
     """
 
     program: Program
@@ -33,6 +34,7 @@ class RunReport:
     ascend_c: str
     source: str = ""
     unwritten: Sequence[str] = ()
+    sample: Sequence[int] = ()
 
     @property
     def good(self) -> bool:
@@ -59,7 +61,10 @@ class RunReport:
 
     def _head(self) -> str:
         p = self.program
-        return f"{p.name}: ran {p.blocks} block{'s' * (p.blocks != 1)} as {p.kernel_type} in the simulator: {self._verdict()}"
+        ran = f"{p.blocks} block{'s' * (p.blocks != 1)}"
+        if self.sample:
+            ran = f"a sample, {len(self.sample)} of {ran} ({shortened(self.sample)}),"
+        return f"{p.name}: ran {ran} as {p.kernel_type} in the simulator: {self._verdict()}"
 
     def _verdict(self) -> str:
         if self.findings:
@@ -84,6 +89,8 @@ class RunReport:
             "kernel": self.program.name,
             "chip": self.program.chip,
             "kernel_type": self.program.kernel_type,
+            "blocks": self.program.blocks,
+            "sample": list(self.sample),
             "good": self.good,
             "outputs": None if self.comparisons is None else [{"inputs": name, **c.data()} for name, c in self._compared()],
             "unwritten": list(self.unwritten),
@@ -95,10 +102,16 @@ class RunReport:
         }
 
 
+def shortened(numbers: Sequence[int], most: int = 12) -> str:
+    """The numbers, without those in the middle where there are many: "0, 3, .., 95"."""
+    shown = list(map(str, numbers))
+    return ", ".join(shown if len(shown) <= most else [*shown[: most - 2], "..", shown[-1]])
+
+
 def _word(c: Comparison) -> str:
     if c.wrong:
-        return f"BAD, {c.wrong} of {c.size} elements"
-    return "not compared" if c.size and c.unbounded == c.size else "good"
+        return f"BAD, {c.wrong} of {c.size - c.not_computed} elements"
+    return "not compared" if c.size and c.unbounded + c.not_computed == c.size else "good"
 
 
 def _numbers(c: Comparison) -> tuple[str, str, str]:

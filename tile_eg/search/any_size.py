@@ -32,10 +32,11 @@ from tile_eg.report.text import Text
 from tile_eg.search import persistent
 from tile_eg.search.alike import Build, values_of_any_size, which_are_open
 from tile_eg.search.candidates import Candidate
+from tile_eg.search.collector import rare_collections
 from tile_eg.search.driver import compiled, result_of, run_queue
 from tile_eg.search.form import Form, Setting, check_room, searched
 from tile_eg.search.options import SearchOptions
-from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, rare_collections, stage
+from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, stage
 from tile_eg.search.queue import Offer, Queue
 from tile_eg.search.result import Lowered
 from tile_eg.transforms.any_size import NotAlike

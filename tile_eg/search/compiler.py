@@ -12,7 +12,8 @@ from tile_eg.ir.kernel import Kernel, Note, added_to
 from tile_eg.ir.sharing import sharing
 from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.candidates import Candidate
-from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, rare_collections, stage
+from tile_eg.search.collector import rare_collections
+from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, stage
 from tile_eg.search.result import Lowered
 
 if TYPE_CHECKING:

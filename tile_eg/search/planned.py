@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -20,6 +19,7 @@ from tile_eg.ir.sharing import once
 from tile_eg.report.cost import Cost
 from tile_eg.report.memory import MemoryMap
 from tile_eg.report.text import Text
+from tile_eg.search.sample import check_sample
 from tile_eg.simulator.findings import LimitError
 from tile_eg.simulator.limits import USUAL, Limits
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from tile_eg.timeline.result import Timeline
 
 
-COLLECTED_AFTER = 20_000
-"""Objects that are made before Python's collector runs while a kernel is compiled; usually 700."""
 COMPILED = ("dav-2201", "dav-3510")
 
 
@@ -75,20 +73,6 @@ def stage(name: str, source: str = "", timings: dict[str, float] | None = None) 
             timings[name] = timings.get(name, 0.0) + perf_counter() - start
 
 
-@contextmanager
-def rare_collections() -> Iterator[None]:
-    """Lets Python look for unreachable cycles less often: a compilation makes many objects and drops few before its end.
-
-    In a large kernel a fifth of the time goes into looking through them otherwise.
-    """
-    usual = gc.get_threshold()
-    gc.set_threshold(max(usual[0], COLLECTED_AFTER) if usual[0] else 0, *usual[1:])  # 0: switched off
-    try:
-        yield
-    finally:
-        gc.set_threshold(*usual)
-
-
 def _unwritable(error: PlanError) -> TileError:
     """The error of a program, written or changed by hand, that has no text."""
     help = "make it smaller: the instruction has no wider field"
@@ -100,7 +84,8 @@ class Run:
     """What one run of the emitted text in the simulator gave: outputs by tensor name, findings, and counts of what was done.
 
     `unwritten` are masks of what it left of outputs that start unwritten, by tensor name; each has a finding too.
-    `printed` is what the kernel printed.
+    `printed` is what the kernel printed. Where only some blocks ran, `sample` are their numbers, and `not_computed` masks of
+    what they left of each output.
     """
 
     outputs: dict[str, np.ndarray]
@@ -108,6 +93,8 @@ class Run:
     counts: Counts
     unwritten: Mapping[str, np.ndarray] = field(default_factory=dict)
     printed: str = ""
+    sample: Sequence[int] = ()
+    not_computed: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> np.ndarray:
         return self.outputs[name]
@@ -227,19 +214,22 @@ class Planned:
         memory: int = USUAL.bytes,
         seconds: float = USUAL.seconds,
         confined: bool = True,
+        blocks: Sequence[int] = (),
     ) -> Run:
         """The emitted text, run in the simulator on an array for every input, by tensor name; and for outputs that are added to.
 
         TileError where an array does not fit. InternalError where the simulator finds that the text breaks the machine's rules,
         unless `strict` is off: then the findings are in the result. `order` is a seed: instructions then take effect in an
         unfavourable order among those that the flags allow, not in that of the program. `memory` is how many bytes the simulator
-        may use: 9.5 for each byte of tensors and workspace that is touched; `seconds` of processor time are what the run may
+        may use: 1.6 for each byte of tensors and workspace that is touched; `seconds` of processor time are what the run may
         take (TileError where it needs more of either). `confined` keeps its process from the network, from files and from
-        starting programs, where the machine's kernel can.
+        starting programs, where the machine's kernel can. `blocks` are those that run, where not all shall (TileError where
+        they need the others).
         """
+        check_sample(self.program, blocks)
         check_arguments(self.tensors_of(arrays), arrays, self.program.added_to | self.inout)
         with stage("simulate"):
-            run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined), arrays)
+            run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined, blocks), arrays)
         if strict:
             run.raise_findings()
         return run
@@ -268,8 +258,10 @@ class Planned:
         return run
 
 
-def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool) -> Run:
-    from tile_eg.emit.host import launch_blocks, workspace_bytes
+def _simulated(
+    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool, blocks: Sequence[int]
+) -> Run:
+    from tile_eg.emit.host import launch_blocks, launched, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
     from tile_eg.simulator.build import line_of
     from tile_eg.simulator.confinement import Confinement
@@ -295,10 +287,13 @@ def _simulated(planned: Planned, arrays: Mapping[str, np.ndarray], order: int | 
         limits=limits,
         confinement=Confinement(confined),
         numbers=planned.numbers,
+        blocks=launched(p, blocks),
         lenient=planned.lenient,
     )
     names = [tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
+    if blocks:
+        return Run(dict(zip(names, done.outputs, strict=True)), done.findings, done.counts, {}, done.printed, blocks, left)
     findings = (*done.findings, *unwritten_findings(left, line_of(planned.source, kernel_symbol(p))))
     return Run(dict(zip(names, done.outputs, strict=True)), findings, done.counts, left, done.printed)
 

@@ -14,8 +14,8 @@ class Limits:
     """What a run may use: seconds of processor time, and bytes of memory. One that waits instead of computing ends after
     `patience` seconds on the clock.
 
-    Of tensors and workspace counts what is touched, in pieces of 8 KiB, with the simulator's notes on it: 9.5 bytes for each,
-    11.5 where the order of instructions is varied. What a file's own main allocates may take as much again.
+    Of tensors and workspace counts what is touched, in pieces of 8 KiB, with the simulator's notes on it: 1.6 bytes for each,
+    3.6 where the order of instructions is varied. What a file's own main allocates may take as much again.
     TileError for limits that are no numbers above 0.
     """
 

@@ -77,7 +77,7 @@ def simulate(
     Raises TileError for a wrong call, without a C++ compiler, and where the run needs more memory than it may use;
     SimulatorError when the text does not compile or the run crashes: LimitError where it exceeds its time, Refused where it
     tries what it may not do. What is wrong with the kernel itself comes back as findings; which elements of outputs it left
-    unwritten as `unwritten`, where all blocks ran: whether it should have written them is the caller's to say (`unwritten.py`).
+    unwritten as `unwritten`: whether it should have written them is the caller's to say (`unwritten.py`).
     """
     names = parameters_of(source, kernel)
     _check_call(kernel, names[: len(names) - len(numbers)], arguments, kernel_type, launch, (*outputs, *inout))

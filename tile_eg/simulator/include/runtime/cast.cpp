@@ -13,6 +13,8 @@ namespace tile_sim
 namespace
 {
 
+constexpr int64_t at_once = 64;  // elements
+
 // A 64-bit number keeps 53 bits; the last one says whether there was more, which is all that rounding to float asks for.
 double sticky(int64_t x)
 {
@@ -105,6 +107,32 @@ void store(uint8_t* p, int64_t i, double x, DType type, Rounding rounding)
     }
 }
 
+// The casts of most kernels, without a loop over modes for each element. False: it is none of them.
+bool cast_run(uint8_t* to, const uint8_t* from, int64_t count, DType dst, DType src, Rounding rounding)
+{
+    const int64_t written = count * size_of(dst), read = count * size_of(src);
+    const bool apart = to + written <= from || from + read <= to || (to == from && written <= read);  // as if all was read first
+    const bool nearest = apart && (rounding == Rounding::none || rounding == Rounding::rint);
+    const auto each = [&](auto target, auto source, auto compute) {
+        using To = decltype(target);
+        using From = decltype(source);
+        for (int64_t first = 0; first < count; first += at_once) {
+            const int64_t n = std::min(at_once, count - first);
+            From read[at_once];
+            To written[at_once];
+            std::memcpy(read, from + first * int64_t(sizeof(From)), size_t(n) * sizeof(From));
+            for (int64_t i = 0; i < n; ++i) written[i] = compute(read[i]);
+            std::memcpy(to + first * int64_t(sizeof(To)), written, size_t(n) * sizeof(To));
+        }
+        return true;
+    };
+    if (src == DType::f32 && dst == DType::f16 && nearest) return each(uint16_t(), float(), float_to_half);
+    if (src == DType::f32 && dst == DType::bf16 && nearest) return each(uint16_t(), float(), float_to_bf16);
+    if (src == DType::f16 && dst == DType::f32 && apart) return each(float(), uint16_t(), [](uint16_t x) { return quiet(half_to_float(x)); });
+    if (src == DType::bf16 && dst == DType::f32 && apart) return each(float(), uint16_t(), [](uint16_t x) { return quiet(bf16_to_float(x)); });
+    return false;
+}
+
 bool is_float(DType type) { return type == DType::f16 || type == DType::bf16 || type == DType::f32; }
 bool is_byte(DType type) { return type == DType::i4 || type == DType::i8 || type == DType::u8; }
 
@@ -149,6 +177,8 @@ void vector_cast(VectorSide dst, VectorSide src, Rounding rounding, Lanes lanes,
     if (scaled) rounding = Rounding::rint;
     std::vector<double> values;
     for (const Run& run : v.runs()) {
+        if (!scaled && cast_run(v.data(0) + bytes_of(to, run.at[0]), v.data(1) + bytes_of(from, run.at[1]), run.count, to, from, rounding))
+            continue;
         values.resize(size_t(run.count));
         for (int64_t i = 0; i < run.count; ++i) values[size_t(i)] = load(v.data(1), run.at[1] + i, from) * scale;
         if (to == DType::f32 && from == DType::f32)  // to whole numbers (precision_conversion.md)

@@ -152,18 +152,28 @@ void copy_nd2nz(Operand dst, Operand src, Nd2Nz s, int line)
     for (int64_t m = 0; m < s.matrices; ++m) {
         for (int64_t r = 0; r < s.rows; ++r) copy.reads(src, row_at(m, r), s.cols * size, Instruction::Poison::carry);
         for (int64_t c = 0; c < columns; ++c)
-            for (int64_t r = 0; r < s.rows; ++r) copy.writes(dst, block_at(m, r, c), 32);
+            if (s.dst_row_stride == 1)
+                copy.writes_in_a_row(dst, block_at(m, 0, c), s.rows * 32, 32);
+            else
+                for (int64_t r = 0; r < s.rows; ++r) copy.writes(dst, block_at(m, r, c), 32);
     }
     copy.check();
     copy.sized(s.matrices * s.rows, s.cols * size, s.src_row_stride * size, size);
     copy.counts("GM->L1", s.matrices * s.rows * s.cols * size);
     for (int64_t m = 0; m < s.matrices; ++m)
-        for (int64_t r = 0; r < s.rows; ++r)
+        for (int64_t r = 0; r < s.rows; ++r) {
+            const int64_t from = src.address + row_at(m, r);
+            const bool written = !machine.memory(src).poisoned(from, from + s.cols * size);
             for (int64_t c = 0; c < columns; ++c) {
                 const int64_t to = block_at(m, r, c), bytes = std::min<int64_t>(32, (s.cols - c * c0) * size);
+                if (written && bytes == 32) {
+                    std::memcpy(copy.data(dst, to), copy.data(src, row_at(m, r) + c * 32), 32);
+                    continue;
+                }
                 std::memset(copy.data(dst, to), 0, 32);  // the tail of a row is zero up to 32 bytes
                 carry(dst, to, src, row_at(m, r) + c * 32, bytes);
             }
+        }
 }
 
 }  // namespace tile_sim

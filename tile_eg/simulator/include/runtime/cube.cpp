@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "numbers.h"
+#include "product.h"
 #include "schedule.h"
 
 namespace tile_sim
@@ -23,42 +24,44 @@ float to_hf32(float x)
     return bits_float((bits + up) & ~((1u << cut) - 1));
 }
 
-// Element `i` of an operand of Mmad that starts at `p`.
-void load(const uint8_t* p, int64_t i, DType type, float& out)
+// `count` elements of an operand of Mmad that starts at `p`, from element `first` on.
+void load(const uint8_t* p, int64_t first, int64_t count, DType type, float* out)
 {
-    uint16_t bits;
     if (type == DType::f32) {
-        std::memcpy(&out, p + i * 4, 4);
-        if (machine.core->hf32) out = to_hf32(out);
+        std::memcpy(out, p + first * 4, size_t(count) * 4);
+        if (machine.core->hf32) std::transform(out, out + count, out, to_hf32);
         return;
     }
-    std::memcpy(&bits, p + i * 2, 2);
-    out = type == DType::f16 ? half_to_float(bits) : bf16_to_float(bits);
+    uint16_t bits[lanes];
+    std::memcpy(bits, p + first * 2, size_t(count) * 2);
+    if (type == DType::f16)
+        for (int64_t i = 0; i < count; ++i) out[i] = half_to_float(bits[i]);
+    else
+        for (int64_t i = 0; i < count; ++i) out[i] = bf16_to_float(bits[i]);
 }
-void load(const uint8_t* p, int64_t i, DType type, int32_t& out)
+void load(const uint8_t* p, int64_t first, int64_t count, DType type, int32_t* out)
 {
-    out = type == DType::i4 ? int8_t(uint8_t(p[i / 2] << (i % 2 ? 0 : 4))) >> 4 : int8_t(p[i]);
+    for (int64_t i = first; i < first + count; ++i)
+        *out++ = type == DType::i4 ? int8_t(uint8_t(p[i / 2] << (i % 2 ? 0 : 4))) >> 4 : int8_t(p[i]);
 }
 
-// One operand of Mmad, unpacked: `lines` rows (A) or columns (B) of k elements; poisoned lines are marked.
-template <class T>
-struct Unpacked {
-    std::vector<T> values;
-    std::vector<char> poisoned;
-};
+// Elements in memory that lie together in one row of A, or in one column of B.
+int64_t together(DType type) { return std::min(block_of(type), lanes); }
 
-template <class T, class Place>
-Unpacked<T> unpack(const Operand& at, int64_t lines, int64_t k, Place place)
+// The rows of A, or the columns of B, of which some element of k holds nothing; none of them in most products.
+template <class Place>
+std::vector<char> unwritten_lines(const Operand& at, int64_t lines, int64_t k, int64_t bytes, Place place)
 {
     Memory& memory = machine.memory(at.space);
-    Unpacked<T> result{std::vector<T>(size_t(lines * k)), std::vector<char>(size_t(lines), 0)};
+    std::vector<char> found;
+    if (!memory.poisoned(at.address, std::min(at.address + bytes, memory.bytes()))) return found;
+    found.resize(size_t(lines), 0);
     for (int64_t i = 0; i < lines; ++i)
         for (int64_t j = 0; j < k; ++j) {
-            const int64_t element = place(i, j), address = at.address + bytes_of(at.type, element);
-            load(memory.at(at.address), element, at.type, result.values[size_t(i * k + j)]);
-            if (memory.poisoned(address, address + size_of(at.type))) result.poisoned[size_t(i)] = 1;
+            const int64_t address = at.address + bytes_of(at.type, place(i, j));
+            if (memory.poisoned(address, address + size_of(at.type))) found[size_t(i)] = 1;
         }
-    return result;
+    return found;
 }
 
 void check_mmad(const Operand& dst, const Operand& a, const Operand& b, const MmadShape& s, const Instruction& product)
@@ -79,49 +82,72 @@ void check_mmad(const Operand& dst, const Operand& a, const Operand& b, const Mm
         misuse("unsupported", product.line(), "the bias of Mmad is float for float, and int32_t for int8_t");
 }
 
-// rows[i] += a[i] * b[0..n): the order of k is the order of the sums.
-template <class T>
-void multiply(T* c, const T* a, const T* b, int64_t n, int64_t k)
-{
-    for (int64_t p = 0; p < k; ++p) {
-        const T left = a[p];
-        const T* right = b + p * n;
-        for (int64_t j = 0; j < n; ++j) c[j] += left * right[j];
-    }
-}
-
 struct ResultPlace {
     int64_t rows16;
     int64_t operator()(int64_t i, int64_t j) const { return ((j / 16 * rows16 + i) * 16 + j % 16) * 4; }
 };
 
-// Where a row of sums starts: at zero, at the bias, or at what L0C holds.
+// The rows of A one behind the other, and the rows of B with its columns padded to whole blocks of 16.
+template <class T>
+struct Unpacked {
+    std::vector<T> left, right;
+};
+
 template <class T, class Place>
-void start_row(T* row, const Operand& dst, const MmadShape& s, int64_t i, const Place& place)
+void unpack_left(std::vector<T>& values, const Operand& a, const MmadShape& s, Place place)
 {
-    if (s.has_bias) return void(std::memcpy(row, machine.memory(Space::BT).at(s.bias.address), size_t(s.n) * sizeof(T)));
-    for (int64_t j = 0; j < s.n; j += 16)
-        if (s.init)
-            std::fill_n(row + j, std::min<int64_t>(16, s.n - j), T(0));
-        else
-            std::memcpy(row + j, machine.memory(Space::L0C).at(dst.address + place(i, j)),
-                        size_t(std::min<int64_t>(16, s.n - j)) * 4);
+    const uint8_t* const at = machine.memory(a.space).at(a.address);
+    const int64_t step = together(a.type);
+    values.resize(size_t(s.m * s.k));
+    for (int64_t i = 0; i < s.m; ++i)
+        for (int64_t p = 0; p < s.k; p += step)
+            load(at, place(i, p), std::min(step, s.k - p), a.type, &values[size_t(i * s.k + p)]);
+}
+
+template <class T, class Place>
+void unpack_right(std::vector<T>& values, const Operand& b, const MmadShape& s, Place place)
+{
+    const uint8_t* const at = machine.memory(b.space).at(b.address);
+    const int64_t step = together(b.type), row = blocks(s.n, lanes) * lanes;
+    values.assign(size_t(s.k * row), T(0));
+    T square[lanes][lanes];
+    for (int64_t p = 0; p < s.k; p += step)
+        for (int64_t j = 0; j < s.n; j += lanes) {
+            const int64_t deep = std::min(step, s.k - p), wide = std::min(lanes, s.n - j);
+            for (int64_t c = 0; c < wide; ++c) load(at, place(j + c, p), deep, b.type, square[c]);
+            for (int64_t r = 0; r < deep; ++r)
+                for (int64_t c = 0; c < wide; ++c) values[size_t((p + r) * row + j + c)] = square[c][r];
+        }
+}
+
+void multiply(const Product<int32_t>& product, DType) { add_products(product); }
+void multiply(const Product<float>& product, DType type)
+{
+    return type == DType::f16 ? add_exact_products(product) : add_products(product);
+}
+
+// Sums start at zero, at the bias, or at what L0C holds.
+template <class T>
+void start_sums(const Operand& dst, const MmadShape& s, const ResultPlace& place)
+{
+    Memory& memory = machine.memory(Space::L0C);
+    if (!s.has_bias && !s.init) return;
+    for (int64_t j = 0; j < s.n; j += lanes) {
+        T start[lanes] = {};
+        const size_t bytes = size_t(std::min(lanes, s.n - j)) * sizeof(T);
+        if (s.has_bias) std::memcpy(start, machine.memory(Space::BT).at(s.bias.address + j * int64_t(sizeof(T))), bytes);
+        for (int64_t i = 0; i < s.m; ++i) std::memcpy(memory.at(dst.address + place(i, j)), start, bytes);
+    }
 }
 
 template <class T>
-void fill_result(const Operand& dst, const MmadShape& s, const Unpacked<T>& a, const Unpacked<T>& b)
+void fill_result(const Operand& dst, const Operand& a, const MmadShape& s, const Unpacked<T>& values)
 {
-    Memory& memory = machine.memory(Space::L0C);
-    const ResultPlace place{blocks(s.m, 16) * 16};
-    std::vector<T> right(size_t(s.k * s.n)), row(size_t(s.n));
-    for (int64_t j = 0; j < s.n; ++j)
-        for (int64_t p = 0; p < s.k; ++p) right[size_t(p * s.n + j)] = b.values[size_t(j * s.k + p)];
-    for (int64_t i = 0; i < s.m; ++i) {
-        start_row(row.data(), dst, s, i, place);
-        multiply(row.data(), a.values.data() + i * s.k, right.data(), s.n, s.k);
-        for (int64_t j = 0; j < s.n; j += 16)
-            std::memcpy(memory.at(dst.address + place(i, j)), row.data() + j, size_t(std::min<int64_t>(16, s.n - j)) * 4);
-    }
+    const ResultPlace place{blocks(s.m, lanes) * lanes};
+    start_sums<T>(dst, s, place);
+    T* const sums = reinterpret_cast<T*>(machine.memory(Space::L0C).at(dst.address));
+    const int64_t across = blocks(s.n, lanes);
+    multiply(Product<T>{sums, values.left.data(), values.right.data(), s.m, s.k, across, place.rows16 * lanes, across * lanes}, a.type);
 }
 
 bool no_bias(const MmadShape& s, int64_t column)
@@ -132,36 +158,39 @@ bool no_bias(const MmadShape& s, int64_t column)
 
 // Elements that hold nothing after this product: those of the padding, those that held nothing before, those that come
 // from an operand or a bias that holds nothing.
-template <class T>
-void poison_result(const Operand& dst, const MmadShape& s, const Unpacked<T>& a, const Unpacked<T>& b,
+void poison_result(const Operand& dst, const MmadShape& s, const std::vector<char>& a, const std::vector<char>& b,
                    const std::vector<char>& before)
 {
     Memory& memory = machine.memory(Space::L0C);
+    const bool bias = s.has_bias && machine.memory(Space::BT).poisoned(s.bias.address, s.bias.address + s.n * 4);
+    if (a.empty() && b.empty() && before.empty() && !bias && s.m % lanes == 0 && s.n % lanes == 0) return;
+    const auto marked = [](const std::vector<char>& lines, int64_t i) { return !lines.empty() && lines[size_t(i)]; };
     const int64_t rows16 = blocks(s.m, 16) * 16, cols16 = blocks(s.n, 16) * 16;
     const ResultPlace place{rows16};
     for (int64_t j = 0; j < cols16; ++j)
         for (int64_t i = 0; i < rows16; ++i) {
             const int64_t at = place(i, j);
             const bool inside = i < s.m && j < s.n;
-            if (inside && !a.poisoned[size_t(i)] && !b.poisoned[size_t(j)] && !no_bias(s, j) &&
-                (before.empty() || !before[size_t(at / 4)]))
-                continue;
+            if (inside && !marked(a, i) && !marked(b, j) && !no_bias(s, j) && !marked(before, at / 4)) continue;
             memory.poison(dst.address + at, dst.address + at + 4, true);
         }
 }
 
+// The elements that held nothing; none in most products.
 std::vector<char> poison_before(const Operand& dst, int64_t bytes, bool needed)
 {
-    std::vector<char> before(size_t(needed ? bytes / 4 : 0));
-    for (size_t i = 0; i < before.size(); ++i)
-        before[i] = machine.memory(Space::L0C).poisoned(dst.address + int64_t(i) * 4, dst.address + int64_t(i) * 4 + 4);
+    Memory& memory = machine.memory(Space::L0C);
+    std::vector<char> before;
+    if (!needed || !memory.poisoned(dst.address, dst.address + bytes)) return before;
+    for (int64_t i = 0; i < bytes; i += 4) before.push_back(memory.poisoned(dst.address + i, dst.address + i + 4));
     return before;
 }
 
-}  // namespace
-
-namespace
+// Up to the end of the last row of fractals (zZ), without those that only align k.
+int64_t left_bytes(const MmadShape& s, int64_t across, int64_t used)
 {
+    return (blocks(s.m, 16) * across - (across - used)) * 512;
+}
 
 // Unpacks the operands and adds their products. `across`: blocks of k in a row of fractals of A.
 template <class T>
@@ -172,25 +201,16 @@ void compute(const Operand& dst, const Operand& a, const Operand& b, const MmadS
     const bool vector_mode = s.m == 1;                              // A is then read as k elements in a row
     const bool by_columns = machine.settings.architecture == 3510;  // L0A holds NZ there, and zZ here
     const int64_t m16 = blocks(s.m, 16);
-    const auto left = unpack<T>(a, s.m, s.k, [&](int64_t i, int64_t p) {
+    const auto left = [&](int64_t i, int64_t p) {
         const int64_t block = by_columns ? p / c0 * m16 + i / 16 : i / 16 * across + p / c0;
         return vector_mode ? p : (block * 16 + i % 16) * c0 + p % c0;
-    });
-    const auto right =
-        unpack<T>(b, s.n, s.k, [&](int64_t j, int64_t p) { return (p / c0 * n16 + j / 16) * 16 * c0 + j % 16 * c0 + p % c0; });
-    fill_result(dst, s, left, right);
-    poison_result(dst, s, left, right, before);
-}
-
-}  // namespace
-
-namespace
-{
-
-// Up to the end of the last row of fractals (zZ), without those that only align k.
-int64_t left_bytes(const MmadShape& s, int64_t across, int64_t used)
-{
-    return (blocks(s.m, 16) * across - (across - used)) * 512;
+    };
+    const auto right = [&](int64_t j, int64_t p) { return (p / c0 * n16 + j / 16) * 16 * c0 + j % 16 * c0 + p % c0; };
+    static Unpacked<T> values;  // one product is computed at a time
+    unpack_left(values.left, a, s, left), unpack_right(values.right, b, s, right);
+    fill_result(dst, a, s, values);
+    poison_result(dst, s, unwritten_lines(a, s.m, s.k, left_bytes(s, across, blocks(s.k, c0)), left),
+                  unwritten_lines(b, s.n, s.k, blocks(s.k, c0) * n16 * 512, right), before);
 }
 
 }  // namespace

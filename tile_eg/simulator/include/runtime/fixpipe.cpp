@@ -141,13 +141,14 @@ void fixpipe(const char* name, Operand dst, Operand src, FixpipeShape s, int lin
     const std::vector<uint64_t> scales = scales_of(out, s);
     each_piece(dst, s, [&](const Piece& piece) {
         uint8_t converted[64];
-        for (int64_t e = 0; e < piece.count; ++e)
-            convert(converted + e * size, out.data(src, piece.from + e * 4), dst.type,
-                    {Quantisation(s.quantisation), scales[size_t(piece.column + e)], s.relu, line});
+        convert_row(converted, out.data(src, piece.from), dst.type, {Quantisation(s.quantisation), 0, s.relu, line},
+                    &scales[size_t(piece.column)], piece.count);
         if (add) return apply_atomic(out.data(dst, piece.to), converted, piece.count * size, dst.type, line);
         std::memcpy(out.data(piece.into, piece.to), converted, size_t(piece.count * size));
-        for (int64_t e = 0; !to_gm && e < piece.count; ++e)
-            if (from.poisoned(src.address + piece.from + e * 4, src.address + piece.from + e * 4 + 4))
+        const int64_t first = src.address + piece.from;
+        if (to_gm || !from.poisoned(first, first + piece.count * 4)) return;
+        for (int64_t e = 0; e < piece.count; ++e)
+            if (from.poisoned(first + e * 4, first + e * 4 + 4))
                 machine.memory(piece.into)
                     .poison(dst.address + piece.to + e * size, dst.address + piece.to + (e + 1) * size, true);
     });

@@ -38,6 +38,7 @@ public:
         if (holds) dst_.poison(to_ + to, to_ + to + bytes, false);
         if (bytes >= granule && src_.poisoned(from_ + from, from_ + from + bytes)) spread(to_ + to, from_ + from, bytes);
     }
+    void turn(int64_t to, int64_t from);  // 16 x 16 elements of 2 bytes
 
 private:
     void spread(int64_t to, int64_t from, int64_t bytes)
@@ -48,6 +49,19 @@ private:
     Memory &dst_, &src_;
     int64_t to_, from_;
 };
+
+inline void Mover::turn(int64_t to, int64_t from)
+{
+    if (src_.poisoned(from_ + from, from_ + from + fractal)) {
+        for (int64_t e = 0; e < 256; ++e) move(to + e * 2, from + (e % 16 * 16 + e / 16) * 2, 2);
+        return;
+    }
+    uint16_t rows[16][16], turned[16][16];
+    std::memcpy(rows, src_.at(from_ + from), fractal);
+    for (int i = 0; i < 16; ++i)
+        for (int j = 0; j < 16; ++j) turned[i][j] = rows[j][i];
+    put(to, turned, fractal);
+}
 
 inline void check_places(const Instruction& load, const Operand& dst, const Operand& src)
 {

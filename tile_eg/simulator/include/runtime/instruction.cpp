@@ -62,44 +62,8 @@ void Instruction::align(const Operand& at, int64_t to, const char* what) const
 
 void Instruction::counts(const char* path, int64_t bytes)
 {
-    machine.instructions[event_.name] += 1;
-    machine.bytes[path] += bytes;
+    machine.instructions.add(event_.name, 1), machine.bytes.add(path, bytes);
     if (machine.settings.trace && machine.rows.size() < most_rows) trace(path, bytes);
-}
-
-void Instruction::trace(const char* path, int64_t bytes) const
-{
-    TraceRow row{machine.block, event_.core, name_of(event_.pipe), event_.name, event_.line, bytes, path, "", 0, sizes_};
-    for (const auto* spans : {&reads_, &writes_})
-        if (!spans->empty() && spans->front().memory == &machine.memory(Space::GM))
-            for (const Region& region : machine.regions)
-                if (spans->front().begin >= region.begin && spans->front().begin < region.end)
-                    row.tensor = region.name, row.offset = spans->front().begin - region.begin;
-    row.touched = touched();
-    machine.rows.push_back(std::move(row));
-}
-
-std::vector<Touched> Instruction::touched() const
-{
-    std::vector<Touched> out;
-    for (const auto* spans : {&reads_, &writes_}) {
-        const Span* before = nullptr;
-        for (const Span& span : *spans) {
-            if (span.memory->space() == Space::GM) continue;
-            const bool again = before && before->memory == span.memory && before->tensor.begin == span.tensor.begin &&
-                               before->tensor.end == span.tensor.end;
-            if (!again) out.push_back({span.memory->space(), span.begin, span.end, spans == &writes_});
-            out.back().begin = std::min(out.back().begin, span.begin), out.back().end = std::max(out.back().end, span.end);
-            before = &span;
-        }
-    }
-    return out;
-}
-
-void trace_mark(const char* pipe, const std::string& name, int line, const char* path, std::array<int64_t, 4> sizes)
-{
-    if (!machine.settings.trace || machine.rows.size() >= most_rows) return;
-    machine.rows.push_back({machine.block, machine.core ? machine.core->index : 0, pipe, name, line, 0, path, "", 0, sizes, {}});
 }
 
 void Instruction::reads(const Operand& at, int64_t offset, int64_t bytes, Poison poison)
@@ -110,6 +74,18 @@ void Instruction::writes(const Operand& at, int64_t offset, int64_t bytes)
 {
     if (at.space != Space::GM && at.begin >= 0) event_.written = {at.begin, at.end};
     add(writes_, at, offset, bytes, Poison::carry);
+}
+
+void Instruction::reads_in_a_row(const Operand& at, int64_t offset, int64_t bytes, int64_t each, Poison poison)
+{
+    if (within(at, at.address + offset, at.address + offset + bytes)) each = bytes;
+    for (int64_t i = 0; i < bytes; i += each) reads(at, offset + i, std::min(each, bytes - i), poison);
+}
+
+void Instruction::writes_in_a_row(const Operand& at, int64_t offset, int64_t bytes, int64_t each)
+{
+    if (within(at, at.address + offset, at.address + offset + bytes)) each = bytes;
+    for (int64_t i = 0; i < bytes; i += each) writes(at, offset + i, std::min(each, bytes - i));
 }
 
 void Instruction::rewrites(const Operand& at, int64_t offset, int64_t bytes, uint32_t by)
@@ -134,12 +110,18 @@ void Instruction::add(std::vector<Span>& spans, const Operand& at, int64_t offse
         spans.push_back({memory, begin, end, poison, {at.begin, at.end}});
 }
 
+// Of memories on the chip.
+bool Instruction::within(const Operand& at, int64_t begin, int64_t end) const
+{
+    return at.space != Space::GM && begin >= 0 && end <= std::min(at.end, machine.memory(at).bytes());
+}
+
 // What lies beyond its tensor, but within its memory, is reported, and the run goes on.
 void Instruction::bounds(const Operand& at, int64_t begin, int64_t end) const
 {
+    if (within(at, begin, end)) return;
     const int64_t bytes = machine.memory(at).bytes();
     if (!bytes) misuse("wrong_core", line(), "%s touches %s, which %s has not", event_.name, name_of(at.space), core_name(event_.core));
-    if (begin >= 0 && end <= std::min(at.end, bytes)) return;
     machine.report("out_of_bounds", name_of(event_.pipe), line(), 0,
                    text("%s touches bytes [%lld, %lld) of %s; its tensor ends at byte %lld, the memory at %lld", event_.name,
                         (long long)begin, (long long)end, name_of(at.space), (long long)at.end, (long long)bytes));
@@ -181,7 +163,7 @@ void Instruction::bounds_in_gm(const Operand& at, int64_t begin, int64_t end) co
                    text("%s touches bytes [%lld, %lld) of %s, which has %lld bytes (its GlobalTensor ends at %lld)", event_.name,
                         (long long)(begin - region->begin), (long long)(end - region->begin), region->name.c_str(),
                         (long long)(region->end - region->begin), (long long)(at.end - region->begin)));
-    if (end > there) throw Stop{};
+    if (begin < 0 || end > there) throw Stop{};
 }
 
 // Whether the hardware orders this instruction after an earlier one on the same tile of L0C by itself.
@@ -232,27 +214,28 @@ bool Instruction::ordered(const Event& earlier, Space space) const
 }
 
 // Looks through one row of the shadow for instructions that this one is not ordered after.
-bool Instruction::check_row(uint32_t* row, const Span& span, const char* kind)
+bool Instruction::check_row(const Track& row, const Span& span, const char* kind)
 {
     uint32_t fine = 0;
     const int64_t end = (span.end + granule - 1) / granule;
-    for (int64_t i = span.begin / granule; i < end; ++i) {
+    for (int64_t i = span.begin / granule; (i = row.skip(i, end, fine)) < end;) {
         const uint32_t id = row[i];
-        if (id == fine || id == 0) continue;
         const bool part = i * granule < span.begin || (i + 1) * granule > span.end;  // the other byte may be another block's
-        if (part && span.memory->space() == Space::GM && machine.events[id].block != event_.block) continue;
+        if (part && span.memory->space() == Space::GM && machine.events[id].block != event_.block) {
+            ++i;
+            continue;
+        }
         const bool agree = machine.events[id].signal && event_.signal && std::strcmp(kind, "WAW");
         if (agree || ordered(machine.events[id], span.memory->space())) {
             fine = id;
             continue;
         }
-        int64_t last = i;
-        while (last < end && row[last] == id) ++last;
+        const int64_t last = row.end_of_run(i, end);
         const int64_t first_byte = std::max(span.begin, i * granule), end_byte = std::min(span.end, last * granule);
         if (may_agree(kind, *span.memory, first_byte, machine.events[id]) || loads_again(kind, *span.memory, i, last)) {
             const uint8_t* at = span.memory->at(first_byte);
             meetings_.push_back({kind, span.memory, first_byte, {at, at + (end_byte - first_byte)}, machine.events[id]});
-            i = last - 1;
+            i = last;
             continue;
         }
         race(kind, *span.memory, first_byte, end_byte, machine.events[id]);
@@ -265,8 +248,8 @@ bool Instruction::check_row(uint32_t* row, const Span& span, const char* kind)
 void Instruction::check_write(const Span& span)
 {
     bool fine = true;
-    for (auto& slot : span.memory->reader) fine = check_row(slot.get(), span, "WAR") && fine;
-    if (fine) check_row(span.memory->writer.get(), span, "WAW");
+    for (const Track& slot : span.memory->reader) fine = check_row(slot, span, "WAR") && fine;
+    if (fine) check_row(span.memory->writer, span, "WAW");
 }
 
 void Instruction::check_poison(const Span& span)
@@ -308,9 +291,9 @@ void Instruction::check_order()
 {
     event_.load = load_of_inputs();
     check_unit_flags(), check_compare_mask();
-    for (const Span& span : reads_) check_row(span.memory->writer.get(), span, "RAW"), check_live(span), check_dirty(span);
+    for (const Span& span : reads_) check_row(span.memory->writer, span, "RAW"), check_live(span), check_dirty(span);
     for (const Span& span : writes_) check_write(span), check_rewritten(span);
-    for (const Span& span : rewrites_) check_row(span.memory->writer.get(), span, "WAW"), check_rewritten(span);
+    for (const Span& span : rewrites_) check_row(span.memory->writer, span, "WAW"), check_rewritten(span);
     record();
 }
 
@@ -340,20 +323,20 @@ void Instruction::record()
     machine.events.push_back(event_);
     for (const Span& span : reads_) {
         span.memory->touch(span.begin, span.end);
-        auto& slot = span.memory->reader[span.memory->slot(event_.core, event_.pipe)];
-        uint32_t *const first = slot.get() + span.begin / granule, *const last = slot.get() + (span.end + granule - 1) / granule;
+        Track& slot = span.memory->reader[span.memory->slot(event_.core, event_.pipe)];
+        const int64_t first = span.begin / granule, last = (span.end + granule - 1) / granule;
         if (event_.pipe == Pipe::S && span.memory->space() == Space::GM)
-            std::replace(first, last, 0u, id);  // it has finished already: a copy that reads the same may not have
+            slot.fill_empty(first, last, id);  // it has finished already: a copy that reads the same may not have
         else
-            std::fill(first, last, id);
+            slot.fill(first, last, id);
     }
     for (const Span& span : writes_) {
         span.memory->touch(span.begin, span.end);
         machine.gm_writes += span.memory->space() == Space::GM;
         const int64_t first = span.begin / granule, last = (span.end + granule - 1) / granule;
         note_overwritten(id, span);
-        std::fill(span.memory->writer.get() + first, span.memory->writer.get() + last, id);
-        for (auto& slot : span.memory->reader) std::fill(slot.get() + first, slot.get() + last, 0);
+        span.memory->writer.fill(first, last, id);
+        for (Track& slot : span.memory->reader) slot.fill(first, last, 0);
     }
     for (const Span& span : rewrites_) span.memory->rewritten[span.begin / line_bytes * line_bytes] = rewritten_by_;
 }

@@ -47,6 +47,13 @@ int64_t rounds_of(const Lanes& lanes, int64_t width)
     return first >= 0 ? (first + width - 1) / width : lanes.repeat;
 }
 
+bool whole_round(const Lanes& lanes, int64_t round, int64_t width)
+{
+    if (lanes.total >= 0) return (round + 1) * width <= lanes.total;
+    const uint64_t last = width % 64 ? (uint64_t(1) << width % 64) - 1 : ~uint64_t(0);
+    return lanes.each >= 0 || (width <= 64 ? (lanes.mask[0] & last) == last : (lanes.mask[0] & lanes.mask[1]) == ~uint64_t(0));
+}
+
 std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operands)
 {
     std::vector<Run> runs;
@@ -57,13 +64,18 @@ std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operan
     int64_t width = 1;
     for (int o = 0; o < operands; ++o) width = std::max(width, size_of(sides[o].at.type));
     width = lanes.each >= 0 ? lanes.each : std::min<int64_t>(128, 256 / width);
-    for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
-        for (int64_t i = 0; i < width; ++i) {
-            if (!lane_active(lanes, r, i, width)) continue;
-            Run run{{0, 0, 0}, 1, r};
+    int64_t block = width;  // lanes that lie together at every operand
+    for (int o = 0; o < operands; ++o) block = std::min(block, block_of(sides[o].at.type));
+    for (int64_t r = 0; r < rounds_of(lanes, width); ++r) {
+        const bool whole = whole_round(lanes, r, width);
+        for (int64_t i = 0, next = 0; i < width; i = next) {
+            next = whole ? std::min(width, i + block) : i + 1;
+            if (!whole && !lane_active(lanes, r, i, width)) continue;
+            Run run{{0, 0, 0}, next - i, r};
             for (int o = 0; o < operands; ++o) run.at[size_t(o)] = place(sides[o], r, i);
             append(runs, run, operands);
         }
+    }
     return runs;
 }
 
@@ -114,11 +126,11 @@ VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& la
     for (int o = 0; o < operands; ++o) {
         instruction_.needs(sides[o].at, Space::UB, what[o]);
         if (!runs_.empty()) instruction_.align(sides[o].at, 32, what[o]);
-        const DType type = sides[o].at.type;
-        for (const Run& run : runs_) {
-            const int64_t start = bytes_of(type, run.at[size_t(o)]), length = bytes_of(type, run.count);
-            if (o || reads_dst) instruction_.reads(sides[o].at, start, length, poison);
-            if (!o) instruction_.writes(sides[o].at, start, length), bytes += length;
+        for (size_t first = 0, last = 0; first < runs_.size(); first = last) {
+            const int64_t length = stretch(o, first, last), start = bytes_of(sides[o].at.type, runs_[first].at[size_t(o)]);
+            const int64_t each = bytes_of(sides[o].at.type, runs_[first].count);
+            if (o || reads_dst) instruction_.reads_in_a_row(sides[o].at, start, length, each, poison);
+            if (!o) instruction_.writes_in_a_row(sides[o].at, start, length, each), bytes += length;
         }
     }
     if (runs_.empty()) return;
@@ -128,6 +140,17 @@ VectorInstruction::VectorInstruction(const char* name, int line, const Lanes& la
     instruction_.sized(repeats_of(lanes, sides, operands), widest(sides, operands),
                        conflicts(lanes, sides, operands, reads_dst), lanes.count >= 0);
     instruction_.counts("vector", bytes);
+}
+
+// Bytes that lie in a row at an operand: those of the runs from `first` on up to `last`, all of one length.
+int64_t VectorInstruction::stretch(int operand, size_t first, size_t& last) const
+{
+    const int64_t count = runs_[first].count;
+    const auto goes_on = [&](size_t i) {
+        return runs_[i].count == count && runs_[i].at[size_t(operand)] == runs_[i - 1].at[size_t(operand)] + count;
+    };
+    for (last = first + 1; last < runs_.size() && goes_on(last);) ++last;
+    return bytes_of(sides_[operand].at.type, count * int64_t(last - first));
 }
 
 // Where the destination holds what is computed from an element that nothing has written.

@@ -24,6 +24,8 @@ inline bool lane_active(const Lanes& lanes, int64_t round, int64_t lane, int64_t
     return lanes.mask[lane / 64] >> (lane % 64) & 1;
 }
 
+bool whole_round(const Lanes& lanes, int64_t round, int64_t width);  // that all its lanes take part, in a round that is one
+
 // Runs over up to three operands. Block and repeat strides are in 32-byte blocks of each operand.
 std::vector<Run> runs_of(const Lanes& lanes, const VectorSide* sides, int operands);
 
@@ -46,6 +48,7 @@ public:
     bool nothing() const { return runs_.empty(); }
 
 private:
+    int64_t stretch(int operand, size_t first, size_t& last) const;
     void check_overlap(int operand) const;
     std::vector<Place> unwritten_results(int operands, bool reads_dst) const;
 

@@ -10,12 +10,9 @@ void Instruction::note_overwritten(uint32_t id, const Span& span)
 {
     if (span.memory->space() == Space::GM || event_.written.begin < 0 || event_.written.end == 0) return;
     const int64_t end = (span.end + granule - 1) / granule;
-    for (int64_t i = span.begin / granule; i < end;) {
-        const uint32_t before = span.memory->writer[i];
-        int64_t last = i + 1;
-        while (last < end && span.memory->writer[last] == before) ++last;
-        if (before) note_overwritten(id, before, {i * granule, last * granule});
-        i = last;
+    for (int64_t i = span.begin / granule, last; (i = span.memory->writer.skip(i, end, 0)) < end; i = last) {
+        last = span.memory->writer.end_of_run(i, end);
+        note_overwritten(id, span.memory->writer[i], {i * granule, last * granule});
     }
 }
 
@@ -36,11 +33,11 @@ void Instruction::note_overwritten(uint32_t id, uint32_t before, const Place& by
 
 void Instruction::check_live(const Span& span) const
 {
-    if (span.memory->space() == Space::GM || span.tensor.begin < 0) return;
+    if (span.memory->space() == Space::GM || span.tensor.begin < 0 || machine.overwritten.empty()) return;
     const int64_t end = (span.end + granule - 1) / granule;
-    for (int64_t i = span.begin / granule, last; i < end; i = last) {
+    for (int64_t i = span.begin / granule, last; (i = span.memory->writer.skip(i, end, 0)) < end; i = last) {
         const uint32_t id = span.memory->writer[i];
-        for (last = i + 1; last < end && span.memory->writer[last] == id;) ++last;
+        last = span.memory->writer.end_of_run(i, end);
         const auto found = machine.overwritten.find(id);
         if (found == machine.overwritten.end()) continue;
         for (const Overwritten& o : found->second)

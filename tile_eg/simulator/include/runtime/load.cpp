@@ -28,10 +28,10 @@ void load_2d(Operand dst, Operand src, Load2D s, int line)
     load.counts(path(dst, src), s.repeat * fractal);
     Mover mover(dst, src);
     for (int64_t i = 0; i < s.repeat; ++i) {
-        if (!s.transpose)
-            mover.move(to(i), from(i), fractal);
+        if (s.transpose)
+            mover.turn(to(i), from(i));
         else
-            for (int64_t e = 0; e < 256; ++e) mover.move(to(i) + e * 2, from(i) + (e % 16 * 16 + e / 16) * 2, 2);
+            mover.move(to(i), from(i), fractal);
     }
 }
 

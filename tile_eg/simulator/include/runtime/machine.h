@@ -198,6 +198,30 @@ struct Settings {
     int64_t reservable(Space space) const { return space == Space::FB ? (direct_paths() ? 16384 : 7168) : capacity[int(space)]; }
 };
 
+// How much of each thing there was. The names are literals, of which there are few: most are found by their address.
+class Tally
+{
+public:
+    void add(const char* name, int64_t count)
+    {
+        for (auto& [known, sum] : by_address_)
+            if (known == name) return void(sum += count);
+        by_address_.push_back({name, count});
+    }
+    void add(const std::string& name, int64_t count) { others_[name] += count; }
+    std::map<std::string, int64_t> all() const
+    {
+        std::map<std::string, int64_t> sums = others_;
+        for (const auto& [name, sum] : by_address_) sums[name] += sum;
+        return sums;
+    }
+    void clear() { by_address_.clear(), others_.clear(); }
+
+private:
+    std::vector<std::pair<const char*, int64_t>> by_address_;
+    std::map<std::string, int64_t> others_;
+};
+
 struct Stop {};  // thrown to end the run after an error that nothing sensible can follow
 
 struct Machine {
@@ -214,8 +238,7 @@ struct Machine {
     std::map<int64_t, Core*> dirty_lines;    // by address in GM: whose data cache holds what GM has not
     std::vector<Finding> findings;
     std::vector<TraceRow> rows;
-    std::map<std::string, int64_t> instructions, bytes;
-
+    Tally instructions, bytes;
 
     bool is(KernelType type) const { return settings.type == type; }
     bool has_aic() const { return !is(KernelType::AIV_ONLY) && !is(KernelType::MIX_AIV_1_0); }
@@ -279,6 +302,9 @@ public:
 
     void reads(const Operand& at, int64_t offset, int64_t bytes, Poison poison = Poison::error);
     void writes(const Operand& at, int64_t offset, int64_t bytes);
+    // The same as one after the other of the `each` bytes that they are made of, which is what a finding speaks of.
+    void reads_in_a_row(const Operand& at, int64_t offset, int64_t bytes, int64_t each, Poison poison = Poison::error);
+    void writes_in_a_row(const Operand& at, int64_t offset, int64_t bytes, int64_t each);
     void align(const Operand& at, int64_t to, const char* what) const;
     void needs(const Operand& at, Space space, const char* what) const;
     void unit_flag(int64_t value);
@@ -305,6 +331,7 @@ private:
         Place tensor;
     };
     void add(std::vector<Span>& spans, const Operand& at, int64_t offset, int64_t bytes, Poison poison) const;
+    bool within(const Operand& at, int64_t begin, int64_t end) const;
     void bounds(const Operand& at, int64_t begin, int64_t end) const;
     void bounds_in_gm(const Operand& at, int64_t begin, int64_t end) const;
     bool ordered(const Event& earlier, Space space) const;
@@ -317,7 +344,7 @@ private:
     UnitFlag::Bit bit_after(UnitFlag::Bit before) const;
     void tell_unit_flag(int64_t unit, const UnitFlag& before, const std::string& fault);
     void take_effect();
-    bool check_row(uint32_t* row, const Span& span, const char* kind);
+    bool check_row(const Track& row, const Span& span, const char* kind);
     void check_write(const Span& span);
     void check_poison(const Span& span);
     void check_compare_mask() const;

@@ -95,7 +95,7 @@ bool ended = true;  // every block came to its end
 // An output that starts unwritten, and of which some bytes still are when the kernel has ended.
 bool left_unwritten(const Region& region)
 {
-    return ended && machine.settings.only.empty() && region.output && !region.input && machine.gm.poisoned(region.begin, region.end);
+    return ended && region.output && !region.input && machine.gm.poisoned(region.begin, region.end);
 }
 
 // By the tensor's number: the bytes between which nothing has written it.
@@ -119,7 +119,7 @@ std::string report_json()
 {
     const auto pair = [](const auto& p) { return quoted(p.first) + ":" + std::to_string(p.second); };
     return "{\"findings\":[" + joined(machine.findings, finding_json) + "],\"instructions\":{" +
-           joined(machine.instructions, pair) + "},\"bytes\":{" + joined(machine.bytes, pair) + "},\"trace\":[" +
+           joined(machine.instructions.all(), pair) + "},\"bytes\":{" + joined(machine.bytes.all(), pair) + "},\"trace\":[" +
            joined(machine.rows, row_json) + "],\"schedule\":" +
            text("[%lld,\"%016llx\",%lld]", (long long)schedule.instructions(), (unsigned long long)schedule.fingerprint(),
                 (long long)mutations_applied()) +

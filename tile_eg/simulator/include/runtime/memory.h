@@ -6,11 +6,10 @@
 #include <vector>
 
 #include "interface.h"
+#include "track.h"
 
 namespace tile_sim
 {
-
-constexpr int64_t granule = 2;  // bytes that share one shadow entry
 
 struct Place {
     int64_t begin = 0, end = 0;
@@ -43,43 +42,6 @@ struct Overwritten {
     Place tensor, bytes;
 };
 
-// Address space that is none of what a run may use (Settings::memory): what is touched of GM is counted apart (Memory::pay). `flags` are
-// those of mmap. Throws std::runtime_error.
-uint8_t* reserve(int64_t bytes, int flags, int file = -1, int64_t offset = 0);
-void release(uint8_t* at, int64_t bytes);
-void limit_memory();  // for everything that is not reserved, from now on
-
-// Address space of so many bytes, zeroed or with what a file holds (as it is now: nothing is written to it); a page costs memory from
-// its first touch on.
-class Reserved
-{
-public:
-    Reserved() = default;
-    explicit Reserved(int64_t bytes, int file = -1);
-    Reserved(Reserved&& other) noexcept { swap(other); }
-    Reserved& operator=(Reserved&& other) noexcept { return swap(other), *this; }
-    ~Reserved();
-    uint8_t* get() const { return at_; }
-
-private:
-    void swap(Reserved& other) { std::swap(at_, other.at_), std::swap(bytes_, other.bytes_); }
-    uint8_t* at_ = nullptr;
-    int64_t bytes_ = 0;
-};
-
-// An array in reserved memory.
-template <class T>
-class Lazy
-{
-public:
-    void resize(int64_t count, int file = -1) { data_ = Reserved((count + 1) * int64_t(sizeof(T)), file); }
-    T& operator[](int64_t i) { return get()[i]; }
-    T* get() { return reinterpret_cast<T*>(data_.get()); }
-
-private:
-    Reserved data_;
-};
-
 class Memory
 {
 public:
@@ -89,7 +51,10 @@ public:
     uint8_t* at(int64_t address) { return data_.get() + address; }
     int64_t bytes() const { return bytes_; }
     Space space() const { return space_; }
-    bool poisoned(int64_t begin, int64_t end);
+    bool poisoned(int64_t begin, int64_t end)
+    {
+        return space_ == Space::GM ? poisoned_in_gm(begin, end) : unwritten_.any(begin / granule, (end + granule - 1) / granule);
+    }
     std::vector<std::pair<int64_t, int64_t>> unwritten(int64_t begin, int64_t end);  // the stretches that nothing has written
     void poison(int64_t begin, int64_t end, bool value);
     void touch(int64_t begin, int64_t end);
@@ -99,20 +64,23 @@ public:
     int slot(int core, Pipe pipe) const;
 
     static constexpr int slots = 3;
-    static constexpr int64_t chunk = 8192;  // bytes of GM that come to life together: whole pages of data and of each shadow
-    Lazy<uint32_t> writer, reader[slots];
-    Lazy<uint32_t> met;  // the write that came last, where instructions are delayed
+    static constexpr int64_t chunk = 8192;  // bytes of GM that come to life together
+    Track writer, reader[slots];
+    Lazy<uint32_t> met;  // by granule: the write that came last, where instructions are delayed
     std::map<int64_t, uint32_t> rewritten;  // by line of a data cache that was written back whole: the event that changed it
 
 private:
     Space space_ = Space::UB;
+    bool poisoned_in_gm(int64_t begin, int64_t end);
     void wake(int64_t chunk);
+    void pay_for(int64_t chunk);
     void pay(int64_t bytes);
     template <class Visit>
     void each_awake(int64_t begin, int64_t end, Visit visit);
 
     int64_t bytes_ = 0, touched_ = 0, paid_ = 0;
-    Lazy<uint8_t> data_, poison_, awake_;
+    Lazy<uint8_t> data_, awake_;
+    Marks unwritten_;
 };
 
 struct Region {  // one tensor in GM

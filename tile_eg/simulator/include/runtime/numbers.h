@@ -21,28 +21,32 @@ inline float bits_float(uint32_t bits)
     return value;
 }
 
+// As arithmetic leaves a number that signals that it is none.
+inline float quiet(float value)
+{
+    const uint32_t bits = float_bits(value);
+    return bits_float((bits & 0x7fffffff) > 0x7f800000 ? bits | 0x400000 : bits);
+}
+
+// Without branches, as the next one: loops over elements become vector instructions.
 inline float half_to_float(uint16_t half)
 {
-    const uint32_t sign = uint32_t(half & 0x8000) << 16, exponent = (half >> 10) & 31, mantissa = half & 1023;
-    if (exponent == 31) return bits_float(sign | 0x7f800000 | mantissa << 13);
-    if (exponent) return bits_float(sign | (exponent + 112) << 23 | mantissa << 13);
-    const float tiny = float(mantissa) * (1.0f / 16777216.0f);
-    return sign ? -tiny : tiny;
+    const uint32_t sign = uint32_t(half & 0x8000) << 16, magnitude = half & 0x7fff;
+    const uint32_t tiny = float_bits(float(int32_t(magnitude & 1023)) * (1.0f / 16777216.0f));
+    const uint32_t normal = (magnitude << 13) + (magnitude < 0x7c00 ? 112u << 23 : 224u << 23);
+    return bits_float(sign | (magnitude < 0x400 ? tiny : normal));
 }
 
 // Round to nearest, ties to even.
 inline uint16_t float_to_half(float value)
 {
     const uint32_t bits = float_bits(value), sign = (bits >> 16) & 0x8000, magnitude = bits & 0x7fffffff;
-    if (magnitude > 0x7f800000) return uint16_t(sign | 0x7e00);
-    if (magnitude >= 0x477ff000) return uint16_t(sign | 0x7c00);
-    if (magnitude < 0x38800000) {
-        const float units = bits_float(magnitude) * 16777216.0f;  // of 2^-24: exact, and below 2^10
-        constexpr float whole = 8388608.0f;                       // floats of this size have no fraction
-        return uint16_t(sign | uint32_t((units + whole) - whole));
-    }
-    const uint32_t odd = (magnitude >> 13) & 1;
-    return uint16_t(sign | ((magnitude - 0x38000000 + 0xfff + odd) >> 13));
+    const float units = bits_float(magnitude < 0x38800000 ? magnitude : 0) * 16777216.0f;  // of 2^-24: exact, and below 2^10
+    constexpr float whole = 8388608.0f;  // floats of this size have no fraction
+    const uint32_t tiny = float_bits(units + whole) - float_bits(whole);
+    const uint32_t normal = (magnitude - 0x38000000 + 0xfff + ((magnitude >> 13) & 1)) >> 13;
+    const uint32_t finite = magnitude < 0x38800000 ? tiny : normal;
+    return uint16_t(sign | (magnitude > 0x7f800000 ? 0x7e00 : magnitude >= 0x477ff000 ? 0x7c00 : finite));
 }
 
 inline float bf16_to_float(uint16_t value) { return bits_float(uint32_t(value) << 16); }

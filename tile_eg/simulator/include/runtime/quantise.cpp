@@ -13,6 +13,8 @@ namespace tile_sim
 namespace
 {
 
+constexpr int64_t most_in_row = 16;  // elements that convert at once
+
 bool is_byte(DType type) { return type == DType::i8 || type == DType::u8; }
 
 bool fits(DType dst, DType src, Quantisation how)
@@ -91,6 +93,22 @@ void convert(uint8_t* to, const uint8_t* from, DType dst, const Conversion& c)
     const double scaled = c.relu && x < 0 ? 0.0 : x * ten_bit_mantissa(bits_float(uint32_t(c.scale)));
     if (dst != DType::f16) return to_byte(to, scaled, dst, c);
     put(to, double_to_half(clamped(scaled, -65504, 65504)));
+}
+
+void convert_row(uint8_t* to, const uint8_t* from, DType dst, Conversion c, const uint64_t* scales, int64_t count)
+{
+    if (c.how == Quantisation::to_half && !c.relu && count <= most_in_row) {
+        float in[most_in_row];
+        uint16_t out[most_in_row];
+        std::memcpy(in, from, size_t(count) * 4);
+        for (int64_t i = 0; i < count; ++i) out[i] = float_to_half(in[i]);
+        return void(std::memcpy(to, out, size_t(count) * 2));
+    }
+    if (c.how == Quantisation::none && !c.relu) return void(std::memcpy(to, from, size_t(count) * 4));
+    for (int64_t i = 0; i < count; ++i) {
+        c.scale = scales[i];
+        convert(to + i * size_of(dst), from + i * 4, dst, c);
+    }
 }
 
 }  // namespace tile_sim

@@ -20,5 +20,7 @@ struct Conversion {
 
 void check_quantisation(DType dst, DType src, Quantisation how, bool per_column, int line);
 void convert(uint8_t* to, const uint8_t* from, DType dst, const Conversion& conversion);  // one element
+// Elements one behind the other, of which each has its own scale.
+void convert_row(uint8_t* to, const uint8_t* from, DType dst, Conversion conversion, const uint64_t* scales, int64_t count);
 
 }  // namespace tile_sim

@@ -1,82 +1,14 @@
-// Reductions: of each round (256 bytes), of each block (32 bytes), and of everything. Sums go as a binary tree over
-// neighbours, each step rounded to the element type.
-#include <cmath>
-#include <cstring>
+// Reductions of each round (256 bytes), of each block (32 bytes) and of pairs. Sums go as a binary tree over neighbours, each step
+// rounded to the element type.
+#include <algorithm>
 
-#include "lanes.h"
+#include "rounds.h"
 #include "schedule.h"
-#include "rounding.h"
 
 namespace tile_sim
 {
 namespace
 {
-
-float round_to(double x, DType type) { return type == DType::f16 ? half_to_float(double_to_half(x)) : float(x); }
-
-float load(const uint8_t* p, DType type)
-{
-    if (type == DType::f16) {
-        uint16_t bits;
-        std::memcpy(&bits, p, 2);
-        return half_to_float(bits);
-    }
-    float value;
-    std::memcpy(&value, p, 4);
-    return value;
-}
-
-void store(uint8_t* p, float x, DType type)
-{
-    const uint16_t bits = float_to_half(x);
-    if (type == DType::f16)
-        std::memcpy(p, &bits, 2);
-    else
-        std::memcpy(p, &x, 4);
-}
-
-struct Best {
-    float value;
-    uint32_t index;
-};
-
-// A round: its lanes, the ones that do not take part as empty places.
-struct Gathered {
-    std::vector<float> values;
-    std::vector<char> active;
-};
-
-float tree_sum(Gathered g, DType type)
-{
-    size_t width = 1;
-    while (width < g.values.size()) width *= 2;
-    g.values.resize(width, 0.0f), g.active.resize(width, 0);
-    for (size_t i = 0; i < width; ++i)
-        if (!g.active[i]) g.values[i] = 0;
-    for (; width > 1; width /= 2)
-        for (size_t i = 0; i < width / 2; ++i) g.values[i] = round_to(double(g.values[2 * i]) + g.values[2 * i + 1], type);
-    return g.values[0];
-}
-
-Best extreme(const Gathered& g, ReduceOp op)
-{
-    Best best{0, 0};
-    bool any = false;
-    for (size_t i = 0; i < g.values.size(); ++i) {
-        if (!g.active[i]) continue;
-        const float x = g.values[i];
-        const bool better = !any || std::isnan(x) || (op == ReduceOp::max ? x > best.value : x < best.value);
-        if (better && !(any && std::isnan(best.value))) best = {x, uint32_t(i)};
-        any = true;
-    }
-    return best;
-}
-
-int64_t lane_offset(const VectorSide& side, int64_t round, int64_t lane, int64_t size)
-{
-    const int64_t block = 32 / size;
-    return (round * side.stride.repeat + lane / block * side.stride.block) * 32 + lane % block * size;
-}
 
 // Bytes of UB that a round reads or writes.
 struct Touched {
@@ -126,11 +58,10 @@ void access(Instruction& reduce, const Operand& dst, const VectorSide& src, cons
     reduce.align(src.at, 32, "source");
     std::vector<Touched> in, out;
     for (int64_t r = 0; r < rounds_of(lanes, width); ++r) {
-        for (int64_t i = 0; i < width; ++i)
-            if (lane_active(lanes, r, i, width)) {
-                const int64_t offset = lane_offset(src, r, i, size), at = src.at.address + offset;
-                reduce.reads(src.at, offset, size), touch(in, {r, at, at + size});
-            }
+        each_stretch(src, lanes, r, size, [&](int64_t offset, int64_t bytes) {
+            const int64_t at = src.at.address + offset;
+            reduce.reads_in_a_row(src.at, offset, bytes, size), touch(in, {r, at, at + bytes});
+        });
         results(r, [&](int64_t offset, int64_t bytes) {
             reduce.writes(dst, offset, bytes), touch(out, {r, dst.address + offset, dst.address + offset + bytes});
         });
@@ -140,49 +71,6 @@ void access(Instruction& reduce, const Operand& dst, const VectorSide& src, cons
     reduce.sized(rounds_of(lanes, width) * 16, size, 0, 0);
     reduce.counts("vector", rounds_of(lanes, width) * 256);
 }
-
-Gathered gather(const Instruction& reduce, const VectorSide& src, const Lanes& lanes, int64_t round, int64_t first, int64_t last)
-{
-    const int64_t size = size_of(src.at.type);
-    Gathered g;
-    for (int64_t i = first; i < last; ++i) {
-        g.active.push_back(lane_active(lanes, round, i, 256 / size));
-        g.values.push_back(g.active.back() ? load(reduce.data(src.at, lane_offset(src, round, i, size)), src.at.type) : 0.0f);
-    }
-    return g;
-}
-
-bool any_active(const Lanes& lanes, int64_t round, int64_t first, int64_t last, int64_t width)
-{
-    for (int64_t i = first; i < last; ++i)
-        if (lane_active(lanes, round, i, width)) return true;
-    return false;
-}
-
-bool empty(const Lanes& lanes)
-{
-    return lanes.total >= 0 ? lanes.total == 0 : !lanes.repeat || !(lanes.mask[0] | lanes.mask[1]);
-}
-
-// The register holds the best of all rounds, and where it lies. It holds nothing of use after counter mode or strides (type i4),
-// and no index after ReduceMax and ReduceMin (GetReduceRepeatMaxMinSpr.md).
-void remember_extreme(const Best& best, int64_t index, DType type)
-{
-    uint32_t value = 0;
-    store(reinterpret_cast<uint8_t*>(&value), best.value, type);
-    machine.core->extreme = uint64_t(index) << 32 | value;
-    machine.core->extreme_type = type;
-}
-
-constexpr int64_t no_index = 0xffffffff;
-
-bool beats(const Best& next, const Best& best, ReduceOp op)
-{
-    if (std::isnan(best.value)) return false;
-    return std::isnan(next.value) || (op == ReduceOp::max ? next.value > best.value : next.value < best.value);
-}
-
-void store_index(uint8_t* p, uint32_t index, int64_t size) { std::memcpy(p, &index, size_t(size)); }
 
 }  // namespace
 
@@ -263,119 +151,6 @@ void reduce_pair(const char* name, Operand dst, VectorSide src, int64_t dst_stri
             if (active(r, p))
                 store(reduce.data(dst, place(r, p)), tree_sum(gather(reduce, src, lanes, r, 2 * p, 2 * p + 2), src.at.type),
                       src.at.type);
-}
-
-namespace
-{
-
-// Scratch elements that the vendor's page asks for (ReduceMax.md); the sum over the first `count` uses none.
-int64_t scratch_elements(int64_t count, int64_t size, bool index)
-{
-    const int64_t block = 32 / size, round = 256 / size;
-    const auto up = [](int64_t a, int64_t b) { return (a + b - 1) / b; };
-    const int64_t first = std::max<int64_t>(1, count / round) * 2, aligned = up(first, block) * block;
-    if (!index) return aligned;
-    const int64_t second = up(first, round) * 2, end = up(second, block) * block;
-    return second <= 2 ? aligned + end : aligned + end + up(up(second, round) * 2, block) * block;
-}
-
-// What the instruction leaves in its scratch is nobody's business.
-void leave_scratch(const Operand& scratch, int64_t bytes)
-{
-    machine.memory(Space::UB).poison(scratch.address, scratch.address + bytes, true);
-}
-
-}  // namespace
-
-namespace
-{
-
-// Sums over the first elements add the rounds one after the other; sums over masked rounds make a tree of them
-// (ReduceSum.md).
-float sum_of(const std::vector<Gathered>& rounds, bool in_order, DType type)
-{
-    Gathered sums;
-    float total = 0;
-    for (size_t r = 0; r < rounds.size(); ++r) {
-        const float sum = tree_sum(rounds[r], type);
-        total = r ? round_to(double(total) + sum, type) : sum;
-        sums.values.push_back(sum), sums.active.push_back(1);
-    }
-    return in_order ? total : tree_sum(sums, type);
-}
-
-int64_t scratch_bytes(ReduceOp op, const Lanes& lanes, int64_t size, bool index)
-{
-    const int64_t block = 32 / size, width = 256 / size;
-    if (op != ReduceOp::sum) return scratch_elements(lanes.count >= 0 ? lanes.count : rounds_of(lanes, width) * width, size, index) * size;
-    return lanes.count >= 0 ? 0 : (rounds_of(lanes, width) + block - 1) / block * block * size;
-}
-
-void check_reduce_all(Instruction& reduce, const Operand& dst, const VectorSide& src, const Operand& scratch, const Lanes& lanes,
-                      int64_t scratched, int64_t result)
-{
-    const int64_t size = size_of(src.at.type), width = 256 / size;
-    reduce.needs(dst, Space::UB, "destination"), reduce.needs(src.at, Space::UB, "source");
-    if (scratched) reduce.needs(scratch, Space::UB, "scratch"), reduce.align(scratch, 32, "scratch");
-    reduce.align(src.at, 32, "source"), reduce.align(dst, result, "destination");
-    for (int64_t r = 0; r < rounds_of(lanes, width); ++r)
-        for (int64_t i = 0; i < width; ++i)
-            if (lane_active(lanes, r, i, width)) reduce.reads(src.at, lane_offset(src, r, i, size), size);
-    if (scratched) reduce.writes(scratch, 0, scratched);
-    reduce.writes(dst, 0, result);
-    reduce.check();
-    reduce.sized(lanes.count >= 0 ? lanes.count * size / 16 : rounds_of(lanes, width) * 16, size, 0, lanes.count >= 0);
-    reduce.counts("vector", lanes.count >= 0 ? lanes.count * size : rounds_of(lanes, width) * 256);
-}
-
-}  // namespace
-
-void reduce_all(const char* name, ReduceOp op, Operand dst, VectorSide src, Operand scratch, bool index, Lanes lanes, int line)
-{
-    if (queued(line, [=] { reduce_all(name, op, dst, src, scratch, index, lanes, line); }, dst, src, scratch)) return;
-    Instruction reduce(name, Pipe::V, line);
-    const DType type = src.at.type;
-    const int64_t size = size_of(type), width = 256 / size;
-    if (lanes.count >= 0 ? !lanes.count : empty(lanes)) return;
-    const int64_t scratched = scratch_bytes(op, lanes, size, index), result = (index ? 2 : 1) * size;
-    check_reduce_all(reduce, dst, src, scratch, lanes, scratched, result);
-    std::vector<Gathered> rounds;
-    for (int64_t r = 0; r < rounds_of(lanes, width); ++r) rounds.push_back(gather(reduce, src, lanes, r, 0, width));
-    if (scratched) leave_scratch(scratch, scratched);
-    machine.memory(Space::UB).poison(dst.address, dst.address + result, false);
-    if (op == ReduceOp::sum) {
-        const float total = sum_of(rounds, lanes.count >= 0, type);
-        store(reduce.data(dst), total, type);
-        machine.core->sum = 0, machine.core->sum_type = type;
-        return store(reinterpret_cast<uint8_t*>(&machine.core->sum), total, type);
-    }
-    Best best = extreme(rounds[0], op);
-    for (size_t r = 1; r < rounds.size(); ++r) {
-        const Best next = extreme(rounds[r], op);
-        if (beats(next, best, op)) best = {next.value, uint32_t(next.index + int64_t(r) * width)};
-    }
-    store(reduce.data(dst), best.value, type);
-    if (index) store_index(reduce.data(dst, size), best.index, size);
-    const bool in_a_row = lanes.total < 0 && src.stride.repeat == 8;
-    remember_extreme(best, no_index, in_a_row ? type : DType::i4);
-}
-
-uint64_t reduced_extreme(DType type, int line)
-{
-    if (schedule.direct()) schedule.drain();
-    if (machine.core->extreme_type != type)
-        misuse("uninitialised", line,
-               "no ReduceRepeat, ReduceMax or ReduceMin of this element type, in normal mode and without gaps in its source, was "
-               "the last on this core");
-    return machine.core->extreme;
-}
-
-uint64_t reduced_sum(DType type, int line)
-{
-    if (schedule.direct()) schedule.drain();
-    if (machine.core->sum_type != type)
-        misuse("uninitialised", line, "no ReduceSum of this element type has run on this core");
-    return machine.core->sum;
 }
 
 }  // namespace tile_sim

@@ -32,57 +32,13 @@ bool unwritten_at(int64_t address)
 
 }  // namespace
 
-namespace
-{
-
-int64_t reserved = 0;
-bool limited = false;
-
-}  // namespace
-
-uint8_t* reserve(int64_t bytes, int flags, int file, int64_t offset)
-{
-    reserved += bytes;
-    if (limited) limit_memory();
-    void* const at = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, file, off_t(offset));
-    if (at == MAP_FAILED)
-        throw std::runtime_error(text("this system gives no address space of %lld bytes (see ulimit -v)", (long long)bytes));
-    return static_cast<uint8_t*>(at);
-}
-
-void release(uint8_t* at, int64_t bytes)
-{
-    munmap(at, size_t(bytes));
-    reserved -= bytes;
-    if (limited) limit_memory();
-}
-
-void limit_memory()
-{
-    limited = true;
-    rlimit limit{};
-    if (getrlimit(RLIMIT_AS, &limit)) return;
-    limit.rlim_cur = std::min(rlim_t(machine.settings.memory + reserved), limit.rlim_max);  // the limit, not the most that it could be raised to
-    set_limit(RLIMIT_AS, limit);
-}
-
-Reserved::Reserved(int64_t bytes, int file) : bytes_(bytes)
-{
-    at_ = reserve(bytes, MAP_PRIVATE | (file < 0 ? MAP_ANONYMOUS : 0), file);
-}
-
-Reserved::~Reserved()
-{
-    if (at_) release(at_, bytes_);
-}
-
 void Memory::open(Space space, int64_t bytes, int file)
 {
     space_ = space;
     bytes_ = bytes;
     const int64_t count = bytes / granule + 1;
     data_.resize(bytes, file);
-    poison_.resize(count);
+    unwritten_.resize(count);
     writer.resize(count);
     for (auto& slot : reader) slot.resize(count);
     if (schedule.on()) met.resize(count);
@@ -100,13 +56,22 @@ void Memory::touch(int64_t begin, int64_t end)
 // What the chunk holds is left alone: a host may have put it there by its address.
 void Memory::wake(int64_t i)
 {
+    pay_for(i);
     awake_[i] = 1;
-    pay(chunk + chunk / granule * int64_t(sizeof(uint8_t) + sizeof(uint32_t) * (1 + slots + schedule.on())));
     const int64_t begin = i * chunk, end = std::min(begin + chunk, bytes_);
     for (const Region& region : machine.regions) {
         const int64_t from = std::max(begin, region.begin), to = std::min(end, region.end);
-        if (from < to && !region.input) std::memset(poison_.get() + from / granule, 1, size_t((to + granule - 1) / granule - from / granule));
+        if (from < to && !region.input) unwritten_.set(from / granule, (to + granule - 1) / granule, true);
     }
+}
+
+// Pages of what is noted are larger than what one chunk needs: the first of the chunks that share them pays.
+void Memory::pay_for(int64_t i)
+{
+    constexpr int64_t together = 4, page = chunk * together / (granule * per_entry) * int64_t(sizeof(uint32_t));
+    const int64_t first = i / together * together, last = std::min(first + together, bytes_ / chunk + 1);
+    pay(chunk + (schedule.on() ? chunk / granule * int64_t(sizeof(uint32_t)) : 0));
+    if (std::all_of(awake_.get() + first, awake_.get() + last, [](uint8_t awake) { return !awake; })) pay(page * (1 + slots) + page / 2);
 }
 
 // The process ends: nothing that a kernel does can go on without memory, and no part of its blocks may be reported as the whole.
@@ -136,11 +101,10 @@ void Memory::renew(int64_t begin, int64_t end)
 void Memory::forget_order()
 {
     const auto forget = [&](int64_t begin, int64_t end) {
-        const int64_t first = begin / granule;
-        const size_t bytes = size_t((end + granule - 1) / granule - first) * sizeof(uint32_t);
-        std::memset(writer.get() + first, 0, bytes);
-        for (auto& slot : reader) std::memset(slot.get() + first, 0, bytes);
-        if (schedule.on()) std::memset(met.get() + first, 0, bytes);
+        const int64_t first = begin / granule, last = (end + granule - 1) / granule;
+        writer.fill(first, last, 0);
+        for (Track& slot : reader) slot.fill(first, last, 0);
+        if (schedule.on()) std::memset(met.get() + first, 0, size_t(last - first) * sizeof(uint32_t));
     };
     if (space_ == Space::GM)
         each_awake(0, touched_, forget);
@@ -157,15 +121,11 @@ void Memory::forget()
     touched_ = 0;
 }
 
-bool Memory::poisoned(int64_t begin, int64_t end)
+bool Memory::poisoned_in_gm(int64_t begin, int64_t end)
 {
-    const auto marked = [&](int64_t from, int64_t to) {
-        return std::memchr(poison_.get() + from / granule, 1, size_t((to + granule - 1) / granule - from / granule)) != nullptr;
-    };
-    if (space_ != Space::GM) return marked(begin, end);
     for (int64_t from = begin, to = 0; from < end; from = to) {
         to = std::min(end, (from / chunk + 1) * chunk);
-        if (awake_[from / chunk] ? marked(from, to) : unwritten_at(from)) return true;
+        if (awake_[from / chunk] ? unwritten_.any(from / granule, (to + granule - 1) / granule) : unwritten_at(from)) return true;
     }
     return false;
 }
@@ -176,7 +136,7 @@ void Memory::poison(int64_t begin, int64_t end, bool value)
     if (space_ == Space::GM) touch(begin, end);
     if (value) std::memset(data_.get() + begin, poison_byte, size_t(end - begin));
     forget_bits(*this, begin, end);
-    std::memset(poison_.get() + begin / granule, value, size_t((end + granule - 1) / granule - begin / granule));
+    unwritten_.set(begin / granule, (end + granule - 1) / granule, value);
 }
 
 std::vector<std::pair<int64_t, int64_t>> Memory::unwritten(int64_t begin, int64_t end)
@@ -202,8 +162,10 @@ void Memory::carry_unwritten(int64_t to, int64_t from, int64_t bytes)
 {
     touch(to, to + bytes), touch(from, from + bytes);
     forget_bits(*this, to, to + bytes);
-    if (to % granule == from % granule)
-        std::memmove(poison_.get() + to / granule, poison_.get() + from / granule, size_t((bytes + granule - 1) / granule));
+    if (to % granule != from % granule) return;
+    std::vector<bool> marks;
+    for (int64_t i = 0; i < bytes; i += granule) marks.push_back(unwritten_.any((from + i) / granule, (from + i) / granule + 1));
+    for (int64_t i = 0; i < bytes; i += granule) unwritten_.set((to + i) / granule, (to + i) / granule + 1, marks[size_t(i / granule)]);
 }
 
 int Memory::slot(int core, Pipe pipe) const

@@ -32,7 +32,7 @@ namespace
 using Time = std::chrono::steady_clock;
 constexpr double worth_seconds = 0.25;  // of work that is left
 constexpr int64_t most_processes = 8;
-enum : uint8_t { was_read = 1, was_written = 2 };
+constexpr int64_t block_bytes = granule * per_entry;
 
 Time::time_point began;
 bool tried = false, worker = false;
@@ -48,11 +48,28 @@ int64_t gm_in_use()
 {
     int64_t end = 0;
     for (const Region& region : machine.regions) end = std::max(end, region.end);
-    return (end + granule - 1) / granule * granule;
+    return (end + block_bytes - 1) / block_bytes * block_bytes;
 }
 
-// What one process hands back: the bytes of GM, a byte for each granule and for each chunk of it, and files with counts and with what
-// was printed.
+// The granules of a block of GM that a process has read and written, a bit each.
+struct Accesses {
+    uint16_t read = 0, written = 0;
+    bool any() const { return read | written; }
+    bool meet(const Accesses& other) const { return (written & (other.read | other.written)) | (read & other.written); }
+    void join(const Accesses& other) { read |= other.read, written |= other.written; }
+};
+
+uint16_t since(const Track& track, int64_t block, uint32_t first_event)
+{
+    const int64_t first = block * per_entry;
+    if (track.agrees(block)) return track[first] >= first_event ? 0xffff : 0;
+    uint16_t bits = 0;
+    for (int64_t i = 0; i < per_entry; ++i) bits |= uint16_t((track[first + i] >= first_event) << i);
+    return bits;
+}
+
+// What one process hands back: the bytes of GM, the accesses to each block and whether each chunk was touched, and files with counts and
+// with what was printed.
 class Part
 {
 public:
@@ -73,16 +90,16 @@ public:
             if (file) std::fclose(file);
     }
     bool good() const { return data_ && counts_ && printed_; }
-    uint8_t* touched() { return data_ + bytes_; }
-    uint8_t* chunks() { return touched() + bytes_ / granule; }
-    int64_t granules() const { return bytes_ / granule; }
-    // The granules of the chunks that the process has touched: visit(first, last).
+    Accesses* accesses() { return reinterpret_cast<Accesses*>(data_ + bytes_); }
+    uint8_t* chunks() { return data_ + bytes_ + blocks() * int64_t(sizeof(Accesses)); }
+    int64_t blocks() const { return bytes_ / block_bytes; }
+    // The blocks of the chunks that the process has touched: visit(first, last).
     template <class Visit>
     void each_chunk(Visit visit)
     {
-        constexpr int64_t size = Memory::chunk / granule;
-        for (int64_t i = 0; i * size < granules(); ++i)
-            if (chunks()[i]) visit(i * size, std::min(granules(), (i + 1) * size));
+        constexpr int64_t size = Memory::chunk / block_bytes;
+        for (int64_t i = 0; i * size < blocks(); ++i)
+            if (chunks()[i]) visit(i * size, std::min(blocks(), (i + 1) * size));
     }
     void print_here() const { dup2(fileno(printed_), 1), dup2(fileno(printed_), 2); }
     void fill(uint32_t first_event);
@@ -91,10 +108,12 @@ public:
     void take_printed();
 
 private:
-    int64_t room() const { return bytes_ + bytes_ / granule + bytes_ / Memory::chunk + 1; }
-    void write_counts(char kind, const std::map<std::string, int64_t>& counts) const
+    int64_t room() const { return bytes_ + blocks() * int64_t(sizeof(Accesses)) + bytes_ / Memory::chunk + 1; }
+    void take(int64_t begin, int64_t end);
+    void take_block(int64_t block, uint16_t written);
+    void write_counts(char kind, const Tally& counts) const
     {
-        for (const auto& [name, count] : counts) std::fprintf(counts_, "%c %lld %s\n", kind, (long long)count, name.c_str());
+        for (const auto& [name, count] : counts.all()) std::fprintf(counts_, "%c %lld %s\n", kind, (long long)count, name.c_str());
     }
 
     int64_t bytes_;
@@ -108,12 +127,10 @@ void Part::fill(uint32_t first_event)
     for (int64_t i = 0; i * Memory::chunk < bytes_; ++i) chunks()[i] = gm.awake(i);
     each_chunk([&](int64_t first, int64_t last) {
         for (int64_t i = first; i < last; ++i) {
-            uint8_t how = gm.writer[i] >= first_event ? was_written : 0;
-            for (auto& slot : gm.reader)
-                if (slot[i] >= first_event) how |= was_read;
-            if (!how) continue;
-            touched()[i] = how;
-            if (how & was_written) std::memcpy(data_ + i * granule, gm.at(i * granule), granule);
+            Accesses how{0, since(gm.writer, i, first_event)};
+            for (const Track& slot : gm.reader) how.read |= since(slot, i, first_event);
+            if (how.any()) accesses()[i] = how;
+            if (how.written) std::memcpy(data_ + i * block_bytes, gm.at(i * block_bytes), block_bytes);
         }
     });
     write_counts('i', machine.instructions), write_counts('b', machine.bytes);
@@ -124,13 +141,24 @@ void Part::take_data()
 {
     each_chunk([&](int64_t begin, int64_t end) {
         for (int64_t first = begin, last = 0; first < end; first = last) {
-            const bool written = touched()[first] & was_written;
-            for (last = first; last < end && bool(touched()[last] & was_written) == written;) ++last;
-            if (!written) continue;
-            machine.gm.poison(first * granule, last * granule, false);
-            std::memcpy(machine.gm.at(first * granule), data_ + first * granule, size_t((last - first) * granule));
+            for (last = first; last < end && accesses()[last].written == 0xffff;) ++last;
+            take(first * block_bytes, last * block_bytes);
+            if (last == first) take_block(last, accesses()[last].written), ++last;
         }
     });
+}
+
+void Part::take_block(int64_t block, uint16_t written)
+{
+    for (int64_t i = 0; i < per_entry; ++i)
+        if (written >> i & 1) take(block * block_bytes + i * granule, block * block_bytes + (i + 1) * granule);
+}
+
+void Part::take(int64_t begin, int64_t end)
+{
+    if (end <= begin) return;
+    machine.gm.poison(begin, end, false);
+    std::memcpy(machine.gm.at(begin), data_ + begin, size_t(end - begin));
 }
 
 void Part::take_counts()
@@ -139,7 +167,7 @@ void Part::take_counts()
     long long count = 0;
     std::rewind(counts_);
     while (std::fscanf(counts_, "%c %lld %255[^\n]\n", &kind, &count, name) == 3)
-        (kind == 'i' ? machine.instructions : machine.bytes)[name] += count;
+        (kind == 'i' ? machine.instructions : machine.bytes).add(std::string(name), count);
 }
 
 void Part::take_printed()
@@ -195,15 +223,15 @@ bool all_ended_well(const std::vector<pid_t>& processes)
 
 bool meet(std::vector<std::unique_ptr<Part>>& parts)
 {
-    Lazy<uint8_t> all;
-    all.resize(parts[0]->granules());
+    Lazy<Accesses> all;
+    all.resize(parts[0]->blocks());
     bool met = false;
     for (auto& part : parts)
         part->each_chunk([&](int64_t first, int64_t last) {
             for (int64_t i = first; i < last; ++i) {
-                const uint8_t mine = part->touched()[i], others = all[i];
-                met = met || ((mine | others) & was_written && mine && others);
-                all[i] = mine | others;
+                const Accesses mine = part->accesses()[i];
+                met = met || mine.meet(all[i]);
+                all[i].join(mine);
             }
         });
     return met;

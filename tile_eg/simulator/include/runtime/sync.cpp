@@ -48,18 +48,18 @@ void set_flag(Pipe src, Pipe dst, int64_t id, int line)
     check_flag(src, dst, id, line);
     Core& core = *machine.core;
     Flag& flag = core.flags[int(src)][int(dst)][id];
-    const std::string name = event_name(src, dst, id);
-    trace_mark(name_of(src), "SetFlag " + name, line);
+    const auto name = [&] { return event_name(src, dst, id); };
+    if (machine.settings.trace) trace_mark(name_of(src), "SetFlag " + name(), line);
     if (flag.set)
         machine.report(
             "double_set", name_of(src), line, flag.set_line,
-            text("flag %s is set again before its wait: it was set at line %d, and holds one bit", name.c_str(), flag.set_line));
+            text("flag %s is set again before its wait: it was set at line %d, and holds one bit", name().c_str(), flag.set_line));
     else if (!machine.settings.lenient && !waited(core, src, dst, flag))
         machine.report("double_set", name_of(src), line, flag.wait_line,
                        text("flag %s may be set again before its wait at line %d has run: nothing makes %s wait for %s in "
                             "between; use another "
                             "id, or a flag back",
-                            name.c_str(), flag.wait_line, name_of(src), name_of(dst)));
+                            name().c_str(), flag.wait_line, name_of(src), name_of(dst)));
     raise_flag(src, dst, id, line);
 }
 
@@ -79,12 +79,12 @@ void wait_flag(Pipe src, Pipe dst, int64_t id, int line)
     check_flag(src, dst, id, line);
     Core& core = *machine.core;
     Flag& flag = core.flags[int(src)][int(dst)][id];
-    const std::string name = event_name(src, dst, id);
-    trace_mark(name_of(dst), "WaitFlag " + name, line);
+    const auto name = [&] { return event_name(src, dst, id); };
+    if (machine.settings.trace) trace_mark(name_of(dst), "WaitFlag " + name(), line);
     if (!flag.set) {
         machine.report("deadlock", name_of(dst), line, 0,
                        text("pipe %s of %s waits for flag %s, and no set of it by %s comes before", name_of(dst),
-                            core_name(core.index), name.c_str(), name_of(src)));
+                            core_name(core.index), name().c_str(), name_of(src)));
         throw Stop{};
     }
     lower_flag(src, dst, id, line);

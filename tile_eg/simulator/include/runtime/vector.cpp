@@ -1,4 +1,5 @@
 // Elementwise vector instructions. half and bfloat16_t compute in float and round once.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
@@ -34,13 +35,28 @@ struct IntIo {
     static Stored store(Wide x) { return T(x); }
 };
 
-// Calls `body` with the reader and writer of an element type.
+// The same through float: its 24 bits are enough that one addition, subtraction, multiplication or division of halves comes out as if
+// it had been rounded once (twice the bits of half and two more), and of floats it is that rounding.
+struct NearHalfIo {
+    using Stored = uint16_t;
+    using Wide = float;
+    static Wide load(Stored x) { return half_to_float(x); }
+    static Stored store(Wide x) { return float_to_half(x); }
+};
+struct NearFloatIo {
+    using Stored = float;
+    using Wide = float;
+    static Wide load(Stored x) { return x; }
+    static Stored store(Wide x) { return quiet(x); }
+};
+
+// Calls `body` with the reader and writer of an element type; `near`: one for which float does.
 template <class Body>
-void with_type(DType type, Body body)
+void with_type(DType type, bool near, Body body)
 {
     switch (type) {
-        case DType::f16: return body(HalfIo{});
-        case DType::f32: return body(FloatIo{});
+        case DType::f16: return near ? body(NearHalfIo{}) : body(HalfIo{});
+        case DType::f32: return near ? body(NearFloatIo{}) : body(FloatIo{});
         case DType::i16: return body(IntIo<int16_t>{});
         case DType::u16: return body(IntIo<uint16_t>{});
         case DType::i32: return body(IntIo<int32_t>{});
@@ -80,74 +96,123 @@ Wide relu(Wide x)
 double multiply_add(double a, double b, double c) { return std::fma(a, b, c); }
 int64_t multiply_add(int64_t a, int64_t b, int64_t c) { return a * b + c; }
 
-double unary(UnaryOp op, double x, DType type)
-{
-    switch (op) {
-        case UnaryOp::exp: return std::exp(x);
-        case UnaryOp::ln: return std::log(x);
-        case UnaryOp::abs: return std::fabs(x);
-        case UnaryOp::sqrt: return std::sqrt(x);
-        case UnaryOp::rsqrt: return approximate(1.0 / std::sqrt(x), x, type);
-        case UnaryOp::relu: return relu(x);
-        case UnaryOp::reciprocal: return approximate(1.0 / x, x, type);
-        case UnaryOp::neg: return -x;
-        default: return x;
-    }
-}
-
-int64_t unary(UnaryOp op, int64_t x, DType)
-{
-    return op == UnaryOp::relu ? relu(x) : op == UnaryOp::bit_not ? ~x : x;
-}
-
-int64_t bits(BinaryOp op, int64_t a, int64_t b) { return op == BinaryOp::bit_and ? a & b : a | b; }
-double bits(BinaryOp, double a, double) { return a; }
-double quotient(double a, double b) { return a / b; }
-int64_t quotient(int64_t a, int64_t) { return a; }  // no such instruction: the header refuses it
-
-template <class Wide>
-Wide binary(BinaryOp op, Wide dst, Wide a, Wide b)
-{
-    switch (op) {
-        case BinaryOp::add: return a + b;
-        case BinaryOp::sub: return a - b;
-        case BinaryOp::mul: return a * b;
-        case BinaryOp::div: return quotient(a, b);
-        case BinaryOp::max: return larger(a, b);
-        case BinaryOp::min: return smaller(a, b);
-        case BinaryOp::fused_mul_add: return multiply_add(a, dst, b);
-        case BinaryOp::fused_mul_add_relu: return relu(multiply_add(a, dst, b));
-        case BinaryOp::add_relu: return relu(a + b);
-        case BinaryOp::sub_relu: return relu(a - b);
-        case BinaryOp::mul_add_dst: return multiply_add(a, b, dst);
-        default: return bits(op, a, b);
-    }
-}
-
-template <class Wide>
-Wide scalar_op(ScalarOp op, Wide dst, Wide x, Wide s)
-{
-    switch (op) {
-        case ScalarOp::adds: return x + s;
-        case ScalarOp::muls: return x * s;
-        case ScalarOp::maxs: return larger(x, s);
-        case ScalarOp::mins: return smaller(x, s);
-        case ScalarOp::leaky_relu: return x >= 0 ? x : x * s;
-        default: return multiply_add(x, s, dst);
-    }
-}
-
 bool accumulates(BinaryOp op)
 {
     return op == BinaryOp::mul_add_dst || op == BinaryOp::fused_mul_add || op == BinaryOp::fused_mul_add_relu;
 }
 
+// Operations for which float does where the elements are no wider. The others are computed in double.
+bool is_near(UnaryOp op) { return op == UnaryOp::relu || op == UnaryOp::abs || op == UnaryOp::neg; }
+bool is_near(BinaryOp op) { return !accumulates(op); }
+
+// Calls `body` with what the operation computes of an element.
+template <class Body>
+void with_unary(UnaryOp op, DType, int64_t, Body body)
+{
+    if (op == UnaryOp::relu) return body([](int64_t x) { return relu(x); });
+    if (op == UnaryOp::bit_not) return body([](int64_t x) { return ~x; });
+    body([](int64_t x) { return x; });
+}
+template <class Body>
+void with_unary(UnaryOp op, DType, float, Body body)
+{
+    if (op == UnaryOp::relu) return body([](float x) { return relu(x); });
+    if (op == UnaryOp::abs) return body([](float x) { return std::fabs(x); });
+    body([](float x) { return -x; });
+}
+template <class Body>
+void with_unary(UnaryOp op, DType type, double, Body body)
+{
+    switch (op) {
+        case UnaryOp::exp: return body([](double x) { return std::exp(x); });
+        case UnaryOp::ln: return body([](double x) { return std::log(x); });
+        case UnaryOp::sqrt: return body([](double x) { return std::sqrt(x); });
+        case UnaryOp::rsqrt: return body([type](double x) { return approximate(1.0 / std::sqrt(x), x, type); });
+        case UnaryOp::reciprocal: return body([type](double x) { return approximate(1.0 / x, x, type); });
+        default: return body([](double x) { return x; });
+    }
+}
+
+// Calls `body` with what the operation computes of an element of the destination and of both sources. Whole numbers are not divided:
+// the header refuses it.
+template <class W, class Body>
+void with_binary(BinaryOp op, Body body)
+{
+    if constexpr (!std::is_same_v<W, float>) switch (op) {
+            case BinaryOp::fused_mul_add: return body([](W dst, W a, W b) { return multiply_add(a, dst, b); });
+            case BinaryOp::fused_mul_add_relu: return body([](W dst, W a, W b) { return relu(multiply_add(a, dst, b)); });
+            case BinaryOp::mul_add_dst: return body([](W dst, W a, W b) { return multiply_add(a, b, dst); });
+            default: break;
+        }
+    if constexpr (std::is_same_v<W, int64_t>) {
+        if (op == BinaryOp::bit_and) return body([](W, W a, W b) { return a & b; });
+        if (op == BinaryOp::bit_or) return body([](W, W a, W b) { return a | b; });
+    }
+    if constexpr (!std::is_same_v<W, double>) switch (op) {
+            case BinaryOp::add: return body([](W, W a, W b) { return a + b; });
+            case BinaryOp::sub: return body([](W, W a, W b) { return a - b; });
+            case BinaryOp::mul: return body([](W, W a, W b) { return a * b; });
+            case BinaryOp::max: return body([](W, W a, W b) { return larger(a, b); });
+            case BinaryOp::min: return body([](W, W a, W b) { return smaller(a, b); });
+            case BinaryOp::add_relu: return body([](W, W a, W b) { return relu(a + b); });
+            case BinaryOp::sub_relu: return body([](W, W a, W b) { return relu(a - b); });
+            default: break;
+        }
+    if constexpr (std::is_same_v<W, float>) return body([](W, W a, W b) { return a / b; });
+}
+
+// The same of an element of the destination, one of the source, and the scalar.
+template <class W, class Body>
+void with_scalar(ScalarOp op, Body body)
+{
+    switch (op) {
+        case ScalarOp::adds: return body([](W, W x, W s) { return x + s; });
+        case ScalarOp::muls: return body([](W, W x, W s) { return x * s; });
+        case ScalarOp::maxs: return body([](W, W x, W s) { return larger(x, s); });
+        case ScalarOp::mins: return body([](W, W x, W s) { return smaller(x, s); });
+        case ScalarOp::leaky_relu: return body([](W, W x, W s) { return x >= 0 ? x : x * s; });
+        default: break;
+    }
+    if constexpr (!std::is_same_v<W, float>) return body([](W dst, W x, W s) { return multiply_add(x, s, dst); });
+}
+
+// Whether the scalar is a number of the element type, and not one that lies between two of them.
+bool is_one_of(DType type, double scalar)
+{
+    return double(type == DType::f16 ? half_to_float(double_to_half(scalar)) : float(scalar)) == scalar;
+}
+
+constexpr int64_t at_once = 64;  // elements
+
+// Whether a loop may read some elements before it writes those before them.
+bool independent(const void* out, const void* in, int64_t written, int64_t read)
+{
+    const auto *o = static_cast<const uint8_t*>(out), *i = static_cast<const uint8_t*>(in);
+    return (o == i && written == read) || o + written <= i || i + read <= o;
+}
+
+// out[i] = compute(out[i], a[i], b[i]), by pieces that are loaded, computed and stored one after the other.
+template <class Io, class From, class Compute>
+void compute_run(typename Io::Stored* out, const typename From::Stored* a, const typename From::Stored* b, int64_t count, Compute compute)
+{
+    using T = typename Io::Stored;
+    const int64_t written = count * int64_t(sizeof(T)), read = count * int64_t(sizeof(*a));
+    const int64_t step = independent(out, a, written, read) && independent(out, b, written, read) ? at_once : 1;
+    for (int64_t first = 0; first < count; first += step) {
+        const int64_t n = std::min(step, count - first);
+        T results[at_once];
+        for (int64_t i = 0; i < n; ++i)
+            results[i] = Io::store(compute(Io::load(out[first + i]), From::load(a[first + i]), From::load(b[first + i])));
+        std::memcpy(out + first, results, size_t(n) * sizeof(T));
+    }
+}
+
 // Float sums of half products: the one case of two element types.
 template <class Body>
-void with_types(DType dst, DType src, Body body)
+void with_types(DType dst, DType src, bool near, Body body)
 {
-    if (dst == DType::f32 && src == DType::f16) return body(FloatIo{}, HalfIo{});
-    with_type(dst, [&](auto io) { body(io, io); });
+    if (dst == DType::f32 && src == DType::f16) return near ? body(NearFloatIo{}, NearHalfIo{}) : body(FloatIo{}, HalfIo{});
+    with_type(dst, near, [&](auto io) { body(io, io); });
 }
 
 }  // namespace
@@ -159,13 +224,16 @@ void vector_unary(const char* name, UnaryOp op, VectorSide dst, VectorSide src, 
     const bool copy = op == UnaryOp::copy;
     const VectorInstruction v(name, line, lanes, sides, 2, false);
     if (copy) return vector_move(v, dst.at, src.at);
-    with_type(dst.at.type, [&](auto io) {
+    with_type(dst.at.type, is_near(op), [&](auto io) {
         using T = typename decltype(io)::Stored;
-        for (const Run& run : v.runs()) {
-            T* out = v.at<T>(0, run.at[0]);
-            const T* in = v.at<T>(1, run.at[1]);
-            for (int64_t i = 0; i < run.count; ++i) out[i] = io.store(unary(op, io.load(in[i]), dst.at.type));
-        }
+        using W = typename decltype(io)::Wide;
+        with_unary(op, dst.at.type, W(), [&](auto compute) {
+            for (const Run& run : v.runs()) {
+                const T* const in = v.at<T>(1, run.at[1]);
+                compute_run<decltype(io), decltype(io)>(v.at<T>(0, run.at[0]), in, in, run.count,
+                                                        [&](W, W x, W) { return compute(x); });
+            }
+        });
     });
 }
 
@@ -174,15 +242,14 @@ void vector_binary(const char* name, BinaryOp op, VectorSide dst, VectorSide a, 
     if (queued(line, [=] { vector_binary(name, op, dst, a, b, lanes, line); }, dst, a, b)) return;
     const VectorSide sides[] = {dst, a, b};
     const VectorInstruction v(name, line, lanes, sides, 3, accumulates(op));
-    with_types(dst.at.type, a.at.type, [&](auto io, auto from) {
+    with_types(dst.at.type, a.at.type, is_near(op), [&](auto io, auto from) {
         using T = typename decltype(io)::Stored;
         using U = typename decltype(from)::Stored;
-        for (const Run& run : v.runs()) {
-            T* out = v.at<T>(0, run.at[0]);
-            const U *left = v.at<U>(1, run.at[1]), *right = v.at<U>(2, run.at[2]);
-            for (int64_t i = 0; i < run.count; ++i)
-                out[i] = io.store(binary(op, io.load(out[i]), from.load(left[i]), from.load(right[i])));
-        }
+        with_binary<typename decltype(io)::Wide>(op, [&](auto compute) {
+            for (const Run& run : v.runs())
+                compute_run<decltype(io), decltype(from)>(v.at<T>(0, run.at[0]), v.at<U>(1, run.at[1]), v.at<U>(2, run.at[2]),
+                                                          run.count, compute);
+        });
     });
 }
 
@@ -191,15 +258,19 @@ void vector_scalar(const char* name, ScalarOp op, VectorSide dst, VectorSide src
     if (queued(line, [=] { vector_scalar(name, op, dst, src, scalar, lanes, line); }, dst, src)) return;
     const VectorSide sides[] = {dst, src};
     const VectorInstruction v(name, line, lanes, sides, 2, op == ScalarOp::axpy);
-    with_types(dst.at.type, src.at.type, [&](auto io, auto from) {
+    const bool near = op != ScalarOp::axpy && is_one_of(dst.at.type, scalar);
+    with_types(dst.at.type, src.at.type, near, [&](auto io, auto from) {
         using T = typename decltype(io)::Stored;
         using U = typename decltype(from)::Stored;
-        const auto s = typename decltype(io)::Wide(scalar);
-        for (const Run& run : v.runs()) {
-            T* out = v.at<T>(0, run.at[0]);
-            const U* in = v.at<U>(1, run.at[1]);
-            for (int64_t i = 0; i < run.count; ++i) out[i] = io.store(scalar_op(op, io.load(out[i]), from.load(in[i]), s));
-        }
+        using W = typename decltype(io)::Wide;
+        const W s = W(scalar);
+        with_scalar<W>(op, [&](auto compute) {
+            for (const Run& run : v.runs()) {
+                const U* const in = v.at<U>(1, run.at[1]);
+                compute_run<decltype(io), decltype(from)>(v.at<T>(0, run.at[0]), in, in, run.count,
+                                                          [&](W dst, W x, W) { return compute(dst, x, s); });
+            }
+        });
     });
 }
 
@@ -229,7 +300,7 @@ void vector_shift(const char* name, bool left, VectorSide dst, VectorSide src, i
     if (round && !is_signed) misuse("field", line, "ShiftRight rounds signed numbers only");
     const VectorSide sides[] = {dst, src};
     const VectorInstruction v(name, line, lanes, sides, 2, false);
-    with_type(dst.at.type, [&](auto io) {
+    with_type(dst.at.type, false, [&](auto io) {
         if constexpr (std::is_same_v<typename decltype(io)::Wide, int64_t>) {
             using T = typename decltype(io)::Stored;
             for (const Run& run : v.runs()) {
@@ -248,7 +319,12 @@ void vector_duplicate(VectorSide dst, uint64_t bits, Lanes lanes, int line)
     const VectorInstruction v("Duplicate", line, lanes, &dst, 1, false);
     const int64_t size = size_of(dst.at.type);
     for (const Run& run : v.runs())
-        for (int64_t i = 0; i < run.count; ++i) std::memcpy(v.at<uint8_t>(0, (run.at[0] + i) * size), &bits, size_t(size));
+        if (size == 2)
+            std::fill_n(v.at<uint16_t>(0, run.at[0]), run.count, uint16_t(bits));
+        else if (size == 4)
+            std::fill_n(v.at<uint32_t>(0, run.at[0]), run.count, uint32_t(bits));
+        else
+            for (int64_t i = 0; i < run.count; ++i) std::memcpy(v.at<uint8_t>(0, (run.at[0] + i) * size), &bits, size_t(size));
 }
 
 // Lane i of round r holds the first value plus r * lanes + i.
@@ -257,7 +333,7 @@ void vector_index(VectorSide dst, double first, Lanes lanes, int line)
     if (queued(line, [=] { vector_index(dst, first, lanes, line); }, dst)) return;
     const VectorInstruction v("CreateVecIndex", line, lanes, &dst, 1, false);
     const int64_t width = 256 / size_of(dst.at.type), block = block_of(dst.at.type);
-    with_type(dst.at.type, [&](auto io) {
+    with_type(dst.at.type, false, [&](auto io) {
         using T = typename decltype(io)::Stored;
         using Wide = typename decltype(io)::Wide;
         if (lanes.count >= 0) {

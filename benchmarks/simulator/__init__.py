@@ -1,0 +1,1 @@
+"""How much processor time the simulator takes for large kernels, beside NumPy on the same arrays."""
