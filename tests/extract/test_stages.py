@@ -162,7 +162,7 @@ def test_where_flags_run_out_a_note_says_so_in_bytes() -> None:
     """Two loops of three slots each: the vector core has six ids for each direction."""
     lowered = made(TWICE, 3)
     assert len(lowered.notes) == 1
-    assert "`x` has 2 slots of 16,384 bytes, not the 3 that `stages` asks for: flag ids run out" in lowered.notes[0].text
+    assert "`x` has 2 slots of 16,384 bytes, not the 3 that the source asks for: flag ids run out" in lowered.notes[0].text
 
 
 def test_slots_that_were_asked_for_go_only_from_a_schedule_that_yields() -> None:

@@ -69,7 +69,6 @@ File = Annotated[
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
 OnChip = Annotated[str | None, typer.Option("--chip", metavar="NAME", help="The chip; `tile-eg chips` lists them.")]
-Schedule = Annotated[int | None, typer.Option(min=1, metavar="NUMBER", help="A schedule, as `alternatives` numbers them.")]
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -143,7 +142,7 @@ def emit(
     program: Annotated[bool, typer.Option("--program", help="The instruction stream with its addresses and flags.")] = False,
     host: Annotated[bool, typer.Option("--host", help="The host part, which launches the kernel.")] = False,
     spec: Annotated[bool, typer.Option("--spec", help="The launch, as `tile-eg simulate --args` reads it.")] = False,
-    schedule: Schedule = None,
+    schedule: options.Schedule = None,
     no_cache: NoCache = False,
     at: Annotated[
         list[str] | None, typer.Option("--at", metavar="NAME=NUMBER,...", help="One text for all sizes, priced at these.")
@@ -158,13 +157,13 @@ def emit(
     """
     if program + host + spec > 1:
         raise TileError("--program, --host and --spec: one of them at a time")
-    wanted = Wanted(file, options.sizes(sizes or []), chip, search, schedule, not no_cache)
+    wanted = Wanted(file, options.sizes(sizes or []), chip, search, options.schedule(schedule), not no_cache)
     kind = "program" if program else "host" if host else "spec" if spec else "source"
     kept = None if at else wanted.kept_if_known()
     one = None
     if kept is None and (at or file.suffix == ".tile" or not wanted.known):
-        one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []), not no_cache)
-    if one is not None and (program or schedule):
+        one = sources.for_all_sizes(file, wanted.sizes, chip, search, options.points(at or []), wanted.searched, not no_cache)
+    if one is not None and (program or wanted.number):
         raise TileError("--program and --schedule are of a kernel at known sizes", help="give its sizes: --set NAME=NUMBER")
     text = str(getattr(one, kind)) if one is not None else getattr(kept, kind) if kept else _text(wanted, kind)
     if out is None:
@@ -204,7 +203,7 @@ def run_file(
     ] = None,
     memory: options.Memory = options.MEMORY,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    schedule: Schedule = None,
+    schedule: options.Schedule = None,
     seconds: options.Seconds = options.SECONDS,
     unconfined: options.Unconfined = False,
     no_cache: NoCache = False,
@@ -218,7 +217,8 @@ def run_file(
     infinities in some rows). Of a large kernel a `--sample` of its blocks can be run; the values that they compute are compared.
     """
     cached = not (no_cache or trace)  # a trace has the source's lines, which a program that was kept has not
-    wanted = Wanted(file, options.sizes(sizes or []), chip, search, schedule, cached, options.shapes(given or []))
+    number = options.schedule(schedule)
+    wanted = Wanted(file, options.sizes(sizes or []), chip, search, number, cached, options.shapes(given or []))
     planned, held = wanted.restored() or wanted.compiled(), wanted.held
     how: dict[str, Any] = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
     how["blocks"] = runs.sample(sample, planned, held)
@@ -275,6 +275,7 @@ def explain(
     at: Annotated[
         list[str] | None, typer.Option("--at", metavar="NAME=NUMBER,...", help="Only the times at these sizes. Repeatable.")
     ] = None,
+    schedule: options.Schedule = None,
     *,
     search: SearchOptions,
 ) -> None:
@@ -289,12 +290,16 @@ def explain(
     if at:
         show(str(_at(file, options.sizes(sizes or []), options.several_sizes(at), chip, search)))
         return
-    given = options.sizes(sizes or [])
-    open_ = question is None and not Wanted(file, given, chip, search).known
-    if open_ and (one := sources.for_all_sizes(file, given, chip, search, {}, cached=False)) is not None:
-        show(str(one.explanation))
-        return
-    planned = sources.compiled(file, given, chip, search)
+    wanted = Wanted(file, options.sizes(sizes or []), chip, search, options.schedule(schedule), False)
+    if question is None and not wanted.known:
+        one = sources.for_all_sizes(file, wanted.sizes, chip, search, {}, wanted.searched, cached=False)
+        if one is not None:
+            show(str(one.explanation))
+            return
+    planned = wanted.compiled()
+    if isinstance(planned, PlannedKept):
+        what = f"'{file}' is kept as it is written: nothing was chosen, so nothing can be explained"
+        raise TileError(what, help="--schedule search explains what the search finds; `tile-eg diff` shows both")
     if not isinstance(planned, Lowered):
         raise TileError(f"'{file}' is a program: nothing was chosen, so nothing can be explained", help="`tile-eg run` times it")
     show(str(why_not(planned, question) if question is not None else explained(planned, profile)))

@@ -83,5 +83,6 @@ _STYLES = {
     r"\^+": "red",
     r"[│├└─]+": "dim",
     r"\b\d[\d.]* (([KMG]i)?B|[num]?s|%)(?!\w)": "cyan",
-    r"(?m)^(schedule|decisions|alternatives|refused|search)$": "bold",
+    r"(?m)^(schedule|decisions|alternatives|refused|search|time|who computes what.*|loops|where values lie|synchronisation .*"
+    r"|transfers .*|Ascend C)$": "bold",
 }

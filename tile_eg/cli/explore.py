@@ -11,10 +11,12 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import show
 from tile_eg.errors import TileError
+from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
-from tile_eg.search.compiler import lower
+from tile_eg.search.compiler import Lowered, lower
+from tile_eg.search.kept import PlannedKept, planned_kept
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A kernel: .tile text, or a .py module with one kernel.")]
 Set = Annotated[list[str] | None, typer.Option("--set", metavar="NAME=NUMBER", help="A size of the kernel. Repeatable.")]
@@ -30,6 +32,7 @@ def alternatives(
     ] = None,
     chip: OnChip = None,
     sizes: Set = None,
+    schedule: options.Searched = None,
     *,
     search: SearchOptions,
 ) -> None:
@@ -40,35 +43,60 @@ def alternatives(
     from tile_eg.explore import alternatives
 
     measures = [m.strip() for m in pareto.split(",")] if pareto is not None else []
-    show(str(alternatives(kernel_of(file, sizes), chip or DEFAULT_CHIP, search=search, k=k, pareto=measures)))
+    kernel = kernel_of(file, sizes, options.searched(schedule))
+    show(str(alternatives(kernel, chip or DEFAULT_CHIP, search=search, k=k, pareto=measures)))
 
 
 def diff(
     file: File,
-    left: Annotated[int, typer.Argument(metavar="NUMBER", help="A schedule, as alternatives numbers them.")],
-    right: Annotated[int, typer.Argument(metavar="NUMBER", help="Another one.")],
+    left: Annotated[int | None, typer.Argument(metavar="NUMBER", help="A schedule, as alternatives numbers them.")] = None,
+    right: Annotated[int | None, typer.Argument(metavar="NUMBER", help="Another one.")] = None,
     chip: OnChip = None,
     sizes: Set = None,
     columns: Annotated[bool, typer.Option("--columns", help="The texts in two columns, not as a unified diff.")] = False,
+    text: Annotated[bool, typer.Option("--text", help="Without numbers: also what differs in the Ascend C.")] = False,
     *,
     search: SearchOptions,
 ) -> None:
     """Shows two schedules side by side.
 
-    Decisions, time by pipe, instructions, memory, Ascend C.
+    With two numbers: decisions, time by pipe, instructions, memory, Ascend C. Without: a kernel with flags, barriers or scopes as
+    its author wrote it, and as the search finds it without them.
     """
-    from tile_eg.explore import SideBySide, schedules_numbered
+    from tile_eg.explore import AuthorAndSearch, SideBySide, schedules_numbered
 
-    a, b = schedules_numbered([left, right], kernel_of(file, sizes), chip or DEFAULT_CHIP, search)
+    if left is None:
+        written, found = both_of(file, sizes, chip or DEFAULT_CHIP, search)
+        show(str(AuthorAndSearch(written, found, text)))
+        return
+    if right is None:
+        raise TileError(f"{left} and which other schedule?", help="tile-eg alternatives FILE numbers them")
+    a, b = schedules_numbered([left, right], kernel_of(file, sizes, searched=True), chip or DEFAULT_CHIP, search)
     show(str(SideBySide(a, b, columns)))
 
 
-def kernel_of(file: Path, sizes: list[str] | None) -> Kernel:
-    """The kernel in a file. TileError for a program: nothing is chosen in one."""
-    held = sources.read(file, options.sizes(sizes or []))
+def both_of(file: Path, sizes: list[str] | None, chip: str, search: SearchOptions) -> tuple[PlannedKept, Lowered]:
+    """A kernel as its author wrote it and as the search finds it. TileError for one of which its author decided nothing."""
+    given = options.sizes(sizes or [])
+    held = sources.read(file, given)
+    if not isinstance(held, KeptKernel):
+        help = "two numbers compare two of its schedules: tile-eg alternatives FILE numbers them"
+        raise TileError(f"'{file}' has no flags, barriers or scopes: all of it is found", help=help)
+    kernel = sources.read(file, given, searched=True)
+    assert isinstance(kernel, Kernel)
+    found = lower(kernel, chip, search=search)
+    return planned_kept(held, chip), found
+
+
+def kernel_of(file: Path, sizes: list[str] | None, searched: bool = False) -> Kernel:
+    """The kernel in a file, also one of an author's who decided its order if it is to be `searched`. TileError for a program:
+    nothing is chosen in one."""
+    held = sources.read(file, options.sizes(sizes or []), searched=searched)
+    if isinstance(held, Program):
+        raise TileError(f"'{file}' is a program: nothing is chosen in it", help="give a .tile or a .py file")
     if not isinstance(held, Kernel):
-        what = "a program" if isinstance(held, Program) else "kept as it is written"
-        raise TileError(f"'{file}' is {what}: nothing is chosen in it", help="give a .tile or a .py file")
+        help = "--schedule search: without its flags, barriers and scopes all of it is found"
+        raise TileError(f"'{file}' is kept as it is written: nothing is chosen in it", help=help)
     return held
 
 
@@ -78,6 +106,7 @@ def export(
     chip: OnChip = None,
     sizes: Set = None,
     whole: Annotated[bool, typer.Option("--whole", help="Leave what one cost a node cannot say open, too.")] = False,
+    schedule: options.Searched = None,
     *,
     search: SearchOptions,
 ) -> None:
@@ -87,7 +116,7 @@ def export(
     """
     from tile_eg.explore.gym import exported
 
-    text = exported(lower(kernel_of(file, sizes), chip or DEFAULT_CHIP, search=search), whole)
+    text = exported(lower(kernel_of(file, sizes, options.searched(schedule)), chip or DEFAULT_CHIP, search=search), whole)
     with options.writing(out):
         out.write_text(text, encoding="utf-8")
     show(f"wrote {out} ({len(text.encode()):,} bytes)")

@@ -13,6 +13,7 @@ import typer
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import sources
 from tile_eg.cli.console import complain, show
+from tile_eg.cli.options import SEARCH
 from tile_eg.errors import TileError
 from tile_eg.frontend.text.definitions import imported_texts
 from tile_eg.ir.kept import KeptKernel
@@ -31,21 +32,32 @@ NoCache = Annotated[bool, typer.Option("--no-cache", help="Compile, whether or n
 class Wanted:
     """The kernel of a file, or its program: at these sizes, for this chip (None: the default), by this search.
 
-    `schedule` is one by its number, `cached` whether the cache may be asked. Sizes that are not given follow from `shapes`.
+    `schedule` is one by its number, or "search": without what its author decided. `cached` says whether the cache may be asked.
+    Sizes that are not given follow from `shapes`.
     """
 
     file: Path
     sizes: Mapping[str, int | str]
     chip: str | None
     search: SearchOptions
-    schedule: int | None = None
+    schedule: int | str | None = None
     cached: bool = True
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     @cached_property
     def held(self) -> Kernel | Program | KeptKernel:
         """What stands in the file."""
-        return sources.read(self.file, self.sizes, self.shapes)
+        return sources.read(self.file, self.sizes, self.shapes, self.searched)
+
+    @property
+    def searched(self) -> bool:
+        """Whether a kernel whose author decided its order is to be read without that."""
+        return self.schedule == SEARCH
+
+    @property
+    def number(self) -> int | None:
+        """The schedule that is asked for by its number."""
+        return self.schedule if isinstance(self.schedule, int) else None
 
     @property
     def known(self) -> bool:
@@ -78,7 +90,7 @@ class Wanted:
 
     def compiled(self) -> Planned:
         """The kernel, compiled now and kept for later."""
-        planned = sources.compile_held(self.held, self.chip, self.search, self.schedule)
+        planned = sources.compile_held(self.held, self.chip, self.search, self.number)
         if self._name and isinstance(planned, Lowered) and self._text in (None, planned.kernel.source):
             kernel_cache.keep(self._name, planned)
         return planned
@@ -91,7 +103,7 @@ class Wanted:
     @cached_property
     def _name(self) -> str | None:
         """The name of the cache's entry: a `.tile` kernel's follows from its text, so that it need not be parsed."""
-        if not self.cached or self.schedule is not None or self.file.suffix == ".program":
+        if not self.cached or self.number is not None or self.file.suffix == ".program":
             return None
         given = tuple(tuple(sorted(m.items())) for m in (self.sizes, self.shapes))
         kernel: object

@@ -19,6 +19,17 @@ from tile_eg.simulator.limits import USUAL
 if TYPE_CHECKING:
     import numpy as np
 
+SEARCH = "search"
+Schedule = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER|search",
+        help="A schedule, as `alternatives` numbers them; `search`: that of the search, not the author's with his flags.",
+    ),
+]
+Searched = Annotated[
+    str | None, typer.Option("--schedule", metavar="search", help="Of a kernel with flags or scopes: what is found without them.")
+]
 MEMORY = USUAL.bytes / 2**30
 Memory = Annotated[
     float,
@@ -119,6 +130,22 @@ def read_array(path: Path, tensor: Tensor) -> np.ndarray:
         array = array.view(numpy_dtype(tensor.dtype))
     check_argument(tensor, array)
     return array
+
+
+def schedule(given: str | None) -> int | str | None:
+    """What `--schedule` says: a number, or "search"."""
+    if given is None or given == SEARCH:
+        return given
+    if not given.isdecimal() or int(given) < 1:
+        raise TileError(f"--schedule {given}: a schedule's number, or {SEARCH}", help="tile-eg alternatives FILE numbers them")
+    return int(given)
+
+
+def searched(given: str | None) -> bool:
+    """Whether `--schedule search` is given. TileError for anything else."""
+    if given not in (None, SEARCH):
+        raise TileError(f"--schedule {given}: here it is {SEARCH}", help="tile-eg diff FILE NUMBER NUMBER compares two schedules")
+    return given == SEARCH
 
 
 def save_arrays(folder: Path, arrays: Mapping[str, np.ndarray]) -> None:

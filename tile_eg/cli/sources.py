@@ -7,6 +7,7 @@ import runpy
 import sys
 import traceback
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -33,18 +34,21 @@ KINDS = {".tile": "tile text", ".py": "a Python module", ".program": "an instruc
 
 
 def read(
-    path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[int, ...]] = NOTHING
+    path: Path, sizes: Mapping[str, int | str], shapes: Mapping[str, tuple[int, ...]] = NOTHING, searched: bool = False
 ) -> Kernel | Program | KeptKernel:
     """The kernel, or the program, in a file, at the given sizes. TileError where the file cannot be read or holds neither.
 
     Sizes of a `.tile` kernel that are not given follow from the `shapes` of arrays by tensor name, then from the text's defaults.
+    `searched`: a kernel whose author decided its order is read without what he decided.
     """
     if path.is_file() and path.suffix not in KINDS:
         kinds = ", ".join(f"{suffix} ({what})" for suffix, what in KINDS.items())
         raise TileError(f"'{path}' is no kernel file", help=f"a kernel file ends in {kinds}")
     text = read_text(path)
     if path.suffix == ".py":
-        return _from_python(path, sizes)
+        return _from_python(path, sizes, searched)
+    if searched and path.suffix == ".program":
+        raise TileError(f"'{path}' is a program: it has no meaning beside its order, and nothing in it can be searched")
     return _from_tile(text, path, sizes, shapes) if path.suffix == ".tile" else _from_program(text, path, sizes)
 
 
@@ -108,7 +112,7 @@ def compile_held(
 
 def for_all_sizes(
     path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions,
-    points: Mapping[str, tuple[int, ...]], cached: bool = True,
+    points: Mapping[str, tuple[int, ...]], searched: bool = False, cached: bool = True,
 ) -> AnySize | None:  # fmt: skip
     """The file's kernel compiled once for all sizes that each call tells, but those that are given; None where it has no others.
 
@@ -120,7 +124,7 @@ def for_all_sizes(
         return None
     if clash := sorted(points.keys() & sizes.keys()):
         raise TileError(f"{', '.join(clash)}: either one size (--set) or several to be priced at (--at)")
-    texts_of = _texts_of_tile if path.suffix == ".tile" else _texts_of_python
+    texts_of = _texts_of_tile if path.suffix == ".tile" else partial(_texts_of_python, searched=searched)
     found = texts_of(path, sizes, chip, search, points)
     if found is None:
         return None
@@ -152,13 +156,15 @@ def _texts_of_tile(
 
 
 def _texts_of_python(
-    path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions, points: Mapping[str, tuple[int, ...]]
+    path: Path, sizes: Mapping[str, int | str], chip: str | None, search: SearchOptions, points: Mapping[str, tuple[int, ...]],
+    searched: bool = False,
 ) -> tuple[str, CachedOneText] | None:
     from tile_eg.jit import Factory
     from tile_eg.jit.any_size import AnySizeKernel
     from tile_eg.jit.one_text_cache import CachedOneText
 
     name, kernel = _one_kernel(path)
+    kernel = kernel.searched() if searched else kernel
     if isinstance(kernel, Factory):
         kernel = _with_parameters(name, kernel, sizes)[0]
     if not isinstance(kernel, AnySizeKernel):
@@ -194,16 +200,15 @@ def _one_kernel(path: Path) -> tuple[str, CompiledKernel | AnySizeKernel | Facto
     return next(iter(kernels))
 
 
-def _from_python(path: Path, sizes: Mapping[str, int | str]) -> Kernel | KeptKernel:
-    from tile_eg.jit import Factory
-    from tile_eg.jit.any_size import AnySizeKernel
+def _from_python(path: Path, sizes: Mapping[str, int | str], searched: bool = False) -> Kernel | KeptKernel:
+    from tile_eg.jit import CompiledKernel, Factory
 
     name, kernel = _one_kernel(path)
-    if isinstance(kernel, Factory):
-        return _made(name, kernel, sizes).kernel
-    if isinstance(kernel, AnySizeKernel):
-        return _at(kernel, sizes, name).kernel
-    return _with_tiles(name, kernel.kernel, sizes)
+    kernel = kernel.searched() if searched else kernel
+    if isinstance(kernel, CompiledKernel):
+        return _with_tiles(name, kernel.compiled if searched else kernel.kernel, sizes)
+    made = _made(name, kernel, sizes) if isinstance(kernel, Factory) else _at(kernel, sizes, name)
+    return made.compiled if searched else made.kernel  # what is searched leaves out what nobody sees
 
 
 def _at(kernel: AnySizeKernel, sizes: Mapping[str, int | str], name: str, parameters: Iterable[str] = ()) -> CompiledKernel:

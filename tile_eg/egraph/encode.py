@@ -15,6 +15,10 @@ from tile_eg.transforms.packed_operand import offsets, place, strides
 LONG = 256  # the depth from which a product may be had in two halves: each has rows of 256 bytes and more
 
 
+OFFERED = 3
+"""Buffers that the rules offer of any tile, at most."""
+
+
 class Encoder:
     """Writes a kernel's values as egglog commands.
 
@@ -43,6 +47,7 @@ class Encoder:
             self.lines.append(f'(set (tdt (Given "{t.name}")) "{t.dtype}")')
             self.lines.append(f'(set (treg (Given "{t.name}")) 0)')
             self.lines.append(f'(set (tname (Given "{t.name}")) "{t.name}")')
+        self._slots()
         self._sharing()
         self._strips()
         self._grid()
@@ -59,6 +64,11 @@ class Encoder:
         self.lines.append(f"(DepthGiven {loop} {given})" if given else f"(DepthFree {loop})")
         if given != 1:
             self.lines.append(f"(MayOverlap {loop})")
+
+    def _slots(self) -> None:
+        """Numbers of buffers that the author gives, and that are not offered anyway."""
+        for slots in sorted({p.slots for p in self.values.places.values() if p.slots > OFFERED}):
+            self.lines.append(f"(DepthOpt {slots})")
 
     def _sharing(self) -> None:
         """Whether both vector cores may work, and which tensors are stored to and loaded from."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from tile_eg.errors import TileError
 from tile_eg.ir.index import Expr
-from tile_eg.ir.values import Term, Values
+from tile_eg.ir.values import Place, Term, Values
 from tile_eg.ops.types import DType, Level
 from tile_eg.rules import Theory
 
@@ -16,7 +17,7 @@ class Tile:
     """A value's shape and valid extents. `fill` is its constant where it has one, `ramp` its steps along rows and columns.
 
     Of a product, `matmul` tells which operands are transposed, `depth` and `operand` are its k and its operands' dtype.
-    `rules` are those that found equal values.
+    `rules` are those that found equal values. `places` are what the author says of the buffers that hold it, by their names.
     """
 
     rows: int
@@ -31,6 +32,7 @@ class Tile:
     term: Term | None = None
     rules: tuple[str, ...] = ()
     ramp: tuple[int, int] | None = None
+    places: tuple[tuple[str, Place], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ class Graph:
 
     `forms` are the rules behind each loop that is another form of one in the source; `theories` those that took part.
     `grids` are the ways to give the tiles of the grid to the cores; they go with every choice of nodes. `not_implementable` are
-    values that no instruction computes, operands first.
+    values that no instruction computes, operands first; `misplaced` says which buffer cannot lie where its author puts it.
     """
 
     values: Values
@@ -88,6 +90,7 @@ class Graph:
     seconds: dict[str, float] = field(default_factory=dict)
     theories: tuple[Theory, ...] = ()
     forms: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    misplaced: TileError | None = None
 
     @property
     def parents(self) -> dict[int, int]:

@@ -296,6 +296,8 @@ def _busiest(phase: Phase) -> str:
 
 def _nothing(graph: Graph) -> TileError:
     """The error for a graph without a schedule: the first value without instructions, or the budget that was too small."""
+    if graph.misplaced is not None:
+        return graph.misplaced
     stopped = [p for p in graph.phases if p.stopped_by]
     notes = tuple((f"the phase '{p.name}' was stopped at {p.stopped_by}, before all rules had run", None) for p in stopped)
     if stopped:

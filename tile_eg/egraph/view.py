@@ -10,8 +10,9 @@ from typing import Any
 from tile_eg.egraph.encode import Encoder
 from tile_eg.egraph.graph import Demand, Graph, Node, Tile
 from tile_eg.egraph.not_implementable import not_implementable
+from tile_eg.egraph.placed import as_placed, misplaced
 from tile_eg.ir.index import EACH, const, variables
-from tile_eg.ir.values import Term, Values
+from tile_eg.ir.values import Place, Term, Values
 from tile_eg.ops.physical import TERMS
 from tile_eg.ops.types import DTYPES, Level
 from tile_eg.rules import Rule, native
@@ -87,11 +88,12 @@ class _Reader:
         products = {r.output: (bool(i64(r.inputs[2])), bool(i64(r.inputs[3]))) for r in self.of("MatMul")}
         operands = {r.output: dtypes[r.inputs[0]] for r in self.of("MatMul")}
         depth, terms, rules = self.table("depth", i64), self._terms(), self._made_by(("byV",))
+        places = self._places()
         return {
             v: Tile(
                 rows[v], cols[v], dtypes[v], vr[v], vc[v],
                 fills.get(v), products.get(v), depth.get(v, 0), operands.get(v), terms.get(v),
-                tuple(sorted(rules.get(v, ()))), ramps.get(v),
+                tuple(sorted(rules.get(v, ()))), ramps.get(v), places.get(v, ()),
             )
             for v in rows
             if v in cols and v in dtypes and v in vr and v in vc
@@ -104,6 +106,15 @@ class _Reader:
         for i, v in sorted(numbered, key=lambda p: p[0]):
             out.setdefault(v, self.encoder.numbered[i])
         return out
+
+    def _places(self) -> dict[Any, tuple[tuple[str, Place], ...]]:
+        """What the author says of the buffers that hold each value."""
+        known, out = self.values.places, dict[Any, dict[str, Place]]()
+        for r in self.of("Source") if known else ():
+            name, _ = self.values.buffers.get(self.encoder.numbered[self.egraph.value_to_i64(r.inputs[1])], ("", ""))
+            if name in known:
+                out.setdefault(r.inputs[0], {})[name] = known[name]
+        return {v: tuple(sorted(found.items())) for v, found in out.items()}
 
     def demands(self) -> dict[Any, Demand]:
         i64, out = self.egraph.value_to_i64, {}
@@ -201,7 +212,8 @@ def view(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule
     """The physical nodes that can take part in a schedule, numbered in an order that does not depend on the process."""
     reader = _Reader(egraph, encoder, values, rules)
     where = reader.demands()
-    nodes = reader.nodes(where)
+    all_nodes = reader.nodes(where)
+    nodes = [n for n in all_nodes if as_placed(n, where, values)] if values.places else all_nodes
     answerable = _answerable(nodes)
     inner = {r.inputs[1] for r in reader.of("OCons")}
     root = next(r.output for r in reader.of("OCons") if r.output not in inner)
@@ -209,6 +221,8 @@ def view(egraph: Any, encoder: Encoder, values: Values, rules: Mapping[str, Rule
     stuck = not_implementable(where, answerable, encoder.numbered)
     graph = Graph(values, [], {}, 0, {}, reader.total, frozenset(encoder.met), stuck, grids=_grids(reader))
     graph.forms = reader.forms()
+    if not kept:
+        graph.misplaced = misplaced(values, all_nodes, where, lambda some: bool(pruned(some, root)))
     return numbered(kept, root, where, graph)
 
 

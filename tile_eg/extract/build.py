@@ -6,8 +6,9 @@ from collections import defaultdict
 from dataclasses import replace
 
 from tile_eg.egraph import Graph, Node
+from tile_eg.egraph.placed import slots_of
 from tile_eg.extract.base import Refused
-from tile_eg.extract.buffers import decided, depth_of
+from tile_eg.extract.buffers import buffered, decided, depth_of
 from tile_eg.extract.flags import decide
 from tile_eg.extract.model import slot_bytes
 from tile_eg.extract.order import Dependences, order_regions
@@ -16,7 +17,7 @@ from tile_eg.extract.schedule import Item, LoopStep, Schedule, Step, Storage, St
 from tile_eg.extract.selection import Selection, trips_ahead
 from tile_eg.extract.skew import lags
 from tile_eg.ir.machine import block_steps, dot_elements
-from tile_eg.ops.physical import LOADS, MOVES, OVERWRITES, STORES, VECTOR
+from tile_eg.ops.physical import DEEP, LOADS, MOVES, OVERWRITES, STORES, VECTOR
 from tile_eg.ops.types import Level
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
@@ -68,16 +69,20 @@ class Builder:
         return schedule
 
     def _keep_given(self, top: list[Item]) -> None:
-        """What a loop loads has exactly the slots that its author gave, and keeps them. Refused where that cannot be."""
+        """What a loop loads, and what the author keeps in slots, has exactly so many. Refused where that cannot be."""
         for step, around in walk(top):
-            if not around or not around[-1].given or step.node.op not in LOADS or not isinstance(step.dst, int):
+            cls = buffered(step.node) if step.node.op in DEEP else step.node.cls
+            sid = self.storage(self.chosen.base(cls))
+            if not around or step.node.op not in (*LOADS, *DEEP) or sid not in self.storages:
                 continue
-            storage, loop = self.storages[step.dst], around[-1]
-            if storage.slots != loop.given:
+            storage, loop = self.storages[sid], around[-1]
+            said = slots_of(self.graph.demands[cls].tile, storage.level)
+            given = min(said, loop.trips) if said else loop.given if step.node.op in LOADS else 0
+            if given and storage.slots != given:
                 name = self.graph.values.variables[loop.loop]
-                what = f"{storage.name} needs {storage.slots} slots in loop {name}, and the source says stages={loop.given}"
-                raise Refused("stages", what, self._cell_nodes(step.dst))
-            storage.given = loop.given
+                what = f"{storage.name} needs {storage.slots} slots in loop {name}, and the source gives it {given}"
+                raise Refused("stages", what, self._cell_nodes(sid))
+            storage.given = given or storage.given
 
     def _pipe(self, cls: int) -> str:
         if pipe := self.price[cls].pipe:

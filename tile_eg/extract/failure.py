@@ -31,7 +31,7 @@ def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> 
         error = _too_large(overflows[0], chip)
         given = tuple(_given_depths(graph))
         error.notes += given
-        error.help += ", or give fewer stages" if given else ""
+        error.help += f", or give fewer {'stages' if graph.values.stages else 'slots'}" if given else ""
         return error, Level(overflows[0].level)
     reasons = sorted({str(r) for _, r in found.refused})
     why = "; ".join(reasons[:3]) or "this is a limit of the rules; please report it"
@@ -40,6 +40,9 @@ def no_schedule(graph: Graph, chip: Chip, pricer: Pricer, found: Extraction) -> 
 
 def _given_depths(graph: Graph) -> Iterator[tuple[str, None]]:
     """That the author's own depths are part of what does not fit."""
+    for buffer, place in sorted(graph.values.places.items()):
+        if place.slots > 1:
+            yield f"`{buffer}` is written with {place.slots} slots: each of them holds a tile", None
     for loop, stages in sorted(graph.values.stages.items()):
         if stages > 1:
             name = graph.values.variables[loop]

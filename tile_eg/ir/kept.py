@@ -42,6 +42,10 @@ class KeptKernel:
         """Whether a flag, or a meeting of all, orders its two kinds of cores."""
         return any(isinstance(n, CrossSet | CrossWait | SyncAll) for n in walk((*self.cube, *self.vector)))
 
+    def _flagged(self) -> bool:
+        """Whether flags between cores are used: only mixed kernels have them."""
+        return any(isinstance(n, CrossSet | CrossWait) for n in walk((*self.cube, *self.vector)))
+
     def handed_over(self) -> set[str]:
         """The tensors that one kind of core writes and the other one reads or writes."""
         used = [_tensors(nodes) for nodes in (self.cube, self.vector)]
@@ -51,7 +55,7 @@ class KeptKernel:
     @property
     def kernel_type(self) -> str:
         """The cores of a launched block; a mixed kernel has both vector cores where its halves differ."""
-        if self.cube and self.vector:
+        if (self.cube and self.vector) or self._flagged():
             return "MIX_AIC_1_2" if self.halves else "MIX_AIC_1_1"
         return "AIC_ONLY" if self.cube else "AIV_ONLY"
 

@@ -195,13 +195,16 @@ TileExpr = Union[Region, Number, Index, Unary, Binary, Broadcast, MatMul, Reduce
 
 @dataclass(frozen=True)
 class Alloc:
-    """A buffer. scope: shared or fragment."""
+    """A buffer. scope: shared or fragment. `level` is the memory in which its author puts it ("": open), `slots` how many buffers
+    its tile has (0: open)."""
 
     name: str
     scope: str
     dtype: DType
     shape: tuple[int, ...]
     span: Span | None = _span()
+    level: str = ""
+    slots: int = 0
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,15 @@ class Builder:
         return self.table[key]
 
 
+@dataclass(frozen=True)
+class Place:
+    """What an author says of a buffer: the memory in which it lies ("": open), how many slots it has (0: open), and where."""
+
+    level: str
+    slots: int
+    span: Span | None = None
+
+
 @dataclass
 class Values:
     """A kernel's meaning: the final version of every output tensor.
@@ -94,8 +103,8 @@ class Values:
     one, behind a meeting of all cores, reads them. `strips` names those that hold a tensor in strips of 16 columns, by
     the tensor's name. `counts[l]` is how many trips loop l has where the block decides it, an index expression of the block's
     index: `trips[l]` is then the most of any block, and `fewest[l]` the least. `spans` and `buffers` (buffer name, scope) tell
-    where a term comes from. Of a kernel of any size `sizes` says what follows from sizes known at run time; numbers are then
-    those at its usual sizes.
+    where a term comes from; `places` are what the author says of his buffers, by name; of a tensor: where from it is stored. Of a
+    kernel of any size `sizes` says what follows from sizes known at run time; numbers are then those at its usual sizes.
     """
 
     name: str
@@ -113,6 +122,7 @@ class Values:
     counts: dict[int, Expr] = field(default_factory=dict)
     fewest: dict[int, int] = field(default_factory=dict)
     sizes: Sizes | None = None
+    places: dict[str, Place] = field(default_factory=dict)
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

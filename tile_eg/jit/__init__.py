@@ -18,15 +18,16 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.errors import TileError, in_source
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ir.kernel import Kernel, added_to
+from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
 from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
 from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
-from tile_eg.jit.kept import kept_at
+from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
+from tile_eg.jit.running import check_writable, taken, updated
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
@@ -81,6 +82,11 @@ class CompiledKernel(HostSide):
         shapes = ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in self.kernel.tensors)
         return f"<kernel {self.kernel.name}({shapes})>"
 
+    def searched(self) -> CompiledKernel | AnySizeKernel:
+        """The same kernel without its flags, barriers, scopes and addresses, which the search then finds: that of
+        `schedule="search"`. TileError where it has no sequential meaning."""
+        return self
+
     @told
     def compile(self, chip: str | None = None, **sizes: int) -> Lowered:
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
@@ -104,34 +110,18 @@ class CompiledKernel(HostSide):
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""
-        import numpy as np
-
         arrays = fitted(self.kernel, {name: to_numpy(v, name) for name, v in values.items()})
-        updated = [t for t in self.kernel.tensors if t.output and t.name in arrays]
-        for t in updated:
-            if not arrays[t.name].flags.writeable:
-                raise TileError(f"argument {t.name} is read-only, and {self.kernel.name} writes it", t.span)
+        check_writable(self.kernel, arrays)
         run = run_lowered(self.planned(), arrays, self.limits)
-        for t in updated:
-            np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
+        updated(self.kernel, arrays, run)
         outputs = [given_back(self.kernel.tensors[i], run, self.kernel) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
 
 
 def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
     """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
-    import numpy as np
-
-    from tile_eg.ir.reference_indices import check_indices
-
-    kept = isinstance(lowered.kernel, KeptKernel)
-    given = lowered.inout if kept else added_to(lowered.kernel)
-    tensors = [t for t in lowered.kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
-    inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
     launched(lowered)
-    if not kept:
-        check_indices(lowered.kernel, inputs)
-    return lowered.run(inputs, seconds=limits.seconds, memory=limits.bytes)
+    return lowered.run(taken(lowered.kernel, lowered, arrays), seconds=limits.seconds, memory=limits.bytes)
 
 
 class TileKernel:
@@ -232,6 +222,11 @@ class Options:
     target: Any = "auto"
     passes: Mapping[Any, Any] | None = None
     as_torch: bool = False
+    schedule: str | None = None
+
+    def searched(self) -> Options:
+        """The same options for a kernel that is searched, whatever its author says of its order."""
+        return replace(self, schedule=SEARCH)
 
     def kernel(self, function: PrimFunc, build: Callable[[Mapping[str, Any]], Kernel]) -> CompiledKernel | AnySizeKernel:
         """The kernel of a prim_func: kept as it is written where it has flags, barriers or scopes, which the switches have to
@@ -243,16 +238,22 @@ class Options:
         if returns_tensors(function.function, function.names):
             check_searched(self.passes)
             return tensor_kernel(function, build, [*self.out_idx, *self.workspace_idx], own._placed)
-        make = searched_or_in_order(function, build, two_streams(self.passes))
-        if is_kept(function):
+        make, kept = searched_or_in_order(function, build, two_streams(self.passes)), is_kept(function)
+        if kept and self.schedule == SEARCH:
+            make = functools.partial(searched_at, function, self.passes)
+        elif kept:
             make = functools.partial(kept_at, function, self.passes)
         else:
             check_searched(self.passes)
         arguments = arguments_of(function)
+        made: CompiledKernel | AnySizeKernel
         if not open_names(arguments):
-            return own.compiled(make(NOTHING))
-        positions = self.out_idx, self.workspace_idx
-        return AnySizeKernel(function.function.__name__, arguments, make, positions, own._placed, self.chip, self.search)
+            made = own.compiled(make(NOTHING))
+        else:
+            positions = self.out_idx, self.workspace_idx
+            made = AnySizeKernel(function.function.__name__, arguments, make, positions, own._placed, self.chip, self.search)
+        made.searched = lambda: self.searched().kernel(function, build)  # type: ignore[method-assign]
+        return made
 
     def _placed(self, kernel: Kernel | KeptKernel, out_idx: Sequence[int], workspace_idx: Sequence[int]) -> CompiledKernel:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
@@ -277,6 +278,10 @@ class Factory:
     def __jit_impl__(self) -> Options:
         """What `jit` was told: `.target`, `.out_idx`."""
         return self.options
+
+    def searched(self) -> Factory:
+        """The same function, whose kernels are searched: those of `schedule="search"`."""
+        return Factory(self.function, self.options.searched())
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> CompiledKernel | AnySizeKernel:
@@ -325,6 +330,7 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
+    schedule: str | None = None,
     seconds: float = CALL.seconds,
     memory: int = CALL.bytes,
     **others: Any,
@@ -335,9 +341,10 @@ def jit(
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
     `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or texts), `without` (names of rules) and `cost_model` (a
-    name, or "module:Class") are options of the search. `seconds` of processor time and bytes of `memory` are what a call may take
-    in the simulator. `pass_configs` and further options of TileLang's are taken where they ask for what is so here
-    (`tile_eg.jit.switches`), and refused otherwise.
+    name, or "module:Class") are options of the search. `schedule="search"` reads a kernel with flags, barriers, scopes and
+    addresses without them, where it has a sequential meaning; else such a kernel is kept as it is written. `seconds` of
+    processor time and bytes of `memory` are what a call may take in the simulator. `pass_configs` and further options of
+    TileLang's are taken where they ask for what is so here (`tile_eg.jit.switches`), and refused otherwise.
 
     TileError for an option that is unknown or refused.
     """
@@ -345,10 +352,11 @@ def jit(
     check_others(others, KNOWN)
     search: dict[str, Any] = {"effort": effort, "exact_math": exact_math, "rules": tuple(rules), "without": tuple(without)}
     search["cost_model"] = cost_model
+    check_schedule(schedule)
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)
     positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
-    options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs)
+    options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs, schedule=schedule)
     names = user_names()
     return told(lambda f: _jitted(f, options, names)) if function is None else _jitted(function, options, names)
 

@@ -117,6 +117,10 @@ class AnySizeKernel:
         """What is compiled at these sizes: the kernel without what nobody sees of it."""
         return self.compiled(self.build(sizes), *self.places).compiled  # type: ignore[no-any-return]
 
+    def searched(self) -> Any:
+        """The same kernel without its flags, barriers, scopes and addresses, which the search then finds."""
+        return self
+
     def __repr__(self) -> str:
         return f"<kernel {self.name}[{', '.join(self.open)}]>"
 

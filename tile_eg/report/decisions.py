@@ -80,7 +80,7 @@ def missing_slots(schedule: Schedule) -> Iterator[Note]:
     for s in schedule.storages.values():
         if s.slots < s.given:
             have = f"{s.slots} slot{'s' * (s.slots > 1)} of {s.slot_bytes:,} bytes"
-            yield Note(f"`{s.name}` has {have}, not the {s.given} that `stages` asks for: flag ids run out", s.span)
+            yield Note(f"`{s.name}` has {have}, not the {s.given} that the source asks for: flag ids run out", s.span)
 
 
 def summary(schedule: Schedule) -> str:

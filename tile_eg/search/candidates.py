@@ -59,7 +59,8 @@ def plan_all(
     if not planned:
         planned, others = plan_each(simple_schedules(schedules[0].graph, chip), chip)
         dropped += others
-    if not planned and schedules[0].graph.values.stages:
+    values = schedules[0].graph.values
+    if not planned and (values.stages or any(p.slots for p in values.places.values())):
         planned, others = plan_each([replace(s, yielding=True) for s in schedules], chip)
         dropped += others
     return planned, dropped, None if planned else _cannot_be_planned(dropped)

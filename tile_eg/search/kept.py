@@ -18,6 +18,7 @@ from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
 from tile_eg.report.text import size
 from tile_eg.search import kept_lifetimes as lifetimes
+from tile_eg.search.kept_direct import with_direct_paths
 from tile_eg.search.kept_indices import out_of_tensor
 from tile_eg.search.kept_memory import Life, lives, packed
 from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, stage
@@ -120,6 +121,8 @@ class PlannedKept(Planned):
 
 
 SHOWN = 4
+WORKSPACE_GRAIN = 512
+"""Bytes at whose multiples GM is moved fastest."""
 FLAG = re.compile(r"\b(Set|Wait)Flag<(?:HardEvent::)?([A-Z0-9]+)_([A-Z0-9]+)>(?:\(\))?")
 ROUND = 256
 """Bytes that a vector instruction takes at a time."""
@@ -146,8 +149,6 @@ def planned_kept(kernel: KeptKernel, chip: str) -> PlannedKept:
     """The kernel with addresses and text. TileError where its buffers do not fit, or an instruction has no text."""
     target = compiled_for(chip)
     with stage("plan", kernel.source):
-        if target.architecture != "dav-2201":
-            raise TileError(f"a kernel that is kept as written is compiled for A2 and A3, not for {target.name}")
         program = _program(kernel, target)
         made = PlannedKept(program, target, kernel)
         _written(made)
@@ -167,14 +168,27 @@ def _written(made: PlannedKept) -> None:
 def _program(kernel: KeptKernel, chip: Chip) -> Program:
     from tile_eg.emit.sync.missing import completed
 
-    buffers = tuple(b for level in Level for b in _placed(kernel, level, chip))
+    if chip.architecture == "dav-3510":
+        kernel = with_direct_paths(kernel)
+    workspace, handed = _in_workspace(kernel)
+    buffers = (*(b for level in Level if level is not Level.WS for b in _placed(kernel, level, chip)), *handed)
     program = Program(
-        kernel.name, chip.name, kernel.kernel_type, kernel.tensors, kernel.blocks, kernel.halves, 0, buffers, kernel.cube,
-        kernel.vector,
+        kernel.name, chip.name, kernel.kernel_type, kernel.tensors, kernel.blocks, kernel.halves, workspace, buffers,
+        kernel.cube, kernel.vector,
     )  # fmt: skip
     sharing = _overlapping(kernel, buffers)
     streams = {core: completed(program, core, kernel.barriers == "all", sharing) for core in (AIC, AIV)}
     return replace(program, cube=streams[AIC], vector=streams[AIV])
+
+
+def _in_workspace(kernel: KeptKernel) -> tuple[int, list[Buffer]]:
+    """The bytes of a block's workspace, and what cores hand to one another there, one behind the other."""
+    at, out = 0, list[Buffer]()
+    for b in kernel.buffers:
+        if b.level is Level.WS:
+            out.append(replace(b, addresses=(at,)))
+            at += -(-b.slot_bytes // WORKSPACE_GRAIN) * WORKSPACE_GRAIN
+    return at, out
 
 
 def _placed(kernel: KeptKernel, level: Level, chip: Chip) -> list[Buffer]:

@@ -33,7 +33,10 @@ class Smaller:
 
 
 def offers(form: Form) -> Iterator[Offer]:
-    """The forms of a kernel in smaller tiles; none where its own fit and leave room to load beside the work."""
+    """The forms of a kernel in smaller tiles; none where its own fit and leave room to load beside the work, or where its author
+    keeps tiles in slots, which hold what he says."""
+    if any(p.slots for p in form.values.places.values()):
+        return
     if form.moves or (form.candidates and not _crowded(form)):
         return
     least = 0 if form.candidates else WITHOUT_ROOM

@@ -19,7 +19,7 @@ Times = deque[float]
 def sync_step(core: Core, node: Node) -> Step:
     """The step of a flag or a barrier."""
     if isinstance(node, CrossWait):
-        return _cross_wait(core, node)
+        return _cross_wait(core, node, _alike(core, node.mode))
     if isinstance(node, PipeBarrier) and node.pipe == "ALL":
         return _barrier_all(core)
     if isinstance(node, WaitFlag):
@@ -32,7 +32,13 @@ def sync_step(core: Core, node: Node) -> Step:
     if isinstance(node, Scalar):
         return _computed(core)
     assert isinstance(node, CrossSet)
-    return _queued(core, node, node.pipe, _cross_set(core, node))
+    return _queued(core, node, node.pipe, _cross_set(core, node, _alike(core, node.mode)))
+
+
+def _alike(core: Core, mode: int) -> list[str] | None:
+    """Whom a flag among cores of one kind joins; None: it joins the two kinds. What the other vector core does, and in mode 0
+    other blocks, this core does as well, and as long."""
+    return None if mode == 2 else [core.name]
 
 
 def _computed(core: Core) -> Step:

@@ -122,7 +122,14 @@ def _longer(form: Tiling) -> Iterator[Tiling]:
 
 def _free_to_change(values: Values) -> list[int]:
     """Loops of products. Slots that an author gave hold one trip's tiles as he wrote it: that loop stays."""
-    return [loop for loop in sorted(loops_of_products(values)) if loop not in values.stages]
+    slotted = {n for n, p in values.places.items() if p.slots}
+    kept = {loop for loop, name in values.variables.items() if slotted and _fills_slots(values, name, slotted)}
+    return [loop for loop in sorted(loops_of_products(values)) if loop not in values.stages and loop not in kept]
+
+
+def _fills_slots(values: Values, variable: str, slotted: set[str]) -> bool:
+    """Whether a loop loads what the author keeps in slots."""
+    return any(values.buffers.get(t, ("", ""))[0] in slotted for t in loads_in(values, variable))
 
 
 def loops_of_products(values: Values) -> dict[int, int]:

@@ -97,7 +97,7 @@ def kernel_text(*programs: Program) -> str:
 
 def _kernel(p: Program) -> list[str]:
     """The lines of one kernel's function."""
-    mixed = bool(p.cube) and bool(p.vector)
+    mixed = p.kernel_type.startswith("MIX")
     addresses = [f"GM_ADDR {name}" for name in (*argument_names(p).values(), "workspace")]
     arguments = ", ".join([*addresses, *(f"int32_t {name}" for name in size_names(p).values())])
     body = [f"KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_{p.kernel_type});"]
@@ -335,7 +335,7 @@ def _synchronised(s: Scope, n: Node) -> list[str]:
         case PipeBarrier():
             return [f"AscendC::PipeBarrier<PIPE_{n.pipe}>();"]
         case CrossSet():
-            return [f"AscendC::CrossCoreSetFlag<2, PIPE_{n.pipe}>({_cross(s, n.id)});"]
+            return [f"AscendC::CrossCoreSetFlag<{n.mode}, PIPE_{n.pipe}>({_cross(s, n.id)});"]
         case CrossWait():
             return [f"AscendC::CrossCoreWaitFlag({_cross(s, n.id)});"]
         case SyncAll():

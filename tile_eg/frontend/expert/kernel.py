@@ -8,9 +8,11 @@ from math import prod
 from typing import Any
 
 from tile_eg.errors import Note, NotSearched, ReadFirst, TileError, together
+from tile_eg.frontend.expert.between_cores import with_free_numbers
 from tile_eg.frontend.expert.branches import SCALAR_UNIT
 from tile_eg.frontend.expert.cross_numbers import cross_numbered
 from tile_eg.frontend.expert.meetings import read_first, with_meetings
+from tile_eg.frontend.expert.modes import with_modes
 from tile_eg.frontend.expert.parallel import branch, parallel
 from tile_eg.frontend.expert.pipelined import prefetched
 from tile_eg.frontend.expert.printing import launched
@@ -143,7 +145,8 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
         if streams and (late := read_first(r.statements)):
             r.notes.append(Note(f"{STREAMS}: {late.message}", late.span))
         r.statements[:] = with_meetings(r.statements, r.half_used is not None, r.ranges, streams)
-    cube, vector = (numbered(stream(r.statements, core), r.ranges, r.notes) for core in (AIC, AIV))
+    both = with_free_numbers([stream(r.statements, core) for core in (AIC, AIV)], r.ranges)
+    cube, vector = (numbered(with_modes(nodes, r.ranges), r.ranges, r.notes) for nodes in both)
     cube, vector = cross_numbered((cube, vector), r.ranges, r.notes)
     written = r.stored
     _check_looked_up(r)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.expert.between_cores import copy_between
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, On, on
 from tile_eg.frontend.expert.streams import FREE
@@ -28,15 +29,18 @@ def copy(r: ExpertReader, span: Span, src: Any, dst: Any, size: Any, **options: 
     turned = bool(options.get("transpose")) and not isinstance(src, Region)
     to, value = copied(src, dst, None if size is None else sizes(size, "an extent", span), span, turned)
     _decide(r, to, value)
+    if isinstance(value, Region) and (r.level_of(value), r.level_of(to)) in BETWEEN_CORES:
+        return copy_between(r, span, to, value, options)
     source, target = r.place(value, span), r.place(to, span)
     path = PATHS.get((source.level, target.level))
     if path is None:
-        raise TileError(f"there is no path from {source.level} to {target.level}", span, help=_way(source.level, target.level))
+        raise TileError(f"there is no path from {source.level} to {target.level}", span, help=WAYS)
     unused = [n for n in ("transpose", "enable_relu") if options.get(n) and n not in path[1]]
     if unused or (options.get("pad_value") is not None and target.level is not Level.UB):
         word = unused[0] if unused else "pad_value"
         raise TileError(f"a copy from {source.level} to {target.level} takes no {word}", span)
     path[0](r, span, *_fitted(r, span, source, target), options)
+    return None
 
 
 def _fitted(r: ExpertReader, span: Span, source: Place, target: Place) -> tuple[Place, Place]:
@@ -80,12 +84,6 @@ def _decide(r: ExpertReader, to: Region, value: Any) -> None:
     for a, b in ((to, value), (value, to)):
         if a.name in r.open and b.name in r.held and r.held[b.name].level in (Level.L0A, Level.L0B):
             r.place(a, None, Level.L1)
-
-
-def _way(source: Level, target: Level) -> str:
-    if (source, target) in ((Level.UB, Level.L1), (Level.L0C, Level.UB)):
-        return "cube and vector cores meet in GM: copy to a workspace tensor, set a cross flag, wait for it, and copy from there"
-    return "GM -> L1 -> L0A, L0B; L0C -> GM, L1; GM -> UB -> GM, UB"
 
 
 def _same(source: Place, target: Place, span: Span) -> Place:
@@ -189,6 +187,9 @@ def _within_ub(r: ExpertReader, span: Span, source: Place, target: Place, option
     cast(r, span, target, source)
 
 
+WAYS = "GM -> L1 -> L0A, L0B; L0C -> GM, L1, UB; GM -> UB -> GM, UB, L1"
+BETWEEN_CORES = ((Level.L0C, Level.UB), (Level.UB, Level.L1))
+"""Copies from one kind of core to the other one, through GM."""
 Path = tuple[Callable[..., None], tuple[str, ...]]
 PATHS: dict[tuple[Level, Level], Path] = {
     (Level.GM, Level.L1): (_to_l1, ()),

@@ -35,6 +35,12 @@ PIPES = ("fix", "mte1", "mte2", "mte3", "m", "v", "s")
 WRITTEN = range(16)
 """Numbers of flags that authors write; one that a core does not have gets another (`streams.numbered`)."""
 CORES = {"C": AIC, "V": AIV, "CUBE": AIC, "VECTOR": AIV}
+MODES = {
+    0: "0 joins the cube cores of all blocks, or their vector cores",
+    1: "1 the vector cores of a block",
+    2: "2 joins the cube core of a block and its vector cores",
+}
+"""Which cores a flag joins."""
 AS_IT_IS = (
     "Kernel", "func_attr", "serial", "unroll", "Pipelined", "Parallel", "grid", "And", "Or", "Not", "ceildiv",
     "floordiv", "cast", "Cast", "make_zn_layout", "make_nz_layout", "make_col_major_layout",
@@ -99,10 +105,11 @@ def _sync_all(r: ExpertReader, span: Span) -> None:
 
 
 def _set_cross_flag(r: ExpertReader, span: Span, pipe: Any, flag: Any, mode: Any = 2) -> None:
-    if mode != 2:
-        help = "mode 2 joins a cube core and its vector cores; for all cores of the launch there is T.sync_all()"
-        raise TileError(f"flags between cores have mode 2 here, not {mode}", span, help=help)
-    r.emit(pr.CrossSet(_pipe(pipe, span), _cross_id(flag, r, span), span))
+    if mode not in MODES:
+        raise TileError(f"flags between cores have mode 0, 1 or 2, not {describe(mode)}", span, help=", ".join(MODES.values()))
+    if mode == 1 and r.core == AIC:
+        raise TileError("mode 1 is between the vector cores of a block, and this is the cube core", span, help=MODES[2])
+    r.emit(pr.CrossSet(_pipe(pipe, span), _cross_id(flag, r, span), span, mode))
 
 
 def _wait_cross_flag(r: ExpertReader, span: Span, flag: Any, pipe: Any = "") -> None:

@@ -203,7 +203,7 @@ class Builder(ABC):
     def allocate(self, name: str, new: NewBuffer, span: Span | None) -> None:
         shape = new.shape[:1] if new.column else new.shape
         buffer = Buffer(self.unique(name), new.dtype, shape, new.scope, new.column)
-        self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span))
+        self.statements.append(Alloc(buffer.name, new.scope, new.dtype, shape, span, new.level))
         self.homes[buffer.name] = self.statements
         self.shapes[buffer.name] = shape
         self.columns |= {buffer.name} if new.column else set()

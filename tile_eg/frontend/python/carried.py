@@ -146,8 +146,8 @@ def _window(kernel: Kernel, body: tuple[Stmt, ...], t: Tensor) -> Region:
         if around != inside and any(variables(x) & (set(around) ^ set(inside)) for x in r.starts):
             raise _two_windows(t, first, r)
     loops = {v for x in first.starts for v in variables(x)} - {name for name, _ in kernel.grid}
-    if loops and len({around for _, around, _ in found}) > 1:
-        raise _two_windows(t, first, rest[0][0])
+    if loops and (elsewhere := [r for r, around, _ in rest if around != inside]):
+        raise _two_windows(t, first, elsewhere[0])
     for start, extent, size in zip(first.starts, first.extents, t.shape, strict=True):
         if not at_most(start, size - (extent or 1), ranges):
             message = f"this window of `{t.name}`, which is written and read, passes its end"

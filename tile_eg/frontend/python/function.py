@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -62,15 +62,18 @@ def arguments_of(function: PrimFunc) -> list[Argument]:
     return [*given, *(Argument(name, (), F32, span) for name in output_names(function))]
 
 
-def kernel_of(function: PrimFunc, sizes: Mapping[str, Any] = NOTHING, streams: bool = False) -> Kernel:
+def kernel_of(
+    function: PrimFunc, sizes: Mapping[str, Any] = NOTHING, streams: bool = False, reader_of: Callable[..., Reader] = Reader
+) -> Kernel:
     """The kernel that a prim_func means at the sizes, and with the numbers, of a call; tensors that it writes are its outputs.
 
-    `streams`: the cube core may read what the vector cores write further down, and the other way round.
+    `streams`: the cube core may read what the vector cores write further down, and the other way round. `reader_of` makes what
+    reads the function.
 
     Raises TileError at the user's line, `NoBlocks` where the sizes leave no block to run.
     """
     found = read_function(function.function, function.names)
-    reader = Reader(found.source, found.names, sizes)
+    reader = reader_of(found.source, found.names, sizes)
     with _told_in(found):
         if returns_tensors(function.function, function.names):
             return _of_tensors(reader, function, found)
@@ -125,12 +128,13 @@ def _kernel(r: Reader, found: FunctionSource, streams: bool) -> Kernel:
         raise NoBlocks(tensors)
     r.last = launch.body[-1]
     r.run(launch.body)
+    statements = r.finished()
     if r.told:
-        raise together(by_line((*r.told, *type_faults(tensors, r.statements))))
+        raise together(by_line((*r.told, *type_faults(tensors, statements))))
     _check_left(r)
     grid = tuple((name, last + 1) for name, (_, last) in r.grid.items())
     outputs = tuple(Tensor(t.name, t.dtype, t.shape, t.name in r.writes, t.span) for t in tensors)
-    body = with_parts(without_slots(without(r.statements, r.unused)), r.unique)
+    body = with_parts(r.settled(without_slots(without(statements, r.unused))), r.unique)
     made = Kernel(found.node.name, outputs, grid, body, found.source.text, found.source.file, tuple(r.notes))
     if streams and r.half_used is None and (ordered := in_one_order(made)):
         told = Note(AS_STREAMS, r.span(launch.items[0].context_expr))

@@ -16,14 +16,14 @@ from tile_eg.ir import index
 from tile_eg.ir.index import Expr
 from tile_eg.language.placement import Layout
 
-LEVELS = {"alloc_L1": "shared", "alloc_ub": "shared", "alloc_L0A": "fragment", "alloc_L0B": "fragment", "alloc_L0C": "fragment"}
+LEVELS = {"L1": "shared", "UB": "shared", "L0A": "fragment", "L0B": "fragment", "L0C": "fragment"}
 
 
-def _alloc(scope: str, b: Builder, span: Span, shape: Any, dtype: Any) -> NewBuffer:
-    return NewBuffer(scope, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
+def _alloc(level: str, b: Builder, span: Span, shape: Any, dtype: Any) -> NewBuffer:
+    return NewBuffer(LEVELS[level], as_dtype(dtype, span), sizes(shape, "the size of a buffer", span), level=level)
 
 
-HANDLERS.update({name: partial(_alloc, scope) for name, scope in LEVELS.items()})
+HANDLERS.update({f"alloc_{'ub' if level == 'UB' else level}": partial(_alloc, level) for level in LEVELS})
 
 
 # Layouts

@@ -12,7 +12,7 @@ from dataclasses import replace
 from tile_eg.frontend.python.merging import uses_of
 from tile_eg.frontend.python.values import nodes
 from tile_eg.ir.index import ZERO, Expr, var, variables
-from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Region, Stmt
+from tile_eg.ir.kernel import Alloc, Assign, For, If, Parallel, Region, Stmt, Whole
 
 
 def without_slots(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
@@ -23,7 +23,7 @@ def without_slots(body: Sequence[Stmt]) -> tuple[Stmt, ...]:
         filling = [loop for loop in loops if _fills_its_slot(loop, alloc)]
         outer = [loop for loop in filling if not any(loop is s for other in filling for s in nodes(other.body))]
         if outer and sum(uses_of(loop.body)[alloc.name] for loop in outer) == uses_of(found)[alloc.name]:
-            found = tuple(_as_tile(found, alloc.name))
+            found = tuple(as_tile(found, alloc.name))
     return found
 
 
@@ -58,15 +58,30 @@ def _first(body: tuple[Stmt, ...], name: str) -> Stmt | None:
     return first if uses_of(first)[name] == 1 else None
 
 
-def _as_tile(body: Sequence[Stmt], name: str) -> Iterator[Stmt]:
+def with_open_slots(body: Sequence[Stmt]) -> Iterator[Stmt]:
+    """The statements with as many slots of each buffer as the search finds."""
+    for s in body:
+        match s:
+            case Alloc():
+                yield replace(s, slots=0)
+            case For():
+                yield replace(s, body=tuple(with_open_slots(s.body)))
+            case If():
+                yield replace(s, then=tuple(with_open_slots(s.then)), otherwise=tuple(with_open_slots(s.otherwise)))
+            case _:
+                yield s
+
+
+def as_tile(body: Sequence[Stmt], name: str) -> Iterator[Stmt]:
+    """The statements with one slot of a buffer for all of it."""
     for s in body:
         match s:
             case Alloc() if s.name == name:
-                yield replace(s, shape=s.shape[1:])
+                yield replace(s, shape=s.shape[1:], slots=s.shape[0])
             case For() | Parallel():
-                yield replace(s, body=tuple(_as_tile(s.body, name)))  # type: ignore[arg-type]
+                yield replace(s, body=tuple(as_tile(s.body, name)))  # type: ignore[arg-type]
             case If():
-                yield replace(s, then=tuple(_as_tile(s.then, name)), otherwise=tuple(_as_tile(s.otherwise, name)))
+                yield replace(s, then=tuple(as_tile(s.then, name)), otherwise=tuple(as_tile(s.otherwise, name)))
             case Assign():
                 yield replace(s, target=_unslotted(s.target, name), value=_unslotted(s.value, name))
             case _:
@@ -76,5 +91,7 @@ def _as_tile(body: Sequence[Stmt], name: str) -> Iterator[Stmt]:
 def _unslotted(e, name: str):  # type: ignore[no-untyped-def] # noqa: ANN001, ANN202
     if isinstance(e, Region):
         return replace(e, starts=e.starts[1:], extents=e.extents[1:]) if e.name == name else e
+    if isinstance(e, Whole):
+        return replace(e, xs=tuple(_unslotted(x, name) for x in e.xs))
     parts = {f: _unslotted(getattr(e, f), name) for f in ("a", "b", "x", "y") if hasattr(e, f)}
     return replace(e, **parts) if parts else e

@@ -55,6 +55,24 @@ class Reader(Builder):
         """What each kind of statement means."""
         return RULES
 
+    def has_own_trips(self, node: ast.For, loop: Loop) -> bool:
+        """Whether a loop is read trip by trip."""
+        return has_own_trips(node, loop, self.local)
+
+    def check_last(self, node: ast.For) -> None:
+        """TileError where a loop over all tiles is not the last statement of the kernel."""
+        if node is not self.last or self.outer:
+            help = "stores may stand in it; what all tiles have in common, before it"
+            raise self.error("T.Persistent has to be the last statement of the kernel", node, help)
+
+    def finished(self) -> list[Stmt]:
+        """The statements of the whole body, in their order."""
+        return self.statements
+
+    def settled(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """What else has to be known of the body, and changed in it, where a kernel is read in another way than this one."""
+        return body
+
     def run(self, body: Sequence[ast.stmt]) -> None:
         """Reads statements one by one; a mistake in one is told beside those in others."""
         for node in body:
@@ -285,7 +303,7 @@ def _names(r: Reader, node: ast.For, count: int) -> list[str]:
 def _loop(r: Reader, node: ast.For, loop: Loop) -> None:
     if r.in_parallel:
         raise r.error("a serial loop inside T.Parallel is not supported", node, "put the serial loop outside")
-    if has_own_trips(node, loop, r.local):
+    if r.has_own_trips(node, loop):
         names = _names(r, node, len(loop.extents))
         _unrolled(r, node, (v if len(names) > 1 else v[0] for v in trips_of(loop)))
     else:
@@ -324,9 +342,7 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
 
 def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:
     """All tiles as the blocks of a grid: each is done once, by whichever block, so that none may know of another."""
-    if node is not r.last or r.outer:
-        help = "stores may stand in it; what all tiles have in common, before it"
-        raise r.error("T.Persistent has to be the last statement of the kernel", node, help)
+    r.check_last(node)
     before, first = set(r.writes), len(r.writes)
     names = _names(r, node, len(loop.extents))
     variables = [r.unique(n) for n in names]

@@ -85,12 +85,14 @@ class Transposed:
 
 @dataclass(frozen=True)
 class NewBuffer:
-    """What `T.alloc_*` gives: a buffer that gets its name from the assignment. `column`: the author wrote it as (n, 1)."""
+    """What `T.alloc_*` gives: a buffer that gets its name from the assignment. `column`: the author wrote it as (n, 1). `level`:
+    he says in which memory it lies."""
 
     scope: str
     dtype: DType
     shape: tuple[int, ...]
     column: bool = False
+    level: str = ""
 
 
 @dataclass(frozen=True)

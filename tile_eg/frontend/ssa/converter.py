@@ -29,7 +29,7 @@ from tile_eg.frontend.ssa.turned import turned
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, Expr
-from tile_eg.ir.values import VERSIONS, Term, Values, loops_in
+from tile_eg.ir.values import VERSIONS, Place, Term, Values, loops_in
 
 MOST_ELEMENTS = 1 << 13
 """Elements of a loop that may be done one after the other, each by instructions on whole tiles."""
@@ -58,6 +58,8 @@ class Converter(Expressions):
         self.liveness = Liveness(buffer_shapes(kernel.body))
         self.told: list[TileError] = []
         self.failed: set[str] = set()
+        self.elsewhere: set[str] = set()
+        self.stored_from: dict[str, set[str]] = {}
 
     def values(self) -> Values:
         env: Env = {t.name: self.tiles.make(t.span, "given", t) for t in self.kernel.tensors}
@@ -72,6 +74,7 @@ class Converter(Expressions):
         return Values(
             k.name, k.tensors, self.blocks, results, keep(self.parents), keep(self.trips), keep(self.variables),
             self.tiles.spans, self.named, tuple(e for _, e in k.grid), counts=keep(self.counts), fewest=keep(self.fewest),
+            places=self.places(),
         )  # fmt: skip
 
     def run(self, body: tuple[kn.Stmt, ...], env: Env, after: Names) -> Env:
@@ -124,6 +127,8 @@ class Converter(Expressions):
     def assign(self, s: kn.Assign, env: Env) -> Term:
         if s.target.name in self.tensors:
             value = self.tile(s.value, env, tile_shape(s.target.shape), self.tensors[s.target.name].dtype)
+            source = self.buffers.get(s.value.name) if isinstance(s.value, kn.Region) else None
+            self.stored_from.setdefault(s.target.name, set()).add(source.level if source else "")
             return self.store(s, self.spread(value, tile_shape(s.target.shape), s.span), env)
         buffer = self.buffers[s.target.name]
         whole = self.is_whole(s.target)
@@ -132,10 +137,22 @@ class Converter(Expressions):
         value = self.tiles.cast(self.spread(value, shape, s.span), buffer.dtype, s.span)
         if not whole:
             return self.filled(s.target, value, env)
-        self.named.setdefault(value, (buffer.name, buffer.scope))
+        self.name(value, buffer)
         if s.span is not None and value.op == "load":
             self.tiles.spans[value] = s.span
         return value
+
+    def name(self, value: Term, buffer: kn.Alloc) -> None:
+        """Notes the first buffer that holds a value. Where another memory holds it as well, neither is its only place."""
+        first = self.buffers.get(self.named.setdefault(value, (buffer.name, buffer.scope))[0], buffer)
+        if first.level != buffer.level:
+            self.elsewhere |= {first.name, buffer.name}
+
+    def places(self) -> dict[str, Place]:
+        """What the author says of his buffers, where he says something; and that what is stored to a tensor comes from UB."""
+        found = ((b, "" if b.name in self.elsewhere else b.level) for b in self.buffers.values())
+        stored = {name: Place("UB", 0) for name, levels in self.stored_from.items() if levels == {"UB"}}
+        return {b.name: Place(level, b.slots, b.span) for b, level in found if level or b.slots} | stored
 
     # loops
 

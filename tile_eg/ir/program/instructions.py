@@ -285,19 +285,25 @@ class PipeBarrier:
 
 @dataclass(frozen=True)
 class CrossSet:
-    """CrossCoreSetFlag<2, pipe>(id): adds one when `pipe` has finished what came before. A loop may decide the id."""
+    """CrossCoreSetFlag<mode, pipe>(id): adds one when `pipe` has finished what came before. A loop may decide the id.
+
+    Mode 2 joins the cube core and the vector cores of a block, 1 its vector cores, 0 the cores of one kind of all blocks.
+    """
 
     pipe: str
     id: int | Expr
     span: Span | None = field(default=None, compare=False)
+    mode: int = 2
 
 
 @dataclass(frozen=True)
 class CrossWait:
-    """CrossCoreWaitFlag(id): takes one; on A2/A3 it stops the issue of everything behind it, on all pipes."""
+    """CrossCoreWaitFlag(id): takes one; on A2/A3 it stops the issue of everything behind it, on all pipes. `mode` is that of the
+    sets that it waits for."""
 
     id: int | Expr
     span: Span | None = field(default=None, compare=False)
+    mode: int = 2
 
 
 @dataclass(frozen=True)

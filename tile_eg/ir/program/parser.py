@@ -222,10 +222,18 @@ class _Parser(Tokens):
         return PipeBarrier(self.name("a pipe"))
 
     def _cross_set(self) -> CrossSet:
-        return CrossSet(self.name("a pipe"), self._cross())
+        return CrossSet(self.name("a pipe"), self._cross(), mode=self._mode())
 
     def _cross_wait(self) -> CrossWait:
-        return CrossWait(self._cross())
+        return CrossWait(self._cross(), mode=self._mode())
+
+    def _mode(self) -> int:
+        """Which cores a flag joins: 2 where nothing is said."""
+        if not self.take("mode"):
+            return 2
+        if (mode := self.expr().value) not in (0, 1, 2):
+            self.expected("mode 0, 1 or 2")
+        return mode  # type: ignore[return-value]
 
     def _cross(self) -> int | Expr:
         """A number, or an expression in brackets."""

@@ -78,9 +78,9 @@ def node_text(n: Node) -> str:
         case PipeBarrier():
             return f"barrier {n.pipe}"
         case CrossSet():
-            return f"cross_set {n.pipe} {n.id}"
+            return f"cross_set {n.pipe} {n.id}{_mode(n.mode)}"
         case CrossWait():
-            return f"cross_wait {n.id}"
+            return f"cross_wait {n.id}{_mode(n.mode)}"
         case SyncAll():
             return "sync_all"
         case Print():
@@ -90,6 +90,10 @@ def node_text(n: Node) -> str:
         case Instr():
             return _instr(n)
     raise TypeError(n)
+
+
+def _mode(mode: int) -> str:
+    return "" if mode == 2 else f" mode {mode}"
 
 
 def formula_text(f: Formula) -> str:

@@ -1,0 +1,46 @@
+"""The arrays of a call: what they have to be, what of them a run takes, and what a run leaves in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from tile_eg.errors import TileError
+from tile_eg.ir.kept import KeptKernel
+from tile_eg.ir.kernel import Kernel, added_to
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from tile_eg.search.compiler import Run
+
+
+def check_writable(kernel: Kernel | KeptKernel, arrays: Mapping[str, np.ndarray]) -> None:
+    """TileError for an array that cannot be written, of a tensor that the kernel writes."""
+    for t in kernel.tensors:
+        if t.output and t.name in arrays and not arrays[t.name].flags.writeable:
+            raise TileError(f"argument {t.name} is read-only, and {kernel.name} writes it", t.span)
+
+
+def updated(kernel: Kernel | KeptKernel, arrays: Mapping[str, np.ndarray], run: Run) -> None:
+    """Fills the arrays of tensors that the kernel writes, as far as it does."""
+    import numpy as np
+
+    for t in kernel.tensors:
+        if t.output and t.name in arrays:
+            np.copyto(arrays[t.name], run[t.name], where=~run.unwritten.get(t.name, np.False_))
+
+
+def taken(kernel: Any, lowered: Any, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays that a run takes: those of inputs, and of outputs that begin with what the caller put there."""
+    import numpy as np
+
+    from tile_eg.ir.reference_indices import check_indices
+
+    kept = isinstance(kernel, KeptKernel)
+    given = lowered.inout if kept else added_to(kernel)
+    tensors = [t for t in kernel.tensors if not t.output or (t.name in given and t.name in arrays)]
+    inputs = {t.name: np.ascontiguousarray(arrays[t.name]) for t in tensors}
+    if not kept:
+        check_indices(kernel, inputs)
+    return inputs
