@@ -15,7 +15,7 @@ from tile_eg.frontend.expert.scalars import is_scalar
 from tile_eg.frontend.expert.vectors import ub
 from tile_eg.frontend.python.tile_words import apply
 from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile, region, value_buffer
-from tile_eg.frontend.python.words import known, rounded_as
+from tile_eg.frontend.python.words import rounded_as
 from tile_eg.ir import index as ix
 from tile_eg.ir import program as pr
 from tile_eg.ir.kernel import Assign, Binary, Cast, Number, Region, TileExpr, Unary
@@ -65,7 +65,7 @@ def _operand(v: Any, sizes: list[int], names: list[str], span: Span) -> TileExpr
 
 def _element(r: Region, sizes: list[int], names: list[str], span: Span) -> Region:
     """The element of a window for the loop's variables; dimensions of one element have none."""
-    if [n for n in r.shape if n != 1] not in (sizes, []) and sizes != [1]:
+    if [n for n in r.shape if n != 1] not in (sizes, []):
         shapes = (" x ".join(map(str, shape)) for shape in (sizes, r.shape))
         help = "T.tile.broadcast spreads a row or a column"
         raise TileError("the operands differ in size: {}, {}".format(*shapes), span, help=help)
@@ -124,8 +124,11 @@ def _cast(r: ExpertReader, span: Span, dst: Any, src: Any, mode: Any = "CAST_NON
         to, x = (vectors.first(p, count, span) for p in (to, x))
         made = rounded_as(mode, Number(0.0), dst, span, F32)
         return vectors.elementwise(r, span, f"v{made.op}", to, x)  # type: ignore[union-attr]
-    if is_direct(x.dtype, to.dtype) or (count is not None and known(count, "a count", span) < to.count):
+    if is_direct(x.dtype, to.dtype):
         return vectors.WORDS["tile.cast"](r, span, dst, src, mode, count)
+    if vectors.first(to, count, span) is not to:
+        help = f"slice both buffers: dst[0:{count}], src[0:{count}]"
+        raise TileError(f"no instruction casts {x.dtype} to {to.dtype}, and steps take whole buffers", span, help=help)
     return by_elements(lambda e: Cast(to.dtype, rounded_as(mode, e, dst, span, x.dtype), span), r, span, dst, src)
 
 

@@ -34,8 +34,7 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     axis %= rank
     planes = prod(shape[:-2])
     if real_shape is not None:
-        sizes = [known(n, "real_shape", span) for n in real_shape]
-        x, planes = replace(x, rows=1 if len(sizes) == 1 else sizes[-2], cols=sizes[-1]), 1
+        x, planes = _part(x, [known(n, "real_shape", span) for n in real_shape], span), 1
     if axis < rank - 2:
         help = "copy each plane to a buffer of its own, and join these: T.tile.add, T.tile.max, T.tile.min"
         raise TileError(f"dim {axis} of {rank} is not reduced in a kernel that is kept", span, help=help)
@@ -51,6 +50,15 @@ def _reduce(op: str, r: ExpertReader, span: Span, buffer: Any, out: Any = None, 
     if not clear:
         on(r, pr.AIV, pr.PipeBarrier("V", span))
         r.instr(f"v{JOINED[op]}", to.operand, to.operand, into, cols=ix.const(count), span=span)
+
+
+def _part(x: Place, sizes: list[int], span: Span) -> Place:
+    """The first rows and columns of a window."""
+    rows, cols = [1, *sizes][-2:] if sizes else (0, 0)
+    if not 0 < rows <= x.rows or not 0 < cols <= x.cols:
+        help = "real_shape=[rows, columns] are the first ones of the buffer"
+        raise TileError(f"real_shape {sizes} is no part of {x.rows} x {x.cols} elements", span, help=help)
+    return replace(x, rows=rows, cols=cols)
 
 
 def _planes(op: str, r: ExpertReader, span: Span, x: Place, to: Tile, planes: int) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.values import nodes as nodes_of
+from tile_eg.frontend.sequential.blocks import some_blocks
 from tile_eg.frontend.sequential.parts import Done, Mark, Node, does, marks, unordered
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Interval
@@ -22,7 +23,6 @@ from tile_eg.ir.kernel import Assign, For, If, Parallel, Region
 from tile_eg.ir.program import AIC, AIV
 
 OTHER = {AIC: AIV, AIV: AIC}
-FIRST = 3
 MOST = 200_000
 """Statements that are gone through, at most."""
 ANYWHERE = (0, 1 << 60)
@@ -34,15 +34,8 @@ def check_handovers(
 ) -> None:
     """TileError where a flag is not set when it is waited for, or two accesses have no flag between them."""
     sets = [m for m in marks(tuple(nodes)) if not m.waits]
-    for fixed in some_blocks(ranges):
+    for fixed in some_blocks(ranges, nodes):
         _Walk(written, {half: (0, 1)} if half else {}, sets).run(nodes, fixed)
-
-
-def some_blocks(ranges: Mapping[str, Interval]) -> list[dict[str, int]]:
-    """The first blocks of a grid and its last one."""
-    found = [{name: min(low + n, high) for name, (low, high) in ranges.items()} for n in range(FIRST)]
-    found.append({name: high for name, (_, high) in ranges.items()})
-    return [b for k, b in enumerate(found) if b not in found[:k]]
 
 
 @dataclass
@@ -107,7 +100,7 @@ class _Walk:
         self.clock[n.core] += 1
         for region, writes, ranges in _accesses(n.statement, {**{v: (k, k) for v, k in env.items()}, **self.free}):
             if region.name in self.written:
-                self.access(n, region, writes, _box(region, ranges))
+                self.access(n, region, writes, box_of(region, ranges))
 
     def access(self, n: Done, region: Region, writes: bool, box: Box) -> None:
         place = region.span or n.statement.span
@@ -133,7 +126,8 @@ def _accesses(s: Any, ranges: Mapping[str, Interval]) -> Iterator[tuple[Region, 
         yield s.target, True, ranges
 
 
-def _box(r: Region, ranges: Mapping[str, Interval]) -> Box:
+def box_of(r: Region, ranges: Mapping[str, Interval]) -> Box:
+    """The least box that holds a window, wherever it begins."""
     found = []
     for start, extent in zip(r.starts, r.extents, strict=True):
         if ix.variables(start) - ranges.keys() or elements_in(start):

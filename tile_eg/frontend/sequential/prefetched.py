@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from tile_eg.frontend.python.slots import as_tile
 from tile_eg.frontend.python.temporaries import uses_of
 from tile_eg.frontend.python.values import nodes
-from tile_eg.frontend.sequential.handovers import some_blocks
+from tile_eg.frontend.sequential.blocks import some_blocks
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import ZERO, Interval
 from tile_eg.ir.index_elements import elements_in
@@ -82,12 +82,14 @@ def _loaded_where_read(body: tuple[Stmt, ...], alloc: Alloc, grid: Mapping[str, 
     fills = [s for s in nodes(body) if isinstance(s, Assign) and s.target.name == name]
     if any(isinstance(s, Parallel) and uses_of(s)[name] for s in nodes(body)):
         return body
-    if not fills or any(r.extents[0] is not None for r in windows) or not all(_loads(s, alloc, written) for s in fills):
+    if any(r.extents[0] is not None or ix.variables(r.starts[0]) & grid.keys() for r in windows):
+        return body
+    if not fills or not all(_loads(s, alloc, written) for s in fills):
         return body
     if len({(s.value.name, s.value.extents, s.value.step) for s in fills if isinstance(s.value, Region)}) > 1:
         return body
     sources: dict[int, Region] = {}
-    for at in some_blocks(grid):
+    for at in some_blocks(grid, body):
         uses = _Uses(alloc)
         if not uses.run(body, at) or not _same_source(uses, sources, at):
             return body

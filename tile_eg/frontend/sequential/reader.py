@@ -108,9 +108,10 @@ class SequentialReader(Placed):
     def settled(self, body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         """The statements without what is loaded a trip ahead, and without the author's slots. TileError where one buffer is read
         by the name of another."""
-        check_shared_addresses(body, self.addresses, self.levels)
         half = {} if self.half is None else {ix.text(self.half): (0, 1)}
-        return tuple(with_open_slots(without_prefetch(body, {**self.grid, **half})))
+        blocks = {**self.grid, **half}
+        check_shared_addresses(body, self.addresses, self.levels, blocks)
+        return tuple(with_open_slots(without_prefetch(body, blocks)))
 
 
 def _all(nodes: Any) -> Any:
