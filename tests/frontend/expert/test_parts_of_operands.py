@@ -83,3 +83,45 @@ def test_a_count_beyond_the_end_is_told() -> None:
 def test_a_real_shape_lies_in_its_buffer(word: Callable[[Any, Any], None], shape: str) -> None:
     with pytest.raises(TileError, match=rf"real_shape {shape} is no part of 2 x 64 elements"):
         done(word, "float", "float")
+
+
+@T.macro
+def half_of(y: Any, x: Any):
+    T.tile.mul(y, x, 0.5)
+
+
+@T.macro
+def half_everywhere(y: Any, x: Any):
+    T.tile.fill(y, 0.5)
+
+
+@T.macro
+def not_above(y: Any, x: Any):
+    T.tile.clamp_max(y, x, 2.5)
+
+
+@T.macro
+def large_byte(y: Any, x: Any):
+    T.tile.fill(y, 300)
+
+
+@T.macro
+def one_less(y: Any, x: Any):
+    T.tile.sub(y, x, 1)
+
+
+@pytest.mark.parametrize("word", [half_of, half_everywhere, not_above])
+def test_a_number_that_whole_numbers_do_not_hold_is_told(word: Callable[[Any, Any], None]) -> None:
+    with pytest.raises(TileError, match="0.5 is no i32|2.5 is no i32"):
+        done(word, "int32", "int32")
+
+
+def test_a_number_beyond_the_range_of_a_type_is_told() -> None:
+    with pytest.raises(TileError, match="300 is no u8, which holds whole numbers from 0 to 255"):
+        done(large_byte, "uint8", "uint8")
+
+
+def test_numbers_without_a_sign_are_made_smaller() -> None:
+    x, y = np.arange(1, 129, dtype=np.uint32).reshape(2, 64), np.zeros((2, 64), np.uint32)
+    done(one_less, "uint32", "uint32")(x, y)
+    assert (y == x - 1).all()

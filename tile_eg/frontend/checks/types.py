@@ -224,12 +224,17 @@ def _written(op: Unary | Binary) -> str:
 
 def _check_number(t: Type, other: kn.TileExpr) -> None:
     """TileError where a number stands beside whole numbers and is none of them."""
-    if t.dtype not in WHOLE or not isinstance(other, kn.Number):
+    if t.dtype is not None and isinstance(other, kn.Number):
+        check_number(t.dtype, other.value, other.span)
+
+
+def check_number(dtype: DType, value: float, span: kn.Span | None) -> None:
+    """TileError where an element type of whole numbers does not hold a number."""
+    if dtype not in WHOLE:
         return
-    bits, value = t.dtype.bits, other.value  # type: ignore[union-attr]
-    low, high = (0, 2**bits) if t.dtype in SIGNED else (-(2 ** (bits - 1)), 2 ** (bits - 1))
+    low, high = (0, 2**dtype.bits) if dtype in SIGNED else (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1))
     if value != value // 1 or not low <= value < high:
-        raise TileError(f"{value:g} is no {t.dtype}, which holds whole numbers from {low} to {high - 1}", other.span)
+        raise TileError(f"{value:g} is no {dtype}, which holds whole numbers from {low} to {high - 1}", span)
 
 
 def _check_shift(by: kn.Number, dtype: DType) -> None:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.checks.types import check_number
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar, negative, reciprocal
@@ -50,6 +51,7 @@ def elementwise(r: ExpertReader, span: Span, op: str, dst: Place, *srcs: Place, 
 def filled(r: ExpertReader, span: Span, dst: Place, value: Any) -> None:
     """Every element becomes the number, or what the scalar unit computes."""
     if isinstance(value, bool | int | float):
+        check_number(dst.dtype, value, span)
         elementwise(r, span, "vdup", dst, scalar=float(value))
     else:
         elementwise(r, span, "vdup", dst, value=formula(r, value, span))
@@ -78,6 +80,8 @@ def _binary(op: str, r: ExpertReader, span: Span, dst: Any, a: Any, b: Any) -> N
 def _with_scalar(op: str, r: ExpertReader, span: Span, to: Place, x: Place, b: Any) -> None:
     """a - s is a + (-s), and a / s is a * (1 / s): there are no other instructions with a scalar."""
     plain = isinstance(b, bool | int | float)
+    if plain:
+        check_number(x.dtype, b, span)
     if op == "sub":
         op, b = "add", (-b if plain else negative(formula(r, b, span)))
     elif op == "div":

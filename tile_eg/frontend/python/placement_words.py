@@ -17,6 +17,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.language.placement import Layout
 
 LEVELS = {"L1": "shared", "UB": "shared", "L0A": "fragment", "L0B": "fragment", "L0C": "fragment"}
+"""The scope of a buffer that is searched, by where its author puts it."""
 
 
 def _alloc(level: str, b: Builder, span: Span, shape: Any, dtype: Any) -> NewBuffer:

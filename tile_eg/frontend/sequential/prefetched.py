@@ -93,7 +93,7 @@ def _loaded_where_read(body: tuple[Stmt, ...], alloc: Alloc, grid: Mapping[str, 
         uses = _Uses(alloc)
         if not uses.run(body, at) or not _same_source(uses, sources, at):
             return body
-    return tuple(_moved(_without(body, fills, name, alloc), sources_by_statement(body, sources), name, alloc))
+    return tuple(_moved(_without(body, fills, name, alloc), sources, name, alloc))
 
 
 def _loads(s: Assign, alloc: Alloc, written: set[str]) -> bool:
@@ -134,10 +134,6 @@ def _guess(env: Env, load: Assign, then: Env, at: Env) -> Region:
 def _is_read(source: Region, env: Env, load: Assign, then: Env) -> bool:
     assert isinstance(load.value, Region)
     return all(ix.evaluate(a, env) == ix.evaluate(b, then) for a, b in zip(source.starts, load.value.starts, strict=True))
-
-
-def sources_by_statement(body: tuple[Stmt, ...], sources: Mapping[int, Region]) -> dict[int, Region]:
-    return {id(s): sources[id(s)] for s in nodes(body) if id(s) in sources}
 
 
 def _without(body: Sequence[Stmt], fills: Sequence[Assign], name: str, alloc: Alloc) -> tuple[Stmt, ...]:

@@ -9,6 +9,7 @@ from typing import Any
 from tile_eg.errors import NotSearched, Span, TileError
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.function import kernel_of
+from tile_eg.frontend.python.placement_words import LEVELS
 from tile_eg.frontend.python.slots import with_open_slots
 from tile_eg.frontend.python.source import Source
 from tile_eg.frontend.python.statements import RULES
@@ -21,7 +22,7 @@ from tile_eg.frontend.sequential.parts import KEPT, Scoped, allocations, marks, 
 from tile_eg.frontend.sequential.placed import Placed
 from tile_eg.frontend.sequential.prefetched import without_prefetch
 from tile_eg.frontend.sequential.turned import with_shapes
-from tile_eg.frontend.sequential.words import LEVELS, WORDS, Scope
+from tile_eg.frontend.sequential.words import WORDS, Scope
 from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Kernel, Stmt

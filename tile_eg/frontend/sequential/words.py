@@ -9,7 +9,7 @@ from typing import Any
 
 from tile_eg.errors import Note, Span, TileError
 from tile_eg.frontend.expert.words import CORES
-from tile_eg.frontend.python.placement_words import HANDLERS
+from tile_eg.frontend.python.placement_words import HANDLERS, LEVELS
 from tile_eg.frontend.python.product_words import product
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, as_region, describe, is_index
 from tile_eg.frontend.python.words import copied, known, sizes
@@ -19,8 +19,6 @@ from tile_eg.ir import index as ix
 from tile_eg.ir.kernel import Region
 from tile_eg.ir.program import AIC, AIV
 
-LEVELS = {"L1": "shared", "UB": "shared", "L0A": "fragment", "L0B": "fragment", "L0C": "fragment"}
-"""The scope of a buffer that is searched, by where its author puts it."""
 OF_CUBE = ("fix", "m", "mte1")
 """Pipes that only the cube core has; vector cores alone have V, and mostly use MTE3."""
 
