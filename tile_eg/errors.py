@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -57,10 +58,15 @@ class TileError(Exception):
             shown.append(f"{len(self.others) + 1} errors" + (f", of which {left} are not shown" if left else ""))
         return "\n\n".join(shown)
 
-    def said_in(self, text: str) -> None:
-        """Gives the error, and the others, the text that their spans point into, where they have none."""
+    def said_in(self, text: str, file: str = "") -> None:
+        """Gives the error, and the others, the text that their spans point into, where they have none. Where that is of a `file`,
+        spans in others, in which a macro stands, get the texts of these."""
         for e in (self, *self.others):
             e.source = e.source or text
+            spans = (e.span, *(span for _, span in e.notes)) if file else ()
+            for other in {span.file for span in spans if span} - {file} - e.texts.keys():
+                if lines := linecache.getlines(other):
+                    e.texts[other] = "".join(lines)
 
     def _alone(self) -> str:
         parts = [f"error: {self.message}", *_place(self.span, self._text(self.span))]
@@ -138,12 +144,12 @@ class LimitError(PlanError):
 
 
 @contextmanager
-def in_source(text: str) -> Iterator[None]:
-    """Gives an error that leaves the block the text that its spans point into."""
+def in_source(text: str, file: str = "") -> Iterator[None]:
+    """Gives an error that leaves the block the text that its spans point into, that of a `file`."""
     try:
         yield
     except TileError as e:
-        e.said_in(text)
+        e.said_in(text, file)
         raise
 
 

@@ -12,11 +12,11 @@ import tile_eg.language as T
 _count = itertools.count()
 
 
-def defined(text: str) -> dict[str, Any]:
-    """What a module with this text defines; its lines can be shown in errors."""
+def defined(text: str, **others: Any) -> dict[str, Any]:
+    """What a module with this text, and `others`, defines; its lines can be shown in errors."""
     file = f"<text {next(_count)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"T": T, "tile_eg": tile_eg}
+    names: dict[str, Any] = {"T": T, "tile_eg": tile_eg, **others}
     exec(compile(text, file, "exec"), names)
     return names
 

@@ -71,7 +71,7 @@ class CompiledKernel(HostSide):
         as_torch: bool = False,
     ) -> None:
         self.kernel, self.chip, self.search, self.limits, self.as_torch = kernel, chip, search, limits, as_torch
-        with in_source(kernel.source):
+        with in_source(kernel.source, kernel.file):
             self.out_idx = [made_by_call(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [made_by_call(i, kernel, "workspace_idx") for i in workspace_idx]
         self.for_all_sizes: Callable[[], AtSizes | None] = lambda: None
@@ -92,20 +92,20 @@ class CompiledKernel(HostSide):
         """The lowered kernel: `.source .schedule .program .cost .memory`. `chip` is a name like "910B2"."""
         if sizes:
             raise TileError(f"{', '.join(sizes)}: the sizes of {self.kernel.name} are fixed by the arguments of its function")
-        with in_source(self.kernel.source):
+        with in_source(self.kernel.source, self.kernel.file):
             return cache.lowered(self.compiled, chip or self.chip, search_options(**self.search))
 
     def planned(self) -> Lowered | Restored | AtSizes:
         """The program with its texts and its predicted time, from the caches where it is there; of a kernel of any size the text
         that serves all."""
-        with in_source(self.kernel.source):
+        with in_source(self.kernel.source, self.kernel.file):
             return self.for_all_sizes() or cache.planned(self.compiled, self.chip, search_options(**self.search))
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         made = {*self.out_idx, *self.workspace_idx}
         names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
-        with in_source(self.kernel.source):
+        with in_source(self.kernel.source, self.kernel.file):
             return self._run(by_name(names, args, kwargs, made_last(self.kernel.tensors, made)))
 
     def _run(self, values: Mapping[str, Any]) -> Any:

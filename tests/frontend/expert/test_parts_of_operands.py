@@ -101,6 +101,13 @@ def not_above(y: Any, x: Any):
 
 
 @T.macro
+def or_half(y: Any, x: Any):
+    mask = T.alloc_ub((16,), "uint8")
+    T.tile.fill(mask, 0)
+    T.tile.select(y, mask, x, 0.5, "VSEL_TENSOR_SCALAR_MODE")
+
+
+@T.macro
 def large_byte(y: Any, x: Any):
     T.tile.fill(y, 300)
 
@@ -110,7 +117,7 @@ def one_less(y: Any, x: Any):
     T.tile.sub(y, x, 1)
 
 
-@pytest.mark.parametrize("word", [half_of, half_everywhere, not_above])
+@pytest.mark.parametrize("word", [half_of, half_everywhere, not_above, or_half])
 def test_a_number_that_whole_numbers_do_not_hold_is_told(word: Callable[[Any, Any], None]) -> None:
     with pytest.raises(TileError, match="0.5 is no i32|2.5 is no i32"):
         done(word, "int32", "int32")

@@ -23,7 +23,7 @@ from tile_eg.ops.types import I32
 
 def check(kernel: kn.Kernel) -> None:
     """Raises TileError with all faults of a kernel; returns nothing where it has none."""
-    with in_source(kernel.source):
+    with in_source(kernel.source, kernel.file):
         checker = Checker(kernel)
         ranges = {name: (0, extent - 1) for name, extent in kernel.grid}
         checker.block(kernel.body, ranges, ix.ONE)

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.checks.types import check_number
 from tile_eg.frontend.expert.places import Place
 from tile_eg.frontend.expert.reader import ExpertReader, on
 from tile_eg.frontend.expert.scalars import drained, formula, is_scalar
@@ -171,6 +172,7 @@ def _select(r: ExpertReader, span: Span, dst: Any, mask: Any, x: Any, y: Any, mo
     if is_scalar(y):
         if not isinstance(y, bool | int | float):
             raise TileError("the other value is a number known when the kernel is compiled, or a buffer", span)
+        check_number(to.dtype, y, span)
         r.instr("vbitselect", to.operand, bits.operand, kept.operand, cols=ix.const(count), other=float(y), span=span)
     else:
         other = _run(ub(r, y, span), "an operand of a selection", span)

@@ -37,7 +37,7 @@ MOST_ELEMENTS = 1 << 13
 
 def to_values(kernel: kn.Kernel) -> Values:
     """The kernel's meaning as value terms. Raises TileError for what is not supported yet."""
-    with in_source(kernel.source):
+    with in_source(kernel.source, kernel.file):
         return Converter(composed(interleaved(turned(without_planes(kernel))))).values()
 
 
