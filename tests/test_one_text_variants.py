@@ -102,6 +102,13 @@ def test_trips_whose_tiles_are_not_one_stay(other: tuple[str, str]) -> None:
     assert in_deeper_trips(values, 2) is None
 
 
+@pytest.mark.parametrize("column", ["k//5*384 + k%5*64", "min(k, 8)*64"])
+def test_trips_whose_tiles_lie_side_by_side_for_a_while_stay(column: str) -> None:
+    text = PRODUCT.replace("A[bx*32, k*64]", f"A[bx*32, {column}]").replace("A: f16[M, K]", "A: f16[M, 2*K + 640]")
+    values = values_of_any_size(build_of(text), {"M": 256, "N": 256, "K": 4096})
+    assert in_deeper_trips(values, 2) is None
+
+
 @pytest.mark.slow
 def test_the_search_takes_deeper_trips_of_long_sums() -> None:
     text = OneText(build_of(PRODUCT), ("M", "N", "K"), "910B2", search_options()).text({})
