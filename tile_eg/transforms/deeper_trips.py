@@ -125,7 +125,7 @@ class _Deeper:
         """The valid elements of all trips' tiles, where only the last one may be short."""
         name, count = self.values.variables[loop], self.values.counts[loop]
         if valid.value == size:
-            return _by_tiles(count, size) or count * size
+            return self._whole_total(count, size) or count * size
         if valid.op != "min" or const(size) not in valid.args:
             raise NotAlong
         left = next(a for a in valid.args if a != const(size))
@@ -135,12 +135,12 @@ class _Deeper:
             raise NotAlong
         return total
 
-
-def _by_tiles(count: Expr, size: int) -> Expr | None:
-    """x where `count` is x / size, rounded up."""
-    if count.op != "div" or count.args[1].value != size:
-        return None
-    return count.args[0] - (size - 1)
+    def _whole_total(self, count: Expr, size: int) -> Expr | None:
+        """x where `count` is x / size, rounded up, and x is known to be a multiple of size."""
+        if self.values.sizes is None or count.op != "div" or count.args[1].value != size:
+            return None
+        total = count.args[0] - (size - 1)
+        return total if self.values.sizes.whole(total, size) else None
 
 
 def _is_polynomial(e: Expr, name: str) -> bool:
