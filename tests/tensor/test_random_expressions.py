@@ -109,6 +109,12 @@ def test_a_sum_of_what_is_spread_over_rows_and_columns_has_their_shape() -> None
     check(("by its transpose", ("flat", 3), ("by its transpose", 4, 2)), [16, 16, 64, 16, 64, 64], in_simulator)
 
 
+@pytest.mark.parametrize("size", [8, 16])
+def test_a_row_that_is_summed_for_each_of_its_own_tiles_is_made_anew(size: int) -> None:
+    """Rows of a product less their means, where sums over all of it leave no axis to the grid."""
+    check(("centred", ("by its transpose", 0, 0)), [size] * 6, by_tree)
+
+
 @pytest.mark.slow(but=1)
 def test_the_text_of_an_expression_gives_what_numpy_computes() -> None:
     every(12, 1)

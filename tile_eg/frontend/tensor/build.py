@@ -15,7 +15,7 @@ from tile_eg.frontend.tensor.folds import Folds
 from tile_eg.frontend.tensor.layout import Layout
 from tile_eg.frontend.tensor.points import Axis, Point
 from tile_eg.frontend.tensor.roles import Roles
-from tile_eg.frontend.tensor.tiles import Scope, Tiles, one_column
+from tile_eg.frontend.tensor.tiles import Tiles, one_column
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.types import F32
 
@@ -58,13 +58,17 @@ class Build(Tiles):
         self.emit(kn.Assign(region, value, o.value.span))
 
     def region(self, p: Point, layout: Layout) -> kn.Region:
-        """A buffer that holds a point's tile, filled where that can be done first."""
-        scope: Scope | None = self.scope
-        while scope is not None:
-            if (p, layout) in scope.made:
-                return scope.made[p, layout]
-            scope = scope.outside
+        """A buffer that holds a point's tile, filled where that can be done first.
+
+        What was made further outside is of other tiles: a loop between binds its axes anew.
+        """
         home = self.home(p)
+        scope = self.scope
+        while (p, layout) not in scope.made and scope is not home:
+            assert scope.outside is not None
+            scope = scope.outside
+        if (p, layout) in scope.made:
+            return scope.made[p, layout]
         with self.inside(home):
             made = self._filled(p, layout)
         home.made.setdefault((p, layout), made)
