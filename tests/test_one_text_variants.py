@@ -102,6 +102,45 @@ def test_trips_whose_tiles_are_not_one_stay(other: tuple[str, str]) -> None:
     assert in_deeper_trips(values, 2) is None
 
 
+@SETTINGS
+@given(st.sampled_from([1, 63, 64, 65, 129, 257, 321]))
+def test_deeper_trips_take_all_of_tiles_that_go_beyond_the_size_that_counts_them(k: int) -> None:
+    """The tensors are longer than K: all 64 columns of the last trip's tiles are there."""
+    deeper = in_deeper_trips(long_products(), 4)
+    assert deeper is not None
+    rng = np.random.default_rng(k)
+    inputs = {"A": rng.integers(-4, 5, (3, 2 * k + 640)), "B": rng.integers(-4, 5, (2 * k + 640, 5))}
+    meant = inputs["A"][:, : (k + 63) // 64 * 64] @ inputs["B"][: (k + 63) // 64 * 64]
+    np.testing.assert_array_equal(run_values(at(deeper, {"M": 3, "N": 5, "K": k}), inputs)["C"], meant.astype(np.float16))
+
+
+@pytest.mark.parametrize("k", [64, 100, 128, 321])
+def test_deeper_trips_of_whole_tiles_alone_take_all_of_them(k: int) -> None:
+    """K // 64 trips leave the rest of K out, and nothing else."""
+    deeper = in_deeper_trips(values_of_any_size(build_of(ROUNDED_DOWN), {"M": 256, "N": 256, "K": 4096}), 4)
+    assert deeper is not None
+    rng = np.random.default_rng(k)
+    inputs = {"A": rng.integers(-4, 5, (3, k)), "B": rng.integers(-4, 5, (k, 5))}
+    meant = inputs["A"][:, : k // 64 * 64] @ inputs["B"][: k // 64 * 64]
+    np.testing.assert_array_equal(run_values(at(deeper, {"M": 3, "N": 5, "K": k}), inputs)["C"], meant.astype(np.float16))
+
+
+ROUNDED_DOWN = PRODUCT.replace("ceildiv(K, 64)", "K // 64")
+
+
+@cache
+def long_products() -> Values:
+    text = PRODUCT.replace("[M, K]", "[M, 2*K + 640]").replace("[K, N]", "[2*K + 640, N]")
+    return values_of_any_size(build_of(text), {"M": 256, "N": 256, "K": 4096})
+
+
+@pytest.mark.parametrize("column", ["k//5*384 + k%5*64", "min(k, 8)*64"])
+def test_trips_whose_tiles_lie_side_by_side_for_a_while_stay(column: str) -> None:
+    text = PRODUCT.replace("A[bx*32, k*64]", f"A[bx*32, {column}]").replace("A: f16[M, K]", "A: f16[M, 2*K + 640]")
+    values = values_of_any_size(build_of(text), {"M": 256, "N": 256, "K": 4096})
+    assert in_deeper_trips(values, 2) is None
+
+
 @pytest.mark.slow
 def test_the_search_takes_deeper_trips_of_long_sums() -> None:
     text = OneText(build_of(PRODUCT), ("M", "N", "K"), "910B2", search_options()).text({})

@@ -120,6 +120,7 @@ def test_two_sets_with_no_wait_between_them_are_found() -> None:
     (LOAD, []),
     ("DataCopy(a, gmX[64], 64);", ["race"]),
     ("DataCopy(a[32], gmX[32], 32);", ["race"]),
+    (f"{LOAD} PipeBarrier<PIPE_MTE2>(); DataCopy(a, gmX[64], 64);", ["race"]),  # Exp may still read when the last one writes
 ])  # fmt: skip
 def test_a_load_of_what_the_same_load_has_brought_there_meets_nobody(again: str, kinds: list[str]) -> None:
     body = f"{LOAD} ORDER(MTE2_V); Exp(b, a, 64); {again} PipeBarrier<PIPE_V>();"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tile_eg.simulator.build import OWN_MACHINE, _own_machine, _runtime_key
+from tile_eg.simulator.build import KERNEL_FLAGS, OWN_MACHINE, PROGRAM_FLAGS, RUNTIME_FLAGS, _own_machine, _runtime_key
 
 
 def compiler(folder: Path, name: str, takes: str, macros: str = "") -> str:
@@ -27,3 +27,7 @@ def test_a_compiler_that_takes_none_compiles_for_every_machine_of_its_kind(tmp_p
 def test_machines_with_other_instructions_have_another_runtime(tmp_path: Path) -> None:
     wide, narrow = (compiler(tmp_path, name, OWN_MACHINE[0], f"#define {name} 1") for name in ("__AVX512F__", "__AVX2__"))
     assert _runtime_key(wide) != _runtime_key(narrow)
+
+
+def test_no_part_of_a_run_rounds_a_product_and_a_sum_at_once() -> None:
+    assert all("-ffp-contract=off" in flags for flags in (RUNTIME_FLAGS, KERNEL_FLAGS, PROGRAM_FLAGS))

@@ -65,7 +65,7 @@ def one_by_one(steps: list[Step]) -> list[int]:
         if what in "fe":
             numbers = [n if i in inside and (what == "f" or not x) else x for i, x in enumerate(numbers)]
         if what == "s":
-            said.append(next((i for i in inside if numbers[i] not in (0, n)), b if a < b else b))
+            said.append(next((i for i in inside if numbers[i] not in (0, n)), b))
         if what == "r" and a < b:
             said.append(next((i for i in inside if numbers[i] != numbers[a]), b))
         if what == "m":
@@ -84,7 +84,7 @@ def test_blocks_say_what_granules_would(driver: Path, steps: list[Step]) -> None
     assert [int(line) for line in done.stdout.split()] == one_by_one(ordered)
 
 
-def two_bytes_each(place: str, blocks: int = 16, before: str = "") -> Simulation:
+def two_bytes_each(place: str, blocks: int = 16) -> Simulation:
     """Block b stores two bytes at element `place` of Y."""
     source = kernel(
         "X Y",
@@ -92,7 +92,6 @@ def two_bytes_each(place: str, blocks: int = 16, before: str = "") -> Simulation
         f"""{gm("X Y", "half", 64)} {UB} auto x = ub.GetWithOffset<half>(16, 0);
 const int b = GetBlockIdx();
 DataCopy(x, gmX, 16); ORDER(MTE2_MTE3);
-{before}
 DataCopyPad(gmY[{place}], x, DataCopyExtParams(1, 2, 0, 0, 0));
 """,
     )

@@ -8,10 +8,11 @@ from typing import Any
 from tile_eg.egraph.graph import Demand, Node, Tile
 from tile_eg.errors import TileError
 from tile_eg.ir.values import Values
+from tile_eg.ops.physical import MOVES
 from tile_eg.ops.types import Level
 
-STRAIGHT = ("GmToL1", "GmToL1Coarsened", "GmToL1Strips", "FixToL1")
-"""Instructions that bring to L1 what has not been in UB."""
+STRAIGHT = frozenset(name for name, m in MOVES.items() if m.target == "L1" and m.source in ("GM", "L0C"))
+"""Moves that bring to L1 what has not been in UB."""
 
 
 def as_placed(node: Node, where: Mapping[Any, Demand], values: Values, name: str | None = None) -> bool:

@@ -31,7 +31,7 @@ namespace {name}_host {{
 
 {shapes}
 
-// Which of the kernels a launch at these sizes takes; each serves all of them.
+// Which of the kernels a launch at these sizes takes.
 inline int variant({sizes})
 {{
 {variant}
@@ -103,7 +103,6 @@ class Picked:
         for name, numbers in self.points:
             place = place * len(numbers) + sum(sizes[name] > most for most in bounds(numbers))
         return self.picks[place]
-
 
     def shown(self, place: int) -> str:
         """The launches that take the program at this place, in words."""

@@ -27,13 +27,15 @@ LIBRARY, RUNTIME, PRECOMPILED = "kernel.so", "simulator", "precompiled.h"
 HEADER = "kernel_operator.h"
 _BEGINS_WITH_HEADER = re.compile(rf'(?:\s|//.*\n|/\*[\s\S]*?\*/)*#include "{re.escape(HEADER)}"')
 """A text in which nothing but comments comes before the header, which then means the same wherever it was parsed."""
-RUNTIME_FLAGS = ("-std=c++17", "-O3", "-ffp-contract=off", "-fno-trapping-math", "-fno-math-errno")
+ONE_ROUNDING_EACH = "-ffp-contract=off"
+"""Else compilers may make one instruction of a product and a sum, which rounds once, where the machine has one."""
+RUNTIME_FLAGS = ("-std=c++17", "-O3", ONE_ROUNDING_EACH, "-fno-trapping-math", "-fno-math-errno")
 """Of these none changes a number: loops over elements become vector instructions."""
 OWN_MACHINE = ("-march=native", "-mcpu=native")
 """How a compiler is told to use all instructions of the machine that it runs on."""
 LINK_FLAGS = ("-rdynamic", "-pthread", *(("-ldl",) if sys.platform.startswith("linux") else ()))
-KERNEL_FLAGS = ("-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fvisibility=hidden")
-PROGRAM_FLAGS = ("-std=c++17", "-O1", "-w", "-shared", "-fPIC", "-fdiagnostics-color=never")
+KERNEL_FLAGS = ("-std=c++17", "-O1", ONE_ROUNDING_EACH, "-w", "-shared", "-fPIC", "-fvisibility=hidden")
+PROGRAM_FLAGS = ("-std=c++17", "-O1", ONE_ROUNDING_EACH, "-w", "-shared", "-fPIC", "-fdiagnostics-color=never")
 if sys.platform == "darwin":
     PROGRAM_FLAGS += ("-undefined", "dynamic_lookup")
     KERNEL_FLAGS += ("-undefined", "dynamic_lookup")

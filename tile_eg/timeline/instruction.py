@@ -231,7 +231,7 @@ def repeat_cycles(chip: Chip, cost: VectorCost, repeats: int, conflict: bool) ->
 
 def _vector(chip: Chip, work: Work, cold: bool) -> float:
     name = work.op[1:]
-    base, _, suffix = name.partition("_")
+    base, _, suffix = (name, "", "") if name in _VECTOR_NAME else name.partition("_")
     element = max(work.dtype.bytes, work.src_dtype.bytes) if base == "cast" else work.dtype.bytes
     cost = _cost(chip, base, element)
     lanes = chip.vector.repeat_bytes // element

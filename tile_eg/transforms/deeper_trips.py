@@ -112,7 +112,8 @@ class _Deeper:
         offset, stride = load.args[1:]
         step = ix.wrap(self.values.sizes.stride(tensor_of(load, self.values), stride) if down else 1)
         moved = substitute(offset, {name: var(name) + 1}) - offset
-        return all(evaluate(moved, at) == size * evaluate(step, at) for at in self._samples(offset, name))
+        steady = all(evaluate(moved, at) == size * evaluate(step, at) for at in self._samples(offset, name))
+        return steady and _is_polynomial(offset, name)
 
     def _samples(self, offset: Expr, name: str) -> Iterator[dict[str, int]]:
         assert self.values.sizes is not None
@@ -124,7 +125,7 @@ class _Deeper:
         """The valid elements of all trips' tiles, where only the last one may be short."""
         name, count = self.values.variables[loop], self.values.counts[loop]
         if valid.value == size:
-            return _by_tiles(count, size) or count * size
+            return self._whole_total(count, size) or count * size
         if valid.op != "min" or const(size) not in valid.args:
             raise NotAlong
         left = next(a for a in valid.args if a != const(size))
@@ -134,12 +135,19 @@ class _Deeper:
             raise NotAlong
         return total
 
+    def _whole_total(self, count: Expr, size: int) -> Expr | None:
+        """x where `count` is x / size, rounded up, and x is known to be a multiple of size."""
+        if self.values.sizes is None or count.op != "div" or count.args[1].value != size:
+            return None
+        total = count.args[0] - (size - 1)
+        return total if self.values.sizes.whole(total, size) else None
 
-def _by_tiles(count: Expr, size: int) -> Expr | None:
-    """x where `count` is x / size, rounded up."""
-    if count.op != "div" or count.args[1].value != size:
-        return None
-    return count.args[0] - (size - 1)
+
+def _is_polynomial(e: Expr, name: str) -> bool:
+    """Whether a variable stands in sums and products alone: by a quotient, say, an index may jump at trips that no sample has."""
+    if e.op == "var" or name not in variables(e):
+        return True
+    return e.op in ("add", "mul") and all(_is_polynomial(a, name) for a in e.args)
 
 
 def _scaled(e: Expr, name: str, factor: int) -> Expr:

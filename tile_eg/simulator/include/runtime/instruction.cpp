@@ -336,6 +336,7 @@ void Instruction::record()
         const int64_t first = span.begin / granule, last = (span.end + granule - 1) / granule;
         note_overwritten(id, span);
         span.memory->writer.fill(first, last, id);
+        if (event_.load && !meetings_.empty()) continue;  // a load made again: who reads may not have finished for the next write
         for (Track& slot : span.memory->reader) slot.fill(first, last, 0);
     }
     for (const Span& span : rewrites_) span.memory->rewritten[span.begin / line_bytes * line_bytes] = rewritten_by_;
