@@ -203,3 +203,29 @@ def test_a_buffer_that_cannot_lie_where_it_is_said_to_is_told() -> None:
     assert caught.value.message.startswith("`a` (32,768 bytes) is said to be in L1, and the vector cores compute with it")
     assert "T.alloc_shared" in caught.value.help
     assert caught.value.span is not None
+
+
+def test_parts_that_a_tensors_end_cuts_off_are_joined_wherever_their_buffer_is_said_to_lie() -> None:
+    """C = A @ [B0, B1].T in depths of 64, of which the last one has 32."""
+
+    @tile_eg.jit(out_idx=[-1])
+    def kernel() -> Any:
+        f16, half = "float16", (32, 96)
+
+        @T.prim_func
+        def spliced(A: T.Tensor((64, 96), f16), B0: T.Tensor(half, f16), B1: T.Tensor(half, f16), C: T.Tensor((64, 64), "float")):
+            with T.Kernel(1) as _:
+                a, b = T.alloc_L1((64, 64), f16), T.alloc_L1((64, 64), f16)
+                c = T.alloc_L0C((64, 64), "float")
+                for k in T.serial(2):
+                    T.copy(A[0, k * 64], a)
+                    T.copy(B0[0, k * 64], b[0:32, :])
+                    T.copy(B1[0, k * 64], b[32:64, :])
+                    T.gemm_v0(a, b, c, transpose_B=True, init=(k == 0))
+                T.copy(c, C[0, 0])
+
+        return spliced
+
+    a, b0, b1 = (RNG.standard_normal((rows, 96)).astype(np.float16) for rows in (64, 32, 32))
+    want = a.astype(np.float32) @ np.concatenate([b0, b1]).astype(np.float32).T
+    np.testing.assert_allclose(kernel()(a, b0, b1), want, rtol=1e-4, atol=1e-4)

@@ -58,7 +58,6 @@ class Converter(Expressions):
         self.liveness = Liveness(buffer_shapes(kernel.body))
         self.told: list[TileError] = []
         self.failed: set[str] = set()
-        self.elsewhere: set[str] = set()
         self.stored_from: dict[str, set[str]] = {}
 
     def values(self) -> Values:

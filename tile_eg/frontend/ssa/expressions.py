@@ -96,8 +96,9 @@ class Expressions(Regions):
     def product(self, e: kn.MatMul, env: Env) -> Term:
         a = self.tile(e.a, env, tile_shape(self.shape_of(e.a)), F32)
         b = self.tile(e.b, env, tile_shape(self.shape_of(e.b)), F32)
-        a, b = pieces.of_one_depth(self.tiles, (a, e.transpose_a), (b, not e.transpose_b), e.span)
-        return self.tiles.matmul(a, b, e.transpose_a, e.transpose_b, e.span)
+        x, y = pieces.of_one_depth(self.tiles, (a, e.transpose_a), (b, not e.transpose_b), e.span)
+        self.elsewhere |= {self.named[t][0] for t, padded in ((a, x), (b, y)) if t is not padded and t in self.named}
+        return self.tiles.matmul(x, y, e.transpose_a, e.transpose_b, e.span)
 
     def shape_of(self, e: kn.TileExpr) -> tuple[int, ...]:
         from tile_eg.frontend.windows import known_shape, spread_shape

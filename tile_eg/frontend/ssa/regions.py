@@ -42,7 +42,7 @@ class Regions:
     `env` is what each name holds where the statement at hand stands, `indices` replaces the kernel's variables in index
     expressions, `facts` narrows a loop variable to the trips that are being built. `named` is what terms are called: the name of
     a buffer, and its scope. `rows` are those of the window at hand; `there` tells of the rows of a gathered
-    window how many there are.
+    window how many there are. `elsewhere` are the buffers whose tiles are not kept in the memory that the author names.
     """
 
     def __init__(self, kernel: kn.Kernel) -> None:
@@ -57,6 +57,7 @@ class Regions:
         self.there: list[Callable[[int], Expr]] = []
         self.facts: dict[str, ix.Interval] = {}
         self.named: dict[Term, tuple[str, str]] = {}
+        self.elsewhere: set[str] = set()
 
     def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
         """An index in terms of the block and of loops, what it reads from buffers as what these were loaded from."""
@@ -211,6 +212,8 @@ class Regions:
         if (value.rows, value.cols) != (p.rows, p.cols):
             raise TileError(f"a window of {p.rows} x {p.cols} of `{r.name}` cannot hold {value.rows} x {value.cols}", r.span)
         self.check_window(r, (p.row, p.col, p.rows, (p.cols - 1) * step + 1))
+        if (valid_rows(value).value, valid_cols(value).value) != (value.rows, value.cols):
+            self.elsewhere.add(r.name)
         window = pieces.Window(p.row, p.col, p.rows, p.cols, step)
         return pieces.replaced(self.tiles, old, value, window, r.name, r.span)
 
