@@ -205,8 +205,9 @@ def test_a_buffer_that_cannot_lie_where_it_is_said_to_is_told() -> None:
     assert caught.value.span is not None
 
 
-def test_parts_that_a_tensors_end_cuts_off_are_joined_wherever_their_buffer_is_said_to_lie() -> None:
-    """C = A @ [B0, B1].T in depths of 64, of which the last one has 32."""
+@pytest.mark.parametrize("depth", [32, 64])
+def test_parts_are_joined_wherever_their_buffer_is_said_to_lie(depth: int) -> None:
+    """C = A @ [B0, B1].T in three depths of 32, or in two of 64, of which the tensors' end cuts off the last one."""
 
     @tile_eg.jit(out_idx=[-1])
     def kernel() -> Any:
@@ -215,12 +216,12 @@ def test_parts_that_a_tensors_end_cuts_off_are_joined_wherever_their_buffer_is_s
         @T.prim_func
         def spliced(A: T.Tensor((64, 96), f16), B0: T.Tensor(half, f16), B1: T.Tensor(half, f16), C: T.Tensor((64, 64), "float")):
             with T.Kernel(1) as _:
-                a, b = T.alloc_L1((64, 64), f16), T.alloc_L1((64, 64), f16)
+                a, b = T.alloc_L1((64, depth), f16), T.alloc_L1((64, depth), f16)
                 c = T.alloc_L0C((64, 64), "float")
-                for k in T.serial(2):
-                    T.copy(A[0, k * 64], a)
-                    T.copy(B0[0, k * 64], b[0:32, :])
-                    T.copy(B1[0, k * 64], b[32:64, :])
+                for k in T.serial(T.ceildiv(96, depth)):
+                    T.copy(A[0, k * depth], a)
+                    T.copy(B0[0, k * depth], b[0:32, :])
+                    T.copy(B1[0, k * depth], b[32:64, :])
                     T.gemm_v0(a, b, c, transpose_B=True, init=(k == 0))
                 T.copy(c, C[0, 0])
 

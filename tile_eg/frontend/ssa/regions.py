@@ -207,13 +207,12 @@ class Regions:
         """The tile of a buffer with a value in a window of it, whose columns are `step` apart; what nobody wrote before is 0."""
         old, p = self.held(r.name, env, r.span), self.place(r)
         value = self.tiles.cast(value, self.buffers[r.name].dtype, r.span)
+        self.elsewhere.add(r.name)
         if step == 1 and by_position.is_piece(old, p) and not self._in_one_run(old, value, p):
             return by_position.placed(self.tiles, old, value, p, r.name, r.span)
         if (value.rows, value.cols) != (p.rows, p.cols):
             raise TileError(f"a window of {p.rows} x {p.cols} of `{r.name}` cannot hold {value.rows} x {value.cols}", r.span)
         self.check_window(r, (p.row, p.col, p.rows, (p.cols - 1) * step + 1))
-        if (valid_rows(value).value, valid_cols(value).value) != (value.rows, value.cols):
-            self.elsewhere.add(r.name)
         window = pieces.Window(p.row, p.col, p.rows, p.cols, step)
         return pieces.replaced(self.tiles, old, value, window, r.name, r.span)
 
