@@ -62,7 +62,7 @@ def _lines(example: Example) -> list[str]:
 
 
 def _priced(example: Example, sizes: Sizes, name: str) -> str:
-    """The predicted time, how many times the bound that is, and what bounds it; a dash where another chip than the usual has none."""
+    """The predicted time, how many bounds that is, and what the bound is of; dashes where another chip has no schedule."""
     chip = load_chip(name)
     try:
         ours = example.compiled(sizes, name).timeline.microseconds
