@@ -44,6 +44,7 @@ ROOMS: dict[str, set[str]] = {
     "jit": GROUND | {
         "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator",
     },
+    "torch": {"errors", "ir", "jit"},
     "math": set(),
     "utils": {"jit"},
     "intrinsics": {"language"},
