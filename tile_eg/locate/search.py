@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from tile_eg.errors import TileError
+from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.index import BLOCK, READ, evaluate
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Kernel
@@ -26,7 +27,6 @@ from tile_eg.locate.watches import Watched, named, with_watches
 from tile_eg.report.compare import wrong_elements
 from tile_eg.search.kept import PlannedKept
 from tile_eg.search.planned import Planned, Run
-from tile_eg.search.result import Lowered
 from tile_eg.search.sample import check_sample
 from tile_eg.simulator.watch import ALL, PLACES, Record, Watch
 
@@ -35,8 +35,22 @@ MOST_TILES = 8
 """Tiles of the grid with wrong outputs that are looked into."""
 
 
+@dataclass(frozen=True)
+class Subject:
+    """A planned kernel, and the schedule that its program is of."""
+
+    kernel: Kernel
+    planned: Planned
+    schedule: Schedule
+
+    @property
+    def phases(self) -> list[Values]:
+        """What each phase of the launch computes."""
+        return [s.graph.values for s in (self.schedule, self.schedule.second) if s is not None]
+
+
 def located(
-    lowered: Lowered, arrays: Arrays, run: Run, meant: Mapping[str, Expected], among: str, how: Mapping[str, Any]
+    subject: Subject, arrays: Arrays, run: Run, meant: Mapping[str, Expected], among: str, how: Mapping[str, Any]
 ) -> Located:
     """The first value of a run that differs from the kernel's meaning, inside the kernel where that can be seen.
 
@@ -44,20 +58,20 @@ def located(
     looked into in its order, as far as their outputs are wrong; in a tile, values in the order in which they were computed.
     """
     wrong = _wrong(run, meant)
-    source = lowered.kernel.source
+    source = subject.kernel.source
     if not wrong:
         return Located(None, among, source=source)
-    stores = _stores(lowered, arrays, how)
+    stores = _stores(subject.planned, arrays, how)
     tiles = stores.tiles_with(wrong)
     remarks: list[str] = []
     for tile in tiles[:MOST_TILES]:
-        comparers, stopped = _compared(lowered, arrays, tile, stores, how)
+        comparers, stopped = _compared(subject, arrays, tile, stores, how)
         remarks = ["what is computed in this tile is too much to be kept: values behind the first 1000 MiB are not compared"] * stopped
         for values, comparer in comparers:
             if comparer.first is not None:
-                first = _difference(lowered.kernel, values, comparer.first, tile, arrays)
+                first = _difference(subject.kernel, values, comparer.first, tile, arrays)
                 return Located(first, among, comparer.before, remarks, source)
-    return Located(_at_the_store(lowered, stores, wrong, tiles, run, meant), among, 0, remarks, source)
+    return Located(_at_the_store(subject.planned, stores, wrong, tiles, run, meant), among, 0, remarks, source)
 
 
 def located_outside(
@@ -102,21 +116,20 @@ def _stores(planned: Planned, arrays: Arrays, how: Mapping[str, Any]) -> Stores:
 
 
 def _compared(
-    lowered: Lowered, arrays: Arrays, tile: int, stores: Stores, how: Mapping[str, Any]
+    subject: Subject, arrays: Arrays, tile: int, stores: Stores, how: Mapping[str, Any]
 ) -> tuple[list[tuple[Values, Comparer]], bool]:
     """The values of one tile of the grid, compared, by the phases of the launch; and whether they were too many.
 
     Where one phase goes on with what all blocks of the one before have computed, all of that is compared first.
     """
-    schedule = lowered.candidates[0].schedule
-    phases = [s.graph.values for s in (schedule, schedule.second) if s is not None]
-    text, watched = _watching(lowered, results=True)
+    phases = subject.phases
+    text, watched = _watching(subject.planned, results=True)
     out: list[tuple[Values, Comparer]] = []
     with Watch(tile if len(phases) == 1 else ALL) as watch:
-        blocks = _alone(lowered, tile, stores) if len(phases) == 1 else ()
+        blocks = _alone(subject.planned, tile, stores) if len(phases) == 1 else ()
         records, shared = _run(text, arrays, how, watch, blocks), None
         for n, values in enumerate(phases):
-            meaning = Meaning(values, lowered.kernel, arrays, shared)
+            meaning = Meaning(values, subject.kernel, arrays, shared)
             last = n == len(phases) - 1
             for each in [tile] if last else range(values.blocks):
                 comparer = Comparer(watch, watched, records, meaning, each)
