@@ -212,7 +212,7 @@ def run_file(
     no_cache: NoCache = False,
     where: Annotated[bool, typer.Option("--where", help="Name the first value that differs, inside the kernel too.")] = False,
     against: Annotated[
-        str | None, typer.Option(metavar="MODULE:FUNCTION", help="As --where, against a NumPy or torch function, which is executed.")
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="As --where, against a NumPy or torch function; executed.")
     ] = None,
     *,
     search: SearchOptions,
@@ -245,11 +245,11 @@ def run_file(
     if isinstance(planned, PlannedKept) and (found := [f for run in done.runs for f in run.findings]):
         raise planned.mistake(found)
     report = done.report()
-    found = _first_differences(wanted, done, how, against) if looked_for else []
-    data = report.data() | ({"where": [f.data() for f in found]} if looked_for else {})
-    show(json.dumps(data, indent=2) if as_json else "\n\n".join([str(report), *map(str, found)]))
+    places = _first_differences(wanted, done, how, against) if looked_for else []
+    data = report.data() | ({"where": [p.data() for p in places]} if looked_for else {})
+    show(json.dumps(data, indent=2) if as_json else "\n\n".join([str(report), *map(str, places)]))
     if report.ours_good:
-        return GOOD if report.good and all(f.good for f in found) else USER_ERROR
+        return GOOD if report.good and all(p.good for p in places) else USER_ERROR
     if not isinstance(held, Kernel):
         return OUR_ERROR
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +71,7 @@ def _meant(kernel: Kernel, d: Drawn) -> Any:
     from tile_eg.ir.reference_bounds import run_with_bounds
 
     with stage("reference", kernel.source):
-        return run_with_bounds(kernel, {name: a for name, a in d.arrays.items()})
+        return run_with_bounds(kernel, d.arrays)
 
 
 def _against(
@@ -119,7 +119,3 @@ def meaning_of(held: Kernel | Program | KeptKernel, read: Callable[[], Any], aga
 
 def _same_tensors(a: Kernel, b: KeptKernel) -> bool:
     return [(t.name, t.shape, t.dtype, t.output) for t in a.tensors] == [(t.name, t.shape, t.dtype, t.output) for t in b.tensors]
-
-
-def shown(found: Sequence[Located]) -> str:
-    return "\n".join(map(str, found))

@@ -146,7 +146,8 @@ class BoundedRun(Run):
             return x
         outside = np.ones(x.data.shape, bool)
         outside[:rows, :cols] = False
-        return Tile(np.where(outside, ar.nothing(x.data.dtype), x.data).astype(x.data.dtype), spread=np.where(outside, 0, spread(x)))
+        data = np.where(outside, ar.nothing(x.data.dtype), x.data).astype(x.data.dtype)
+        return Tile(data, spread=np.where(outside, 0, spread(x)))
 
     def inner(self, t: Term) -> Any:
         rows, cols = self.valid(t)

@@ -101,7 +101,8 @@ def _named(function: Function, made: Any, names: Sequence[str]) -> dict[str, np.
     if isinstance(made, Mapping):
         for name in made:
             if name not in names:
-                raise TileError(f"{name_of(function)} returned '{name}', and the kernel has no such output", help=did_you_mean(str(name), names))
+                what = f"{name_of(function)} returned '{name}', and the kernel has no such output"
+                raise TileError(what, help=did_you_mean(str(name), names))
         pairs = list(made.items())
     else:
         values = list(made) if isinstance(made, tuple | list) else [made]

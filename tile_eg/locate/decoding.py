@@ -34,8 +34,8 @@ def window_of(watched: Watched, values: Mapping[str, int], valid: tuple[int, int
     assert term is not None
     at = evaluate(slot_of(i).row, values), evaluate(slot_of(i).col, values)
     if i.op == "mmad":
-        rows, cols = (min(n, v - a) for n, v, a in zip((evaluate(i.rows, values), evaluate(i.cols, values)), valid, at, strict=True))
-        return Window(*at, rows, cols, at)
+        size = evaluate(i.rows, values), evaluate(i.cols, values)
+        return Window(*at, min(size[0], valid[0] - at[0]), min(size[1], valid[1] - at[1]), at)
     row = values[SUB] * (term.rows // 2) if watched.held.share == 0 else 0
     col = values[SUB] * (term.cols // 2) if watched.held.share == 1 else 0
     rows = min(valid[0] - row, term.rows // 2 if watched.held.share == 0 else term.rows)

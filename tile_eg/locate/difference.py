@@ -15,9 +15,9 @@ from tile_eg.ir.printed import Printed
 class Difference:
     """One element: `got`, where `want` is meant and may be `allowed` off.
 
-    `name` is the buffer's, or the output's that `stored` says it is an element of; `element` the place in it. `place` is that of
-    the element in a tensor in GM, with the tensor's name, where it is loaded from one. Of the `size` elements that the instruction
-    wrote `wrong` are wrong. `tile` is the tile of the grid by its number and its `grid` variables, `block` that of the launch,
+    `name` is the buffer's, or the output's that `stored` says it is an element of; `element` the place in it. `place` is a tensor
+    in GM and the place in that, where the element is loaded from one. Of the `size` elements that the instruction wrote `wrong`
+    are wrong. `tile` is the tile of the grid by its number and its `grid` variables, `block` that of the launch,
     `trips` are those of the loops around. `instruction`, `rules`, `memory`, `buffer` and `core` say what computed it, and where
     it lies.
     """
@@ -50,6 +50,8 @@ class Difference:
 
     @property
     def notes(self) -> list[str]:
+        if self.tile < 0:
+            return ["no block has written it"]
         where = f"tile {self.tile} of the grid" + (f" ({_named(self.grid)})" if self.grid else "")
         where += f", trip {_named(self.trips)}" if self.trips else ""
         count = f"{self.wrong} of {self.size} elements {'is' if self.wrong == 1 else 'are'} wrong"
@@ -73,8 +75,8 @@ class Difference:
 
 @dataclass(frozen=True, repr=False)
 class Located(Printed):
-    """What was looked for: `first` is the first value that differs, None where none does. `among` says on which inputs and against
-    what, `before` how many values inside the kernel had been compared and were as they should be, `remarks` what else is known."""
+    """What was looked for: `first` is the first value that differs, None where none does. `among` says from what, and on which
+    inputs, `before` how many values inside the kernel were compared before and are right, `remarks` what else is known."""
 
     first: Difference | None
     among: str

@@ -13,7 +13,7 @@ import numpy as np
 
 from tile_eg.errors import TileError
 from tile_eg.extract.schedule import Schedule
-from tile_eg.ir.index import BLOCK, READ, evaluate
+from tile_eg.ir.index import BLOCK, EACH, READ, evaluate, variables
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import AIV
@@ -31,8 +31,11 @@ from tile_eg.search.sample import check_sample
 from tile_eg.simulator.watch import ALL, PLACES, Record, Watch
 
 Arrays = Mapping[str, np.ndarray]
+NOWHERE = -1, -1
+"""The tile and the block of an element that no store of the run has written."""
 MOST_TILES = 8
 """Tiles of the grid with wrong outputs that are looked into."""
+TOO_MUCH = "what is computed in this tile is too much to be kept: values behind the first 1000 MiB are not compared"
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ def located(
     remarks: list[str] = []
     for tile in tiles[:MOST_TILES]:
         comparers, stopped = _compared(subject, arrays, tile, stores, how)
-        remarks = ["what is computed in this tile is too much to be kept: values behind the first 1000 MiB are not compared"] * stopped
+        remarks = [TOO_MUCH] * stopped
         for values, comparer in comparers:
             if comparer.first is not None:
                 first = _difference(subject.kernel, values, comparer.first, tile, arrays)
@@ -177,32 +180,33 @@ def _loaded_from(
         return None
     version, offset, stride = term.args
     tensor = first_version(version).args[0]
-    env: dict[str, Any] = {BLOCK: tile, **dict(wrong.trips), "each": at[0], READ: lambda name, n: int(arrays[name].reshape(-1)[n])}
-    place = evaluate(offset, env) + at[1] + (0 if "each" in str(offset) else stride * at[0])
+    env: dict[str, Any] = {BLOCK: tile, **dict(wrong.trips), EACH: at[0], READ: lambda name, n: int(arrays[name].reshape(-1)[n])}
+    place = evaluate(offset, env) + at[1] + (0 if EACH in variables(offset) else stride * at[0])
     if not 0 <= place < prod(tensor.shape):
         return None
     return tensor.name, tuple(int(n) for n in np.unravel_index(place, tensor.shape))
 
 
 def _at_the_store(
-    planned: Planned, stores: Stores, wrong: Mapping[str, np.ndarray], tiles: Sequence[int], run: Run, meant: Mapping[str, Expected]
+    planned: Planned, stores: Stores, wrong: Arrays, tiles: Sequence[int], run: Run, meant: Mapping[str, Expected]
 ) -> Difference:
     """The first wrong element of the outputs: in the first tile of the grid that stored one, else the first of all."""
     found = next((f for tile in tiles if (f := stores.first_of(wrong, tile))), None)
     if found is None:
         name = next(iter(wrong))
-        return _element(name, int(np.argmax(wrong[name])), wrong, run, meant, tile=-1, block=-1)
-    stored, name, place = found
-    return _stored_difference(planned, stored, _element(name, place, wrong, run, meant, tile=stored.tile, block=stored.record.block))
+        return _element((name, int(np.argmax(wrong[name]))), wrong, run, meant, NOWHERE)
+    stored, *element = found
+    return _stored_difference(planned, stored, _element(element, wrong, run, meant, (stored.tile, stored.record.block)))
 
 
 def _element(
-    name: str, place: int, wrong: Mapping[str, np.ndarray], run: Run, meant: Mapping[str, Expected], **where: int
+    element: Sequence[Any], wrong: Arrays, run: Run, meant: Mapping[str, Expected], where: tuple[int, int]
 ) -> Difference:
+    name, place = element
     mask = wrong[name]
-    numbers = (float(a.reshape(-1)[place]) for a in (run.outputs[name], meant[name].value, meant[name].allowed))
-    element = tuple(int(n) for n in np.unravel_index(place, mask.shape))
-    return Difference(name, element, *numbers, int(mask.sum()), mask.size, **where, stored=True)
+    got, want, allowed = (float(a.reshape(-1)[place]) for a in (run.outputs[name], meant[name].value, meant[name].allowed))
+    index = tuple(int(n) for n in np.unravel_index(place, mask.shape))
+    return Difference(name, index, got, want, allowed, int(mask.sum()), mask.size, *where, stored=True)
 
 
 def _stored_difference(planned: Planned, stored: Stored, first: Difference) -> Difference:

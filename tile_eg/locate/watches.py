@@ -64,7 +64,7 @@ class Watched:
 
 
 def with_watches(program: Program, results: bool = True) -> tuple[Program, list[Watched]]:
-    """The program with a watch behind every instruction that stores, or (with `results`) whose result is a value of the kernel."""
+    """The program with a watch behind what stores, and (with `results`) behind what computes a value of the kernel."""
     found: list[Watched] = []
     buffers = {b.name: b for b in program.buffers}
 

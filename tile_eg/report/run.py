@@ -8,6 +8,7 @@ from math import isfinite
 from typing import Any
 
 from tile_eg.ir.program import Program
+from tile_eg.report.any_order import sums_in_any_order
 from tile_eg.report.compare import Comparison
 from tile_eg.report.cost import Cost
 from tile_eg.report.findings import finding_text
@@ -51,8 +52,9 @@ class RunReport:
 
     def __str__(self) -> str:
         findings = [finding_text(f, self.ascend_c, self.source) for f in self.findings]
-        cost = [self.cost.headline(), self.cost.pipes(), self._moved()]
-        return "\n\n".join(filter(None, [self._head(), *self.unwritten, *findings, self._errors(), *cost, str(self.memory)]))
+        notes = sums_in_any_order(self.program, self.source)
+        cost = [self.cost.headline(), self.cost.pipes(), self._moved(), str(self.memory)]
+        return "\n\n".join(filter(None, [self._head(), *self.unwritten, *findings, self._errors(), *notes, *cost]))
 
     def _moved(self) -> str:
         """What the simulator counted on each path, of all blocks."""
@@ -93,6 +95,7 @@ class RunReport:
             "sample": list(self.sample),
             "good": self.good,
             "outputs": None if self.comparisons is None else [{"inputs": name, **c.data()} for name, c in self._compared()],
+            "sums_in_any_order": list(self.program.sums_in_any_order),
             "unwritten": list(self.unwritten),
             "findings": [str(f) for f in self.findings],
             "cost": self.cost.data(),

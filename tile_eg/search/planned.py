@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import begun, check_arguments
-from tile_eg.ir.kernel import Kernel, Span, Tensor
+from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
 from tile_eg.ir.sharing import once
 from tile_eg.report.cost import Cost
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from tile_eg.extract.schedule import Schedule
     from tile_eg.simulator.findings import Counts, Finding
-    from tile_eg.timeline.result import Timeline
     from tile_eg.simulator.watch import Watch
+    from tile_eg.timeline.result import Timeline
 
 
 COMPILED = ("dav-2201", "dav-3510")
@@ -368,7 +368,7 @@ def _with_flags(program: Program, chip: Chip) -> Planned:
 
 
 def _spans(program: Program) -> tuple[object, ...]:
-    """The places in the source that a program's text names, and what its results hold: programs may be equal that differ in them."""
+    """The places in the source, and what results hold: programs may be equal that differ in them."""
     nodes = [n for core in (AIC, AIV) for n in walk(program.core(core)) if isinstance(n, Instr | Loop)]
     return *(n.span for n in nodes), *(n.held for n in nodes if isinstance(n, Instr))
 

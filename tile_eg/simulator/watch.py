@@ -16,8 +16,8 @@ PLACES, ALL = -1, -2
 
 @dataclass(frozen=True)
 class Record:
-    """What was told behind one instruction: the number of its place in the text, the core (0: cube, 1 and 2: vector) of a block of
-    the launch, the values of index expressions, and where the bytes of its result lie in the file."""
+    """What was told behind one instruction: the number of its place in the text, the block of the launch, its core (0: cube, else
+    vector), the values of index expressions, and where the bytes of its result lie in the file."""
 
     id: int
     block: int
@@ -28,8 +28,8 @@ class Record:
 
 
 class Watch:
-    """The file of a watched run; close it by `with`. `tile` is that of the grid which is watched; `ALL`: every one, `PLACES`: every
-    one, without what results hold."""
+    """The file of a watched run; close it by `with`. `tile` is the tile of the grid that is watched; `ALL`: every one; `PLACES`:
+    every one, without what results hold."""
 
     def __init__(self, tile: int = PLACES) -> None:
         self.tile, self.fd, self.stopped = tile, nameless_file(), False

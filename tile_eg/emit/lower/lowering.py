@@ -149,7 +149,6 @@ def _shift(node: Instr, trip: dict[str, Expr]) -> Instr:
         return Tile(o.buffer, *(substitute(e, trip) for e in (o.slot, o.row, o.col)))
 
     fields = {f: substitute(getattr(node, f), trip) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
-    scratch, held = operand(node.scratch) if node.scratch else None, node.held and node.held.changed(lambda e: substitute(e, trip))
-    return replace(  # type: ignore[arg-type]
-        node, dst=operand(node.dst), srcs=tuple(map(operand, node.srcs)), scratch=scratch, held=held, **fields
-    )
+    scratch, srcs = operand(node.scratch) if node.scratch else None, tuple(map(operand, node.srcs))
+    held = node.held and node.held.changed(lambda e: substitute(e, trip))
+    return replace(node, dst=operand(node.dst), srcs=srcs, scratch=scratch, held=held, **fields)  # type: ignore[arg-type]

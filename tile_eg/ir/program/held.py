@@ -1,4 +1,4 @@
-"""What the result of an instruction stands for: a value of the kernel, in which trips of which loops, of which tile of the grid."""
+"""What the result of an instruction stands for: a value of the kernel, in trips of its loops, of a tile of the grid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tile_eg.ir.values import Term
 class Held:
     """An instruction's result holds `term`; None: a store. `trips` are the loops' variables in it with the trips that it is of.
 
-    `tile` is which of the grid's. `share`: the instruction writes one vector core's half of it, along that axis (None: the whole).
+    `tile` is which of the grid's. `share`: a vector core writes its half of it, along that axis (None: the whole).
     """
 
     term: Term | None
