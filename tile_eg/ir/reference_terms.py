@@ -88,22 +88,17 @@ class Meaning:
             loop = self.values.parents[loop]
         return tuple(reversed(out))
 
-    def observe(self, tile: int, observer: Observer) -> None:
-        """Tells the observer every value of one tile of the grid, in each trip."""
+    def observe(self, tile: int, observer: Observer | None = None) -> None:
+        """Tells the observer every value of one tile of the grid, in each trip. What the tile stores is then there for others."""
         run = BoundedRun(self.values, self.dependences, self.begun, tile, self.scales, observer, self.loops_of)
         with np.errstate(all="ignore"):
-            for output in self.values.outputs:
-                run.term(output)
+            done = {t.name: run.term(o) for t, o in zip(self.outputs, self.values.outputs, strict=True)}
+        self.begun = self.begun | {name: version.settled() for name, version in done.items()}
 
+    @property
     def stored(self) -> dict[str, Version]:
-        """The outputs once all tiles are done."""
-        arrays = dict(self.begun)
-        with np.errstate(all="ignore"):
-            for tile in range(self.values.blocks):
-                run = BoundedRun(self.values, self.dependences, arrays, tile, self.scales)
-                done = {t.name: run.term(o) for t, o in zip(self.outputs, self.values.outputs, strict=True)}
-                arrays |= {name: version.settled() for name, version in done.items()}
-        return {t.name: arrays[t.name] for t in self.outputs}
+        """The outputs as far as tiles are done."""
+        return {t.name: self.begun[t.name] for t in self.outputs}
 
 
 def _begun(t: kn.Tensor, inputs: Mapping[str, Array], added: bool) -> Version:

@@ -136,12 +136,12 @@ def _compared(
             last = n == len(phases) - 1
             for each in [tile] if last else range(values.blocks):
                 comparer = Comparer(watch, watched, records, meaning, each)
-                if comparer.records:
+                if comparer.records or not last:
                     meaning.observe(each, comparer)
                 out.append((values, comparer))
                 if comparer.first is not None:
                     return out, watch.stopped
-            shared = None if last else meaning.stored()
+            shared = meaning.stored
         return out, watch.stopped
 
 

@@ -88,7 +88,7 @@ def _watched(i: Instr, buffers: Mapping[str, Buffer], number: int, results: bool
     buffer = buffers[i.dst.buffer]
     if not results or i.held is None or i.held.term is None or buffer.level not in WATCHED:
         return None
-    if i.core == AIC and buffer.level is Level.UB:  # of another core
+    if (buffer.level is Level.UB) == (i.core == AIC) and buffer.level is not Level.WS:  # in the memory of another core
         return None
     watched = Watched(number, i, i.held, buffer)
     return watched if watched.known else None

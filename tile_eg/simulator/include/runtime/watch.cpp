@@ -46,7 +46,7 @@ void watched(int64_t id, const Operand* at, int64_t bytes, const int64_t* values
 {
     if (file < 0 || full || (wanted >= 0 && count && values[0] != wanted)) return;
     if (wanted == places) at = nullptr;
-    if (at) bytes = std::min(bytes, machine.memory(*at).bytes() - at->address);
+    if (at) bytes = std::max(int64_t(0), std::min(bytes, machine.memory(*at).bytes() - at->address));
     const int64_t held = at ? bytes : 0;
     if (end + held > most_bytes) {
         put_head(stopped, 0, 0), full = true;
