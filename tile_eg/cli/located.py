@@ -12,18 +12,20 @@ from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.program import Program
-from tile_eg.locate import Located, Subject, located, located_outside
 from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import Lowered, Planned, Run, stage
 
 if TYPE_CHECKING:
     from tile_eg.inputs import Drawn
+    from tile_eg.locate import Located, Subject
 
 MEANING = "from the kernel's meaning"
 
 
 def subject_of(kernel: Kernel, planned: Planned, number: int | None, chip: str | None, search: SearchOptions) -> Subject:
     """A kernel's schedule with its program: that of this number where one is given."""
+    from tile_eg.locate import Subject
+
     if isinstance(planned, Lowered):
         return Subject(kernel, planned, planned.candidates[0].schedule)
     from tile_eg.explore import schedule_number
@@ -42,6 +44,17 @@ def check_where(order: int | None, held: Kernel | Program | KeptKernel, against:
         raise TileError("a program has no meaning beside its own", help="--against module:function says what it should compute")
 
 
+def _own(
+    subject: Subject | None, planned: Planned, meaning: Kernel | None, d: Drawn, run: Run, how: Mapping[str, Any]
+) -> Located | None:
+    """A run against what the kernel means; None where that is not known."""
+    from tile_eg.locate import located
+
+    if subject is not None:
+        return located(subject, d.arrays, run, d.meant or {}, f"{MEANING}, on {d.name} inputs", how)
+    return _of_kept(planned, meaning, d, run, how) if meaning is not None else None
+
+
 def first_differences(
     done: Runs, subject: Subject | None, how: Mapping[str, Any], meaning: Kernel | None, against: str | None
 ) -> list[Located]:
@@ -50,11 +63,8 @@ def first_differences(
     for d, run in zip(done.sets, done.runs, strict=True):
         if against is not None:
             found.append(_against(done, subject, meaning, d, run, how, against))
-        elif subject is not None:
-            found.append(located(subject, d.arrays, run, d.meant or {}, f"{MEANING}, on {d.name} inputs", how))
-        else:
-            assert meaning is not None
-            found.append(_of_kept(done.planned, meaning, d, run, how))
+        elif (own := _own(subject, done.planned, meaning, d, run, how)) is not None:
+            found.append(own)
         if not found[-1].good:
             break
     return found[-1:] if not found[-1].good else found
@@ -62,6 +72,8 @@ def first_differences(
 
 def _of_kept(planned: Planned, meaning: Kernel, d: Drawn, run: Run, how: Mapping[str, Any]) -> Located:
     """A kernel that is kept, against what it means in the order of its statements: its outputs."""
+    from tile_eg.locate import located_outside
+
     among = f"{MEANING} in the order of its statements, on {d.name} inputs"
     remarks = ["a kernel that is kept has its own order: only its outputs are compared"]
     return located_outside(planned, d.arrays, run, _meant(meaning, d), among, how, meaning.source, remarks)
@@ -79,15 +91,15 @@ def _against(
 ) -> Located:
     """A run against what a function of the user's says; where it is not what the kernel means either, that comes first."""
     from tile_eg.jit.against import expected_by, function_at, name_of
+    from tile_eg.locate import located_outside
 
     function = function_at(against)
     meant = d.meant or (_meant(meaning, d) if meaning is not None else None)
     expected = expected_by(function, done.held.tensors, d.arrays, meant)
     among = f"from what {name_of(function)} computes, on {d.name} inputs"
-    if subject is not None:
-        inner = located(subject, d.arrays, run, d.meant or {}, f"{MEANING}, on {d.name} inputs", how)
-        if not inner.good:
-            return inner
+    own = _own(subject, done.planned, meaning, d, run, how)
+    if own is not None and not own.good:
+        return own
     remarks = [_standing(meaning, name_of(function))]
     source = getattr(done.held, "source", "")
     out = located_outside(done.planned, d.arrays, run, expected, among, how, source, remarks)
@@ -109,13 +121,18 @@ def meaning_of(held: Kernel | Program | KeptKernel, read: Callable[[], Any], aga
         return None
     try:
         found = read()
+        if isinstance(found, Kernel) and _fits(found, held):
+            return found
+        why = TileError("without what its author decided it takes other tensors")
     except TileError as error:
-        if against is None:
-            help = "--against module:function says what it should compute"
-            raise TileError(f"this kernel has no meaning beside its order: {error.message}", error.span, help=help) from None
+        why = error
+    if against is not None:
         return None
-    return found if isinstance(found, Kernel) and _same_tensors(found, held) else None
+    help = "--against module:function says what it should compute"
+    raise TileError(f"this kernel has no meaning beside its order: {why.message}", why.span, help=help) from None
 
 
-def _same_tensors(a: Kernel, b: KeptKernel) -> bool:
-    return [(t.name, t.shape, t.dtype, t.output) for t in a.tensors] == [(t.name, t.shape, t.dtype, t.output) for t in b.tensors]
+def _fits(kernel: Kernel, held: KeptKernel) -> bool:
+    """Whether the tensors of a kernel are among those of the kept one, which may have workspaces too."""
+    known = {(t.name, t.shape, t.dtype, t.output) for t in held.tensors}
+    return all((t.name, t.shape, t.dtype, t.output) in known for t in kernel.tensors)

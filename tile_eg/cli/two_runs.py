@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tile_eg.explore.numbered import Numbered
-from tile_eg.inputs import USUAL, Drawn, drawn_sets
 from tile_eg.ir.kernel import Kernel
-from tile_eg.ir.reference_bounds import Expected
-from tile_eg.locate import Located, Subject, located, located_outside
 from tile_eg.search.compiler import Lowered, Planned, Run, stage
 from tile_eg.search.kept import PlannedKept
+
+if TYPE_CHECKING:
+    from tile_eg.explore.numbered import Numbered
+    from tile_eg.inputs import Drawn
+    from tile_eg.locate import Located
 
 NOTHING: Mapping[str, Any] = {}
 
@@ -36,6 +37,8 @@ class TwoRuns:
 
 def two_schedules(a: Numbered, b: Numbered, kernel: Kernel) -> TwoRuns:
     """Two numbered schedules, each held against what the kernel means: so it is known which one differs, and from where on."""
+    from tile_eg.locate import Subject, located
+
     names = f"schedule {a.number}", f"schedule {b.number}"
     both = [Subject(kernel, n.candidate.planned, n.candidate.schedule) for n in (a, b)]
 
@@ -47,6 +50,8 @@ def two_schedules(a: Numbered, b: Numbered, kernel: Kernel) -> TwoRuns:
 
 def author_and_search(written: PlannedKept, found: Lowered) -> TwoRuns:
     """A kernel as its author wrote it, of which the outputs are compared, and as the search finds it."""
+    from tile_eg.locate import Subject, located, located_outside
+
     subject = Subject(found.kernel, found, found.candidates[0].schedule)
 
     def look(n: int, d: Drawn, run: Run, among: str) -> Located:
@@ -59,6 +64,8 @@ def author_and_search(written: PlannedKept, found: Lowered) -> TwoRuns:
 
 def _compared(planned: tuple[Planned, Planned], kernel: Kernel, names: tuple[str, str], look: Any) -> TwoRuns:
     """On the first set of inputs on which something differs; on the last one where nothing does."""
+    from tile_eg.inputs import USUAL, drawn_sets
+
     with stage("reference", kernel.source):
         sets = drawn_sets(kernel, USUAL, 0)
     for d in sets:
@@ -72,6 +79,7 @@ def _compared(planned: tuple[Planned, Planned], kernel: Kernel, names: tuple[str
 
 
 def _agree(runs: Sequence[Run], d: Drawn) -> bool:
+    from tile_eg.ir.reference_bounds import Expected
     from tile_eg.report.compare import wrong_elements
 
     a, b = (run.outputs for run in runs)

@@ -278,15 +278,21 @@ class Kernel:
 
 def added_to(kernel: Kernel) -> frozenset[str]:
     """The outputs to which the kernel adds atomically, and those that are given: what they hold before counts."""
-    return frozenset(_added_to(kernel.body)) | {t.name for t in kernel.tensors if t.given}
+    return frozenset(s.target.name for s in _atomics(kernel.body)) | {t.name for t in kernel.tensors if t.given}
 
 
-def _added_to(body: tuple[Stmt, ...]) -> Iterator[str]:
+def float_sums(kernel: Kernel) -> list[Assign]:
+    """The statements that add floats atomically, so that the order of a sum may change from run to run."""
+    floats = {t.name for t in kernel.tensors if not t.dtype.whole}
+    return [s for s in _atomics(kernel.body) if s.target.name in floats]
+
+
+def _atomics(body: tuple[Stmt, ...]) -> Iterator[Assign]:
     for s in body:
         match s:
             case Assign():
-                yield from (s.target.name,) if s.atomic else ()
+                yield from (s,) if s.atomic else ()
             case For() | Parallel():
-                yield from _added_to(s.body)
+                yield from _atomics(s.body)
             case If():
-                yield from _added_to((*s.then, *s.otherwise))
+                yield from _atomics((*s.then, *s.otherwise))

@@ -64,17 +64,17 @@ def located(
     source = subject.kernel.source
     if not wrong:
         return Located(None, among, source=source)
-    stores = _stores(subject.planned, arrays, how)
+    stores = stores_in(subject.planned, arrays, how)
     tiles = stores.tiles_with(wrong)
     remarks: list[str] = []
     for tile in tiles[:MOST_TILES]:
-        comparers, stopped = _compared(subject, arrays, tile, stores, how)
+        comparers, stopped = compared(subject, arrays, tile, stores, how)
         remarks = [TOO_MUCH] * stopped
         for values, comparer in comparers:
             if comparer.first is not None:
                 first = _difference(subject.kernel, values, comparer.first, tile, arrays)
                 return Located(first, among, comparer.before, remarks, source)
-    return Located(_at_the_store(subject.planned, stores, wrong, tiles, run, meant), among, 0, remarks, source)
+    return Located(_at_the_store(subject.kernel, stores, wrong, tiles, run, meant), among, 0, remarks, source)
 
 
 def located_outside(
@@ -85,8 +85,8 @@ def located_outside(
     wrong = _wrong(run, expected)
     if not wrong:
         return Located(None, among, remarks=remarks, source=source)
-    stores = _stores(planned, arrays, how)
-    first = _at_the_store(planned, stores, wrong, stores.tiles_with(wrong), run, expected)
+    stores = stores_in(planned, arrays, how)
+    first = _at_the_store(getattr(planned, "kernel", None), stores, wrong, stores.tiles_with(wrong), run, expected)
     return Located(first, among, 0, remarks, source)
 
 
@@ -111,14 +111,15 @@ def _run(planned: Planned, arrays: Arrays, how: Mapping[str, Any], watch: Watch,
     return list(watch.records())
 
 
-def _stores(planned: Planned, arrays: Arrays, how: Mapping[str, Any]) -> Stores:
+def stores_in(planned: Planned, arrays: Arrays, how: Mapping[str, Any]) -> Stores:
+    """Which store of a run came last for each element of the outputs."""
     text, watched = _watching(planned, results=False)
     with Watch(PLACES) as watch:
         records = _run(text, arrays, how, watch, how.get("blocks", ()))
     return stores_of(planned.program, watched, records)
 
 
-def _compared(
+def compared(
     subject: Subject, arrays: Arrays, tile: int, stores: Stores, how: Mapping[str, Any]
 ) -> tuple[list[tuple[Values, Comparer]], bool]:
     """The values of one tile of the grid, compared, by the phases of the launch; and whether they were too many.
@@ -188,7 +189,7 @@ def _loaded_from(
 
 
 def _at_the_store(
-    planned: Planned, stores: Stores, wrong: Arrays, tiles: Sequence[int], run: Run, meant: Mapping[str, Expected]
+    kernel: object, stores: Stores, wrong: Arrays, tiles: Sequence[int], run: Run, meant: Mapping[str, Expected]
 ) -> Difference:
     """The first wrong element of the outputs: in the first tile of the grid that stored one, else the first of all."""
     found = next((f for tile in tiles if (f := stores.first_of(wrong, tile))), None)
@@ -196,7 +197,7 @@ def _at_the_store(
         name = next(iter(wrong))
         return _element((name, int(np.argmax(wrong[name]))), wrong, run, meant, NOWHERE)
     stored, *element = found
-    return _stored_difference(planned, stored, _element(element, wrong, run, meant, (stored.tile, stored.record.block)))
+    return _stored_difference(kernel, stored, _element(element, wrong, run, meant, (stored.tile, stored.record.block)))
 
 
 def _element(
@@ -209,9 +210,8 @@ def _element(
     return Difference(name, index, got, want, allowed, int(mask.sum()), mask.size, *where, stored=True)
 
 
-def _stored_difference(planned: Planned, stored: Stored, first: Difference) -> Difference:
+def _stored_difference(kernel: object, stored: Stored, first: Difference) -> Difference:
     """The difference with what is known of the store that left it."""
-    kernel = getattr(planned, "kernel", None)
     grid = _point(kernel, prod(e for _, e in kernel.grid), stored.tile) if isinstance(kernel, Kernel) else {}
     core = _core(stored.watched, stored.record)
     known = named(stored.watched)

@@ -8,7 +8,6 @@ from math import isfinite
 from typing import Any
 
 from tile_eg.ir.program import Program
-from tile_eg.report.any_order import sums_in_any_order
 from tile_eg.report.compare import Comparison
 from tile_eg.report.cost import Cost
 from tile_eg.report.findings import finding_text
@@ -23,7 +22,7 @@ class RunReport:
 
     `comparisons` are those of each set of inputs, by its name; None where there was no meaning to compare with: a program that
     was written by hand. `unwritten` tells what the kernel itself leaves unwritten of its outputs. `sample` are the blocks that
-    ran, where not all did.
+    ran, where not all did; `notes` are told beside the numbers.
     """
 
     program: Program
@@ -36,6 +35,7 @@ class RunReport:
     source: str = ""
     unwritten: Sequence[str] = ()
     sample: Sequence[int] = ()
+    notes: Sequence[str] = ()
 
     @property
     def good(self) -> bool:
@@ -52,9 +52,8 @@ class RunReport:
 
     def __str__(self) -> str:
         findings = [finding_text(f, self.ascend_c, self.source) for f in self.findings]
-        notes = sums_in_any_order(self.program, self.source)
         cost = [self.cost.headline(), self.cost.pipes(), self._moved(), str(self.memory)]
-        return "\n\n".join(filter(None, [self._head(), *self.unwritten, *findings, self._errors(), *notes, *cost]))
+        return "\n\n".join(filter(None, [self._head(), *self.unwritten, *findings, self._errors(), *self.notes, *cost]))
 
     def _moved(self) -> str:
         """What the simulator counted on each path, of all blocks."""

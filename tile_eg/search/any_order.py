@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tile_eg.errors import Span, TileError, together
-from tile_eg.ir.kernel import Assign, For, If, Kernel, Parallel, Stmt
+from tile_eg.ir.kernel import Kernel, float_sums
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Program, walk
 
 HELP = (
     "store each block's part in a tensor of its own, and sum the parts in one order; sums of whole numbers are the same in any "
-    "order; without the option it is compiled as it stands"
+    "order; without --deterministic (deterministic=True) it is compiled as it stands"
 )
 
 
 def refuse_any_order(kernel: Kernel) -> None:
     """TileError where a kernel adds floats atomically."""
-    floats = {t.name for t in kernel.tensors if not t.dtype.whole}
-    found = [s for s in _atomics(kernel.body) if s.target.name in floats]
-    if found:
+    if found := float_sums(kernel):
         raise together([_refused(s.target.name, s.span or s.target.span) for s in found])
 
 
@@ -34,18 +30,5 @@ def refuse_any_order_in(program: Program, source: str = "") -> None:
 
 
 def _refused(tensor: str, span: Span | None) -> TileError:
-    what = f"blocks add floats to {tensor} in any order, so its last bits change from run to run: a deterministic kernel must not"
-    return TileError(what, span, help=HELP)
-
-
-def _atomics(body: Sequence[Stmt]) -> list[Assign]:
-    out: list[Assign] = []
-    for s in body:
-        match s:
-            case Assign():
-                out += [s] if s.atomic else []
-            case For() | Parallel():
-                out += _atomics(s.body)
-            case If():
-                out += _atomics((*s.then, *s.otherwise))
-    return out
+    what = f"blocks add floats to {tensor} in any order, so its last bits may differ from run to run"
+    return TileError(f"{what}; a deterministic kernel must not", span, help=HELP)

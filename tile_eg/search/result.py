@@ -103,7 +103,7 @@ class Lowered(Planned):
         """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
         scores = [(c.schedule, c.microseconds) for c in self.candidates]
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
-        notes = sums_in_any_order(self.program, self.kernel.source)
+        notes = sums_in_any_order(self.program, self.kernel)
         search = self.extraction, self.phases, self.timings, self.seconds
         told = {"models": self._models, "moves": self._moves, "notes": notes}
         return Explanation(title, self.cost, scores, self.dropped, *search, self.trials, **told)  # type: ignore[arg-type]
