@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from tile_eg.errors import TileError
+from tile_eg.errors import Span, TileError
 from tile_eg.extract.schedule import Schedule
 from tile_eg.ir.index import BLOCK, EACH, READ, evaluate, variables
 from tile_eg.ir.index_elements import elements_in
-from tile_eg.ir.kernel import Kernel
+from tile_eg.ir.kernel import Kernel, assigns
 from tile_eg.ir.program import AIV
 from tile_eg.ir.reference_bounds import Expected
 from tile_eg.ir.reference_terms import Meaning
@@ -213,9 +213,15 @@ def _element(
 def _stored_difference(kernel: object, stored: Stored, first: Difference) -> Difference:
     """The difference with what is known of the store that left it."""
     grid = _point(kernel, prod(e for _, e in kernel.grid), stored.tile) if isinstance(kernel, Kernel) else {}
-    core = _core(stored.watched, stored.record)
-    known = named(stored.watched)
-    return replace(first, grid=grid, trips=stored.trips, span=stored.watched.instr.span, core=core, **known)
+    span = _store_of(kernel, first.name) if isinstance(kernel, Kernel) else None
+    where = {"grid": grid, "trips": stored.trips, "span": span or stored.watched.instr.span}
+    return replace(first, core=_core(stored.watched, stored.record), **where, **named(stored.watched))  # type: ignore[arg-type]
+
+
+def _store_of(kernel: Kernel, tensor: str) -> Span | None:
+    """The only statement that stores to a tensor; None where there are several."""
+    found = [s.span or s.target.span for s in assigns(kernel.body) if s.target.name == tensor]
+    return found[0] if len(found) == 1 else None
 
 
 def _point(kernel: Kernel, tiles: int, tile: int) -> dict[str, int]:
