@@ -136,6 +136,12 @@ def test_mistakes_in_the_function_are_told(capsys, where, told):
 
 
 @pytest.mark.usefixtures("folder")
+def test_of_a_sample_its_own_blocks_are_looked_into(capsys):
+    code, out, _ = ran(capsys, "run", "k.tile", "--against", "f.py:other", "--sample", "1")
+    assert code == app.GOOD and "no value differs" in out  # block 0 runs alone, and what is off is of block 1
+
+
+@pytest.mark.usefixtures("folder")
 def test_another_order_is_refused(capsys):
     code, _, err = ran(capsys, "run", "k.tile", "--where", "--order", "1")
     assert code == app.USER_ERROR and "--order" in err

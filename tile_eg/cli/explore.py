@@ -11,6 +11,7 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import show
 from tile_eg.cli.two_runs import TwoRuns
+from tile_eg.cli.waiting import shown_progress
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
@@ -73,14 +74,16 @@ def diff(
     if left is None:
         written, found = both_of(file, sizes, chip or DEFAULT_CHIP, search)
         if where:
-            return _told(author_and_search(written, found))
+            with shown_progress():
+                return _told(author_and_search(written, found))
         show(str(AuthorAndSearch(written, found, text)))
         return 0
     if right is None:
         raise TileError(f"{left} and which other schedule?", help="tile-eg alternatives FILE numbers them")
     a, b = schedules_numbered([left, right], kernel_of(file, sizes, searched=True), chip or DEFAULT_CHIP, search)
     if where:
-        return _told(two_schedules(a, b, kernel_of(file, sizes, searched=True)))
+        with shown_progress():
+            return _told(two_schedules(a, b, kernel_of(file, sizes, searched=True)))
     show(str(SideBySide(a, b, columns)))
     return 0
 
