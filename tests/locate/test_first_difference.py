@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.fuzz.generator import random_kernel
 from tile_eg.frontend.text import load_text
 from tile_eg.inputs import drawn_sets
 from tile_eg.ir.index import BLOCK, less, var
@@ -159,6 +160,15 @@ def test_no_value_of_a_right_program_is_called_wrong(name, extractor):
     tile = max(s.tile for s in stores.each)
     ((_, comparer),), _ = compared(right, drawn.arrays, tile, stores, {})
     assert comparer.right and not comparer.wrong
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 4, 7])
+def test_no_value_of_a_random_kernel_is_called_wrong(seed):
+    right, drawn = subject(random_kernel(seed))
+    stores = stores_in(right.planned, drawn.arrays, {})
+    found, _ = compared(right, drawn.arrays, stores.each[0].tile, stores, {})
+    assert any(c.right for _, c in found) and not any(c.wrong for _, c in found)
 
 
 def test_nothing_is_named_where_nothing_differs():
