@@ -72,8 +72,12 @@ def matmul(a: Array, b: Array) -> Array:
 def cast(x: Array, dtype: np.dtype) -> Array:
     """x in another dtype, rounded to nearest; whole numbers of 32 bits become f32 before any other float.
 
-    What becomes a whole number saturates; NaN becomes 0. Whole numbers of one width keep their bits.
+    What becomes a whole number or a float of 8 bits saturates; NaN becomes 0. Whole numbers of one width keep their bits.
     """
+    if x.dtype == dtype:
+        return x
+    if dtype.itemsize == 1 and dtype.kind not in WHOLE:
+        return _saturated(x.astype(np.float32), dtype)
     if dtype.kind not in WHOLE:
         return (x.astype(np.float32) if x.dtype.kind in WHOLE and x.dtype.itemsize == 4 else x).astype(dtype)
     if x.dtype.kind in WHOLE and x.dtype.itemsize == dtype.itemsize:
@@ -82,6 +86,14 @@ def cast(x: Array, dtype: np.dtype) -> Array:
     if x.dtype.kind in WHOLE:
         return np.clip(x.astype(np.int64), limits.min, limits.max).astype(dtype)
     return np.clip(np.rint(np.nan_to_num(x.astype(np.float64), nan=0.0)), limits.min, limits.max).astype(dtype)
+
+
+def _saturated(x: Array, dtype: np.dtype) -> Array:
+    """Floats of 8 bits: beyond the largest number is the largest one, and NaN is 0."""
+    import ml_dtypes
+
+    most = float(ml_dtypes.finfo(dtype).max)
+    return np.clip(np.nan_to_num(x, nan=0.0), -most, most).astype(dtype)
 
 
 def bytes_of(x: Array, dtype: np.dtype) -> Array:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.arrays import check_argument, ending_at, numpy_dtype, signature
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ops.types import BF16
+from tile_eg.ops.types import BF16, NARROW, DType, dtype_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,9 +50,15 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
         raise TileError(message, help=f"pass {name}.detach(), or call the kernel under torch.no_grad()")
     if value.layout is not torch.strided:
         raise TileError(f"argument {name} is {value.layout}, and a kernel takes dense tensors", help="call .to_dense() on it")
-    if value.dtype == torch.bfloat16:
-        return value.detach().view(torch.int16).numpy().view(numpy_dtype(BF16))
+    if (of := _by_bits(value.dtype)) is not None:
+        return value.detach().view(torch.int8 if of.bytes == 1 else torch.int16).numpy().view(numpy_dtype(of))
     return value.detach().numpy()
+
+
+def _by_bits(dtype: Any) -> DType | None:
+    """The element type of torch's that NumPy has not, by its name there; None for any other."""
+    of = dtype_of(str(dtype).removeprefix("torch."))
+    return of if of in (BF16, *NARROW) else None
 
 
 def as_declared(array: np.ndarray, shape: Sequence[int], may_end_early: bool = False) -> np.ndarray:
@@ -114,8 +120,9 @@ def to_torch(array: np.ndarray) -> Any:
     import numpy as np
 
     torch = sys.modules["torch"]
-    if array.dtype == numpy_dtype(BF16):
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    for of in (BF16, *NARROW):
+        if array.dtype == numpy_dtype(of):
+            return torch.from_numpy(array.view(np.int8 if of.bytes == 1 else np.int16)).view(getattr(torch, of.numpy))
     return torch.from_numpy(array)
 
 

@@ -150,7 +150,7 @@ def matmul(a: Value, b: Value, span: Span | None = None) -> Value:
         raise TileError(f"the leading axes of {a} @ {b} do not broadcast", span, help="sizes agree from the right, or are 1")
     dtype = common(a, b, span)
     if dtype is not None and dtype.whole and dtype != I8:
-        raise TileError(f"`@` multiplies f16, bf16, f32 or i8, not {dtype}", span)
+        raise TileError(f"`@` multiplies f16, bf16, f32, i8 or f8, not {dtype}", span)
     if k == 0:
         return stored(number(0.0, span), (*lead, *rows, *cols), I32 if dtype == I8 else dtype or F32)
     return Value("matmul", (a, b), (), (*lead, *rows, *cols), I32 if dtype == I8 else dtype, span)
