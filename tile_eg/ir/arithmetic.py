@@ -101,6 +101,12 @@ def bytes_of(x: Array, dtype: np.dtype) -> Array:
     return np.ascontiguousarray(x).astype("<i2").view(np.int8).astype(dtype)
 
 
+def nibbles(x: Array) -> Array:
+    """The two numbers of 4 bits of each byte, the lower one first, in f16: -8 to 7."""
+    low, high = x.view(np.int8) << 4 >> 4, x.view(np.int8) >> 4
+    return np.stack([low, high], axis=-1).reshape(*x.shape[:-1], 2 * x.shape[-1]).astype(np.float16)
+
+
 def packed(x: Array) -> Array:
     """A byte of eight elements each, a bit for one that is not 0, the first one lowest."""
     return np.packbits(x != 0, axis=-1, bitorder="little")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.arrays import check_argument, ending_at, numpy_dtype, signature
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ops.types import BF16, NARROW, DType, dtype_of
+from tile_eg.ops.types import BF16, I4, NARROW, DType, dtype_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     if isinstance(value, np.ma.MaskedArray):
         raise TileError(f"argument {name} is a masked array, and a kernel reads what is masked too", help="fill it: a.filled(0)")
     if isinstance(value, np.ndarray):
-        return value
+        return _two_in_a_byte(value) if value.dtype.name == I4.numpy else value
     if not is_torch(value):
         help = "NumPy arrays and torch tensors on the CPU are taken"
         raise TileError(f"argument {name} is no array but of type {type(value).__name__}", help=help)
@@ -55,6 +55,16 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     return value.detach().numpy()
 
 
+def _two_in_a_byte(x: np.ndarray) -> np.ndarray:
+    """Numbers of 4 bits as a kernel has them, the even one in the lower half of its byte. `ml_dtypes` gives each its own byte."""
+    import numpy as np
+
+    if x.shape[-1:] == () or x.shape[-1] % 2:
+        return x
+    bits = x.astype(np.int8)
+    return (bits[..., ::2] & 15) | (bits[..., 1::2] << 4)
+
+
 def _by_bits(dtype: Any) -> DType | None:
     """The element type of torch's that NumPy has not, by its name there; None for any other."""
     of = dtype_of(str(dtype).removeprefix("torch."))
@@ -65,13 +75,16 @@ def as_declared(array: np.ndarray, shape: Sequence[int], may_end_early: bool = F
     """The elements of an array as a tensor of this shape has them, one behind the other; else the array as it is.
 
     It is one row, or has rows of the declared length, each of which may be parted into dimensions otherwise. Of an array with
-    more elements the first ones are the tensor's; one with fewer is given flat, where it `may_end_early`.
+    more elements the first ones are the tensor's, where they are whole rows of it; one with fewer is given flat, where it
+    `may_end_early`.
     """
     count = prod(shape)
     if array.shape == tuple(shape) or not array.flags.c_contiguous or not _same_rows(array.shape, shape):
         return array
     if array.size < count:
         return array.reshape(-1) if may_end_early and array.size else array
+    if _flat(shape) and array.size > count and not _flat(array.shape) and array.shape[-1] != count:
+        return array  # its first numbers are parts of rows, which is nothing that the declaration says
     return array.reshape(-1)[:count].reshape(shape)
 
 

@@ -68,8 +68,7 @@ class Typing:
             case kn.Whole():
                 return self.whole(e)
             case kn.Bytes():
-                x = self.of(e.x)
-                return Type((*x.shape[:-1], 2 * x.shape[-1]), e.dtype)
+                return self.parts(e)
             case kn.Cast():
                 x = self.of(e.x)
                 return Type(x.shape, e.dtype)
@@ -134,10 +133,18 @@ class Typing:
             raise TileError(shape, e.span)
         return Type(shape, entry.result or xs[0].dtype)
 
+    def parts(self, e: kn.Bytes) -> Type:
+        """Twice as many elements: the bytes of numbers of 16 bits, or as f16 the numbers of 4 bits of bytes."""
+        x = self.of(e.x)
+        if e.dtype == F16 and (x.dtype not in (I8, U8) or not x.shape or ANY in x.shape):
+            help = "a tile of i8 or u8 holds two of them in each byte"
+            raise TileError(f"`nibbles` takes numbers of 4 bits out of bytes, not of {x}", e.span, help=help)
+        return Type((*x.shape[:-1], 2 * x.shape[-1]), e.dtype)
+
     def packed(self, e: kn.Pack) -> Type:
         """A byte for eight elements of a row."""
         x = _floats(self.of(e.x), e.span)
-        if not x.shape or x.shape[-1] * (x.dtype or F32).bytes % 256 or x.dtype not in (F16, F32):
+        if not x.shape or x.shape[-1] * (x.dtype or F32).bytes % 256 or x.dtype in (BF16, *NARROW):
             help = "a row of f32 has a multiple of 64 elements, one of f16 of 128"
             raise TileError(f"the bits of {x} do not fill whole bytes as the instruction makes them", e.span, help=help)
         return Type((*x.shape[:-1], x.shape[-1] // 8), U8)

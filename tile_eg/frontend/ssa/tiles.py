@@ -18,7 +18,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import inside_of
 from tile_eg.ir.kernel import Region, Tensor, Whole
 from tile_eg.ir.values import Builder, Term
-from tile_eg.ops.types import F32, I8, I32, U8, DType
+from tile_eg.ops.types import F16, F32, I8, I32, U8, DType
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -215,7 +215,9 @@ class Tiles:
             raise TileError(f"`{e.op}` of a tile that a tensor's end cuts off is not supported yet", e.span, help=help)
 
     def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
-        """The two bytes of each element of 16 bits."""
+        """The two bytes of each element of 16 bits, or the two numbers of 4 bits of each byte as f16."""
+        if x.dtype is not None and x.dtype.bits == 8:
+            return self.make(span, "nibbles", x, like=x, cols=2 * x.cols, dtype=F16, vcols=valid_cols(x) * 2)
         return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=valid_cols(x) * 2)
 
     def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.nibbles import TENSORS, whole_bytes
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, DType
 
@@ -46,6 +47,7 @@ class Value:
 
 
 def tensor(name: str, shape: Shape, dtype: DType, span: Span | None = None) -> Value:
+    whole_bytes(dtype, TENSORS, span)
     return Value("tensor", (), (name,), shape, dtype, span)
 
 
@@ -104,6 +106,7 @@ def where(condition: Value, x: Value, y: Value, span: Span | None = None) -> Val
 def cast(dtype: DType, x: Value, span: Span | None = None) -> Value:
     if x.truth:
         raise TileError(f"a condition is no {dtype}", span, help="choose numbers by it: where(c, 1, 0)")
+    whole_bytes(dtype, TENSORS, span)
     return Value("cast", (x,), (), x.shape, dtype, span)
 
 
