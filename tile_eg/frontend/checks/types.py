@@ -131,7 +131,11 @@ class Typing:
         shape = entry.shape(tuple(x.shape for x in xs), e.numbers)
         if isinstance(shape, str):
             raise TileError(shape, e.span)
-        return Type(shape, entry.result or xs[0].dtype)
+        dtype = entry.result or xs[0].dtype
+        if e.op == "reshape" and len(shape) > 1 and shape[-1] * (dtype or F32).bytes % 32:
+            help = "give it rows of a multiple of 32 bytes, or one dimension"
+            raise TileError(f"`reshape` keeps one run of elements: rows of {shape[-1]} of {dtype} have gaps", e.span, help=help)
+        return Type(shape, dtype)
 
     def parts(self, e: kn.Bytes) -> Type:
         """Twice as many elements: the bytes of numbers of 16 bits, or as f16 the numbers of 4 bits of bytes."""
