@@ -18,7 +18,7 @@ def floor(candidate: Candidate, chip: Chip) -> float:
     """
     from tile_eg.timeline.works import blocks_at_once, started
 
-    time, program = candidate.planned.timeline, candidate.planned.program
+    time, program = candidate.planned.timing, candidate.planned.program
     at_once = min(program.blocks, blocks_at_once(program, chip))
     busy = max((n for (_, pipe), n in time.busy.items() if pipe != LOADS), default=0.0)
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))

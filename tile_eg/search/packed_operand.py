@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     """Each operand that a rule offers to pack, once a form has a persistent candidate whose loads bound it."""
-    if not candidate.schedule.persistent or candidate.schedule.parts or candidate.planned.timeline.bound != "AIC.MTE2":
+    if not candidate.schedule.persistent or candidate.schedule.parts or candidate.planned.timing.bound != "AIC.MTE2":
         return
     for node in (g for g in form.grids if g.op == "Strips" and g.payload[0] not in form.offered):
         bound, tensor = floor(candidate, form.setting.chip), node.payload[0]

@@ -31,7 +31,7 @@ def offers(form: Form) -> Iterator[Offer]:
     from tile_eg.transforms.split_k import in_parts
 
     chip, best = form.setting.chip, form.candidates[0]
-    time = best.planned.timeline
+    time = best.planned.timing
     one = in_parts(form.values, 1).bytes
     for node in offered:
         if node.op == "Added" and form.values.blocks * node.payload[0] > chip.cube_cores:
