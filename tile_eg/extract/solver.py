@@ -23,7 +23,7 @@ FOR_SMALL_MODELS = {
     "find_big_linear_overlap": False, "cp_model_use_sat_presolve": False, "inprocessing_probing_dtime": 0.0,
     "inprocessing_minimization_dtime": 0.0,
 }  # fmt: skip
-"""What CP-SAT does beside its search: on the models of `model`, which are small, it costs more than it saves, in every example."""
+"""What CP-SAT does beside its search: on the models of `model`, which are small, it costs more than it saves, in all examples."""
 
 
 def small_solver(work: float) -> CpSolver:

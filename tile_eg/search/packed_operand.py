@@ -56,12 +56,13 @@ def made_of(node: Node, form: Form) -> Made:
 
 
 def _from_strips(values: Values, grid: Node, form: Form) -> tuple[tuple[Candidate, ...], Dropped]:
-    """The persistent kernels that load from strips, ranked; also with their results in halves."""
+    """The persistent kernels that load from strips, ranked; the best of them also with their results in halves."""
     from tile_eg.extract.grid import in_halves, with_grid
 
     setting = form.setting
     planned, dropped = plan_each([with_grid(s, grid, setting.chip) for s in schedules_of(values, setting)], setting.chip)
     found = ranked(planned, setting.model)
-    halved = [s for c in found if c.schedule.persistent and (s := in_halves(c.schedule))]
+    best = [c for c in found if c.schedule.persistent][: MOVES["split-result"].tries[setting.options.level]]
+    halved = [s for c in best if (s := in_halves(c.schedule))]
     more, _ = plan_each(halved, setting.chip)
     return fastest_first((*found, *ranked(more, setting.model))), dropped

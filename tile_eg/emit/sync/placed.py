@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -25,27 +25,29 @@ def outlined(program: Program) -> Program:
     Loads from a tensor that nobody writes are alike, however its elements lie: only what arrives is in anybody's way.
     """
     layout = Layout(program)
-
-    def stream(nodes: tuple[Node, ...]) -> tuple[Node, ...]:
-        return tuple(_outline(n, layout) if isinstance(n, Instr) else _with_body(n, stream) for n in nodes)
-
-    return replace(program, cube=stream(program.cube), vector=stream(program.vector))
+    return replace(program, cube=_outlines(program.cube, layout), vector=_outlines(program.vector, layout))
 
 
-def _with_body(node: Node, stream: Callable[[tuple[Node, ...]], tuple[Node, ...]]) -> Node:
-    return replace(node, body=stream(node.body)) if isinstance(node, Loop | When) else node
+def _outlines(nodes: tuple[Node, ...], layout: Layout) -> tuple[Node, ...]:
+    out: list[Node] = []
+    for n in nodes:
+        n = _outline(n, layout) if isinstance(n, Instr) else n
+        out.append(replace(n, body=_outlines(n.body, layout)) if isinstance(n, Loop | When) else n)
+    return tuple(out)
 
 
 def _outline(i: Instr, layout: Layout) -> Instr:
     srcs = tuple(ONLY_READ if isinstance(o, Gm) and o.tensor not in layout.written else o for o in i.srcs)
-    out = replace(i, srcs=srcs, bound=ZERO, form=i.form if i.pipe == "V" else "flat", **UNMINDED)
+    form, unit, init = (i.form if i.pipe == "V" else "flat"), (ZERO if i.unit == ZERO else ONE), (ONE if i.init == ONE else ZERO)
+    out = replace(i, srcs=srcs, bound=ZERO, form=form, unit=unit, init=init, **UNMINDED)
     parts = (isinstance(o, Gm) and o != ONLY_READ or isinstance(o, Tile) and o.buffer in layout.windowed for o in (i.dst, *srcs))
     return out if i.op == "mmad" or i.pipe == "V" or any(parts) else replace(out, rows=ONE, cols=ONE, depth=ONE, transpose=False)
 
 
 def decided_by(program: Program) -> Hashable:
-    """All that synchronisation depends on, but how many tiles a block has (`tasks.lengths`): programs for which both are equal need
-    the same flags and barriers at the same places.
+    """All that synchronisation depends on, but how many tiles a block has (`tasks.lengths`).
+
+    Programs for which both are equal need the same flags and barriers at the same places.
 
     How many blocks there are, and which tile a block takes when, is not in it, unless that decides how often a loop runs.
     """
