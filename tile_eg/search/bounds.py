@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tile_eg.chips import Chip
+from tile_eg.errors import PlanError
 from tile_eg.search.candidates import Candidate
+
+if TYPE_CHECKING:
+    from tile_eg.extract.schedule import Schedule
 
 LOADS = "MTE2"
 
@@ -25,3 +31,19 @@ def floor(candidate: Candidate, chip: Chip) -> float:
     uneven = bool(candidate.schedule.graph.values.counts)
     least = launch + (0.0 if uneven else chip.microseconds(busy * program.blocks / at_once))
     return candidate.microseconds * min(1.0, least / time.microseconds)
+
+
+def unhindered(schedule: Schedule, chip: Chip, like: Candidate) -> float:
+    """What a schedule takes at the least, as its instructions are known before its flags, which cost the most to find.
+
+    Its loads count: they are what they are in its own order of tiles. In the microseconds of the rank model, as they are to
+    the timeline's for `like`. 0 where there is no program: what plans it says why.
+    """
+    from tile_eg.emit import lower
+    from tile_eg.timeline.engine import least
+
+    try:
+        program = lower.plan(schedule, chip)
+    except PlanError:
+        return 0.0
+    return least(program, chip) * like.microseconds / like.planned.timing.microseconds
