@@ -1,4 +1,4 @@
-"""What a schedule takes at the least is known before its flags are: no plan beats it, and where a pipe is always busy it is near."""
+"""What a schedule takes at the least is known before its flags: no plan beats it, and it is near where a pipe is always busy."""
 
 from __future__ import annotations
 
