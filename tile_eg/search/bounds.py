@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tile_eg.chips import Chip
-from tile_eg.errors import PlanError
+from tile_eg.errors import PlanError, TileError
 from tile_eg.search.candidates import Candidate
 
 if TYPE_CHECKING:
@@ -44,6 +44,6 @@ def unhindered(schedule: Schedule, chip: Chip, like: Candidate) -> float:
 
     try:
         program = lower.plan(schedule, chip)
-    except PlanError:
+    except (TileError, PlanError):
         return 0.0
     return least(program, chip) * like.microseconds / like.planned.timing.microseconds

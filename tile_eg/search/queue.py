@@ -117,7 +117,10 @@ class Queue:
 
     def _take_up(self, offer: Offer) -> None:
         """Makes a move, unless the closer look at its bound shows that it cannot win."""
-        bound = offer.closer() if offer.closer else offer.bound
+        bound = offer.bound
+        if offer.closer:
+            with self.setting.step(offer.move.name):
+                bound = offer.closer()
         if bound >= self.best:
             self.tried.append(Tried(replace(offer, bound=bound), False, why="its bound is no better than the best"))
         else:
