@@ -247,6 +247,16 @@ def test_a_larger_matrix_takes_no_more_work_for_its_flags(analysed: Counter):
     assert found[1][0] <= found[0][0] + 1 and found[1][1] < 1.3 * found[0][1]
 
 
+@pytest.mark.slow
+def test_for_a_large_matrix_flags_are_looked_for_twice_as_often_at_the_most(analysed: Counter):
+    found = []
+    for n in (512, 8192):
+        analysed.clear()
+        lower(load_text((EXAMPLES / "gemm.tile").read_text(), "gemm.tile").instantiate({"M": n, "N": n, "K": n}))
+        found.append(analysed["found"])
+    assert found[1] <= 2 * found[0]
+
+
 def test_a_plan_is_shared_on_its_own_chip_alone():
     schedule, other = with_grid(best("gemm"), grid(3), CHIP), replace(CHIP, clock_mhz=2 * CHIP.clock_mhz)
     with sharing():
