@@ -340,15 +340,10 @@ def bounds(e: Expr, ranges: Mapping[str, Interval], known: Mapping[Expr, Interva
         return ranges[e.args[0]] if e.op == "var" else ranges.get(e.args[0], (0, MOST_SIZE))
     if e.op == "read":
         return (-ANY if e.args[2] == ANY else 0), e.args[2]
+    parts = [bounds(a, ranges, known) for a in e.args]
     if e.op == "add":
-        low = high = 0
-        for part in e.args:
-            least, most = bounds(part, ranges, known)
-            low, high = low + least, high + most
-        return low, high
-    (a, b), (c, d) = (bounds(part, ranges, known) for part in e.args)
-    if e.op == "mul" and c == d:
-        return (a * c, b * c) if c >= 0 else (b * c, a * c)
+        return sum(p[0] for p in parts), sum(p[1] for p in parts)
+    (a, b), (c, d) = parts
     if e.op == "mod" and c == d and c > 0:
         return (a % c, b % c) if a // c == b // c else (0, c - 1)
     if e.op == "mod":
