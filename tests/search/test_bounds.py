@@ -50,7 +50,7 @@ def test_it_is_near_where_the_loads_are_what_a_product_waits_for() -> None:
     schedule = extract(graph_of(LONG), CHIP, k=1).best
     (plain,) = ranked([(schedule, plan_schedule(schedule, CHIP))], rank_model("timeline", CHIP))
     turns = with_grid(schedule, grid(24), CHIP)
-    assert 0.9 < unhindered(turns, CHIP, plain) / plan_schedule(turns, CHIP).timing.microseconds <= 1
+    assert 0.9 < unhindered(turns, CHIP, plain) / plan_schedule(turns, CHIP).timeline.microseconds <= 1
 
 
 def test_what_a_guard_may_leave_out_does_not_count() -> None:

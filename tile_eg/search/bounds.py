@@ -10,8 +10,16 @@ from tile_eg.search.candidates import Candidate
 
 if TYPE_CHECKING:
     from tile_eg.extract.schedule import Schedule
+    from tile_eg.timeline.result import Timeline
 
 LOADS = "MTE2"
+
+
+def timing(candidate: Candidate) -> Timeline:
+    """The candidate's timeline, without its spans and handovers: what the search compares, found once for equal programs."""
+    from tile_eg.timeline import engine
+
+    return engine.run(candidate.planned.program, candidate.planned.chip, record=False)
 
 
 def floor(candidate: Candidate, chip: Chip) -> float:
@@ -24,7 +32,7 @@ def floor(candidate: Candidate, chip: Chip) -> float:
     """
     from tile_eg.timeline.works import blocks_at_once, started
 
-    time, program = candidate.planned.timing, candidate.planned.program
+    time, program = timing(candidate), candidate.planned.program
     at_once = min(program.blocks, blocks_at_once(program, chip))
     busy = max((n for (_, pipe), n in time.busy.items() if pipe != LOADS), default=0.0)
     launch = chip.launch_us(started(program, at_once), program.kernel_type.startswith("MIX"))
@@ -46,4 +54,4 @@ def unhindered(schedule: Schedule, chip: Chip, like: Candidate) -> float:
         program = lower.plan(schedule, chip)
     except (TileError, PlanError):
         return 0.0
-    return least(program, chip) * like.microseconds / like.planned.timing.microseconds
+    return least(program, chip) * like.microseconds / timing(like).microseconds

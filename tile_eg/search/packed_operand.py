@@ -8,7 +8,7 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
-from tile_eg.search.bounds import floor, unhindered
+from tile_eg.search.bounds import floor, timing, unhindered
 from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_each, ranked
 from tile_eg.search.form import Form, Setting
 from tile_eg.search.moves import MOVES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def offers(form: Form, candidate: Candidate) -> Iterator[Offer]:
     """Each operand that a rule offers to pack, once a form has a persistent candidate whose loads bound it."""
-    if not candidate.schedule.persistent or candidate.schedule.parts or candidate.planned.timing.bound != "AIC.MTE2":
+    if not candidate.schedule.persistent or candidate.schedule.parts or timing(candidate).bound != "AIC.MTE2":
         return
     for node in (g for g in form.grids if g.op == "Strips" and g.payload[0] not in form.offered):
         bound, tensor = floor(candidate, form.setting.chip), node.payload[0]

@@ -185,14 +185,6 @@ class Planned:
             return engine.run(self.program, self.chip)
 
     @cached_property
-    def timing(self) -> Timeline:
-        """As `timeline`, without its spans and handovers: what the search compares, once for equal programs."""
-        from tile_eg.timeline import engine
-
-        with stage("time the program"):
-            return engine.run(self.program, self.chip, record=False)
-
-    @cached_property
     def cost(self) -> Cost:
         """The predicted time, and how it divides over pipes and memory levels."""
         from tile_eg.timeline.summary import handover_range
