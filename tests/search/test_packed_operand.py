@@ -10,7 +10,7 @@ import pytest
 
 from tests.extract.checked import arrays_for
 from tests.extract.kernels import kernel
-from tests.transforms.test_packed_operand import GEMM
+from tests.transforms.test_packed_operand import GEMM, TRANSPOSED
 from tile_eg.chips import load_chip
 from tile_eg.explore.runners import explained
 from tile_eg.explore.why_not import why_not
@@ -52,7 +52,9 @@ def large(**options) -> Lowered:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("text", "sizes"), [(GEMM, {}), (GEMM, {"M": 3000, "N": 384, "K": 130}), (ADDED, {})], ids=["even", "tails", "vector work"]
+    ("text", "sizes"),
+    [(GEMM, {}), (GEMM, {"M": 3000, "N": 384, "K": 130}), (TRANSPOSED, {"N": 390, "K": 384}), (ADDED, {})],
+    ids=["even", "tails", "transposed", "vector work"],
 )
 @pytest.mark.parametrize(("order", "chip"), [(None, "910B2"), (1, "910B2"), (None, "950")])
 def test_numbers_are_those_of_the_source(text, sizes, order, chip):
@@ -85,6 +87,12 @@ def test_a_large_product_takes_it():
     chosen = large().candidates[0].schedule
     assert chosen.parts and (chosen.parts.op, chosen.parts.payload) == ("Strips", ("B",))
     assert large().cost.microseconds < 0.97 * large(without=("operand-in-strips",)).cost.microseconds
+
+
+@pytest.mark.slow
+def test_so_does_one_with_a_transposed_right_operand():
+    k = kernel(TRANSPOSED, **LARGE)
+    assert lower(k).cost.microseconds < 0.92 * lower(k, search=search_options(without=("operand-in-strips",))).cost.microseconds
 
 
 @pytest.mark.slow

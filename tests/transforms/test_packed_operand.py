@@ -38,10 +38,15 @@ def test_the_operand_whose_tiles_move_down_may_be_copied():
     assert copyable(values(), 512) == ["B"]
 
 
+def test_tiles_that_move_along_their_rows_may_be_copied_where_no_tile_of_a_trip_is_larger():
+    assert copyable(values(TRANSPOSED), 512) == ["B"]
+    assert copyable(values(TRANSPOSED, BM=256), 512) == ["A"]
+
+
 @pytest.mark.parametrize(
     ("text", "sizes"),
-    [(TRANSPOSED, {}), (GEMM, {"N": 320}), (GEMM, {"N": 1024, "BN": 512}), (GEMM.replace("f16", "f32"), {})],
-    ids=["rows along the depth", "columns that are no whole pieces", "long rows", "elements of 32 bits"],
+    [(GEMM, {"N": 320}), (GEMM, {"N": 1024, "BN": 512}), (GEMM.replace("f16", "f32"), {})],
+    ids=["columns that are no whole pieces", "long rows", "elements of 32 bits"],
 )
 def test_others_may_not(text, sizes):
     assert not copyable(values(text, **sizes), 512)
