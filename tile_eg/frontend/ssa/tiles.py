@@ -52,7 +52,9 @@ class Tiles:
     that blocks count; `spans` collects sources.
 
     `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
-    with the tile that it is of: a product takes that one, anything else what `laid` makes of it.
+    with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `named` are the buffers and
+    scopes of terms. Of loops that are `narrowing` the states are noted that are asked for with fewer elements; `narrowed_result`
+    makes such a state of a loop.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -62,6 +64,9 @@ class Tiles:
     extents: dict[Expr, None] = field(default_factory=dict)
     turned: dict[Term, Term] = field(default_factory=dict)
     laid: dict[Term, Callable[[], Term]] = field(default_factory=dict)
+    named: dict[Term, tuple[str, str]] = field(default_factory=dict)
+    narrowing: dict[int, dict[int, tuple[Expr, Expr]]] = field(default_factory=dict)
+    narrowed_result: Callable[[Term, tuple[Expr, Expr]], Term | None] = lambda x, extents: None
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
@@ -237,13 +242,25 @@ class Tiles:
         dtype = I32 if a.dtype == I8 else F32
         return self.make(span, "matmul", a, b, ta, tb, rows=m, cols=n, dtype=dtype, vrows=vm, vcols=vn)
 
+    def alike_named(self, x: Term, made: Term) -> Term:
+        """A term that stands for another one, under its name."""
+        if x in self.named:
+            self.named.setdefault(made, self.named[x])
+        return made
+
     def narrowed(self, x: Term, vrows: Expr | None, vcols: Expr | None, span: Span | None) -> Term:
         """x with fewer valid rows or columns (None: as they are), made of operands that are valid no further themselves."""
         rows, cols = vrows or valid_rows(x), vcols or valid_cols(x)
         if (rows, cols) == (x.vrows, x.vcols):
             return x
-        again = lambda *args: self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)  # noqa: E731
+        again = lambda *args: self.alike_named(  # noqa: E731
+            x, self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)
+        )
         match x.op, x.args:
+            case "arg", (loop, k) if loop in self.narrowing and self.narrowing[loop].setdefault(k, (rows, cols)) == (rows, cols):
+                return again(*x.args)
+            case "proj", _ if (found := self.narrowed_result(x, (rows, cols))) is not None:
+                return found
             case ("load" | "fill" | "nest", _):
                 return again(*x.args)
             case "choose_bits", (bits, *pair):
