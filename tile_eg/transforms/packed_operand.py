@@ -6,7 +6,7 @@ Python's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tile_eg.ir.index import BLOCK, EACH, ONE, ZERO, Expr, Interval, bounds, terms_of, variables
@@ -18,6 +18,7 @@ from tile_eg.ir.values import Term, Values, reachable
 from tile_eg.transforms.k_tiling import loops_of_products
 
 PIECE = 128  # columns that the copy takes at a time
+SEPARATOR = " and "
 
 
 def copyable(values: Values, long: int) -> list[str]:
@@ -50,8 +51,19 @@ def _worth_it(values: Values, tensor: Tensor, load: Term, steps: list[int], long
     return short and (down or across) and place(values, tensor, load.args[1]) is not None
 
 
-def with_strips(values: Values, tensor: str) -> Values:
-    """The kernel with a tensor that holds another one in strips."""
+def together(tensors: Sequence[str]) -> list[str]:
+    """The sets of these tensors that are worth a copy, each as a text: all of them, and each alone."""
+    return [*([SEPARATOR.join(tensors)] if len(tensors) > 1 else []), *tensors]
+
+
+def with_strips(values: Values, tensors: str) -> Values:
+    """The kernel with a tensor for each one of a set that holds it in strips."""
+    for tensor in tensors.split(SEPARATOR):
+        values = _with_strips(values, tensor)
+    return values
+
+
+def _with_strips(values: Values, tensor: str) -> Values:
     source = next(t for t in values.tensors if t.name == tensor)
     name = free_names((f"{tensor}_strips",), {t.name for t in values.in_gm})[f"{tensor}_strips"]
     rows, cols = source.shape
@@ -93,4 +105,4 @@ def strides(values: Values) -> Iterator[tuple[str, str, int]]:
         yield tensor, name, next(t.shape[1] for t in values.shared if t.name == name)
 
 
-__all__ = ["copyable", "offsets", "place", "strides", "with_strips"]
+__all__ = ["copyable", "offsets", "place", "strides", "together", "with_strips"]
