@@ -112,3 +112,23 @@ def test_the_range_holds_every_value(e):
     with np.errstate(all="ignore"):
         found = np.asarray(value(e, np.arange(256, dtype=np.uint8)), np.int64)
     assert low <= found.min() and found.max() <= high
+
+
+@pytest.mark.parametrize("sizes", [{"K": 80}, {"K": 200}, {"K": 2}, {"N": 5, "K": 130}], ids=str)
+def test_rows_that_a_tensor_cuts_off_are_unpacked(sizes):
+    text = """
+kernel unpack[N=32, K=128](W: u8[N, K // 2]) -> Y: i8[N, K] {
+  grid (bx, by) = (ceildiv(N, 16), ceildiv(K, 128))
+  shared p: u8[16, 64], w: i8[16, 128]
+  p = W[bx*16, by*64]
+  parallel (i, j) in (16, 64) {
+    w[i, 2*j] = i8((i16(p[i, j]) << 12) >> 12)
+    w[i, 2*j + 1] = i8((i16(p[i, j]) << 8) >> 12)
+  }
+  Y[bx*16, by*128] = w
+}
+"""
+    k = load_text(text, "unpack.tile").instantiate(sizes)
+    w = np.random.default_rng(0).integers(0, 256, k.tensors[0].shape, np.uint8)
+    ran = lower(k, search=search_options(effort="none")).run({"W": w})["Y"]
+    np.testing.assert_array_equal(ran, meaning(k, {"W": w})["Y"])

@@ -33,6 +33,7 @@ KERNELS = {
     "nest of an index": ["v-add-index"],
     "nest of a cast": ["v-cast"],
     "bytes in turns": ["v-bytes"],
+    "bytes in turns, short rows": ["v-bytes-rows"],
     "a choice by bits": ["v-choose-bits"],
     "bits of a comparison": ["v-pack"],
     "a sorted list in parts": ["v-whole", "v-put"],

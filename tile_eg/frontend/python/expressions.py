@@ -15,6 +15,7 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder, Leave
+from tile_eg.frontend.python.computed_vectors import computed_vector
 from tile_eg.frontend.python.defined import Defined, bound_here, comprehended, defined, joined_text, parts_of
 from tile_eg.frontend.python.instead import near_name, near_word, of_arrays
 from tile_eg.frontend.python.values import (
@@ -251,6 +252,8 @@ def _subscript(b: Builder, node: ast.Subscript) -> Any:
     value = evaluate(b, node.value)
     if isinstance(value, Window):
         raise b.error("a slice of a slice is not supported: index the buffer once", node)
+    if isinstance(value, TILE_NODES):
+        return computed_vector(b, value, node)
     if not isinstance(value, Buffer):
         return value[_key(b, node.slice)]
     parts = parts_of(b, value, node.slice, evaluate)

@@ -221,7 +221,7 @@ class Tiles:
 
     def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
         """The two bytes of each element of 16 bits."""
-        return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=valid_cols(x) * 2)
+        return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=self.extent(valid_cols(x) * 2))
 
     def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
         work = self.cast(x, reducing(name, x.dtype), span)
