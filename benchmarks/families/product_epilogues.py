@@ -13,14 +13,17 @@ from tile_eg.chips import Chip
 SMALL = [{"M": 128, "N": 256, "K": 128}, {"M": 130, "N": 90, "K": 70}, {"M": 1, "N": 1, "K": 1}]
 LATENT = {"DeepSeek V3 latent of keys, 4096 tokens": {"M": 4096, "N": 512, "K": 7168, "BM": 64}}
 GELU = (
-    "loads of the products' operands wait for the vector cores' tiles, and short rows are not copied into strips where vector "
-    "cores work; tiles of the epilogue apart from those of the product would mend it"
+    "the tile's epilogue does not fit UB, and the row panels that it is done in take the product along, whose operands are then "
+    "loaded twice; panels of the epilogue alone would mend it"
 )
 ROWS = (
-    "a block owns whole rows, so that each of 64 loads all of W; tiles of the product for all cores, which meet before the norm, "
-    "would mend it"
+    "a block owns whole rows, so that each of 64 loads all of W, in three waves of 24; tiles of the product for all cores, which meet "
+    "before the norm, would mend it"
 )
-SHARES = "the shares of 112 blocks are added in GM as floats; a block for several of them would mend it"
+SHARES = (
+    "loads of three weights are 87 % of it, and wait while a block's hidden layer is made and its shares are added; the loads of "
+    "its next part meanwhile would mend it"
+)
 GATED = "both weights are copied into strips beside the first turns; the vector cores take both sums from the workspace"
 GATED_HELD = (
     "the copies of two weights take some of the turns, in which short rows bound the loads, and with 16 tokens the launch is 5 % "

@@ -157,6 +157,7 @@ GEMM = [
         dense("f16", FLOAT),
         "a block a part of a tile's sum, added in GM by the fixpipe",
         1.25,
+        held=LAUNCH,
     ),
     Example("gemm/persistent", lambda x: {"C": x["A"] @ x["B"]}, SMALL, {"4096 cubed": SQUARE}, dense(), TURNS, 1.05, held=ROUND),
     Example(
