@@ -17,8 +17,8 @@ GELU = (
     "loaded twice; panels of the epilogue alone would mend it"
 )
 ROWS = (
-    "a block owns whole rows, so that each of 64 loads all of W, in three waves of 24; tiles of the product for all cores, which meet "
-    "before the norm, would mend it"
+    "a block owns whole rows, so that each of 64 loads all of W, in three waves of 24; tiles of the product for all cores, which "
+    "meet before the norm, would mend it"
 )
 SHARES = (
     "loads of three weights are 87 % of it, and wait while a block's hidden layer is made and its shares are added; the loads of "
