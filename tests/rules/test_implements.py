@@ -35,6 +35,7 @@ KERNELS = {
     "bytes in turns": ["v-bytes"],
     "numbers of 4 bits": ["v-nibbles"],
     "short rows of numbers of 4 bits": ["v-nibbles-rows"],
+    "bytes in turns, short rows": ["v-bytes-rows"],
     "a choice by bits": ["v-choose-bits"],
     "bits of a comparison": ["v-pack"],
     "a sorted list in parts": ["v-whole", "v-put"],

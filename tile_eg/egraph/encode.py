@@ -155,7 +155,8 @@ class Encoder:
         if t.op not in WRITES and t.vrows is not None and t.vcols is not None:
             self.lines.append(f"(Source {name} {len(self.numbered)})")
             self.numbered.append(t)
-            if t.op in ("arg", "choose_bits") or (t.op == "binary" and self._differ(t)):
+            shortened = t.op == "bytes" and t.vcols.value is None
+            if t.op in ("arg", "choose_bits") or shortened or (t.op == "binary" and self._differ(t)):
                 self.lines.append(f"(set (vr {name}) {self.expr(t.vrows)})")
                 self.lines.append(f"(set (vc {name}) {self.expr(t.vcols)})")
 

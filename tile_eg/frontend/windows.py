@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from tile_eg.errors import Span, TileError
-from tile_eg.ir.index import Expr
+from tile_eg.ir.index import ONE, Expr, terms_of
 from tile_eg.ir.kernel import (
     BIT,
     Binary,
@@ -33,11 +33,17 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True)
 class OpenWindow:
-    """A window of a tensor that starts at `starts`; it stands in a tile expression until its extent is known."""
+    """A window of a tensor that starts at `starts`; it stands in a tile expression until its extent is known.
+
+    `extents` are those that were written nevertheless, and `counts` how many elements of a dimension are meant where only the
+    kernel knows.
+    """
 
     tensor: Tensor
     starts: tuple[Expr, ...]
     span: Span | None = None
+    extents: tuple[int | None, ...] = ()
+    counts: tuple[Expr | None, ...] = ()
 
     def closed(self, shape: Shape | None) -> Region:
         """The window with this shape in the last dimensions; the ones before are plain indices."""
@@ -52,7 +58,30 @@ class OpenWindow:
                 f"`{self.tensor.name}` has {len(self.starts)} dimension{'s' * (len(self.starts) > 1)}, "
                 f"the other side is a tile of {shape_text(shape)}", self.span,
             )  # fmt: skip
-        return Region(self.tensor.name, self.starts, (None,) * lead + shape, self.span)
+        found = (None,) * lead + shape
+        check_written(self.tensor.name, self.extents, self.counts, found, self.span)
+        return Region(self.tensor.name, self.starts, found, self.span, counts=self.counts)
+
+
+def may_vary(length: Expr) -> bool:
+    """Whether the length of a slice may be known at run time only: one that is read, or a minimum of others. One that grows with
+    the block, `A[i : i*16]`, is a mistake."""
+    return any(e != ONE and e.op != "var" for e in terms_of(length))
+
+
+def check_written(
+    name: str, extents: Sequence[int | None], counts: Sequence[Expr | None], found: Sequence[int | None], span: Span | None
+) -> None:
+    """TileError where the extents that were written in a window are not those that it has from the other side."""
+    for n, (written, have) in enumerate(zip(extents, found, strict=False)):
+        if written is not None and written != have:
+            other = f"has {have}" if have else "has no such dimension"
+            raise TileError(f"this window of `{name}` has {written} elements in dimension {n}, and the other side {other}", span)
+    if any(count is not None and have is None for count, have in zip(counts, found, strict=False)):
+        raise TileError(
+            f"a slice of `{name}` whose length is known only at run time stands in a dimension that the other side lacks", span,
+            help="give the tile on the other side as many dimensions as slices stand here",
+        )  # fmt: skip
 
 
 def shape_text(shape: Shape) -> str:

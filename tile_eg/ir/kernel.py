@@ -39,8 +39,8 @@ class Region:
 
     An extent of None is a plain index: the dimension is dropped. The rank of the window is the number of extents that are ints.
     Its rows are `step` apart: that is 1 but for what an element loop over rows such as x[2*i, j] runs over. `beside`: a window of
-    a tensor of one dimension is the first of so many rows, of which the others lie outside. In a kernel that is kept, `counts`
-    says of how many elements of each dimension it is meant, where that is known at run time.
+    a tensor of one dimension is the first of so many rows, of which the others lie outside. `counts` says of how many elements of
+    each dimension it is meant, where that is known at run time: the others do not exist.
     """
 
     name: str

@@ -8,7 +8,7 @@ valid elements that lie inside the tensor.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from types import MappingProxyType
 
@@ -193,7 +193,7 @@ class Block:
                 at = (at + np.arange(extent)).reshape((-1,) + (1,) * (rank - n - 1))
                 n += 1
             places.append(at)
-        inside = np.ones(np.broadcast_shapes(*(p.shape for p in places)), bool)
+        inside = np.broadcast_to(meant(r, env), np.broadcast_shapes(*(p.shape for p in places)))
         for p, size in zip(places, array.shape, strict=True):
             inside = inside & (p >= 0) & (p < size)
         return places, inside
@@ -207,7 +207,7 @@ class Block:
             case kn.Index():
                 return Tile(np.asarray(evaluate(e.value, env), np.float32))
             case kn.Region():
-                return self.load(e, env) if e.name in self.tensors else self.buffers[e.name].taken(self.place(e, env))
+                return self.load(e, env) if e.name in self.tensors else self.held(e, env)
             case kn.Unary():
                 return self.unary(e.op, self.value(e.x, env))
             case kn.Binary():
@@ -235,6 +235,14 @@ class Block:
                 return self.value(e.x if evaluate(e.condition, env) else e.y, env)
             case kn.Choose():
                 return self.compared(e.op, *(self.value(x, env) for x in (e.a, e.b, e.x, e.y)))
+
+    def held(self, r: kn.Region, env: Env) -> Tile:
+        """A part of a buffer; of its elements those are valid that are meant."""
+        found = self.buffers[r.name].taken(self.place(r, env))
+        if not r.counts:
+            return found
+        valid = np.broadcast_to(meant(r, env), found.data.shape)
+        return replace(found, valid=_both(found.valid, valid))
 
     def load(self, r: kn.Region, env: Env) -> Tile:
         array = self.tensors[r.name]
@@ -308,6 +316,18 @@ class Block:
         if a.valid is None or b.valid is None:
             return Tile(data)
         return Tile(data, np.logical_and.outer(np.any(a.valid, axis=1), np.any(b.valid, axis=0)))
+
+
+def meant(r: kn.Region, env: Env) -> Array:
+    """Which elements of a region are meant, by its counts, as an array of its rank."""
+    found, n = np.ones((1,) * len(r.shape), bool), 0
+    for count, extent in zip(r.counts, r.extents, strict=False):
+        if extent is not None:
+            if count is not None:
+                below = np.arange(extent) < evaluate(count, env)
+                found = found & below.reshape((-1,) + (1,) * (len(r.shape) - n - 1))
+            n += 1
+    return found
 
 
 def _refuse_outside(r: kn.Region, d: int, at: Array, size: int) -> None:

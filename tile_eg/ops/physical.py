@@ -183,7 +183,7 @@ TERMS: dict[str, Term] = {
         _elementwise("VCast", always("vcast"), 0),
         _elementwise("VPack", always("vpack"), 0, form=always("rows")),
         _elementwise("VNibbles", always("vnibbles"), 0),
-        _elementwise("VBytes", always("vbytes"), 0, form=always("flat")),
+        _elementwise("VBytes", always("vbytes"), 0),
         Vector("VPiece", kind="piece", instruction=always("vpiece"), form=always("rows"), fields={"bound": argument(0)}),
         Vector("VPut", kind="put", instruction=always("vput"), form=always("rows"), fields={"bound": argument(0)}, in_place=1),
         _whole("VWhole"),

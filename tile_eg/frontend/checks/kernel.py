@@ -223,6 +223,10 @@ class Checker:
     def window(self, r: kn.Region, ranges: Ranges, where: Expr) -> None:
         """A region has to begin inside its tensor at all times, and to lie wholly inside its buffer."""
         shape, tensor = self.arrays[r.name].shape, r.name in self.tensors
+        for count in filter(None, r.counts):
+            self.variables(count, ranges, r.span)
+            for read in all_elements_in(count):
+                self.index_tensor(read, r.span)
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             self.variables(start, ranges, r.span)
             room = shape[d] - (1 if tensor else extent or 1)

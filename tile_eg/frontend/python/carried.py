@@ -32,10 +32,19 @@ def carried(kernel: Kernel) -> Kernel:
     """
     for t in kernel.tensors:
         if t.output and _is_read(kernel.body, t.name):
+            _check_whole(kernel.body, t.name)
             if not _given(kernel, t):
                 _check_written_first(kernel, t)
             kernel = _without_loads(kernel, t)
     return kernel
+
+
+def _check_whole(body: Sequence[Stmt], name: str) -> None:
+    """NotSearched where how much of a window is meant is known at run time only."""
+    for r in _regions(tuple(body)):
+        if r.name == name and r.counts:
+            message = f"the search has no form for a part of `{name}`, which is written and read, whose length varies"
+            raise NotSearched(message, r.span)
 
 
 def _check_written_first(kernel: Kernel, t: Tensor) -> None:

@@ -6,6 +6,7 @@ import ast
 import builtins
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral, Real
 from types import FunctionType
 from typing import Any
@@ -14,9 +15,11 @@ from tile_eg import language
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend import conditions, scalars
 from tile_eg.frontend.python.build import Builder, Leave
+from tile_eg.frontend.python.computed_vectors import computed_vector
 from tile_eg.frontend.python.defined import Defined, bound_here, comprehended, defined, joined_text, parts_of
 from tile_eg.frontend.python.instead import near_name, near_word, of_arrays
 from tile_eg.frontend.python.values import (
+    OPEN,
     TILE_NODES,
     Buffer,
     Item,
@@ -249,6 +252,8 @@ def _subscript(b: Builder, node: ast.Subscript) -> Any:
     value = evaluate(b, node.value)
     if isinstance(value, Window):
         raise b.error("a slice of a slice is not supported: index the buffer once", node)
+    if isinstance(value, TILE_NODES):
+        return computed_vector(b, value, node)
     if not isinstance(value, Buffer):
         return value[_key(b, node.slice)]
     parts = parts_of(b, value, node.slice, evaluate)
@@ -271,10 +276,17 @@ def _window(b: Builder, buffer: Buffer, parts: list[ast.expr], node: ast.Subscri
         help = f"an index or a slice for each: {buffer.name}[{each}]"
         raise b.error(f"{buffer.name} has {len(buffer.shape)} dimensions, got {many}", node, help)
     sizes = iter(shape)
-    items = [_item(b, p, next(sizes)) if p in axes else None for p in parts]
+    items = [_axis(b, p, next(sizes), buffer) if p in axes else None for p in parts]
     if shape != buffer.shape:
         _check_column(b, items.pop(), buffer, node)
     return Window(buffer, tuple(items), b.span(node))
+
+
+def _axis(b: Builder, node: ast.expr, size: int, buffer: Buffer) -> Item:
+    """An index or a slice; that of a buffer has as many elements as there are at most."""
+    item = _item(b, node, size)
+    opened = isinstance(item, Slice) and item.extent == OPEN and buffer.scope != "tensor"
+    return replace(item, extent=size) if opened else item  # type: ignore[type-var]
 
 
 def _check_column(b: Builder, item: Item, buffer: Buffer, node: ast.AST) -> None:

@@ -129,6 +129,8 @@ def _assignment(
     parts = [r for r in _regions((s.target, s.value)) if r.name in shapes and not _whole(r, shapes[r.name])]
     if not (parts or spread) or s.atomic or any(variables(x) & loops for r in parts for x in r.starts):
         return s
+    if any(r.counts for r in _regions((s.target, s.value))):
+        return s
     if any(r.name == s.target.name and r != s.target for r in _regions(s.value)):
         return s  # an element of what is written, which is read before
     whole = s.target not in parts

@@ -8,7 +8,7 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError, did_you_mean
 from tile_eg.frontend.conditions import Compared, of_elements
-from tile_eg.frontend.windows import known_shape
+from tile_eg.frontend.windows import check_written, known_shape
 from tile_eg.ir.index import ZERO, Expr, read
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ir.kernel import (
@@ -50,9 +50,13 @@ class Buffer:
         return (*self.shape, 1) if self.column else self.shape
 
 
+OPEN = 0
+
+
 @dataclass(frozen=True)
 class Slice:
-    """start .. start + extent; `count`: of these the first so many, as is known at run time."""
+    """start .. start + extent; `count`: of these the first so many, as is known at run time. An extent that is `OPEN` comes from
+    the other side of a copy."""
 
     start: Expr
     extent: int
@@ -74,6 +78,15 @@ class Window:
     def is_point(self) -> bool:
         """Only indices: one element, or where a tile starts."""
         return all(isinstance(i, Expr) for i in self.items)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the other side says how many elements it has."""
+        return self.is_point or self.has_open_slice
+
+    @property
+    def has_open_slice(self) -> bool:
+        return any(isinstance(i, Slice) and i.extent == OPEN for i in self.items)
 
 
 @dataclass(frozen=True)
@@ -172,19 +185,25 @@ def start_point(window: Window, shape: tuple[int, ...], column: bool = False) ->
         shape = shape[1:]
     missing = len(r.starts) - len(shape)
     if missing < 0 and len(shape) == 2 and window.buffer.scope == "tensor":
-        return Region(r.name, r.starts, shape[1:], r.span, beside=shape[0])
+        return Region(r.name, r.starts, shape[1:], r.span, beside=shape[0], counts=r.counts)
     if missing < 0:
         name, rank = window.buffer.name, len(r.starts)
         raise TileError(f"a tile of shape {shape} cannot start in {name}, which has {rank} dimensions", window.span)
     down = missing > 0 and len(shape) == 1 and (column or window.buffer.shape[-1] == 1)
     extents = (*(None,) * (missing - 1), *shape, None) if down else (*(None,) * missing, *shape)
-    return Region(r.name, r.starts, extents, r.span)
+    if r.counts:
+        written = [e if c is None else None for e, c in zip(r.extents, r.counts, strict=True)]
+        check_written(r.name, written, r.counts, extents, r.span)
+    return Region(r.name, r.starts, extents, r.span, counts=r.counts)
 
 
 def as_region(value: Any, span: Span | None) -> Region:
     """A buffer or a window as a place that can be written."""
     if isinstance(value, Buffer):
         return whole(value, span)
+    if isinstance(value, Window) and value.has_open_slice:
+        help = "copy it to a buffer first: T.copy(A[i : i + n, 0], a)"
+        raise TileError("how large a tile this slice is part of is not known here", span or value.span, help=help)
     if isinstance(value, Window) and None not in value.items:
         return region(value)
     if isinstance(value, Region):

@@ -22,6 +22,7 @@ from tile_eg.frontend.ssa.dependence import is_row_loop
 from tile_eg.frontend.ssa.expressions import Expressions
 from tile_eg.frontend.ssa.fold import Varying
 from tile_eg.frontend.ssa.interleaved import interleaved
+from tile_eg.frontend.ssa.narrowed_loops import NarrowedLoops
 from tile_eg.frontend.ssa.planes import without_planes
 from tile_eg.frontend.ssa.regions import Env
 from tile_eg.frontend.ssa.tiles import tile_shape
@@ -52,6 +53,7 @@ class Converter(Expressions):
         self.counts: dict[int, Expr] = {}
         self.fewest: dict[int, int] = {}
         self.apart: list[kn.For] = []
+        self.others: list[object] = []
         self.parts_checked = False
         self.variables: dict[int, str] = {}
         self.inside = [0]
@@ -59,6 +61,7 @@ class Converter(Expressions):
         self.told: list[TileError] = []
         self.failed: set[str] = set()
         self.stored_from: dict[str, set[str]] = {}
+        self.tiles.narrowed_result = NarrowedLoops(self.tiles, self.another_loop).result
 
     def values(self) -> Values:
         env: Env = {t.name: self.tiles.make(t.span, "given", t) for t in self.kernel.tensors}
@@ -315,6 +318,16 @@ class Converter(Expressions):
         self.inside.append(loop)
         self.tiles.ranges[variable] = (0, s.extent - 1)
         return loop, variable
+
+    def another_loop(self, like: int) -> tuple[int, str, str]:
+        """A loop beside one that has the same trips, which it stands for, and the names of both loops' variables."""
+        self.others.append(object())
+        loop = self.ids.setdefault(id(self.others[-1]), len(self.ids) + 1)
+        tables: tuple[dict[int, Any], ...] = (self.parents, self.trips, self.counts, self.fewest)
+        for table in tables:
+            table |= {loop: table[like]} if like in table else {}
+        self.variables[loop] = self.variable_name(self.variables[like])
+        return loop, self.variables[like], self.variables[loop]
 
     def variable_name(self, wish: str) -> str:
         taken = {BLOCK, ix.SUB, ix.EACH, *self.variables.values()}

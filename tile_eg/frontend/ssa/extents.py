@@ -52,8 +52,10 @@ def meet(a: Expr, b: Expr, full: int, ranges: Ranges, what: str, span: Span | No
 
 def smaller(a: Expr, b: Expr, ranges: Ranges) -> Expr:
     """min(a, b), simplified where one is always the smaller."""
-    if a == b:
+    if a == b or (a.op == "min" and b in a.args):
         return a
+    if b.op == "min" and a in b.args:
+        return b
     low, high = ix.bounds(a - b, ranges)
     if low < 0 < high:
         low, high = extremes(a - b, ranges)

@@ -76,10 +76,11 @@ def _together(s: kn.For | kn.Parallel, buffer: kn.Alloc, buffers: dict[str, kn.A
     halves, own = [], []
     for n, a in enumerate(nest.body):
         name = next(x for k in range(len(buffers) + 1) if (x := f"{buffer.name}_{n}{'_' * k}") not in buffers)
-        buffers[name] = half = replace(buffer, name=name, shape=nest.extents)
+        buffers[name] = half = replace(buffer, name=name, shape=nest.extents, dtype=I16)
         yield half
-        own.append(replace(a, target=kn.Region(name, tuple(map(ix.var, nest.variables)), (None,) * len(half.shape), a.span)))
-        halves.append(kn.Cast(I16, kn.Region(name, (ix.ZERO,) * len(half.shape), half.shape, a.span), a.span))
+        target = kn.Region(name, tuple(map(ix.var, nest.variables)), (None,) * len(half.shape), a.span)
+        own.append(replace(a, target=target, value=kn.Cast(I16, kn.Cast(buffer.dtype, a.value, a.span), a.span)))
+        halves.append(kn.Region(name, (ix.ZERO,) * len(half.shape), half.shape, a.span))
     yield kn.Parallel(nest.variables, nest.extents, tuple(own), s.span)
     low = kn.Binary("and", halves[0], kn.Number(255.0), s.span)
     both = kn.Binary("or", low, kn.Binary("shl", halves[1], kn.Number(8.0), s.span), s.span)

@@ -154,7 +154,8 @@ class Planes:
         return _mapped(e, lambda x: self.value(x, at))
 
     def located(self, r: kn.Region, at: dict[str, Expr]) -> kn.Region:
-        return replace(r, starts=tuple(ix.substitute(s, at) for s in r.starts))
+        counts = tuple(c if c is None else ix.substitute(c, at) for c in r.counts)
+        return replace(r, starts=tuple(ix.substitute(s, at) for s in r.starts), counts=counts)
 
     def assign(self, s: kn.Assign) -> Iterator[kn.Assign]:
         """An assignment of tiles, once for each plane that it runs over."""
@@ -193,7 +194,7 @@ class Planes:
         plane = r.starts[0].value
         if plane is None or r.extents[0] is not None:
             raise TileError(f"{_fault(r)}: not supported", r.span, help=LOOP)
-        return replace(r, name=self.plane(r.name, plane), starts=r.starts[1:], extents=r.extents[1:])
+        return replace(r, name=self.plane(r.name, plane), starts=r.starts[1:], extents=r.extents[1:], counts=r.counts[1:])
 
 
 LOOP = "take one plane at a time, by a number or by a serial loop; how many tiles are in flight is the compiler's choice"

@@ -56,7 +56,7 @@ class Regions:
         self.rows = 1
         self.there: list[Callable[[int], Expr]] = []
         self.facts: dict[str, ix.Interval] = {}
-        self.named: dict[Term, tuple[str, str]] = {}
+        self.named = self.tiles.named
         self.elsewhere: set[str] = set()
 
     def index(self, e: Expr, span: kn.Span | None = None) -> Expr:
@@ -165,7 +165,19 @@ class Regions:
         found = self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
         for there in self.there:
             found.vrows = self.tiles.extent(smaller(found.vrows, there(found.rows), self.tiles.ranges))
+        if r.counts:
+            found.vrows, found.vcols = self.counted(r, found.vrows, found.vcols)
         return found
+
+    def counted(self, r: kn.Region, rows: Expr, cols: Expr) -> tuple[Expr, Expr]:
+        """The valid rows and columns of a region, of which no more than its `counts` are meant."""
+        valid = [rows, cols][2 - max(1, len(r.shape)) :]
+        counts = [c for c, e in zip(r.counts, r.extents, strict=True) if e is not None][-len(valid) :]
+        for n, count in enumerate(counts):
+            if count is not None:
+                there = ix.simplified(ix.maximum(0, self.index(count, r.span)), self.tiles.ranges)
+                valid[n] = self.tiles.extent(smaller(valid[n], there, self.tiles.ranges))
+        return (rows, cols)[: 2 - len(valid)] + (*valid,)  # type: ignore[return-value]
 
     def is_whole(self, r: kn.Region) -> bool:
         """Whether the region is all of its buffer; an index stands for all of a dimension of one element."""
@@ -177,7 +189,10 @@ class Regions:
         if r.name in self.tensors:
             return self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
         held = self.held(r.name, env, r.span)
-        return held if self.is_whole(r) else self.piece(r, held)
+        found = held if self.is_whole(r) else self.piece(r, held)
+        if r.counts:
+            return self.tiles.narrowed(found, *self.counted(r, valid_rows(found), valid_cols(found)), r.span)
+        return found
 
     def held(self, name: str, env: Env, span: kn.Span | None) -> Term:
         """What a buffer holds. What no statement has written begins as 0: it is in the way of a choice or of other parts, and

@@ -53,7 +53,9 @@ class Tiles:
     that blocks count; `spans` collects sources.
 
     `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
-    with the tile that it is of: a product takes that one, anything else what `laid` makes of it.
+    with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `named` are the buffers and
+    scopes of terms. Of loops that are `narrowing` the states are noted that are asked for with fewer elements; `narrowed_result`
+    makes such a state of a loop.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -63,6 +65,9 @@ class Tiles:
     extents: dict[Expr, None] = field(default_factory=dict)
     turned: dict[Term, Term] = field(default_factory=dict)
     laid: dict[Term, Callable[[], Term]] = field(default_factory=dict)
+    named: dict[Term, tuple[str, str]] = field(default_factory=dict)
+    narrowing: dict[int, dict[int, tuple[Expr, Expr]]] = field(default_factory=dict)
+    narrowed_result: Callable[[Term, tuple[Expr, Expr]], Term | None] = lambda x, extents: None
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
@@ -218,9 +223,10 @@ class Tiles:
 
     def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
         """The two bytes of each element of 16 bits, or the two numbers of 4 bits of each byte as f16."""
+        cols = self.extent(valid_cols(x) * 2)
         if x.dtype is not None and x.dtype.bits == 8:
-            return self.make(span, "nibbles", x, like=x, cols=2 * x.cols, dtype=F16, vcols=valid_cols(x) * 2)
-        return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=valid_cols(x) * 2)
+            return self.make(span, "nibbles", x, like=x, cols=2 * x.cols, dtype=F16, vcols=cols)
+        return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=cols)
 
     def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
         work = self.cast(x, reducing(name, x.dtype), span)
@@ -241,13 +247,25 @@ class Tiles:
         dtype = I32 if a.dtype == I8 else F32
         return self.make(span, "matmul", a, b, ta, tb, rows=m, cols=n, dtype=dtype, vrows=vm, vcols=vn)
 
+    def alike_named(self, x: Term, made: Term) -> Term:
+        """A term that stands for another one, under its name."""
+        if x in self.named:
+            self.named.setdefault(made, self.named[x])
+        return made
+
     def narrowed(self, x: Term, vrows: Expr | None, vcols: Expr | None, span: Span | None) -> Term:
         """x with fewer valid rows or columns (None: as they are), made of operands that are valid no further themselves."""
         rows, cols = vrows or valid_rows(x), vcols or valid_cols(x)
         if (rows, cols) == (x.vrows, x.vcols):
             return x
-        again = lambda *args: self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)  # noqa: E731
+        again = lambda *args: self.alike_named(  # noqa: E731
+            x, self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)
+        )
         match x.op, x.args:
+            case "arg", (loop, k) if loop in self.narrowing and self.narrowing[loop].setdefault(k, (rows, cols)) == (rows, cols):
+                return again(*x.args)
+            case "proj", _ if (found := self.narrowed_result(x, (rows, cols))) is not None:
+                return found
             case ("load" | "fill" | "nest" | "put" | "piece" | "whole", _):
                 return again(*x.args)
             case "choose_bits", (bits, *pair):

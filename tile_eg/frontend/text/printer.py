@@ -97,7 +97,10 @@ class Printer:
         return f"{self.region(target)} = {self.expression(value, 0)}"
 
     def start(self, r: kn.Region) -> str:
-        return f"{r.name}[{', '.join(map(index_text, r.starts))}]"
+        counts = r.counts or (None,) * len(r.starts)
+        ends = (f":{index_text(s + c)}" if c is not None else "" for s, c in zip(r.starts, counts, strict=True))
+        items = (index_text(s) + end for s, end in zip(r.starts, ends, strict=True))
+        return f"{r.name}[{', '.join(items)}]"
 
     def nested(self, head: str, body: tuple[kn.Stmt, ...], indent: str) -> Iterator[str]:
         yield f"{indent}{head} {{"
@@ -112,6 +115,8 @@ class Printer:
     def region(self, r: kn.Region) -> str:
         """A buffer by its name where all of it is meant, else with an index or a slice for each dimension."""
         buffer = self.buffers.get(r.name)
+        if r.counts:
+            return self.start(r)
         if buffer is not None and r == _whole(buffer):
             return r.name
         shape = (buffer or self.tensors[r.name]).shape
