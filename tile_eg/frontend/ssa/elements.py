@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 from tile_eg.errors import TileError
@@ -233,8 +234,8 @@ class Statement:
 
     def binary(self, e: kn.Binary, axes: Axes, dtype: DType) -> Scalar:
         x, y, wide = self.pair(e.x, e.y, axes, dtype)
-        term = self.make(e, "s_binary", e.op, x.term, y.term)
-        return self.to(Scalar(term, *self.meets(x, y, axes, e.span)), wide)
+        (x, y), valid = self.meeting((x, y), axes, e.span)
+        return self.to(Scalar(self.make(e, "s_binary", e.op, x.term, y.term), *valid), wide)
 
     def pair(self, a: kn.TileExpr, b: kn.TileExpr, axes: Axes, dtype: DType) -> tuple[Scalar, Scalar, DType]:
         """Two operands in the dtype that the vector unit works in on them, and the wider of their own."""
@@ -249,10 +250,9 @@ class Statement:
     def choose(self, e: kn.Choose, axes: Axes, dtype: DType) -> Scalar:
         a, b, _ = self.pair(e.a, e.b, axes, F32)
         x, y, wide = self.pair(e.x, e.y, axes, dtype)
+        (a, b, x, y), valid = self.meeting((a, b, x, y), axes, e.span)
         term = self.make(e, "s_choose", e.op, a.term, b.term, x.term, y.term, dtype=x.term.dtype)
-        compared = Scalar(a.term, *self.meets(a, b, axes, e.span))
-        chosen = Scalar(term, *self.meets(x, y, axes, e.span))
-        return self.to(Scalar(term, *self.meets(compared, chosen, axes, e.span)), wide)
+        return self.to(Scalar(term, *valid), wide)
 
     def select(self, e: kn.Select, axes: Axes, dtype: DType) -> Scalar:
         """A choice by position; where that is the same for all elements, what is chosen."""
@@ -263,19 +263,30 @@ class Statement:
         yes, no, c = parts(e)
         holds = position(self.c.index(c), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
         x, y, wide = self.pair(yes, no, axes, dtype)
+        (x, y), valid = self.meeting((x, y), axes, e.span)
         term = self.make(e, "s_choose_at", *holds, x.term, y.term, dtype=x.term.dtype)
-        return self.to(Scalar(term, *self.meets(x, y, axes, e.span)), wide)
+        return self.to(Scalar(term, *valid), wide)
 
-    def meets(self, x: Scalar, y: Scalar, axes: Axes, span: kn.Span | None) -> tuple[Expr | None, Expr | None]:
-        return (
-            self.meet(x.vrows, y.vrows, axes.rows, "rows", span),
-            self.meet(x.vcols, y.vcols, axes.cols, "columns", span),
-        )
+    def meeting(
+        self, xs: tuple[Scalar, ...], axes: Axes, span: kn.Span | None
+    ) -> tuple[tuple[Scalar, ...], tuple[Expr | None, Expr | None]]:
+        """Operands, none of which ends behind another one unless it is whole, and the valid extents of their result."""
+        rows = self.least([x.vrows for x in xs], axes.rows)
+        cols = self.least([x.vcols for x in xs], axes.cols)
+        return tuple(replace(x, term=self.ending(x.term, rows, cols, axes, span)) for x in xs), (rows, cols)
 
-    def meet(self, a: Expr | None, b: Expr | None, full: int, what: str, span: kn.Span | None) -> Expr | None:
-        if a is None or b is None:
-            return b if a is None else a
-        return meet(a, b, full, self.tiles.ranges, what, span)
+    def least(self, extents: list[Expr | None], full: int) -> Expr | None:
+        known = [e for e in extents if e is not None]
+        return self.tiles.extent(reduce(lambda a, b: meet(a, b, full, self.tiles.ranges), known)) if known else None
+
+    def ending(self, s: Term, rows: Expr | None, cols: Expr | None, axes: Axes, span: kn.Span | None) -> Term:
+        """A scalar term of elements that end where a result does, but for those of whole tiles."""
+        ends = {"elem": (rows, cols), "elem_row": (None, rows), "elem_col": (None, cols)}.get(s.op)
+        if ends is not None:
+            return self.tiles.make(self.tiles.spans.get(s), s.op, self.tiles.ending(s.args[0], *ends, span), like=s)
+        inner = (rows, cols) if s.op != "s_reduce" else (rows, None) if axes.row is not None else (cols, None)
+        args = [self.ending(a, *inner, axes, span) if isinstance(a, Term) else a for a in s.args]
+        return s if args == list(s.args) else self.tiles.make(self.tiles.spans.get(s), s.op, *args, like=s)
 
     def element(self, r: kn.Region, axes: Axes) -> Scalar:
         found = tuple(name for name, _ in self.coordinates(r))
