@@ -22,7 +22,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.values import Term
-from tile_eg.ops.types import F16, F32, DType
+from tile_eg.ops.types import F16, F32, WHOLE, DType
 
 ROW = ":"
 """The column coordinate of a statement over a whole row, `s[i, :]`."""
@@ -143,18 +143,20 @@ class Statement:
         return (inside[0], self.step.extents[inside[0]])
 
     def gathered(self, r: kn.Region) -> tuple[str, int] | None:
-        """The variable by which the rows of a tensor are gathered, an index being read with it, and the first dimension that it
-        picks. TileError where single elements are gathered, not rows."""
+        """The variable by which the rows or elements of a tensor are gathered, an index being read with it, and the first
+        dimension that it picks. TileError where it is not one variable that picks an element."""
         if r.name not in self.c.tensors:
             return None
-        found = next((v for v in self.step.extents if any(reads_with(start, v) for start in r.starts)), None)
-        if found is None:
+        found = [v for v in self.step.extents if any(reads_with(start, v) for start in r.starts)]
+        if not found:
             return None
-        picks = [found in ix.variables(start) for start in r.starts]
-        if not any(self.runs(r, d) and not picked for d, picked in enumerate(picks) if d > picks.index(True)):
-            message = f"single elements of `{r.name}` are gathered: not supported yet"
+        picks = [found[0] in ix.variables(start) for start in r.starts]
+        rows = any(self.runs(r, d) and not picked for d, picked in enumerate(picks) if d > picks.index(True))
+        if not rows and (r is self.step.assign.target or any(self.runs(r, d) for d, picked in enumerate(picks) if not picked)):
+            how = "written where an index says" if r is self.step.assign.target else "gathered by more than one variable"
+            message = f"single elements of `{r.name}` are {how}: not supported yet"
             raise TileError(message, r.span, help=f"whole rows are: {r.name}[idx[i], :]")
-        return found, picks.index(True)
+        return found[0], picks.index(True)
 
     def plain(self, r: kn.Region, d: int, variable: str) -> bool:
         """Whether an index is the variable and an offset that does not vary with the nest. Of rows that are read, and of the last
@@ -291,6 +293,8 @@ class Statement:
     def element(self, r: kn.Region, axes: Axes) -> Scalar:
         found = tuple(name for name, _ in self.coordinates(r))
         v = self.value(r)
+        if v.op == "load" and ix.EACH in ix.variables(v.args[1]) and len(found) == 1:
+            v = self.gathered_elements(r, v)
         if found == () or (found == (axes.col,) and axes.row is None):
             if found == () and (v.rows, v.cols) == (1, 1) and axes.rows == 1:
                 return self.repeated(r, "elem_row", v)
@@ -306,6 +310,13 @@ class Statement:
         if found == (axes.col,) and v.cols == axes.cols:
             return replace(self.repeated(r, "elem_col", v), vcols=valid_cols(v))
         raise self.unsupported(r, f"the access [{', '.join(found)}] beside [{', '.join(filter(None, (axes.row, axes.col)))}]")
+
+    def gathered_elements(self, r: kn.Region, v: Term) -> Term:
+        """Elements that each are a row of a tile, as a vector. TileError where they are whole numbers."""
+        if v.dtype in WHOLE:
+            message = f"single elements of `{r.name}`, which holds {v.dtype}, are gathered: not supported yet"
+            raise TileError(message, r.span, help="single elements of f16, bf16 and f32 are; rows of whole numbers, too")
+        return self.tiles.reduce("sum", v, 1, r.span)
 
     def repeated(self, r: kn.Region, op: str, v: Term) -> Scalar:
         """An element that several of the loop share; a byte as the number of f16 that it is, as bytes are not repeated."""

@@ -81,7 +81,7 @@ class Tiles:
         return self.laid[arg]() if isinstance(arg, Term) and arg in self.turned else arg
 
     def window(self, tensor: Tensor, region: Region, ranges: Ranges) -> Window:
-        """Where a region of a tensor lies; its tile dimensions are those with an extent."""
+        """Where a region of a tensor lies; its tile dimensions are those with an extent. Elements that lie anywhere are rows."""
         rows = max((e or 1 for e in region.extents), default=1)
         ranges = {**ranges, ix.EACH: (0, rows - 1)}
         within = [inside_of(s, n - 1) for s, n in zip(region.starts, tensor.shape, strict=True)]
@@ -95,6 +95,8 @@ class Tiles:
         ends = zip(dims, steps, strict=True)
         valid = [self.valid(starts[d], region.extents[d] or 1, tensor.shape[d], ranges, k) for d, k in ends]
         valid = [ix.ONE] * (2 - len(valid)) + valid
+        if len(dims) == 1 and ix.EACH in ix.variables(offset):
+            return Window(offset, 1, cols, 1, valid[1], ix.ONE)
         return Window(offset, pitch[dims[0]] * region.step if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
 
     def valid(self, start: Expr, extent: int, size: int, ranges: Ranges, step: int) -> Expr:
@@ -178,7 +180,7 @@ class Tiles:
         return self.cast(x, dtype, span), self.cast(y, dtype, span)
 
     def meeting(self, xs: tuple[Term, ...], span: Span | None) -> tuple[tuple[Term, ...], dict[str, Any]]:
-        """Operands of one shape, none of which ends behind another one unless it is whole, and the valid extents of their result."""
+        """Operands of one shape, none of which ends behind another one unless it is whole, and their result's valid extents."""
         first, *others = xs
         rows, cols = valid_rows(first), valid_cols(first)
         for x in others:
