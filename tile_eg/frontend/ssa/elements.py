@@ -12,7 +12,7 @@ from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import Names, regions
 from tile_eg.frontend.ssa.dependence import Step, multiple, steps, temporaries
 from tile_eg.frontend.ssa.extents import meet
-from tile_eg.frontend.ssa.positions import number, parts, position
+from tile_eg.frontend.ssa.positions import number, parts, position, whole_number
 from tile_eg.frontend.ssa.regions import Env, Regions
 from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
@@ -22,7 +22,7 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.values import Term
-from tile_eg.ops.types import F16, F32, WHOLE, DType
+from tile_eg.ops.types import F16, F32, I32, U32, WHOLE, DType
 
 ROW = ":"
 """The column coordinate of a statement over a whole row, `s[i, :]`."""
@@ -207,6 +207,10 @@ class Statement:
                 return self.to(replace(work, term=self.make(e, "s_unary", e.op, work.term)), x.term.dtype)
             case kn.Binary():
                 return self.binary(e, axes, dtype)
+            case kn.Cast(dtype=wanted, x=kn.Index(value=value)) if wanted in (I32, U32):
+                place = whole_number(self.c.index(value), (axes.row, axes.col), self.step.extents, e.span)
+                index = self.tiles.index(place, (axes.rows, axes.cols), e.span, I32)
+                return self.to(Scalar(self.make(e, "elem", index)), wanted)
             case kn.Cast():
                 return self.to(self.scalar(e.x, axes, e.dtype), e.dtype)
             case kn.Reduce():

@@ -123,11 +123,11 @@ class Tiles:
         valid: dict[str, Any] = {"vrows": ix.const(rows), "vcols": ix.const(cols)}
         return self.make(span, "fill", float(value), rows=rows, cols=cols, dtype=dtype, **valid)
 
-    def index(self, place: Place, shape: tuple[int, int], span: Span | None) -> Term:
-        """A tile whose elements are an index, which may go with their place in it."""
+    def index(self, place: Place, shape: tuple[int, int], span: Span | None, dtype: DType = F32) -> Term:
+        """A tile whose elements are an index, which may go with their place in it; in i32 its low bits."""
         rows, cols = shape
-        number = self.make(span, "s_index", *place, dtype=F32)
-        return self.make(span, "nest", number, rows=rows, cols=cols, dtype=F32, vrows=ix.const(rows), vcols=ix.const(cols))
+        number = self.make(span, "s_index", *place, dtype=dtype)
+        return self.make(span, "nest", number, rows=rows, cols=cols, dtype=dtype, vrows=ix.const(rows), vcols=ix.const(cols))
 
     def cast(self, x: Term, dtype: DType, span: Span | None) -> Term:
         if x.dtype == dtype:
