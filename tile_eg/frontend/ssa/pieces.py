@@ -86,15 +86,6 @@ def replaced(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Spa
     return whole
 
 
-def parts_of(tiles: Tiles, t: Term, span: Span | None) -> list[tuple[int, int, Term]] | None:
-    """The parts that a tile is put together of, each with its row and column in it; None where they are not all of it."""
-    if t.op == "cast" and t.dtype is not None:
-        inner, dtype = parts_of(tiles, t.args[0], span), t.dtype
-        return None if inner is None else [(row, col, tiles.cast(x, dtype, span)) for row, col, x in inner]
-    found = _parts(t)
-    return None if found is None else [(*divmod(at.value or 0, t.cols), x) for at, x in found]
-
-
 def _parts(t: Term) -> list[tuple[Expr, Term]] | None:
     """The parts that cover a tile, each where it begins; None where they meet, or leave something of what was there before."""
     left, found, base = np.ones((t.rows, t.cols), bool), [], t

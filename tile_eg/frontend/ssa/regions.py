@@ -23,6 +23,8 @@ from tile_eg.ir.index_elements import elements_in, inside_of, with_elements
 from tile_eg.ir.values import Term
 
 Env = dict[str, Term]
+STORED_IN_PART = ("put", "piece", "whole", "cast", "unary", "binary", "choose", "choose_at", "reduce", "proj")
+"""Terms that are computed whole where they cannot be had of operands that end earlier; a store says itself how much it takes."""
 
 
 def grid_variables(grid: tuple[tuple[str, int], ...]) -> dict[str, Expr]:
@@ -155,17 +157,15 @@ class Regions:
         tensor = self.tensors[s.target.name]
         t, w = self.tiles, self.window(s.target)
         value = t.cast(value, tensor.dtype, s.span)
-        version, cut = env[tensor.name], (w.vrows.value, w.vcols.value) != (w.rows, w.cols)
-        for row, col, x in (pieces.parts_of(t, value, s.span) if cut else None) or [(0, 0, value)]:
-            rows = t.extent(smaller(valid_rows(x), self.behind(w.vrows, row, w.rows), t.ranges))
-            cols = t.extent(smaller(valid_cols(x), self.behind(w.vcols, col, w.cols), t.ranges))
-            narrowed, offset = t.narrowed(x, rows, cols, s.span), w.offset + row * w.stride + col
-            version = t.make(s.span, "accumulate" if s.atomic else "store", version, offset, w.stride, narrowed)
-        return version
-
-    def behind(self, valid: Expr, start: int, full: int) -> Expr:
-        """What is valid of a tile from a row or column on."""
-        return valid if not start else ix.const(full - start) if valid.value == full else ix.maximum(0, valid - start)
+        rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
+        cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
+        try:
+            value = t.narrowed(value, rows, cols, s.span)
+        except TileError:
+            if value.op not in STORED_IN_PART:
+                raise
+            value = t.make(s.span, value.op, *value.args, like=value, vrows=rows, vcols=cols)
+        return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
 
     def window(self, r: kn.Region) -> Window:
         self.there, self.rows = [], max((e or 1 for e in r.extents), default=1)
