@@ -168,13 +168,11 @@ def block_steps(cols: int, rows: int | None = None) -> tuple[tuple[str, int], ..
 
 
 def _few_steps(cols: int) -> tuple[tuple[str, int], ...]:
-    """By blocks as long as rows then start at blocks, two chunks by a fold; then each row as a whole."""
+    """By blocks as long as rows then start at blocks, what is more than a chunk by a fold; then each row as a whole."""
     steps, left = [], cols
     while left > 2 * REPEAT_ELEMENTS and left // BLOCK_ELEMENTS % BLOCK_ELEMENTS == 0:
         left //= BLOCK_ELEMENTS
         steps.append(("block", left))
-    if left % REPEAT_ELEMENTS and left > REPEAT_ELEMENTS:
-        steps, left = [], cols
     if left > REPEAT_ELEMENTS:
         steps.append(("fold", REPEAT_ELEMENTS))
     return (*steps, ("whole", 1))
