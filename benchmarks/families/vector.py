@@ -125,6 +125,21 @@ def rms_norm_rope(x: Arrays) -> Arrays:
     return rope_halves({**x, "X": _rms(x["X"], 1e-6) * x["W"]})
 
 
+def qkv_rope(x: Arrays) -> Arrays:
+    half = x["COS"].shape[1]
+    y = (x["X"] @ x["W"]).reshape(len(x["X"]), -1, 2 * half)
+    plain = y.shape[1] // 4  # as many values as keys, and half as many as queries, at the sizes that are tried
+    y[:, :-plain] = rope_halves({**x, "X": y[:, :-plain]})["Y"]
+    return {"Y": y.reshape(len(y), -1)}
+
+
+def projected(chip: Chip, sizes: Sizes) -> Bound:
+    """The product of all heads, and its results over the vector cores, beside the cosines and sines."""
+    s, d = sizes["S"], sizes.get("D", 128)
+    n = (sizes["H"] + 2 * sizes["HKV"]) * d
+    return bounds.epilogue(chip, s, n, sizes["K"], FLOAT * s * d, HALF * s * n)
+
+
 def heads(chip: Chip, sizes: Sizes) -> Bound:
     """Heads of halves, read and written, beside a row of cosines and sines for each position."""
     n = sizes["S"] * sizes["H"] * sizes["D"]
@@ -205,13 +220,30 @@ EXAMPLES: list[Example] = [
     ),
     Example(
         "norms/cross_entropy", cross_entropy, [{"M": 16, "N": 2048}, {"M": 9, "N": 1100}, {"M": 1, "N": 3}],
-        {"Llama logits, 4096 tokens": {"M": 4096, "N": 128256}, "4096 x 131072": {"M": 4096, "N": 131072}},
+        {
+            "Llama logits, 4096 tokens": {"M": 4096, "N": 128256, "BN": 768},
+            "131072 columns, 4096 tokens": {"M": 4096, "N": 131072},
+        },
         streamed(HALF, 0), "one pass over the columns with a running maximum and sum; each target's logit is a load of its own",
         NEAR, inputs=targets,
     ),
     Example(
         "rope/rope_halves", rope_halves, POSITIONS,
         HEADS, heads, "heads of a tile of positions one after the other; its cosines and sines stay in UB", NEAR,
+    ),
+    Example(
+        "rope/rope_pairs", rope_pairs, [{"S": 64, "H": 2, "D": 128}, {"S": 5, "H": 3, "D": 64, "BS": 1}], HEADS, heads,
+        "every second element is taken out of a head, and one gather puts the turned pairs together again", NEAR,
+        held="V: elements in turns take slow instructions, one for each half of a head, and a gather; pairs of halves that are "
+        "turned as numbers of 32 bits, by shifts, would mend it. BS has to divide S: no tile that is cut off is gathered from",
+    ),
+    Example(
+        "rope/qkv_rope", qkv_rope,
+        [{"S": 128, "K": 128, "H": 2, "HKV": 1, "D": 128}, {"S": 100, "K": 100, "H": 2, "HKV": 1, "D": 64}],
+        {"Llama 8B, 4096 tokens": {"S": 4096, "K": 4096, "H": 32, "HKV": 8}}, projected,
+        "two products of half a head's columns share X in L1; the vector cores turn their results on the way out", NEAR,
+        held="MTE2 of the cube core: X passes it once for each head, as a block has the columns of one; blocks of several heads "
+        "would mend it",
     ),
     Example(
         "rope/rms_norm_rope", rms_norm_rope, POSITIONS,
