@@ -200,6 +200,7 @@ EXAMPLES: list[Example] = [
         "norms/log_softmax", elementwise(log_softmax), [{"M": 16, "N": 512}, {"M": 9, "N": 300}, {"M": 1, "N": 7}],
         {"65536 x 1024": {"M": 65536, "N": 1024}, "Llama logits, 4096 tokens": {"M": 4096, "N": 128256}},
         streamed(HALF, FLOAT), f"{ROWS}; the sum goes along with the maximum", NEAR,
+        held="logits: the second pass reads its row again, from L2",
     ),
     Example(
         "rms_norm", rms_norm, [{"M": 21, "N": 300}], {k: {**s, "BM": 4} for k, s in HIDDEN.items()}, streamed(HALF, HALF),
@@ -212,20 +213,26 @@ EXAMPLES: list[Example] = [
     Example(
         "layer_norm", layer_norm, [{"M": 21, "N": 300}], {k: {**s, "BM": 4} for k, s in HIDDEN.items()}, streamed(HALF, HALF),
         ROWS, NEAR, of="norms",
+        held="V: nine instructions on each element, of which the square meets itself in its bank and the two sums take two cycles "
+        "for each 64 elements; sums of squares by a product and a sum in one pass would mend it",
     ),
     Example(
         "norms/group_norm", group_norm(8), [{"B": 2, "C": 16, "G": 8, "S": 64}, {"B": 1, "C": 24, "G": 8, "S": 49}],
         {"images of 64 x 64, 320 channels": {"B": 8, "C": 320, "G": 32, "S": 4096}}, streamed(HALF, HALF, "B", "C", "S"),
         "a block a channel, which goes through its group for the sums, in tiles of columns", NEAR,
+        held="a block stores a channel, and each of them makes the sums of its whole group again; blocks of groups would mend it",
     ),
     Example(
         "norms/cross_entropy", cross_entropy, [{"M": 16, "N": 2048}, {"M": 9, "N": 1100}, {"M": 1, "N": 3}],
         {
-            "Llama logits, 4096 tokens": {"M": 4096, "N": 128256, "BN": 768},
-            "131072 columns, 4096 tokens": {"M": 4096, "N": 131072},
+            "Llama logits, 4096 tokens": {"M": 4096, "N": 128256, "BM": 32, "BN": 768},
+            "131072 columns, 4096 tokens": {"M": 4096, "N": 131072, "BM": 4, "BN": 4096},
         },
         streamed(HALF, 0), "one pass over the columns with a running maximum and sum; each target's logit is a load of its own",
         NEAR, inputs=targets,
+        held="V: the barriers behind the instructions on vectors of one number a row, and two cycles for each 64 elements of a "
+        "reduction. Columns that a tile does not divide take the form by rows in all trips (twice the time): a last trip of its own "
+        "would mend it",
     ),
     Example(
         "rope/rope_halves", rope_halves, POSITIONS,
@@ -249,5 +256,7 @@ EXAMPLES: list[Example] = [
         "rope/rms_norm_rope", rms_norm_rope, POSITIONS,
         HEADS, heads, "heads of a tile of positions one after the other, read once; the scale, cosines and sines stay in UB",
         NEAR,
+        held="neither pipe: V has 73 % and MTE2 82 % of the time, as UB has room for one buffer of what is loaded; 256 positions "
+        "or fewer for each core at 4096 tokens come out unevenly",
     ),
 ]  # fmt: skip
