@@ -213,8 +213,8 @@ EXAMPLES: list[Example] = [
     Example(
         "layer_norm", layer_norm, [{"M": 21, "N": 300}], {k: {**s, "BM": 4} for k, s in HIDDEN.items()}, streamed(HALF, HALF),
         ROWS, NEAR, of="norms",
-        held="V: nine instructions on each element, of which the square meets itself in its bank and the two sums take two cycles "
-        "for each 64 elements; sums of squares by a product and a sum in one pass would mend it",
+        held="V: nine instructions on each element, of which the square meets itself in its bank and the two sums take two "
+        "cycles for each 64 elements; sums of squares by a product and a sum in one pass would mend it",
     ),
     Example(
         "norms/group_norm", group_norm(8), [{"B": 2, "C": 16, "G": 8, "S": 64}, {"B": 1, "C": 24, "G": 8, "S": 49}],
@@ -231,8 +231,8 @@ EXAMPLES: list[Example] = [
         streamed(HALF, 0), "one pass over the columns with a running maximum and sum; each target's logit is a load of its own",
         NEAR, inputs=targets,
         held="V: the barriers behind the instructions on vectors of one number a row, and two cycles for each 64 elements of a "
-        "reduction. Columns that a tile does not divide take the form by rows in all trips (twice the time): a last trip of its own "
-        "would mend it",
+        "reduction. Columns that a tile does not divide take the form by rows in all trips (twice the time): a last trip of its "
+        "own would mend it",
     ),
     Example(
         "rope/rope_halves", rope_halves, POSITIONS,

@@ -89,8 +89,8 @@ def _together(s: kn.For | kn.Parallel, buffer: kn.Alloc, buffers: dict[str, kn.A
     yield kn.Parallel(nest.variables, nest.extents, tuple(own), s.span)
     if buffer.dtype.bits == 8:
         low, high = (kn.Cast(I16, half, half.span) for half in halves)
-        low = kn.Binary("and", low, kn.Number(255.0), s.span)
-        both = kn.Binary("or", low, kn.Binary("shl", high, kn.Number(8.0), s.span), s.span)
+        bits = kn.Binary("and", low, kn.Number(255.0), s.span)
+        both = kn.Binary("or", bits, kn.Binary("shl", high, kn.Number(8.0), s.span), s.span)
         yield kn.Assign(_all_of(buffer, s.span), kn.Bytes(buffer.dtype, both, s.span), s.span)
     else:
         yield from _gathered(s, buffer, (halves[0], halves[1]), buffers)
