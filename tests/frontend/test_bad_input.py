@@ -183,11 +183,11 @@ def test_tails_that_differ_by_trip_do_not_add_up():
     assert "the valid columns of `y` change from trip to trip" in error.message
 
 
-def test_operands_that_end_at_different_places_are_both_named():
-    text = """kernel k(X: f32[4, 40], Z: f32[4, 44]) -> Y: f32[4, 40] {
-      shared x: f32[4, 64], z: f32[4, 64]  x = X[0, 0]  z = Z[0, 0]
-      Y[0, 0] = x + z }"""
-    assert "different valid columns: 40 and 44" in error_of(text).message
+def test_depths_of_a_product_that_end_at_different_places_are_both_named():
+    text = """kernel k(X: f16[16, 40], Z: f16[44, 16]) -> Y: f16[16, 16] {
+      shared x: f16[16, 64], z: f16[64, 16]  x = X[0, 0]  z = Z[0, 0]
+      Y[0, 0] = x @ z }"""
+    assert "different valid inner extents of this product: 40 and 44" in error_of(text).message
 
 
 def test_a_buffer_that_is_set_only_behind_its_first_read_is_refused():

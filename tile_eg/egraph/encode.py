@@ -8,7 +8,7 @@ from tile_eg.egraph.meeting import accesses, meetings
 from tile_eg.egraph.quotients import reciprocals
 from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, variables
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
-from tile_eg.ops.types import DType
+from tile_eg.ops.types import I32, DType
 from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
 from tile_eg.transforms.packed_operand import offsets, place, strides
 
@@ -213,6 +213,9 @@ class Encoder:
         return f'(Cast "{t.dtype}" {self.term(t.args[0])})'
 
     def _nest(self, t: Term) -> str:
+        if t.args[0].op == "s_index" and t.dtype is I32:
+            i, j, start = t.args[0].args
+            return f'(AddI (Cast "i32" (Ramp {t.rows} {t.cols} {i} {j})) {self.expr(start)})'
         return f"(Par {t.rows} {t.cols} {self._scalar(t.args[0], t.dtype)})"
 
     def _scalar(self, s: Term, dtype: DType | None) -> str:

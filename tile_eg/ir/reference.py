@@ -22,6 +22,7 @@ from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index_elements import elements_in
 from tile_eg.ir.reference_values import run_values
 from tile_eg.ops.elementwise import REDUCE
+from tile_eg.ops.types import I32, U32
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 __all__ = ["run_kernel", "run_values"]
@@ -29,6 +30,8 @@ __all__ = ["run_kernel", "run_values"]
 Array = np.ndarray
 NO_INDEX = -(1 << 52)
 """What is read for an index beyond the end of a tensor, or of a tile that ended there: what begins at it lies outside of all."""
+WORDS = (I32, U32)
+"""What takes the low bits of an index; any other type takes what f32 holds of it."""
 Env = Mapping[str, int | Array]
 
 
@@ -203,7 +206,7 @@ class Block:
     def value(self, e: kn.TileExpr, env: Env) -> Tile:
         match e:
             case kn.Number():
-                return Tile(np.asarray(e.value, np.float32), number=True)
+                return Tile(ar.number(e.value), number=True)
             case kn.Index():
                 return Tile(np.asarray(evaluate(e.value, env), np.float32))
             case kn.Region():
@@ -212,6 +215,8 @@ class Block:
                 return self.unary(e.op, self.value(e.x, env))
             case kn.Binary():
                 return self.binary(e.op, self.value(e.x, env), self.value(e.y, env))
+            case kn.Cast(dtype=dtype, x=kn.Index() as index) if dtype in WORDS:
+                return Tile(np.asarray(evaluate(index.value, env), np.int64).astype(numpy_dtype(dtype)))
             case kn.Cast():
                 return self.cast(self.value(e.x, env), numpy_dtype(e.dtype))
             case kn.Pack():

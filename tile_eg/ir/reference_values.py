@@ -229,7 +229,7 @@ class Run:
                 return ar.choose_at(op, (i, j), self.at(bound), x, y)
             case "s_index":
                 i, j, start = s.args
-                return ar.positions(i, j, rows, cols, self.at(start))
+                return ar.positions(i, j, rows, cols, self.at(start), numpy_dtype(_dtype(s)))
             case "s_cast":
                 return ar.cast(self.scalar(s.args[0], rows, cols), numpy_dtype(_dtype(s)))
             case "s_reduce":

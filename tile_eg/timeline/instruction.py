@@ -297,7 +297,7 @@ def _block_reduce(chip: Chip, name: str, work: Work, cold: bool, steps: Sequence
         elif step == "whole":
             total += repeat_cycles(chip, whole, work.rows, False) + whole.fixed
         else:
-            folds = cols // left - 1
+            folds = -(-cols // left) - 1 + (cols < 2 * left)  # what begins with less than two chunks begins with a copy
             total += _chunks(chip, fold, folds, work.rows, False) + folds * fold.fixed
         cols = left
     last = whole if steps[-1][0] == "whole" else blocks

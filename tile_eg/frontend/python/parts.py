@@ -71,7 +71,7 @@ def _elements_taken_out(
         return s, before
     for r in dict.fromkeys(_regions(s.value)):
         alloc = shapes.get(r.name)
-        if alloc is None or r.shape or len(alloc.shape) != 1 or variables(r.starts[0]) & loops:
+        if alloc is None or r.shape or len(alloc.shape) != 1 or alloc.shape == (1,) or variables(r.starts[0]) & loops:
             continue
         spread = Region(unique(f"{r.name}_spread"), (ZERO,), s.target.shape[-1:], r.span)
         before += _taken_out(r, alloc, spread, unique, s.span)
@@ -86,7 +86,7 @@ def _elements_of_loop(
     inside, written = loops | set(s.vars), {a.target.name for a in s.body}
     for r in dict.fromkeys(_regions(tuple(a.value for a in s.body))):
         alloc = shapes.get(r.name)
-        if alloc is None or len(alloc.shape) != 1 or r.name in written or variables(r.starts[0]) & inside:
+        if alloc is None or len(alloc.shape) != 1 or alloc.shape == (1,) or r.name in written or variables(r.starts[0]) & inside:
             continue
         spread = Region(unique(f"{r.name}_spread"), (ZERO,), s.extents[-1:], r.span)
         yield from _taken_out(r, alloc, spread, unique, s.span)

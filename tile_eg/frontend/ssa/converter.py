@@ -247,6 +247,7 @@ class Converter(Expressions):
             new = fold.frozen(self.scope(loop), args, inits, later)
             if not self.fewest[loop]:  # what no trip made is what it was before the loop
                 new = {n: t for n, t in new.items() if n not in after or t is inits[n]}
+            new = new or {n: inits[n] for n in fold.unread(args, later) if n in self.buffers and n not in after}
             if not new:
                 break
             settled |= new

@@ -43,6 +43,8 @@ def _left(valid: Expr, whole: int, start: Expr, size: int, step: int = 1) -> Exp
 
 def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
     """The window of a tile, `name` in the source; TileError where the tile is not made element by element."""
+    if p == Part(ix.ZERO, ix.ZERO, t.rows, t.cols):
+        return t
     again = lambda *args: tiles.make(span, t.op, *args, **p.shape(tiles, t))  # noqa: E731
     match t.op, t.args:
         case "load", (version, offset, stride):

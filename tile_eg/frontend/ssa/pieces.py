@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
+import numpy as np
+
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ssa.positions import EXACT, Place, Position
 from tile_eg.frontend.ssa.tiles import Tiles, valid_cols, valid_rows
@@ -72,11 +74,33 @@ def taken(tiles: Tiles, t: Term, w: Window, name: str, span: Span | None) -> Ter
 def replaced(tiles: Tiles, old: Term, new: Term, w: Window, name: str, span: Span | None) -> Term:
     """The tile `old` with `new` in a window of it; 0 where `new` lies beyond the end of a tensor."""
     check_dense(old, name, span)
-    new = padded(tiles, new, 0.0, span)
     offset = w.row * old.cols + w.col
-    if aligned(offset, old) and w.step == 1:
-        return tiles.make(span, "put", offset, old, new, like=old)
-    return _chosen(tiles, old, new, w, name, span)
+    if not aligned(offset, old) or w.step != 1:
+        return _chosen(tiles, old, padded(tiles, new, 0.0, span), w, name, span)
+    whole = tiles.fill(0.0, (old.rows, old.cols), old.dtype or F32, span)
+    parts = _parts(tiles.make(span, "put", offset, old, new, like=old))
+    if parts is None:
+        return tiles.make(span, "put", offset, old, padded(tiles, new, 0.0, span), like=old)
+    for at, x in parts:  # nothing is left of what the tile was before
+        whole = tiles.make(span, "put", at, whole, x, like=whole)
+    return whole
+
+
+def _parts(t: Term) -> list[tuple[Expr, Term]] | None:
+    """The parts that cover a tile, each where it begins; None where they meet, or leave something of what was there before."""
+    left, found, base = np.ones((t.rows, t.cols), bool), [], t
+    while base.op == "put" and left.any():
+        at, under, x = base.args
+        if at.value is None:
+            return None
+        row, col = divmod(at.value, t.cols)
+        window = left[row : row + x.rows, col : col + x.cols]
+        if window.shape != (x.rows, x.cols) or not window.all():
+            return None
+        window[:] = False
+        found.append((at, _unpadded(x)))
+        base = under
+    return None if left.any() or not found else found[::-1]
 
 
 def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
@@ -88,6 +112,13 @@ def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
         help = f"rows of a multiple of {BLOCK_BYTES} bytes, of 16-bit or 32-bit elements"
         raise TileError(f"{t.rows} x {t.cols} elements of {t.dtype} are not padded", span, help=help)
     return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+
+
+def _unpadded(t: Term) -> Term:
+    """A tile without the zeros in the place of what lies beyond its end."""
+    at, under, x = t.args if t.op == "put" else (None, None, None)
+    zeros = at == ix.ZERO and under.op == "fill" and under.args[0] == 0.0 and (x.rows, x.cols) == (t.rows, t.cols)
+    return x if zeros else t
 
 
 def of_one_depth(tiles: Tiles, a: tuple[Term, bool], b: tuple[Term, bool], span: Span | None) -> tuple[Term, Term]:

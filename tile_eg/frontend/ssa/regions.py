@@ -23,6 +23,8 @@ from tile_eg.ir.index_elements import elements_in, inside_of, with_elements
 from tile_eg.ir.values import Term
 
 Env = dict[str, Term]
+STORED_IN_PART = ("put", "piece", "whole", "cast", "unary", "binary", "choose", "choose_at", "reduce", "proj")
+"""Terms that are computed whole where they cannot be had of operands that end earlier; a store says itself how much it takes."""
 
 
 def grid_variables(grid: tuple[tuple[str, int], ...]) -> dict[str, Expr]:
@@ -157,7 +159,12 @@ class Regions:
         value = t.cast(value, tensor.dtype, s.span)
         rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
         cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
-        value = t.narrowed(value, rows, cols, s.span)
+        try:
+            value = t.narrowed(value, rows, cols, s.span)
+        except TileError:
+            if value.op not in STORED_IN_PART:
+                raise
+            value = t.make(s.span, value.op, *value.args, like=value, vrows=rows, vcols=cols)
         return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
 
     def window(self, r: kn.Region) -> Window:
