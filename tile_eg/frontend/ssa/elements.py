@@ -197,7 +197,9 @@ class Statement:
                 place = number(self.c.index(e.value), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
                 return Scalar(self.make(e, "s_index", *place, dtype=F32))
             case kn.Region():
-                return self.element(e, axes)
+                return self.element(e, axes, self.value(e))
+            case kn.Pad(x=kn.Region() as r) if r.name in self.c.tensors:
+                return self.element(r, axes, self.c.padded(self.opened(r), e.value, self.env))
             case kn.Unary():
                 x = self.scalar(e.x, axes, dtype)
                 work = self.to(x, computing(x.term.dtype))
@@ -277,9 +279,9 @@ class Statement:
             return b if a is None else a
         return meet(a, b, full, self.tiles.ranges, what, span)
 
-    def element(self, r: kn.Region, axes: Axes) -> Scalar:
+    def element(self, r: kn.Region, axes: Axes, v: Term) -> Scalar:
+        """The element of the tile `v` that a region takes its elements from."""
         found = tuple(name for name, _ in self.coordinates(r))
-        v = self.value(r)
         if found == () or (found == (axes.col,) and axes.row is None):
             if found == () and (v.rows, v.cols) == (1, 1) and axes.rows == 1:
                 return self.repeated(r, "elem_row", v)

@@ -84,10 +84,15 @@ def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
     whole = tiles.fill(value, (t.rows, t.cols), t.dtype or F32, span)
     if (valid_rows(t).value, valid_cols(t).value) == (t.rows, t.cols):
         return t
+    check_padded(whole, span)
+    return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+
+
+def check_padded(whole: Term, span: Span | None) -> None:
+    """TileError where a tile does not lie in one run, so that nothing is put into it."""
     if not dense(whole):
         help = f"rows of a multiple of {BLOCK_BYTES} bytes, of 16-bit or 32-bit elements"
-        raise TileError(f"{t.rows} x {t.cols} elements of {t.dtype} are not padded", span, help=help)
-    return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+        raise TileError(f"{whole.rows} x {whole.cols} elements of {whole.dtype} are not padded", span, help=help)
 
 
 def of_one_depth(tiles: Tiles, a: tuple[Term, bool], b: tuple[Term, bool], span: Span | None) -> tuple[Term, Term]:

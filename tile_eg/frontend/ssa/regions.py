@@ -11,7 +11,7 @@ from tile_eg.errors import TileError
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import decided, extremes
-from tile_eg.frontend.ssa import by_position, pieces
+from tile_eg.frontend.ssa import by_position, outside, pieces
 from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.parts import Part, part
@@ -178,6 +178,11 @@ class Regions:
             return self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
         held = self.held(r.name, env, r.span)
         return held if self.is_whole(r) else self.piece(r, held)
+
+    def padded(self, r: kn.Region, value: float, env: Env) -> Term:
+        """A window of a tensor with a number for what it does not have."""
+        window = outside.Padded(env[r.name], self.tensors[r.name], self.located(r), value)
+        return outside.window(self.tiles, window, r.span)
 
     def held(self, name: str, env: Env, span: kn.Span | None) -> Term:
         """What a buffer holds. What no statement has written begins as 0: it is in the way of a choice or of other parts, and

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.index_text import index_text
@@ -19,6 +19,9 @@ from tile_eg.ir.index_elements import inside_of
 from tile_eg.ir.kernel import Region, Tensor, Whole
 from tile_eg.ir.values import Builder, Term
 from tile_eg.ops.types import F32, I8, I32, U8, DType
+
+if TYPE_CHECKING:
+    from tile_eg.frontend.ssa.outside import Padded
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -52,7 +55,8 @@ class Tiles:
     that blocks count; `spans` collects sources.
 
     `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
-    with the tile that it is of: a product takes that one, anything else what `laid` makes of it.
+    with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `windows` are tiles that may
+    reach beyond their tensor: windows are taken of the tensor, anything else takes what `laid` makes.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -62,12 +66,13 @@ class Tiles:
     extents: dict[Expr, None] = field(default_factory=dict)
     turned: dict[Term, Term] = field(default_factory=dict)
     laid: dict[Term, Callable[[], Term]] = field(default_factory=dict)
+    windows: dict[Term, Padded] = field(default_factory=dict)
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
         if like is not None:
             shape = {name: getattr(like, name) for name in ("rows", "cols", "dtype", "vrows", "vcols")} | shape
-        if self.turned:
+        if self.laid:
             args = tuple(map(self.as_laid, args))
         t = self.builder.make(op, *args, **shape)
         if span is not None:
@@ -78,7 +83,7 @@ class Tiles:
         """An argument of a term, in which transposed tiles are such as lie in memory."""
         if isinstance(arg, tuple):
             return tuple(map(self.as_laid, arg))
-        return self.laid[arg]() if isinstance(arg, Term) and arg in self.turned else arg
+        return self.laid[arg]() if isinstance(arg, Term) and arg in self.laid else arg
 
     def window(self, tensor: Tensor, region: Region, ranges: Ranges) -> Window:
         """Where a region of a tensor lies; its tile dimensions are those with an extent."""

@@ -193,7 +193,8 @@ class Instr:
     `atomic` (fixpipe and ub_to_gm into a tensor): added to what is there.
     `unit` of an mmad and of a fixpipe is the unit flag of the blocks of L0C that it touches: 2 keeps them for its own pipe, 3
     hands them over to the other one, block by block; 0: other flags do.
-    `pad` of gm_to_ub: what stands behind the end of each row, up to the end of its 32 bytes.
+    `pad` of gm_to_ub: what stands behind the end of each row, up to the end of its 32 bytes. `bound` of gm_to_ub: how many of
+    `cols` are zeros to the left of what is loaded, 32 bytes of them at most.
     `mode` of a vcast: how it rounds, where not to the nearest even (CAST_FLOOR and the like). A vcast of i32 to f16 multiplies by
     `scalar`.
     `value`: what the scalar unit computes from elements of UB; it takes the place of `scalar`.
