@@ -247,9 +247,10 @@ class Tiles:
         rows, cols = vrows or valid_rows(x), vcols or valid_cols(x)
         if (rows, cols) == (x.vrows, x.vcols):
             return x
+        x = self.as_laid(x)
         again = lambda *args: self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)  # noqa: E731
         match x.op, x.args:
-            case ("load" | "fill" | "nest", _):
+            case ("load" | "fill" | "nest" | "put" | "piece" | "whole", _):
                 return again(*x.args)
             case "choose_bits", (bits, *pair):
                 return again(self.narrowed(bits, rows, None, span), *(self.narrowed(a, rows, cols, span) for a in pair))
