@@ -16,6 +16,7 @@ from tile_eg.frontend.ssa.branches import as_choices
 from tile_eg.frontend.ssa.extents import inside, smaller
 from tile_eg.frontend.ssa.parts import Part, part
 from tile_eg.frontend.ssa.tiles import Tiles, Window, tile_shape, valid_cols, valid_rows
+from tile_eg.frontend.windows import lies_across
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
@@ -155,6 +156,8 @@ class Regions:
         tensor = self.tensors[s.target.name]
         t, w = self.tiles, self.window(s.target)
         value = t.cast(value, tensor.dtype, s.span)
+        if lies_across(s.target, tensor):
+            value = t.broadcast(value, 1, 1, s.span)
         rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
         cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
         value = t.narrowed(value, rows, cols, s.span)
@@ -162,6 +165,8 @@ class Regions:
 
     def window(self, r: kn.Region) -> Window:
         self.there, self.rows = [], max((e or 1 for e in r.extents), default=1)
+        if lies_across(r, self.tensors[r.name]):  # a column: rows of one element
+            r = replace(r, extents=(*r.extents[:-1], 1))
         found = self.tiles.window(self.tensors[r.name], self.located(r), self.tiles.ranges)
         for there in self.there:
             found.vrows = self.tiles.extent(smaller(found.vrows, there(found.rows), self.tiles.ranges))
@@ -175,7 +180,8 @@ class Regions:
 
     def region(self, r: kn.Region, env: Env) -> Term:
         if r.name in self.tensors:
-            return self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
+            loaded = self.tiles.load(env[r.name], self.window(r), self.tensors[r.name].dtype, r.span)
+            return self.tiles.reduce("sum", loaded, 1, r.span) if lies_across(r, self.tensors[r.name]) else loaded
         held = self.held(r.name, env, r.span)
         return held if self.is_whole(r) else self.piece(r, held)
 
