@@ -135,20 +135,40 @@ def running(tiles: Tiles, t: Term, e: Whole) -> Term:
     op, nothing = {"cumsum": ("add", 0.0), "cumprod": ("mul", 1.0)}[e.op]
     check_dense(t, f"the tile of `{e.op}`", e.span)
     down = t.rows > 1 and e.numbers[0] == 0
-    back, count, shape = bool(e.numbers[1]), t.rows if down else t.cols, (t.rows, t.cols)
-    made, step, zero = t, 1, tiles.fill(nothing, shape, F32, e.span)
+    back, count = bool(e.numbers[1]), t.rows if down else t.cols
+    made, step = t, 1
     while step < count:
-        away = step if back else -step
-        place = _within(tiles, tiles.index(Place(int(down), int(not down), ix.const(away)), shape, e.span), count - 1, e.span)
-        scaled = tiles.binary("mul", place, _number(tiles, float((t.cols if down else 1) * 4), place), e.span)
-        other = tiles.index(Place(0, 4, ix.ZERO) if down else Place(t.cols * 4, 0, ix.ZERO), shape, e.span)
-        at = _offsets(tiles, tiles.binary("add", scaled, other, e.span), e.span)
-        before = tiles.make(e.span, "whole", "gather", 0, 0, made, at, like=made)
-        sign, bound = (1, count - step) if back else (-1, 1 - step)
-        holds = Position("lt", sign if down else 0, 0 if down else sign, ix.const(bound))
-        made = tiles.binary(op, made, tiles.choose_at(holds, (before, zero), e.span), e.span)
+        if aligned(ix.const(step * (t.cols if down else 1)), t):
+            made = _joined(tiles, made, op, step, (down, back), e.span)
+        else:
+            made = tiles.binary(op, made, _gathered_before(tiles, made, (step, nothing), (down, back), e.span), e.span)
         step *= 2
     return made
+
+
+def _joined(tiles: Tiles, t: Term, op: str, step: int, way: tuple[bool, bool], span: Span | None) -> Term:
+    """The tile in which each element, but the first ones, is joined with the one `step` before: windows that are copied."""
+    down, back = way
+    rows, cols = (t.rows - step, t.cols) if down else (t.rows, t.cols - step)
+    later = (ix.const(step), ix.ZERO) if down else (ix.ZERO, ix.const(step))
+    first, last = ((ix.ZERO, ix.ZERO), later)
+    own, other = (Window(*at, rows, cols) for at in ((first, last) if back else (last, first)))
+    x, y = (taken(tiles, t, w, "the tile", span) for w in (own, other))
+    return replaced(tiles, t, tiles.binary(op, x, y, span), own, "the tile", span)
+
+
+def _gathered_before(tiles: Tiles, t: Term, ahead: tuple[int, float], way: tuple[bool, bool], span: Span | None) -> Term:
+    """For each element the one that is so many before it, and a number where there is none."""
+    (step, nothing), (down, back) = ahead, way
+    away, shape = step if back else -step, (t.rows, t.cols)
+    size = t.dtype.bytes  # type: ignore[union-attr]
+    first = ix.const(size * away * (t.cols if down else 1))
+    at = tiles.index(Place(t.cols * size, size, first), shape, span)
+    at = _offsets(tiles, _within(tiles, at, (t.rows * t.cols - 1) * size, span), span)
+    before = tiles.make(span, "whole", "gather", 0, 0, t, at, like=t)
+    sign, bound = (1, (t.rows if down else t.cols) - step) if back else (-1, 1 - step)
+    holds = Position("lt", sign if down else 0, 0 if down else sign, ix.const(bound))
+    return tiles.choose_at(holds, (before, tiles.fill(nothing, shape, F32, span)), span)
 
 
 def first_extreme(tiles: Tiles, t: Term, e: Whole) -> Term:
