@@ -18,7 +18,7 @@ from tile_eg.ir import arithmetic as ar
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY
 
 Array = np.ndarray
-EXACT_WHERE_EQUAL = ("add", "sub", "mul", "cast")
+EXACT_WHERE_EQUAL = ("add", "sub", "mul", "cast", "floor", "ceil", "trunc", "round", "round_away")
 """Operations that every schedule computes without error where the exact result is a number of the type."""
 
 

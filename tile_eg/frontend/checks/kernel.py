@@ -13,6 +13,7 @@ from tile_eg.frontend.checks.types import Typing
 from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.liveness import padded, regions
+from tile_eg.frontend.windows import lies_across
 from tile_eg.frontend.ranges import extremes
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
@@ -217,9 +218,9 @@ class Checker:
         self.touched(s)
         if tensor is not None and not s.atomic and not self.elements and where == ix.ONE:
             self.stores.append((s, ranges))
-        beyond = list(padded(s.value))
+        beyond = [r for r in padded(s.value) if r.name in self.tensors and not lies_across(r, self.tensors[r.name])]
         for r in (s.target, *regions(s.value)):
-            if r.name not in self.tensors or not any(r is other for other in beyond):
+            if not any(r is other for other in beyond):
                 self.window(r, ranges, where)
 
     def window(self, r: kn.Region, ranges: Ranges, where: Expr) -> None:

@@ -198,7 +198,7 @@ class Statement:
                 return Scalar(self.make(e, "s_index", *place, dtype=F32))
             case kn.Region():
                 return self.element(e, axes, self.value(e))
-            case kn.Pad(x=kn.Region() as r) if r.name in self.c.tensors:
+            case kn.Pad(x=kn.Region() as r) if self.c.is_window(self.opened(r)):
                 return self.element(r, axes, self.c.padded(self.opened(r), e.value, self.env))
             case kn.Unary():
                 x = self.scalar(e.x, axes, dtype)

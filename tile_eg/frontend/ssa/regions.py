@@ -185,6 +185,10 @@ class Regions:
         held = self.held(r.name, env, r.span)
         return held if self.is_whole(r) else self.piece(r, held)
 
+    def is_window(self, r: kn.Region) -> bool:
+        """Whether a region is a window of a tensor whose rows are runs of it."""
+        return r.name in self.tensors and not lies_across(r, self.tensors[r.name])
+
     def padded(self, r: kn.Region, value: float, env: Env) -> Term:
         """A window of a tensor with a number for what it does not have."""
         window = outside.Padded(env[r.name], self.tensors[r.name], self.located(r), value)
