@@ -151,7 +151,7 @@ BLOCK_ELEMENTS, REPEAT_ELEMENTS = 8, 64  # of f32: in a block of 32 bytes, in a 
 
 
 def halves(rows: int) -> list[tuple[int, bool]]:
-    """The steps of a reduction over rows by halves: how many rows each leaves, and whether one was over, which joins the first."""
+    """The steps of a reduction over rows by halves: how many rows each leaves, and whether one is over, which joins the first."""
     out = []
     while rows > 1:
         rows, over = divmod(rows, 2)

@@ -7,7 +7,6 @@ shifted windows of a tile with a border are loads, and a tile that only such win
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.ranges import extremes
@@ -20,9 +19,6 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import Region, Tensor
 from tile_eg.ir.left_padding import padded_on_the_left
 from tile_eg.ir.values import Term
-
-if TYPE_CHECKING:
-    from tile_eg.frontend.ssa.parts import Part
 
 MOST_LEFT = 32
 """Bytes that a load puts before each row (`DataCopyPadExtParams.leftPadding`)."""
@@ -37,15 +33,17 @@ class Padded:
     region: Region
     value: float
 
-    def part(self, p: Part) -> Padded:
-        """The window of this one that begins at a row and a column."""
-        shift = iter([(p.row * self.region.step, p.rows), (p.col, p.cols)][2 - len(self.region.shape) :])
+    def part(self, begin: tuple[Expr, Expr], size: tuple[int, int], step: int) -> Padded:
+        """The window of this one that begins at a row and a column, with so many of both, its rows `step` apart."""
+        row, col = begin
+        shift = iter([(row * self.region.step, size[0]), (col, size[1])][2 - len(self.region.shape) :])
         starts, extents = [], []
         for start, extent in zip(self.region.starts, self.region.extents, strict=True):
             away, n = (ix.ZERO, None) if extent is None else next(shift)
             starts.append(start + away)
             extents.append(n)
-        return replace(self, region=replace(self.region, starts=tuple(starts), extents=tuple(extents), step=self.region.step * p.step))
+        step *= self.region.step
+        return replace(self, region=replace(self.region, starts=tuple(starts), extents=tuple(extents), step=step))
 
 
 @dataclass(frozen=True)
@@ -90,7 +88,9 @@ def _made(tiles: Tiles, w: Padded, span: Span | None) -> Term:
 
 def _inside(tiles: Tiles, w: Padded) -> Inside:
     """A plain index outside of its dimension leaves nothing there."""
-    starts, missing, there, r = [], [], ix.ONE, w.region
+    starts: list[Expr] = []
+    missing: list[Expr] = []
+    there, r = ix.ONE, w.region
     for start, extent, size in zip(r.starts, r.extents, w.tensor.shape, strict=True):
         low, high = extremes(start, tiles.ranges, tiles.within)
         if extent is None:

@@ -45,7 +45,7 @@ def _left(valid: Expr, whole: int, start: Expr, size: int, step: int = 1) -> Exp
 def part(tiles: Tiles, t: Term, p: Part, name: str, span: Span | None) -> Term:
     """The window of a tile, `name` in the source; TileError where the tile is not made element by element."""
     if t in tiles.windows:
-        return outside.window(tiles, tiles.windows[t].part(p), span)
+        return outside.window(tiles, tiles.windows[t].part((p.row, p.col), (p.rows, p.cols), p.step), span)
     again = lambda *args: tiles.make(span, t.op, *args, **p.shape(tiles, t))  # noqa: E731
     match t.op, t.args:
         case "load", (version, offset, stride):

@@ -88,6 +88,13 @@ def padded(tiles: Tiles, t: Term, value: float, span: Span | None) -> Term:
     return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
 
 
+def copied(tiles: Tiles, t: Term, span: Span | None) -> Term:
+    """A tile all of which is valid, as one of parts."""
+    whole = tiles.fill(0.0, (t.rows, t.cols), t.dtype or F32, span)
+    check_padded(whole, span)
+    return tiles.make(span, "put", ix.ZERO, whole, t, like=whole)
+
+
 def check_padded(whole: Term, span: Span | None) -> None:
     """TileError where a tile does not lie in one run, so that nothing is put into it."""
     if not dense(whole):
@@ -97,16 +104,28 @@ def check_padded(whole: Term, span: Span | None) -> None:
 
 def of_one_depth(tiles: Tiles, a: tuple[Term, bool], b: tuple[Term, bool], span: Span | None) -> tuple[Term, Term]:
     """The operands of a product, each given with whether its rows are the depth; where the end of a tensor cuts one of them off
-    and the other is a tile made of parts, which has no end of its own, the first one ends in zeros."""
+    and the other is a tile made of parts or by a loop, which has no end of its own, the first one ends in zeros."""
     (x, down), (y, other) = a, b
     kx, ky = (valid_rows(t) if rows else valid_cols(t) for t, rows in (a, b))
-    if kx == ky or not (x.op in MADE_OF_PARTS or y.op in MADE_OF_PARTS):
+    if kx == ky:
         return x, y
-    if y.op in MADE_OF_PARTS and ky.value == (y.rows if other else y.cols):
+    if ky.value == (y.rows if other else y.cols) and not _may_end(tiles, b, kx, span):
         return padded(tiles, x, 0.0, span), y
-    if x.op in MADE_OF_PARTS and kx.value == (x.rows if down else x.cols):
+    if kx.value == (x.rows if down else x.cols) and not _may_end(tiles, a, ky, span):
         return x, padded(tiles, y, 0.0, span)
     return x, y
+
+
+def _may_end(tiles: Tiles, operand: tuple[Term, bool], depth: Expr, span: Span | None) -> bool:
+    """Whether an operand of a product may be made of operands that end at a depth."""
+    t, rows = operand
+    if t.op in MADE_OF_PARTS:
+        return False
+    try:
+        tiles.narrowed(t, depth if rows else None, None if rows else depth, span)
+    except TileError:
+        return False
+    return True
 
 
 def transposed(tiles: Tiles, t: Term, e: Whole) -> Term:

@@ -21,7 +21,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import BLOCK, EACH, Expr
 from tile_eg.ir.index_elements import elements_in, inside_of, with_elements
-from tile_eg.ir.values import Term
+from tile_eg.ir.values import Term, made_of
 
 Env = dict[str, Term]
 
@@ -160,8 +160,22 @@ class Regions:
             value = t.broadcast(value, 1, 1, s.span)
         rows = t.extent(smaller(valid_rows(value), w.vrows, t.ranges))
         cols = t.extent(smaller(valid_cols(value), w.vcols, t.ranges))
-        value = t.narrowed(value, rows, cols, s.span)
+        value = self.for_window(value, rows, cols, s.span)
         return t.make(s.span, "accumulate" if s.atomic else "store", env[tensor.name], w.offset, w.stride, value)
+
+    def for_window(self, value: Term, rows: Expr, cols: Expr, span: kn.Span | None) -> Term:
+        """A value for a window with so many rows and columns. It is made of operands that end there, too; where it cannot, and is
+        valid so far, so much of it is stored: of a product by way of a tile in UB, as L0C holds as many rows as were made."""
+        t = self.tiles
+        try:
+            return t.narrowed(value, rows, cols, span)
+        except TileError:
+            product = any(x.op == "matmul" for x in made_of((value,)))
+            reaches = ((rows, valid_rows(value), value.rows), (cols, valid_cols(value), value.cols))
+            if any(has not in (wanted, ix.const(size)) or (product and has.value != size) for wanted, has, size in reaches):
+                raise
+            value = pieces.copied(t, value, span) if product else value
+            return t.make(span, value.op, *value.args, like=value, vrows=rows, vcols=cols)
 
     def window(self, r: kn.Region) -> Window:
         self.there, self.rows = [], max((e or 1 for e in r.extents), default=1)

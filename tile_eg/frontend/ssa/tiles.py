@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.index_text import index_text
@@ -19,9 +19,6 @@ from tile_eg.ir.index_elements import inside_of
 from tile_eg.ir.kernel import Region, Tensor, Whole
 from tile_eg.ir.values import Builder, Term
 from tile_eg.ops.types import F32, I8, I32, U8, DType
-
-if TYPE_CHECKING:
-    from tile_eg.frontend.ssa.outside import Padded
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -56,7 +53,8 @@ class Tiles:
 
     `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
     with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `windows` are tiles that may
-    reach beyond their tensor: windows are taken of the tensor, anything else takes what `laid` makes.
+    reach beyond their tensor, each with its window (`outside.Padded`): windows are taken of the tensor, anything else takes what
+    `laid` makes.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -66,7 +64,7 @@ class Tiles:
     extents: dict[Expr, None] = field(default_factory=dict)
     turned: dict[Term, Term] = field(default_factory=dict)
     laid: dict[Term, Callable[[], Term]] = field(default_factory=dict)
-    windows: dict[Term, Padded] = field(default_factory=dict)
+    windows: dict[Term, Any] = field(default_factory=dict)
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""

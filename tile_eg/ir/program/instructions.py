@@ -188,8 +188,9 @@ class Instr:
     vramp      dst[i, j] = bound + steps[0] * i + steps[1] * j, of i32, or of f32 and exact up to 2^24; or from `value` on
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
-    rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`), of vcolR halves; apart of vOP_rows, whose cols
-    fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in both bank groups (rows x 64 bytes, by eights).
+    rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`), of vcolR halves
+    (`ir.machine.halves`); apart of vOP_rows, whose cols fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in both
+    bank groups (rows x 64 bytes, by eights).
     `atomic` (fixpipe and ub_to_gm into a tensor): added to what is there.
     `unit` of an mmad and of a fixpipe is the unit flag of the blocks of L0C that it touches: 2 keeps them for its own pipe, 3
     hands them over to the other one, block by block; 0: other flags do.
