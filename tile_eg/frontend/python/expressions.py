@@ -36,9 +36,10 @@ from tile_eg.frontend.python.values import (
 from tile_eg.frontend.python.whole_numbers import as_whole, bits
 from tile_eg.frontend.python.word_calls import call_word, is_of_kernel
 from tile_eg.frontend.python.words import counted
+from tile_eg.frontend.windows import known_shape
 from tile_eg.ir import index
 from tile_eg.ir.index import Expr
-from tile_eg.ir.kernel import Binary, Cast, MatMul, Region, Unary
+from tile_eg.ir.kernel import Binary, Broadcast, Cast, MatMul, Region, TileExpr, Unary
 from tile_eg.language.kernels import ElementType, Macro
 from tile_eg.language.words import Word
 
@@ -249,12 +250,22 @@ def _subscript(b: Builder, node: ast.Subscript) -> Any:
     value = evaluate(b, node.value)
     if isinstance(value, Window):
         raise b.error("a slice of a slice is not supported: index the buffer once", node)
+    if isinstance(value, TILE_NODES):
+        return _spread(b, value, node)
     if not isinstance(value, Buffer):
         return value[_key(b, node.slice)]
     parts = parts_of(b, value, node.slice, evaluate)
     if len(parts) == 1 and isinstance(parts[0], ast.Constant) and parts[0].value is ...:
         return Window(value, tuple(Slice(index.ZERO, n) for n in value.shape), b.span(node))
     return _window(b, value, parts, node)
+
+
+def _spread(b: Builder, value: TileExpr, node: ast.Subscript) -> Broadcast:
+    """A computed vector as a tile: `exp(m)[:, None]`, one value a row, and `[None, :]`, one a column."""
+    text = ast.unparse(node.slice).replace(" ", "").strip("()")
+    if text not in (":,None", "None,:") or len(known_shape(value) or ()) != 1:
+        raise b.error("a part of an expression is not supported", node, "put it into a buffer first: a vector becomes a tile as [:, None]")
+    return Broadcast(value, 1 if text == ":,None" else 0, b.span(node))
 
 
 def _key(b: Builder, node: ast.expr) -> Any:
