@@ -1,4 +1,4 @@
-"""A causal convolution of width 4 of each channel, as before the scan of Mamba: Y[t] = silu(sum over w of X[t + w - 3] W[w] + B)."""
+"""A causal convolution of width 4 of each channel, as before a scan: Y[t] = silu(sum over w of X[t + w - 3] W[w] + B)."""
 
 import numpy as np
 
@@ -9,7 +9,9 @@ import tile_eg.language as T
 @tile_eg.jit(out_idx=[-1])
 def conv1d(L, D, BL=16, BD=128, dtype="float16"):
     @T.prim_func
-    def conv1d(X: T.Tensor((L, D), dtype), W: T.Tensor((4, D), "float32"), B: T.Tensor((D,), "float32"), Y: T.Tensor((L, D), dtype)):
+    def conv1d(
+        X: T.Tensor((L, D), dtype), W: T.Tensor((4, D), "float32"), B: T.Tensor((D,), "float32"), Y: T.Tensor((L, D), dtype)
+    ):
         with T.Kernel(T.ceildiv(L, BL), T.ceildiv(D, BD)) as (bl, bd):
             x = T.alloc_shared((BL + 3, BD), dtype)
             w = T.alloc_shared((4, BD), "float32")

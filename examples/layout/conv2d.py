@@ -1,4 +1,4 @@
-"""A convolution of KH x KW, 0 beyond the border, of pictures whose channels lie together: a product for each shift of the window."""
+"""A convolution of KH x KW, 0 beyond the border, channels lying together: a product for each shift of the window."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def reference(x: np.ndarray, f: np.ndarray) -> np.ndarray:
 
 def main() -> None:
     rng = np.random.default_rng(0)
-    for B, H, W, C, O in [(1, 16, 32, 32, 64), (2, 5, 40, 16, 48)]:
+    for B, H, W, C, O in [(1, 16, 32, 32, 64), (2, 5, 40, 16, 48)]:  # noqa: E741
         x, f = (rng.uniform(-1, 1, shape).astype(np.float16) for shape in ((B, H, W, C), (3, 3, C, O)))
         error = np.abs(conv2d(B, H, W, C, O)(x, f) - reference(x, f)).max()
         print(f"conv2d {B} x {H} x {W} x {C} to {O}: largest error {error:.2e}")

@@ -14,7 +14,7 @@ def hadamard(M, N, STEPS, BM=8, dtype="float32"):
             x = T.alloc_fragment((BM, N), dtype)
             y = T.alloc_fragment((BM, N), dtype)
             T.copy(X[bx * BM, 0], x, pad_value=0)
-            for s in T.serial(STEPS):  # N is 2 to the power of STEPS
+            for s in T.serial(STEPS):  # noqa: B007 - N is 2 to the power of STEPS
                 for i, j in T.Parallel(BM, N // 2):
                     y[i, j] = x[i, 2 * j] + x[i, 2 * j + 1]
                 for i, j in T.Parallel(BM, N // 2):

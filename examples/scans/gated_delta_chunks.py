@@ -1,4 +1,4 @@
-"""The gated delta rule in chunks: S = sums of g in a chunk, T = (1 + below the diagonal beta exp(S_i - S_j) k_i . k_j)^-1, U = T beta v, W = T beta exp(S) k."""
+"""Chunks of the gated delta rule: S = sums of g, T = (1 + (beta exp(S_i - S_j) k_i . k_j, i > j))^-1, U = T beta v and W."""
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def gated_delta_chunks(H, L, D, E, C=64, dtype="float16"):
     return gated_delta_chunks
 
 
-def reference(k: np.ndarray, v: np.ndarray, g: np.ndarray, b: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def reference(k: np.ndarray, v: np.ndarray, g: np.ndarray, b: np.ndarray, count: int) -> tuple[np.ndarray, ...]:
     """The same in NumPy."""
     k, v, sums = k.astype(np.float64), v.astype(np.float64), np.zeros(g.shape)
     w, u = np.zeros(k.shape), np.zeros(v.shape)

@@ -1,4 +1,4 @@
-"""The outputs of the gated delta rule, all chunks at once: O = (q exp(g)) S + (up to the diagonal, exp(g_i - g_j) q_i . k_j) N."""
+"""The outputs of the gated delta rule, all chunks at once: O = (q exp(g)) S + (exp(g_i - g_j) q_i . k_j, i >= j) N."""
 
 import numpy as np
 

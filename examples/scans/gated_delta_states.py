@@ -1,4 +1,4 @@
-"""The states between chunks of the gated delta rule, one after the other: N = U - W S, then S = exp(g_last) S + (k exp(g_last - g)).T N."""
+"""The states between chunks of the gated delta rule: N = U - W S, then S = exp(g_last) S + (k exp(g_last - g)).T N."""
 
 import numpy as np
 

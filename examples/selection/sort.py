@@ -21,8 +21,10 @@ def sort(M, N):
             T.tile.sort(pairs, x, N)
             T.tile.gather_mask(v, pairs, "P0101")
             T.tile.gather_mask(i, pairs, "P1010")
-            T.copy(v[0:N], V[bx, 0])
-            T.copy(T.cast(i[0:N], "int32"), I[bx, 0])
+            for n in T.Parallel(N):
+                V[bx, n] = v[n]
+            for n in T.Parallel(N):
+                I[bx, n] = T.cast(i[n], "int32")
 
     return sort
 

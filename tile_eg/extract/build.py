@@ -196,8 +196,8 @@ class Builder:
     def _scratch(self, node: Node) -> int | None:
         """Room for the partial rows of a row reduction: one repeat of 256 bytes a row, where a row is longer than that.
 
-        A reduction by blocks keeps what each of its steps leaves, one by halves what the first does. A choice keeps the bits of its
-        comparison.
+        A reduction by blocks keeps what each of its steps leaves, one by halves what the first does. A choice keeps the bits of
+        its comparison.
         """
         if node.op == "VRedBlock":
             rows, cols = self.graph.demands[node.children[0]].shape

@@ -264,7 +264,8 @@ def _spread(b: Builder, value: TileExpr, node: ast.Subscript) -> Broadcast:
     """A computed vector as a tile: `exp(m)[:, None]`, one value a row, and `[None, :]`, one a column."""
     text = ast.unparse(node.slice).replace(" ", "").strip("()")
     if text not in (":,None", "None,:") or len(known_shape(value) or ()) != 1:
-        raise b.error("a part of an expression is not supported", node, "put it into a buffer first: a vector becomes a tile as [:, None]")
+        help = "put it into a buffer first; a vector becomes a tile as v[:, None]"
+        raise b.error("a part of an expression is not supported", node, help)
     return Broadcast(value, 1 if text == ":,None" else 0, b.span(node))
 
 

@@ -84,7 +84,7 @@ def _elements_taken_out(
 def _elements_of_loop(
     s: Parallel, shapes: Mapping[str, Alloc], loops: frozenset[str], unique: Callable[[str], str]
 ) -> Iterator[Stmt]:
-    """An element loop that reads a fixed element of a vector of whole numbers, after what spreads that along its last variable."""
+    """An element loop that reads a fixed element of a vector of whole numbers, after what spreads that along its last axis."""
     inside, written = loops | set(s.vars), {a.target.name for a in s.body}
     for r in dict.fromkeys(_regions(tuple(a.value for a in s.body))):
         alloc = shapes.get(r.name)

@@ -167,6 +167,7 @@ class Regions:
         """A value for a window with so many rows and columns. It is made of operands that end there, too; where it cannot, and is
         valid so far, so much of it is stored: of a product by way of a tile in UB, as L0C holds as many rows as were made."""
         t = self.tiles
+        value = t.as_laid(value)
         try:
             return t.narrowed(value, rows, cols, span)
         except TileError:

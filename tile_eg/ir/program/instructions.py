@@ -189,8 +189,8 @@ class Instr:
 
     `form` of a vector instruction: flat (rows * pitch elements in one run; every operand has the same pitch and cols fills it, or
     rows is 1) or rows (mask and repeat over rows); of vrowR also blocks (`ir.machine.block_steps`), of vcolR halves
-    (`ir.machine.halves`); apart of vOP_rows, whose cols fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in both
-    bank groups (rows x 64 bytes, by eights).
+    (`ir.machine.halves`); apart of vOP_rows, whose cols fill stretches of 512 bytes, and of the vbrcb that it reads: b lies in
+    both bank groups (rows x 64 bytes, by eights).
     `atomic` (fixpipe and ub_to_gm into a tensor): added to what is there.
     `unit` of an mmad and of a fixpipe is the unit flag of the blocks of L0C that it touches: 2 keeps them for its own pipe, 3
     hands them over to the other one, block by block; 0: other flags do.
