@@ -18,7 +18,7 @@ from tile_eg.ir import arithmetic as ar
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY
 
 Array = np.ndarray
-EXACT_WHERE_EQUAL = ("add", "sub", "mul", "cast", "floor", "ceil", "trunc", "round", "round_away")
+EXACT_WHERE_EQUAL = ("add", "sub", "mul", "cast", *(f.name for f in UNARY.values() if f.native == "Cast"))
 """Operations that every schedule computes without error where the exact result is a number of the type."""
 
 
