@@ -26,6 +26,7 @@ KERNELS = {
     "sums of squares": ["v-sum-of-products"],
     "long rows less their values": ["v-rows-apart", "v-brcb-twice"],
     "row maxima": ["v-reduce", "v-reduce-blocks"],
+    "column sums": ["v-reduce-halves"],
     "nest of a choice": ["v-choose"],
     "nest of a choice by a constant": ["v-choose-const"],
     "nest of a choice by place": ["v-choose-index", "v-ramp", "v-mask-index", "v-mask-in-place"],

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tile_eg.egraph.meeting import accesses, meetings
 from tile_eg.egraph.quotients import reciprocals
 from tile_eg.ir.index import BLOCK, EACH, SUB, Expr, variables
+from tile_eg.ir.left_padding import LEFT
 from tile_eg.ir.values import VERSIONS, WRITES, Term, Values
 from tile_eg.ops.types import I32, DType
 from tile_eg.transforms.k_tiling import Tiling, loads_in, longer_loads
@@ -108,7 +109,7 @@ class Encoder:
         text = str(e)
         if text not in self.index:
             self.index[text] = e
-            loops = sorted(self.loop_of[v] for v in variables(e) if v not in (BLOCK, SUB, EACH))
+            loops = sorted(self.loop_of[v] for v in variables(e) if v not in (BLOCK, SUB, EACH, LEFT))
             deps = f"(set-of {' '.join(map(str, loops))})" if loops else "(set-empty)"
             self.lines.append(f'(set (ideps (Ix "{text}")) {deps})')
         return f'(Ix "{text}")'

@@ -84,6 +84,12 @@ def check_written(
         )  # fmt: skip
 
 
+def lies_across(r: Region, tensor: Tensor) -> bool:
+    """Whether the elements of a window's rows do not lie side by side in its tensor."""
+    dims = [d for d, e in enumerate(r.extents) if e is not None]
+    return bool(dims) and r.extents[dims[-1]] != 1 and any(n != 1 for n in tensor.shape[dims[-1] + 1 :])
+
+
 def shape_text(shape: Shape) -> str:
     return " x ".join(map(str, shape)) if shape else "one element"
 

@@ -150,6 +150,15 @@ DOT_PARTS = 2  # in which the rows of a sum of products go through the room for 
 BLOCK_ELEMENTS, REPEAT_ELEMENTS = 8, 64  # of f32: in a block of 32 bytes, in a repeat of 256
 
 
+def halves(rows: int) -> list[tuple[int, bool]]:
+    """The steps of a reduction over rows by halves: how many rows each leaves, and whether one is over, which joins the first."""
+    out = []
+    while rows > 1:
+        rows, over = divmod(rows, 2)
+        out.append((rows, bool(over)))
+    return out
+
+
 def block_steps(cols: int, rows: int | None = None) -> tuple[tuple[str, int], ...]:
     """The steps that reduce rows of `cols` elements (f32, a multiple of 64), with the elements that each leaves of a row.
 

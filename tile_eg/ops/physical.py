@@ -190,6 +190,7 @@ TERMS: dict[str, Term] = {
         _whole("VWholes"),
         _reduction("VRed", lambda p: f"v{'row' if p[0] == 1 else 'col'}{p[1]}", "rows", says=("reduction", 1)),
         _reduction("VRedBlock", _named("row", at=0), "blocks", says=("reduction", 0)),
+        _reduction("VRedHalves", _named("col", at=0), "halves", says=("reduction", 0)),
         _reduction("VRedMul", always("vrowdot"), "blocks", saves_room=True),
         Vector("VBrcb", kind="spread", instruction=always("vbrcb"), form=always("flat"), row_bytes=32),
         Vector("VBrcbTwice", kind="spread", instruction=always("vbrcb"), form=always("apart"), row_bytes=64),

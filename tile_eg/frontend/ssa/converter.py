@@ -284,6 +284,11 @@ class Converter(Expressions):
         self.named |= {a: (n, self.buffers[n].scope) for n, a in args.items() if n in self.buffers}
         later = self.trip(s, every, env | args, after, variable)
         inits = {n: env[n] if n in self.tensors else self.held(n, env, s.span) for n in names}
+        ends = {t: (t.vrows, t.vcols) for t in (*inits.values(), *args.values())}
+        ending = [n for n in names if inits[n].op == "fill" and ends[inits[n]] != ends[args[n]]]
+        if ending:  # what a state begins with ends where the state does, if no trip sees more of it
+            found = fold.initial_values(self.scope(loop), {n: later[n] for n in names}, first, s.span)
+            inits |= {n: self.initial(args[n], found.get(args[n]), inits[n]) for n in ending}
         for n in names:
             self.check_invariant(n, inits[n], later[n], variable, s)
         return args, inits, {n: later[n] for n in names}

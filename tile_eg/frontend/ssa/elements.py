@@ -200,7 +200,9 @@ class Statement:
                 place = number(self.c.index(e.value), (axes.row, axes.col), self.step.extents, self.tiles.ranges, e.span)
                 return Scalar(self.make(e, "s_index", *place, dtype=F32))
             case kn.Region():
-                return self.element(e, axes)
+                return self.element(e, axes, self.value(e))
+            case kn.Pad(x=kn.Region() as r) if self.c.is_window(self.opened(r)):
+                return self.element(r, axes, self.c.padded(self.opened(r), e.value, self.env))
             case kn.Unary():
                 x = self.scalar(e.x, axes, dtype)
                 work = self.to(x, computing(x.term.dtype))
@@ -294,9 +296,9 @@ class Statement:
         args = [self.ending(a, *inner, axes, span) if isinstance(a, Term) else a for a in s.args]
         return s if args == list(s.args) else self.tiles.make(self.tiles.spans.get(s), s.op, *args, like=s)
 
-    def element(self, r: kn.Region, axes: Axes) -> Scalar:
+    def element(self, r: kn.Region, axes: Axes, v: Term) -> Scalar:
+        """The element of the tile `v` that a region takes its elements from."""
         found = tuple(name for name, _ in self.coordinates(r))
-        v = self.value(r)
         if v.op == "load" and ix.EACH in ix.variables(v.args[1]) and len(found) == 1:
             v = self.gathered_elements(r, v)
         if found == () or (found == (axes.col,) and axes.row is None):

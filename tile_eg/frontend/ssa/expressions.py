@@ -34,6 +34,8 @@ class Expressions(Regions):
                 return t.cast(self.tile(e.x, env, shape, e.dtype), e.dtype, e.span)
             case kn.Pack():
                 return t.pack(self.tile(e.x, env, (shape[0], 8 * shape[1]), F32), e.span)
+            case kn.Pad(x=kn.Region() as r) if self.is_window(r):
+                return self.padded(r, e.value, env)
             case kn.Pad():
                 return pieces.padded(t, self.tile(e.x, env, shape, dtype), e.value, e.span)
             case kn.Whole():

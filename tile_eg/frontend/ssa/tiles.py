@@ -53,9 +53,10 @@ class Tiles:
     that blocks count; `spans` collects sources.
 
     `extents` are the varying extents that were met, each in the form in which it came first. `turned` are transposed tiles, each
-    with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `named` are the buffers and
-    scopes of terms. Of loops that are `narrowing` the states are noted that are asked for with fewer elements; `narrowed_result`
-    makes such a state of a loop.
+    with the tile that it is of: a product takes that one, anything else what `laid` makes of it. `windows` are tiles that may
+    reach beyond their tensor, each with its window (`outside.Padded`): windows are taken of the tensor, anything else takes what
+    `laid` makes. `named` are the buffers and scopes of terms. Of loops that are `narrowing` the states are noted that are asked
+    for with fewer elements; `narrowed_result` makes such a state of a loop.
     """
 
     builder: Builder = field(default_factory=Builder)
@@ -68,12 +69,13 @@ class Tiles:
     named: dict[Term, tuple[str, str]] = field(default_factory=dict)
     narrowing: dict[int, dict[int, tuple[Expr, Expr]]] = field(default_factory=dict)
     narrowed_result: Callable[[Term, tuple[Expr, Expr]], Term | None] = lambda x, extents: None
+    windows: dict[Term, Any] = field(default_factory=dict)
 
     def make(self, span: Span | None, op: str, *args: object, like: Term | None = None, **shape: object) -> Term:
         """A term; `like` gives its shape and valid extents, and its dtype where none is named."""
         if like is not None:
             shape = {name: getattr(like, name) for name in ("rows", "cols", "dtype", "vrows", "vcols")} | shape
-        if self.turned:
+        if self.laid:
             args = tuple(map(self.as_laid, args))
         t = self.builder.make(op, *args, **shape)
         if span is not None:
@@ -84,7 +86,7 @@ class Tiles:
         """An argument of a term, in which transposed tiles are such as lie in memory."""
         if isinstance(arg, tuple):
             return tuple(map(self.as_laid, arg))
-        return self.laid[arg]() if isinstance(arg, Term) and arg in self.turned else arg
+        return self.laid[arg]() if isinstance(arg, Term) and arg in self.laid else arg
 
     def window(self, tensor: Tensor, region: Region, ranges: Ranges) -> Window:
         """Where a region of a tensor lies; its tile dimensions are those with an extent. Elements that lie anywhere are rows."""
@@ -265,6 +267,7 @@ class Tiles:
         rows, cols = vrows or valid_rows(x), vcols or valid_cols(x)
         if (rows, cols) == (x.vrows, x.vcols):
             return x
+        x = self.as_laid(x)
         again = lambda *args: self.alike_named(  # noqa: E731
             x, self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)
         )

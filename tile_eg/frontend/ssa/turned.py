@@ -62,7 +62,7 @@ def _is_turned(r: kn.Region, s: kn.Parallel, of: kn.Alloc) -> bool:
     steps = [{v: k for v in s.vars if (k := step_of(start, v)) != 0} for start in r.starts]
     if None in [k for of_axis in steps for k in of_axis.values()]:
         return False
-    if len(s.vars) == len(steps) == 2 and (s.vars[1] in steps[0] or s.vars[0] in steps[1]):
+    if len(s.vars) == len(steps) == 2 and (s.vars[1] in steps[0] or (s.vars[0] in steps[1] and steps[0])):
         return True
     return any(k != 1 for k in steps[-1].values())
 
