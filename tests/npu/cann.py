@@ -26,8 +26,8 @@ def installed(home: Path, version: str = "8.5.0") -> Path:
         (home / "include" / "acl" / header.name).write_text(header.read_text())
     (home / f"{machine()}-linux" / "ascend_toolkit_install.info").write_text(f"package_name=standin\nversion={version}\n")
     library = home / "lib64" / "libascendcl.so"
-    command = [require_compiler(), "-std=c++17", "-O1", "-shared", "-fPIC", "-pthread", f"-I{STANDIN}", str(STANDIN / "ascendcl.cpp")]
-    subprocess.run([*command, "-o", str(library)], check=True)
+    command = [require_compiler(), "-std=c++17", "-O1", "-shared", "-fPIC", "-pthread", f"-I{STANDIN}"]
+    subprocess.run([*command, str(STANDIN / "ascendcl.cpp"), "-o", str(library)], check=True)
     return home
 
 

@@ -24,10 +24,10 @@ from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, n
 from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
+from tile_eg.jit.on_npu import NpuCalls, on_npu, shape_of
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
-from tile_eg.jit.profiling import launched
-from tile_eg.jit.running import check_writable, taken, updated
+from tile_eg.jit.running import check_writable, run_lowered, updated
 from tile_eg.jit.switches import check_others, check_passes, check_searched, chosen_chip, two_streams
 from tile_eg.jit.tensors import tensor_kernel
 from tile_eg.jit.told import told
@@ -38,12 +38,10 @@ from tile_eg.search import check_names, search_options
 from tile_eg.simulator.limits import CALL, Limits
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from tile_eg.frontend.text import Template
     from tile_eg.jit.kernel_cache import Restored
     from tile_eg.search.any_size import AnySize, AtSizes
-    from tile_eg.search.compiler import Lowered, Run
+    from tile_eg.search.compiler import Lowered
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -75,6 +73,7 @@ class CompiledKernel(HostSide):
             self.out_idx = [made_by_call(i, kernel, "out_idx") for i in out_idx]
             self.workspace_idx = [made_by_call(i, kernel, "workspace_idx") for i in workspace_idx]
         self.for_all_sizes: Callable[[], AtSizes | None] = lambda: None
+        self.npu = NpuCalls(self)
         unseen = [kernel.tensors[i].name for i in self.workspace_idx]
         self.compiled = kernel if isinstance(kernel, KeptKernel) else without_stores(kernel, unseen)
 
@@ -106,7 +105,8 @@ class CompiledKernel(HostSide):
         made = {*self.out_idx, *self.workspace_idx}
         names = [t.name for i, t in enumerate(self.kernel.tensors) if i not in made]
         with in_source(self.kernel.source, self.kernel.file):
-            return self._run(by_name(names, args, kwargs, made_last(self.kernel.tensors, made)))
+            values = by_name(names, args, kwargs, made_last(self.kernel.tensors, made))
+            return self.npu(values) if on_npu(values.values()) else self._run(values)
 
     def _run(self, values: Mapping[str, Any]) -> Any:
         """Runs on arrays by tensor name."""
@@ -116,12 +116,6 @@ class CompiledKernel(HostSide):
         updated(self.kernel, arrays, run)
         outputs = [given_back(self.kernel.tensors[i], run, self.kernel) for i in self.out_idx]
         return give_back(outputs, any(map(is_torch, values.values())) if values else self.as_torch)
-
-
-def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.ndarray], limits: Limits = CALL) -> Run:
-    """A run in the simulator; what it finds wrong in the emitted text is an InternalError."""
-    launched(lowered)
-    return lowered.run(taken(lowered.kernel, lowered, arrays), seconds=limits.seconds, memory=limits.bytes)
 
 
 class TileKernel:
@@ -136,6 +130,7 @@ class TileKernel:
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
         self.texts = TemplateTexts(template, chip, search)
+        self.made: dict[tuple[tuple[str, Any], ...], CompiledKernel] = {}
 
     def __repr__(self) -> str:
         shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
@@ -150,6 +145,10 @@ class TileKernel:
         made = CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
         made.for_all_sizes = lambda: self.texts.of(sizes).at(sizes, kernel)
         return made
+
+    def _made(self, sizes: Mapping[str, Any]) -> CompiledKernel:
+        """The kernel of calls at these sizes, which keeps what it has loaded."""
+        return self.made.get(key := tuple(sizes.items())) or self.made.setdefault(key, self.with_sizes(**sizes))
 
     def for_all_sizes(self, **sizes: int | str) -> AnySize:
         """The kernel compiled once for all sizes that have no default, but those that are given. TileError with why not."""
@@ -171,10 +170,10 @@ class TileKernel:
         given = {n: v for n, v in kwargs.items() if n not in self.template.sizes}
         with in_source(self.template.source):
             arrays = by_name(list(self.template.tensor_dims()), args, given)
-            shapes = {name: to_numpy(v, name).shape for name, v in arrays.items()}
+            shapes = {name: shape_of(v, name) for name, v in arrays.items()}
             inferred = self.template.sizes_of(shapes)
         try:
-            kernel = self.with_sizes(**{**inferred, **sizes})
+            kernel = self._made(inferred | sizes)
         except NoBlocks as empty_grid:
             outputs = [i for i, t in enumerate(empty_grid.tensors) if t.output]
             return nothing_done(empty_grid.tensors, outputs, arrays)
@@ -250,8 +249,8 @@ class Options:
         if not open_names(arguments):
             made = own.compiled(make(NOTHING))
         else:
-            positions = self.out_idx, self.workspace_idx
-            made = AnySizeKernel(function.function.__name__, arguments, make, positions, own._placed, self.chip, self.search)
+            name, positions = function.function.__name__, (self.out_idx, self.workspace_idx)
+            made = AnySizeKernel(name, arguments, make, positions, own._placed, self.chip, self.search)
         made.searched = lambda: self.searched().kernel(function, build)  # type: ignore[method-assign]
         return made
 
@@ -259,8 +258,8 @@ class Options:
         return replace(self, out_idx=tuple(out_idx), workspace_idx=tuple(workspace_idx)).compiled(kernel)
 
     def compiled(self, kernel: Kernel | KeptKernel) -> CompiledKernel:
-        positions = self.out_idx, self.workspace_idx
-        return CompiledKernel(kernel, *positions, self.chip, self.search, self.limits, self.as_torch)
+        made = self.out_idx, self.workspace_idx, self.chip, self.search, self.limits, self.as_torch
+        return CompiledKernel(kernel, *made)
 
 
 class Factory:

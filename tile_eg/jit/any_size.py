@@ -22,6 +22,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import AUTO, NoBlocks
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.on_npu import new_empty, on_npu, shape_of
 from tile_eg.jit.told import told
 from tile_eg.language.symbols import Size
 from tile_eg.search import search_options
@@ -223,7 +224,7 @@ class AnySizeKernel:
     def _sizes_of(self, arrays: Mapping[str, Any]) -> dict[str, int]:
         """The sizes that the shapes of arrays tell, those with dimensions of 1 too many last. TileError where a rank is wrong or
         two arrays disagree."""
-        shapes = {n: to_numpy(v, n).shape for n, v in arrays.items()}
+        shapes = {n: shape_of(v, n) for n, v in arrays.items()}
         known: dict[str, tuple[int, str]] = {}
         given = [a for a in self.arguments if a.shape is not None and a.name in arrays]
         for a in sorted(given, key=lambda a: len(shapes[a.name]) != len(a.shape or ())):
@@ -307,6 +308,10 @@ def _example(names: Iterable[str]) -> str:
 
 def nothing_done(tensors: Sequence[Tensor], outputs: Iterable[int], arrays: Mapping[str, Any]) -> Any:
     """What a call without blocks gives: arrays that are passed in stay as they are, those given back have to be empty."""
+    if on_npu(arrays.values()):
+        like, made = next(iter(arrays.values())), [tensors[i] for i in outputs]
+        found = [new_empty(like, empty(t).shape, t) for t in made]
+        return found[0] if len(found) == 1 else found or None
     for t in tensors:
         if t.name in arrays:
             check_argument(t, to_numpy(arrays[t.name], t.name))

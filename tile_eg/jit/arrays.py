@@ -45,14 +45,19 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     if value.device.type != "cpu":
         raise TileError(f"argument {name} is on {value.device}, and the simulator takes CPU tensors", help="call .cpu() on it")
     torch = sys.modules["torch"]
-    if value.requires_grad and torch.is_grad_enabled():
-        message = f"argument {name} requires a gradient, and a kernel has none: what comes out would not depend on it"
-        raise TileError(message, help=f"pass {name}.detach(), or call the kernel under torch.no_grad()")
+    check_no_gradient(value, name)
     if value.layout is not torch.strided:
         raise TileError(f"argument {name} is {value.layout}, and a kernel takes dense tensors", help="call .to_dense() on it")
     if value.dtype == torch.bfloat16:
         return value.detach().view(torch.int16).numpy().view(numpy_dtype(BF16))
     return value.detach().numpy()
+
+
+def check_no_gradient(value: Any, name: str) -> None:
+    """TileError for a torch tensor of which a gradient would be asked."""
+    if value.requires_grad and sys.modules["torch"].is_grad_enabled():
+        message = f"argument {name} requires a gradient, and a kernel has none: what comes out would not depend on it"
+        raise TileError(message, help=f"pass {name}.detach(), or call the kernel under torch.no_grad()")
 
 
 def as_declared(array: np.ndarray, shape: Sequence[int], may_end_early: bool = False) -> np.ndarray:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from tile_eg.npu.launcher import Launcher
 
 
-class Device(NamedTuple):
+@dataclass(frozen=True)
+class Device:
     """Where an array lies."""
 
     type: str
@@ -25,14 +27,13 @@ class Device(NamedTuple):
 class NpuArray:
     """An array on an NPU, one row behind the other, as torch's tensors have it: `shape`, `dtype` (NumPy's), `device`, `data_ptr`.
 
-    It is freed with the object. `numpy()` waits for nothing but the copy: call `synchronize()` before it where kernels run.
+    What it took is free again once the object is gone and somebody has waited for the device's default stream, as kernels may
+    still use it. `numpy()` waits for nothing but the copy: call `synchronize()` before it where kernels run.
     """
 
-    def __init__(self, shape: Sequence[int], dtype: Any, device: int, launcher: Launcher) -> None:
-        import numpy as np
-
-        self.shape, self.dtype, self.device = tuple(shape), np.dtype(dtype), Device("npu", device)
-        self.launcher, self.nbytes = launcher, prod(shape) * self.dtype.itemsize
+    def __init__(self, shape: Sequence[int], dtype: np.dtype[Any], device: int, launcher: Launcher) -> None:
+        self.shape, self.dtype, self.device = tuple(shape), dtype, Device("npu", device)
+        self.launcher, self.nbytes = launcher, prod(shape) * dtype.itemsize
         self.address = launcher.malloc(device, self.nbytes)
 
     def __repr__(self) -> str:
@@ -40,7 +41,7 @@ class NpuArray:
 
     def __del__(self) -> None:
         if hasattr(self, "address"):
-            self.launcher.calls["free"](self.device.index, self.address)
+            self.launcher.leave(self.device.index, self.address, self.nbytes)
 
     def data_ptr(self) -> int:
         return self.address
@@ -53,7 +54,7 @@ class NpuArray:
 
     def new_empty(self, shape: Sequence[int], dtype: Any = None) -> NpuArray:
         """An array of any content on the same device."""
-        return NpuArray(shape, self.dtype if dtype is None else dtype, self.device.index, self.launcher)
+        return NpuArray(shape, self.dtype if dtype is None else _dtype(dtype), self.device.index, self.launcher)
 
     def zero_(self) -> NpuArray:
         """Fills it with zeros, on the default stream."""
@@ -79,8 +80,14 @@ class NpuArray:
 
     def synchronize(self) -> NpuArray:
         """Waits for the default stream of the device. TileError where a kernel failed on it."""
-        self.launcher.step("wait", "wait for the stream", self.device.index, None)
+        self.launcher.wait(self.device.index)
         return self
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    import numpy as np
+
+    return np.dtype(name)
 
 
 def array(values: Any, device: int = 0) -> NpuArray:

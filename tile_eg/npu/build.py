@@ -1,8 +1,8 @@
 """A kernel's text compiled by CANN to an object that ACL loads, once for each content; the result is kept in the user's cache.
 
-The commands are those by which CANN's own kernel macros compile for one kind of core at a time (`asc-devkit`, cmake/asc/legacy_modules:
-bisheng_intf.cmake, util/merge_obj.sh). 8.3 and everything newer takes them; an `.asc` file with `<<<>>>`, from 8.5 on, gives a
-program or a library with a launch of its own, and no object for `aclrtBinaryLoadFromData`.
+The commands are those by which CANN's own kernel macros compile for one kind of core at a time (`asc-devkit`,
+cmake/asc/legacy_modules: bisheng_intf.cmake, util/merge_obj.sh). 8.3 and everything newer takes them; an `.asc` file with `<<<>>>`,
+from 8.5 on, gives a program or a library with a launch of its own, and no object for `aclrtBinaryLoadFromData`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _SAID = re.compile(rf"(?:^|/){re.escape(KERNEL)}:(\d+)(?::\d+)?:\s*(?:fatal )?er
 def device_object(source: str, architecture: str, cann: Cann) -> Path:
     """The object of all kernels of the text, compiled unless the cache has it.
 
-    TileError that names the step where CANN lacks a tool, its compiler fails, hangs or writes no whole object, or there is no room.
+    TileError that names the step where CANN lacks a tool, its compiler fails, hangs or leaves half an object, or room is lacking.
     """
     wanted = kernels_of(source)
     bisheng, linker = cann.require("bisheng"), cann.require("ld.lld")
@@ -173,7 +173,8 @@ def check_whole(step: str, file: Path) -> None:
         end = sections + size * count
     if not end or len(data) < end:
         what = f"holds {len(data)} of {end} bytes" if end else "is no object"
-        raise TileError(f"{step}: the compiler ended well, and {file.name} {what}", help="is the disk full, or the compiler's folder?")
+        help = "is the disk full, or the compiler's own folder?"
+        raise TileError(f"{step}: the compiler ended well, and {file.name} {what}", help=help)
 
 
 def launcher(cann: Cann) -> Path:
@@ -183,7 +184,8 @@ def launcher(cann: Cann) -> Path:
     """
     header, text = cann.include / "acl" / "acl_rt.h", (Path(__file__).parent / "launcher.cpp").read_text(encoding="utf-8")
     if not header.is_file():
-        raise TileError(f"CANN at {cann.home} has no {header.name}, which the launch is written against", help="install its toolkit")
+        message = f"CANN at {cann.home} has no {header.name}, which the launch is written against"
+        raise TileError(message, help="install its toolkit package")
     declared = header.read_text(encoding="utf-8", errors="replace")
     new = "aclrtLaunchKernelWithHostArgs" in declared and "aclrtGetHardwareSyncAddr" in declared
     compiler = find_compiler() or str(cann.require("bisheng"))

@@ -100,10 +100,11 @@ def check_chip(compiled: Chip, soc: str, kernel: Kernel, blocks: int) -> None:
         fit = (there.name if there else "") or ", ".join(known_chips(architecture)) if architecture else ""
         help = f'compile it for that chip: chip="{fit}"' if fit else "kernels are compiled for the chips of `tile-eg chips`"
         what = f"{soc} ({architecture or 'an unknown architecture'})"
-        raise TileError(f"{kernel.name} was compiled for {compiled.name} ({compiled.architecture}), and the device is {what}", help=help)
+        own = f"{compiled.name} ({compiled.architecture})"
+        raise TileError(f"{kernel.name} was compiled for {own}, and the device is {what}", help=help)
     cores = (there or compiled).cube_cores
     if kernel.mixed and blocks > cores:
-        message = f"{kernel.name} uses cube and vector cores together: it is launched with {blocks} blocks, and {soc} has {cores} cores"
+        message = f"{kernel.name} uses cube and vector cores together: launched with {blocks} blocks, and {soc} has {cores} cores"
         how = "larger blocks, or a loop over tiles in each block"
         fit = f'chip="{there.name}" compiles it for this chip; else ' if there and there.name != compiled.name else ""
         raise TileError(message, help=f"{fit}{how}")
@@ -120,7 +121,8 @@ def device_of(values: Iterable[tuple[str, Any]]) -> int | None:
         return None
     if len(set(places.values())) > 1:
         listed = ", ".join(f"{name} on {place}" for name, place in places.items())
-        raise TileError(f"the arrays of a call lie on one device, and these on several: {listed}", help=".npu(), or .cpu(), moves one")
+        message = f"the arrays of a call lie on one device, and these on several: {listed}"
+        raise TileError(message, help=".npu(), or .cpu(), moves one")
     return int(next(iter(on_npu)).partition(":")[2] or 0)
 
 

@@ -2,8 +2,8 @@
 
 What stands here is what the kernel macros of CANN make of a file (its public package: `asc-devkit`,
 cmake/asc/legacy_modules/util/extract_host_stub.py, and the records of impl/basic_api/utils/kernel_utils_macros.h): the kernel's
-function becomes an inline one, its entry takes the address of the cores' synchronisation where cube and vector cores work together
-on 2201, and a record in section `.ascend.meta.NAME` tells the runtime which cores run it.
+function becomes an inline one, its entry takes the address at which cores meet where cube and vector cores work together on 2201,
+and a record in section `.ascend.meta.NAME` tells the runtime which cores run it.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ static const struct {{ unsigned short type, bytes; unsigned int kind;{fields} }}
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of a text as it is launched: `type` is MIX_AIC_1_2 and the like, `numbers` of its parameters, the last, are int32_t."""
+    """A kernel of a text as it is launched: `type` is MIX_AIC_1_2 and the like; its last parameters are `numbers` int32_t."""
 
     name: str
     type: str

@@ -15,6 +15,8 @@ from tile_eg.npu.codes import OUT_OF_MEMORY, meaning
 
 MAGIC = {"AIC_ONLY": 0x41494343, "AIV_ONLY": 0x41415246, "MIX": 0x43554245}
 """ACL_RT_BINARY_MAGIC_ELF_CUBE_CORE, .._VECTOR_CORE and .._AICORE of acl_rt.h."""
+MOST_LEFT = 1 << 28
+"""Bytes that wait to be given back, before somebody waits for the kernels that may use them."""
 _I, _N, _P = ctypes.c_int32, ctypes.c_size_t, ctypes.c_void_p
 _ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "init": (), "devices": (ctypes.POINTER(ctypes.c_uint32),), "soc": (_I, ctypes.POINTER(ctypes.c_char_p)),
@@ -34,6 +36,7 @@ class Launcher:
         self.cann, self.lock = cann, threading.Lock()
         self.loaded: dict[tuple[Path, str, int], int] = {}
         self.binaries: dict[tuple[Path, int], int] = {}
+        self.left: dict[int, list[tuple[int, int]]] = {}
         library = _opened(launcher(cann))
         self.calls = {name: getattr(library, f"tile_eg_{name}") for name in _ARGUMENTS}
         for name, arguments in _ARGUMENTS.items():
@@ -92,7 +95,20 @@ class Launcher:
 
     def malloc(self, device: int, bytes: int) -> int:
         """The address of so many bytes of the device's memory."""
+        if sum(size for _, size in self.left.get(device, ())) > MOST_LEFT:
+            self.wait(device)
         return int(self._told("malloc", f"take {bytes} bytes on device {device}", _P, device, max(bytes, 1)))
+
+    def leave(self, device: int, address: int, bytes: int) -> None:
+        """Gives memory back once what was put on the default stream is done."""
+        self.left.setdefault(device, []).append((address, bytes))
+
+    def wait(self, device: int, stream: int | None = None) -> None:
+        """Waits for a stream, the default one where none is named. TileError where a kernel failed on it."""
+        self.step("wait", "wait for the stream", device, stream)
+        if stream is None:
+            for address, _ in self.left.pop(device, ()):
+                self.calls["free"](device, address)
 
     def stream(self, device: int) -> int:
         return int(self._told("stream", "make a stream", _P, device))

@@ -1,4 +1,4 @@
-"""The stand-in's `bisheng` and `ld.lld`: our command lines in, an object for the stand-in's ACL out, or the fault that is asked for.
+"""The stand-in's `bisheng` and `ld.lld`: our command lines in, an object for the stand-in's ACL out, or the fault asked for.
 
 `bisheng` compiles the entries of a text with the simulator's headers, as CANN's compiles them with its own; the linker takes the
 first object, as each holds both kinds of core here. STANDIN_FAULT names what goes wrong: fail, hang, half, nothing, killed, full.
@@ -32,7 +32,9 @@ def main(arguments: list[str]) -> int:
         return 0
     match os.environ.get("STANDIN_FAULT", ""):
         case "fail":
-            print("kernel.asc:41:13: error: no member named 'Frobnicate' in namespace 'AscendC'\n1 error generated.")
+            lines = Path("kernel.asc").read_text().splitlines()
+            at = next(n for n, line in enumerate(lines, 1) if re.search(r"// \S+:\d+ ", line))
+            print(f"./kernel.asc:{at}:13: error: no member named 'Frobnicate' in namespace 'AscendC'\n1 error generated.")
             return 1
         case "hang":
             time.sleep(1000)
