@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 def installed(home: Path, version: str = "8.5.0") -> Path:
     """The folder, filled."""
-    for folder in ("bin", "include/acl", "lib64", f"{machine()}-linux"):
+    for folder in ("bin", "include/acl", "lib64", "asc/include", f"{machine()}-linux"):
         (home / folder).mkdir(parents=True, exist_ok=True)
     for tool in ("bisheng", "ld.lld"):
         script = f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" "{STANDIN / "tools.py"}" "$@"\n'
@@ -25,6 +25,7 @@ def installed(home: Path, version: str = "8.5.0") -> Path:
     for header in (STANDIN / "acl").iterdir():
         (home / "include" / "acl" / header.name).write_text(header.read_text())
     (home / f"{machine()}-linux" / "ascend_toolkit_install.info").write_text(f"package_name=standin\nversion={version}\n")
+    (home / "asc" / "include" / "kernel_operator.h").write_text("// The stand-in's compiler takes the simulator's headers.\n")
     library = home / "lib64" / "libascendcl.so"
     command = [require_compiler(), "-std=c++17", "-O1", "-shared", "-fPIC", "-pthread", f"-I{STANDIN}"]
     subprocess.run([*command, str(STANDIN / "ascendcl.cpp"), "-o", str(library)], check=True)

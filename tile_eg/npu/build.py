@@ -1,8 +1,8 @@
 """A kernel's text compiled by CANN to an object that ACL loads, once for each content; the result is kept in the user's cache.
 
 The commands are those by which CANN's own kernel macros compile for one kind of core at a time (`asc-devkit`,
-cmake/asc/legacy_modules: bisheng_intf.cmake, util/merge_obj.sh). 8.3 and everything newer takes them; an `.asc` file with `<<<>>>`,
-from 8.5 on, gives a program or a library with a launch of its own, and no object for `aclrtBinaryLoadFromData`.
+cmake/asc/legacy_modules: bisheng_intf.cmake, util/merge_obj.sh). 8.3 and all newer ones take them; an `.asc` file, from 8.5 on,
+gives a program or a library with a launch of its own, and no object for `aclrtBinaryLoadFromData`.
 """
 
 from __future__ import annotations
