@@ -18,6 +18,7 @@ from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, runs, sources
 from tile_eg.cli.audit import audit
 from tile_eg.cli.bench import bench
+from tile_eg.cli.build import build
 from tile_eg.cli.console import complain, show
 from tile_eg.cli.doctor import doctor
 from tile_eg.cli.explore import alternatives, diff, export, extract
@@ -264,6 +265,7 @@ app.command("audit")(audit)
 app.command("cache")(cache)
 app.command("doctor")(doctor)
 app.command()(searching(bench))
+app.command()(searching(build))
 
 
 @app.command()
