@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+MOST_MADE = 1000  # shapes of calls for which a kernel of any size remembers what serves them
 
 
 class CompiledKernel(HostSide):
@@ -130,7 +131,7 @@ class TileKernel:
     ) -> None:
         self.template, self.chip, self.search, self.limits = template, chip, search, limits
         self.texts = TemplateTexts(template, chip, search)
-        self.made: dict[tuple[tuple[str, Any], ...], CompiledKernel] = {}
+        self.made: dict[tuple[Any, ...] | None, CompiledKernel] = {}
 
     def __repr__(self) -> str:
         shown = {n: AUTO if n in self.template.searched else v for n, v in self.template.sizes.items()}
@@ -145,10 +146,6 @@ class TileKernel:
         made = CompiledKernel(kernel, outputs, (), self.chip, self.search, self.limits)
         made.for_all_sizes = lambda: self.texts.of(sizes).at(sizes, kernel)
         return made
-
-    def _made(self, sizes: Mapping[str, Any]) -> CompiledKernel:
-        """The kernel of calls at these sizes, which keeps what it has loaded."""
-        return self.made.get(key := tuple(sizes.items())) or self.made.setdefault(key, self.with_sizes(**sizes))
 
     def for_all_sizes(self, **sizes: int | str) -> AnySize:
         """The kernel compiled once for all sizes that have no default, but those that are given. TileError with why not."""
@@ -166,6 +163,9 @@ class TileKernel:
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        key = None if kwargs else tuple([getattr(a, "shape", None) for a in args])
+        if key in self.made:
+            return self.made[key](*args)
         sizes = {n: v for n, v in kwargs.items() if n in self.template.sizes}
         given = {n: v for n, v in kwargs.items() if n not in self.template.sizes}
         with in_source(self.template.source):
@@ -173,10 +173,11 @@ class TileKernel:
             shapes = {name: shape_of(v, name) for name, v in arrays.items()}
             inferred = self.template.sizes_of(shapes)
         try:
-            kernel = self._made(inferred | sizes)
+            kernel = self.with_sizes(**{**inferred, **sizes})
         except NoBlocks as empty_grid:
             outputs = [i for i, t in enumerate(empty_grid.tensors) if t.output]
             return nothing_done(empty_grid.tensors, outputs, arrays)
+        self.made |= {key: kernel} if key is not None and len(self.made) < MOST_MADE else {}
         return kernel(**arrays)
 
 
@@ -356,8 +357,8 @@ def jit(
     target_chip = chosen_chip(chip, target, platform)
     positions = positions_of(out_idx, "out_idx"), positions_of(workspace_idx, "workspace_idx")
     options = Options(*positions, target_chip, search, Limits(seconds, memory), target or "auto", pass_configs, schedule=schedule)
-    names = user_names()
-    return told(lambda f: _jitted(f, options, names)) if function is None else _jitted(function, options, names)
+    jitted = functools.partial(_jitted, options=options, names=user_names())
+    return told(jitted) if function is None else jitted(function)
 
 
 def _jitted(function: Any, options: Options, names: Mapping[str, Any]) -> CompiledKernel | AnySizeKernel | Factory:

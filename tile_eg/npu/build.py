@@ -205,11 +205,14 @@ def launcher(cann: Cann) -> Path:
 
 
 def launcher_flags(cann: Cann, new: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Options before the source and behind it. Where ACL is older than its launch functions, the runtime's own are taken."""
+    """Options before the source and behind it. Where ACL is older than its launch functions, the runtime's own are taken.
+
+    Newer releases of CANN may part `libascendcl` into several, which it names: it has to stay, even if it holds nothing.
+    """
     own = () if new else ("-DTILE_EG_RT",)
     libraries = ("-lascendcl",) if new else ("-lascendcl", "-lruntime")
     return ("-std=c++17", "-O2", "-shared", "-fPIC", *own, f"-I{cann.include}"), (
-        f"-L{cann.library}", f"-Wl,-rpath,{cann.library}", *libraries)  # fmt: skip
+        f"-L{cann.library}", f"-Wl,-rpath,{cann.library}", "-Wl,--no-as-needed", *libraries)  # fmt: skip
 
 
 def _digest(*parts: object) -> str:

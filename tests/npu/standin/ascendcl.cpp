@@ -449,4 +449,72 @@ aclError aclrtGetHardwareSyncAddr(void** address)
     *address = reinterpret_cast<void*>(SYNC_ADDRESS);
     return 0;
 }
+
+// What torch_npu needs besides, to hold tensors.
+aclError aclrtMallocAlign32(void** address, size_t bytes, aclrtMemMallocPolicy policy) { return aclrtMalloc(address, bytes, policy); }
+aclError aclrtMallocHost(void** address, size_t bytes) { return (*address = std::malloc(bytes ? bytes : 1)) ? 0 : 207001; }
+aclError aclrtFreeHost(void* address) { return std::free(address), 0; }
+aclError aclrtGetMemInfo(int, size_t* left, size_t* all) { return *left = memory_left, *all = size_t(8) << 30, 0; }
+aclError aclrtGetCurrentContext(aclrtContext* context) { return *context = reinterpret_cast<void*>(1), 0; }
+aclError aclrtCreateStreamWithConfig(aclrtStream* stream, uint32_t, uint32_t) { return aclrtCreateStream(stream); }
+aclError aclrtCreateEvent(aclrtEvent* event) { return aclrtCreateEventWithFlag(event, 0); }
+aclError aclrtCreateEventExWithFlag(aclrtEvent* event, uint32_t flag) { return aclrtCreateEventWithFlag(event, flag); }
+aclError aclrtQueryEventStatus(aclrtEvent event, int* status) { return *status = static_cast<Event*>(event)->happened, 0; }
+aclError aclrtSynchronizeStreamWithTimeout(aclrtStream stream, int32_t) { return aclrtSynchronizeStream(stream); }
+size_t aclGetCompileoptSize(int) { return 8; }
+aclError aclGetCompileopt(int, char* value, size_t room) { return std::snprintf(value, room, "0"), 0; }
+aclError aclrtSynchronizeEvent(aclrtEvent event)
+{
+    while (!static_cast<Event*>(event)->happened) std::this_thread::yield();
+    return 0;
+}
+aclError aclrtStreamWaitEvent(aclrtStream stream, aclrtEvent event)
+{
+    Stream* const queue = of(stream);
+    if (!queue) return 107003;
+    queue->add([event] { return aclrtSynchronizeEvent(event); });
+    return 0;
+}
+aclError aclrtMemcpyAsync(void* to, size_t room, const void* from, size_t bytes, aclrtMemcpyKind, aclrtStream stream)
+{
+    ON_DEVICE
+    Stream* const queue = of(stream);
+    if (!queue || bytes > room) return queue ? 107000 : 107003;
+    queue->add([=] { return std::memcpy(to, from, bytes), 0; });
+    return 0;
+}
+aclError aclrtSynchronizeDevice()
+{
+    ON_DEVICE
+    int code = of(nullptr)->wait();
+    std::set<Stream*> all;
+    {
+        const std::lock_guard<std::mutex> held(lock);
+        all = streams;
+    }
+    for (Stream* stream : all) code = code ? code : stream->wait();
+    return code;
+}
+
+// The runtime's own entry points, which ACL had before its launch functions.
+int32_t rtDevBinaryRegister(const uint32_t* bin, void** handle)
+{
+    const void* const data = *reinterpret_cast<void* const*>(bin + 2);
+    return aclrtBinaryLoadFromData(data, *reinterpret_cast<const uint64_t*>(bin + 4), nullptr, handle);
+}
+std::map<const void*, aclrtFuncHandle> registered;
+int32_t rtFunctionRegister(void* bin, const void* stub, const char*, const void* name, uint32_t)
+{
+    return aclrtBinaryGetFunction(bin, static_cast<const char*>(name), &registered[stub]);
+}
+int32_t rtKernelLaunch(const void* stub, uint32_t blocks, void* args, uint32_t bytes, void*, void* stream)
+{
+    CALLED
+    return aclrtLaunchKernelWithHostArgs(registered.at(stub), blocks, stream, nullptr, args, bytes, nullptr, 0);
+}
+int32_t rtGetC2cCtrlAddr(uint64_t* address, uint32_t* length)
+{
+    *length = 8;
+    return aclrtGetHardwareSyncAddr(reinterpret_cast<void**>(address));
+}
 }

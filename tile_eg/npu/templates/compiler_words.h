@@ -61,6 +61,7 @@ struct AnyOf {
 };
 #define WORD(name) template <class... A> inline uint64_t name(A&&...) { return 0; }
 #define VALUE(name) template <class... A> inline AnyOf name(A&&...) { return {}; }
+WORD(dci)
 WORD(asc_prof_start) WORD(asc_prof_stop) WORD(clz) WORD(copy_cbuf_to_bt) WORD(copy_cbuf_to_fbuf) WORD(copy_cbuf_to_gm)
 WORD(copy_gm_to_cbuf) WORD(copy_gm_to_cbuf_multi_nd2nz_b16) WORD(copy_gm_to_cbuf_multi_nd2nz_b32s)
 WORD(copy_gm_to_cbuf_multi_nd2nz_b8) WORD(copy_gm_to_ubuf) WORD(copy_gm_to_ubuf_align_b16) WORD(copy_gm_to_ubuf_align_b32)
