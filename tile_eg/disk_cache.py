@@ -28,7 +28,7 @@ else:
     _locks = _fcntl
 
 CACHE_VARIABLE, OFF_VARIABLE = "TILE_EG_CACHE", "TILE_EG_NO_CACHE"
-"""Variables of the environment: the folder of all that is kept; and whether nothing but the simulator's libraries is."""
+"""Variables of the environment: the folder of all that is kept; and whether nothing but what compilers made of texts is."""
 DATA = "data"
 """The file of an entry that is bytes."""
 _SUM = "checksum"

@@ -214,6 +214,20 @@ def test_a_cann_that_is_too_old_is_refused(npu: StandIn, tmp_path: Path, monkeyp
         find_cann()
 
 
+def test_a_compiler_for_another_processor_is_told(objects: Path, npu: StandIn, tmp_path: Path) -> None:
+    shutil.copytree(npu.home, tmp_path / "cann")
+    (tmp_path / "cann" / "bin" / "bisheng").write_bytes(b"\x7fELF" + bytes(60))
+    with pytest.raises(TileError, match="compile for the vector cores: .*bisheng does not start: Exec format error"):
+        build.device_object(str(doubled().planned().source), "dav-2201", Cann(tmp_path / "cann"))
+
+
+def test_a_launcher_that_does_not_compile_is_told(objects: Path, npu: StandIn, tmp_path: Path) -> None:
+    shutil.copytree(npu.home, tmp_path / "cann")
+    (tmp_path / "cann" / "include" / "acl" / "acl_rt.h").write_text("#error of another release\n")
+    with pytest.raises(TileError, match=r"compile the launcher: \S+ fails:\n.*of another release"):
+        build.launcher(Cann(tmp_path / "cann"))
+
+
 def test_a_cann_without_its_compiler_is_told(npu: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))
     with pytest.raises(TileError, match="has no bisheng"):

@@ -11,9 +11,10 @@ from tile_eg.cli.console import show
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False) -> int:
-    """Says what is here to run kernels: compilers, CANN, driver, chip, torch.
+    """Says what is here to run kernels, and what is missing.
 
-    What is missing comes with how to get it. The exit code is 0 where kernels run, in the simulator or on an NPU; else 1.
+    Compilers, CANN, driver, chip, torch: what is missing comes with how to get it. The exit code is 0 where kernels run, in the
+    simulator or on an NPU; else 1.
     """
     from tile_eg.npu.doctor import can_run, data, findings, text
 

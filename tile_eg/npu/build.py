@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 
 from tile_eg.disk_cache import DiskCache, user_cache, why_no_room
 from tile_eg.errors import TileError
-from tile_eg.npu.cann import Cann
+from tile_eg.npu.cann import Cann, machine
 from tile_eg.npu.entry import CUBE, VECTOR, Kernel, entry_text, kernels_of
 from tile_eg.simulator.build import find_compiler
 
@@ -101,10 +101,7 @@ def _compile(source: str, wanted: Sequence[Kernel], architecture: str, cann: Can
 
 def run(step: str, command: Sequence[str], folder: Path, source: str = "") -> None:
     """One command of CANN's. TileError that names the step where it cannot be started, fails, or does not end."""
-    with subprocess.Popen(
-        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        errors="replace", process_group=0, env={**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)},
-    ) as process:  # fmt: skip
+    with _started(step, command, folder) as process:
         try:
             said = process.communicate(timeout=SECONDS)[0]
         except subprocess.TimeoutExpired:
@@ -116,6 +113,17 @@ def run(step: str, command: Sequence[str], folder: Path, source: str = "") -> No
             raise
     if process.returncode:
         raise failed(step, command, process.returncode, said, source)
+
+
+def _started(step: str, command: Sequence[str], folder: Path) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace", process_group=0, env={**os.environ, "LC_ALL": "C", "TMPDIR": str(folder)},
+        )  # fmt: skip
+    except OSError as error:
+        help = "is it the CANN for this machine's processor? `tile-eg doctor` starts it, too"
+        raise TileError(f"{step}: {command[0]} does not start: {error.strerror}", help=help) from None
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -139,7 +147,8 @@ def failed(step: str, command: Sequence[str], code: int, said: str, source: str)
         notes.append((f"line {at}{_origin(lines, at)}: {found[2].strip()}\n      {statement}", None))
     rest = "" if notes else ":\n" + "\n".join(_first(said))
     help = "is it the CANN that `tile-eg doctor` shows? `tile-eg emit` writes the text, `tile-eg build` a directory to try it in"
-    return TileError(f"{step}: {tool} refuses the kernel's text{rest}", help=help, notes=tuple(notes[:5]))
+    what = " refuses the kernel's text" if source else " fails"
+    return TileError(f"{step}: {tool}{what}{rest}", help=help if source else "", notes=tuple(notes[:5]))
 
 
 def _origin(lines: Sequence[str], at: int) -> str:
@@ -190,7 +199,7 @@ def launcher(cann: Cann) -> Path:
     new = "aclrtLaunchKernelWithHostArgs" in declared and "aclrtGetHardwareSyncAddr" in declared
     compiler = find_compiler() or str(cann.require("bisheng"))
     flags = launcher_flags(cann, new)
-    name = f"npulauncher-{_digest(compiler, *flags, hashlib.sha256(declared.encode()).hexdigest(), text)}"
+    name = f"npulauncher-{_digest(machine(), compiler, *flags, hashlib.sha256(declared.encode()).hexdigest(), text)}"
     cache = user_cache()
     if found := cache.find(name):
         return found / LAUNCHER
