@@ -14,6 +14,8 @@ from benchmarks.experts.epilogue import gemm_exp, matmul_add
 from benchmarks.experts.gemm import expert as expert_gemm
 from benchmarks.experts.gemm import gemm
 from benchmarks.experts.rowwise import Rowwise
+from benchmarks.families import families
+from benchmarks.families.example import Example
 from benchmarks.targets import bounds
 from benchmarks.targets.bounds import FLOAT, HALF, Bound
 from benchmarks.targets.literal import literal
@@ -34,7 +36,8 @@ class Row:
     """`example` at `sizes` on a chip, in microseconds. `experts` build the programs of published schedules.
 
     Where there is such a target, ours may take `slack` times the bound, and is to be `faster` times as fast as the literal one.
-    A target holds where the source reaches it with the sizes of its tiles as given or left open.
+    A target holds where the source reaches it with the sizes of its tiles as given or left open. The literal schedule is left out
+    where nobody asks: it has no form for every kernel.
     """
 
     family: str
@@ -47,6 +50,7 @@ class Row:
     slack: float | None = None
     faster: float | None = None
     leave_open: bool = True
+    ask_literal: bool = True
 
     @cached_property
     def template(self) -> Template:
@@ -69,8 +73,10 @@ class Row:
             return None
 
     @cached_property
-    def literal(self) -> float:
-        """The literal schedule of the source."""
+    def literal(self) -> float | None:
+        """The literal schedule of the source; None where nobody asks."""
+        if not self.ask_literal:
+            return None
         return literal(self.template.instantiate(self.sizes), self.chip.name).timeline.microseconds
 
     @cached_property
@@ -85,7 +91,7 @@ class Row:
             out.append("slower than the expert")
         if self.slack and ours > self.slack * self.bound.microseconds:
             out.append(f"more than {self.slack - 1:.0%} from the bound")
-        if self.faster and ours * self.faster > self.literal:
+        if self.faster and self.literal and ours * self.faster > self.literal:
             out.append(f"not {self.faster:g} times as fast as literal")
         return out
 
@@ -159,6 +165,20 @@ def _rows(
     return Row(family, f"{example} {m} x {n}", example, sizes, chip, bound, best, NEAR)
 
 
-FAMILIES: dict[str, Callable[[Chip], Iterator[Row]]] = {
+def _of_examples(examples: list[Example], chip: Chip) -> Iterator[Row]:
+    """The sizes of real models of a family's kernels."""
+    for e in examples:
+        for label, sizes in e.real.items():
+            yield Row(
+                e.family, f"{e.path.stem}: {label}", e.file, sizes, chip, e.bound(chip, sizes), e.experts.get(label, {}), e.slack,
+                leave_open=False, ask_literal=False,
+            )  # fmt: skip
+
+
+BESIDE_EXPERTS: dict[str, Callable[[Chip], Iterator[Row]]] = {
     "gemm": _gemm, "attention": _attention, "epilogue": _epilogue, "softmax": _softmax, "norm": _norm, "gate": _gate,
 }  # fmt: skip
+AT_REAL_SIZES: dict[str, Callable[[Chip], Iterator[Row]]] = {
+    f"{name} of models": partial(_of_examples, examples) for name, examples in families().items()
+}
+FAMILIES = BESIDE_EXPERTS | AT_REAL_SIZES
