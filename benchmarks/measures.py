@@ -48,7 +48,7 @@ def measures() -> Iterator[Measure]:
 
 
 def _launch() -> float:
-    """Of a call on NPU arrays whose launch does nothing, in the stand-in for CANN; its output is passed in."""
+    """Processor time of a call on NPU arrays whose launch does nothing, in the stand-in for CANN; its output is passed in."""
     return float(_python(str(Path(__file__).parent / "launch.py")))
 
 

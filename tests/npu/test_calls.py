@@ -119,3 +119,34 @@ def test_an_output_that_is_not_contiguous_is_refused(npu: StandIn) -> None:
     kernel, x = CompiledKernel(doubled().kernel), array(matrix(64, 96))
     with pytest.raises(TileError, match="Y is not contiguous, and the kernel writes it"):
         kernel(x, Strided(x.shape, x.dtype, 0, x.launcher))
+
+
+def test_a_number_among_the_arguments_is_taken_from_each_call() -> None:
+    import tile_eg
+    from tile_eg import language as T
+
+    @tile_eg.jit(out_idx=[1])
+    def kernel():
+        M = T.symbolic("M")
+
+        @T.prim_func
+        def added(X: T.Tensor((M, 64), "float32"), Y: T.Tensor((M, 64), "float32"), by: T.float32):
+            with T.Kernel(T.ceildiv(M, 16)) as b:
+                x = T.alloc_shared((16, 64), "float32")
+                T.copy(X[b * 16, 0], x)
+                for i, j in T.Parallel(16, 64):
+                    x[i, j] = x[i, j] + by
+                T.copy(x, Y[b * 16, 0])
+
+        return added
+
+    made, x = kernel(), matrix(16, 64)
+    for number in (np.float32(1), np.float32(2)):
+        assert np.array_equal(made(x, number), x + number)
+
+
+def test_calls_of_the_same_shapes_are_checked_each_time(npu: StandIn) -> None:
+    kernel, x = any_rows(), matrix(32, 64)
+    assert np.array_equal(kernel(x), x * 3) and np.array_equal(kernel(array(x)).synchronize().numpy(), x * 3)
+    with pytest.raises(TileError, match="float16"):
+        kernel(x.astype(np.float16))

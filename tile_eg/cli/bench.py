@@ -131,6 +131,8 @@ def _measured(row: Row, held: Any, launches: int, warmup: int, check: bool) -> t
     arrays = {t.name: begun(t, drawn.arrays if drawn else _drawn(held)) for t in program.tensors}
     on_npu = OnNpu(row.planned, arrays)
     good = True
+    if drawn and drawn.meant is None:
+        complain(f"note: --check has nothing to compare with: no meaning is known of {program.name} beside its own order")
     if drawn and drawn.meant is not None:
         from tile_eg.report.compare import compare
 

@@ -20,7 +20,7 @@ from tile_eg.errors import TileError, in_source
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
-from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
+from tile_eg.jit.any_size import MOST_SHAPES, AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
 from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
-MOST_MADE = 1000  # shapes of calls for which a kernel of any size remembers what serves them
 
 
 class CompiledKernel(HostSide):
@@ -177,7 +176,7 @@ class TileKernel:
         except NoBlocks as empty_grid:
             outputs = [i for i, t in enumerate(empty_grid.tensors) if t.output]
             return nothing_done(empty_grid.tensors, outputs, arrays)
-        self.made |= {key: kernel} if key is not None and len(self.made) < MOST_MADE else {}
+        self.made |= {key: kernel} if key is not None and len(self.made) < MOST_SHAPES else {}
         return kernel(**arrays)
 
 

@@ -61,6 +61,10 @@ def left_to_search(function: Callable[..., Any], args: Sequence[Any], kwargs: Ma
     return [name for name, value in bound.arguments.items() if isinstance(value, str) and value == AUTO]
 
 
+MOST_SHAPES = 1000
+"""Shapes of calls for which a kernel remembers what serves them."""
+
+
 class AnySizeKernel:
     """A kernel that takes its sizes from the shapes of each call's arrays.
 
@@ -90,6 +94,8 @@ class AnySizeKernel:
         self.compiled = compiled
         self.open = open_names(arguments)
         self.made: dict[tuple[Any, ...], Any] = {}
+        self.by_shapes: dict[tuple[Any, ...], Any] = {}
+        self.all_tensors = len(tensors) == len(arguments)
         sizes = tuple(n for n in self.open if n not in {a.name for a in arguments if a.shape is None and not _whole(a)})
         self.sizes, self.chip, self.search = sizes, chip, search
         self.points: Mapping[str, Sequence[int]] = {}
@@ -111,6 +117,7 @@ class AnySizeKernel:
         points = {n: (v,) if isinstance(v, int) else tuple(v) for n, v in sizes.items()}
         made = copy(self)
         made.__dict__.pop("one_text", None)
+        made.by_shapes = {}
         made.made, made.points = {}, {n: tuple(_size(n, v) for v in numbers) for n, numbers in points.items()}
         return made
 
@@ -185,6 +192,10 @@ class AnySizeKernel:
 
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        by_shapes = not kwargs and self.all_tensors
+        shapes = tuple([getattr(a, "shape", None) for a in args]) if by_shapes else (None,)
+        if shapes in self.by_shapes:
+            return self.by_shapes[shapes](*args)
         numbers = {a.name for a in self.arguments if a.shape is None}
         made = {*self.outputs, *self.workspaces}
         names = [a.name for i, a in enumerate(self.arguments) if i not in made]
@@ -198,6 +209,8 @@ class AnySizeKernel:
             return nothing_done(empty_grid.tensors, self.places[0], arrays)
         if all(0 in t.shape for t in kernel.kernel.tensors if t.output):
             return nothing_done(kernel.kernel.tensors, self.places[0], arrays)
+        if None not in shapes and len(self.by_shapes) < MOST_SHAPES:
+            self.by_shapes[shapes] = kernel
         return kernel(**arrays)
 
     def _check_names(self, sizes: Iterable[str]) -> None:

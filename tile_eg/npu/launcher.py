@@ -36,7 +36,8 @@ class Launcher:
         self.cann, self.lock = cann, threading.Lock()
         self.loaded: dict[tuple[Path, str, int], int] = {}
         self.binaries: dict[tuple[Path, int], int] = {}
-        self.left: dict[int, list[tuple[int, int]]] = {}
+        self.left: dict[int, list[int]] = {}
+        self.left_bytes: dict[int, int] = {}
         library = _opened(launcher(cann))
         self.calls = {name: getattr(library, f"tile_eg_{name}") for name in _ARGUMENTS}
         for name, arguments in _ARGUMENTS.items():
@@ -95,19 +96,21 @@ class Launcher:
 
     def malloc(self, device: int, bytes: int) -> int:
         """The address of so many bytes of the device's memory."""
-        if sum(size for _, size in self.left.get(device, ())) > MOST_LEFT:
+        if self.left_bytes.get(device, 0) > MOST_LEFT:
             self.wait(device)
         return int(self._told("malloc", f"take {bytes} bytes on device {device}", _P, device, max(bytes, 1)))
 
     def leave(self, device: int, address: int, bytes: int) -> None:
         """Gives memory back once what was put on the default stream is done."""
-        self.left.setdefault(device, []).append((address, bytes))
+        self.left.setdefault(device, []).append(address)
+        self.left_bytes[device] = self.left_bytes.get(device, 0) + bytes
 
     def wait(self, device: int, stream: int | None = None) -> None:
         """Waits for a stream, the default one where none is named. TileError where a kernel failed on it."""
         self.step("wait", "wait for the stream", device, stream)
         if stream is None:
-            for address, _ in self.left.pop(device, ()):
+            self.left_bytes[device] = 0
+            for address in self.left.pop(device, ()):
                 self.calls["free"](device, address)
 
     def stream(self, device: int) -> int:
