@@ -94,3 +94,12 @@ def test_doctor_says_what_is_missing_and_how_to_get_it(monkeypatch: pytest.Monke
     out = capsys.readouterr().out
     assert "missing  CANN" in out and "source /usr/local/Ascend/cann/set_env.sh" in out
     assert "on an NPU               no: CANN, chip missing" in out
+
+
+def test_doctor_says_what_an_older_cann_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> None:
+    (tmp_path / "ascend_toolkit_install.info").write_text("version=8.3.RC1\n")
+    monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))
+    run(["doctor"])
+    out = capsys.readouterr().out
+    assert f"8.3 at {tmp_path}; without .asc files, which are there from 8.5 on" in out
+    assert "missing  bisheng" in out and "get it: it is in CANN's toolkit package" in out

@@ -208,7 +208,7 @@ def test_npu_arrays_without_cann_are_told_how_to_get_it(npu: StandIn, monkeypatc
 
 
 def test_a_cann_that_is_too_old_is_refused(npu: StandIn, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "version.info").write_text("Version=8.1.RC1\n")
+    (tmp_path / "ascend_toolkit_install.info").write_text("version=8.1.RC1\n")
     monkeypatch.setenv("ASCEND_HOME_PATH", str(tmp_path))
     with pytest.raises(TileError, match=r"is 8\.1, and kernels are built from 8\.3 on"):
         find_cann()

@@ -23,14 +23,18 @@ USUAL = (
 OLDEST, ASC_SINCE = (8, 3), (8, 5)
 """The oldest version that is built for, and the one from which on an `.asc` file may hold `<<<>>>`."""
 GET = "install CANN (hiascend.com), then: source /usr/local/Ascend/cann/set_env.sh; or name its folder in ASCEND_HOME_PATH"
-_VERSION_FILES = (
-    "{machine}-linux/ascend_toolkit_install.info",
-    "ascend_toolkit_install.info",
-    "{machine}-linux/ascend_cann_install.info",
-    "version.info",
-    "version.cfg",
-    "compiler/version.info",
-)
+_INSTALLED = r"(?mi)^version\s*=\s*v?(\d+)\.(\d+)"
+_PACKAGE = r"(?mi)^version_dir\s*=\s*v?(\d+)\.(\d+)"
+_VERSION_FILES = {
+    "{machine}-linux/ascend_toolkit_install.info": _INSTALLED,
+    "ascend_toolkit_install.info": _INSTALLED,
+    "{machine}-linux/ascend_cann_install.info": _INSTALLED,
+    "version.info": _PACKAGE,
+    "compiler/version.info": _PACKAGE,
+    "runtime/version.info": _PACKAGE,
+    "version.cfg": r"(?mi)^\w*running_version\s*=\s*\[[^\]\n:]*:v?(\d+)\.(\d+)",
+}
+"""What says the version of CANN; packages of it have versions of their own (7.x for 8.y), which are none."""
 _TOOLS = ("bin", "compiler/ccec_compiler/bin", "ccec_compiler/bin", "tools/bisheng_compiler/bin", "{machine}-linux/bin",
           "{machine}-linux/ccec_compiler/bin", "{machine}-linux/tools/bisheng_compiler/bin")  # fmt: skip
 _KERNEL_ROOTS = ("{machine}-linux/asc", "asc", "{machine}-linux/tikcpp/tikcfw", "compiler/tikcpp/tikcfw", "tikcpp/tikcfw",
@@ -54,8 +58,8 @@ class Cann:
     @cached_property
     def version(self) -> tuple[int, int] | None:
         """Its version, (8, 5); None where nothing says it."""
-        for name in _VERSION_FILES:
-            if found := _version_in(self.home / name.format(machine=machine())):
+        for name, pattern in _VERSION_FILES.items():
+            if found := _version_in(self.home / name.format(machine=machine()), pattern):
                 return found
         return _version_of(str(self.home.resolve()))
 
@@ -131,12 +135,12 @@ def find_cann() -> Cann:
     return found
 
 
-def _version_in(file: Path) -> tuple[int, int] | None:
+def _version_in(file: Path, pattern: str) -> tuple[int, int] | None:
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    said = re.search(r"(?mi)^\s*(?:version|runtime_running_version)\s*[=:]\s*\[?(?:\w+:)?\s*[vV]?(\d+)\.(\d+)", text)
+    said = re.search(pattern, text)
     return (int(said[1]), int(said[2])) if said else None
 
 

@@ -90,7 +90,8 @@ def _cann(cann: Cann | None) -> Iterator[Finding]:
         yield Finding("CANN", False, f"ASCEND_HOME_PATH={given} is no folder" if given else "", "npu", GET)
         return
     old = cann.version is not None and cann.version < OLDEST
-    told = f"{cann.shown_version} at {cann.home}" + (", and 8.3 is the oldest that is built for" if old else "")
+    lacks = "" if cann.has_asc else "; without .asc files, which are there from 8.5 on: cmake -DCANN_8_3=ON builds directories"
+    told = f"{cann.shown_version} at {cann.home}" + (", and 8.3 is the oldest that is built for" if old else lacks)
     yield Finding("CANN", not old, told, "npu", GET)
     for tool in ("bisheng", "ld.lld"):
         path = cann.tool(tool)
