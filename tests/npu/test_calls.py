@@ -108,8 +108,9 @@ class Strided(NpuArray):
 def test_an_input_that_is_not_contiguous_is_copied_and_that_is_said(npu: StandIn) -> None:
     x = matrix(64, 96)
     strided = Strided(x.shape, x.dtype, 0, array(x).launcher).copy_from(x)
-    with pytest.warns(TileWarning, match="X is not contiguous, and is copied"):
+    with pytest.warns(TileWarning, match="X is not contiguous, and is copied") as told:
         y = doubled()(strided)
+    assert told[0].filename == __file__
     assert np.array_equal(y.synchronize().numpy(), x + x)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.arrays import check_argument, ending_at, numpy_dtype, signature
 from tile_eg.ir.kept import KeptKernel
+from tile_eg.jit.told import levels
 from tile_eg.ops.types import BF16
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def fitted(kernel: Kernel | KeptKernel, given: Mapping[str, np.ndarray]) -> dict
     for t in tensors:
         check_argument(ending_at(t, arrays[t.name].size) if kept else t, arrays[t.name])
         if note := _note(t, given[t.name].size, prod(t.shape)):
-            warnings.warn(f"note: {note}", TileWarning, stacklevel=5)
+            warnings.warn(f"note: {note}", TileWarning, stacklevel=levels())
     return arrays
 
 

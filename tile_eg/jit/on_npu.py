@@ -14,6 +14,7 @@ from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Tensor, added_to
 from tile_eg.jit.arrays import check_no_gradient, fitted, is_torch, to_numpy
 from tile_eg.jit.profiling import launched
+from tile_eg.jit.told import levels
 
 if TYPE_CHECKING:
     from tile_eg.npu.device import Ready
@@ -141,5 +142,5 @@ def _dense(value: Any, name: str, written: bool) -> Any:
     if written:
         help = f"pass {name}.contiguous(), and copy back"
         raise TileError(f"argument {name} is not contiguous, and the kernel writes it", help=help)
-    warnings.warn(f"note: {name} is not contiguous, and is copied for the call", TileWarning, stacklevel=6)
+    warnings.warn(f"note: {name} is not contiguous, and is copied for the call", TileWarning, stacklevel=levels())
     return value.contiguous()
