@@ -179,6 +179,14 @@ struct Binary {
     std::map<std::string, KernelOf> kernels;
 };
 
+// The libraries that were loaded, which go with the process.
+struct Files : std::vector<std::string> {
+    ~Files()
+    {
+        for (const auto& name : *this) unlink(name.c_str());
+    }
+} files;
+
 constexpr char MARK[] = "TILE_EG_STANDIN";
 
 Binary* opened(const char* data, size_t bytes)
@@ -192,6 +200,7 @@ Binary* opened(const char* data, size_t bytes)
     const int fd = mkstemps(name, 3);
     if (fd < 0 || write(fd, data, bytes) != ssize_t(bytes)) return nullptr;
     close(fd);
+    files.push_back(name);
     std::istringstream text(std::string(data + bytes - tail - length, length));
     auto* const made = new Binary;
     KernelOf k;
