@@ -62,8 +62,10 @@ class Directory:
 
     @property
     def has_torch(self) -> bool:
-        """Whether torch has all of the kernel's element types, and its shapes tell all sizes."""
-        return all(str(t.dtype) in TORCH for t in self.program.tensors) and self.sizes.keys() == self._told().keys()
+        """Whether torch has all of the kernel's element types, and tensors that it takes tell the device and all sizes."""
+        tensors = self.program.tensors
+        known = all(str(t.dtype) in TORCH for t in tensors) and self.sizes.keys() == self._told().keys()
+        return known and any(not t.output or t.given for t in tensors)
 
     def _words(self) -> dict[str, str]:
         names, sizes = list(argument_names(self.program).values()), self.sizes
@@ -144,7 +146,8 @@ class Directory:
                 f"torch.ops.tile_eg.{self.name}({', '.join(names[t.name] for t in taken)})\n```\n")  # fmt: skip
         return {
             "RETURNS": returns, "PARAMETERS": parameters, "SCHEMA": schema,
-            "BODY": told + "\n".join([*checks, *new, *launch, *written, back]),
+            "BODY": f"    const c10::DeviceGuard guard({first}.device());\n{told}"
+            + "\n".join([*checks, *new, *launch, *written, back]),
             "META": told + "\n".join([*new, back]),
             "SCHEMA_RETURNS": "Tensor" if len(made) == 1 else f"({', '.join(['Tensor'] * len(made))})",
             "TORCH_ROW": f"| `{self.name}_torch.cpp` | a PyTorch extension |\n", "TORCH_PART": part,

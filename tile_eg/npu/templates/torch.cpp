@@ -1,5 +1,6 @@
 // The PyTorch operator torch.ops.tile_eg.@NAME@ on NPU tensors, by lib@NAME@. Written by tile_eg.
 #include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 #include "torch_npu/csrc/core/npu/NPUStream.h"
 #include "@NAME@.h"
