@@ -43,8 +43,9 @@ ROOMS: dict[str, set[str]] = {
     },
     "npu": GROUND | {"disk_cache", "simulator", "emit", "timeline", "inputs"},
     "jit": GROUND | {
-        "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "npu",
+        "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate", "npu",
     },
+    "locate": GROUND | {"extract", "report", "search", "simulator"},
     "math": set(),
     "utils": {"jit"},
     "intrinsics": {"language"},

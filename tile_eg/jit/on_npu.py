@@ -19,6 +19,8 @@ from tile_eg.jit.told import levels
 if TYPE_CHECKING:
     from tile_eg.npu.device import Ready
 
+MOST_SHAPES = 1000
+"""Shapes of calls for which a kernel remembers what serves them."""
 PLAIN_FORMATS = (-1, 0, 2)
 """The formats of torch_npu in which an element lies where its indices say: undefined, NCHW and ND."""
 
