@@ -215,11 +215,11 @@ def test_a_product_of_no_numbers_is_0(dtype, out, chip):
 
 def test_sequences_of_different_lengths_attend_to_themselves():
     """The second tile of keys of a short sequence has none, and changes nothing."""
-    text = """kernel k[T=40, D=64](Q: f16[T, D], K: f16[T, D], V: f16[T, D], ends: i32[5]) -> O: f32[T, D] {
-      grid b = 4
+    text = """kernel k[T=40, D=64](Q: f16[T, 2, D], K: f16[T, D], V: f16[T, D], ends: i32[5]) -> O: f32[T, 2, D] {
+      grid (b, h) = (4, 2)
       shared q: f16[32, D], k: f16[16, D], v: f16[16, D]
       fragment s: f32[32, 16], m: f32[32] = -inf, l: f32[32] = 0, n: f32[32], a: f32[32], o: f32[32, D] = 0
-      q = Q[ends[b] : ends[b + 1], 0:D]
+      q = Q[ends[b] : ends[b + 1], h, :]
       for j in serial(2) {
         k = K[ends[b] + j*16 : ends[b + 1], 0:D]
         v = V[ends[b] + j*16 : ends[b + 1], 0:D]
@@ -233,12 +233,30 @@ def test_sequences_of_different_lengths_attend_to_themselves():
         m = n
       }
       o = o / l[:, None]
-      O[ends[b] : ends[b + 1], 0:D] = o }"""
+      O[ends[b] : ends[b + 1], h, :] = o }"""
     rng = np.random.default_rng(0)
-    q, k, v = (rng.uniform(-1, 1, (40, 64)).astype(np.float16) for _ in range(3))
+    q, k, v = (rng.uniform(-1, 1, shape).astype(np.float16) for shape in ((40, 2, 64), (40, 64), (40, 64)))
     ends = np.array([0, 5, 6, 23, 40], np.int32)
     given = {"Q": q, "K": k, "V": v, "ends": ends}
     o = lower(load_text(text, "k.tile").instantiate({}), search=search_options(effort="none")).run(given)["O"]
     for first, end in zip(ends, ends[1:], strict=False):
-        p = np.exp(q[first:end].astype(np.float64) @ k[first:end].astype(np.float64).T)
-        np.testing.assert_allclose(o[first:end], p / p.sum(1, keepdims=True) @ v[first:end], rtol=1e-2, atol=1e-2)
+        for h in range(2):
+            p = np.exp(q[first:end, h].astype(np.float64) @ k[first:end].astype(np.float64).T)
+            np.testing.assert_allclose(o[first:end, h], p / p.sum(1, keepdims=True) @ v[first:end], rtol=1e-2, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("value", "meant"), [("x[i, :]", lambda x: x), ("exp(x[i, :])", np.exp), ("x[i, :] * v[i]", lambda x: 2 * x)]
+)
+def test_a_sum_of_no_elements_in_an_element_loop_is_0(value, meant):
+    text = f"""kernel k(X: f32[16, 40], n: i32[4]) -> Y: f32[16] {{
+      grid t = 4
+      shared x: f32[4, 40]
+      fragment y: f32[4], v: f32[4] = 2
+      x = X[t*4 : t*4 + 4, 0 : n[t]]
+      for i in serial(4) {{ y[i] = sum({value}) }}
+      Y[t*4] = y }}"""
+    x, n = np.random.default_rng(0).uniform(-1, 1, (16, 40)).astype(np.float32), np.array([0, 3, 40, 17], np.int32)
+    y = lower(load_text(text, "k.tile").instantiate({}), search=search_options(effort="none")).run({"X": x, "n": n})["Y"]
+    want = [meant(x[t * 4 : t * 4 + 4, : n[t]]).sum(1) for t in range(4)]
+    np.testing.assert_allclose(y, np.concatenate(want), rtol=1e-5, atol=1e-5)

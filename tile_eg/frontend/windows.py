@@ -58,9 +58,15 @@ class OpenWindow:
                 f"`{self.tensor.name}` has {len(self.starts)} dimension{'s' * (len(self.starts) > 1)}, "
                 f"the other side is a tile of {shape_text(shape)}", self.span,
             )  # fmt: skip
-        found = (None,) * lead + shape
+        found = self._sliced(shape) or (None,) * lead + shape
         check_written(self.tensor.name, self.extents, self.counts, found, self.span)
         return Region(self.tensor.name, self.starts, found, self.span, counts=self.counts)
+
+    def _sliced(self, shape: Shape) -> tuple[int | None, ...] | None:
+        """The shape in the dimensions that have a slice, where as many do; None where others do."""
+        slices = [e is not None or c is not None for e, c in zip(self.extents, self.counts, strict=False)]
+        sizes = iter(shape)
+        return tuple(next(sizes) if s else None for s in slices) if sum(slices) == len(shape) and shape else None
 
 
 def may_vary(length: Expr) -> bool:

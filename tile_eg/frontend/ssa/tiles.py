@@ -239,15 +239,19 @@ class Tiles:
         return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=cols)
 
     def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
-        work = self._with_some(self.cast(x, reducing(name, x.dtype), span), REDUCE[name].neutral, axis, span)
+        work = self.with_some(self.cast(x, reducing(name, x.dtype), span), REDUCE[name].neutral, axis, span)
         n, valid = (x.rows, x.vrows) if axis == 1 else (x.cols, x.vcols)
         t = self.make(span, "reduce", axis, name, work, rows=1, cols=n, dtype=work.dtype, vrows=ix.ONE, vcols=valid)
         return self.cast(t, x.dtype or F32, span)
 
-    def _with_some(self, x: Term, neutral: float, axis: int, span: Span | None) -> Term:
+    def may_be_none(self, extent: Expr | None) -> bool:
+        """Whether so many elements may be none: a window's length is read."""
+        return extent is not None and bool(elements_in(extent)) and extremes(extent, self.ranges, self.within)[0] <= 0
+
+    def with_some(self, x: Term, neutral: float, axis: int, span: Span | None) -> Term:
         """A tile that is reduced; one that may have no elements, as a window's length is read, lies in one of neutral ones."""
         n = valid_cols(x) if axis == 1 else valid_rows(x)
-        if not elements_in(n) or extremes(n, self.ranges, self.within)[0] > 0:
+        if not self.may_be_none(n):
             return x
         whole, full = self.fill(neutral, (x.rows, x.cols), x.dtype or F32, span), ix.const(x.cols if axis == 1 else x.rows)
         return self.make(span, "put", ix.ZERO, whole, x, like=x, **{"vcols" if axis == 1 else "vrows": full})
