@@ -34,8 +34,8 @@ def regions(e: kn.TileExpr) -> Iterator[kn.Region]:
 
 
 def indexed_by(*windows: kn.Region) -> Names:
-    """The names of which elements say where these windows begin."""
-    return frozenset(r.args[0] for w in windows for s in w.starts for r in all_elements_in(s))
+    """The names of which elements say where these windows begin and end."""
+    return frozenset(r.args[0] for w in windows for s in w.places for r in all_elements_in(s))
 
 
 def reads(e: kn.TileExpr) -> Names:

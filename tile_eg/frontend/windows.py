@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from tile_eg.errors import Span, TileError
+from tile_eg.ir import index as ix
 from tile_eg.ir.index import Expr
 from tile_eg.ir.kernel import (
     BIT,
@@ -53,6 +55,28 @@ class OpenWindow:
                 f"the other side is a tile of {shape_text(shape)}", self.span,
             )  # fmt: skip
         return Region(self.tensor.name, self.starts, (None,) * lead + shape, self.span)
+
+
+def slice_that_ends(low: Expr, high: Expr, size: int) -> tuple[int, Expr] | None:
+    """The most elements of a slice of a dimension of `size` whose length varies, and where it ends: min(i + 64, n) behind i are
+    64 at the most. None where nothing bounds the length."""
+    ends, most = [], []
+    for end in _least_of(high):
+        length = (end - low).value
+        ends += [end] if length is None else []
+        most += [] if length is None else [length]
+    if low.value is not None:
+        most.append(size - low.value)
+    return (min(most), reduce(ix.minimum, ends)) if most and ends and min(most) > 0 else None
+
+
+def _least_of(e: Expr) -> Iterator[Expr]:
+    """The operands of minima."""
+    if e.op != "min":
+        yield e
+        return
+    for x in e.args:
+        yield from _least_of(x)
 
 
 def shape_text(shape: Shape) -> str:

@@ -7,7 +7,7 @@ valid elements that lie inside the tensor.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from types import MappingProxyType
@@ -128,12 +128,16 @@ class Block:
         dtype = numpy_dtype(s.dtype)
         return Tile(np.full(s.shape, ar.nothing(dtype), dtype), np.zeros(s.shape, bool))
 
-    def read(self, name: str, place: int | Array) -> Array:
-        """Elements of a tensor or a buffer, by their number; `NO_INDEX` where there are none, or none that is valid."""
+    def read(self, name: str, place: int | Array, first: Callable[[int], int | Array] | None = None) -> Array:
+        """Elements of a tensor or a buffer, by their number; `NO_INDEX` where there are none, or none that is valid. `first` says
+        of rows of so many elements where the first place of a loop is, beyond whose row there is none."""
         held = Tile(self.tensors[name]) if name in self.tensors else self.buffers[name]
         flat, at = held.data.reshape(-1), np.asarray(place)
         found = flat[np.clip(at, 0, flat.size - 1)].astype(np.int64)
         known = (at >= 0) & (at < flat.size)
+        row = held.data.shape[-1] if held.data.ndim > 1 else flat.size
+        if first is not None and np.any(np.asarray(begin := first(row)) >= 0):
+            known = known & (at // row == np.asarray(begin) // row)
         if held.valid is not None:
             known = known & held.valid.reshape(-1)[np.clip(at, 0, flat.size - 1)]
         return np.where(known, found, NO_INDEX)
@@ -185,17 +189,19 @@ class Block:
     def tensor_places(self, r: kn.Region, array: Array, env: Env) -> tuple[list[Array], Array]:
         """The index of every element of a region in each dimension, and which of them lie inside the tensor."""
         rank, n, places = len(r.shape), 0, []
+        ends = [size if end is None else np.minimum(size, evaluate(end, env))
+                for end, size in zip(r.ends or (None,) * len(r.starts), array.shape, strict=True)]  # fmt: skip
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             at = np.asarray(evaluate(start, env))
             if elements_in(start):
-                _refuse_outside(r, d, at, array.shape[d])
+                _refuse_outside(r, d, at[at < ends[d]] if r.ends else at, array.shape[d])
             if extent is not None:
                 at = (at + np.arange(extent)).reshape((-1,) + (1,) * (rank - n - 1))
                 n += 1
             places.append(at)
         inside = np.ones(np.broadcast_shapes(*(p.shape for p in places)), bool)
-        for p, size in zip(places, array.shape, strict=True):
-            inside = inside & (p >= 0) & (p < size)
+        for p, end in zip(places, ends, strict=True):
+            inside = inside & (p >= 0) & (p < end)
         return places, inside
 
     # expressions
@@ -317,6 +323,18 @@ def _refuse_outside(r: kn.Region, d: int, at: Array, size: int) -> None:
         raise TileError(f"an index of `{r.name}` that is read is {value}: dimension {d} has {size} elements", r.span)
 
 
+def _places_of_row(place: ix.Expr, env: Env) -> Callable[[int], int | Array]:
+    """Where the first element of an element loop is read from, by the elements of a row: its others lie in the same row, but
+    for those that the loop's variables take a row further."""
+
+    def first(row: int) -> int | Array:
+        steps = {a.args[0]: k for a, k in ix.terms_of(place).items() if a.op == "var"}
+        within = {v: 0 for v, k in steps.items() if k % row and np.ndim(env[v])}
+        return evaluate(place, {**env, **within}) if within else -1
+
+    return first
+
+
 def evaluate(e: ix.Expr, env: Env) -> int | Array:
     """An index expression where variables may be arrays over an element loop."""
     if e.op == "const":
@@ -324,7 +342,7 @@ def evaluate(e: ix.Expr, env: Env) -> int | Array:
     if e.op == "var":
         return env[e.args[0]]
     if e.op == "read":
-        return env[ix.READ](e.args[0], evaluate(e.args[1], env))  # type: ignore[operator]
+        return env[ix.READ](e.args[0], evaluate(e.args[1], env), _places_of_row(e.args[1], env))  # type: ignore[operator]
     parts = [evaluate(a, env) for a in e.args]
     if e.op == "add":
         return sum(parts[1:], parts[0])

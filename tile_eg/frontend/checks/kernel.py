@@ -223,6 +223,12 @@ class Checker:
     def window(self, r: kn.Region, ranges: Ranges, where: Expr) -> None:
         """A region has to begin inside its tensor at all times, and to lie wholly inside its buffer."""
         shape, tensor = self.arrays[r.name].shape, r.name in self.tensors
+        if any(r.ends) and not tensor:
+            raise TileError(f"a part of `{r.name}` has a length that is known: only windows of tensors end where is read", r.span)
+        for end in filter(None, r.ends):
+            self.variables(end, ranges, r.span)
+            for read in all_elements_in(end):
+                self.index_tensor(read, r.span)
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             self.variables(start, ranges, r.span)
             room = shape[d] - (1 if tensor else extent or 1)

@@ -141,7 +141,7 @@ def _window(kernel: Kernel, body: tuple[Stmt, ...], t: Tensor) -> Region:
     found = list(_seen(body, t.name, {name: (0, n - 1) for name, n in kernel.grid}, ()))
     (first, inside, ranges), *rest = found
     for r, around, _ in rest:
-        if (r.starts, r.extents) != (first.starts, first.extents) or r.step != 1:
+        if (r.starts, r.extents) != (first.starts, first.extents) or r.step != 1 or any((*first.ends, *r.ends)):
             raise _two_windows(t, first, r)
         if around != inside and any(variables(x) & (set(around) ^ set(inside)) for x in r.starts):
             raise _two_windows(t, first, r)

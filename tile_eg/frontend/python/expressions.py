@@ -185,7 +185,17 @@ def _compare(b: Builder, node: ast.Compare) -> Any:
     return found
 
 
+def _beside_an_index(b: Builder, value: Any, other: Any) -> Any:
+    """A number that an element loop reads from an input, the same one for all its elements, as an index where it meets one."""
+    if not b.along or not isinstance(other, Expr) or not isinstance(value, Window) or not is_whole(value):
+        return value
+    read, name = element(value), value.buffer.name
+    same = not index.variables(read) & set(b.along)
+    return read if same and value.buffer.scope == "tensor" and name not in b.writes else value
+
+
 def _compare_two(b: Builder, op: type[Any], x: Any, y: Any, node: ast.AST) -> Any:
+    x, y = _beside_an_index(b, x, y), _beside_an_index(b, y, x)
     if is_tile(x) or is_tile(y):
         if op not in SIGNS:
             raise b.error("elements have <, <=, >, >=, == and !=", node)

@@ -279,6 +279,8 @@ class Merge:
     def region(self, r: Region) -> tuple[Region, Axis]:
         starts, extents, found = list(r.starts), list(r.extents), []
         kept = [d for d, e in enumerate(r.extents) if e is not None]
+        if any(r.ends):
+            raise self.fail(f"where this window of `{r.name}` ends is known only at run time")
         for d, (start, extent) in enumerate(zip(r.starts, r.extents, strict=True)):
             if self.axes.get(r.name) == d:
                 self.own(r, d)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tile_eg import language
 from tile_eg.errors import FollowUp, NotSearched, TileError
-from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements
+from tile_eg.frontend.conditions import Compared, guarded, is_condition, of_elements, shortened
 from tile_eg.frontend.python.build import Builder, Leave, ReadAgain
 from tile_eg.frontend.python.defined import Defined, defined
 from tile_eg.frontend.python.expressions import arithmetic, evaluate
@@ -330,14 +330,15 @@ def _parallel(r: Reader, node: ast.For, loop: Loop) -> None:
         raise r.error("T.Parallel inside T.Parallel is not supported", node, "write one: for i, j in T.Parallel(m, n)")
     names = _names(r, node, len(loop.extents))
     variables = tuple(r.unique(n) for n in names)
-    r.in_parallel = True
+    r.in_parallel, r.along = True, variables
     try:
         with r.block(repeats=True) as body:
             r.local.update({n: index.var(v) for n, v in zip(names, variables, strict=True)})
             r.run(node.body)
     finally:
-        r.in_parallel = False
-    r.statements.append(Parallel(variables, loop.extents, _element_assignments(body), r.span(node)))
+        r.in_parallel, r.along = False, ()
+    assigned = (s if s.target.name in r.shapes else shortened(s, variables) for s in _element_assignments(body))
+    r.statements.append(Parallel(variables, loop.extents, tuple(assigned), r.span(node)))
 
 
 def _persistent(r: Reader, node: ast.For, loop: Loop) -> None:

@@ -52,11 +52,12 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Slice:
-    """start .. start + extent; `count`: of these the first so many, as is known at run time."""
+    """start .. start + extent; `count`: of these the first so many, as is known at run time; `end`: of these those before it."""
 
     start: Expr
     extent: int
     count: Expr | None = None
+    end: Expr | None = None
 
 
 Item = Expr | Slice | None
@@ -159,7 +160,9 @@ def region(window: Window) -> Region:
     starts = tuple(i.start if isinstance(i, Slice) else i for i in window.items if i is not None)
     extents = tuple(i.extent if isinstance(i, Slice) else None for i in window.items if i is not None)
     counts = tuple(i.count if isinstance(i, Slice) else None for i in window.items if i is not None)
-    return Region(window.buffer.name, starts, extents, window.span, counts=counts if any(counts) else ())
+    ends = tuple(i.end if isinstance(i, Slice) else None for i in window.items if i is not None)
+    return Region(window.buffer.name, starts, extents, window.span, counts=counts if any(counts) else (),
+                  ends=ends if any(ends) else ())  # fmt: skip
 
 
 def start_point(window: Window, shape: tuple[int, ...], column: bool = False) -> Region:

@@ -154,7 +154,8 @@ class Planes:
         return _mapped(e, lambda x: self.value(x, at))
 
     def located(self, r: kn.Region, at: dict[str, Expr]) -> kn.Region:
-        return replace(r, starts=tuple(ix.substitute(s, at) for s in r.starts))
+        ends = tuple(e and ix.substitute(e, at) for e in r.ends)
+        return replace(r, starts=tuple(ix.substitute(s, at) for s in r.starts), ends=ends)
 
     def assign(self, s: kn.Assign) -> Iterator[kn.Assign]:
         """An assignment of tiles, once for each plane that it runs over."""
@@ -179,6 +180,8 @@ class Planes:
         match e:
             case kn.Region() if len(e.shape) == rank:
                 d = next(d for d, n in enumerate(e.extents) if n is not None)
+                if e.ends and e.ends[d] is not None:
+                    raise TileError(f"where this window of `{e.name}` ends in planes varies: not supported", e.span, help=LOOP)
                 start = e.starts[d] + (p if e.extents[d] != 1 else 0)
                 one = replace(e, starts=_put(e.starts, d, start), extents=_put(e.extents, d, None))
                 return self.of_plane(one)

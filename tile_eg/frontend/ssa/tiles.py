@@ -8,8 +8,8 @@ from typing import Any
 
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.index_text import index_text
-from tile_eg.frontend.ranges import Ranges
-from tile_eg.frontend.ssa.extents import inside, known_as, meet
+from tile_eg.frontend.ranges import Ranges, extremes
+from tile_eg.frontend.ssa.extents import inside, known_as, meet, smaller
 from tile_eg.frontend.ssa.positions import Place, Position
 from tile_eg.frontend.ssa.rounding import rounded
 from tile_eg.frontend.ssa.steps import between, computing, promoted, reducing
@@ -94,6 +94,8 @@ class Tiles:
         steps = [1] * len(dims) if len(dims) < 2 else [region.step, 1]
         ends = zip(dims, steps, strict=True)
         valid = [self.valid(starts[d], region.extents[d] or 1, tensor.shape[d], ranges, k) for d, k in ends]
+        if region.ends:
+            valid = [self.ending(v, region.starts[d], region.ends[d], ranges) for v, d in zip(valid, dims, strict=True)]
         valid = [ix.ONE] * (2 - len(valid)) + valid
         return Window(offset, pitch[dims[0]] * region.step if len(dims) == 2 else cols, rows, cols, valid[0], valid[1])
 
@@ -102,6 +104,14 @@ class Tiles:
         if ix.EACH in ix.variables(start):
             return ix.const(extent)
         return self.extent(inside(start, extent, size, ranges, step, self.within))
+
+    def ending(self, valid: Expr, start: Expr, end: Expr | None, ranges: Ranges) -> Expr:
+        """How much of a dimension lies before the end of a window, of which `valid` lies inside its tensor."""
+        if end is None:
+            return valid
+        count = ix.simplified(end - start, ranges)
+        least, _ = extremes(count, ranges, self.within)
+        return self.extent(smaller(valid, count if least >= 0 else ix.maximum(0, count), ranges))
 
     def extent(self, e: Expr) -> Expr:
         """An extent in the form of the first one that equals it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from math import isinf
 
 from tile_eg.frontend.index_text import index_text
@@ -69,6 +70,8 @@ class Printer:
                 start = _trailing(s.target, known_shape(s.value))
                 target = self.start(s.target) if start else self.region(s.target)
                 yield f"{indent}atomic {target} += {self.expression(s.value, 0)}"
+            case kn.Assign() if _kept_within(s.target):
+                yield from self.nested(f"if {_kept_within(s.target)}", (replace(s, target=replace(s.target, ends=())),), indent)
             case kn.Assign():
                 yield f"{indent}{self.assignment(s)}"
             case kn.For():
@@ -114,7 +117,8 @@ class Printer:
         if buffer is not None and r == _whole(buffer):
             return r.name
         shape = (buffer or self.tensors[r.name]).shape
-        parts = (_slice(s, e, n) for s, e, n in zip(r.starts, r.extents, shape, strict=True))
+        ends = r.ends or (None,) * len(shape)
+        parts = (_slice(s, e, n, end) for s, e, n, end in zip(r.starts, r.extents, shape, ends, strict=True))
         return f"{r.name}[{', '.join(parts)}]"
 
     def expression(self, e: kn.TileExpr, tight: int) -> str:
@@ -188,16 +192,24 @@ def _tensor(t: kn.Tensor) -> str:
 
 def _trailing(r: kn.Region, shape: tuple[int, ...] | None) -> bool:
     """Whether a region has this shape in its last dimensions and plain indices before them."""
-    return bool(shape) and r.extents == (None,) * (len(r.starts) - len(shape or ())) + (shape or ())
+    return bool(shape) and not any(r.ends) and r.extents == (None,) * (len(r.starts) - len(shape or ())) + (shape or ())
 
 
 def _tuple(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 
-def _slice(start: Expr, extent: int | None, size: int) -> str:
+def _kept_within(r: kn.Region) -> str:
+    """The condition under which an element loop stores an element: that it lies before the end of its window."""
+    ends = zip(r.starts, r.extents, r.ends or (None,) * len(r.starts), strict=True)
+    return " and ".join(f"{index_text(s)} < {index_text(e)}" for s, n, e in ends if n is None and e is not None)
+
+
+def _slice(start: Expr, extent: int | None, size: int, end: Expr | None) -> str:
     if extent is None:
         return index_text(start)
+    if end is not None:
+        return f"{index_text(start)}:min({index_text(start + extent)}, {index_text(end)})"
     if start == ix.ZERO and extent == size:
         return ":"
     return f"{index_text(start)}:{index_text(start + extent)}"
