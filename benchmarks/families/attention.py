@@ -247,6 +247,8 @@ EXAMPLES: list[Example] = [
                {"B": 1, "H": 1, "S": 1, "W": 100, "D": 64}],
         real=llama(4096, 32768, W=1024), bound=forward, slack=FORWARD,
         schedule="one loop over the tiles of keys that a window reaches; masks are made in the tiles at its two ends alone",
+        held="what a tile begins with, 4,400 cycles from its first product to the vector cores and back, is paid for each tile"
+        " of queries: cube loops over tiles and trips as one would pay it once a core",
     ),
     Example(
         "attention/grouped_query", grouped_query,
@@ -254,6 +256,7 @@ EXAMPLES: list[Example] = [
                {"B": 1, "S": 1, "H": 2, "G": 1, "D": 64}],
         real=llama(4096, 32768, G=8), bound=forward, slack=FORWARD,
         schedule="cube and vector cores meet in rings in the workspace, scores some trips ahead of products with V",
+        held="4K tokens: as `sliding_window`",
     ),
     Example(
         "attention/variable_lengths", variable_lengths, inputs=starts,
@@ -261,6 +264,7 @@ EXAMPLES: list[Example] = [
         real={"8 prompts of up to 4K tokens, Llama 8B": {"B": 8, "S": 32768, "L": 4096, "H": 32, "D": 128, **TILES}},
         bound=ragged, slack=FORWARD,
         schedule="as attention of one length; each core reads from GM where its sequence begins and how many tiles it has",
+        held="as `sliding_window`; tokens before heads also make rows of 128 numbers 8 KiB apart",
     ),
     Example(
         "attention/paged_decode", paged_decode, inputs=pages,
@@ -301,8 +305,10 @@ EXAMPLES: list[Example] = [
     Example(
         "attention/backward_dkv", lambda x: {n: gradients(x)[n] for n in ("dK", "dV")},
         tried=[{"B": 1, "H": 2, "S": 128, "D": 64}, {"B": 1, "H": 1, "S": 72, "D": 128}],
-        real=llama(4096, 16384), bound=gradient(4, 2), slack=BACKWARD,
-        schedule="scores with queries as rows; the two products with their transposes are added up",
+        real=llama(4096, 16384, BN=64), bound=gradient(4, 2), slack=BACKWARD,
+        schedule="scores with queries as rows; the sums of both products with their transposes stay in L0C",
+        held="L0C holds two sums of 64 x 128 and two tiles of scores, and is full: each trip loads Q and dO anew for 64 keys, "
+        "and MTE2 is busy for two thirds of the time; sums that leave by atomic additions would allow tiles of 128 keys",
     ),
     Example(
         "attention/mla_decode", mla_decode,
@@ -310,7 +316,10 @@ EXAMPLES: list[Example] = [
         real={"DeepSeek V3, 32 sequences of 4K tokens": {"B": 32, "H": 128, "S": 4096, **MLA, "BM": 64, "BN": 128},
               "DeepSeek V3, 32 of 160K tokens": {"B": 32, "H": 128, "S": 163840, **MLA, "BM": 64, "BN": 128}},
         bound=mla_bound, slack=DECODE,
-        schedule="a tile of KV is in L1 once for both products; its halves of the sum are in UB",
+        schedule="a tile of KV is in L1 once for both products; each vector core has half of the sum in UB",
+        held="the second product, 64 x 512 floats, fills L0C, so that no other product runs until it has left, and UB has no "
+        "room for the next one (MTE2 is busy for half of the time): it would have to leave in parts while others are "
+        "computed",
     ),
     Example(
         "sparse/sparse_mla", sparse_mla(64), inputs=rows,
@@ -319,6 +328,8 @@ EXAMPLES: list[Example] = [
         real={"DeepSeek V3.2, 1K tokens of 32K, 64 heads":
               {"B": 1, "S": 1024, "H": 64, "N": 32768, "K": 2048, **MLA, "BN": 128}},
         bound=sparse_bound, slack=GATHER,
-        schedule="the cube core reads the indices and copies each row to L1, where both products take it",
+        schedule="the cube core reads the indices and copies each row to L1, once for each of the two products",
+        held="MTE2 copies each row to L1 twice, in 36 cycles whatever its length, as a part of a tile's columns is loaded by "
+        "itself: a part of a tile in L1 as an operand would halve that",
     ),
 ]

@@ -12,6 +12,7 @@ import tile_eg.language as T
 from tile_eg import TileError
 from tile_eg.frontend.text import load_text
 from tile_eg.frontend.text.printer import print_kernel
+from tile_eg.ir import arithmetic
 from tile_eg.search.compiler import Lowered, lower
 
 SEGMENTS = """
@@ -137,3 +138,8 @@ def masked(B, N):
 def test_a_position_is_compared_with_a_number_that_is_read_as_an_index():
     x, lengths = np.ones((3, 40), np.float32), np.array([0, 17, 40], np.int32)
     np.testing.assert_array_equal(masked(3, 40)(x, lengths), np.arange(40) < lengths[:, None])
+
+
+@pytest.mark.parametrize(("name", "neutral"), [("max", -np.inf), ("min", np.inf), ("sum", 0)])
+def test_a_reduction_of_no_elements_is_what_takes_no_part(name: str, neutral: float):
+    np.testing.assert_array_equal(arithmetic.reduce(name, np.zeros((3, 0), np.float32), 1), np.full(3, neutral))

@@ -56,7 +56,10 @@ def positions(i: int, j: int, rows: int, cols: int, start: int) -> Array:
 
 
 def reduce(name: str, x: Array, axis: int) -> Array:
-    """A reduction, accumulated in f32 and rounded to x's dtype; of whole numbers exact, their sums' low bits."""
+    """A reduction, accumulated in f32 and rounded to x's dtype; of whole numbers exact, their sums' low bits. Of nothing it is
+    what takes no part in it, or 0."""
+    if not x.shape[axis]:
+        return np.full(np.delete(x.shape, axis), 0 if x.dtype.kind in WHOLE else REDUCE[name].neutral, x.dtype)
     if x.dtype.kind in WHOLE:
         return np.asarray(REDUCE[name].meaning(np, x, axis)).astype(x.dtype)
     return np.asarray(REDUCE[name].meaning(np, x.astype(np.float32), axis)).astype(x.dtype)
