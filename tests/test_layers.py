@@ -42,8 +42,9 @@ ROOMS: dict[str, set[str]] = {
         "frontend", "rules", "search", "egraph", "timeline", "cost_models", "extract", "report",
     },
     "jit": GROUND | {
-        "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator",
+        "disk_cache", "language", "frontend", "search", "cost_models", "extract", "report", "simulator", "locate",
     },
+    "locate": GROUND | {"extract", "report", "search", "simulator"},
     "math": set(),
     "utils": {"jit"},
     "intrinsics": {"language"},

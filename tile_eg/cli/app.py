@@ -8,8 +8,9 @@ import os
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -20,6 +21,7 @@ from tile_eg.cli.audit import audit
 from tile_eg.cli.console import complain, show
 from tile_eg.cli.explore import alternatives, diff, export, extract
 from tile_eg.cli.kept import NoCache, Wanted, cache
+from tile_eg.cli.located import check_where, first_differences, meaning_of, subject_of
 from tile_eg.cli.models import compare_models
 from tile_eg.cli.own_rules import blamed
 from tile_eg.cli.search import searching
@@ -34,6 +36,9 @@ from tile_eg.search import SearchOptions
 from tile_eg.search.compiler import InternalError, Lowered, check_kernel, lower, stage
 from tile_eg.search.kept import PlannedKept
 from tile_eg.search.sample import check_sample
+
+if TYPE_CHECKING:
+    from tile_eg.locate import Located
 
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 """A command line that cannot be read. Newer releases of typer bring a click of their own, so it is reached by way of typer."""
@@ -207,6 +212,10 @@ def run_file(
     seconds: options.Seconds = options.SECONDS,
     unconfined: options.Unconfined = False,
     no_cache: NoCache = False,
+    where: Annotated[bool, typer.Option("--where", help="Name the first value that differs, inside the kernel too.")] = False,
+    against: Annotated[
+        str | None, typer.Option(metavar="MODULE:FUNCTION", help="As --where, against a NumPy or torch function; executed.")
+    ] = None,
     *,
     search: SearchOptions,
 ) -> int:
@@ -216,10 +225,13 @@ def run_file(
     each set of inputs: uniform (-1 to 1), wide (large and small rows, ties, zeros, subnormals), nan (uniform, with NaN and
     infinities in some rows). Of a large kernel a `--sample` of its blocks can be run; the values that they compute are compared.
     """
-    cached = not (no_cache or trace)  # a trace has the source's lines, which a program that was kept has not
+    looked_for = where or against is not None
+    cached = not (no_cache or trace or looked_for)  # these have the source's lines, which a program that was kept has not
     number = options.schedule(schedule)
     wanted = Wanted(file, options.sizes(sizes or []), chip, search, number, cached, options.shapes(given or []))
     planned, held = wanted.restored() or wanted.compiled(), wanted.held
+    if looked_for:
+        check_where(order, held, against)
     how: dict[str, Any] = {"order": order, "memory": options.memory_bytes(memory), "seconds": seconds, "confined": not unconfined}
     how["blocks"] = runs.sample(sample, planned, held)
     with in_source(held.source if isinstance(held, Kernel) else ""):
@@ -235,9 +247,11 @@ def run_file(
     if isinstance(planned, PlannedKept) and (found := [f for run in done.runs for f in run.findings]):
         raise planned.mistake(found)
     report = done.report()
-    show(json.dumps(report.data(), indent=2) if as_json else str(report))
+    places = _first_differences(wanted, done, how, against) if looked_for else []
+    data = report.data() | ({"where": [p.data() for p in places]} if looked_for else {})
+    show(json.dumps(data, indent=2) if as_json else "\n\n".join([str(report), *map(str, places)]))
     if report.ours_good:
-        return GOOD if report.good else USER_ERROR
+        return GOOD if report.good and all(p.good for p in places) else USER_ERROR
     if not isinstance(held, Kernel):
         return OUR_ERROR
 
@@ -250,6 +264,16 @@ def run_file(
         return OUR_ERROR
     complain(fault)
     return USER_ERROR
+
+
+def _first_differences(wanted: Wanted, done: runs.Runs, how: Mapping[str, Any], against: str | None) -> list[Located]:
+    """What `--where` finds in the runs of a kernel."""
+    held = wanted.held
+    read_in_order = partial(sources.read, wanted.file, wanted.sizes, wanted.shapes, searched=True)
+    meaning = meaning_of(held, read_in_order, against)
+    subject = subject_of(held, done.planned, wanted.number, wanted.chip, wanted.search) if isinstance(held, Kernel) else None
+    with in_source(getattr(held, "source", "")), shown_progress():
+        return first_differences(done, subject, how, meaning, against)
 
 
 app.command("simulate")(simulate_file)

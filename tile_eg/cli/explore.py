@@ -10,6 +10,8 @@ import typer
 from tile_eg.chips import DEFAULT_CHIP
 from tile_eg.cli import options, sources
 from tile_eg.cli.console import show
+from tile_eg.cli.two_runs import TwoRuns
+from tile_eg.cli.waiting import shown_progress
 from tile_eg.errors import TileError
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
@@ -55,24 +57,41 @@ def diff(
     sizes: Set = None,
     columns: Annotated[bool, typer.Option("--columns", help="The texts in two columns, not as a unified diff.")] = False,
     text: Annotated[bool, typer.Option("--text", help="Without numbers: also what differs in the Ascend C.")] = False,
+    where: Annotated[
+        bool, typer.Option("--where", help="Run both, and name the first value in which one differs from the other.")
+    ] = False,
     *,
     search: SearchOptions,
-) -> None:
+) -> int:
     """Shows two schedules side by side.
 
     With two numbers: decisions, time by pipe, instructions, memory, Ascend C. Without: a kernel with flags, barriers or scopes as
-    its author wrote it, and as the search finds it without them.
+    its author wrote it, and as the search finds it without them. With --where: whether their runs agree, and where they do not.
     """
+    from tile_eg.cli.two_runs import author_and_search, two_schedules
     from tile_eg.explore import AuthorAndSearch, SideBySide, schedules_numbered
 
     if left is None:
         written, found = both_of(file, sizes, chip or DEFAULT_CHIP, search)
+        if where:
+            with shown_progress():
+                return _told(author_and_search(written, found))
         show(str(AuthorAndSearch(written, found, text)))
-        return
+        return 0
     if right is None:
         raise TileError(f"{left} and which other schedule?", help="tile-eg alternatives FILE numbers them")
     a, b = schedules_numbered([left, right], kernel_of(file, sizes, searched=True), chip or DEFAULT_CHIP, search)
+    if where:
+        with shown_progress():
+            return _told(two_schedules(a, b, kernel_of(file, sizes, searched=True)))
     show(str(SideBySide(a, b, columns)))
+    return 0
+
+
+def _told(found: TwoRuns) -> int:
+    """Shows what two runs are like; the exit code."""
+    show(str(found))
+    return 0 if found.good else 1
 
 
 def both_of(file: Path, sizes: list[str] | None, chip: str, search: SearchOptions) -> tuple[PlannedKept, Lowered]:

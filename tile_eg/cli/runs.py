@@ -57,13 +57,16 @@ class Runs:
         return {d.name: compare(run.outputs, d.meant or {}, run.unwritten, run.not_computed) for d, run in each}
 
     def report(self) -> RunReport:
+        from tile_eg.report.any_order import sums_in_any_order
         from tile_eg.report.run import RunReport
 
         findings = {(f.kind, f.line, f.other_line, f.message): f for run in self.runs for f in run.findings}
         views = self.planned.program, self.planned.cost, self.planned.memory
         source = self.held.source if isinstance(self.held, Kernel) else ""
+        notes = sums_in_any_order(self.planned.program, self.held if isinstance(self.held, Kernel) else None)
         texts = self.planned.source, source, [str(e) for e in self._unwritten(source)]
-        return RunReport(*views, list(findings.values()), self.runs[0].counts, self.comparisons, *texts, self.runs[0].sample)
+        first = self.runs[0]
+        return RunReport(*views, list(findings.values()), first.counts, self.comparisons, *texts, first.sample, notes)
 
     def _unwritten(self, source: str) -> list[TileError]:
         """A mistake for each output that the kernel, by its own meaning, does not write to its end."""

@@ -18,6 +18,10 @@ FLAGS: dict[str, tuple[Any, Any]] = {
         "quick",
     ),
     "exact_math": (Annotated[bool, typer.Option("--exact-math", help="Only rules that hold bit for bit.")], False),
+    "deterministic": (
+        Annotated[bool, typer.Option("--deterministic", help="No sums of floats whose order changes from run to run.")],
+        False,
+    ),
     "rules": (
         Annotated[list[Path] | None, typer.Option("--rules", metavar="FILE.egg", help="Rules of your own. Repeatable.")],
         None,

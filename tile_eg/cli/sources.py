@@ -20,6 +20,7 @@ from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, OpenKernel, open_kernel
 from tile_eg.ir.program import Program
 from tile_eg.search import SearchOptions
+from tile_eg.search.any_order import refuse_any_order_in
 from tile_eg.search.compiler import Planned, lower, plan
 from tile_eg.search.kept import planned_kept
 
@@ -99,7 +100,10 @@ def compile_held(
         if number is not None:
             what = "a program" if isinstance(held, Program) else "a kernel that is kept as it is written"
             raise TileError(f"--schedule {number}: {what} is one schedule, and has no others")
-        return plan(held, chip) if isinstance(held, Program) else planned_kept(held, chip or DEFAULT_CHIP)
+        planned = plan(held, chip) if isinstance(held, Program) else planned_kept(held, chip or DEFAULT_CHIP)
+        if search and search.deterministic:
+            refuse_any_order_in(planned.program, getattr(held, "source", ""))
+        return planned
     if number is not None:
         from tile_eg.explore import schedule_number
 

@@ -285,15 +285,22 @@ class Kernel:
 
 def added_to(kernel: Kernel) -> frozenset[str]:
     """The outputs to which the kernel adds atomically, and those that are given: what they hold before counts."""
-    return frozenset(_added_to(kernel.body)) | {t.name for t in kernel.tensors if t.given}
+    return frozenset(s.target.name for s in assigns(kernel.body) if s.atomic) | {t.name for t in kernel.tensors if t.given}
 
 
-def _added_to(body: tuple[Stmt, ...]) -> Iterator[str]:
+def float_sums(kernel: Kernel) -> list[Assign]:
+    """The statements that add floats atomically, so that the order of a sum may change from run to run."""
+    floats = {t.name for t in kernel.tensors if not t.dtype.whole}
+    return [s for s in assigns(kernel.body) if s.atomic and s.target.name in floats]
+
+
+def assigns(body: tuple[Stmt, ...]) -> Iterator[Assign]:
+    """Every assignment of some statements, in their order."""
     for s in body:
         match s:
             case Assign():
-                yield from (s.target.name,) if s.atomic else ()
+                yield s
             case For() | Parallel():
-                yield from _added_to(s.body)
+                yield from assigns(s.body)
             case If():
-                yield from _added_to((*s.then, *s.otherwise))
+                yield from assigns((*s.then, *s.otherwise))

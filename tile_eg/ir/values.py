@@ -105,6 +105,7 @@ class Values:
     index: `trips[l]` is then the most of any block, and `fewest[l]` the least. `spans` and `buffers` (buffer name, scope) tell
     where a term comes from; `places` are what the author says of his buffers, by name; of a tensor: where from it is stored. Of a
     kernel of any size `sizes` says what follows from sizes known at run time; numbers are then those at its usual sizes.
+    `deeper` are loops that are another form of one: that one's id, and how many of its trips are one.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Values:
     fewest: dict[int, int] = field(default_factory=dict)
     sizes: Sizes | None = None
     places: dict[str, Place] = field(default_factory=dict)
+    deeper: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def in_gm(self) -> tuple[Tensor, ...]:

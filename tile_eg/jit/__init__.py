@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
@@ -20,10 +20,11 @@ from tile_eg.errors import TileError, in_source
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.ir.open_kernel import AUTO, FIRST, NoBlocks, open_kernel
-from tile_eg.jit.any_size import AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names
+from tile_eg.jit.any_size import NOTHING, AnySizeKernel, TemplateTexts, left_to_search, nothing_done, open_names, told_by_call
 from tile_eg.jit.arrays import by_name, fitted, give_back, is_torch, knows_torch, made_last, to_numpy
 from tile_eg.jit.host_side import HostSide
 from tile_eg.jit.kept import SEARCH, check_schedule, kept_at, searched_at
+from tile_eg.jit.located import Locating, LocatingAtSizes
 from tile_eg.jit.positions import positions_of
 from tile_eg.jit.process_cache import cache
 from tile_eg.jit.profiling import launched
@@ -46,10 +47,7 @@ if TYPE_CHECKING:
     from tile_eg.search.compiler import Lowered, Run
 
 
-NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-class CompiledKernel(HostSide):
+class CompiledKernel(Locating, HostSide):
     """A kernel whose sizes are known.
 
     Calling it takes the arrays of all tensors but those in `out_idx` and `workspace_idx`, in order or by name, and gives the
@@ -124,7 +122,7 @@ def run_lowered(lowered: Lowered | Restored | AtSizes, arrays: Mapping[str, np.n
     return lowered.run(taken(lowered.kernel, lowered, arrays), seconds=limits.seconds, memory=limits.bytes)
 
 
-class TileKernel:
+class TileKernel(LocatingAtSizes):
     """A `.tile` kernel whose sizes are open: each call takes them from the shapes of its arrays.
 
     Calling it takes the arrays before the `->`, in order or by name, and sizes by name where they are to differ from what
@@ -165,16 +163,15 @@ class TileKernel:
         """The Ascend C text."""
         return self.with_sizes(**sizes).get_kernel_source()
 
+    def arrays_and_sizes(self, args: Any, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arrays of a call by name, and the sizes that they, or the call, tell."""
+        return told_by_call(self.template, args, kwargs)
+
     @told
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        sizes = {n: v for n, v in kwargs.items() if n in self.template.sizes}
-        given = {n: v for n, v in kwargs.items() if n not in self.template.sizes}
-        with in_source(self.template.source):
-            arrays = by_name(list(self.template.tensor_dims()), args, given)
-            shapes = {name: to_numpy(v, name).shape for name, v in arrays.items()}
-            inferred = self.template.sizes_of(shapes)
+        arrays, sizes = self.arrays_and_sizes(args, kwargs)
         try:
-            kernel = self.with_sizes(**{**inferred, **sizes})
+            kernel = self.with_sizes(**sizes)
         except NoBlocks as empty_grid:
             outputs = [i for i, t in enumerate(empty_grid.tensors) if t.output]
             return nothing_done(empty_grid.tensors, outputs, arrays)
@@ -330,6 +327,7 @@ def jit(
     rules: Iterable[str | Path] = (),
     without: Iterable[str] = (),
     cost_model: str | None = None,
+    deterministic: bool = False,
     schedule: str | None = None,
     seconds: float = CALL.seconds,
     memory: int = CALL.bytes,
@@ -341,7 +339,8 @@ def jit(
     `out_idx` are the positions of the tensors that a call gives back, `workspace_idx` of those that it makes for itself;
     negative ones count from the end. `chip` is where it runs (910B2); TileLang's `target` and `platform` may name it too.
     `effort` ("none", "quick", "full"), `exact_math`, `rules` (files or texts), `without` (names of rules) and `cost_model` (a
-    name, or "module:Class") are options of the search. `schedule="search"` reads a kernel with flags, barriers, scopes and
+    name, or "module:Class") and `deterministic` (no sums of floats in an order that changes from run to run) are options of the
+    search. `schedule="search"` reads a kernel with flags, barriers, scopes and
     addresses without them, where it has a sequential meaning; else such a kernel is kept as it is written. `seconds` of
     processor time and bytes of `memory` are what a call may take in the simulator. `pass_configs` and further options of
     TileLang's are taken where they ask for what is so here (`tile_eg.jit.switches`), and refused otherwise.
@@ -351,7 +350,7 @@ def jit(
     check_passes(pass_configs)
     check_others(others, KNOWN)
     search: dict[str, Any] = {"effort": effort, "exact_math": exact_math, "rules": tuple(rules), "without": tuple(without)}
-    search["cost_model"] = cost_model
+    search |= {"cost_model": cost_model, "deterministic": deterministic}
     check_schedule(schedule)
     search_options(**search)  # what is wrong with them is told here, not at the first call
     target_chip = chosen_chip(chip, target, platform)

@@ -16,12 +16,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from tile_eg.chips import DEFAULT_CHIP
-from tile_eg.errors import TileError, TileWarning, did_you_mean
+from tile_eg.errors import TileError, TileWarning, did_you_mean, in_source
 from tile_eg.ir.arrays import check_argument, numpy_dtype
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.open_kernel import AUTO, NoBlocks
 from tile_eg.jit.arrays import by_name, give_back, is_torch, to_numpy
+from tile_eg.jit.located import LocatingAtSizes
 from tile_eg.jit.told import told
 from tile_eg.language.symbols import Size
 from tile_eg.search import search_options
@@ -60,7 +61,7 @@ def left_to_search(function: Callable[..., Any], args: Sequence[Any], kwargs: Ma
     return [name for name, value in bound.arguments.items() if isinstance(value, str) and value == AUTO]
 
 
-class AnySizeKernel:
+class AnySizeKernel(LocatingAtSizes):
     """A kernel that takes its sizes from the shapes of each call's arrays.
 
     `build` gives the kernel at some sizes, `compiled` a `CompiledKernel` of it; `positions` are those of the tensors that a call
@@ -182,15 +183,19 @@ class AnySizeKernel:
             raise missing_sizes(self.name, missing)
         return text_for_all(self.name, self.one_text, given)
 
-    @told
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def arrays_and_sizes(self, args: Any, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The arrays of a call by name, and the sizes and numbers that they, or the call, tell."""
         numbers = {a.name for a in self.arguments if a.shape is None}
         made = {*self.outputs, *self.workspaces}
         names = [a.name for i, a in enumerate(self.arguments) if i not in made]
         given = {n: v for n, v in kwargs.items() if n in self.open and n not in numbers}
         values = by_name(names, args, {n: v for n, v in kwargs.items() if n not in given})
         arrays = {n: v for n, v in values.items() if n not in numbers}
-        sizes = {**self._sizes_of(arrays), **{n: values[n] for n in values if n in numbers}, **given}
+        return arrays, {**self._sizes_of(arrays), **{n: values[n] for n in values if n in numbers}, **given}
+
+    @told
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        arrays, sizes = self.arrays_and_sizes(args, kwargs)
         try:
             kernel = self._made(self._checked(sizes))
         except NoBlocks as empty_grid:
@@ -249,6 +254,16 @@ def _solved(a: Argument, given: tuple[int, ...], known: Mapping[str, tuple[int, 
 
 def _of(dims: Sequence[Any], shape: Sequence[int]) -> dict[str, int]:
     return {name: size for d, n in zip(dims, shape, strict=True) if isinstance(d, Size) for name, size in d.solved(n).items()}
+
+
+def told_by_call(template: Template, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The arrays of a call of a `.tile` kernel by name, and the sizes that their shapes and the call tell."""
+    sizes = {n: v for n, v in kwargs.items() if n in template.sizes}
+    with in_source(template.source):
+        given = {n: v for n, v in kwargs.items() if n not in template.sizes}
+        arrays = by_name(list(template.tensor_dims()), args, given)
+        shapes = {name: to_numpy(v, name).shape for name, v in arrays.items()}
+        return arrays, {**template.sizes_of(shapes), **sizes}
 
 
 class TemplateTexts:

@@ -10,6 +10,7 @@ from tile_eg.errors import TileWarning, rendered
 from tile_eg.ir.kept import KeptKernel
 from tile_eg.ir.kernel import Kernel
 from tile_eg.search import SearchOptions
+from tile_eg.search.any_order import refuse_any_order_in
 
 if TYPE_CHECKING:
     from tile_eg.jit.kernel_cache import Restored
@@ -60,6 +61,8 @@ class Cache:
         found: Any = self.entries.get((kernel, chip, search)) if self.enabled else None
         if found is None:
             found = planned_kept(kernel, chip) if isinstance(kernel, KeptKernel) else lower(kernel, chip, search=search)
+            if search.deterministic and isinstance(kernel, KeptKernel):
+                refuse_any_order_in(found.program, kernel.source)
             _warn(found)
             if self.enabled:
                 self.entries[kernel, chip, search] = found

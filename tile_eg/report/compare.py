@@ -89,6 +89,12 @@ def compare(
     ]
 
 
+def wrong_elements(array: np.ndarray, expected: Expected) -> np.ndarray:
+    """A mask of the elements that are further from what they should be than roundings allow."""
+    error = absolute_error(array.astype("float64"), expected.value.astype("float64"))
+    return (_excess(error, expected.allowed) > 1) & (expected.allowed < float("inf"))
+
+
 def _compare(
     name: str, array: np.ndarray, expected: Expected, written: np.ndarray | np.bool_, left: np.ndarray | np.bool_
 ) -> Comparison:

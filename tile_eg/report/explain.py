@@ -31,7 +31,8 @@ class Explanation(Printed):
     `timings` are seconds by stage, `total` those from the first to the last. `trials` are the block sizes that were tried where
     the author left them open. `runners` are the runners-up by the class of the decision (None: they were not looked for), and
     `profile` is what each rule cost, where that was wanted. `models` says who guided the search and who ranked, where
-    a user asked for a cost model. `moves` are rows of those that were made, and of those that were not with the reason.
+    a user asked for a cost model. `moves` are rows of those that were made, and of those that were not with the reason. `notes`
+    are told first.
     """
 
     signature: str
@@ -47,6 +48,7 @@ class Explanation(Printed):
     profile: Sequence[RuleProfile] = ()
     models: str = ""
     moves: Sequence[tuple[str, str, str]] = ()
+    notes: Sequence[str] = ()
 
     def __str__(self) -> str:
         schedule, best = self.ranked[0]
@@ -65,7 +67,7 @@ class Explanation(Printed):
 
     def _headline(self) -> str:
         """The timeline's prediction; and whose the others are, where a user asked for a cost model."""
-        return self.cost.headline() + (f"\n{self.models}" if self.models else "")
+        return "\n".join(filter(None, [self.cost.headline(), self.models, *self.notes]))
 
     def _sizes(self) -> str:
         rows = [(t, _predicted(t), duration(t.estimated * 1e-6), t.problem) for t in self.trials]

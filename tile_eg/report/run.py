@@ -22,7 +22,7 @@ class RunReport:
 
     `comparisons` are those of each set of inputs, by its name; None where there was no meaning to compare with: a program that
     was written by hand. `unwritten` tells what the kernel itself leaves unwritten of its outputs. `sample` are the blocks that
-    ran, where not all did.
+    ran, where not all did; `notes` are told beside the numbers.
     """
 
     program: Program
@@ -35,6 +35,7 @@ class RunReport:
     source: str = ""
     unwritten: Sequence[str] = ()
     sample: Sequence[int] = ()
+    notes: Sequence[str] = ()
 
     @property
     def good(self) -> bool:
@@ -51,8 +52,8 @@ class RunReport:
 
     def __str__(self) -> str:
         findings = [finding_text(f, self.ascend_c, self.source) for f in self.findings]
-        cost = [self.cost.headline(), self.cost.pipes(), self._moved()]
-        return "\n\n".join(filter(None, [self._head(), *self.unwritten, *findings, self._errors(), *cost, str(self.memory)]))
+        cost = [self.cost.headline(), self.cost.pipes(), self._moved(), str(self.memory)]
+        return "\n\n".join(filter(None, [self._head(), *self.unwritten, *findings, self._errors(), *self.notes, *cost]))
 
     def _moved(self) -> str:
         """What the simulator counted on each path, of all blocks."""
@@ -93,6 +94,7 @@ class RunReport:
             "sample": list(self.sample),
             "good": self.good,
             "outputs": None if self.comparisons is None else [{"inputs": name, **c.data()} for name, c in self._compared()],
+            "sums_in_any_order": list(self.program.sums_in_any_order),
             "unwritten": list(self.unwritten),
             "findings": [str(f) for f in self.findings],
             "cost": self.cost.data(),

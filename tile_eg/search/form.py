@@ -12,6 +12,7 @@ from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import TileError
 from tile_eg.ir.kernel import Kernel
 from tile_eg.rules import selected
+from tile_eg.search.any_order import refuse_any_order
 from tile_eg.search.candidates import Candidate, Dropped, fastest_first, plan_all, ranked
 from tile_eg.search.options import Effort, SearchOptions
 from tile_eg.search.planned import stage
@@ -101,6 +102,8 @@ def values_of(kernel: Kernel, setting: Setting) -> Values:
     with setting.step("check"):
         check_room(kernel, setting.chip)
         check(kernel)
+        if setting.options.deterministic:
+            refuse_any_order(kernel)
     with setting.step("values"):
         return to_values(kernel)
 

@@ -19,6 +19,7 @@ class Move:
     `tries` is how many of its offers are made for one form of a kernel, best bound first, by the effort (none, quick, full): a
     budget in counts. Of a packed operand it is how often each operand is packed. Persistent grids are counted for each number of
     cores that they take; that of a schedule with loops counts twice: its blocks overlap their own trips, and gain less.
+    `any_order`: it makes sums whose order changes from run to run.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Move:
     tries: tuple[int, int, int]
     says: str
     rules: tuple[str, ...] = ()
+    any_order: bool = False
 
     @property
     def line(self) -> str:
@@ -54,7 +56,7 @@ MOVES = {
         Move("split-k", "rounding", SEARCHING, (0, 2, 16),
              "a sum over depth = the sum of its parts' sums, which a second phase adds in their order", ("split-depth",)),
         Move("split-k-atomic", "rounding", SEARCHING, (0, 1, 16),
-             "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",)),
+             "a sum over depth = the sum of its parts' sums, added where they are stored", ("split-depth-added",), True),
         Move("packed-operand", "equal", SEARCHING, (0, 1, 1),
              "an operand = its copy in strips of 16 columns, made while the first tiles are computed", ("operand-in-strips",)),
         Move("open-sizes", "equal", SEARCHING, (1, 7, 15),
@@ -65,5 +67,7 @@ MOVES = {
              "the best schedule = the same with one decision taken otherwise"),
     )
 }  # fmt: skip
+IN_ANY_ORDER = frozenset(name for m in MOVES.values() if m.any_order for name in (m.name, *m.rules))
+"""What a deterministic kernel goes without."""
 WITHOUT_ROOM = 4
 """How many forms with smaller tiles are searched, at any effort, where a kernel's own tiles do not fit."""

@@ -29,6 +29,7 @@ from tile_eg.ir.sharing import sharing
 from tile_eg.ir.values import Values
 from tile_eg.search import deeper_trips, persistent, smaller_tiles
 from tile_eg.search.alike import ANY_NUMBER, Build, values_of_any_size, which_are_open
+from tile_eg.search.any_order import refuse_any_order
 from tile_eg.search.any_size import AnySize, AtSizes, Variant, named
 from tile_eg.search.candidates import Candidate
 from tile_eg.search.collector import rare_collections
@@ -272,6 +273,8 @@ def _lowered(
     setting = Setting(chip, options, rank_model(roles(options.cost_model, chip).rank, chip), kernel.source)
     with rare_collections(), sharing():
         check_room(kernel, chip)
+        if options.deterministic:
+            refuse_any_order(kernel)
         return _searched(kernel, values_of_any_size(build, sizes, multiples), setting)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tile_eg.errors import TileError, did_you_mean
 from tile_eg.rules import INEXACT, Theory, registry, selected
-from tile_eg.search.moves import MOVES
+from tile_eg.search.moves import IN_ANY_ORDER, MOVES
 
 if TYPE_CHECKING:
     from tile_eg.egraph import Budget
@@ -38,7 +38,8 @@ class SearchOptions:
     `exact_math` keeps the rules that hold bit for bit, and those that choose an instruction. `rules` are theories beside the
     project's own, `without` names of rules and moves that are left out. `fuel` is how many rows a phase may add to the e-graph.
     `k` is how many schedules are kept and ranked, `extractor` who finds them; None: what the effort says. `cost_model` prices
-    what is searched and ranks what was found, as far as it can do either.
+    what is searched and ranks what was found, as far as it can do either. `deterministic`: no sums of floats whose order changes
+    from run to run.
     """
 
     exact_math: bool = False
@@ -49,11 +50,16 @@ class SearchOptions:
     k: int | None = None
     extractor: str | None = None
     cost_model: str | None = None
+    deterministic: bool = False
+
+    @property
+    def _not_wanted(self) -> frozenset[str]:
+        return self.without | IN_ANY_ORDER if self.deterministic else self.without
 
     @property
     def theories(self) -> tuple[Theory, ...]:
         """All rules that take part."""
-        return selected(self.rules, self.without, self.exact_math)
+        return selected(self.rules, self._not_wanted, self.exact_math)
 
     @property
     def left_out(self) -> frozenset[str]:
@@ -74,7 +80,7 @@ class SearchOptions:
     def moves(self) -> frozenset[str]:
         """The names of the moves that take part."""
         inexact = {m.name for m in MOVES.values() if self.exact_math and m.law in INEXACT}
-        return frozenset(MOVES.keys() - self.without - inexact)
+        return frozenset(MOVES.keys() - self._not_wanted - inexact)
 
     @property
     def found_by(self) -> tuple[str, dict[str, Any]]:
@@ -102,13 +108,15 @@ def search_options(
     k: int | None = None,
     extractor: str | None = None,
     cost_model: str | None = None,
+    deterministic: bool = False,
 ) -> SearchOptions:
     """Checked options. `rules` are files, rule texts or theories; those of `tile_eg.rules.add` take part without being named.
     `cost_model` is a name, "module:Class", or either with "@FILE" behind it: what the model saved there.
 
     TileError for an unknown effort or rule, for a theory with a fault, and for numbers below 1.
     """
-    _check_kinds(exact_math=exact_math, fuel=fuel, k=k)
+    _check_kinds(fuel=fuel, k=k)
+    _check_yes_or_no(exact_math=exact_math, deterministic=deterministic)
     if not isinstance(effort, str) or effort not in EFFORTS:
         raise TileError(f"unknown effort '{effort}'", help=did_you_mean(str(effort), EFFORTS))
     for name, number in (("fuel", fuel), ("k", k)):
@@ -122,7 +130,7 @@ def search_options(
             raise TileError(f"there is no rule '{rule}' to leave out", help=nearest_rule(rule, (*known, *MOVES)))
         if known[rule].ruleset == "facts":
             raise TileError(f"'{rule}' is a fact that other rules rest on; it cannot be left out", help="tile-eg rules lists all")
-    return SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor, cost_model)
+    return SearchOptions(exact_math, effort, theories, left_out, fuel, k, extractor, cost_model, deterministic)
 
 
 def check_names(given: Iterable[str]) -> None:
@@ -133,9 +141,13 @@ def check_names(given: Iterable[str]) -> None:
             raise TileError(f"the search has no option {name!r}", help=did_you_mean(name, known))
 
 
-def _check_kinds(exact_math: object, **numbers: object) -> None:
-    if not isinstance(exact_math, bool):
-        raise TileError(f"exact_math is True or False, not {exact_math!r}")
+def _check_yes_or_no(**given: object) -> None:
+    for name, value in given.items():
+        if not isinstance(value, bool):
+            raise TileError(f"{name} is True or False, not {value!r}")
+
+
+def _check_kinds(**numbers: object) -> None:
     for name, number in numbers.items():
         if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
             raise TileError(f"{name} is a whole number, not {number!r}")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tile_eg.chips import Chip, known_chips, load_chip
 from tile_eg.errors import PlanError, TileError
 from tile_eg.ir.arrays import begun, check_arguments
-from tile_eg.ir.kernel import Kernel, Span, Tensor
+from tile_eg.ir.kernel import Kernel, Tensor
 from tile_eg.ir.program import AIC, AIV, Instr, Loop, Program, walk
 from tile_eg.ir.sharing import once
 from tile_eg.report.cost import Cost
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tile_eg.extract.schedule import Schedule
     from tile_eg.simulator.findings import Counts, Finding
+    from tile_eg.simulator.watch import Watch
     from tile_eg.timeline.result import Timeline
 
 
@@ -215,6 +216,7 @@ class Planned:
         seconds: float = USUAL.seconds,
         confined: bool = True,
         blocks: Sequence[int] = (),
+        watch: Watch | None = None,
     ) -> Run:
         """The emitted text, run in the simulator on an array for every input, by tensor name; and for outputs that are added to.
 
@@ -224,12 +226,12 @@ class Planned:
         may use: 1.6 for each byte of tensors and workspace that is touched; `seconds` of processor time are what the run may
         take (TileError where it needs more of either). `confined` keeps its process from the network, from files and from
         starting programs, where the machine's kernel can. `blocks` are those that run, where not all shall (TileError where
-        they need the others).
+        they need the others). `watch` gets what a watched text tells.
         """
         check_sample(self.program, blocks)
         check_arguments(self.tensors_of(arrays), arrays, self.program.added_to | self.inout)
         with stage("simulate"):
-            run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined, blocks), arrays)
+            run = self.judged(_simulated(self, arrays, order, Limits(seconds, memory), confined, blocks, watch), arrays)
         if strict:
             run.raise_findings()
         return run
@@ -259,8 +261,9 @@ class Planned:
 
 
 def _simulated(
-    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool, blocks: Sequence[int]
-) -> Run:
+    planned: Planned, arrays: Mapping[str, np.ndarray], order: int | None, limits: Limits, confined: bool, blocks: Sequence[int],
+    watch: Watch | None = None,
+) -> Run:  # fmt: skip
     from tile_eg.emit.host import launch_blocks, launched, workspace_bytes
     from tile_eg.emit.names import kernel_symbol
     from tile_eg.simulator.build import line_of
@@ -289,6 +292,7 @@ def _simulated(
         numbers=planned.numbers,
         blocks=launched(p, blocks),
         lenient=planned.lenient,
+        watch=watch,
     )
     names = [tensors[i].name for i in written]
     left = {name: mask for name, mask in zip(names, done.unwritten, strict=True) if mask is not None}
@@ -363,9 +367,10 @@ def _with_flags(program: Program, chip: Chip) -> Planned:
     return _written(synchronise(program), chip)
 
 
-def _spans(program: Program) -> tuple[Span | None, ...]:
-    """The places in the source that a program's text names: programs may be equal that differ in them."""
-    return tuple(n.span for core in (AIC, AIV) for n in walk(program.core(core)) if isinstance(n, Instr | Loop))
+def _spans(program: Program) -> tuple[object, ...]:
+    """The places in the source, and what results hold: programs may be equal that differ in them."""
+    nodes = [n for core in (AIC, AIV) for n in walk(program.core(core)) if isinstance(n, Instr | Loop)]
+    return *(n.span for n in nodes), *(n.held for n in nodes if isinstance(n, Instr))
 
 
 def _written(program: Program, chip: Chip) -> Planned:

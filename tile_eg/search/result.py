@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tile_eg.errors import rendered
 from tile_eg.ir.arrays import signature
 from tile_eg.ir.kernel import Kernel, Note
+from tile_eg.report.any_order import sums_in_any_order
 from tile_eg.report.decisions import missing_slots
 from tile_eg.report.explain import Explanation
 from tile_eg.report.schedule_tree import ScheduleView
@@ -102,8 +103,10 @@ class Lowered(Planned):
         """The schedule, the decisions in it, the schedules that lost, what was refused, and how the search went."""
         scores = [(c.schedule, c.microseconds) for c in self.candidates]
         title = f"{self.kernel.name}({signature(self.kernel.tensors)})"
+        notes = sums_in_any_order(self.program, self.kernel)
         search = self.extraction, self.phases, self.timings, self.seconds
-        return Explanation(title, self.cost, scores, self.dropped, *search, self.trials, models=self._models, moves=self._moves)
+        told = {"models": self._models, "moves": self._moves, "notes": notes}
+        return Explanation(title, self.cost, scores, self.dropped, *search, self.trials, **told)  # type: ignore[arg-type]
 
     @property
     def _moves(self) -> list[tuple[str, str, str]]:

@@ -34,7 +34,7 @@ class Image:
             self.begins.append(-(-end // GRAIN) * GRAIN)
             end = self.begins[-1] + size + GAP
         self.length = -(-end // GRAIN) * GRAIN
-        self.fd = _nameless_file()
+        self.fd = nameless_file()
         with self._room():
             os.truncate(self.fd, self.length)
 
@@ -85,7 +85,7 @@ class Image:
             begin = last
 
 
-def _nameless_file() -> int:
+def nameless_file() -> int:
     """In memory where the system has that, else in the folder for temporary files."""
     if hasattr(os, "memfd_create"):
         return os.memfd_create("tile_eg")

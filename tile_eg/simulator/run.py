@@ -22,6 +22,7 @@ from tile_eg.simulator.findings import Counts, Delays, Finding, LimitError, Simu
 from tile_eg.simulator.image import Image
 from tile_eg.simulator.limits import Limits
 from tile_eg.simulator.progress import EVERY, Meter
+from tile_eg.simulator.watch import Watch
 
 __all__ = ["Counts", "Delays", "Finding", "Limits", "Simulation", "SimulatorError", "TraceRow", "find_compiler", "simulate"]
 
@@ -55,6 +56,7 @@ def simulate(
     blocks: Sequence[int] = (),
     numbers: Sequence[int] = (),
     lenient: bool = False,
+    watch: Watch | None = None,
 ) -> Simulation:
     """Run `kernel` of the Ascend C text `source`, unchanged, as `launch` blocks of `kernel_type`.
 
@@ -65,7 +67,7 @@ def simulate(
     counts vector cores. `capacities` are bytes for each on-chip memory. `architecture` is 2201 or 3510, `cores` the chip's cube
     cores: so many blocks run at a time. `blocks` are those that run, where not all shall. `lenient` is for
     kernels that others wrote: a set that may come before the wait of the one before has run is no finding then (docs/machine.md,
-    clause 8), nor is a load of what the same load has brought there already.
+    clause 8), nor is a load of what the same load has brought there already. `watch` gets what a watched text tells.
 
     Tensors may be far larger than the memory of this machine, as long as the kernel touches little of them and they are zero
     elsewhere (`numpy.zeros` takes no memory for it either): inputs, and outputs in `inout`.
@@ -94,7 +96,7 @@ def simulate(
     command += [*([] if order is None else [f"order={order}"]), *(f"mutate={m}" for m in mutations)]
     command += ["lenient"] if lenient else []
     command += [f"only={','.join(map(str, blocks))}"] if blocks else []
-    command += permissions(limits, confinement)
+    command += permissions(limits, confinement) + (watch.options() if watch else [])
     with Image(sizes) as image:
         for i, (array, role) in enumerate(zip(arrays, roles, strict=True)):
             if not role.startswith("out"):
@@ -103,7 +105,7 @@ def simulate(
             image.put(i, number)
         roles += ["scratch", *("in" for _ in passed)]
         tensors = (":".join(map(str, t)) for t in zip(names, image.begins, sizes, roles, strict=True))
-        output, printed, _ = execute([*command, f"image={image.fd}", "--", *tensors], limits, image)
+        output, printed, _ = execute([*command, f"image={image.fd}", "--", *tensors], limits, image, watch)
         return parse(output, printed, {i: image.get(i, arrays[i]) for i in outputs})
 
 
@@ -126,12 +128,14 @@ def permissions(limits: Limits, confinement: Confinement) -> list[str]:
     return [f"seconds={limits.seconds!r}", *confinement.options()]
 
 
-def execute(command: Sequence[str], limits: Limits, image: Image | None = None) -> tuple[bytes, str, int]:
+def execute(
+    command: Sequence[str], limits: Limits, image: Image | None = None, watch: Watch | None = None
+) -> tuple[bytes, str, int]:
     """Runs the simulator's executable: its report, what was printed (the first MiB), and the exit code of a main."""
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as told:
         at = command.index("--")
         command = [*command[:at], f"progress={told.fileno()}", *command[at:]]
-        files = [told.fileno(), *([image.fd] if image else [])]
+        files = [told.fileno(), *([image.fd] if image else []), *([watch.fd] if watch else [])]
         with subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said, process_group=0, pass_fds=files
         ) as process:

@@ -81,7 +81,8 @@ def with_k_tilings(values: Values) -> tuple[Values, list[Tiling]]:
     parents = values.parents | {t.deep: values.parents[t.loop] for t in tilings}
     trips = values.trips | {t.deep: t.trips for t in tilings}
     names = values.variables | {t.deep: t.new_variable for t in tilings}
-    return replace(values, parents=parents, trips=trips, variables=names), tilings
+    deeper = {t.deep: (t.loop, t.factor) for t in tilings}
+    return replace(values, parents=parents, trips=trips, variables=names, deeper=deeper), tilings
 
 
 def _tilings(values: Values) -> Iterator[Tiling]:

@@ -85,6 +85,8 @@ def kernel_text(*programs: Program) -> str:
     """
     kernels = [_kernel(p) for p in programs]
     title = f"Kernel {programs[0].name} for {programs[0].chip}, written by tile_eg."
+    if sums := sorted({name for p in programs for name in p.sums_in_any_order}):
+        title += f"\n// Blocks add to {', '.join(sums)} in any order: the last bits of these sums may differ from run to run."
     head, lines = HEAD.format(title=title), [line for kernel in kernels for line in kernel]
     if any(f"{word}(static_cast<int64_t>" in line for word in ("Min", "Max") for line in lines):
         head += IN_64

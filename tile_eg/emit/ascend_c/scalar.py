@@ -93,6 +93,10 @@ def store_element(s: Scope, i: Instr) -> list[str]:
 
 def printed(s: Scope, n: Print) -> list[str]:
     """What is printed; elements once all that came before is done."""
+    if n.watched:
+        values = f"{{{', '.join(formula_text(s, f) for f in n.args)}}}"
+        shown = [s.slot(n.shown), str(n.count)] if isinstance(n.shown, Tile) else []
+        return [f"tile_sim::watch({', '.join((str(n.id), *shown, values))});"]
     if n.shown is not None:
         return ["AscendC::PipeBarrier<PIPE_ALL>();", f"AscendC::DumpTensor({s.at(n.shown)}, {n.id}, {n.count});"]
     text = json.dumps(n.text)

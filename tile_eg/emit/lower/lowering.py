@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from tile_eg.chips import Chip
+from tile_eg.emit.lower.held import held_by
 from tile_eg.emit.lower.moves import moved
 from tile_eg.emit.lower.products import Products
 from tile_eg.emit.lower.storages import Storages
@@ -14,6 +15,7 @@ from tile_eg.extract import LoopStep, Schedule, Step
 from tile_eg.extract.schedule import Item
 from tile_eg.ir.index import ONE, Expr, both, less, substitute, var
 from tile_eg.ir.program import AIC, AIV, Gm, Instr, Loop, Node, Operand, Program, Tile, When
+from tile_eg.ir.program.held import Held
 from tile_eg.ir.program.tasks import renamed
 from tile_eg.ir.sizes import usual
 from tile_eg.ops.physical import TERMS, Cube, Move, Vector
@@ -123,16 +125,18 @@ class Lowering:
             if around and step.lag
             else {}
         )
-        return [self._finish(n, step, trip) for n in nodes]
+        held = held_by(self.storages, step, around)
+        return [self._finish(n, step, trip, held) for n in nodes]
 
-    def _finish(self, node: Node, step: Step, trip: dict[str, Expr]) -> Node:
+    def _finish(self, node: Node, step: Step, trip: dict[str, Expr], held: Held | None) -> Node:
         if isinstance(node, Loop):
-            return replace(node, body=tuple(self._finish(n, step, trip) for n in node.body))
+            return replace(node, body=tuple(self._finish(n, step, trip, held) for n in node.body))
         assert isinstance(node, Instr)
-        held, chosen = self.schedule.graph.demands, step.node
-        where = held.get(chosen.cls) or next((held[c] for c in reversed(chosen.children) if c in held), None)
+        demands, chosen = self.schedule.graph.demands, step.node
+        where = demands.get(chosen.cls) or next((demands[c] for c in reversed(chosen.children) if c in demands), None)
         span = self.values.spans.get(where.tile.term) if where and where.tile.term else None
-        made = replace(node, span=span, rules=step.node.rules)
+        result = isinstance(node.dst, Gm) or self.storages.names.get(step.dst) == node.dst.buffer  # type: ignore[arg-type]
+        made = replace(node, span=span, rules=step.node.rules, held=held if result else None)
         return _shift(made, trip) if trip else made
 
 
@@ -145,5 +149,6 @@ def _shift(node: Instr, trip: dict[str, Expr]) -> Instr:
         return Tile(o.buffer, *(substitute(e, trip) for e in (o.slot, o.row, o.col)))
 
     fields = {f: substitute(getattr(node, f), trip) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
-    scratch = operand(node.scratch) if node.scratch else None
-    return replace(node, dst=operand(node.dst), srcs=tuple(map(operand, node.srcs)), scratch=scratch, **fields)  # type: ignore[arg-type]
+    scratch, srcs = operand(node.scratch) if node.scratch else None, tuple(map(operand, node.srcs))
+    held = node.held and node.held.changed(lambda e: substitute(e, trip))
+    return replace(node, dst=operand(node.dst), srcs=srcs, scratch=scratch, held=held, **fields)  # type: ignore[arg-type]

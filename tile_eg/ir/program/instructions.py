@@ -8,6 +8,7 @@ from typing import Union
 
 from tile_eg.errors import Span
 from tile_eg.ir.index import ONE, ZERO, Expr
+from tile_eg.ir.program.held import Held
 from tile_eg.ops import elementwise
 from tile_eg.ops.physical import AIV, PIPES
 from tile_eg.ops.repeats import REPEATED
@@ -197,7 +198,7 @@ class Instr:
     `mode` of a vcast: how it rounds, where not to the nearest even (CAST_FLOOR and the like). A vcast of i32 to f16 multiplies by
     `scalar`.
     `value`: what the scalar unit computes from elements of UB; it takes the place of `scalar`.
-    `line` is the source line, `rules` who made it, `when` (0 or 1) guards it.
+    `span` is the place in the source, `rules` who made it, `held` what the result stands for, `when` (0 or 1) guards it.
     """
 
     op: str
@@ -224,6 +225,7 @@ class Instr:
     mode: str = ""
     span: Span | None = field(default=None, compare=False)
     rules: tuple[str, ...] = ()
+    held: Held | None = field(default=None, compare=False, repr=False)
 
     @property
     def pipe(self) -> str:
@@ -319,7 +321,8 @@ class SyncAll:
 @dataclass(frozen=True)
 class Print:
     """What the scalar unit prints when it is there: `text`, a C format, with `args` in it; or `count` elements of `shown` under
-    the number `id`, once all pipes of the core have done what came before; or `text` as a fault, where `holds` is 0."""
+    the number `id`, once all pipes of the core have done what came before; or `text` as a fault, where `holds` is 0.
+    `watched`: nothing is printed, but a simulator that watches is told `args`, and `count` bytes from the slot of `shown` on."""
 
     text: str = ""
     args: tuple[Formula, ...] = ()
@@ -328,6 +331,7 @@ class Print:
     count: int = 0
     holds: Expr = ONE
     span: Span | None = field(default=None, compare=False)
+    watched: bool = False
 
 
 @dataclass(frozen=True)

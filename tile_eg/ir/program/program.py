@@ -50,6 +50,13 @@ class Program(Printed):
         return frozenset(tensor for tensor, atomic in written if atomic and (tensor, False) not in written) | given
 
     @property
+    def sums_in_any_order(self) -> tuple[str, ...]:
+        """The tensors of floats to which blocks add atomically: the order of their sums may change from run to run."""
+        nodes = (n for core in (AIC, AIV) for n in walk(self.core(core)))
+        added = {n.dst.tensor for n in nodes if isinstance(n, Instr) and n.atomic and isinstance(n.dst, Gm)}
+        return tuple(t.name for t in self.tensors if t.name in added and not t.dtype.whole)
+
+    @property
     def in_gm(self) -> tuple[Tensor, ...]:
         """The tensors that instructions name: the kernel's own, and those that its blocks share."""
         return (*self.tensors, *self.shared)

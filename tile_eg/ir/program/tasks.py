@@ -180,5 +180,5 @@ def _instr(i: Instr, change: Callable[[Expr], Expr]) -> Instr:
     sizes = {f: change(getattr(i, f)) for f in ("rows", "cols", "depth", "init", "bound", "when", "unit")}
     scratch = _operand(i.scratch, change) if i.scratch else None
     value = _formula(i.value, change) if i.value else None
-    srcs = tuple(_operand(o, change) for o in i.srcs)
-    return replace(i, dst=_operand(i.dst, change), srcs=srcs, scratch=scratch, value=value, **sizes)  # type: ignore[arg-type]
+    srcs, held = tuple(_operand(o, change) for o in i.srcs), i.held and i.held.changed(change)
+    return replace(i, dst=_operand(i.dst, change), srcs=srcs, scratch=scratch, value=value, held=held, **sizes)  # type: ignore[arg-type]

@@ -1,6 +1,7 @@
 // What a kernel prints.
 #pragma once
 #include <cstdio>
+#include <initializer_list>
 
 #include "tensor.h"
 
@@ -56,5 +57,21 @@ void DumpTensor(const GlobalTensor<T>& tensor, uint32_t id, uint32_t size, Line 
 }
 
 }  // namespace AscendC
+
+namespace tile_sim
+{
+
+// What a text that tile_eg watches (`run --where`) says behind an instruction: where it is, and what its result holds.
+template <class Tensor>
+void watch(int64_t id, const Tensor& tensor, int64_t bytes, std::initializer_list<int64_t> values)
+{
+    watched(id, &tensor.operand(), bytes, values.begin(), int64_t(values.size()));
+}
+inline void watch(int64_t id, std::initializer_list<int64_t> values)
+{
+    watched(id, nullptr, 0, values.begin(), int64_t(values.size()));
+}
+
+}  // namespace tile_sim
 
 #define ascendc_assert(condition, ...) ((condition) ? void(0) : ::tile_sim::misuse("assert", ::tile_sim::placed(__LINE__, __FILE__), "the assertion %s does not hold", #condition))

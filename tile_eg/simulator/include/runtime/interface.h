@@ -192,6 +192,7 @@ int64_t gm_end(int64_t address);
 uint8_t* gm_pointer(int64_t address);
 uint64_t scalar_read(Operand at, int64_t index, int line);
 uint64_t peek(Operand at, int64_t index, int line);  // for printing: no instruction, and no order
+void watched(int64_t id, const Operand* at, int64_t bytes, const int64_t* values, int64_t count);  // watch.cpp
 
 void scalar_write(Operand at, int64_t index, uint64_t bits, int line);
 uint64_t read_past_cache(Operand at, int line);

@@ -2,7 +2,8 @@
 // and outputs go out (simulator/run.py, simulator/program.py). What the kernel or the file prints goes to stderr.
 //   argv: the library, kernel type (HOST: it has a main; what follows `--` are its arguments), launch, trace (0/1), memory limit in bytes,
 //         then `name=bytes` for each level (L1 UB L0A L0B L0C), `order=` and `mutate=` if wanted (schedule.h, mutation.h), `only=1,5` for the
-//         blocks to run, `seconds=` of processor time, `progress=` the number of a file (progress.h), `unconfined`, `reads=` and `writes=`
+//         blocks to run, `seconds=` of processor time, `progress=` the number of a file (progress.h), `watch=` that of another
+//         and a tile (watch.h), `unconfined`, `reads=` and `writes=`
 //         folders (confine.h), `image=` the descriptor of the file that holds the tensors, `--`, and
 //         `name:begin:bytes:in|out|inout|scratch` for each of them: where it begins in the file, and in GM.
 //   With `confinement` alone it prints why this machine cannot confine a run, or nothing.
@@ -29,6 +30,7 @@
 #include "progress.h"
 #include "schedule.h"
 #include "time_limit.h"
+#include "watch.h"
 
 namespace tile_sim
 {
@@ -158,6 +160,7 @@ bool configure_limits(const char* option)
     if (!std::strncmp(option, "reads=", 6)) return grants.reads.emplace_back(option + 6), true;
     if (!std::strncmp(option, "writes=", 7)) return grants.writes.emplace_back(option + 7), true;
     if (!std::strncmp(option, "progress=", 9)) return tell_progress_to(std::atoi(option + 9)), true;
+    if (long tile = 0, to = 0; std::sscanf(option, "watch=%ld:%ld", &to, &tile) == 2) return watch_into(int(to), tile), true;
     return std::sscanf(option, "seconds=%lf", &seconds) == 1;
 }
 

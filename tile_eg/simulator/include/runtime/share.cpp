@@ -23,6 +23,7 @@
 #include "progress.h"
 #include "schedule.h"
 #include "time_limit.h"
+#include "watch.h"
 
 namespace tile_sim
 {
@@ -239,7 +240,8 @@ bool meet(std::vector<std::unique_ptr<Part>>& parts)
 
 bool is_worth_it(int64_t begun, int64_t left)
 {
-    if (tried || worker || left < 2 || begun < 1 || schedule.on() || machine.settings.trace || mutates_operands()) return false;
+    if (tried || worker || left < 2 || begun < 1 || schedule.on() || mutates_operands()) return false;
+    if (machine.settings.trace || watching()) return false;  // they are of one process
     if (!machine.findings.empty() || processors() < 2) return false;
     const double seconds = std::chrono::duration<double>(Time::now() - began).count();
     return seconds / double(begun) * double(left) > worth_seconds;
