@@ -4,7 +4,7 @@ WORKERS ?= auto
 BIN     := $(VENV)/bin
 PYTEST  := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: demo test quick long lint bench mutants validate targets rules rule golden readme clean
+.PHONY: demo test quick long torch lint bench mutants validate targets rules rule golden readme clean
 
 $(VENV)/.usable: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "tile_eg needs Python 3.11 or newer: make PYTHON=python3.12 ...")'
@@ -29,6 +29,10 @@ quick: $(VENV)/.ready
 
 long: $(VENV)/.ready
 	$(PYTEST) -m long
+
+torch: $(VENV)/.ready
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[torch]'
+	$(PYTEST) tests/in_torch
 
 lint: $(VENV)/.ready
 	$(BIN)/ruff check .

@@ -45,7 +45,7 @@ _HOME = {
     "Lowered": "tile_eg.search.compiler",
     "TileError": "tile_eg.errors",
 }
-_MODULES = ("autotuner", "carver", "engine", "intrinsics", "language", "math", "profiler", "rules", "utils")
+_MODULES = ("autotuner", "carver", "engine", "intrinsics", "language", "math", "profiler", "rules", "torch", "utils")
 _NOT_HERE = {
     "tvm": "tile_eg builds on no TVM; tile_eg.DataType tells the bits of a dtype",
     "Layout": "where a tile lies, and how, is found",

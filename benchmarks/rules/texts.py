@@ -215,6 +215,15 @@ kernel move[M={rows}, N={cols}](X: {source}[M, N]) -> C: {target}[M, N] {{
   C[0, 0] = c
 }}
 """
+FOUR_BITS = """
+kernel numbers[M=32, N=128](A: i4[M, N]) -> C: f16[M, N] {
+  grid bx = 1
+  shared a: i4[M, N]
+  a = A[0, 0]
+  C[0, 0] = a * 2
+}
+"""
+FOUR_BITS_IN_ROWS = FOUR_BITS.replace("N=128", "N=96").replace("a: i4[M, N]", "a: i4[M, 128]")
 IN_TURNS = """
 kernel turns[N=256](X: i8[N], Y: i8[N]) -> C: i8[2*N] {
   grid bx = 1
@@ -315,6 +324,7 @@ def texts() -> dict[str, str]:
         out[f"{name}, rows of 24"] = MOVE.format(rows=20, cols=24, source=source, target=target, value=value)
         out[f"{name}, short rows"] = MOVE.format(rows=20, cols=17, source=source, target=target, value=value)
     out |= {n: REARRANGED.format(value) for n, value in WHOLE.items()}
+    out |= {"numbers of 4 bits": FOUR_BITS, "short rows of numbers of 4 bits": FOUR_BITS_IN_ROWS}
     return out | {"bytes in turns": IN_TURNS, "a choice by bits": BY_BITS, "bits of a comparison": PACKED} | TILES | TRICKY
 
 

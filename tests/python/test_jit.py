@@ -372,3 +372,21 @@ def test_rows_of_another_length_or_order_are_refused(shape: tuple[int, ...]) -> 
 def test_an_array_of_a_searched_kernel_has_all_of_its_tensor() -> None:
     with pytest.raises(TileError, match="'X' has shape"):
         tile_eg.jit(out_idx=[1, 2])(shift)(np.zeros((39, 64), np.float32))
+
+
+def test_a_vector_takes_no_parts_of_an_arrays_rows() -> None:
+    @T.prim_func
+    def twice(X: T.Tensor((64,), "float32"), Y: T.Tensor((64,), "float32")):
+        with T.Kernel(1) as _:
+            x = T.alloc_shared((64,), "float32")
+            T.copy(X[0], x)
+            for i in T.Parallel(64):
+                x[i] = x[i] * 2
+            T.copy(x, Y[0])
+
+    call = tile_eg.jit(out_idx=[-1])(twice)
+    with pytest.raises(TileError, match=r"X' has shape \(64, 2\), not \(64\)|X' has shape \(64, 2\), not \(64,\)"):
+        call(np.zeros((64, 2), np.float32))
+    with pytest.warns(TileWarning, match="takes the first 64"):  # rows as long as the vector: its first one
+        call(np.zeros((3, 64), np.float32))
+    assert call(np.ones((64, 1), np.float32)).sum() == 128

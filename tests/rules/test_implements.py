@@ -33,6 +33,8 @@ KERNELS = {
     "nest of an index": ["v-add-index"],
     "nest of a cast": ["v-cast"],
     "bytes in turns": ["v-bytes"],
+    "numbers of 4 bits": ["v-nibbles"],
+    "short rows of numbers of 4 bits": ["v-nibbles-rows"],
     "a choice by bits": ["v-choose-bits"],
     "bits of a comparison": ["v-pack"],
     "a sorted list in parts": ["v-whole", "v-put"],

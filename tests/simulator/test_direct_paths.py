@@ -194,7 +194,7 @@ def test_2201_has_none_of_these_paths(tmp_path: Path) -> None:
         ("Dn2NzParams p;", "Dn2NzParams"),
         ("Reg::RegTensor<float> r;", "Reg"),
         ("MicroAPI::RegTensor<float> r;", "MicroAPI"),
-        ("fp8_e4m3fn_t x;", "fp8_e4m3fn_t"),
+        ("hifloat8_t x;", "hifloat8_t"),
         ("asc_vf_call<k>(A);", "asc_vf_call"),
     ],
 )

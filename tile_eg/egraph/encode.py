@@ -248,6 +248,10 @@ class Encoder:
     def _bytes(self, t: Term) -> str:
         return f'(Bytes "{t.dtype}" {self.term(t.args[0])})'
 
+    def _nibbles(self, t: Term) -> str:
+        assert t.vcols is not None
+        return f"(Nibbles {self.expr(t.vcols)} {self.term(t.args[0])})"
+
     def _piece(self, t: Term) -> str:
         return f"(Piece {self.expr(t.args[0])} {t.rows} {t.cols} {self.term(t.args[1])})"
 

@@ -129,6 +129,9 @@ class Numbers:
     def _bytes(self, dtype: str, x: Class) -> Array:
         return ar.bytes_of(self.of(x), numpy_dtype(DTYPES[dtype]))
 
+    def _nibbles(self, _: ix.Expr, x: Class) -> Array:
+        return ar.nibbles(self.of(x))
+
     def _piece(self, offset: ix.Expr, rows: int, cols: int, x: Class) -> Array:
         return ar.piece(self.of(x), self.at(offset), (rows, cols))
 

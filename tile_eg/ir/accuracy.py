@@ -1,9 +1,9 @@
 """How closely a kernel's numbers are determined by its source: the roundings that may go either way, in numbers.
 
-A half step is the largest relative error of one rounding to nearest: 2**-24 for f32, 2**-11 for f16, 2**-8 for bf16. A schedule
-may compute an operation by another sequence than the source names (`a / b` as `a * (1 / b)`), whose results are some half steps
-apart: `apart` in the table of operations. Rules refer to these numbers (`:within (of "div")`), and `tests/rules/test_laws.py`
-holds them to it.
+A half step is the largest relative error of one rounding to nearest: 2**-24 for f32, 2**-11 for f16, 2**-8 for bf16, 2**-4 for
+f8e4m3, 2**-3 for f8e5m2. A schedule may compute an operation by another sequence than the source names (`a / b` as
+`a * (1 / b)`), whose results are some half steps apart: `apart` in the table of operations. Rules refer to these numbers
+(`:within (of "div")`), and `tests/rules/test_laws.py` holds them to it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,15 @@ from math import sqrt
 
 from tile_eg.ops.elementwise import BINARY, UNARY, Binary, Unary
 
-HALF_STEP = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
-SMALLEST_HALF_STEP = {"float32": 2.0**-150, "float16": 2.0**-25, "bfloat16": 2.0**-134}
+HALF_STEP = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-4, "float8_e5m2": 2.0**-3}
+SMALLEST_HALF_STEP = {
+    "float32": 2.0**-150, "float16": 2.0**-25, "bfloat16": 2.0**-134, "float8_e4m3fn": 2.0**-10, "float8_e5m2": 2.0**-17,
+}  # fmt: skip
 """The largest error of one rounding to a subnormal number."""
-LARGEST = {"float32": (2 - 2.0**-23) * 2.0**127, "float16": 65504.0, "bfloat16": (2 - 2.0**-7) * 2.0**127}
+LARGEST = {
+    "float32": (2 - 2.0**-23) * 2.0**127, "float16": 65504.0, "bfloat16": (2 - 2.0**-7) * 2.0**127, "float8_e4m3fn": 448.0,
+    "float8_e5m2": 57344.0,
+}  # fmt: skip
 
 OPERATIONS: tuple[Unary | Binary, ...] = (*UNARY.values(), *BINARY.values())
 HALF_STEPS = {op.name: op.apart[0] for op in OPERATIONS if op.apart != (1, 0)}

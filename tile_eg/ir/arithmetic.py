@@ -75,8 +75,12 @@ def matmul(a: Array, b: Array) -> Array:
 def cast(x: Array, dtype: np.dtype) -> Array:
     """x in another dtype, rounded to nearest; whole numbers of 32 bits become f32 before any other float.
 
-    What becomes a whole number saturates; NaN becomes 0. Whole numbers of one width keep their bits.
+    What becomes a whole number or a float of 8 bits saturates; NaN becomes 0. Whole numbers of one width keep their bits.
     """
+    if x.dtype == dtype:
+        return x
+    if dtype.itemsize == 1 and dtype.kind not in WHOLE:
+        return _saturated(x.astype(np.float32), dtype)
     if dtype.kind not in WHOLE:
         return (x.astype(np.float32) if x.dtype.kind in WHOLE and x.dtype.itemsize == 4 else x).astype(dtype)
     if x.dtype.kind in WHOLE and x.dtype.itemsize == dtype.itemsize:
@@ -87,9 +91,23 @@ def cast(x: Array, dtype: np.dtype) -> Array:
     return np.clip(np.rint(np.nan_to_num(x.astype(np.float64), nan=0.0)), limits.min, limits.max).astype(dtype)
 
 
+def _saturated(x: Array, dtype: np.dtype) -> Array:
+    """Floats of 8 bits: beyond the largest number is the largest one, and NaN is 0."""
+    import ml_dtypes
+
+    most = float(ml_dtypes.finfo(dtype).max)
+    return np.clip(np.nan_to_num(x, nan=0.0), -most, most).astype(dtype)
+
+
 def bytes_of(x: Array, dtype: np.dtype) -> Array:
     """The two bytes of each number of 16 bits, the lower one first."""
     return np.ascontiguousarray(x).astype("<i2").view(np.int8).astype(dtype)
+
+
+def nibbles(x: Array) -> Array:
+    """The two numbers of 4 bits of each byte, the lower one first, in f16: -8 to 7."""
+    low, high = x.view(np.int8) << 4 >> 4, x.view(np.int8) >> 4
+    return np.stack([low, high], axis=-1).reshape(*x.shape[:-1], 2 * x.shape[-1]).astype(np.float16)
 
 
 def packed(x: Array) -> Array:

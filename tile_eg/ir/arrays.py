@@ -16,14 +16,19 @@ if TYPE_CHECKING:
 
 
 def numpy_dtype(dtype: DType) -> np.dtype:
-    """The NumPy type of an element type; bf16 is that of `ml_dtypes`."""
+    """The NumPy type of an element type; those of bf16 and of floats of 8 bits are `ml_dtypes`'."""
     import numpy as np
 
-    if dtype.name == "bf16":
-        import ml_dtypes
+    if is_numpys(dtype):
+        return np.dtype(dtype.numpy)
+    import ml_dtypes
 
-        return np.dtype(ml_dtypes.bfloat16)
-    return np.dtype(dtype.numpy)
+    return np.dtype(getattr(ml_dtypes, dtype.numpy))
+
+
+def is_numpys(dtype: DType) -> bool:
+    """Whether NumPy has the element type itself."""
+    return dtype.whole or dtype.name in ("f16", "f32")
 
 
 def check_arguments(tensors: Sequence[Tensor], arrays: Mapping[str, np.ndarray], added_to: Collection[str] = frozenset()) -> None:
@@ -64,7 +69,7 @@ def check_argument(tensor: Tensor, array: np.ndarray) -> None:
     if tuple(shape) != tensor.shape:
         raise TileError(f"input '{tensor.name}' has shape {_shape(shape)}, not {_shape(tensor.shape)}", tensor.span)
     if dtype != numpy_dtype(tensor.dtype):
-        to = "ml_dtypes.bfloat16" if tensor.dtype.name == "bf16" else f"'{tensor.dtype.numpy}'"
+        to = f"'{tensor.dtype.numpy}'" if is_numpys(tensor.dtype) else f"ml_dtypes.{tensor.dtype.numpy}"
         message = f"input '{tensor.name}' has elements of type {dtype}, not {tensor.dtype.numpy}"
         raise TileError(message, tensor.span, help=f"convert it: {tensor.name}.astype({to})")
 

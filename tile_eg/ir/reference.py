@@ -285,7 +285,8 @@ class Block:
         return Tile(data.reshape(shape))
 
     def bytes(self, x: Tile, dtype: np.dtype) -> Tile:
-        return Tile(ar.bytes_of(x.data, dtype), None if x.valid is None else np.repeat(x.valid, 2, axis=-1))
+        parts = ar.nibbles(x.data) if x.data.dtype.itemsize == 1 else ar.bytes_of(x.data, dtype)
+        return Tile(parts, None if x.valid is None else np.repeat(x.valid, 2, axis=-1))
 
     def compared(self, op: str, a: Tile, b: Tile, x: Tile, y: Tile) -> Tile:
         """x where `a op b`, else y."""

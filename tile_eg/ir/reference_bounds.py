@@ -198,7 +198,7 @@ def _running(x: Tile, known: Array, sums: Array, numbers: tuple[int, int]) -> Ar
     sizes = ar.whole("cumsum", numbers, [np.abs(x.data)]).reshape(sums.shape).astype(np.float64)
     out = np.stack([ar.whole("cumsum", numbers, [part.astype(np.float32)]).reshape(sums.shape) for part in known])
     for _ in range(sums.shape[axis]):
-        out = rd.rounded("add", sizes, sizes.astype(np.float32), out)
+        out = rd.rounded("add", sizes, np.zeros(sums.shape, np.float32), out)
     return out
 
 

@@ -172,6 +172,9 @@ class Run:
     def _bytes(self, t: Term) -> Array:
         return ar.bytes_of(self.term(t.args[0]), numpy_dtype(_dtype(t)))
 
+    def _nibbles(self, t: Term) -> Array:
+        return ar.nibbles(self.term(t.args[0]))
+
     def _piece(self, t: Term) -> Array:
         return ar.piece(self.term(t.args[1]), self.at(t.args[0]), (t.rows, t.cols))
 

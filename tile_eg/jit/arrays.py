@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tile_eg.errors import TileError, TileWarning
 from tile_eg.ir.arrays import check_argument, ending_at, numpy_dtype, signature
 from tile_eg.ir.kept import KeptKernel
-from tile_eg.ops.types import BF16
+from tile_eg.ops.types import BF16, I4, NARROW, DType, dtype_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
     if isinstance(value, np.ma.MaskedArray):
         raise TileError(f"argument {name} is a masked array, and a kernel reads what is masked too", help="fill it: a.filled(0)")
     if isinstance(value, np.ndarray):
-        return value
+        return _two_in_a_byte(value) if value.dtype.name == I4.numpy else value
     if not is_torch(value):
         help = "NumPy arrays and torch tensors on the CPU are taken"
         raise TileError(f"argument {name} is no array but of type {type(value).__name__}", help=help)
@@ -50,22 +50,41 @@ def to_numpy(value: Any, name: str) -> np.ndarray:
         raise TileError(message, help=f"pass {name}.detach(), or call the kernel under torch.no_grad()")
     if value.layout is not torch.strided:
         raise TileError(f"argument {name} is {value.layout}, and a kernel takes dense tensors", help="call .to_dense() on it")
-    if value.dtype == torch.bfloat16:
-        return value.detach().view(torch.int16).numpy().view(numpy_dtype(BF16))
+    if (of := _by_bits(value.dtype)) is not None:
+        return value.detach().view(torch.int8 if of.bytes == 1 else torch.int16).numpy().view(numpy_dtype(of))
     return value.detach().numpy()
+
+
+def _two_in_a_byte(x: np.ndarray) -> np.ndarray:
+    """Numbers of 4 bits as a kernel has them, the even one in the lower half of its byte. `ml_dtypes` gives each its own byte."""
+    import numpy as np
+
+    if x.shape[-1:] == () or x.shape[-1] % 2:
+        return x
+    bits = x.astype(np.int8)
+    return (bits[..., ::2] & 15) | (bits[..., 1::2] << 4)
+
+
+def _by_bits(dtype: Any) -> DType | None:
+    """The element type of torch's that NumPy has not, by its name there; None for any other."""
+    of = dtype_of(str(dtype).removeprefix("torch."))
+    return of if of in (BF16, *NARROW) else None
 
 
 def as_declared(array: np.ndarray, shape: Sequence[int], may_end_early: bool = False) -> np.ndarray:
     """The elements of an array as a tensor of this shape has them, one behind the other; else the array as it is.
 
     It is one row, or has rows of the declared length, each of which may be parted into dimensions otherwise. Of an array with
-    more elements the first ones are the tensor's; one with fewer is given flat, where it `may_end_early`.
+    more elements the first ones are the tensor's, where they are whole rows of it; one with fewer is given flat, where it
+    `may_end_early`.
     """
     count = prod(shape)
     if array.shape == tuple(shape) or not array.flags.c_contiguous or not _same_rows(array.shape, shape):
         return array
     if array.size < count:
         return array.reshape(-1) if may_end_early and array.size else array
+    if _flat(shape) and array.size > count and not _flat(array.shape) and array.shape[-1] != count:
+        return array  # its first numbers are parts of rows, which is nothing that the declaration says
     return array.reshape(-1)[:count].reshape(shape)
 
 
@@ -114,8 +133,9 @@ def to_torch(array: np.ndarray) -> Any:
     import numpy as np
 
     torch = sys.modules["torch"]
-    if array.dtype == numpy_dtype(BF16):
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    for of in (BF16, *NARROW):
+        if array.dtype == numpy_dtype(of):
+            return torch.from_numpy(array.view(np.int8 if of.bytes == 1 else np.int16)).view(getattr(torch, of.numpy))
     return torch.from_numpy(array)
 
 

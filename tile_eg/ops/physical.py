@@ -182,6 +182,7 @@ TERMS: dict[str, Term] = {
         _elementwise("VBinC", _named(suffix="_cols"), 1, form=always("rows"), fields=_SWAP, banks=True, says=("binary", 1)),
         _elementwise("VCast", always("vcast"), 0),
         _elementwise("VPack", always("vpack"), 0, form=always("rows")),
+        _elementwise("VNibbles", always("vnibbles"), 0),
         _elementwise("VBytes", always("vbytes"), 0, form=always("flat")),
         Vector("VPiece", kind="piece", instruction=always("vpiece"), form=always("rows"), fields={"bound": argument(0)}),
         Vector("VPut", kind="put", instruction=always("vput"), form=always("rows"), fields={"bound": argument(0)}, in_place=1),

@@ -138,6 +138,14 @@ def _pairs(shapes: tuple[Shape, ...]) -> Numbers:
     return prod(shapes[0]) // 2, prod(shapes[1]) // 2
 
 
+def _reshaped(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
+    """Rows and columns; one number is a vector's length."""
+    shape = numbers if numbers[1] else numbers[:1]
+    if prod(shape) != prod(shapes[0]) or 0 in shape:
+        return f"{prod(shapes[0])} elements have no shape {' x '.join(map(str, shape))}"
+    return shape
+
+
 def _merge_shape(shapes: tuple[Shape, ...], numbers: Numbers) -> Shape | str:
     if any(2 * n != prod(s) for n, s in zip(numbers, shapes, strict=True)):
         return "pairs of a value and an index are merged: an even number of elements"
@@ -154,6 +162,7 @@ WHOLE_TILES: dict[str, WholeTile] = {
                   worked=lambda count, n: padded(n[0])),  # fmt: skip
         WholeTile("merge", _merged, _merge_shape, 2, types=(F32,), default=_pairs),
         WholeTile("transpose", lambda m, x, *_: x.T.reshape(-1), _flipped, moves=True, made_of_others=True),
+        WholeTile("reshape", lambda m, x, *_: x.reshape(-1), _reshaped, 1, ("rows", "cols"), (*WORDS, BF16), moves=True),
         WholeTile("cumsum", _summed, _same, 1, ("axis", "reverse"), (F32,), default=_last, made_of_others=True),
         WholeTile("cumprod", _multiplied, _same, 1, ("axis", "reverse"), (F32,), default=_last, made_of_others=True),
         WholeTile("argmax", _first_extreme(True), _reduced, 1, ("axis",), (F16, F32), None, I32, _last, made_of_others=True),

@@ -12,6 +12,7 @@ from tile_eg.ir.kernel import Kernel, Note, added_to
 from tile_eg.ir.sharing import sharing
 from tile_eg.search import SearchOptions, search_options
 from tile_eg.search.candidates import Candidate
+from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.collector import rare_collections
 from tile_eg.search.planned import InternalError, Planned, Run, compiled_for, plan, plan_schedule, stage
 from tile_eg.search.result import Lowered
@@ -43,6 +44,7 @@ def lower(kernel: Kernel | Template, chip: str = DEFAULT_CHIP, *, search: Search
     options = search or search_options()
     with stage("load", kernel.source):
         target = compiled_for(chip)
+        check_chip_types((kernel.tensors, kernel.body), target)
         rank = roles(options.cost_model, target).rank
     return compiled(kernel, target, options, rank)
 
@@ -72,6 +74,7 @@ def check_kernel(kernel: Kernel | Template, chip: str = DEFAULT_CHIP) -> tuple[N
 
     kernel = _at_its_sizes(kernel)
     with stage("check", kernel.source):
+        check_chip_types((kernel.tensors, kernel.body), compiled_for(chip))
         check_room(kernel, compiled_for(chip))
         check(kernel)
         to_values(kernel)

@@ -18,6 +18,7 @@ from tile_eg.ir.program import AIC, AIV, Buffer, Program
 from tile_eg.ops.types import Level
 from tile_eg.report.text import size
 from tile_eg.search import kept_lifetimes as lifetimes
+from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.kept_direct import with_direct_paths
 from tile_eg.search.kept_indices import out_of_tensor
 from tile_eg.search.kept_memory import Life, lives, packed
@@ -149,6 +150,7 @@ def planned_kept(kernel: KeptKernel, chip: str) -> PlannedKept:
     """The kernel with addresses and text. TileError where its buffers do not fit, or an instruction has no text."""
     target = compiled_for(chip)
     with stage("plan", kernel.source):
+        check_chip_types((kernel.tensors, kernel.buffers), target, dict(kernel.places))
         program = _program(kernel, target)
         made = PlannedKept(program, target, kernel)
         _written(made)

@@ -32,6 +32,7 @@ from tile_eg.search.alike import ANY_NUMBER, Build, values_of_any_size, which_ar
 from tile_eg.search.any_order import refuse_any_order
 from tile_eg.search.any_size import AnySize, AtSizes, Variant, named
 from tile_eg.search.candidates import Candidate
+from tile_eg.search.chip_types import check_chip_types
 from tile_eg.search.collector import rare_collections
 from tile_eg.search.driver import compiled, result_of, run_queue
 from tile_eg.search.form import Form, Setting, check_room, searched
@@ -272,6 +273,7 @@ def _lowered(
     kernel = build(sizes)
     setting = Setting(chip, options, rank_model(roles(options.cost_model, chip).rank, chip), kernel.source)
     with rare_collections(), sharing():
+        check_chip_types((kernel.tensors, kernel.body), chip)
         check_room(kernel, chip)
         if options.deterministic:
             refuse_any_order(kernel)

@@ -28,9 +28,11 @@ from typing import Any
 import numpy as np
 
 from tile_eg.errors import Span, TileError, did_you_mean
+from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ops.types import dtype_of
 from tile_eg.simulator.launches import TYPES
 
-DTYPES = ("f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
+DTYPES = ("f16", "bf16", "f32", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "f8e4m3", "f8e5m2")
 GENERATORS = ("uniform", "normal", "zeros", "arange")
 TOP = ("kernel", "blocks", "type", "defines", "arguments", "auto_sync", "meaning", "inputs", "seed")
 KEYS = ("name", "shape", "dtype", "file", "generator", "seed", "low", "high", "output", "expect", "tolerance", "save", "value",
@@ -230,13 +232,11 @@ def _agrees(array: np.ndarray, data: Mapping[str, Any], where: str) -> None:
 
 
 def dtype(name: str, where: str = "") -> np.dtype:
-    """The NumPy type of an element type: f16, bf16, f32, i8 to i64, u8 to u64."""
+    """The NumPy type of an element type: f16, bf16, f32, i8 to i64, u8 to u64, f8e4m3, f8e5m2."""
     if name not in DTYPES:
         raise TileError(f"{where}: unknown dtype `{name}`", help=f"one of {', '.join(DTYPES)}")
-    if name == "bf16":
-        import ml_dtypes
-
-        return np.dtype(ml_dtypes.bfloat16)
+    if of := dtype_of(name):
+        return numpy_dtype(of)
     return np.dtype(f"{name[0]}{int(name[1:]) // 8}")
 
 

@@ -13,7 +13,8 @@ SCALAR = (
     "elem", "elem_row", "elem_col", "number", "s_index", "s_unary", "s_binary", "s_reduce", "s_cast", "s_choose", "s_choose_at",
 )  # fmt: skip
 COMPUTED = (
-    "unary", "binary", "reduce", "cast", "choose", "choose_at", "choose_bits", "bytes", "pack", "whole", "piece", "put", "nest",
+    "unary", "binary", "reduce", "cast", "choose", "choose_at", "choose_bits", "bytes", "nibbles", "pack", "whole", "piece",
+    "put", "nest",
 )  # fmt: skip
 
 

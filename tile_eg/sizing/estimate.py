@@ -61,7 +61,7 @@ def estimate(values: Values, chip: Chip) -> Estimate:
     return Estimate(total, values.blocks, stored, one.room(), bool(anatomy.cube), one.overlaps, launch=launch)
 COSTED_AS = {
     "cast": "cast", "nest": "add", "choose": "select", "choose_at": "select", "choose_bits": "select", "bytes": "copy",
-    "pack": "compare", "whole": "gather", "piece": "copy", "put": "copy",
+    "nibbles": "cast", "pack": "compare", "whole": "gather", "piece": "copy", "put": "copy",
 }  # fmt: skip
 """Instructions by which terms are counted that name none."""
 

@@ -18,9 +18,9 @@ from tile_eg.ops.types import F32, DType
 from tile_eg.ops.whole_tiles import SORTED
 
 _VECTOR_NAME = {
-    "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy",
+    "sub": "add", "min": "max", "mins": "maxs", "sum": "add", "strips": "copy", "bytes": "copy", "nibbles": "cast",
     "pack": "compare", "bitselect": "select", "every": "reducev2",
-    "piece": "copy", "put": "copy", "sort32": "sort", "merge": "mrgsort",
+    "reshape": "copy", "piece": "copy", "put": "copy", "sort32": "sort", "merge": "mrgsort",
     **{r.instruction[1:]: r.priced_as for r in REPEATED.values()},
 }  # fmt: skip
 

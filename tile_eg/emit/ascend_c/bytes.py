@@ -6,9 +6,10 @@ from tile_eg.emit.ascend_c.element_types import BY_BITS
 from tile_eg.emit.ascend_c.index import EmitError, Scope, call, counted
 from tile_eg.emit.ascend_c.scalar import scalar_operand
 from tile_eg.ir import index as ix
+from tile_eg.ir.arrays import numpy_dtype
 from tile_eg.ir.index import ONE, ZERO
 from tile_eg.ir.program import Instr, Tile
-from tile_eg.ops.types import I32
+from tile_eg.ops.types import I32, NARROW, DType
 
 MOST = 2**31 - 1
 
@@ -43,12 +44,23 @@ def bytes_moved(s: Scope, i: Instr, dst: Tile, src: Tile) -> list[str]:
     return call("Adds", to, of, "int16_t(0)", s.field(i, "count", count, MOST))
 
 
+def _byte(value: float, dtype: DType) -> int:
+    """The bits of a number that an element type of 8 bits holds."""
+    if dtype not in NARROW:
+        return int(value) & 0xFF
+    import numpy as np
+
+    return int(np.array([value]).astype(numpy_dtype(dtype)).view(np.uint8)[0])
+
+
 def bytes_filled(s: Scope, i: Instr, dst: Tile) -> list[str]:
     """There is no Duplicate of one byte."""
     pitch, cols = s.buffer(dst).pitch, i.cols.value
     if cols is None or cols % 2:
         raise EmitError(f"{i.op} fills an even number of bytes in a row", i.span)
-    value = f"uint16_t({(int(i.scalar) & 0xFF) * 0x101})"
+    value = f"uint16_t({_byte(i.scalar, s.buffer(dst).dtype) * 0x101})"
+    if s.buffer(dst).dtype in NARROW and (i.value is not None or i.bound != ZERO):
+        raise EmitError(f"{i.op}: a float of 8 bits is filled with a number that is known when the kernel is compiled", i.span)
     if i.value is not None or i.bound != ZERO:
         value = f"static_cast<uint16_t>(static_cast<uint8_t>({scalar_operand(s, i, I32)}) * 257)"
     if i.rows != ONE and cols < pitch:

@@ -194,7 +194,7 @@ def l1_to_l0b(s: Scope, i: Instr) -> list[str]:
     k, n = ceil_div(i.depth, c0), ceil_div(i.cols, 16)
     if i.transpose:
         return _load(s, i, _Grid(k, n, n, rows16, ONE, ONE), False)
-    if b.dtype is I8:
+    if b.dtype.bytes == 1:
         return _load_squares(s, i, k, n)
     if b.dtype.bytes != 2:
         return _load_3d(s, i, i.depth, i.cols)
@@ -213,7 +213,7 @@ def mmad(s: Scope, i: Instr) -> list[str]:
     m = s.field(i, "m", i.rows, MMAD)
     if s.low(i.rows) <= 1:
         m = "16" if s.high(i.rows) == 1 else f"{m} == 1 ? 16 : {m}"
-    squares = any(s.dtype(load.dst) is I8 and not load.transpose for load in s.writers(b.buffer))
+    squares = any(s.dtype(load.dst).bytes == 1 and not load.transpose for load in s.writers(b.buffer))
     n, k = s.field(i, "n", round_up(i.cols, 32) if squares else i.cols, MMAD), s.field(i, "k", i.depth, MMAD)
     init = {1: "true", 0: "false"}.get(i.init.value if i.init.value is not None else -1, s.cpp(i.init))
     params = f"AscendC::MmadParams({m}, {n}, {k}, {s.cpp(i.unit)}, false, {init})"

@@ -28,7 +28,7 @@ def load_l0(s: Scope, i: Instr) -> list[str]:
     b, wide = s.buffer(src), i.rows if i.op == "l1_to_l0a" else i.cols
     turned = i.transpose if i.op == "l1_to_l0a" else not i.transpose
     c0, across = s.c0(b), ceil_div(wide, 16)
-    if turned and b.dtype is I8:  # in squares of two fractals
+    if turned and b.dtype.bytes == 1:  # in squares of two fractals
         down, right = ceil_div(i.depth, 32) * 2, ceil_div(wide, 32)
         across = right * 2
     elif turned:

@@ -14,6 +14,7 @@ from tile_eg.emit.ascend_c.cpp import ROUNDED, integer
 from tile_eg.emit.ascend_c.cube import CUBE_AND_COPIES, ON_3510
 from tile_eg.emit.ascend_c.direct import UB, UB_ROWS
 from tile_eg.emit.ascend_c.index import EmitError, Scope, block, counted, not_empty
+from tile_eg.emit.ascend_c.parts import PARTS
 from tile_eg.emit.ascend_c.reduce import REDUCTIONS
 from tile_eg.emit.ascend_c.repeats import REPEATS
 from tile_eg.emit.ascend_c.scalar import declared_scalar, printed, scalar_lines
@@ -54,7 +55,7 @@ from tile_eg.ir.program.tasks import counted_by
 from tile_eg.ops.types import Level
 
 OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
-    **CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **WHOLE, **REPEATS
+    **CUBE_AND_COPIES, **VECTOR_OPS, **REDUCTIONS, **SELECTIONS, **PARTS, **WHOLE, **REPEATS
 }  # fmt: skip
 POSITIONS = {Level.L1: "A1", Level.L0A: "A2", Level.L0B: "B2", Level.L0C: "CO1", Level.UB: "VECCALC"}
 SIZES = {"rows": "validRows", "cols": "validCols", "depth": "validDepth"}

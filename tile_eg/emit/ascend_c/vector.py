@@ -320,17 +320,6 @@ def cast(s: Scope, i: Instr) -> list[str]:
     return [*scale, *written(s, unary_job(s, i, "Cast", dst, src, (f"AscendC::RoundMode::{mode}",)))]
 
 
-def bytes_of(s: Scope, i: Instr) -> list[str]:
-    """The same bits with another number of elements."""
-    dst, src = tile(i, i.dst), tile(i, i.srcs[0])
-    if s.buffer(src).dtype.bytes != 2 or s.buffer(dst).dtype.bytes != 1:
-        raise EmitError(f"{i.op} takes elements of 16 bits", i.span)
-    if i.rows != ONE and s.buffer(dst).pitch != 2 * s.buffer(src).pitch:
-        raise EmitError(f"{i.op}: rows lie as far apart on both sides", i.span)
-    count = i.cols // 2 if i.rows == ONE else i.rows * s.buffer(src).pitch
-    return call("Adds", f"{s.at(dst)}.ReinterpretCast<int16_t>()", s.at(src), "int16_t(0)", s.field(i, "count", count, 2**31 - 1))
-
-
 def strips(s: Scope, i: Instr) -> list[str]:
     """Copies that take the eight blocks of 256 bytes of a row apart, a repeat a row."""
     dst, src = tile(i, i.dst), tile(i, i.srcs[0])
@@ -383,5 +372,5 @@ VECTOR_OPS: dict[str, Callable[[Scope, Instr], list[str]]] = {
     "vaxpy": scalar,
     "vmuladd": binary,
     "vcast": cast,
-    "vbytes": bytes_of, "vdup": duplicate, "vbrcb": brcb, "vstrips": strips, "store_element": store_element,
+     "vdup": duplicate, "vbrcb": brcb, "vstrips": strips, "store_element": store_element,
 }

@@ -48,6 +48,11 @@ def put(s: Scope, i: Instr) -> list[str]:
     return [*copy(s, replace(i, op="vcopy", srcs=(old,), rows=ONE, cols=count, form="flat", bound=ZERO)), BARRIER, *rows]
 
 
+def reshape(s: Scope, i: Instr) -> list[str]:
+    """A copy of one run of elements."""
+    return copy(s, replace(i, op="vcopy", rows=ONE, form="flat"))
+
+
 def _window(s: Scope, i: Instr, t: Tile) -> Tile:
     """The tile from an element on."""
     pitch = s.buffer(t).cols
@@ -148,6 +153,6 @@ def _merged(s: Scope, i: Instr, to: Piece, lists: list[Piece], repeat: int) -> l
 
 
 WHOLE: dict[str, Callable[[Scope, Instr], list[str]]] = {
-    "vgather": gather, "vevery": every, "vsort": sort, "vmerge": merge, "vpiece": piece,
+    "vgather": gather, "vevery": every, "vsort": sort, "vmerge": merge, "vpiece": piece, "vreshape": reshape,
     "vput": put, "vsort32": sort32, "vtranspose": transpose,
 }  # fmt: skip

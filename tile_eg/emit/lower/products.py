@@ -34,11 +34,6 @@ class Products:
         tile, _, m, n, k = self.pick[step.node.children[0]].payload
         return Cut(m, n, k, -(-tile.rows // m), -(-tile.cols // n), -(-tile.depth // k))
 
-    def _operand(self, step: Step) -> DType:
-        dtype = self.pick[step.node.children[0]].payload[0].operand
-        assert dtype is not None
-        return dtype
-
     def _unique_names(self, steps: list[Step]) -> dict[int, str]:
         """A name for each product: its result's buffer, numbered where several add to one, so that its step counters are new."""
         taken = set(self.storages.values.variables.values())
@@ -54,15 +49,16 @@ class Products:
 
     def _buffers(self, step: Step, i: int, in_turn: bool) -> tuple[Buffer, Buffer]:
         """Two slots for each operand; two single-step products that alternate have one slot each instead."""
-        cut, dtype = self.cuts[step.node.cls], self._operand(step)
+        cut = self.cuts[step.node.cls]
+        left, right = (self.storages.buffers[s].dtype for s in step.srcs[-2:])  # type: ignore[index]
         name = self.names[step.node.cls]
         halves = {level: self.storages.chip.level_bytes(level) // 2 for level in (Level.L0A, Level.L0B)}
 
-        def buffer(level: Level, rows: int, cols: int, layout: str) -> Buffer:
+        def buffer(level: Level, dtype: DType, rows: int, cols: int, layout: str) -> Buffer:
             slots = (i * halves[level],) if in_turn else (0, halves[level])
             return Buffer(f"{name}_{level.lower()}", level, dtype, rows, cols, cols, layout, len(slots), slots)
 
-        return buffer(Level.L0A, cut.m, cut.k, "zz"), buffer(Level.L0B, cut.k, cut.n, "zn")
+        return buffer(Level.L0A, left, cut.m, cut.k, "zz"), buffer(Level.L0B, right, cut.k, cut.n, "zn")
 
     def lower(self, step: Step, around: tuple[LoopStep, ...]) -> list[Node]:
         cut, tile = self.cuts[step.node.cls], self.pick[step.node.children[0]].payload[0]

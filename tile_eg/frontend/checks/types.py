@@ -11,7 +11,7 @@ from tile_eg.frontend.windows import shape_text
 from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ops.elementwise import BINARY, REDUCE, UNARY, Binary, Unary
-from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, SIGNED, U8, WHOLE, DType
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, SIGNED, U8, WHOLE, DType
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 Shape = tuple[int, ...]
@@ -68,8 +68,7 @@ class Typing:
             case kn.Whole():
                 return self.whole(e)
             case kn.Bytes():
-                x = self.of(e.x)
-                return Type((*x.shape[:-1], 2 * x.shape[-1]), e.dtype)
+                return self.parts(e)
             case kn.Cast():
                 x = self.of(e.x)
                 return Type(x.shape, e.dtype)
@@ -132,12 +131,24 @@ class Typing:
         shape = entry.shape(tuple(x.shape for x in xs), e.numbers)
         if isinstance(shape, str):
             raise TileError(shape, e.span)
-        return Type(shape, entry.result or xs[0].dtype)
+        dtype = entry.result or xs[0].dtype
+        if e.op == "reshape" and len(shape) > 1 and shape[-1] * (dtype or F32).bytes % 32:
+            help = "give it rows of a multiple of 32 bytes, or one dimension"
+            raise TileError(f"`reshape` keeps one run of elements: rows of {shape[-1]} of {dtype} have gaps", e.span, help=help)
+        return Type(shape, dtype)
+
+    def parts(self, e: kn.Bytes) -> Type:
+        """Twice as many elements: the bytes of numbers of 16 bits, or as f16 the numbers of 4 bits of bytes."""
+        x = self.of(e.x)
+        if e.dtype == F16 and (x.dtype not in (I8, U8) or not x.shape or ANY in x.shape):
+            help = "a tile of i8 or u8 holds two of them in each byte"
+            raise TileError(f"`nibbles` takes numbers of 4 bits out of bytes, not of {x}", e.span, help=help)
+        return Type((*x.shape[:-1], 2 * x.shape[-1]), e.dtype)
 
     def packed(self, e: kn.Pack) -> Type:
         """A byte for eight elements of a row."""
         x = _floats(self.of(e.x), e.span)
-        if not x.shape or x.shape[-1] * (x.dtype or F32).bytes % 256 or x.dtype == BF16:
+        if not x.shape or x.shape[-1] * (x.dtype or F32).bytes % 256 or x.dtype in (BF16, *NARROW):
             help = "a row of f32 has a multiple of 64 elements, one of f16 of 128"
             raise TileError(f"the bits of {x} do not fill whole bytes as the instruction makes them", e.span, help=help)
         return Type((*x.shape[:-1], x.shape[-1] // 8), U8)
@@ -153,7 +164,7 @@ class Typing:
         for t, side in ((a, e.a), (b, e.b)):
             if len(t.shape) != 2 or ANY in t.shape:
                 raise TileError(f"`@` multiplies tiles of two dimensions, not {t}", side.span or e.span)
-        if a.dtype != b.dtype:
+        if a.dtype != b.dtype and not {a.dtype, b.dtype} <= {*NARROW}:
             which = e.b.name if isinstance(e.b, kn.Region) else "x"
             help = f"cast one: {cast(a.dtype or F32, which, e.span)}"
             raise TileError(f"`@` multiplies tiles of one element type, not {a} and {b}", e.span, help=help)
@@ -162,10 +173,10 @@ class Typing:
             left, right = f"{a}{'.T' * e.transpose_a}", f"{b}{'.T' * e.transpose_b}"
             message = f"the inner sizes of this product differ: {left} @ {right} has {ka} and {kb}"
             raise TileError(message, e.span, help=_turned_help(m, ka, kb, n, e.span))
-        if a.dtype == I8:
-            _bytes_fit(e, n)
+        if a.dtype == I8 or a.dtype in NARROW:
+            _bytes_fit(e, n, a.dtype)
         elif a.dtype in WHOLE:
-            raise TileError(f"`@` multiplies f16, bf16, f32 or i8, not {a.dtype}", e.span)
+            raise TileError(f"`@` multiplies f16, bf16, f32, i8 or f8, not {a.dtype}", e.span)
         return Type((m, n), I32 if a.dtype == I8 else F32)
 
     def reduction(self, e: kn.Reduce) -> Type:
@@ -210,7 +221,7 @@ class Typing:
 
 def _takes(op: Unary | Binary, t: Type, span: kn.Span | None) -> Type:
     """TileError where an operation has no meaning on this element type."""
-    if t.dtype is None or t.dtype in op.takes or (t.dtype == BF16 and F32 in op.takes):
+    if t.dtype is None or t.dtype in op.takes or (t.dtype in (BF16, *NARROW) and F32 in op.takes):
         return t
     near = (SIGNED.get(t.dtype), I16 if t.dtype.bits == 8 else I32, F32)
     to = next(d for d in near if d is not None and d in op.takes)
@@ -250,14 +261,14 @@ def _floats(t: Type, span: kn.Span | None) -> Type:
     return t
 
 
-def _bytes_fit(e: kn.MatMul, cols: int) -> None:
+def _bytes_fit(e: kn.MatMul, cols: int, of: DType) -> None:
     """TileError where no instruction brings bytes into L0A or L0B as the product wants them."""
     if e.transpose_a:
-        raise TileError("a transposed left operand of i8 is not supported", e.span, help="store it as rows x depth")
+        raise TileError(f"a transposed left operand of {of} is not supported", e.span, help="store it as rows x depth")
     if not e.transpose_b and cols % 32:
         help = f"give it a multiple of 32 columns, not {cols}, or store it the other way round: "
         help += hint("a @ b.T", "a @ b.T, or transpose_B=True", e.span)
-        raise TileError("a right operand of i8 is turned by squares of 32 x 32", e.span, help=help)
+        raise TileError(f"a right operand of {of} is turned by squares of 32 x 32", e.span, help=help)
 
 
 def joined(x: Type, y: Type, span: kn.Span | None, help: str = "") -> Shape:

@@ -37,7 +37,7 @@ from tile_eg.ir.kernel import Region, TileExpr
 from tile_eg.ir.program import Formula
 from tile_eg.ops.casts import is_direct
 from tile_eg.ops.elementwise import BINARY, COMPARE, SCALAR_UNARY, UNARY
-from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, U8, U32, DType, Level
+from tile_eg.ops.types import BF16, F16, F32, I8, I16, I32, NARROW, U8, U32, DType, Level
 
 HELD = ((F16, F32), (I16, F32), (I32, F32), (I16, F16), (I8, F16), (U8, F16))
 """Casts that come with the use of an element: its number is read as it is, and rounded once."""
@@ -109,7 +109,7 @@ class Elements:
         """The elements as an operand. Raises Unfit where they are none."""
         axes = self.axes
         if (a.down, a.along) == (0, 0) and (axes.rows, axes.cols) != (1, 1):
-            if a.dtype is BF16:
+            if a.dtype in (BF16, *NARROW):
                 raise TileError(f"{a.name}: the scalar unit does not read {a.dtype}", None, help="cast the buffer first: T.copy")
             return Scalar(Formula("element", (a.tile,), a.dtype in (I32, U32)), a.dtype)
         kind = kind_of(a, axes)

@@ -20,6 +20,7 @@ from tile_eg.frontend.expert.reader import ExpertReader, Misplaced, On
 from tile_eg.frontend.expert.scalars import store
 from tile_eg.frontend.expert.streams import numbered, stream
 from tile_eg.frontend.expert.words import EXPERT
+from tile_eg.frontend.nibbles import KEPT, whole_bytes
 from tile_eg.frontend.python.expressions import evaluate
 from tile_eg.frontend.python.function import _argument, _grid_names, _number, _tensor, _text_of, with_texts
 from tile_eg.frontend.python.source import FunctionSource, read_function
@@ -150,6 +151,8 @@ def _read(r: ExpertReader, found: FunctionSource, barriers: str, meet: bool = Fa
     cube, vector = cross_numbered((cube, vector), r.ranges, r.notes)
     written = r.stored
     _check_looked_up(r)
+    for t in r.tensors.values():
+        whole_bytes(t.dtype, KEPT, t.span)
     tensors = tuple(Tensor(t.name, t.dtype, t.shape, t.name in written, t.span) for t in r.tensors.values())
     planned = [h.buffer() for h in r.held.values()]
     planned = [replace(b, addresses=tuple(r.addresses[b.name] + n * b.slot_bytes for n in range(b.slots)))

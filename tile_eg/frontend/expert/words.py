@@ -22,6 +22,7 @@ from tile_eg.frontend.expert import (
 from tile_eg.frontend.expert.nodes import Branch, NewVariable, Part, Persistent, Scope
 from tile_eg.frontend.expert.reader import SHARED, ExpertReader
 from tile_eg.frontend.expert.variables import number, picked
+from tile_eg.frontend.nibbles import KEPT, whole_bytes
 from tile_eg.frontend.python.placement_words import HANDLERS
 from tile_eg.frontend.python.values import Buffer, NewBuffer, as_dtype, describe, is_index
 from tile_eg.frontend.python.words import known, sizes
@@ -135,7 +136,7 @@ def _scope(r: ExpertReader, span: Span, name: Any) -> Scope:
 
 def _alloc(level: str) -> Callable[..., NewBuffer]:
     def alloc(r: ExpertReader, span: Span, shape: Any, dtype: Any, *_: Any, **__: Any) -> NewBuffer:
-        return NewBuffer(level, as_dtype(dtype, span), sizes(shape, "the size of a buffer", span))
+        return NewBuffer(level, whole_bytes(as_dtype(dtype, span), KEPT, span), sizes(shape, "the size of a buffer", span))
 
     return alloc
 

@@ -21,8 +21,6 @@ INSTEAD = {
     "to": 'T.cast(x, "float32")', "square": "x * x", "power": "x ** y", "fabs": "T.abs(x)",
     "softmax": "T.reduce_max, T.exp and T.reduce_sum of the rows", "mean": "T.reduce_sum(x, dim=1) / n",
     "reduce_mean": "T.reduce_sum(x, dim=1) / n", "matmul": "T.gemm(a, b, c)", "dot": "T.gemm(a, b, c)",
-    "view": "T.reinterpretcast(dst, src, dtype) for other bits; for another shape y[i, j] = x[i * n + j] in T.Parallel",
-    "reshape": "a buffer of the other shape, filled in T.Parallel: y[i, j] = x[i * n + j]",
     "print": "T.dump_tensor(buffer, number, count) for elements, T.printf(format, values) for numbers",
     "any_of": "T.reduce_max of ones and zeros: T.if_then_else(x[i, j] > 0, 1.0, 0.0) in T.Parallel",
     "all_of": "T.reduce_min of ones and zeros: T.if_then_else(x[i, j] > 0, 1.0, 0.0) in T.Parallel",

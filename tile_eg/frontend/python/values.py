@@ -230,11 +230,13 @@ def with_rank(r: Region, rank: int) -> Region:
 
 
 _NO_TYPE = (
-    (("float8", "fp8", "e4m3", "e5m2", "mxfp", "float4", "fp4"),
-     "the chips of A2 and A3 (910B, 910C) have no floats of 8 or 4 bits, and those of the 950 are not supported yet",
-     'take "float16" or "bfloat16"'),
-    (("int4", "uint4"), "elements of 4 bits have no type here, as a buffer is counted in bytes",
-     'load bytes ("uint8"), two numbers in each: x & 15 and x >> 4 in T.Parallel'),
+    (("mxfp", "float4", "fp4", "e2m1", "e1m2", "e8m0", "hifloat8"),
+     "floats of 4 bits, and blocks of floats with a scale of their own, are not supported",
+     'floats of 8 bits are on the 950: "float8_e4m3", "float8_e5m2"; scale their products by scales[i] * c[i, j] in T.Parallel'),
+    (("float8", "fp8", "e4m3", "e5m2"), "no float of 8 bits has this name",
+     'on the 950 there are "float8_e4m3" and "float8_e5m2"'),
+    (("uint4",), "numbers of 4 bits have a sign here, as the chips' casts take them",
+     'take "int4", or load bytes ("uint8"), two numbers in each: x & 15 and x >> 4 in T.Parallel'),
 )  # fmt: skip
 """Element types of other chips, by parts of their names: why they are none here, and what to write."""
 

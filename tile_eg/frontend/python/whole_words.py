@@ -10,8 +10,8 @@ from typing import Any
 from tile_eg.errors import Span, TileError
 from tile_eg.frontend.python.build import Builder
 from tile_eg.frontend.python.index_words import HANDLERS
-from tile_eg.frontend.python.values import Buffer, Window, as_region, as_tile, describe, value_buffer, with_rank
-from tile_eg.frontend.python.words import handles, known, resized
+from tile_eg.frontend.python.values import Buffer, Window, as_dtype, as_region, as_tile, describe, value_buffer, with_rank
+from tile_eg.frontend.python.words import handles, known, resized, sizes
 from tile_eg.frontend.windows import known_shape
 from tile_eg.ir.kernel import Binary, Cast, Number, Region, TileExpr, Whole
 from tile_eg.ops.types import F16, F32, I32, DType
@@ -48,6 +48,19 @@ def _assign(b: Builder, dst: Any, value: TileExpr, span: Span) -> None:
 def _gather(b: Builder, span: Span, dst: Any, src: Any, offsets: Any, base: Any) -> None:
     x, at = as_tile(src, span), as_tile(offsets, span)
     _assign(b, dst, whole("gather", (x, at), (known(base, "the base of a gather", span), 0), span), span)
+
+
+@handles("reshape", "view")
+def _reshape(b: Builder, span: Span, src: Any, shape: Any = None, dtype: Any = None) -> TileExpr:
+    """The same elements in order, as a value: what it was made of is not written while it is used."""
+    if dtype is not None and as_dtype(dtype, span) != value_buffer(src).dtype:
+        raise TileError("the same bits as another dtype are no value", span, help="T.reinterpretcast(dst, src, dtype)")
+    if shape is None:
+        return as_tile(src, span)
+    wanted = sizes(shape, "the size of a tile", span)
+    if len(wanted) not in (1, 2):
+        raise TileError(f"a tile is reshaped to one or two dimensions, not {len(wanted)}", span, help="reshape plane by plane")
+    return whole("reshape", (as_tile(src, span),), (wanted[0], wanted[1] if len(wanted) == 2 else 0), span)
 
 
 @handles("transpose")

@@ -128,6 +128,7 @@ def running(tiles: Tiles, t: Term, e: Whole) -> Term:
     """Sums or products over what comes before, an element's own included: of 2, then of 4, then of 8 and so on, each from two of
     before."""
     op, nothing = {"cumsum": ("add", 0.0), "cumprod": ("mul", 1.0)}[e.op]
+    tiles.check_whole(e, [t])
     check_dense(t, f"the tile of `{e.op}`", e.span)
     down = t.rows > 1 and e.numbers[0] == 0
     back, count, shape = bool(e.numbers[1]), t.rows if down else t.cols, (t.rows, t.cols)

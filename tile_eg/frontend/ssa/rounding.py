@@ -5,13 +5,20 @@ from __future__ import annotations
 import struct
 from math import copysign, inf, isfinite
 
-from tile_eg.ops.types import BF16, F16, WHOLE, DType
+from tile_eg.ir.arrays import numpy_dtype
+from tile_eg.ops.types import BF16, F16, NARROW, WHOLE, DType
 
 
 def rounded(value: float, dtype: DType | None) -> float:
-    """The nearest value that f16, bf16 or f32 can hold, ties to even; infinity beyond the largest."""
+    """The nearest value that an element type can hold, ties to even; infinity beyond the largest one, of 8 bits the largest."""
     if dtype in WHOLE:
         return float(value)
+    if dtype in NARROW:
+        import numpy as np
+
+        from tile_eg.ir.arithmetic import cast
+
+        return float(cast(np.array([value], np.float32), numpy_dtype(dtype))[0])
     if not isfinite(value):
         return value
     try:

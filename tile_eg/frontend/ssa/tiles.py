@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.hints import hint
 from tile_eg.frontend.index_text import index_text
 from tile_eg.frontend.ranges import Ranges, extremes
 from tile_eg.frontend.ssa.extents import inside, known_as, meet, smaller
@@ -18,7 +19,7 @@ from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import inside_of
 from tile_eg.ir.kernel import Region, Tensor, Whole
 from tile_eg.ir.values import Builder, Term
-from tile_eg.ops.types import F32, I8, I32, U8, DType
+from tile_eg.ops.types import F16, F32, I8, I32, U8, DType
 
 
 def tile_shape(shape: tuple[int, ...]) -> tuple[int, int]:
@@ -221,11 +222,14 @@ class Tiles:
     @staticmethod
     def check_whole(e: Whole, xs: list[Term]) -> None:
         if any(valid_rows(x).value != x.rows or valid_cols(x).value != x.cols for x in xs):
-            help = "let the tile divide the tensor"
+            padded = hint("pad(A[i, j], 0)", "T.copy(A[i, j], x, pad_value=0)", e.span)
+            help = f"let the tile divide the tensor, or load it with a number for what lies beyond its end: {padded}"
             raise TileError(f"`{e.op}` of a tile that a tensor's end cuts off is not supported yet", e.span, help=help)
 
     def bytes(self, x: Term, dtype: DType, span: Span | None) -> Term:
-        """The two bytes of each element of 16 bits."""
+        """The two bytes of each element of 16 bits, or the two numbers of 4 bits of each byte as f16."""
+        if x.dtype is not None and x.dtype.bits == 8:
+            return self.make(span, "nibbles", x, like=x, cols=2 * x.cols, dtype=F16, vcols=valid_cols(x) * 2)
         return self.make(span, "bytes", x, like=x, cols=2 * x.cols, dtype=dtype, vcols=valid_cols(x) * 2)
 
     def reduce(self, name: str, x: Term, axis: int, span: Span | None) -> Term:
@@ -254,7 +258,7 @@ class Tiles:
             return x
         again = lambda *args: self.make(self.spans.get(x), x.op, *args, like=x, vrows=rows, vcols=cols)  # noqa: E731
         match x.op, x.args:
-            case ("load" | "fill" | "nest", _):
+            case ("load" | "fill" | "nest" | "put" | "piece" | "whole", _):
                 return again(*x.args)
             case "choose_bits", (bits, *pair):
                 return again(self.narrowed(bits, rows, None, span), *(self.narrowed(a, rows, cols, span) for a in pair))

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from tile_eg.errors import Span, TileError
+from tile_eg.frontend.nibbles import TENSORS, whole_bytes
 from tile_eg.ops.elementwise import BINARY, UNARY
 from tile_eg.ops.types import BF16, F16, F32, FLOATS, I8, I32, DType
 
@@ -46,6 +47,7 @@ class Value:
 
 
 def tensor(name: str, shape: Shape, dtype: DType, span: Span | None = None) -> Value:
+    whole_bytes(dtype, TENSORS, span)
     return Value("tensor", (), (name,), shape, dtype, span)
 
 
@@ -104,6 +106,7 @@ def where(condition: Value, x: Value, y: Value, span: Span | None = None) -> Val
 def cast(dtype: DType, x: Value, span: Span | None = None) -> Value:
     if x.truth:
         raise TileError(f"a condition is no {dtype}", span, help="choose numbers by it: where(c, 1, 0)")
+    whole_bytes(dtype, TENSORS, span)
     return Value("cast", (x,), (), x.shape, dtype, span)
 
 
@@ -150,7 +153,7 @@ def matmul(a: Value, b: Value, span: Span | None = None) -> Value:
         raise TileError(f"the leading axes of {a} @ {b} do not broadcast", span, help="sizes agree from the right, or are 1")
     dtype = common(a, b, span)
     if dtype is not None and dtype.whole and dtype != I8:
-        raise TileError(f"`@` multiplies f16, bf16, f32 or i8, not {dtype}", span)
+        raise TileError(f"`@` multiplies f16, bf16, f32, i8 or f8, not {dtype}", span)
     if k == 0:
         return stored(number(0.0, span), (*lead, *rows, *cols), I32 if dtype == I8 else dtype or F32)
     return Value("matmul", (a, b), (), (*lead, *rows, *cols), I32 if dtype == I8 else dtype, span)

@@ -10,6 +10,7 @@ from tile_eg.errors import TileError, by_line, did_you_mean, together
 from tile_eg.frontend import scalars as sc
 from tile_eg.frontend.checks import statement_faults
 from tile_eg.frontend.conditions import guarded, shortened
+from tile_eg.frontend.nibbles import with_bytes
 from tile_eg.frontend.text.expressions import Expressions
 from tile_eg.frontend.text.scope import Scope
 from tile_eg.frontend.text.syntax import Node, span_of
@@ -39,7 +40,7 @@ def build(tree: Node, sizes: Mapping[str, int], source: str, file: str) -> kn.Ke
     kernel = kn.Kernel(str(name), arguments, builder.grid or (), body, source, file)
     if builder.told:
         raise together(by_line((*builder.told, *statement_faults(kernel))))
-    return kernel
+    return with_bytes(kernel)
 
 
 def size_nodes(tree: Node) -> list[Node]:

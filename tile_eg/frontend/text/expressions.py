@@ -19,14 +19,14 @@ from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ir.index_elements import all_elements_in
 from tile_eg.ops import elementwise
-from tile_eg.ops.types import DTYPES, I32, dtype_of
+from tile_eg.ops.types import DTYPES, F16, I32, dtype_of
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 UNARY = {word: op.name for op in elementwise.UNARY.values() for word in op.tile}
 REDUCTIONS = {f"{side}{op}": (op, axis) for side, axis in (("row", 1), ("col", 0)) for op in elementwise.REDUCE}
 BINARY = {op.sign: op.name for op in elementwise.BINARY.values() if op.sign}
 PAIRS = {op.name for op in elementwise.BINARY.values() if not op.sign}
-FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad"}
+FUNCTIONS = sorted({*UNARY, *PAIRS, *REDUCTIONS, *sc.FUNCTIONS, "sum", "select", "isnan", "bits", "pack", "pad", "nibbles"}
                    | {"topk", *WHOLE_TILES, *DTYPES})  # fmt: skip
 
 INSTEAD = {
@@ -222,6 +222,8 @@ class Expressions:
             return self._select(args, span)
         if name == "pack":
             return kn.Pack(self.tile(_one(name, args, span)), span)
+        if name == "nibbles":
+            return kn.Bytes(F16, self.tile(_one(name, args, span)), span)
         if name == "pad":
             return self._padded(args, span)
         if name == "bits":

@@ -12,6 +12,7 @@ from tile_eg.ir import index as ix
 from tile_eg.ir import kernel as kn
 from tile_eg.ir.index import Expr
 from tile_eg.ops.elementwise import BINARY, COMPARE, UNARY
+from tile_eg.ops.types import F16
 from tile_eg.ops.whole_tiles import WHOLE_TILES
 
 OPERATORS = {"add": ("+", 1), "sub": ("-", 1), "mul": ("*", 2), "div": ("/", 2)}
@@ -159,6 +160,8 @@ class Printer:
                 return f"pad({self.expression(e.x, 0)}, {number_text(e.value)})"
             case kn.Pack():
                 return f"pack({self.expression(e.x, 0)})"
+            case kn.Bytes() if e.dtype is F16:
+                return f"nibbles({self.expression(e.x, 0)})"
             case kn.Cast():
                 return f"{e.dtype}({self.expression(e.x, 0)})"
             case kn.Select():

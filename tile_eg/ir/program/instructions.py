@@ -84,6 +84,7 @@ VECTOR = (
     "vrowdot",
     "vcast",
     "vbytes",
+    "vnibbles",
     "vpack",
     "vdup",
     "vbrcb",
@@ -168,6 +169,7 @@ class Instr:
     vcolR      dst vector of cols <- src tile, reduced over its rows
     vcast      dst (its dtype) <- src;  vdup  dst = scalar;  vbrcb  dst (rows x 32 bytes) <- src vector, each element repeated
     vbytes     dst (i8 or u8) <- src (i16): the two bytes of each element, the lower one first; rows and cols are those of dst
+    vnibbles   dst (f16) <- src (i8): the two numbers of 4 bits of each byte, the lower one first; rows and cols are those of dst
     vpack      dst (u8) <- src: a bit for each element that is not 0, eight elements a byte; rows and cols are those of dst
     vstrips    dst[j / 16, 16 * i + j % 16] = src[i, j], of 16-bit elements: strips of 16 columns one below the other
     vaxpy      dst += scalar * src;     vmuladd  dst += a * b

@@ -7,10 +7,14 @@ namespace AscendC
 namespace detail
 {
 
-// The vendor's table for Atlas A2 and A3 (Cast.md).
+// The vendor's table for Atlas A2 and A3 (Cast.md), and of that for the 950 the floats of 8 bits.
 template <class T, class U>
 constexpr bool castable()
 {
+#if __NPU_ARCH__ == 3510
+    if (std::is_same_v<U, float> && one_of<T, fp8_e4m3fn_t, fp8_e5m2_t>) return true;
+    if (one_of<U, fp8_e4m3fn_t, fp8_e5m2_t>) return std::is_same_v<T, float>;
+#endif
     if (std::is_same_v<U, float>) return one_of<T, float, half, bfloat16_t, int64_t, int32_t, int16_t>;
     if (std::is_same_v<U, half>) return one_of<T, float, int32_t, int16_t, int8_t, uint8_t, int4b_t>;
     if (std::is_same_v<U, bfloat16_t>) return one_of<T, float, int32_t>;

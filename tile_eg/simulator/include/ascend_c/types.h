@@ -82,11 +82,34 @@ struct bfloat16_t : tile_sim::Float16<tile_sim::float_to_bf16, tile_sim::bf16_to
     using Float16::Float16;
 };
 
+#if __NPU_ARCH__ == 3510
+struct fp8_e4m3fn_t {  // floats of 8 bits: they are moved, multiplied and cast
+    uint8_t bits = 0;
+    fp8_e4m3fn_t() = default;
+    fp8_e4m3fn_t(float held) : bits(tile_sim::small_bits(held, tile_sim::e4m3)) {}
+};
+struct fp8_e5m2_t {
+    uint8_t bits = 0;
+    fp8_e5m2_t() = default;
+    fp8_e5m2_t(float held) : bits(tile_sim::small_bits(held, tile_sim::e5m2)) {}
+};
+#endif
+
 namespace tile_sim
 {
 
 template <class T>
 struct TypeOf;
+#if __NPU_ARCH__ == 3510
+template <>
+struct TypeOf<fp8_e4m3fn_t> {
+    static constexpr DType value = DType::f8e4m3;
+};
+template <>
+struct TypeOf<fp8_e5m2_t> {
+    static constexpr DType value = DType::f8e5m2;
+};
+#endif
 template <>
 struct TypeOf<half> {
     static constexpr DType value = DType::f16;

@@ -38,6 +38,8 @@ double load(const uint8_t* p, int64_t i, DType type)
     switch (type) {
         case DType::f16: return half_to_float(raw<uint16_t>(p));
         case DType::bf16: return bf16_to_float(raw<uint16_t>(p));
+        case DType::f8e4m3: return small_to_float(*p, e4m3);
+        case DType::f8e5m2: return small_to_float(*p, e5m2);
         case DType::f32: return raw<float>(p);
         case DType::i64: return sticky(raw<int64_t>(p));
         case DType::i32: return raw<int32_t>(p);
@@ -91,6 +93,13 @@ void store_nibble(uint8_t* byte, int64_t i, double x)
     *byte = uint8_t(i % 2 ? (*byte & 0x0f) | value << 4 : (*byte & 0xf0) | value);
 }
 
+// Rounded; what is beyond the largest number saturates, and NaN becomes 0 (SetCtrlSpr, CTRL[48] and CTRL[50] as they begin).
+uint8_t small_rounded(double x, SmallFloat type, Rounding rounding)
+{
+    const double near = to_precision(std::isnan(x) ? 0.0 : x, type.bits + 1, type.least, rounding);
+    return small_bits(float(std::min<double>(type.largest, std::max<double>(-type.largest, near))), type);
+}
+
 void store(uint8_t* p, int64_t i, double x, DType type, Rounding rounding)
 {
     if (type == DType::i4) return store_nibble(p + i / 2, i, to_integer(x, rounding));
@@ -98,6 +107,8 @@ void store(uint8_t* p, int64_t i, double x, DType type, Rounding rounding)
     switch (type) {
         case DType::f16: return store_raw(p, float_to_half(float(to_precision(x, 11, -14, rounding))));
         case DType::bf16: return store_raw(p, float_to_bf16(float(to_precision(x, 8, -126, rounding))));
+        case DType::f8e4m3: return store_raw(p, small_rounded(x, e4m3, rounding));
+        case DType::f8e5m2: return store_raw(p, small_rounded(x, e5m2, rounding));
         case DType::f32: return store_raw(p, float(to_precision(x, 24, -126, rounding)));
         case DType::i64: return store_raw(p, saturated<int64_t>(to_integer(x, rounding)));
         case DType::i32: return store_raw(p, saturated<int32_t>(to_integer(x, rounding)));
@@ -133,21 +144,23 @@ bool cast_run(uint8_t* to, const uint8_t* from, int64_t count, DType dst, DType 
     return false;
 }
 
-bool is_float(DType type) { return type == DType::f16 || type == DType::bf16 || type == DType::f32; }
+bool is_small(DType type) { return type == DType::f8e4m3 || type == DType::f8e5m2; }
+bool is_float(DType type) { return is_small(type) || type == DType::f16 || type == DType::bf16 || type == DType::f32; }
 bool is_byte(DType type) { return type == DType::i4 || type == DType::i8 || type == DType::u8; }
 
-// What the vendor's table for A2 and A3 allows (Cast.md): conversions that lose nothing take CAST_NONE, others need a mode.
+// What the vendor's tables for A2 and A3, and for the 950, allow (Cast.md): conversions that lose nothing take CAST_NONE, others need a mode.
 void check_mode(DType dst, DType src, Rounding rounding, int line)
 {
     if (src == DType::i32 && dst == DType::f16) return;
     const bool whole = !is_float(src) && !is_float(dst);
-    const bool exact = whole || is_byte(src) || (dst == DType::f32 && (src == DType::f16 || src == DType::bf16 || src == DType::i16));
+    const bool exact = whole || is_byte(src) || is_small(src) || (dst == DType::f32 && (src == DType::f16 || src == DType::bf16 || src == DType::i16));
     if (exact && rounding != Rounding::none)
         misuse("field", line, "this Cast takes RoundMode::CAST_NONE only");
     const bool needs = (is_float(src) && !is_float(dst) && !is_byte(dst)) || dst == DType::bf16 ||
                        (dst == DType::f32 && (src == DType::f32 || src == DType::i64));
     if (needs && rounding == Rounding::none)
         misuse("field", line, "this Cast needs a rounding mode (CAST_RINT, FLOOR, CEIL, ROUND or TRUNC)");
+    if (is_small(dst) && rounding != Rounding::rint) misuse("field", line, "a Cast to floats of 8 bits takes RoundMode::CAST_RINT");
     if (rounding == Rounding::odd && !(src == DType::f32 && dst == DType::f16))
         misuse("field", line, "CAST_ODD is for float to half only");
 }

@@ -1,4 +1,4 @@
-// The matrix product. Products of 16-bit numbers are exact, sums are fp32 in the order of k.
+// The matrix product. Products of 8-bit and 16-bit numbers are exact, sums are fp32 in the order of k.
 #include <algorithm>
 #include <cstring>
 #include <vector>
@@ -24,12 +24,18 @@ float to_hf32(float x)
     return bits_float((bits + up) & ~((1u << cut) - 1));
 }
 
+bool is_small(DType type) { return type == DType::f8e4m3 || type == DType::f8e5m2; }
+
 // `count` elements of an operand of Mmad that starts at `p`, from element `first` on.
 void load(const uint8_t* p, int64_t first, int64_t count, DType type, float* out)
 {
     if (type == DType::f32) {
         std::memcpy(out, p + first * 4, size_t(count) * 4);
         if (machine.core->hf32) std::transform(out, out + count, out, to_hf32);
+        return;
+    }
+    if (is_small(type)) {
+        for (int64_t i = 0; i < count; ++i) out[i] = small_to_float(p[first + i], type == DType::f8e4m3 ? e4m3 : e5m2);
         return;
     }
     uint16_t bits[lanes];
@@ -70,12 +76,14 @@ void check_mmad(const Operand& dst, const Operand& a, const Operand& b, const Mm
         product.needs(b, Space::L0B, "right operand");
     product.align(dst, 1024, "destination"), product.align(a, 512, "left operand"), product.align(b, 512, "right operand");
     const bool whole = a.type == DType::i8 || (a.type == DType::i4 && machine.settings.architecture == 2201);
-    const bool known = a.type == b.type && (whole ? dst.type == DType::i32
+    const bool small = is_small(a.type) && is_small(b.type);
+    const bool known = (a.type == b.type || small) && (whole ? dst.type == DType::i32
                                                   : dst.type == DType::f32 &&
-                                                        (a.type == DType::f16 || a.type == DType::bf16 || a.type == DType::f32));
+                                                        (small || a.type == DType::f16 || a.type == DType::bf16 || a.type == DType::f32));
     if (!known)
         misuse("unsupported", product.line(),
-               "Mmad takes half, bfloat16_t or float into float, and int8_t (on 2201 int4b_t too) into int32_t");
+               "Mmad takes half, bfloat16_t or float (on 3510 floats of 8 bits too) into float, and int8_t (on 2201 int4b_t too) into "
+               "int32_t");
     if (!s.has_bias) return;
     product.needs(s.bias, Space::BT, "bias"), product.align(s.bias, 64, "bias");
     if (s.bias.type != dst.type || a.type == DType::i4)
@@ -123,7 +131,7 @@ void unpack_right(std::vector<T>& values, const Operand& b, const MmadShape& s, 
 void multiply(const Product<int32_t>& product, DType) { add_products(product); }
 void multiply(const Product<float>& product, DType type)
 {
-    return type == DType::f16 ? add_exact_products(product) : add_products(product);
+    return type == DType::f16 || is_small(type) ? add_exact_products(product) : add_products(product);
 }
 
 // Sums start at zero, at the bias, or at what L0C holds.

@@ -9,7 +9,7 @@ namespace tile_sim
 // BT: the bias table, FB: the Fixpipe buffer (scales by column), IX: indices of a sparse right operand, beside L0B
 enum class Space : uint8_t { GM, UB, L1, L0A, L0B, L0C, BT, FB, IX, count };
 enum class Pipe : uint8_t { S, V, M, MTE1, MTE2, MTE3, FIX, count, ALL };
-enum class DType : uint8_t { f16, bf16, f32, i8, u8, i16, u16, i32, u32, i64, u64, i4 };
+enum class DType : uint8_t { f16, bf16, f32, i8, u8, i16, u16, i32, u32, i64, u64, i4, f8e4m3, f8e5m2 };
 enum class KernelType : uint8_t { AIC_ONLY, AIV_ONLY, MIX_AIC_1_1, MIX_AIC_1_2, MIX_AIC_1_0, MIX_AIV_1_0 };
 
 constexpr int64_t size_of(DType type)
@@ -17,7 +17,9 @@ constexpr int64_t size_of(DType type)
     switch (type) {
         case DType::i4:  // two elements in a byte: see bytes_of
         case DType::i8:
-        case DType::u8: return 1;
+        case DType::u8:
+        case DType::f8e4m3:
+        case DType::f8e5m2: return 1;
         case DType::f16:
         case DType::bf16:
         case DType::i16:

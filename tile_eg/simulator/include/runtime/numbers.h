@@ -58,4 +58,36 @@ inline uint16_t float_to_bf16(float value)
     return uint16_t((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
 }
 
+// Floats of 8 bits: `bits` of mantissa after the leading one, the exponent of the least normal number.
+struct SmallFloat {
+    int bits, least;
+    float largest;
+    bool infinite;  // whether the highest exponent is that of infinities; else its last mantissa alone is no number
+};
+constexpr SmallFloat e4m3{3, -6, 448.0f, false}, e5m2{2, -14, 57344.0f, true};
+
+// The power of two of an exponent that float has.
+inline float power_of_two(int exponent) { return bits_float(uint32_t(exponent + 127) << 23); }
+
+inline float small_to_float(uint8_t value, SmallFloat type)
+{
+    const int mantissa = value & ((1 << type.bits) - 1), exponent = (value & 0x7f) >> type.bits, ones = 0x7f >> type.bits;
+    const uint32_t sign = uint32_t(value & 0x80) << 24;
+    if (type.infinite ? exponent == ones : (value & 0x7f) == 0x7f)
+        return bits_float(sign | (mantissa && type.infinite ? 0x7fc00000 : type.infinite ? 0x7f800000 : 0x7fc00000));
+    const int whole = exponent ? mantissa | 1 << type.bits : mantissa;
+    const float size = float(whole) * power_of_two((exponent ? exponent - 1 : 0) + type.least - type.bits);
+    return bits_float(float_bits(size) | sign);
+}
+
+// Of a number that the type holds exactly.
+inline uint8_t small_bits(float value, SmallFloat type)
+{
+    const uint32_t bits = float_bits(value), magnitude = bits & 0x7fffffff;
+    const uint8_t sign = uint8_t(bits >> 24 & 0x80);
+    const int exponent = int(magnitude >> 23) - 127;
+    if (exponent < type.least) return uint8_t(sign | uint8_t(bits_float(magnitude) / power_of_two(type.least - type.bits)));
+    return uint8_t(sign | (exponent - type.least + 1) << type.bits | int(magnitude >> (23 - type.bits) & ((1u << type.bits) - 1)));
+}
+
 }  // namespace tile_sim

@@ -1,0 +1,54 @@
+"""Transposes, running sums, odd columns and gathered rows in tiles that a tensor's end cuts off."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tile_eg.errors import TileError
+from tile_eg.frontend.text import load_text
+from tile_eg.report.compare import compare
+from tile_eg.search.compiler import expected, lower
+
+CUT = """
+kernel cut[M=70, N=50](X: f32[M, N], I: i32[M], W: f16[90, N]) -> (
+    B: f32[N, M], C: f16[M, N], D: f32[N, M], E: f32[M, N], F: f32[N], G: f32[M, 100]) {
+  grid bx = ceildiv(M, 32)
+  shared x: f32[32, 56], z: f32[56, 32], w: f16[32, 64], q: f32[56], y: f32[32, 112] = 0
+  x = pad(X[bx*32, 0], 0)
+  parallel (i, j) in (56, 32) { z[i, j] = x[j, i] + 1 }
+  B[0, bx*32] = z
+  parallel (i, j) in (32, 64) { w[i, j] = W[I[bx*32+i], j] * 2 }
+  C[bx*32, 0] = w
+  D[0, bx*32] = x.T * 2
+  E[bx*32, 0] = cumsum(x) + cumsum(x, 0)
+  q = rowsum(x.T)
+  atomic F[0] += q
+  parallel (i, j) in (32, 56) { y[i, 2*j] = x[i, j] * 3 }
+  G[bx*32, 0] = y
+}
+"""
+
+
+def test_they_end_where_their_tensor_does() -> None:
+    low, random = lower(load_text(CUT).instantiate()), np.random.default_rng(1)
+    x, w = random.uniform(-1, 1, (70, 50)).astype(np.float32), random.uniform(-1, 1, (90, 50)).astype(np.float16)
+    at = random.integers(0, 90, 70).astype(np.int32)
+    arrays = {"X": x, "I": at, "W": w}
+    run = low.run(arrays)
+    blocks = [x[i : i + 32] for i in range(0, 70, 32)]
+    odd = np.zeros((70, 100), np.float32)
+    odd[:, ::2] = x * 3
+    assert not run.findings and all(c.good for c in compare(run.outputs, expected(low.kernel, arrays)))
+    assert (run.outputs["B"] == x.T + 1).all() and (run.outputs["D"] == x.T * 2).all() and (run.outputs["G"] == odd).all()
+    assert (run.outputs["C"] == w[at] * 2).all()
+    np.testing.assert_allclose(run.outputs["F"], x.sum(0), atol=1e-5)
+    np.testing.assert_allclose(run.outputs["E"], np.concatenate([b.cumsum(1) + b.cumsum(0) for b in blocks]), atol=1e-5)
+
+
+def test_without_a_number_beyond_the_end_the_way_out_is_named() -> None:
+    with pytest.raises(TileError) as caught:
+        lower(load_text(CUT.replace("pad(X[bx*32, 0], 0)", "X[bx*32, 0]")).instantiate())
+    said = str(caught.value)
+    assert "of a tile that a tensor's end cuts off" in said and "lies beyond its end: pad(A[i, j], 0)" in said
+    assert "the tile of `cumsum`" not in said

@@ -1,0 +1,151 @@
+"""Graphs of torch's become kernels: which operators are one kernel, what it computes, and what is left to torch."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Sequence
+from importlib.metadata import entry_points
+from typing import Any
+
+import pytest
+
+from tile_eg.errors import TileError
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+
+from tile_eg.torch.backend import backend  # noqa: E402
+
+WIDTH = 32
+
+
+class Block(nn.Module):
+    """A layer of a transformer with causal attention."""
+
+    def __init__(self, heads: int = 2) -> None:
+        super().__init__()
+        self.heads, self.first, self.second = heads, nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.wide, self.narrow = nn.Linear(WIDTH, 64), nn.Linear(64, WIDTH)
+
+    def forward(self, x: Any) -> Any:
+        batch, length, _ = x.shape
+        q, k, v = self.qkv(self.first(x)).view(batch, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        y = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(y.transpose(1, 2).reshape(x.shape))
+        return x + self.narrow(nn.functional.gelu(self.wide(self.second(x))))
+
+
+class Gated(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.up, self.down = nn.Linear(WIDTH, 48, False), nn.Linear(WIDTH, 48, False), nn.Linear(48, WIDTH, False)
+
+    def forward(self, x: Any) -> Any:
+        return self.down(nn.functional.silu(self.gate(x)) * self.up(x))
+
+
+def attention(q: Any, k: Any, v: Any) -> Any:
+    return torch.softmax(q @ k.transpose(-1, -2) * 0.125, -1) @ v
+
+
+def drawn(*shape: int) -> Any:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(0))
+
+
+@pytest.fixture
+def told(caplog: pytest.LogCaptureFixture) -> Callable[[], list[list[str]]]:
+    """What each kernel computes, as the log of the compilation says."""
+    caplog.set_level(logging.INFO, logger="tile_eg.torch")
+    return lambda: [m[1].split(", ") for r in caplog.records if (m := re.match(r"kernel\d+: (.*), predicted", r.getMessage()))]
+
+
+def compiled(function: Any, **options: Any) -> Any:
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    return torch.compile(function() if isinstance(function, type) else function, backend=backend, **options)
+
+
+def close(function: Any, given: Sequence[Any]) -> None:
+    """A compiled function gives what it gives in eager mode, to the roundings of float32."""
+    with torch.no_grad():
+        torch.testing.assert_close(function(*given), function._torchdynamo_orig_callable(*given), rtol=1e-5, atol=2e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("function", "shapes", "kernels"),
+    [
+        (Gated, [(20, WIDTH)], [["mm", "silu", "mm", "mul"], ["mm"]]),
+        (attention, [(2, 20, 32)] * 3, [["bmm", "mul", "_softmax", "bmm"]]),
+        (
+            Block,
+            [(2, 20, WIDTH)],
+            [
+                ["native_layer_norm"], ["addmm"], ["_scaled_dot_product_flash_attention_for_cpu"], ["addmm", "add"],
+                ["native_layer_norm"], ["addmm", "gelu"], ["addmm", "add"],
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_a_layer_is_a_few_kernels_that_are_right(function: Any, shapes: Any, kernels: Any, told: Any) -> None:
+    close(compiled(function), [drawn(*s) for s in shapes])
+    assert told() == kernels
+
+
+def test_a_batch_of_any_size_is_one_compilation(told: Any) -> None:
+    function = compiled(lambda x: torch.relu(x * 2 - x.mean(-1, keepdim=True)), dynamic=True)
+    for rows in (5, 17):
+        close(function, [drawn(rows, 24)])
+    assert len(told()) == 1
+
+
+def test_a_gradient_goes_through_kernels() -> None:
+    function = compiled(lambda x, w: torch.softmax(x @ w, -1).square().sum())
+    x, w = drawn(8, 16), drawn(16, 24).requires_grad_()
+    (got,) = torch.autograd.grad(function(x, w), w)
+    (want,) = torch.autograd.grad(torch.softmax(x @ w, -1).square().sum(), w)
+    torch.testing.assert_close(got, want, rtol=1e-5, atol=1e-6)
+
+
+def test_what_no_kernel_says_is_left_to_torch(told: Any, caplog: pytest.LogCaptureFixture) -> None:
+    function = compiled(lambda x, i: torch.cumsum(x[i], 0).exp() + 1)
+    close(function, [drawn(8, 16), torch.arange(8).flip(0)])
+    assert told() == [["exp", "add"]]
+    assert "left to torch: index, cumsum" in caplog.text
+
+
+def test_a_value_that_a_kernel_cannot_hold_stays_where_it_is_used(told: Any) -> None:
+    close(compiled(lambda x, y: torch.where(x > y, x, y * 2)), [drawn(8, 16), drawn(8, 16).flip(0)])
+    assert told() == [["mul", "where"]]
+
+
+def test_a_condition_that_is_given_back_is_left_to_torch() -> None:
+    close(compiled(lambda x: x > 0), [drawn(8, 16)])
+
+
+def test_no_value_leaves_a_kernel_and_comes_back_to_it() -> None:
+    close(compiled(lambda x: (y := x.exp()) + torch.cumsum(y, 0) * y), [drawn(8, 16)])
+
+
+def test_fewer_kernels_take_less_time_than_one_for_each_operator(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, logger="tile_eg.torch")
+    close(compiled(lambda x: torch.relu(x * 2) + 1, options={"compare": True}), [drawn(64, 128)])
+    m = re.search(r"(\d+) kernels take ([\d.]+) us; operator by operator (\d+) kernels take ([\d.]+) us", caplog.text)
+    assert m
+    assert (int(m[1]), int(m[3])) == (1, 3)
+    assert float(m[2]) < float(m[4])
+
+
+def test_an_unknown_option_is_an_error() -> None:
+    function = compiled(lambda x: x + 1, options={"compere": True})
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match="no option compere") as raised:
+        function(drawn(8, 16))
+    assert isinstance(raised.value.inner_exception, TileError)
+
+
+def test_torch_finds_the_backend_by_its_name() -> None:
+    (found,) = (e for e in entry_points(group="torch_dynamo_backends") if e.name == "tile_eg")
+    assert found.load() is backend

@@ -1,0 +1,133 @@
+"""A region of torch's graph as the text of a `.tile` kernel about whole tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tile_eg.ops.types import DTYPES
+from tile_eg.torch.regions import Region
+from tile_eg.torch.words import CONDITIONS, CONSTANTS, WORDS, name_of, number, refuse
+
+OURS = {d.numpy: name for name, d in DTYPES.items()}
+FLOATS = ("float16", "bfloat16", "float32")
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """A kernel's text, the nodes that are its inputs in their order, those that are its outputs, and sizes for an example."""
+
+    name: str
+    text: str
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    sizes: Mapping[str, int]
+
+
+def text_of(region: Region, name: str) -> Text:
+    """TileError where a kernel cannot say it, with the reason."""
+    inside = set(region.nodes)
+    nodes = sorted(region.nodes)
+    inputs = tuple(dict.fromkeys(a for n in nodes for a in n.all_input_nodes if a not in inside))
+    outputs = tuple(n for n in nodes if any(u not in inside for u in n.users) and not _several(n))
+    return _Writer(name, inputs, outputs, nodes).written()
+
+
+def _several(node: Any) -> bool:
+    return isinstance(node.meta.get("val"), tuple | list)
+
+
+class _Writer:
+    def __init__(self, name: str, inputs: Sequence[Any], outputs: Sequence[Any], nodes: Sequence[Any]) -> None:
+        self.name, self.inputs, self.outputs, self.nodes = name, inputs, outputs, nodes
+        self.texts: dict[Any, Any] = {n: f"x{i}" for i, n in enumerate(inputs)}
+        self.own = {n: f"y{i}" for i, n in enumerate(outputs)}
+        self.symbols: dict[str, tuple[str, Any]] = {}
+        self.lines: list[str] = []
+
+    def written(self) -> Text:
+        heads = [f"{self.texts[n]}: {self._declared(n, new=True)}" for n in self.inputs]
+        if not heads or not self.outputs:
+            raise refuse("it has no inputs, or gives nothing")
+        for n in self.nodes:
+            self._statement(n)
+        gives = ", ".join(f"{self.own[n]}: {self._declared(n)}" for n in self.outputs)
+        sizes = ", ".join(f"{name}: dyn" for name, _ in self.symbols.values())
+        given = gives if len(self.outputs) == 1 else f"({gives})"
+        body = "\n".join(f"  {line}" for line in self.lines)
+        text = f"kernel {self.name}{f'[{sizes}]' if sizes else ''}({', '.join(heads)}) -> {given} {{\n{body}\n}}\n"
+        return Text(self.name, text, tuple(self.inputs), tuple(self.outputs), {n: _hint(d) for n, d in self.symbols.values()})
+
+    def _statement(self, node: Any) -> None:
+        """A line for a value; what is free stands where it is used."""
+        name = name_of(node)
+        if name == "getitem":
+            value = self.texts[node.args[0]][node.args[1]]
+        else:
+            value = WORDS[name](self, node)
+        if isinstance(value, tuple):
+            self.texts[node] = tuple(self._named(text) if self._taken(node, i) else text for i, text in enumerate(value))
+        elif node in self.own:
+            if name in CONDITIONS:
+                raise refuse("it gives conditions")
+            self.lines.append(f"{self.own[node]} = {value}")
+            self.texts[node] = self.own[node]
+        elif name in CONSTANTS or value.isidentifier():
+            self.texts[node] = value
+        else:
+            self.texts[node] = self._named(value)
+
+    def _named(self, text: str) -> str:
+        name = f"v{len(self.lines)}"
+        self.lines.append(f"{name} = {text}")
+        return name
+
+    def _taken(self, node: Any, part: int) -> bool:
+        return any(name_of(u) == "getitem" and u.args[1] == part for u in node.users)
+
+    def _declared(self, node: Any, new: bool = False) -> str:
+        """Element type and shape: f16[n0, 64]."""
+        value = node.meta.get("val")
+        if not hasattr(value, "shape") or not value.shape:
+            raise refuse("it takes or gives a number")
+        if new:
+            for d in value.shape:
+                if not isinstance(d, int):
+                    self.symbols.setdefault(str(d), (f"n{len(self.symbols)}", d))
+        return f"{self.dtype(node)}[{', '.join(self.shape(node))}]"
+
+    # what an operator's word asks for
+
+    def text(self, value: Any) -> str:
+        if hasattr(value, "op"):
+            if value not in self.texts:
+                raise refuse(f"{value} is computed elsewhere")
+            return str(self.texts[value])
+        return number(value)
+
+    def shape(self, node: Any) -> list[str]:
+        value = node.meta["val"]
+        return [self._size(d) for d in (value[0] if isinstance(value, tuple | list) else value).shape]
+
+    def dtype(self, node: Any) -> str:
+        name = str(node.meta["val"].dtype).removeprefix("torch.")
+        if name not in FLOATS:
+            raise refuse(f"its elements are {name}")
+        return OURS[name]
+
+    def _size(self, dim: Any) -> str:
+        """A dimension as a number, a size, or a size times or by a number."""
+        if isinstance(dim, int):
+            return str(dim)
+        if str(dim) in self.symbols:
+            return self.symbols[str(dim)][0]
+        for name, known in self.symbols.values():
+            for form, ratio in (("{} * {}", dim.node.expr / known.node.expr), ("{} // {}", known.node.expr / dim.node.expr)):
+                if ratio.is_Integer:
+                    return form.format(name, ratio)
+        raise refuse(f"a dimension of {dim} follows from no input's")
+
+
+def _hint(dim: Any) -> int:
+    return int(dim.node.hint)

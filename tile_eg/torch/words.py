@@ -1,0 +1,283 @@
+"""What torch's operators are in the words of `.tile` kernels about whole tensors.
+
+Each entry gives the text of one operator's value; a text that a kernel cannot have is refused with a reason, and the operator is
+left to torch.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from math import inf, isnan, sqrt
+from typing import Any, Protocol
+
+from tile_eg.errors import TileError
+
+ATEN = "aten"
+
+
+class Writer(Protocol):
+    """What the operators of a kernel are written with: the text of an argument, and the sizes of a value."""
+
+    def text(self, value: Any) -> str: ...
+
+    def shape(self, node: Any) -> list[str]: ...
+
+    def dtype(self, node: Any) -> str: ...
+
+
+Word = Callable[[Writer, Any], "str | tuple[str, ...]"]
+
+
+def refuse(reason: str) -> TileError:
+    return TileError(reason)
+
+
+def name_of(node: Any) -> str:
+    """ "add" of aten.add.Tensor; "getitem" where one of several values is taken; empty for what is no operator of torch's."""
+    if node.op != "call_function":
+        return ""
+    if node.target is operator.getitem:
+        return "getitem"
+    return node.target._opname if getattr(node.target, "namespace", "") == ATEN else ""
+
+
+def arguments(node: Any) -> dict[str, Any]:
+    """An operator's arguments by name, defaults among them."""
+    found = {a.name: a.default_value for a in node.target._schema.arguments if a.has_default_value()}
+    return found | dict(zip((a.name for a in node.target._schema.arguments), node.args, strict=False)) | dict(node.kwargs)
+
+
+def number(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise refuse(f"{value!r} is no number that a kernel is written with")
+    if isnan(value):
+        raise refuse("it is computed with NaN")
+    if value in (inf, -inf):
+        return "inf" if value > 0 else "(-inf)"
+    return f"({value!r})" if value < 0 else repr(value)
+
+
+# ---- element by element ------------------------------------------------------------------------------------------------------
+
+
+def _of_one(form: str) -> Word:
+    return lambda w, n: form.format(x=w.text(n.args[0]))
+
+
+def _of_two(form: str) -> Word:
+    def word(w: Writer, n: Any) -> str:
+        given = arguments(n)
+        if given.get("alpha", 1) != 1 or given.get("rounding_mode"):
+            raise refuse(f"{n.target} with alpha or a rounding mode")
+        return form.format(x=w.text(n.args[0]), y=w.text(n.args[1]))
+
+    return word
+
+
+def _gelu(w: Writer, n: Any) -> str:
+    x = w.text(n.args[0])
+    if arguments(n)["approximate"] == "tanh":
+        return f"0.5 * {x} * (1 + tanh({sqrt(2 / 3.141592653589793)!r} * ({x} + 0.044715 * {x} * {x} * {x})))"
+    return f"0.5 * {x} * (1 + erf({x} * {sqrt(0.5)!r}))"
+
+
+def _clamp(w: Writer, n: Any) -> str:
+    given, text = arguments(n), w.text(n.args[0])
+    if given.get("min") is not None:
+        text = f"maximum({text}, {w.text(given['min'])})"
+    return f"minimum({text}, {w.text(given['max'])})" if given.get("max") is not None else text
+
+
+def _where(w: Writer, n: Any) -> str:
+    condition, x, y = (w.text(a) for a in n.args)
+    return f"where({condition}, {x}, {y})"
+
+
+def _cast(w: Writer, n: Any) -> str:
+    return f"{w.dtype(n)}({w.text(n.args[0])})"
+
+
+# ---- over axes ---------------------------------------------------------------------------------------------------------------
+
+
+def _over(function: str) -> Word:
+    def word(w: Writer, n: Any) -> str:
+        given = arguments(n)
+        return _reduced(w, function, w.text(n.args[0]), n.args[0], given.get("dim"), given.get("keepdim", False))
+
+    return word
+
+
+def _reduced(w: Writer, function: str, text: str, of: Any, dims: Any, keep: bool) -> str:
+    """One axis behind the other, the last one first, so that the axes before it stay where they are."""
+    rank = len(w.shape(of))
+    axes = range(rank) if dims is None or dims == [] else [dims] if isinstance(dims, int) else dims
+    for axis in sorted((a % rank for a in axes), reverse=True):
+        text = f"{function}({text}, axis={axis}, keepdims={int(keep)})"
+    return text
+
+
+def _softmax(function: str) -> Word:
+    def word(w: Writer, n: Any) -> str:
+        x, dim, _ = n.args
+        return f"{function}({w.text(x)}, axis={dim % len(w.shape(x))})"
+
+    return word
+
+
+def _layer_norm(w: Writer, n: Any) -> tuple[str, str, str]:
+    x, normalized, scale, shift, epsilon = n.args
+    if len(normalized) != 1:
+        raise refuse("a norm over several axes")
+    text = w.text(x)
+    mean = f"mean({text}, axis=-1, keepdims=1)"
+    centred = f"({text} - {mean})"
+    inverse = f"1 / sqrt(mean({centred} * {centred}, axis=-1, keepdims=1) + {number(epsilon)})"
+    scaled = f"{centred} * ({inverse})" + (f" * {w.text(scale)}" if scale is not None else "")
+    return scaled + (f" + {w.text(shift)}" if shift is not None else ""), mean, inverse
+
+
+# ---- products ----------------------------------------------------------------------------------------------------------------
+
+
+def _product(w: Writer, n: Any) -> str:
+    return f"{w.text(n.args[0])} @ {w.text(n.args[1])}"
+
+
+def _product_and(w: Writer, n: Any) -> str:
+    given = arguments(n)
+    if given["alpha"] != 1 or given["beta"] != 1:
+        raise refuse("a product with alpha or beta")
+    return f"{w.text(n.args[1])} @ {w.text(n.args[2])} + {w.text(n.args[0])}"
+
+
+def _attention(w: Writer, n: Any) -> tuple[str, str]:
+    given = arguments(n)
+    q, k, v = n.args[:3]
+    if given["dropout_p"]:
+        raise refuse("attention with dropout")
+    queries, width = w.shape(q)[-2:]
+    scale = number(given["scale"]) if given.get("scale") is not None else f"(1 / sqrt({width}))"
+    scores = f"{w.text(q)} @ {w.text(k)}.mT * {scale}"
+    if given.get("attn_mask") is not None:
+        scores += f" + {w.text(given['attn_mask'])}"
+    if given["is_causal"]:
+        scores = f"where(arange({queries})[:, None] >= arange({w.shape(k)[-2]}), {scores}, -inf)"
+    return f"softmax({scores}) @ {w.text(v)}", f"logsumexp({scores})"
+
+
+# ---- axes --------------------------------------------------------------------------------------------------------------------
+
+
+def _permuted(w: Writer, n: Any) -> str:
+    order = [a % len(n.args[1]) for a in n.args[1]]
+    return f"transpose({w.text(n.args[0])}, {', '.join(map(str, order))})"
+
+
+def _exchanged(w: Writer, n: Any) -> str:
+    rank = len(w.shape(n.args[0]))
+    return f"swapaxes({w.text(n.args[0])}, {n.args[1] % rank}, {n.args[2] % rank})"
+
+
+def _turned(w: Writer, n: Any) -> str:
+    return f"{w.text(n.args[0])}.T" if len(w.shape(n)) == 2 else w.text(n.args[0])
+
+
+def _reshaped(w: Writer, n: Any) -> str:
+    return f"reshape({w.text(n.args[0])}, {', '.join(w.shape(n))})"
+
+
+def _expanded(w: Writer, n: Any) -> str:
+    """Shapes broadcast by themselves; but a value that a kernel gives has the shape it has."""
+    before, after = w.shape(n.args[0]), w.shape(n)
+    missing = len(after) - len(before)
+    return f"{w.text(n.args[0])}[{', '.join(['None'] * missing + [':'] * len(before))}]" if missing else w.text(n.args[0])
+
+
+def _sliced(w: Writer, n: Any) -> str:
+    given = arguments(n)
+    low, high, step = given.get("start") or 0, given.get("end"), given.get("step", 1)
+    rank, extent = len(w.shape(n)), w.shape(n.args[0])[given["dim"]]
+    if step != 1 or not isinstance(low, int) or low < 0 or (high is not None and (not isinstance(high, int) or high < 0)):
+        raise refuse("a slice with a step, or from the end")
+    end = "" if high is None or (extent.isdigit() and high >= int(extent)) else str(high)
+    return f"{w.text(n.args[0])}[{', '.join(f'{low}:{end}' if a == given['dim'] % rank else ':' for a in range(rank))}]"
+
+
+def _selected(w: Writer, n: Any) -> str:
+    x, dim, index = n.args
+    rank = len(w.shape(x))
+    if not isinstance(index, int) or index < 0:
+        raise refuse("an index from the end, or one that is read")
+    return f"{w.text(x)}[{', '.join(str(index) if a == dim % rank else ':' for a in range(rank))}]"
+
+
+def _with_axis(w: Writer, n: Any) -> str:
+    rank = len(w.shape(n))
+    return f"{w.text(n.args[0])}[{', '.join('None' if a == n.args[1] % rank else ':' for a in range(rank))}]"
+
+
+def _same(w: Writer, n: Any) -> str:
+    return w.text(n.args[0])
+
+
+# ---- what has no operand -----------------------------------------------------------------------------------------------------
+
+
+def _positions(w: Writer, n: Any) -> str:
+    given = arguments(n)
+    if given.get("start", 0) != 0 or given.get("step", 1) != 1:
+        raise refuse("positions that do not begin at 0")
+    return f"arange({w.shape(n)[0]})"
+
+
+def _constant(w: Writer, n: Any) -> str:
+    return number(next(a for a in reversed(n.args) if isinstance(a, int | float)))
+
+
+def _one_of(w: Writer, n: Any) -> str:
+    return w.text(n)
+
+
+COMPARED = {"gt": ">", "ge": ">=", "lt": "<", "le": "<=", "eq": "==", "ne": "!="}
+JOINED = {"logical_and": "&", "bitwise_and": "&", "logical_or": "|", "bitwise_or": "|"}
+POINTS: dict[str, Word] = {
+    **{name: _of_one(f"{name}({{x}})") for name in ("exp", "sqrt", "rsqrt", "relu", "sigmoid", "tanh", "silu", "abs", "erf",
+                                                    "sin", "cos", "floor", "ceil")},
+    "neg": _of_one("(-{x})"), "log": _of_one("ln({x})"), "reciprocal": _of_one("(1 / {x})"),
+    "add": _of_two("({x} + {y})"), "sub": _of_two("({x} - {y})"), "mul": _of_two("({x} * {y})"), "div": _of_two("({x} / {y})"),
+    "maximum": _of_two("maximum({x}, {y})"), "minimum": _of_two("minimum({x}, {y})"), "pow": _of_two("({x} ** {y})"),
+    "rsub": _of_two("({y} - {x})"), "gelu": _gelu, "clamp": _clamp, "clamp_min": _of_two("maximum({x}, {y})"),
+    "clamp_max": _of_two("minimum({x}, {y})"), "where": _where,
+    **{name: _of_two(f"({{x}} {sign} {{y}})") for name, sign in (COMPARED | JOINED).items()}, "logical_not": _of_one("(~{x})"),
+    "bitwise_not": _of_one("(~{x})"), "_to_copy": _cast, "convert_element_type": _cast,
+}  # fmt: skip
+OVER_AXES: dict[str, Word] = {
+    "sum": _over("sum"), "mean": _over("mean"), "amax": _over("amax"), "amin": _over("amin"), "logsumexp": _over("logsumexp"),
+    "_softmax": _softmax("softmax"), "_log_softmax": _softmax("log_softmax"), "native_layer_norm": _layer_norm,
+}  # fmt: skip
+PRODUCTS: dict[str, Word] = {
+    "mm": _product, "bmm": _product, "addmm": _product_and, "baddbmm": _product_and,
+    "_scaled_dot_product_flash_attention_for_cpu": _attention,
+}  # fmt: skip
+AXES: dict[str, Word] = {
+    "view": _reshaped, "_unsafe_view": _reshaped, "reshape": _reshaped, "permute": _permuted, "transpose": _exchanged,
+    "t": _turned, "expand": _expanded, "slice": _sliced, "select": _selected, "unsqueeze": _with_axis, "squeeze": _reshaped,
+    "clone": _same, "alias": _same, "detach": _same, "contiguous": _same,
+}  # fmt: skip
+CONSTANTS: dict[str, Word] = {
+    "arange": _positions, "full": _constant, "full_like": _constant, "scalar_tensor": _constant,
+}  # fmt: skip
+CONDITIONS = {*COMPARED, *JOINED, "logical_not", "bitwise_not"}
+"""What gives conditions: no tensor that a kernel gives holds them, so that they are computed where they are used."""
+WORDS: dict[str, Word] = {**POINTS, **OVER_AXES, **PRODUCTS, **AXES, **CONSTANTS, "getitem": _one_of}
+
+
+def is_free(node: Any) -> bool:
+    """Whether a value is nothing to store: another view of one, a condition, a constant, one of several values."""
+    return (name := name_of(node)) in AXES or name in CONDITIONS or name in CONSTANTS or name == "getitem"
+
+
+def sequence(values: Any) -> Sequence[Any]:
+    return values if isinstance(values, tuple | list) else (values,)
